@@ -1,0 +1,69 @@
+"""Which devices of a cluster each group of a graph may have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import op_graph
+
+
+def allowed_devices(graph: op_graph.OpGraph,
+                    cluster: cluster_lib.Cluster) -> np.ndarray:
+  """bool [G, D], the devices that suit every op of a group.
+
+  A pin to a device that the cluster lacks means the host, unless the user
+  asked for it.
+
+  Raises:
+    InfeasiblePlacementError: some group has no device, or a user's pin names
+      a device that the cluster lacks.
+  """
+  by_op = _kernels(graph, cluster)
+  for op, pin in enumerate(graph.pins):
+    if pin:
+      device = _pinned_device(graph, op, cluster)
+      by_op[op] &= np.arange(cluster.num_devices) == device
+  by_group = np.ones((graph.num_groups, cluster.num_devices), bool)
+  np.logical_and.at(by_group, graph.groups, by_op)
+  empty = np.flatnonzero(~by_group.any(axis=1))
+  if empty.size:
+    raise _infeasible(graph, cluster, by_op, empty[0])
+  return by_group
+
+
+def _kernels(graph, cluster) -> np.ndarray:
+  """bool [N, D]."""
+  columns = [op_graph.DEVICE_TYPES.index(d.type)
+             if d.type in op_graph.DEVICE_TYPES else -1
+             for d in cluster.devices]
+  if -1 in columns:
+    odd = cluster.devices[columns.index(-1)]
+    raise errors.ClusterError(
+        f'Device {odd.short_name} of cluster "{cluster.name}" has type '
+        f'{odd.type}; supported are {", ".join(op_graph.DEVICE_TYPES)}.')
+  return graph.allowed_types[:, columns]
+
+
+def _pinned_device(graph, op, cluster) -> int:
+  try:
+    return cluster.device_index(graph.pins[op])
+  except errors.ClusterError as error:
+    if graph.user_pins[op]:
+      raise errors.InfeasiblePlacementError(
+          f'Op "{graph.names[op]}" is pinned to {graph.pins[op]}. {error} '
+          'Pin it to one of these or remove the pin.') from error
+    return cluster.host
+
+
+def _infeasible(graph, cluster, by_op, group):
+  lines = []
+  for op in np.flatnonzero(graph.groups == group)[:4]:
+    devices = [d.short_name for d, ok in zip(cluster.devices, by_op[op]) if ok]
+    lines.append(f'{graph.names[op]} ({graph.op_types[op]}) may be on '
+                 + (', '.join(devices) or 'none'))
+  return errors.InfeasiblePlacementError(
+      f'No device of cluster "{cluster.name}" suits all ops of a group that '
+      f'must stay together: {"; ".join(lines)}. Remove a pin, or give a '
+      'cluster with a device that suits all.')

@@ -1,0 +1,126 @@
+"""A device for every op, and what is wrong with it."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True)
+class Violation:
+  """One breach of what a graph or a cluster demands.
+
+  Attributes:
+    kind: 'device' (not allowed for the op), 'colocation' (a group is torn),
+      'memory' (too much on a device) or 'shape' (not a device per op).
+    message: What, where and by how much.
+  """
+
+  kind: str
+  message: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Placement:
+  """Devices of the N ops of a graph.
+
+  Attributes:
+    devices: int32 [N], indices into `cluster.devices`; read-only.
+    cluster: What they index.
+  """
+
+  devices: np.ndarray
+  cluster: cluster_lib.Cluster
+
+  def __post_init__(self):
+    devices = np.array(self.devices, np.int32)
+    devices.setflags(write=False)
+    object.__setattr__(self, 'devices', devices)
+
+  def device_strings(self) -> list[str]:
+    """[N] full device names."""
+    names = self.cluster.device_names
+    return [names[device] for device in self.devices.tolist()]
+
+  def counts(self) -> dict[str, int]:
+    """Ops per device, 'GPU:0' -> 12, in the cluster's order."""
+    counts = np.bincount(self.devices, minlength=self.cluster.num_devices)
+    return {d.short_name: int(c)
+            for d, c in zip(self.cluster.devices, counts)}
+
+  def cut(self, graph: op_graph.OpGraph) -> tuple[int, int]:
+    """Tensors sent between devices and their bytes.
+
+    A tensor counts once per device that receives it.
+    """
+    data = graph.edge_tensors >= 0
+    target = self.devices[graph.edges[data, 1]]
+    crossing = self.devices[graph.edges[data, 0]] != target
+    sent = np.unique(np.stack([graph.edge_tensors[data][crossing],
+                               target[crossing]]), axis=1)
+    return sent.shape[1], int(graph.tensor_bytes[sent[0]].sum())
+
+  def violations(self, graph: op_graph.OpGraph) -> tuple[Violation, ...]:
+    """Every breach of the graph's rules; memory is the evaluator's to tell.
+
+    Raises:
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    if self.devices.shape != (graph.num_ops,):
+      return (Violation('shape', f'{self.devices.size} devices for '
+                        f'{graph.num_ops} ops'),)
+    out = np.flatnonzero((self.devices < 0)
+                         | (self.devices >= self.cluster.num_devices))
+    if out.size:
+      return (Violation('shape', f'{graph.names[out[0]]} has device number '
+                        f'{self.devices[out[0]]} of {self.cluster.num_devices}'
+                       ),)
+    return tuple(self._wrong_devices(graph)) + tuple(self._torn(graph))
+
+  def _wrong_devices(self, graph):
+    allowed = constraints.allowed_devices(graph, self.cluster)
+    ok = allowed[graph.groups, self.devices]
+    for op in np.flatnonzero(~ok):
+      suited = ', '.join(d.short_name for d, a in zip(
+          self.cluster.devices, allowed[graph.groups[op]]) if a)
+      yield Violation(
+          'device', f'{graph.names[op]} ({graph.op_types[op]}) is on '
+          f'{self.cluster.devices[self.devices[op]].short_name}; allowed: '
+          f'{suited}')
+
+  def _torn(self, graph):
+    lowest = np.full(graph.num_groups, self.cluster.num_devices)
+    highest = np.full(graph.num_groups, -1)
+    np.minimum.at(lowest, graph.groups, self.devices)
+    np.maximum.at(highest, graph.groups, self.devices)
+    torn = np.flatnonzero(lowest != highest)
+    members = collections.defaultdict(list)
+    for op in np.flatnonzero(np.isin(graph.groups, torn)):
+      members[graph.groups[op]].append(op)
+    for group in torn:
+      ops = members[group]
+      first, other = ops[0], next(
+          op for op in ops if self.devices[op] != self.devices[ops[0]])
+      yield Violation(
+          'colocation', f'{graph.names[first]} and {graph.names[other]} must '
+          'share a device but are on '
+          f'{self.cluster.devices[self.devices[first]].short_name} and '
+          f'{self.cluster.devices[self.devices[other]].short_name}')
+
+
+def from_groups(graph: op_graph.OpGraph, devices_of_groups: np.ndarray,
+                cluster: cluster_lib.Cluster) -> Placement:
+  """Places every op where its group goes.
+
+  Args:
+    graph: With G groups.
+    devices_of_groups: int [G].
+    cluster: The devices.
+  """
+  return Placement(np.asarray(devices_of_groups)[graph.groups], cluster)

@@ -1,0 +1,33 @@
+"""Errors that users see. Each message says what, why, and what to do."""
+
+
+class GdpError(Exception):
+  """Base of every error this project raises on purpose."""
+
+
+class InvalidGraphError(GdpError):
+  """A graph is missing, unreadable or not a dataflow graph."""
+
+
+class InfeasiblePlacementError(GdpError):
+  """No device, or not the asked one, may hold an op."""
+
+
+class ClusterError(GdpError):
+  """A cluster or a device name is unknown, or a cluster file is wrong."""
+
+
+class PlanError(GdpError):
+  """A plan file is unreadable or was made for another graph or cluster."""
+
+
+class PolicyMismatchError(GdpError):
+  """A policy is missing, unreadable or made for other features."""
+
+
+class PluginError(GdpError):
+  """The native libraries are missing or do not fit this TensorFlow."""
+
+
+class MeasurementError(GdpError):
+  """A graph could not be run in order to time it."""

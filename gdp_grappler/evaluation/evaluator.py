@@ -1,0 +1,44 @@
+"""What every evaluator answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Protocol, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+  """The price of one placement.
+
+  Attributes:
+    step_time_s: Seconds of one step; infinite if it cannot run.
+    peak_bytes: [P] highest use of each memory pool of the cluster.
+    violations: What makes the placement invalid; empty if nothing does.
+    simulated: False if a stopwatch said it.
+  """
+
+  step_time_s: float
+  peak_bytes: tuple[int, ...]
+  violations: tuple[placement_lib.Violation, ...]
+  simulated: bool
+
+  @property
+  def valid(self) -> bool:
+    return not self.violations
+
+
+class Evaluator(Protocol):
+  """Prices placements of any graph."""
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> Evaluation:
+    """Prices one placement."""
+
+  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray
+                   ) -> Sequence[Evaluation]:
+    """Prices K placements, int [K, N], on the evaluator's own cluster."""

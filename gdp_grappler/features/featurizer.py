@@ -1,0 +1,146 @@
+"""Raw features of a graph's units and of a cluster's devices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.features import schema
+from gdp_grappler.graph import op_graph
+
+
+def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+              units: np.ndarray, op_seconds: np.ndarray
+              ) -> schema.GraphFeatures:
+  """What the policy sees.
+
+  Args:
+    graph: N ops.
+    cluster: D devices.
+    units: int32 [N], unit of each op, 0 .. M-1 in topological order
+      (`coarsening`).
+    op_seconds: float64 [N, D], `CostModel.op_seconds`.
+
+  Raises:
+    InfeasiblePlacementError: some group suits no device.
+  """
+  m = int(units.max()) + 1
+  edges, edge_bytes = _unit_edges(graph, units, m)
+  columns = _unit_columns(graph, units, m, edges, edge_bytes, op_seconds)
+  return schema.GraphFeatures(
+      op_types=_costliest_types(graph, units, m, op_seconds.min(axis=1)),
+      units=np.stack([columns[name] for name in schema.UNIT_FEATURES],
+                     axis=1).astype(np.float32),
+      edges=edges, edge_bytes=edge_bytes.astype(np.float32),
+      allowed=allowed_by_unit(graph, cluster, units),
+      devices=_device_features(cluster))
+
+
+def allowed_by_unit(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                    units: np.ndarray) -> np.ndarray:
+  """bool [M, D], devices that suit every op of a unit."""
+  by_group = constraints.allowed_devices(graph, cluster)
+  result = np.ones((int(units.max()) + 1, cluster.num_devices), bool)
+  np.logical_and.at(result, units, by_group[graph.groups])
+  return result
+
+
+def _unit_edges(graph, units, m) -> tuple[np.ndarray, np.ndarray]:
+  """Edges between units, int32 [E, 2], and the bytes of their tensors [E].
+
+  A tensor with several consumers in one unit counts once.
+  """
+  pairs = units[graph.edges]
+  outside = pairs[:, 0] != pairs[:, 1]
+  keys = pairs[outside, 0].astype(np.int64) * m + pairs[outside, 1]
+  tensors, sizes = graph.edge_tensors[outside], graph.edge_bytes[outside]
+  per_tensor = np.unique(np.stack([keys, tensors, sizes], axis=1), axis=0)
+  unique, where = np.unique(per_tensor[:, 0], return_inverse=True)
+  size = np.bincount(where, per_tensor[:, 2], len(unique))
+  return (np.stack([unique // m, unique % m], axis=1).astype(np.int32), size)
+
+
+def _unit_columns(graph, units, m, edges, edge_bytes, op_seconds):
+  fastest, slowest = op_seconds.min(axis=1), op_seconds.max(axis=1)
+  down, up = path_ranks(graph, fastest)
+  level, _ = path_ranks(graph, np.ones(graph.num_ops))
+
+  def total(values):
+    return np.bincount(units, values, m)
+
+  def highest(values):
+    result = np.zeros(m)
+    np.maximum.at(result, units, values)
+    return result
+
+  return {
+      'flops': total(graph.flops), 'io_bytes': total(graph.io_bytes),
+      'output_bytes': total(graph.output_bytes),
+      'param_bytes': total(graph.param_bytes),
+      'num_ops': total(np.ones(graph.num_ops)),
+      'num_inputs': np.bincount(edges[:, 1], minlength=m),
+      'num_outputs': np.bincount(edges[:, 0], minlength=m),
+      'input_bytes': np.bincount(edges[:, 1], edge_bytes, m),
+      'fastest_s': total(fastest), 'slowest_s': total(slowest),
+      'downward_rank_s': highest(down), 'upward_rank_s': highest(up),
+      'level': highest(level),
+  }
+
+
+def path_ranks(graph: op_graph.OpGraph, seconds: np.ndarray
+               ) -> tuple[np.ndarray, np.ndarray]:
+  """Longest paths through each op, without transfers.
+
+  HEFT's ranks (Topcuoglu et al. 2002, section 4), each including the op
+  itself.
+
+  Args:
+    graph: N ops.
+    seconds: float64 [N].
+
+  Returns:
+    From a source to the op, and from the op to a sink; float64 [N] each.
+  """
+  targets, starts = graph.successors
+  cost = seconds.tolist()
+  down, up = list(cost), list(cost)
+  order = graph.topological_order.tolist()
+  for op in order:
+    here = down[op]
+    for target in targets[starts[op]:starts[op + 1]]:
+      if here + cost[target] > down[target]:
+        down[target] = here + cost[target]
+  for op in reversed(order):
+    behind = max((up[t] for t in targets[starts[op]:starts[op + 1]]), default=0)
+    up[op] = cost[op] + behind
+  return np.array(down), np.array(up)
+
+
+def _costliest_types(graph, units, m, seconds) -> tuple[str, ...]:
+  order = np.argsort(-seconds, kind='stable')
+  first = np.full(m, -1)
+  unit, index = np.unique(units[order], return_index=True)
+  first[unit] = order[index]
+  return tuple(graph.op_types[op] for op in first)
+
+
+def _device_features(cluster) -> np.ndarray:
+  latency, bandwidth, _ = cluster.link_arrays
+  others = ~np.eye(cluster.num_devices, dtype=bool)
+  rows = []
+  for i, device in enumerate(cluster.devices):
+    linked = others[i].any()
+    columns = {
+        'is_cpu': device.type == 'CPU', 'is_gpu': device.type == 'GPU',
+        'is_host': i == cluster.host, 'memory_bytes': device.memory_bytes,
+        'flops_per_s': device.peak_flops * device.efficiency,
+        'bandwidth_bytes_per_s': device.bandwidth_bytes_per_s,
+        'launch_s': device.launch_s,
+        'link_latency_s': latency[i, others[i]].mean() if linked else 0.,
+        'link_bytes_per_s': bandwidth[i, others[i]].mean() if linked else 0.,
+        'devices_on_compute': np.sum(
+            cluster.compute_units == cluster.compute_units[i]),
+    }
+    rows.append([float(columns[name]) for name in schema.DEVICE_FEATURES])
+  return np.array(rows, np.float32)

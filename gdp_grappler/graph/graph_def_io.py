@@ -1,0 +1,220 @@
+"""GraphDef to OpGraph, and devices back into a GraphDef."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import types_pb2
+from tensorflow.python.framework import dtypes
+
+from gdp_grappler import errors
+from gdp_grappler.graph import colocation
+from gdp_grappler.graph import kernels
+from gdp_grappler.graph import node_types
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_properties
+from gdp_grappler.graph import pins as pins_lib
+from gdp_grappler.graph import source_graph
+
+DEFAULT_UNKNOWN_DIM = 32
+_LOOP_CARRIED = ('NextIteration', 'RefNextIteration')
+
+
+def read(source: source_graph.SourceGraph, *, live: bool = False,
+         unknown_dim: int = DEFAULT_UNKNOWN_DIM) -> op_graph.OpGraph:
+  """Reads a graph and everything that restricts its placement.
+
+  Args:
+    source: The graph, its feeds and its fetches.
+    live: The graph is about to run: variables exist, so that their handles,
+      and all ops on them, stay where they are, and fused ops keep the type of
+      their device. Otherwise variables are free to move, each with its reads,
+      updates and optimizer slots.
+    unknown_dim: Size taken for dimensions that the graph does not know.
+
+  Raises:
+    InvalidGraphError: a node is missing, or shapes contradict each other.
+  """
+  nodes = source.graph_def.node
+  if not nodes:
+    raise errors.InvalidGraphError(
+        f'Graph "{source.name}" is empty: it has no nodes. Check what was '
+        'exported or captured.')
+  raw_edges = _edges(source.name, nodes)
+  signatures = [node_types.signature(node) for node in nodes]
+  properties = op_properties.estimate(source.graph_def, unknown_dim)
+  starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes))
+  variable_bytes = np.array([_variable_bytes(node) for node in nodes], np.int64)
+  sets = colocation.joined(nodes, signatures, raw_edges)
+  if not live:
+    output_bytes = np.add.reduceat(
+        np.append(tensor_bytes, 0), starts[:-1]) * (np.diff(starts) > 0)
+    colocation.join_slots(sets, nodes, raw_edges, variable_bytes, output_bytes)
+  groups = sets.numbers()
+  pins, user_pins = _pins(source, nodes, signatures, groups, live)
+  if live:
+    groups, pins = _respect_what_is(nodes, groups, pins)
+  kept = [(s, o, t) for s, o, t in raw_edges if not (
+      nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))]
+  return op_graph.OpGraph(
+      name=source.name,
+      names=[node.name for node in nodes],
+      op_types=[node.op for node in nodes],
+      edges=np.array([(s, t) for s, _, t in kept], np.int32).reshape(-1, 2),
+      edge_tensors=[starts[s] + o if o >= 0 else -1 for s, o, _ in kept],
+      tensor_ops=np.repeat(np.arange(len(nodes)), np.diff(starts)),
+      tensor_bytes=tensor_bytes,
+      flops=properties.flops,
+      io_bytes=properties.io_bytes,
+      param_bytes=variable_bytes,
+      groups=groups,
+      allowed_types=_allowed_types(nodes, pins, live),
+      pins=pins,
+      user_pins=user_pins,
+      devices=[node.device for node in nodes])
+
+
+def write(graph_def: graph_pb2.GraphDef,
+          device_strings: Sequence[str]) -> graph_pb2.GraphDef:
+  """A copy of a graph with the given devices.
+
+  Args:
+    graph_def: N nodes.
+    device_strings: [N] full device names.
+
+  Raises:
+    ValueError: not a device per node.
+  """
+  if len(device_strings) != len(graph_def.node):
+    raise ValueError(f'{len(device_strings)} devices for '
+                     f'{len(graph_def.node)} nodes')
+  result = graph_pb2.GraphDef()
+  result.CopyFrom(graph_def)
+  for node, device in zip(result.node, device_strings):
+    node.device = device
+  return result
+
+
+def _edges(graph_name, nodes) -> list[tuple[int, int, int]]:
+  """(producer, output index or -1 for control, consumer) of every input."""
+  index = {node.name: i for i, node in enumerate(nodes)}
+  if len(index) < len(nodes):
+    raise errors.InvalidGraphError(
+        f'Graph "{graph_name}" has two nodes of the same name.')
+  result = []
+  for target, node in enumerate(nodes):
+    for text in node.input:
+      if text.startswith('^'):
+        name, output = text[1:], -1
+      else:
+        name, _, number = text.partition(':')
+        output = int(number) if number else 0
+      if name not in index:
+        raise errors.InvalidGraphError(
+            f'Node "{node.name}" of graph "{graph_name}" has an input "{text}" '
+            'that is not in the graph. The file is incomplete; export it '
+            'again.')
+      result.append((index[name], output, target))
+  return result
+
+
+def _tensors(properties, edges, n) -> tuple[np.ndarray, np.ndarray]:
+  """Where each op's tensors begin [N + 1], and the bytes of each [T].
+
+  Shape inference knows no outputs of some ops (calls of functions); those
+  that an edge uses are added with 0 bytes.
+  """
+  counts = np.diff(properties.output_starts)
+  used = np.zeros(n, np.int64)
+  for source, output, _ in edges:
+    if output >= used[source]:
+      used[source] = output + 1
+  wanted = np.maximum(counts, used)
+  starts = np.concatenate([[0], np.cumsum(wanted)])
+  sizes = np.zeros(starts[-1], np.int64)
+  own = np.arange(len(properties.output_bytes))
+  shift = np.repeat(starts[:-1] - properties.output_starts[:-1], counts)
+  sizes[own + shift] = properties.output_bytes
+  return starts, sizes
+
+
+def _variable_bytes(node) -> int:
+  """Bytes of the variable that a handle or reference stands for."""
+  if pins_lib.is_variable_argument(node):
+    shapes = node.attr['_handle_shapes'].list.shape
+    shape = shapes[0] if len(shapes) else None
+    dtype = node.attr['_handle_dtypes'].list.type[0]
+  elif node.op in ('VarHandleOp', 'Variable', 'VariableV2'):
+    shape, dtype = node.attr['shape'].shape, node.attr['dtype'].type
+  else:
+    return 0
+  if shape is None or shape.unknown_rank or dtype in (
+      types_pb2.DT_INVALID, types_pb2.DT_STRING, types_pb2.DT_VARIANT):
+    return 0
+  elements = int(np.prod([max(d.size, 1) for d in shape.dim], dtype=np.int64))
+  return elements * dtypes.as_dtype(dtype).size
+
+
+def _pins(source, nodes, signatures, groups, live):
+  """[N] device strings, and which of them the user wrote.
+
+  Where a variable lives, its reads and updates are: as with `tf.device`, a
+  user's pin on those means nothing, only one on the variable does.
+  """
+  callers = {name.lstrip('^').split(':')[0]
+             for name in (*source.feeds, *source.fetches)}
+  holders = [pins_lib.holds_state(node, types)
+             for node, types in zip(nodes, signatures)]
+  stateful_groups = {g for g, holds in zip(groups, holders) if holds}
+  pins, by_user = [], []
+  for node, types, group, holder in zip(nodes, signatures, groups, holders):
+    pin, user = pins_lib.device_pin(node, types)
+    if user and group in stateful_groups and (live or not holder):
+      pin, user = '', False
+    if live and holder:
+      pin = node.device
+    elif not pin and node.name in callers and not any(map(
+        node_types.is_handle, (*types.inputs, *types.outputs))):
+      pin = node.device if types.outputs else ''
+    pins.append(pin)
+    by_user.append(user)
+  return pins, np.array(by_user, bool)
+
+
+def _respect_what_is(nodes, groups, pins):
+  """Lets groups that TensorFlow itself spread stay as they are.
+
+  Whoever placed their ops on several devices knew that it works; the ops keep
+  these devices and decide nothing.
+  """
+  devices_of: dict[int, set[str]] = {}
+  for node, group in zip(nodes, groups):
+    devices_of.setdefault(group, set()).add(node.device)
+  spread = {g for g, devices in devices_of.items() if len(devices) > 1}
+  if not spread:
+    return groups, pins
+  labels = [(-1, i) if g in spread else (g, 0) for i, g in enumerate(groups)]
+  numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+  pins = [node.device if g in spread else pin
+          for node, g, pin in zip(nodes, groups, pins)]
+  return np.array([numbers[label] for label in labels], np.int32), pins
+
+
+def _allowed_types(nodes, pins, live) -> np.ndarray:
+  """bool [N, 2], kernels; a node that stays may stay whatever they say."""
+  allowed = np.array([kernels.allowed_types(node) for node in nodes], bool)
+  for i, node in enumerate(nodes):
+    own = node.device.rsplit('device:', 1)[-1].split(':')[0]
+    if own in op_graph.DEVICE_TYPES:
+      column = op_graph.DEVICE_TYPES.index(own)
+      if live and pins_lib.keeps_type(node):
+        allowed[i] = False
+      if live:
+        allowed[i, column] = True
+    if pins[i] and not live:
+      allowed[i, op_graph.DEVICE_TYPES.index('CPU')] |= not allowed[i].any()
+    elif not allowed[i].any():
+      allowed[i, op_graph.DEVICE_TYPES.index('CPU')] = True
+  return allowed

@@ -1,0 +1,179 @@
+"""The dataflow graph as frozen arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+
+import numpy as np
+
+from gdp_grappler import errors
+
+# Columns of `OpGraph.allowed_types`.
+DEVICE_TYPES = ('CPU', 'GPU')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OpGraph:
+  """A dataflow graph with N ops, T tensors, E edges and G groups.
+
+  Arrays are read-only. Edges form a directed acyclic graph: the edges that
+  carry a value to the next iteration of a while loop are left out, because a
+  loop frame is one group and therefore lives on one device.
+
+  Attributes:
+    name: What users call the graph.
+    names: [N] unique op names, in the order of the GraphDef.
+    op_types: [N] such as 'MatMul'.
+    edges: int32 [E, 2], producer and consumer op.
+    edge_tensors: int32 [E], index of the tensor an edge carries; -1 for a
+      control edge.
+    tensor_ops: int32 [T], the op that produces a tensor.
+    tensor_bytes: int64 [T], size of a tensor; 0 for resource handles.
+    flops: float64 [N], arithmetic operations of one execution.
+    io_bytes: float64 [N], bytes an execution reads and writes.
+    param_bytes: int64 [N], memory an op holds for good (variables).
+    groups: int32 [N], ops with the same number share one device (0 .. G-1).
+    allowed_types: bool [N, 2], whether TensorFlow has a kernel for the op on
+      each of `DEVICE_TYPES`.
+    pins: [N] device an op has to be on; '' where it is free. Either as
+      TensorFlow writes devices or short ('GPU:1').
+    user_pins: bool [N], the pin was asked for by the user: it must exist in
+      the cluster. Other pins fall back to the host of a cluster that lacks
+      the device.
+    devices: [N] devices the ops had when the graph was read; '' if none.
+  """
+
+  name: str
+  names: tuple[str, ...]
+  op_types: tuple[str, ...]
+  edges: np.ndarray
+  edge_tensors: np.ndarray
+  tensor_ops: np.ndarray
+  tensor_bytes: np.ndarray
+  flops: np.ndarray
+  io_bytes: np.ndarray
+  param_bytes: np.ndarray
+  groups: np.ndarray
+  allowed_types: np.ndarray
+  pins: tuple[str, ...]
+  user_pins: np.ndarray
+  devices: tuple[str, ...]
+
+  def __post_init__(self):
+    for field, dtype, shape in (
+        ('edges', np.int32, (-1, 2)),
+        ('edge_tensors', np.int32, (-1,)),
+        ('tensor_ops', np.int32, (-1,)),
+        ('tensor_bytes', np.int64, (-1,)),
+        ('flops', np.float64, (-1,)),
+        ('io_bytes', np.float64, (-1,)),
+        ('param_bytes', np.int64, (-1,)),
+        ('groups', np.int32, (-1,)),
+        ('allowed_types', np.bool_, (-1, len(DEVICE_TYPES))),
+        ('user_pins', np.bool_, (-1,))):
+      array = np.array(getattr(self, field), dtype).reshape(shape)
+      array.setflags(write=False)
+      object.__setattr__(self, field, array)
+    for field in ('names', 'op_types', 'pins', 'devices'):
+      object.__setattr__(self, field, tuple(getattr(self, field)))
+    self._check()
+
+  def _check(self):
+    n = len(self.names)
+    for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
+                  'allowed_types', 'pins', 'user_pins', 'devices'):
+      if len(getattr(self, field)) != n:
+        raise _invalid(self.name, f'{field} does not have {n} rows')
+    if len(self.edges) != len(self.edge_tensors):
+      raise _invalid(self.name, 'edges and edge_tensors differ in length')
+    if len(self.tensor_ops) != len(self.tensor_bytes):
+      raise _invalid(self.name, 'tensor_ops and tensor_bytes differ')
+    for field, bound in (('edges', n), ('tensor_ops', n),
+                         ('edge_tensors', len(self.tensor_ops))):
+      array = getattr(self, field)
+      low = -1 if field == 'edge_tensors' else 0
+      if array.size and (array.min() < low or array.max() >= bound):
+        raise _invalid(self.name, f'{field} points outside the graph')
+    if n and not np.array_equal(
+        np.unique(self.groups), np.arange(self.groups.max() + 1)):
+      raise _invalid(self.name, 'groups are not numbered 0 .. G-1')
+
+  @property
+  def num_ops(self) -> int:
+    return len(self.names)
+
+  @functools.cached_property
+  def num_groups(self) -> int:
+    return int(self.groups.max()) + 1 if self.num_ops else 0
+
+  @functools.cached_property
+  def edge_bytes(self) -> np.ndarray:
+    """int64 [E], bytes an edge carries; 0 for control edges."""
+    result = np.zeros(len(self.edges), np.int64)
+    data = self.edge_tensors >= 0
+    result[data] = self.tensor_bytes[self.edge_tensors[data]]
+    return result
+
+  @functools.cached_property
+  def output_bytes(self) -> np.ndarray:
+    """int64 [N], bytes of all outputs of an op."""
+    result = np.zeros(self.num_ops, np.int64)
+    np.add.at(result, self.tensor_ops, self.tensor_bytes)
+    return result
+
+  @functools.cached_property
+  def topological_order(self) -> np.ndarray:
+    """int32 [N], op indices such that producers come before consumers.
+
+    Kahn's algorithm, first in first out, so that the order is the one in which
+    the executor would first see the ops.
+
+    Raises:
+      InvalidGraphError: the edges form a cycle.
+    """
+    successors, starts = self.successors
+    waiting = np.bincount(self.edges[:, 1], minlength=self.num_ops).tolist()
+    order = [op for op, count in enumerate(waiting) if not count]
+    for op in order:
+      for target in successors[starts[op]:starts[op + 1]]:
+        waiting[target] -= 1
+        if not waiting[target]:
+          order.append(target)
+    if len(order) < self.num_ops:
+      stuck = next(self.names[op] for op, w in enumerate(waiting) if w)
+      raise _invalid(self.name, f'its edges form a cycle near "{stuck}"')
+    result = np.array(order, np.int32)
+    result.setflags(write=False)
+    return result
+
+  @functools.cached_property
+  def successors(self) -> tuple[list[int], list[int]]:
+    """Consumers sorted by producer [E], and where each op's begin [N + 1]."""
+    order = np.argsort(self.edges[:, 0], kind='stable')
+    counts = np.bincount(self.edges[:, 0], minlength=self.num_ops)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return self.edges[order, 1].tolist(), starts.tolist()
+
+  @functools.cached_property
+  def fingerprint(self) -> str:
+    """16 hex digits that change with names, types, edges or sizes.
+
+    Devices do not count: a graph keeps its fingerprint when it is placed.
+    """
+    digest = hashlib.sha256()
+    digest.update('\0'.join(self.names).encode())
+    digest.update('\0'.join(self.op_types).encode())
+    for array in (self.edges, self.edge_tensors, self.tensor_bytes,
+                  self.param_bytes):
+      digest.update(array.tobytes())
+    return digest.hexdigest()[:16]
+
+  def replace(self, **changes) -> 'OpGraph':
+    """A copy with other fields."""
+    return dataclasses.replace(self, **changes)
+
+
+def _invalid(name: str, reason: str) -> errors.InvalidGraphError:
+  return errors.InvalidGraphError(f'Graph "{name}" is not usable: {reason}.')

@@ -1,0 +1,156 @@
+// FLOPs, traffic and output sizes of every node, as Grappler sees them.
+//
+// tensorflow.python.grappler offers the same through Cluster.MeasureCosts, but
+// schedules the graph and copies a protobuf per op on the way: 1.1 s for
+// 11,000 ops, where the pass has 2 s for everything. Here the static shape
+// inference and OpLevelCostEstimator are called directly.
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/grappler/costs/graph_properties.h"
+#include "tensorflow/core/grappler/costs/op_context.h"
+#include "tensorflow/core/grappler/costs/op_level_cost_estimator.h"
+#include "tensorflow/core/grappler/costs/utils.h"
+#include "tensorflow/core/grappler/grappler_item.h"
+
+namespace tensorflow {
+namespace grappler {
+namespace {
+
+using TensorProperties = OpInfo::TensorProperties;
+
+struct Properties {
+  std::string error;
+  std::vector<double> flops;
+  std::vector<double> io_bytes;
+  std::vector<int64_t> output_starts{0};
+  std::vector<int64_t> output_bytes;
+};
+
+// A device on which Grappler's nanoseconds read as plain operations and bytes:
+// 1 GHz, one core, no vector unit; 1 GB/s.
+DeviceProperties UnitDevice() {
+  DeviceProperties device;
+  device.set_type("CPU");
+  device.set_frequency(1000);
+  device.set_num_cores(1);
+  device.set_bandwidth(1000000);
+  return device;
+}
+
+// Dimensions that only the caller knows (the batch) get its value.
+std::vector<TensorProperties> Known(
+    const std::vector<TensorProperties>& properties, int64_t unknown_dim) {
+  std::vector<TensorProperties> result = properties;
+  for (TensorProperties& tensor : result) {
+    for (auto& dim : *tensor.mutable_shape()->mutable_dim()) {
+      if (dim.size() < 0) dim.set_size(unknown_dim);
+    }
+  }
+  return result;
+}
+
+int64_t Bytes(const TensorProperties& tensor) {
+  if (tensor.dtype() == DT_RESOURCE || tensor.dtype() == DT_VARIANT) return 0;
+  const int64_t bytes = CalculateTensorSize(tensor);
+  return bytes > 0 ? bytes : 0;
+}
+
+void Append(const NodeDef& node,
+            const std::unordered_map<std::string, const NodeDef*>& nodes,
+            const GraphProperties& shapes, const FunctionDefLibrary& library,
+            int64_t unknown_dim, const OpLevelCostEstimator& estimator,
+            const DeviceProperties& device, Properties* result) {
+  const auto inputs =
+      Known(shapes.GetInputProperties(node.name()), unknown_dim);
+  const auto outputs =
+      Known(shapes.GetOutputProperties(node.name()), unknown_dim);
+  OpContext context;
+  context.name = node.name();
+  context.device_name = "/CPU:0";
+  context.function_library = &library;
+  context.op_info = BuildOpInfoWithoutDevice(node, nodes, inputs);
+  *context.op_info.mutable_device() = device;
+  for (const TensorProperties& output : outputs) {
+    *context.op_info.add_outputs() = output;
+    result->output_bytes.push_back(Bytes(output));
+  }
+  result->output_starts.push_back(result->output_bytes.size());
+  const Costs costs = estimator.PredictCosts(context);
+  result->flops.push_back(costs.compute_time.count());
+  result->io_bytes.push_back(costs.memory_time.count());
+}
+
+void Compute(const char* data, size_t size, int64_t unknown_dim,
+             Properties* result) {
+  GrapplerItem item;
+  if (!item.graph.ParseFromArray(data, static_cast<int>(size))) {
+    result->error = "not a GraphDef";
+    return;
+  }
+  GraphProperties shapes(item);
+  const absl::Status status = shapes.InferStatically(
+      /*assume_valid_feeds=*/true, /*aggressive_shape_inference=*/true,
+      /*include_input_tensor_values=*/true,
+      /*include_output_tensor_values=*/false);
+  if (!status.ok()) {
+    result->error = std::string(status.message());
+    return;
+  }
+  std::unordered_map<std::string, const NodeDef*> nodes;
+  for (const NodeDef& node : item.graph.node()) nodes[node.name()] = &node;
+  const OpLevelCostEstimator estimator;
+  const DeviceProperties device = UnitDevice();
+  for (const NodeDef& node : item.graph.node()) {
+    Append(node, nodes, shapes, item.graph.library(), unknown_dim, estimator,
+           device, result);
+  }
+}
+
+}  // namespace
+}  // namespace grappler
+}  // namespace tensorflow
+
+extern "C" {
+
+using tensorflow::grappler::Properties;
+
+void* gdp_properties_new(const char* graph, size_t size, int64_t unknown_dim) {
+  auto* result = new Properties;
+  tensorflow::grappler::Compute(graph, size, unknown_dim, result);
+  return result;
+}
+
+const char* gdp_properties_error(void* properties) {
+  return static_cast<Properties*>(properties)->error.c_str();
+}
+
+// [N]
+const double* gdp_properties_flops(void* properties) {
+  return static_cast<Properties*>(properties)->flops.data();
+}
+
+// [N]
+const double* gdp_properties_io_bytes(void* properties) {
+  return static_cast<Properties*>(properties)->io_bytes.data();
+}
+
+// [N + 1], where the outputs of each node begin in gdp_properties_bytes.
+const int64_t* gdp_properties_starts(void* properties) {
+  return static_cast<Properties*>(properties)->output_starts.data();
+}
+
+// [T]
+const int64_t* gdp_properties_bytes(void* properties) {
+  return static_cast<Properties*>(properties)->output_bytes.data();
+}
+
+void gdp_properties_delete(void* properties) {
+  delete static_cast<Properties*>(properties);
+}
+
+}  // extern "C"

@@ -1,0 +1,119 @@
+"""FLOPs, traffic and output sizes of ops, from Grappler's own estimator."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+
+import numpy as np
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import types_pb2
+
+from gdp_grappler import errors
+from gdp_grappler import native
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OpProperties:
+  """What one execution of each of N ops does.
+
+  Attributes:
+    flops: float64 [N], arithmetic operations.
+    io_bytes: float64 [N], bytes read and written.
+    output_starts: int64 [N + 1], where each op's outputs begin.
+    output_bytes: int64 [T], size of each output, 0 for resource handles.
+  """
+
+  flops: np.ndarray
+  io_bytes: np.ndarray
+  output_starts: np.ndarray
+  output_bytes: np.ndarray
+
+
+def estimate(graph_def: graph_pb2.GraphDef,
+             unknown_dim: int) -> OpProperties:
+  """Infers shapes and asks Grappler's OpLevelCostEstimator about every op.
+
+  Args:
+    graph_def: N nodes, as Grappler or a Session would get them.
+    unknown_dim: Size of dimensions that the graph does not know; the batch.
+
+  Raises:
+    InvalidGraphError: shape inference rejects the graph.
+    PluginError: the native library is missing.
+  """
+  lib = _library()
+  data = _inferable(graph_def).SerializeToString()
+  handle = lib.gdp_properties_new(data, len(data), unknown_dim)
+  try:
+    error = lib.gdp_properties_error(handle).decode(errors='replace')
+    if error:
+      raise errors.InvalidGraphError(
+          f'TensorFlow cannot infer the shapes of the graph: {error}.')
+    n = len(graph_def.node)
+    starts = _copy(lib.gdp_properties_starts(handle), n + 1, np.int64)
+    return OpProperties(
+        flops=_copy(lib.gdp_properties_flops(handle), n, np.float64),
+        io_bytes=_copy(lib.gdp_properties_io_bytes(handle), n, np.float64),
+        output_starts=starts,
+        output_bytes=_copy(lib.gdp_properties_bytes(handle), starts[-1],
+                           np.int64))
+  finally:
+    lib.gdp_properties_delete(handle)
+
+
+def _inferable(graph_def) -> graph_pb2.GraphDef:
+  """A copy in which function arguments are nodes shape inference knows."""
+  result = graph_pb2.GraphDef()
+  result.CopyFrom(graph_def)
+  for node in result.node:
+    if node.op in ('_Arg', '_DeviceArg'):
+      _replace_argument(node)
+    elif node.op in ('_Retval', '_DeviceRetval'):
+      dtype = node.attr['T'].type
+      node.op = 'Identity'
+      node.ClearField('attr')
+      node.attr['T'].type = dtype
+  return result
+
+
+def _replace_argument(node):
+  """Makes a variable's handle a VarHandleOp, any other value a Placeholder."""
+  dtype = node.attr['T'].type
+  shapes = list(node.attr['_handle_shapes'].list.shape)
+  dtypes = list(node.attr['_handle_dtypes'].list.type)
+  node.op = 'Placeholder'
+  if dtype != types_pb2.DT_RESOURCE:
+    shapes = list(node.attr['_output_shapes'].list.shape)
+  elif len(shapes) == 1 and dtypes != [types_pb2.DT_INVALID]:
+    node.op, dtype = 'VarHandleOp', dtypes[0]
+  node.ClearField('attr')
+  node.attr['dtype'].type = dtype
+  node.attr['shape'].shape.unknown_rank = True
+  if len(shapes) == 1:
+    node.attr['shape'].shape.CopyFrom(shapes[0])
+  if node.op == 'VarHandleOp':
+    node.attr['shared_name'].s = node.name.encode()
+
+
+def _copy(address, size, dtype) -> np.ndarray:
+  if not size:
+    return np.zeros(0, dtype)
+  kind = ctypes.c_double if dtype == np.float64 else ctypes.c_int64
+  pointer = ctypes.cast(address, ctypes.POINTER(kind))
+  return np.ctypeslib.as_array(pointer, (int(size),)).astype(dtype, copy=True)
+
+
+def _library():
+  lib = native.load_grappler()
+  lib.gdp_properties_new.restype = ctypes.c_void_p
+  lib.gdp_properties_new.argtypes = [ctypes.c_char_p, ctypes.c_size_t,
+                                     ctypes.c_int64]
+  lib.gdp_properties_delete.restype = None
+  lib.gdp_properties_error.restype = ctypes.c_char_p
+  for name in ('error', 'flops', 'io_bytes', 'starts', 'bytes', 'delete'):
+    function = getattr(lib, f'gdp_properties_{name}')
+    function.argtypes = [ctypes.c_void_p]
+    if name not in ('error', 'delete'):
+      function.restype = ctypes.c_void_p
+  return lib

@@ -1,0 +1,59 @@
+"""A GraphDef with what the caller feeds and fetches; on disk a MetaGraphDef.
+
+A captured graph is a serialized MetaGraphDef with four collections of our
+own, so that any tool that reads MetaGraphs reads it too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+
+_FEEDS, _FETCHES = 'gdp_feeds', 'gdp_fetches'
+_DEVICES, _NAME = 'gdp_devices', 'gdp_name'
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SourceGraph:
+  """A graph as somebody hands it to us.
+
+  Attributes:
+    name: What users call it.
+    graph_def: The nodes; never changed in place.
+    feeds: Names of nodes whose value the caller gives.
+    fetches: Names of nodes whose value, or execution, the caller wants.
+    devices: Full names of the devices the graph may use; empty if unknown.
+  """
+
+  name: str
+  graph_def: graph_pb2.GraphDef
+  feeds: tuple[str, ...] = ()
+  fetches: tuple[str, ...] = ()
+  devices: tuple[str, ...] = ()
+
+  def to_meta_graph(self) -> meta_graph_pb2.MetaGraphDef:
+    """The MetaGraphDef that `from_meta_graph` reads back."""
+    result = meta_graph_pb2.MetaGraphDef()
+    result.graph_def.CopyFrom(self.graph_def)
+    for key, values in ((_FEEDS, self.feeds), (_FETCHES, self.fetches),
+                        (_DEVICES, self.devices), (_NAME, (self.name,))):
+      # An empty collection says "none", a missing one "not captured by us".
+      result.collection_def[key].bytes_list.value.extend(
+          value.encode() for value in values)
+    return result
+
+
+def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
+  """Whether `SourceGraph.to_meta_graph` made it."""
+  return _NAME in meta_graph.collection_def
+
+
+def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
+  """Reads what `SourceGraph.to_meta_graph` wrote."""
+  def values(key):
+    return tuple(value.decode() for value in
+                 meta_graph.collection_def[key].bytes_list.value)
+  return SourceGraph(values(_NAME)[0], meta_graph.graph_def, values(_FEEDS),
+                     values(_FETCHES), values(_DEVICES))

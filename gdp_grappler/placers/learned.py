@@ -1,0 +1,129 @@
+"""The learned policy, as a placer."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import json
+import os
+import pathlib
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import cost_model
+from gdp_grappler.features import featurizer
+from gdp_grappler.features import schema
+from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import placer as placer_lib
+
+# Beside the most likely placement, so many drawn from the policy are priced.
+_NUM_SAMPLES = 15
+
+
+class LearnedPlacer:
+  """The best, by price, of what a trained policy proposes.
+
+  One forward pass gives the odds of every unit's devices (GDP section 3); the
+  most likely placement and a few samples are priced, which costs milliseconds.
+  """
+
+  def __init__(self, policy: str | None = None):
+    """Loads a policy; each folder is loaded once per process.
+
+    Args:
+      policy: A folder that `gdp_train` exported; by default the one named by
+        the environment variable GDP_POLICY, else the one that is shipped.
+
+    Raises:
+      PolicyMismatchError: no such folder, or a policy for other features.
+    """
+    self._policy = _load(str(pathlib.Path(
+        policy or os.environ.get('GDP_POLICY') or shipped_policy()).resolve()))
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    graph, cluster = problem.graph, problem.cluster
+    seconds = cost_model.CostModel().op_seconds(graph, cluster)
+    units = self._units(problem, seconds)
+    features = featurizer.featurize(graph, cluster, units, seconds)
+    logits = self._policy.logits(features)
+    candidates = np.concatenate([
+        logits.argmax(axis=1)[None],
+        _sample(logits, _NUM_SAMPLES, problem.seed)])[:, units]
+    prices = problem.evaluator.evaluate_many(graph, candidates)
+    best = min(range(len(candidates)), key=lambda i: (
+        not prices[i].valid, prices[i].step_time_s, i))
+    return placement_lib.Placement(candidates[best], cluster)
+
+  def _units(self, problem, seconds) -> np.ndarray:
+    if self._policy.metadata.get('units', 'coarse') == 'fine':
+      return coarsening.groups_as_units(problem.graph)
+    return coarsening.coarsen(problem.graph, problem.allowed, seconds)
+
+
+class _Policy:
+  """A loaded SavedModel and its policy.json."""
+
+  def __init__(self, model, metadata):
+    self._model = model
+    self.metadata = metadata
+
+  def logits(self, features: schema.GraphFeatures) -> np.ndarray:
+    """float [M, D]; disallowed devices are very unlikely."""
+    result = self._model.place(
+        np.array(features.op_types, object).astype(bytes), features.units,
+        features.edges, features.edge_bytes, features.allowed,
+        features.devices).numpy()
+    return np.where(features.allowed, result, -np.inf)
+
+
+def shipped_policy() -> str:
+  """Folder of the policy that comes with the package.
+
+  Found without importing the package of the trainer.
+
+  Raises:
+    PolicyMismatchError: it is not installed.
+  """
+  spec = importlib.util.find_spec('placer_model')
+  for location in (spec.submodule_search_locations if spec else None) or ():
+    folder = pathlib.Path(location) / 'pretrained'
+    if (folder / 'policy.json').exists():
+      return str(folder)
+  raise errors.PolicyMismatchError(
+      'No policy is installed. Train one with gdp_train and give its folder, '
+      "or choose another placer, for example {'placer': 'metis'}.")
+
+
+@functools.cache
+def _load(folder: str) -> _Policy:
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  path = pathlib.Path(folder)
+  try:
+    metadata = json.loads((path / 'policy.json').read_text())
+    found = metadata['schema']
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise errors.PolicyMismatchError(
+        f'{folder} is not a policy: {type(error).__name__}: {error}. Give the '
+        'folder "policy" that gdp_train wrote.') from error
+  if found != schema.fingerprint():
+    raise errors.PolicyMismatchError(
+        f'The policy in {folder} was trained for other features (schema '
+        f'{found}; this version has {schema.fingerprint()}). Train it again '
+        'with this version of gdp_train.')
+  try:
+    return _Policy(tf.saved_model.load(folder), metadata)
+  except Exception as error:  # pylint: disable=broad-except
+    # TensorFlow raises a dozen types for a damaged SavedModel.
+    raise errors.PolicyMismatchError(
+        f'The policy in {folder} cannot be loaded: '
+        f'{str(error).splitlines()[0]} Export it again with gdp_train.'
+    ) from error
+
+
+def _sample(logits, count, seed) -> np.ndarray:
+  """int [count, M], devices drawn independently (the Gumbel trick)."""
+  noise = np.random.default_rng(seed).gumbel(size=(count, *logits.shape))
+  return (logits + noise).argmax(axis=-1)

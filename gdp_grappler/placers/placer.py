@@ -1,0 +1,51 @@
+"""The question every placer answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Protocol
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+  """A graph, a cluster, a price and a seed.
+
+  Attributes:
+    graph: What to place.
+    cluster: Where.
+    evaluator: Prices placements on `cluster`.
+    seed: Two runs with the same seed give the same placement.
+  """
+
+  graph: op_graph.OpGraph
+  cluster: cluster_lib.Cluster
+  evaluator: evaluator_lib.Evaluator
+  seed: int = 0
+
+  @functools.cached_property
+  def allowed(self) -> np.ndarray:
+    """bool [G, D], `constraints.allowed_devices` of graph and cluster."""
+    return constraints.allowed_devices(self.graph, self.cluster)
+
+
+class Placer(Protocol):
+  """Finds a placement without violations of the graph's rules.
+
+  It may exceed a memory; the evaluator tells.
+  """
+
+  def place(self, problem: Problem) -> placement_lib.Placement:
+    """Places every op.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+    """

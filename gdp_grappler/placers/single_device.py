@@ -1,0 +1,36 @@
+"""Everything on one device, as far as it may be there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+
+
+class SingleDevicePlacer:
+  """The best of the placements that use one device wherever it is allowed.
+
+  Groups that may not be there go to the host, or to the first device they may
+  have. A device on which everything fits beats one that overflows.
+  """
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    candidates = [self.place_on(problem, device)
+                  for device in range(problem.cluster.num_devices)]
+    prices = problem.evaluator.evaluate_many(
+        problem.graph, np.stack([c.devices for c in candidates]))
+    best = min(range(len(candidates)), key=lambda i: (
+        not prices[i].valid, prices[i].step_time_s, i))
+    return candidates[best]
+
+  def place_on(self, problem: placer_lib.Problem, device: int
+               ) -> placement_lib.Placement:
+    """The placement around one device, an index into the cluster."""
+    allowed = problem.allowed
+    fallback = np.where(allowed[:, problem.cluster.host], problem.cluster.host,
+                        allowed.argmax(axis=1))
+    return placement_lib.from_groups(
+        problem.graph, np.where(allowed[:, device], device, fallback),
+        problem.cluster)
