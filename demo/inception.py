@@ -1,0 +1,109 @@
+"""`make demo`: a policy for InceptionV3, from capture to a placed fit.
+
+Each step is a command that a user could type; this script types them, keeps
+TensorFlow's start-up lines out of sight, and compares the results.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+OUTPUT = pathlib.Path('demo_output')
+CAPTURES = OUTPUT / 'captured'
+MODEL_DIR = OUTPUT / 'model'
+TRACE = OUTPUT / 'schedule.json'
+ITERATIONS = 150
+CLUSTER = '2xP100'
+# What TensorFlow prints when it starts on a machine without a GPU.
+_START_UP = re.compile(
+    r'WARNING: All log messages before absl|[IWE]0000 .*(port|cuda\w*|'
+    r'cpu_feature_guard)\.cc|To enable the following instructions')
+
+
+def main() -> int:
+  """Runs the steps; 0 if the placed losses equal the unplaced ones."""
+  start = time.time()
+  OUTPUT.mkdir(exist_ok=True)
+  for old in CAPTURES.glob('*'):
+    old.unlink()
+  _say('1. Train InceptionV3 as it is, on one device, and capture its graphs')
+  plain = _train(DEMO_DEVICES='1', GDP_CAPTURE_DIR=str(CAPTURES))
+  graph = max(CAPTURES.glob('*.pb'), key=lambda path: path.stat().st_size)
+  print(f'Captured {graph}')
+
+  _say(f'2. Learn to place it on {CLUSTER} (simulated)')
+  _run(_tool('gdp_train'), f'--graph={graph}', f'--cluster={CLUSTER}',
+       '--reward=simulated', f'--model_dir={MODEL_DIR}',
+       f'--iterations={ITERATIONS}', '--seed=0')
+
+  _say('3. Draw the simulated schedule of the best placement')
+  plan = next((MODEL_DIR / 'plans').glob('*.json'))
+  _run(_tool('gdp'), 'simulate', str(graph), f'--cluster={CLUSTER}',
+       f'--plan={plan}', f'--trace={TRACE}')
+  print(f'Open {TRACE} in https://ui.perfetto.dev or chrome://tracing')
+
+  _say('4. Train with the policy, over 4 logical CPU devices')
+  option = {'policy': str(MODEL_DIR / 'policy'), 'keep_best': False}
+  print('keep_best is off to show the mechanism: logical CPU devices share '
+        'their cores, so that no placement can be faster.')
+  placed = _train(DEMO_DEVICES='4', GDP_PLACEMENT=json.dumps(option))
+  return _report(plain, placed, time.time() - start)
+
+
+def _report(plain, placed, seconds) -> int:
+  """Prints what the two runs did, and whether they agree."""
+  print('Ops per device, from the partition graphs that TensorFlow ran:')
+  for name, run in (('as it was', plain), ('placed', placed)):
+    ops = ', '.join(f'{d} {n}' for d, n in run['ops'].items())
+    print(f'  {name:10} {ops}')
+  for name, run in (('as it was', plain), ('placed', placed)):
+    print(f'  losses {name:10} {run["losses"]}')
+  equal = plain['losses'] == placed['losses']
+  spread = len(placed['ops']) > 1
+  print(f'\nLosses {"are equal" if equal else "DIFFER"}; ops ran on '
+        f'{len(placed["ops"])} devices. {seconds:.0f} s in all.')
+  return 0 if equal and spread else 1
+
+
+def _train(**environment) -> dict:
+  """Runs train.py and returns what it reports."""
+  text = _run(sys.executable, str(HERE / 'train.py'), keep_output=True,
+              **environment)
+  return json.loads(text.splitlines()[-1])
+
+
+def _run(*command, keep_output=False, **environment) -> str:
+  """Runs a command, its standard error without TensorFlow's start-up."""
+  words = [pathlib.Path(command[0]).name, *command[1:]]
+  print('$', *(f'{k}={shlex.quote(v)}' for k, v in environment.items()),
+        *map(shlex.quote, words), flush=True)
+  process = subprocess.Popen(
+      command, text=True, stderr=subprocess.PIPE,
+      stdout=subprocess.PIPE if keep_output else None,
+      env={**os.environ, **environment})
+  for line in process.stderr:
+    if not _START_UP.match(line):
+      print(line, end='', file=sys.stderr, flush=True)
+  output = process.stdout.read() if keep_output else ''
+  if process.wait():
+    sys.exit(f'{words[0]} failed with exit code {process.returncode}.')
+  return output
+
+
+def _tool(name: str) -> str:
+  """A console script of the environment that runs this."""
+  return str(pathlib.Path(sys.executable).parent / name)
+
+
+def _say(title: str):
+  print(f'\n== {title}', flush=True)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

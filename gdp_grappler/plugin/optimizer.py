@@ -1,0 +1,135 @@
+"""The journey of one graph through the pass, without any plugin.
+
+read -> place -> check -> price -> keep the better one. Pure: the same graph
+and settings give the same outcome, and nothing outside is touched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import time
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.plugin import settings as settings_lib
+
+# Replicas of one model already fill the devices, and their collectives wait
+# for each other: moving an op of one would stop all.
+_REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
+_REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+  """What to do with a graph.
+
+  Attributes:
+    devices: [N] device of each node of the GraphDef; None to leave it alone.
+    message: One line for the user; '' for nothing worth saying.
+  """
+
+  devices: tuple[str, ...] | None
+  message: str
+
+
+def optimize(source: source_graph.SourceGraph,
+             settings: settings_lib.Settings) -> Outcome:
+  """Decides on the devices of a graph that is about to run.
+
+  Args:
+    source: The graph with the devices TensorFlow gave it.
+    settings: The user's option.
+
+  Raises:
+    GdpError: the settings do not fit the graph or the machine.
+  """
+  start = time.perf_counter()
+  reason = _why_not(source)
+  if reason:
+    return Outcome(None, f'{source.name}: left as it was: {reason}')
+  cluster = _cluster(source, settings)
+  graph = graph_def_io.read(source, live=True)
+  evaluator = simulator.Simulator(cluster)
+  problem = placer_lib.Problem(graph, cluster, evaluator, settings.seed)
+  if (problem.allowed.sum(axis=1) == 1).all():
+    return Outcome(None, '')
+  before = _as_it_was(graph, cluster)
+  after = registry.create(settings.placer, settings.policy).place(problem)
+  violations = after.violations(graph)
+  if violations:
+    raise errors.InfeasiblePlacementError(
+        f'Placer "{settings.placer}" broke a rule of {source.name}: '
+        f'{violations[0].message}. Report this, and use another placer.')
+  return _decide(graph, before, after, evaluator, settings, start)
+
+
+def _why_not(source) -> str:
+  """Why a graph must not be touched; '' if nothing speaks against it."""
+  for node in source.graph_def.node:
+    if _REPLICA_OP.fullmatch(node.op) or _REPLICA_NAME.search(node.name):
+      return ('it holds replicas of a distribution strategy '
+              f'("{node.name}"). Switch gdp_placement off, or train without '
+              'the strategy')
+  return ''
+
+
+def _cluster(source, settings) -> cluster_lib.Cluster:
+  cluster = resolve.resolve(settings.cluster or 'local', source.devices)
+  if settings.mode == 'apply':
+    here = {cluster_lib.canonical_device(d) for d in source.devices}
+    absent = [d.short_name for d in cluster.devices if d.name not in here]
+    if absent:
+      raise errors.ClusterError(
+          f'Cluster "{cluster.name}" has {", ".join(absent)}, which this '
+          "process lacks. Use {'mode': 'report'} to see what it would give, "
+          "or 'cluster': 'local'.")
+  return cluster
+
+
+def _as_it_was(graph, cluster) -> placement_lib.Placement:
+  """The placement TensorFlow chose; on the host where the cluster has none."""
+  index = {}
+  for name in set(graph.devices):
+    try:
+      index[name] = cluster.device_index(name)
+    except errors.ClusterError:
+      index[name] = cluster.host
+  return placement_lib.Placement(
+      np.array([index[name] for name in graph.devices]), cluster)
+
+
+def _decide(graph, before, after, evaluator, settings, start) -> Outcome:
+  """Keeps the better one; a graph that breaks a user's pin has to change."""
+  old, new = evaluator.evaluate_many(
+      graph, np.stack([before.devices, after.devices]))
+  predicted = (f'predicted step {_ms(old.step_time_s)} -> '
+               f'{_ms(new.step_time_s)} ms (simulated)')
+  spent = f'{(time.perf_counter() - start) * 1e3:.0f} ms spent'
+  worth = new.valid and new.step_time_s < old.step_time_s
+  must = bool(before.violations(graph))
+  if settings.keep_best and not worth and not must:
+    return Outcome(None, f'{graph.name}: {graph.num_ops} ops left as they '
+                   f'were: {settings.placer} gives no gain; {predicted}; '
+                   f'{spent}')
+  tensors, size = after.cut(graph)
+  counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
+  what = 'placed' if settings.mode == 'apply' else 'would be placed'
+  message = (f'{graph.name}: {graph.num_ops} ops {what} by '
+             f'{settings.placer}: {counts}; cut {tensors} tensors, '
+             f'{size / 1e6:.2f} MB; {predicted}; {spent}')
+  devices = tuple(after.device_strings())
+  return Outcome(devices if settings.mode == 'apply' else None, message)
+
+
+def _ms(seconds: float) -> str:
+  return f'{seconds * 1e3:.3g}' if np.isfinite(seconds) else 'impossible'
