@@ -3,6 +3,39 @@
 Belongs here: everything needed at run time to place a graph, on the standard
 library, numpy, TensorFlow, absl and rich alone. Does not belong here: learning
 how to place; that is `placer_model`.
+
+The public names are loaded when they are first used: TensorFlow's start-up
+imports this package in every program.
 """
 
+import importlib
+import typing
+
 __version__ = '0.1.0'
+
+# Public name -> the module that defines it.
+_PUBLIC = {
+    'Cluster': 'gdp_grappler.cluster.cluster',
+    'Device': 'gdp_grappler.cluster.cluster',
+    'Link': 'gdp_grappler.cluster.cluster',
+    'resolve': 'gdp_grappler.cluster.resolve',
+    'Placement': 'gdp_grappler.cluster.placement',
+    'Evaluation': 'gdp_grappler.evaluation.evaluator',
+    'Simulator': 'gdp_grappler.evaluation.simulator',
+    'GdpError': 'gdp_grappler.errors',
+    'OpGraph': 'gdp_grappler.graph.op_graph',
+    'Problem': 'gdp_grappler.placers.placer',
+    'leave_alone': 'gdp_grappler.plugin.scopes',
+    'pin': 'gdp_grappler.plugin.scopes',
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> typing.Any:
+  if name not in _PUBLIC:
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+  return getattr(importlib.import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+  return sorted({*globals(), *_PUBLIC})

@@ -1,0 +1,59 @@
+"""Small clusters and fixed prices for tests."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+
+
+def make_cluster(num_gpus: int = 2, *,
+                 latency_s: float = 1.0,
+                 bandwidth_bytes_per_s: float = 100.0,
+                 memory_bytes: int = 1 << 40,
+                 compute: Sequence[str] | None = None,
+                 memory: Sequence[str] | None = None,
+                 channels: Callable[[str, str], tuple[str, ...]] | None = None
+                ) -> cluster_lib.Cluster:
+  """CPU:0, GPU:0, ... with figures that one can compute in the head.
+
+  Args:
+    num_gpus: Devices beside the CPU.
+    latency_s: Of all links.
+    bandwidth_bytes_per_s: Of all links.
+    memory_bytes: Of each device.
+    compute: [D] compute units; by default one per device.
+    memory: [D] memory pools; by default one per device.
+    channels: From two short names to a link's channels; by default each device
+      has one way out and one way in.
+  """
+  channels = channels or (lambda a, b: (f'{a} out', f'{b} in'))
+  short = ['CPU:0'] + [f'GPU:{i}' for i in range(num_gpus)]
+  full = [cluster_lib.local_name(*s.split(':')) for s in short]
+  devices = [
+      cluster_lib.Device(
+          name=name, type=short[i][:3], memory_bytes=memory_bytes,
+          peak_flops=1e9, efficiency=0.5, bandwidth_bytes_per_s=1e9,
+          launch_s=1e-3, compute=(compute or full)[i],
+          memory=(memory or full)[i]) for i, name in enumerate(full)]
+  links = [
+      cluster_lib.Link(full[a], full[b], latency_s, bandwidth_bytes_per_s,
+                       channels(short[a], short[b]))
+      for a in range(len(full)) for b in range(len(full)) if a != b]
+  return cluster_lib.Cluster('test', tuple(devices), tuple(links))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FixedCosts:
+  """A cost model that charges what it is told: [N], [N, D] or one number."""
+
+  seconds: object
+
+  def op_seconds(self, graph, cluster) -> np.ndarray:
+    seconds = np.asarray(self.seconds, np.float64)
+    if seconds.ndim == 1:
+      seconds = seconds[:, None]
+    return np.broadcast_to(seconds, (graph.num_ops, cluster.num_devices))
