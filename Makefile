@@ -1,0 +1,74 @@
+# `make` lists what there is. Needs Python 3.11, make and g++; `make bazel` also
+# Debian's bazel-bootstrap, see .ci/run.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet
+TENSORFLOW := tensorflow>=2.21,<2.22
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+# The installed package is what is run and tested, not this tree.
+unexport PYTHONPATH
+
+# What the installed package is made of. Folders count too: their time changes
+# when a file comes or goes.
+SOURCES := setup.py pyproject.toml bazel/native_sources.bzl $(shell find \
+    gdp_grappler placer_model \( -name __pycache__ -o -path gdp_grappler/lib \) \
+    -prune -o \( -type d -o -type f ! -name '*.pyc' \) -print)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint bazel wheel install clean
+
+help:  ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
+	    | expand -t 15
+
+demo: $(VENV)/installed  ## train a policy for InceptionV3 and fit with it
+	$(BIN)/python -P demo/inception.py
+
+test: $(VENV)/installed  ## run all tests against the installed package
+	@# From tests/, because interpreters that tests start look into the current
+	@# folder first.
+	cd tests && ../$(BIN)/python -P -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/installed  ## ruff, the layering, no generated file in git
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache --no-logo
+	@generated=$$(git ls-files --cached --ignored --exclude-standard); \
+	if [ -n "$$generated" ]; then \
+	  echo "Generated files are in git. Run git rm --cached on:"; \
+	  echo "$$generated"; exit 1; \
+	fi
+
+bazel: $(VENV)/installed  ## build and test with Bazel, offline
+	bazel build //...
+	bazel test //...
+
+wheel: $(VENV)/tensorflow  ## build dist/*.whl for this platform
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+	    --wheel-dir dist .
+	@ls dist/*.whl
+
+install: $(VENV)/installed  ## only make .venv with everything in it
+
+clean:  ## remove .venv and whatever was built
+	rm -rf $(VENV) build dist demo_output gdp_grappler/lib *.egg-info \
+	    .hypothesis .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	if command -v bazel > /dev/null; then bazel clean --expunge; fi
+
+# The build reads the installed TensorFlow, so that comes first. Packages of
+# [train] still import pkg_resources, which later releases of setuptools lack.
+$(VENV)/tensorflow:
+	@command -v $(PYTHON) > /dev/null || { echo "$(PYTHON) is missing." \
+	    "Install Python 3.11, or run make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) 'setuptools>=70.1,<81' wheel '$(TENSORFLOW)'
+	@touch $@
+
+$(VENV)/installed: $(VENV)/tensorflow $(SOURCES)
+	$(PIP) --no-build-isolation '.[train,dev]'
+	@touch $@

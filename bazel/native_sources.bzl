@@ -1,0 +1,55 @@
+"""The native libraries: the one list that setup.py and BUILD share.
+
+Both Starlark and Python: literals only. Paths are relative to the top folder;
+every library ends up in gdp_grappler/lib/.
+"""
+
+# The TensorFlow release that the libraries, and hence the package, are tied
+# to: the pass is registered through TensorFlow's C++ interface, which may
+# change with every minor release.
+TENSORFLOW_MINOR = "2.21"
+
+# Our own code compiles without a warning.
+WARNINGS = ["-Wall", "-Werror"]
+
+# Flags of the TensorFlow wheel (tf.sysconfig.get_compile_flags), and NDEBUG
+# because the wheel is an optimized build.
+TENSORFLOW_DEFINES = [
+    "_GLIBCXX_USE_CXX11_ABI=1",
+    "EIGEN_MAX_ALIGN_BYTES=64",
+    "NDEBUG",
+]
+
+NATIVE_LIBRARIES = {
+    # Found by `import tensorflow`; free of TensorFlow's symbols so that it
+    # loads next to any release.
+    "libgdp_loader.so": {
+        "srcs": ["gdp_grappler/plugin/loader.c"],
+        "hdrs": [],
+        "copts": ["-std=gnu11", "-O2"],
+        "defines": ['GDP_TENSORFLOW_MINOR="2.21"'],
+        "linkopts": ["-ldl"],
+        "tensorflow": False,
+    },
+    # The Grappler pass and the op estimator.
+    "libgdp_grappler.so": {
+        "srcs": [
+            "gdp_grappler/graph/op_properties.cc",
+            "gdp_grappler/plugin/grappler_pass.cc",
+        ],
+        "hdrs": [],
+        "copts": ["-std=c++17", "-O2"],
+        "defines": [],
+        "linkopts": [],
+        "tensorflow": True,
+    },
+    # The discrete-event simulator.
+    "libgdp_simulator.so": {
+        "srcs": ["gdp_grappler/evaluation/simulator.cc"],
+        "hdrs": [],
+        "copts": ["-std=c++17", "-O3", "-pthread"],
+        "defines": [],
+        "linkopts": ["-pthread"],
+        "tensorflow": False,
+    },
+}

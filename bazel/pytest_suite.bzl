@@ -1,0 +1,30 @@
+"""One py_test for each folder of tests."""
+
+def pytest_suite(path):
+    """Runs tests/PATH with pytest, without the tests marked e2e.
+
+    Args:
+      path: A folder or a file below tests/.
+    """
+    sources = path if path.endswith(".py") else path + "/**/*.py"
+    native.py_test(
+        name = path.replace("/", "_").replace("_test.py", "") + "_test",
+        size = "large",
+        srcs = ["//bazel:run_pytest.py"] + native.glob(["tests/" + sources]),
+        main = "//bazel:run_pytest.py",
+        args = ["tests/" + path],
+        deps = [":test_support"],
+    )
+
+def pytest_suites(exclude):
+    """A suite for each folder below tests/ that has tests.
+
+    Args:
+      exclude: Folders to leave out.
+    """
+    tests = native.glob(
+        ["tests/*/**/*_test.py"],
+        exclude = ["tests/%s/**" % folder for folder in exclude],
+    )
+    for folder in {test.split("/")[1]: None for test in tests}:
+        pytest_suite(folder)

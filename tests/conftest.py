@@ -1,0 +1,11 @@
+"""Settings that have to be made before anything imports TensorFlow.
+
+In this process `tf.keras` is Keras 2, for placer_model; Keras 3 is `keras`.
+What users see after a bare `import tensorflow` is tested in interpreters of
+their own, whose environment lacks TF_USE_LEGACY_KERAS.
+"""
+
+import os
+
+os.environ['TF_USE_LEGACY_KERAS'] = '1'
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')

@@ -1,0 +1,65 @@
+"""README, Makefile, build lists and git say the same."""
+
+import pathlib
+import re
+import runpy
+import subprocess
+
+import pytest
+
+_TOP = pathlib.Path(__file__).parents[2]
+_NATIVE = runpy.run_path(str(_TOP / 'bazel' / 'native_sources.bzl'))
+_MAX_BYTES = 3_000_000
+
+
+def _read(name: str) -> str:
+  return (_TOP / name).read_text(encoding='utf-8')
+
+
+def _set_up_commands() -> list[str]:
+  """Lines of the fenced blocks under README's heading "Set up"."""
+  under, fenced, commands = False, False, []
+  for line in _read('README.md').splitlines():
+    if line.startswith('```'):
+      fenced = not fenced
+    elif not fenced and line.startswith('#'):
+      under = line.lstrip('# ').lower().startswith('set up')
+    elif fenced and under and line.partition('#')[0].strip():
+      commands.append(line.partition('#')[0].strip())
+  return commands
+
+
+def test_readme_sets_up_with_two_commands():
+  assert _set_up_commands() == ['make demo', 'make test']
+
+
+def test_readme_names_targets_that_exist():
+  targets = set(re.findall(r'^([a-z]+):', _read('Makefile'), re.MULTILINE))
+  named = set(re.findall(r'(?:^|`)make ([a-z]+)', _read('README.md'),
+                         re.MULTILINE))
+  assert named <= targets
+
+
+@pytest.mark.parametrize('name', ['Makefile', 'pyproject.toml', 'setup.py'])
+def test_one_tensorflow_release(name):
+  required = set(re.findall(r'tensorflow>=(\d+\.\d+)', _read(name)))
+  assert required == {_NATIVE['TENSORFLOW_MINOR']}
+
+
+def test_every_native_source_is_in_the_list():
+  listed = {path for spec in _NATIVE['NATIVE_LIBRARIES'].values()
+            for path in spec['srcs'] + spec['hdrs']}
+  present = {str(path.relative_to(_TOP))
+             for path in (_TOP / 'gdp_grappler').rglob('*')
+             if path.suffix in ('.c', '.cc', '.cpp', '.h')}
+  assert present == listed
+
+
+def test_no_large_file_is_tracked():
+  if not (_TOP / '.git').exists():
+    pytest.skip('not a git checkout')
+  tracked = subprocess.run(['git', 'ls-files', '-z'], cwd=_TOP, check=True,
+                           capture_output=True, text=True).stdout.split('\0')
+  large = [name for name in tracked if (_TOP / name).is_file()
+           and (_TOP / name).stat().st_size > _MAX_BYTES]
+  assert not large
