@@ -78,9 +78,9 @@ class Placement:
     out = np.flatnonzero((self.devices < 0)
                          | (self.devices >= self.cluster.num_devices))
     if out.size:
-      return (Violation('shape', f'{graph.names[out[0]]} has device number '
-                        f'{self.devices[out[0]]} of {self.cluster.num_devices}'
-                       ),)
+      return tuple(Violation('shape', f'{graph.names[op]} has device number '
+                             f'{self.devices[op]} of '
+                             f'{self.cluster.num_devices}') for op in out)
     return tuple(self._wrong_devices(graph)) + tuple(self._torn(graph))
 
   def _wrong_devices(self, graph):

@@ -92,8 +92,11 @@ def receive(read: Callable[[int], bytes]) -> Any:
     EOFError: the other side is gone.
   """
   header = read(_LENGTH.size)
-  data = read(_LENGTH.unpack(header)[0]) if len(header) == _LENGTH.size else b''
-  if not data:
+  if len(header) < _LENGTH.size:
+    raise EOFError
+  size, = _LENGTH.unpack(header)
+  data = read(size)
+  if len(data) < size:
     raise EOFError
   return pickle.loads(data)
 

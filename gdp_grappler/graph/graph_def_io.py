@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 import numpy as np
@@ -19,6 +20,8 @@ from gdp_grappler.graph import pins as pins_lib
 from gdp_grappler.graph import source_graph
 
 DEFAULT_UNKNOWN_DIM = 32
+_INPUT = re.compile(
+    r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
 _LOOP_CARRIED = ('NextIteration', 'RefNextIteration')
 
 
@@ -106,16 +109,14 @@ def _edges(graph_name, nodes) -> list[tuple[int, int, int]]:
   result = []
   for target, node in enumerate(nodes):
     for text in node.input:
-      if text.startswith('^'):
-        name, output = text[1:], -1
-      else:
-        name, _, number = text.partition(':')
-        output = int(number) if number else 0
+      match = _INPUT.fullmatch(text)
+      name = match['name'] if match else ''
       if name not in index:
         raise errors.InvalidGraphError(
             f'Node "{node.name}" of graph "{graph_name}" has an input "{text}" '
             'that is not in the graph. The file is incomplete; export it '
             'again.')
+      output = -1 if match['control'] else int(match['output'] or 0)
       result.append((index[name], output, target))
   return result
 

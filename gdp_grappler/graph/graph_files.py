@@ -62,14 +62,14 @@ def read(path: str) -> Content:
   return content
 
 
-def check(source: source_graph.SourceGraph, path: str) -> None:
+def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   """Finds out whether a graph is whole and known to this TensorFlow.
 
   Raises:
-    InvalidGraphError: no nodes, a name twice, an input or fetch that does not
-      exist, or an op that nobody registered.
+    InvalidGraphError: no nodes, a name twice, an input that does not exist, or
+      an op that nobody registered.
   """
-  names = [node.name for node in source.graph_def.node]
+  names = [node.name for node in graph_def.node]
   known = set(names)
   if not names:
     raise _unusable(path, 'it has no nodes', 'give a graph with some')
@@ -77,17 +77,26 @@ def check(source: source_graph.SourceGraph, path: str) -> None:
     seen: set[str] = set()
     twice = next(n for n in names if n in seen or seen.add(n))
     raise _unusable(path, f'node "{twice}" is there twice', 'rename one')
-  for node in source.graph_def.node:
+  for node in graph_def.node:
     for tensor in node.input:
       if producer(tensor) not in known:
         raise _unusable(
             path, f'"{node.name}" reads "{tensor}", which is not in the graph',
             'the file may be cut off; write it again')
-  for fetch in source.fetches + source.feeds:
-    if fetch not in known:
-      raise _unusable(path, f'"{fetch}" is to be fed or fetched but is not in '
+  _check_op_types(graph_def, path)
+
+
+def check_ends(source: source_graph.SourceGraph, path: str) -> None:
+  """Finds out whether what is fed and fetched exists.
+
+  Raises:
+    InvalidGraphError: it does not.
+  """
+  known = {node.name for node in source.graph_def.node}
+  for name in source.fetches + source.feeds:
+    if name not in known:
+      raise _unusable(path, f'"{name}" is to be fed or fetched but is not in '
                       'the graph', 'capture or export it again')
-  _check_op_types(source.graph_def, path)
 
 
 def producer(tensor: str) -> str:

@@ -75,7 +75,8 @@ def _expand(args, known) -> tuple[ArgType, ...]:
   result = []
   for arg in args:
     if arg.type_list_attr:
-      types = known[arg.type_list_attr]
+      # 0 if a faulty node lacks the attribute; shape inference reports it.
+      types = known[arg.type_list_attr] or ()
     else:
       dtype = known[arg.type_attr] if arg.type_attr else arg.type
       types = [dtype] * (known[arg.number_attr] if arg.number_attr else 1)

@@ -49,7 +49,7 @@ def device_pin(node: node_def_pb2.NodeDef,
     signature: Its types.
   """
   if PIN_ATTRIBUTE in node.attr:
-    return node.attr[PIN_ATTRIBUTE].s.decode(), True
+    return node.attr[PIN_ATTRIBUTE].s.decode(errors='replace'), True
   if LEAVE_ALONE_ATTRIBUTE in node.attr or stays(node, signature):
     return node.device or _HOST, False
   return '', False
@@ -67,6 +67,9 @@ def stays(node: node_def_pb2.NodeDef,
          for arg in (*signature.inputs, *signature.outputs)):
     return True
   if any(name in node.attr for name in _XLA_ATTRIBUTES):
+    return True
+  # What the function does, and where it can do it, is not looked into.
+  if any(attr.type == 'func' for attr in definition.attr):
     return True
   return definition.is_stateful and not _MOVABLE_STATE.fullmatch(node.op)
 

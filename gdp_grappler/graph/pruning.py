@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf import device_properties_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.framework import errors as tf_errors
 from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import tf_optimizer
-
-from tensorflow.core.protobuf import device_properties_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import graph_files
@@ -59,11 +58,16 @@ def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   returned = tuple(n.name for n in graph_def.node if n.op == '_Retval')
   if returned:
     return returned
-  read = {graph_files.producer(i) for n in graph_def.node for i in n.input}
-  sinks = [n.name for n in graph_def.node if n.name not in read]
   nodes = {n.name: n for n in graph_def.node}
-  steps = [s for s in sinks if _is_step(s, nodes)]
-  return tuple(steps or sinks)
+  candidates = sinks(graph_def)
+  steps = [name for name in candidates if _is_step(name, nodes)]
+  return tuple(steps or candidates)
+
+
+def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
+  """Names of the nodes that no other reads or waits for."""
+  read = {graph_files.producer(i) for n in graph_def.node for i in n.input}
+  return tuple(n.name for n in graph_def.node if n.name not in read)
 
 
 def simplify(source: source_graph.SourceGraph, path: str, prune: bool

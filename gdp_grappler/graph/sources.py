@@ -68,22 +68,19 @@ def load(path: str, name: str | None = None, *,
 
 def _from_protos(content, path, name, label, prune):
   """A SourceGraph from a GraphDef or a MetaGraphDef."""
+  graph_def = content.message.graph_def
+  graph_files.check_nodes(graph_def, path)
   if content.kind == 'captured':
     captured = source_graph.from_meta_graph(content.message)
     result = source_graph.SourceGraph(
-        name or captured.name, captured.graph_def, captured.feeds,
-        captured.fetches or pruning.fetches(captured.graph_def),
-        captured.devices)
-  else:
-    meta_graph = content.message
-    result = source_graph.SourceGraph(
-        label, meta_graph.graph_def,
-        pruning.feeds(meta_graph.graph_def),
-        pruning.declared_fetches(meta_graph)
-        or pruning.fetches(meta_graph.graph_def))
-  graph_files.check(result, path)
-  if content.kind == 'captured':
+        name or captured.name, graph_def, captured.feeds,
+        captured.fetches or pruning.fetches(graph_def), captured.devices)
+    graph_files.check_ends(result, path)
     return result
+  result = source_graph.SourceGraph(
+      label, graph_def, pruning.feeds(graph_def),
+      pruning.declared_fetches(content.message) or pruning.fetches(graph_def))
+  graph_files.check_ends(result, path)
   return pruning.simplify(result, path, prune)
 
 

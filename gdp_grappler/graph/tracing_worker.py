@@ -47,14 +47,14 @@ def _trace(request, note) -> source_graph.SourceGraph:
     call = _signature_call(path, request['signature'], batch_size)
     marker = _FEED
   else:
-    load = _load_keras if request['kind'] == 'keras' else _call_function
+    load = load_keras if request['kind'] == 'keras' else call_function
     call = training_step.empty_step(load(path), path, batch_size, note)
     marker = 'IteratorGetNext'
   graph_def = _collect(call, path, marker)
   return source_graph.SourceGraph(
       request['name'], graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),
-      tuple(d.name for d in context.context().logical_devices()))
+      tuple(context.context().devices()))
 
 
 def _collect(call, path, marker):
@@ -98,14 +98,15 @@ def _signature_call(path, key, batch_size):
   def run(**feeds):
     return function(**{names[feed]: value for feed, value in feeds.items()})
 
-  # Feeds are told apart from variables by name. A function without any still
-  # gets one, so that its graph is found.
   feeds = {feed: tf.zeros(specs[name].shape, specs[name].dtype)
            for feed, name in names.items()}
   if not feeds:
     raise errors.InvalidGraphError(
         f'{path}: its signature takes no inputs. Export one that does.')
-  return lambda: run(**feeds)
+  def call(keep_alive=loaded):  # Its functions hold its variables weakly.
+    del keep_alive
+    return run(**feeds)
+  return call
 
 
 def _signature(path, signatures, key):
@@ -122,8 +123,12 @@ def _signature(path, signatures, key):
       + ('Name one of these.' if available else 'Export it with a signature.'))
 
 
-def _load_keras(path):
-  """A model from a file that Keras wrote."""
+def load_keras(path: str):
+  """A model from a file that Keras wrote.
+
+  Raises:
+    InvalidGraphError: Keras cannot load it.
+  """
   import keras  # pylint: disable=g-import-not-at-top
   try:
     if path.endswith(('.keras', '.h5', '.hdf5')):
@@ -140,8 +145,12 @@ def _load_keras(path):
         'classes.') from error
 
 
-def _call_function(path):
-  """The model that `module:function` returns."""
+def call_function(path: str):
+  """The model that `module:function` returns.
+
+  Raises:
+    InvalidGraphError: there is no such module or function, or it raised.
+  """
   module_name, function_name = path.split(':')
   try:
     target = importlib.import_module(module_name)
@@ -153,7 +162,7 @@ def _call_function(path):
     target = getattr(target, attribute, None)
   if not callable(target):
     raise errors.InvalidGraphError(
-        f'{path}: module "{module_name}" ({target_file(module_name)}) has no '
+        f'{path}: module "{module_name}" ({_origin(module_name)}) has no '
         f'function "{function_name}". Name one that returns a Keras model.')
   try:
     return target()
@@ -163,7 +172,7 @@ def _call_function(path):
         'must return a Keras model.') from error
 
 
-def target_file(module_name: str) -> str:
+def _origin(module_name: str) -> str:
   """Where a module was found; another one may hide the one that was meant."""
   return getattr(sys.modules[module_name], '__file__', None) or 'built in'
 

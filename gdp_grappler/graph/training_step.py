@@ -67,25 +67,25 @@ def empty_step(model: Any, origin: str, batch_size: int,
   model.run_eagerly = False
   specs = (features,) + _targets(model, batch_size)
   iterator = iter(_no_batches(specs))
-  return lambda: model.make_train_function()(iterator)
+  model.make_train_function()
+  return lambda: model.train_function(iterator)
 
 
 def _inputs(model, origin):
   """The model's symbolic inputs: one, a tuple or a dict of them."""
-  structure = None
   for attribute in ('_inputs_struct', '_nested_inputs', 'inputs'):
     try:
-      structure = structure or getattr(model, attribute, None)
-    except (AttributeError, ValueError):  # A Sequential that is not built.
+      structure = getattr(model, attribute, None)
+    except ValueError:  # A Sequential that is not built.
       continue
-  if not structure:
-    raise errors.InvalidGraphError(
-        f'{origin}: the model does not know its inputs. Start it with '
-        'keras.Input, or capture its graph with GDP_CAPTURE_DIR in your own '
-        'program.')
-  if isinstance(structure, (list, tuple)):
-    return structure[0] if len(structure) == 1 else tuple(structure)
-  return structure
+    if isinstance(structure, (list, tuple)) and structure:
+      return structure[0] if len(structure) == 1 else tuple(structure)
+    if structure is not None and tf.nest.flatten(structure):
+      return structure
+  raise errors.InvalidGraphError(
+      f'{origin}: the model does not know its inputs. Start it with '
+      'keras.Input, or capture its graph with GDP_CAPTURE_DIR in your own '
+      'program.')
 
 
 def _note_unknown(inputs, batch_size, note):

@@ -1,0 +1,241 @@
+"""A placement on disk: JSON from op to device, to be read and edited.
+
+    {
+      "format": "gdp-plan",
+      "version": 1,
+      "graph": "inception",
+      "fingerprint": "0123456789abcdef",
+      "cluster": "2xP100",
+      "devices": {"conv1/Conv2D": "GPU:0", ...}
+    }
+
+A cluster that is no preset is written out in full where its name stands here.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.graph import op_graph
+
+_FORMAT, _VERSION = 'gdp-plan', 1
+_REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+  """What a plan file says, before any graph is at hand.
+
+  Attributes:
+    graph: Name of the graph.
+    fingerprint: Of the graph.
+    cluster: The cluster it was made for.
+    devices: Op -> device as written, 'GPU:0'.
+  """
+
+  graph: str
+  fingerprint: str
+  cluster: cluster_lib.Cluster
+  devices: dict[str, str]
+
+
+def save(path: str, graph: op_graph.OpGraph,
+         placement: placement_lib.Placement) -> None:
+  """Writes a plan; a file that was there stays whole until the new one is.
+
+  Args:
+    path: The file.
+    graph: With N ops.
+    placement: Of this graph.
+
+  Raises:
+    GdpError: the disk is full, or the file cannot be written.
+    PlanError: the placement is of another graph.
+  """
+  if len(placement.devices) != graph.num_ops:
+    raise errors.PlanError(
+        f'A placement of {len(placement.devices)} ops is no plan for graph '
+        f'"{graph.name}" with {graph.num_ops}. Place this graph.')
+  short = [d.short_name for d in placement.cluster.devices]
+  text = json.dumps({
+      'format': _FORMAT,
+      'version': _VERSION,
+      'graph': graph.name,
+      'fingerprint': graph.fingerprint,
+      'cluster': _describe(placement.cluster),
+      'devices': {name: short[device] for name, device in zip(
+          graph.names, placement.devices.tolist())}}, indent=1)
+  _write(path, text + '\n')
+
+
+def load(path: str, graph: op_graph.OpGraph,
+         cluster: cluster_lib.Cluster | None = None
+         ) -> placement_lib.Placement:
+  """Reads a plan for a graph.
+
+  Whether the placement keeps the graph's rules is not looked at: after an
+  edit it may not. `Placement.violations` tells.
+
+  Args:
+    path: The file.
+    graph: The graph it was made for.
+    cluster: Whose devices the plan names; by default the plan's own.
+
+  Raises:
+    PlanError: missing or damaged, for another graph, or with ops or devices
+      that do not exist.
+  """
+  plan = read(path)
+  _check_graph(path, plan, graph)
+  cluster = cluster or plan.cluster
+  numbers = {name: _device(path, name, plan, cluster)
+             for name in dict.fromkeys(plan.devices.values())}
+  return placement_lib.Placement(
+      np.array([numbers[plan.devices[op]] for op in graph.names], np.int32),
+      cluster)
+
+
+def read(path: str) -> Plan:
+  """Reads a plan file.
+
+  Raises:
+    PlanError: missing or damaged.
+  """
+  try:
+    text = pathlib.Path(path).read_text()
+  except OSError as error:
+    raise errors.PlanError(
+        f'Cannot read plan {path}: {error.strerror}. {_REMEDY}') from error
+  except UnicodeDecodeError as error:
+    raise _damaged(path, 'it is not text') from error
+  try:
+    fields = json.loads(text, object_pairs_hook=_unique)
+  except ValueError as error:
+    raise _damaged(path, str(error)) from error
+  _check_fields(path, fields)
+  return Plan(fields['graph'], fields['fingerprint'],
+              _cluster(path, fields['cluster']), fields['devices'])
+
+
+def _describe(cluster) -> Any:
+  """A preset's name, or all of another cluster."""
+  if cluster.name in presets.NAMES and presets.preset(cluster.name) == cluster:
+    return cluster.name
+  return json.loads(cluster.to_json())
+
+
+def _cluster(path, description) -> cluster_lib.Cluster:
+  try:
+    if isinstance(description, str):
+      return presets.preset(description)
+    return cluster_lib.from_json(json.dumps(description), 'its cluster')
+  except errors.ClusterError as error:
+    raise _damaged(path, str(error)) from error
+
+
+def _unique(pairs) -> dict:
+  """An object whose keys differ; an edit easily leaves an op twice."""
+  twice = [k for k, n in collections.Counter(k for k, _ in pairs).items()
+           if n > 1]
+  if twice:
+    raise ValueError(f'"{twice[0]}" is there twice; remove one')
+  return dict(pairs)
+
+
+def _check_fields(path, fields):
+  if not isinstance(fields, dict) or fields.get('format') != _FORMAT:
+    raise _damaged(path, f'it lacks "format": "{_FORMAT}"')
+  if fields.get('version') != _VERSION:
+    raise errors.PlanError(
+        f'Plan {path} has version {fields.get("version")!r}; this program '
+        f'reads {_VERSION}. {_REMEDY}')
+  for key, kinds in (('graph', str), ('fingerprint', str),
+                     ('cluster', (str, dict)), ('devices', dict)):
+    if not isinstance(fields.get(key), kinds):
+      raise _damaged(path, f'"{key}" is missing or not of the right type')
+  for op, device in fields['devices'].items():
+    if not isinstance(device, str):
+      raise _damaged(path, f'the device of "{op}" is {device!r}')
+
+
+def _check_graph(path, plan, graph):
+  """Same fingerprint, same ops."""
+  known = set(graph.names)
+  unknown = [op for op in plan.devices if op not in known]
+  missing = [op for op in graph.names if op not in plan.devices]
+  if plan.fingerprint != graph.fingerprint:
+    detail = (f'{_some("unknown op", unknown)}, '
+              f'{_some("missing op", missing)}') if unknown or missing else (
+                  'the ops are the same but not their sizes or edges, as '
+                  'with another batch size')
+    raise errors.PlanError(
+        f'Plan {path} was made for graph "{plan.graph}", not for '
+        f'"{graph.name}": {detail}. Give the graph it was made for, or place '
+        'this one.')
+  if unknown or missing:
+    raise errors.PlanError(
+        f'Plan {path} does not fit graph "{graph.name}": '
+        f'{_some("unknown op", unknown)}, {_some("missing op", missing)}. '
+        'Correct their names.')
+
+
+def _some(what, ops) -> str:
+  plural = '' if len(ops) == 1 else 's'
+  example = f' (such as "{ops[0]}")' if ops else ''
+  return f'{len(ops)} {what}{plural}{example}'
+
+
+def _device(path, name, plan, cluster) -> int:
+  try:
+    return cluster.device_index(name)
+  except errors.ClusterError as error:
+    op = next(op for op, device in plan.devices.items() if device == name)
+    raise errors.PlanError(
+        f'Plan {path} puts "{op}" where it cannot go. {error} Use one of '
+        'these.') from error
+
+
+def _damaged(path, why) -> errors.PlanError:
+  return errors.PlanError(f'{path} is not a plan: {why.rstrip(".")}. '
+                          f'{_REMEDY}')
+
+
+def _write(path, text):
+  """Into a new file beside it, which then takes its place."""
+  target = pathlib.Path(path)
+  temporary = None
+  try:
+    with tempfile.NamedTemporaryFile(
+        'w', dir=target.parent, prefix=f'.{target.name}.',
+        delete=False) as file:
+      temporary = file.name
+      file.write(text)
+      file.flush()
+      os.fsync(file.fileno())
+    os.chmod(temporary, 0o666 & ~_umask())
+    os.replace(temporary, target)
+  except OSError as error:
+    if temporary:
+      pathlib.Path(temporary).unlink(missing_ok=True)
+    raise errors.GdpError(
+        f'Cannot write plan {path}: {error.strerror}. Make room or name '
+        'another file; what was there is unchanged.') from error
+
+
+def _umask() -> int:
+  """The process's file mode mask, which can only be read by setting it."""
+  mask = os.umask(0)
+  os.umask(mask)
+  return mask

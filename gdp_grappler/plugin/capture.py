@@ -1,0 +1,76 @@
+"""Writes the graphs that the pass receives, ready to train on."""
+
+from __future__ import annotations
+
+import collections
+import os
+import pathlib
+import re
+import tempfile
+
+from gdp_grappler.graph import source_graph
+from tensorflow.core.framework import graph_pb2
+
+
+def write(source: source_graph.SourceGraph, fingerprint: str,
+          directory: str) -> pathlib.Path:
+  """Writes a graph as a MetaGraphDef, unless it is already there.
+
+  Args:
+    source: With a readable name.
+    fingerprint: Hex digits.
+    directory: Made if it does not exist.
+
+  Returns:
+    The file, for example 'one_step_on_data_11234_0f3a9c.pb': name, number of
+    ops, start of the fingerprint.
+
+  Raises:
+    OSError: it cannot be written; no partial file is left.
+  """
+  name = re.sub(r'[^A-Za-z0-9_.-]+', '_', source.name)[:80]
+  path = pathlib.Path(directory) / (
+      f'{name}_{len(source.graph_def.node)}_{fingerprint[:6]}.pb')
+  if not path.exists():
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_atomically(path, source.to_meta_graph().SerializeToString())
+  return path
+
+
+def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
+  """The user's name for a graph.
+
+  Args:
+    graph_id: What the runtime calls it; also the function of those nodes that
+      were not inlined from another.
+    graph_def: Its nodes remember the functions they were inlined from.
+
+  Returns:
+    The Python function with the most ops, without TensorFlow's decoration:
+    'one_step_on_data' for '__inference_one_step_on_data_873'. Bodies of loops
+    and branches do not count.
+  """
+  counts = collections.Counter(
+      name for node in graph_def.node for name in
+      node.experimental_debug_info.original_func_names or (graph_id,))
+  for name, _ in counts.most_common():
+    match = _DECORATED.fullmatch(name)
+    if match:
+      return match[1]
+    if name == graph_id:
+      break
+  return graph_id
+
+
+_DECORATED = re.compile(r'__(?:inference|forward|backward)_(.+?)(?:_\d+)*')
+
+
+def _write_atomically(path: pathlib.Path, data: bytes) -> None:
+  handle, temporary = tempfile.mkstemp(dir=path.parent, prefix='.' + path.name)
+  try:
+    with os.fdopen(handle, 'wb') as file:
+      file.write(data)
+    os.replace(temporary, path)
+  except BaseException:
+    os.unlink(temporary)
+    raise

@@ -1,0 +1,286 @@
+// The Grappler pass "gdp_placement": a pipe to a Python function.
+//
+// Whatever can be refused without Python is refused here, in microseconds.
+// The Python function gets the serialized graph and answers with one device
+// per node. Any other answer leaves the graph as it was.
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/grappler/grappler_item.h"
+#include "tensorflow/core/grappler/optimizers/custom_graph_optimizer.h"
+#include "tensorflow/core/grappler/optimizers/custom_graph_optimizer_registry.h"
+#include "tensorflow/core/protobuf/rewriter_config.pb.h"
+#include "tensorflow/core/util/device_name_utils.h"
+#include "tsl/platform/hash.h"
+
+extern "C" {
+
+// What the Python function is asked. Lists are separated by newlines.
+// Mirrored by `library.Request`.
+struct GdpRequest {
+  const char* id;           // Name that the runtime gave to the graph.
+  const char* fingerprint;  // Of nodes, inputs, attributes and devices.
+  const char* settings;     // As the hook put them into the configuration.
+  const char* feeds;
+  const char* fetches;
+  const char* devices;
+  const char* graph;  // Null in the first call, which only asks the cache.
+  size_t graph_size;
+  int may_place;  // 0: one device only, there is nothing to choose.
+};
+
+// Answers of the Python function.
+enum {
+  GDP_UNCHANGED = 0,
+  GDP_PLACED = 1,
+  GDP_NEEDS_GRAPH = 2,
+  GDP_INTERRUPTED = 3,  // Ctrl-C came while Python had the control.
+};
+
+// On GDP_PLACED `*response` is a buffer from `gdp_allocate` with one device
+// per node, separated by newlines. The pass frees it.
+typedef int (*GdpPlaceFunction)(const GdpRequest* request, char** response,
+                                size_t* response_size);
+
+static std::atomic<GdpPlaceFunction> place_function{nullptr};
+
+void gdp_set_place_function(GdpPlaceFunction function) {
+  place_function.store(function);
+}
+
+void* gdp_allocate(size_t size) { return std::malloc(size); }
+
+}  // extern "C"
+
+namespace tensorflow {
+namespace grappler {
+namespace {
+
+// The others ("XLA_GPU", "TPU_SYSTEM", "COMPOSITE") are no place for an op.
+bool IsComputeDevice(const std::string& name) {
+  DeviceNameUtils::ParsedName parsed;
+  return DeviceNameUtils::ParseFullName(name, &parsed) &&
+         (parsed.type == "CPU" || parsed.type == "GPU");
+}
+
+std::vector<std::string> ComputeDevices(const GrapplerItem& item) {
+  std::vector<std::string> result;
+  for (const std::string& name : item.devices()) {
+    if (IsComputeDevice(name)) result.push_back(name);
+  }
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+bool IsPlaced(const GraphDef& graph) {
+  return std::all_of(
+      graph.node().begin(), graph.node().end(),
+      [](const NodeDef& node) { return !node.device().empty(); });
+}
+
+uint64_t Hash(absl::string_view text, uint64_t seed) {
+  return tsl::Hash64(text.data(), text.size(), seed);
+}
+
+// Most attributes are scalars; serializing those would take most of the time.
+uint64_t HashAttribute(const std::string& key, const AttrValue& value) {
+  const uint64_t seed = Hash(key, value.value_case());
+  switch (value.value_case()) {
+    case AttrValue::kI:
+      return tsl::Hash64Combine(seed, value.i());
+    case AttrValue::kB:
+      return tsl::Hash64Combine(seed, value.b());
+    case AttrValue::kType:
+      return tsl::Hash64Combine(seed, value.type());
+    case AttrValue::kS:
+      return Hash(value.s(), seed);
+    default:
+      return Hash(value.SerializeAsString(), seed);
+  }
+}
+
+// Debug information and the function library are left out: they carry numbers
+// that change whenever the same Python function is traced again.
+std::string Fingerprint(const GraphDef& graph) {
+  uint64_t result = graph.node_size();
+  for (const NodeDef& node : graph.node()) {
+    for (const std::string* part :
+         {&node.name(), &node.op(), &node.device()}) {
+      result = Hash(*part, result);
+    }
+    for (const std::string& input : node.input()) {
+      result = Hash(input, result);
+    }
+    // A map has no order of its own, hence the sum.
+    uint64_t attributes = 0;
+    for (const auto& [key, value] : node.attr()) {
+      attributes += HashAttribute(key, value);
+    }
+    result = tsl::Hash64Combine(result, attributes);
+  }
+  return absl::StrFormat("%016x", result);
+}
+
+// One device per node, or empty if the response is not exactly that.
+std::vector<absl::string_view> ParseResponse(
+    absl::string_view response, int num_nodes,
+    const std::vector<std::string>& devices) {
+  const std::unordered_set<absl::string_view> known(devices.begin(),
+                                                    devices.end());
+  std::vector<absl::string_view> result;
+  result.reserve(num_nodes);
+  while (true) {
+    const size_t end = response.find('\n');
+    const absl::string_view device = response.substr(0, end);
+    if (!known.count(device)) return {};
+    result.push_back(device);
+    if (end == absl::string_view::npos) break;
+    response.remove_prefix(end + 1);
+  }
+  if (result.size() != static_cast<size_t>(num_nodes)) return {};
+  return result;
+}
+
+bool HasDevices(const GraphDef& graph,
+                const std::vector<absl::string_view>& devices) {
+  for (int i = 0; i < graph.node_size(); ++i) {
+    if (graph.node(i).device() != devices[i]) return false;
+  }
+  return true;
+}
+
+void WriteDevices(const std::vector<absl::string_view>& devices,
+                  GraphDef* graph) {
+  for (int i = 0; i < graph->node_size(); ++i) {
+    graph->mutable_node(i)->set_device(devices[i].data(), devices[i].size());
+  }
+}
+
+}  // namespace
+
+class GdpPlacement : public CustomGraphOptimizer {
+ public:
+  absl::Status Init(
+      const RewriterConfig_CustomGraphOptimizer* config) override {
+    if (config == nullptr) return absl::OkStatus();
+    for (const auto& [key, value] : config->parameter_map()) {
+      if (key == "settings") settings_ = value.s();
+      if (key == "capture") capture_ = value.b();
+      if (key == "min_ops") min_ops_ = value.i();
+    }
+    return absl::OkStatus();
+  }
+
+  std::string name() const override { return "gdp_placement"; }
+
+  // A captured graph has to run, so it needs its functions.
+  bool UsesFunctionLibrary() const override { return true; }
+
+  absl::Status Optimize(Cluster*, const GrapplerItem& item,
+                        GraphDef* optimized_graph) override {
+    try {
+      return Place(item, optimized_graph);
+    } catch (const std::exception& error) {
+      return absl::AbortedError(error.what());
+    }
+  }
+
+ private:
+  absl::Status Place(const GrapplerItem& item, GraphDef* optimized_graph) {
+    const GdpPlaceFunction place = place_function.load();
+    if (place == nullptr) return absl::AbortedError("no placer");
+    // The same object sees a graph once per iteration of the meta optimizer.
+    if (std::exchange(asked_, true)) return absl::AbortedError("second call");
+    if (item.graph.node_size() < min_ops_) {
+      return absl::AbortedError("small graph");
+    }
+    const std::vector<std::string> devices = ComputeDevices(item);
+    // The devices of a library function are known only when it is called.
+    if (devices.empty()) return absl::AbortedError("library function");
+    const bool may_place =
+        devices.size() > 1 && (capture_ ? !settings_.empty() : true);
+    if (!may_place && !capture_) return absl::AbortedError("one device");
+    if (!IsPlaced(item.graph)) return absl::AbortedError("not placed yet");
+    return Ask(place, item, devices, may_place, optimized_graph);
+  }
+
+  absl::Status Ask(GdpPlaceFunction place, const GrapplerItem& item,
+                   const std::vector<std::string>& devices, bool may_place,
+                   GraphDef* optimized_graph) {
+    std::string feeds;
+    for (const auto& feed : item.feed) {
+      feeds.append(feeds.empty() ? "" : "\n").append(feed.first);
+    }
+    const std::string fetches = absl::StrJoin(item.fetch, "\n");
+    const std::string device_list = absl::StrJoin(devices, "\n");
+    const std::string fingerprint = Fingerprint(item.graph);
+    GdpRequest request{item.id.c_str(),     fingerprint.c_str(),
+                       settings_.c_str(),   feeds.c_str(),
+                       fetches.c_str(),     device_list.c_str(),
+                       /*graph=*/nullptr,   /*graph_size=*/0,
+                       may_place ? 1 : 0};
+    char* response = nullptr;
+    size_t size = 0;
+    int answer = place(&request, &response, &size);
+    if (answer == GDP_NEEDS_GRAPH) {
+      const std::string graph = item.graph.SerializeAsString();
+      request.graph = graph.data();
+      request.graph_size = graph.size();
+      answer = place(&request, &response, &size);
+    }
+    // Python swallows what a callback raises. The signal is sent again when it
+    // can no longer be the callback that receives it.
+    if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
+    const absl::Status status =
+        answer == GDP_PLACED && response != nullptr
+            ? Apply(absl::string_view(response, size), item, devices,
+                    optimized_graph)
+            : absl::AbortedError("unchanged");
+    std::free(response);
+    return status;
+  }
+
+  static absl::Status Apply(absl::string_view response,
+                            const GrapplerItem& item,
+                            const std::vector<std::string>& devices,
+                            GraphDef* optimized_graph) {
+    const std::vector<absl::string_view> parsed =
+        ParseResponse(response, item.graph.node_size(), devices);
+    if (parsed.empty()) return absl::AbortedError("malformed response");
+    if (HasDevices(item.graph, parsed)) {
+      return absl::AbortedError("unchanged");
+    }
+    // The meta optimizer has taken the graph out of its result to show it to
+    // us and drops it when we succeed. Taking it back costs nothing; a copy of
+    // 12k nodes takes longer than everything else when the answer is cached.
+    optimized_graph->Swap(const_cast<GraphDef*>(&item.graph));
+    WriteDevices(parsed, optimized_graph);
+    return absl::OkStatus();
+  }
+
+  std::string settings_;
+  bool capture_ = false;
+  int64_t min_ops_ = 0;
+  bool asked_ = false;
+};
+
+REGISTER_GRAPH_OPTIMIZER_AS(GdpPlacement, "gdp_placement");
+
+}  // namespace grappler
+}  // namespace tensorflow

@@ -1,0 +1,126 @@
+"""Adds the `gdp_placement` option to TensorFlow.
+
+`import tensorflow` runs this in every program, so it imports next to nothing
+and only replaces a few attributes. All else waits until the option is set.
+"""
+
+from __future__ import annotations
+
+import os
+
+# pylint: disable=g-import-not-at-top,protected-access
+# Everything is imported where it is used: most programs need none of it.
+
+_MARK = '_gdp_hook'
+_NAME = 'gdp_placement'
+
+
+def install() -> None:
+  """Wraps the eager context's options; once per process."""
+  # TensorFlow is half imported here; this module of it is complete.
+  from tensorflow.python.eager import context
+  if hasattr(context.Context, _MARK):
+    return
+  _wrap(context.Context)
+  setattr(context.Context, _MARK, True)
+  if _is_on(os.environ.get('GDP_PLACEMENT')):
+    _wrap_sessions()
+
+
+def is_installed() -> bool:
+  """Whether `install` ran in this process."""
+  from tensorflow.python.eager import context
+  return hasattr(context.Context, _MARK)
+
+
+def add_option_to(config) -> None:
+  """Puts the pass into a ConfigProto if the option is on."""
+  from tensorflow.python.eager import context
+  value = _value(context.context())
+  if _is_on(value):
+    _add_to(config, value)
+
+
+def _wrap(cls) -> None:
+  """Replaces what sets, shows and uses the optimizer options.
+
+  `Context.config` stays as it is: the eager context is initialized with it,
+  and tf.data would take the pass from there.
+  """
+  stock_call = cls.function_call_options
+  stock_set = cls.set_optimizer_experimental_options
+  stock_get = cls.get_optimizer_experimental_options
+
+  def function_call_options(self):
+    is_new = self._thread_local_data.function_call_options is None
+    options = stock_call.fget(self)
+    if is_new and _is_on(_value(self)):
+      _add_to_call(options, _value(self))
+    return options
+
+  def set_optimizer_experimental_options(self, options):
+    if any(str(key).startswith('gdp_') for key in options):
+      options = _checked(options)
+    stock_set(self, options)
+    if _value(self):
+      _switch_on()
+
+  def get_optimizer_experimental_options(self):
+    options = stock_get(self)
+    value = _value(self)
+    if value is not None:
+      options[_NAME] = value
+    return options
+
+  function_call_options.__doc__ = stock_call.__doc__
+  cls.function_call_options = stock_call.getter(function_call_options)
+  for function, stock in ((set_optimizer_experimental_options, stock_set),
+                          (get_optimizer_experimental_options, stock_get)):
+    function.__doc__ = stock.__doc__
+    setattr(cls, stock.__name__, function)
+
+
+def _value(context):
+  """The option as the user gave it; None if never given."""
+  options = context._optimizer_experimental_options
+  if _NAME in options:
+    return options[_NAME]
+  if not os.environ.get('GDP_PLACEMENT'):
+    return None
+  from gdp_grappler.plugin import option
+  return option.from_environment()
+
+
+def _is_on(value) -> bool:
+  return bool(value) or bool(os.environ.get('GDP_CAPTURE_DIR'))
+
+
+def _checked(options) -> dict:
+  from gdp_grappler.plugin import option
+  return option.checked(options)
+
+
+def _switch_on() -> None:
+  from gdp_grappler.plugin import option
+  _wrap_sessions()
+  option.connect()
+
+
+def _wrap_sessions() -> None:
+  from gdp_grappler.plugin import sessions
+  sessions.install()
+
+
+def _add_to_call(options, value) -> None:
+  """Puts the pass into the FunctionCallOptions of a thread."""
+  from tensorflow.core.protobuf import config_pb2
+  config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
+  _add_to(config, value)
+  options.config_proto_serialized = config
+
+
+def _add_to(config, value) -> None:
+  from gdp_grappler.plugin import host
+  from gdp_grappler.plugin import option
+  if not host.is_placer_thread():
+    option.add_to(config, value)

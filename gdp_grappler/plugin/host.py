@@ -1,0 +1,197 @@
+"""Answers the pass: cache, capture, placer, and what to do if they fail."""
+
+from __future__ import annotations
+
+import atexit
+import collections
+import functools
+import threading
+from typing import Any, Callable
+
+from gdp_grappler import errors
+from gdp_grappler.plugin import library
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import option
+from gdp_grappler.plugin import placer_thread
+from gdp_grappler.plugin import settings as settings_lib
+
+_CACHE_SIZE = 64
+_thread = placer_thread.PlacerThread()
+
+
+def connect() -> None:
+  """Registers the host with the pass; once per process.
+
+  Raises:
+    PluginError: the native library is missing or does not fit.
+  """
+  _connect()
+
+
+@functools.cache
+def _connect() -> None:
+  library.register(Host(_optimize).answer)
+  # A callback into an interpreter that shuts down would hang.
+  atexit.register(library.unregister)
+
+
+def is_placer_thread() -> bool:
+  """Whether the caller is a placer, whose own graphs are left alone."""
+  return _thread.is_current()
+
+
+def _optimize(source, settings: settings_lib.Settings):
+  # Imported on the placer thread when the first graph arrives.
+  from gdp_grappler.plugin import optimizer  # pylint: disable=g-import-not-at-top
+  return optimizer.optimize(source, settings)
+
+
+class Host:
+  """Gives every query of the pass an answer; raises on Ctrl-C only."""
+
+  def __init__(self, optimize: Callable[..., Any],
+               thread: placer_thread.PlacerThread = _thread):
+    """Creates a host with an empty cache.
+
+    Args:
+      optimize: `optimizer.optimize` or one like it.
+      thread: Where to run it.
+    """
+    self._optimize = optimize
+    self._thread = thread
+    self._cache = _Cache(_CACHE_SIZE)
+
+  def answer(self, query: library.Query) -> library.Answer:
+    """One device per node, or None to leave the graph alone."""
+    if self._thread.is_current():
+      return None
+    directory = option.capture_directory()
+    key = (query.fingerprint, query.settings, query.feeds, query.fetches,
+           query.devices, query.may_place, directory)
+    if query.graph is None:
+      return self._known(key)
+    try:
+      settings = (settings_lib.from_json(query.settings) if query.settings
+                  else settings_lib.Settings())
+      devices, message = self._thread.run(
+          functools.partial(self._serve, query, settings, directory, key),
+          settings.time_budget_s)
+    except KeyboardInterrupt:
+      raise
+    except BaseException as error:  # pylint: disable=broad-exception-caught
+      notices.warn_once(_explain(error, query))
+      return None
+    notices.say(message)
+    return devices
+
+  def _known(self, key) -> library.Answer:
+    if key not in self._cache:
+      return library.NeedsGraph
+    devices, message = self._cache[key]
+    if message:
+      notices.say(f'{message} (from the cache)')
+    return devices
+
+  def _serve(self, query, settings, directory, key):
+    """On the placer thread. Devices and the line to print.
+
+    The answer is kept even if it comes too late for this query.
+    """
+    source = _source_graph(query)
+    if directory:
+      _capture(source, query.fingerprint, directory)
+    devices, message = None, ''
+    if query.may_place:
+      outcome = self._optimize(source, settings)
+      devices, message = outcome.devices, outcome.message
+      _check(devices, source, query)
+    self._cache[key] = (devices, message)
+    return devices, message
+
+
+class _Cache:
+  """The most recently used items, for any thread."""
+
+  def __init__(self, size: int):
+    self._size = size
+    self._items = collections.OrderedDict()
+    self._lock = threading.Lock()
+
+  def __contains__(self, key) -> bool:
+    with self._lock:
+      return key in self._items
+
+  def __getitem__(self, key):
+    with self._lock:
+      self._items.move_to_end(key)
+      return self._items[key]
+
+  def __setitem__(self, key, value) -> None:
+    with self._lock:
+      self._items[key] = value
+      self._items.move_to_end(key)
+      while len(self._items) > self._size:
+        self._items.popitem(last=False)
+
+
+def _source_graph(query: library.Query):
+  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.plugin import capture
+  from tensorflow.core.framework import graph_pb2
+  graph_def = graph_pb2.GraphDef.FromString(query.graph)
+  # A function is fed through its arguments, a session as it was told.
+  feeds = query.feeds + tuple(
+      node.name for node in graph_def.node if node.op == '_Arg')
+  fetches = tuple(dict.fromkeys(map(_node_name, query.fetches)))
+  return source_graph.SourceGraph(
+      capture.readable_name(query.graph_id, graph_def), graph_def, feeds,
+      fetches, query.devices)
+
+
+def _node_name(tensor: str) -> str:
+  """'a' for 'a:0' and '^a'."""
+  return tensor.lstrip('^').split(':')[0]
+
+
+def _capture(source, fingerprint: str, directory: str) -> None:
+  from gdp_grappler.plugin import capture  # pylint: disable=g-import-not-at-top
+  try:
+    capture.write(source, fingerprint, directory)
+  except OSError as error:
+    notices.warn_once(
+        f'Graphs cannot be captured in {directory}: {error.strerror or error}.'
+        f' Set {option.CAPTURE_ENVIRONMENT} to a directory that can be '
+        'written and has space.')
+
+
+def _check(devices, source, query: library.Query) -> None:
+  """Refuses what would not be a placement.
+
+  Raises:
+    InfeasiblePlacementError: not one known device per node.
+  """
+  if devices is None:
+    return
+  if len(devices) != len(source.graph_def.node):
+    raise errors.InfeasiblePlacementError(
+        f'The placer gave {len(devices)} devices for '
+        f'{len(source.graph_def.node)} ops.')
+  unknown = set(devices) - set(query.devices)
+  if unknown:
+    raise errors.InfeasiblePlacementError(
+        f'The placer gave the unknown device "{min(map(str, unknown))}".')
+
+
+def _explain(error: BaseException, query: library.Query) -> str:
+  if isinstance(error, TimeoutError):
+    return (f'Graph "{query.graph_id}" is left as it was: placing it took '
+            'longer than its time budget. Raise \'time_budget_s\' in the '
+            'option gdp_placement.')
+  if isinstance(error, placer_thread.StillBusyError):
+    return ('Graphs are left as they were while the placer is still busy '
+            'with one that ran out of time.')
+  if isinstance(error, errors.GdpError):
+    return f'A graph is left as it was. {error}'
+  return (f'A graph is left as it was: placing it failed with '
+          f'{type(error).__name__}: {error}.')

@@ -1,0 +1,134 @@
+"""The C interface of `grappler_pass.cc`."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from typing import Callable
+
+from gdp_grappler import native
+
+_UNCHANGED, _PLACED, _NEEDS_GRAPH, _INTERRUPTED = range(4)
+
+
+class NeedsGraph:
+  """Answer to a query without a graph: ask again with it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+  """What the pass asks.
+
+  Attributes:
+    graph_id: Name that the runtime gave to the graph.
+    fingerprint: 16 hex digits of nodes, inputs, attributes and devices.
+    settings: As `option.add_to` wrote them; '' if the graph is only captured.
+    feeds: Nodes that the caller feeds.
+    fetches: Nodes or tensors that the caller fetches.
+    devices: Full names of the devices an op may have.
+    graph: Serialized GraphDef; None if the pass only asks for what is known.
+    may_place: Whether there is anything to choose.
+  """
+
+  graph_id: str
+  fingerprint: str
+  settings: str
+  feeds: tuple[str, ...]
+  fetches: tuple[str, ...]
+  devices: tuple[str, ...]
+  graph: bytes | None
+  may_place: bool
+
+
+# One device per node, None for "leave the graph alone".
+Answer = tuple[str, ...] | type[NeedsGraph] | None
+
+
+class _Request(ctypes.Structure):
+  """`GdpRequest`."""
+
+  _fields_ = [
+      ('id', ctypes.c_char_p),
+      ('fingerprint', ctypes.c_char_p),
+      ('settings', ctypes.c_char_p),
+      ('feeds', ctypes.c_char_p),
+      ('fetches', ctypes.c_char_p),
+      ('devices', ctypes.c_char_p),
+      ('graph', ctypes.c_void_p),
+      ('graph_size', ctypes.c_size_t),
+      ('may_place', ctypes.c_int),
+  ]
+
+
+_PlaceFunction = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.POINTER(_Request), ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_size_t))
+# The pass may call it as long as the process lives.
+_registered: list[_PlaceFunction] = []
+
+
+def register(function: Callable[[Query], Answer]) -> None:
+  """Lets the pass call `function`, from any thread.
+
+  Args:
+    function: Should not raise; if it does, the graph is left alone.
+
+  Raises:
+    PluginError: the native library is missing or does not fit.
+  """
+  library = native.load_grappler()
+  library.gdp_allocate.restype = ctypes.c_void_p
+  library.gdp_allocate.argtypes = [ctypes.c_size_t]
+  library.gdp_set_place_function.restype = None
+  library.gdp_set_place_function.argtypes = [_PlaceFunction]
+  callback = _PlaceFunction(_adapt(function, library.gdp_allocate))
+  _registered.append(callback)
+  library.gdp_set_place_function(callback)
+
+
+def unregister() -> None:
+  """From now on the pass leaves every graph alone."""
+  native.load_grappler().gdp_set_place_function(_PlaceFunction())
+
+
+def _adapt(function, allocate):
+
+  def call(request, response, size) -> int:
+    try:
+      answer = function(_read(request.contents))
+      if answer is NeedsGraph:
+        return _NEEDS_GRAPH
+      if answer is None:
+        return _UNCHANGED
+      _write('\n'.join(answer).encode(), allocate, response, size)
+      return _PLACED
+    except KeyboardInterrupt:
+      return _INTERRUPTED
+    except BaseException:  # pylint: disable=broad-exception-caught
+      # Nothing may be raised into C++.
+      return _UNCHANGED
+
+  return call
+
+
+def _read(request: _Request) -> Query:
+  graph = None
+  if request.graph is not None:
+    graph = ctypes.string_at(request.graph, request.graph_size)
+  return Query(
+      request.id.decode(), request.fingerprint.decode(),
+      request.settings.decode(), _lines(request.feeds),
+      _lines(request.fetches), _lines(request.devices), graph,
+      bool(request.may_place))
+
+
+def _lines(text: bytes) -> tuple[str, ...]:
+  return tuple(text.decode().split('\n')) if text else ()
+
+
+def _write(data: bytes, allocate, response, size) -> None:
+  buffer = allocate(len(data))
+  if buffer is None:
+    raise MemoryError
+  ctypes.memmove(buffer, data, len(data))
+  response[0], size[0] = buffer, len(data)

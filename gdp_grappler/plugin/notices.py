@@ -1,0 +1,53 @@
+"""The lines users see. Silence them through the logger 'gdp_grappler'."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+
+_LOGGER_NAME = 'gdp_grappler'
+
+
+def say(message: str) -> None:
+  """Prints one line; does nothing for ''."""
+  if message:
+    _logger().info('%s', message)
+
+
+@functools.cache
+def warn_once(message: str) -> None:
+  """Prints one warning, the same text only once per process."""
+  _logger().warning('%s', message)
+
+
+class _StderrHandler(logging.StreamHandler):
+  """Writes to what `sys.stderr` is now, not to what it was at import."""
+
+  def __init__(self):
+    logging.Handler.__init__(self)
+    self.setFormatter(_Formatter())
+
+  @property
+  def stream(self):
+    return sys.stderr
+
+
+class _Formatter(logging.Formatter):
+
+  def format(self, record: logging.LogRecord) -> str:
+    text = ' '.join(record.getMessage().split('\n'))
+    prefix = 'Warning: ' if record.levelno >= logging.WARNING else ''
+    return f'[gdp] {prefix}{text}'
+
+
+@functools.cache
+def _logger() -> logging.Logger:
+  """The logger, made visible unless the user already set it up."""
+  logger = logging.getLogger(_LOGGER_NAME)
+  if not logger.handlers:
+    logger.addHandler(_StderrHandler())
+    logger.propagate = False
+  if logger.level == logging.NOTSET:
+    logger.setLevel(logging.INFO)
+  return logger

@@ -1,0 +1,95 @@
+"""The `gdp_placement` option: its checks, and its way into a ConfigProto.
+
+The option itself lives where TensorFlow keeps its own, in the eager context,
+so that it is reset together with it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from typing import Any
+
+from gdp_grappler import errors
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import settings as settings_lib
+
+NAME = 'gdp_placement'
+ENVIRONMENT = 'GDP_PLACEMENT'
+CAPTURE_ENVIRONMENT = 'GDP_CAPTURE_DIR'
+
+
+def checked(options: dict[str, Any]) -> dict[str, Any]:
+  """The options a user sets, after a check of the keys of ours.
+
+  Returns:
+    A copy that does not change if the user's dict does.
+
+  Raises:
+    ValueError: an unknown `gdp_*` key, or a bad value.
+  """
+  for key, value in options.items():
+    if not isinstance(key, str) or not key.startswith('gdp_'):
+      continue
+    if key != NAME:
+      raise ValueError(f'Unknown option {key!r}. '
+                       + settings_lib.nearest(key, (NAME,)))
+    settings_lib.from_option(value)
+  return {**options, **({NAME: copy.deepcopy(options[NAME])}
+                        if NAME in options else {})}
+
+
+@functools.cache
+def from_environment() -> Any:
+  """The option's value that GDP_PLACEMENT asks for; None if it is not set."""
+  try:
+    return settings_lib.from_text(os.environ.get(ENVIRONMENT, ''))
+  except ValueError as error:
+    notices.warn_once(f'{ENVIRONMENT} is ignored: {error}')
+    return None
+
+
+def capture_directory() -> str:
+  """Where to write the graphs that the pass receives; '' for nowhere."""
+  return os.environ.get(CAPTURE_ENVIRONMENT, '')
+
+
+def add_to(config, value: Any) -> None:
+  """Puts the pass into a configuration, unless it is already there.
+
+  Args:
+    config: ConfigProto, changed in place.
+    value: Of the option, checked.
+  """
+  settings = settings_lib.from_option(value)
+  if settings is None and not capture_directory():
+    return
+  rewrite_options = config.graph_options.rewrite_options
+  if any(o.name == NAME for o in rewrite_options.custom_optimizers):
+    return
+  if not connect():
+    return
+  optimizer = rewrite_options.custom_optimizers.add(name=NAME)
+  _write_parameters(optimizer.parameter_map, settings)
+
+
+def _write_parameters(parameters, settings: settings_lib.Settings | None):
+  """Read by `GdpPlacement::Init`. No settings: it only captures."""
+  if settings is not None:
+    parameters['settings'].s = settings.to_json().encode()
+  parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops
+  parameters['capture'].b = bool(capture_directory())
+
+
+@functools.cache
+def connect() -> bool:
+  """Loads the pass and connects it to Python; whether that worked."""
+  # Imported when needed: nothing of it is for programs that leave it off.
+  from gdp_grappler.plugin import host  # pylint: disable=g-import-not-at-top
+  try:
+    host.connect()
+    return True
+  except errors.PluginError as error:
+    notices.warn_once(f'Placement is off. {error}')
+    return False

@@ -1,0 +1,88 @@
+"""The one thread on which graphs are placed.
+
+A placer runs TensorFlow itself. On the thread that instantiates a function it
+would inherit whatever that thread is in the middle of: a v1 graph, a device
+scope, a tape. Here it has an eager context of its own.
+"""
+
+from __future__ import annotations
+
+from concurrent import futures
+import os
+import queue
+import threading
+from typing import Callable, TypeVar
+
+_T = TypeVar('_T')
+
+
+class StillBusyError(Exception):
+  """The thread has not returned from a job that ran out of time."""
+
+
+class PlacerThread:
+  """Runs jobs one after the other on a daemon thread of its own.
+
+  The thread starts with the first job. After a fork the child starts another.
+  """
+
+  def __init__(self):
+    self._reset()
+    os.register_at_fork(after_in_child=self._reset)
+
+  def _reset(self):
+    self._lock = threading.Lock()
+    self._jobs = queue.SimpleQueue()
+    self._thread = None
+    self._late = None
+
+  def is_current(self) -> bool:
+    """Whether the caller runs on this thread."""
+    return threading.current_thread() is self._thread
+
+  def run(self, job: Callable[[], _T], timeout_s: float) -> _T:
+    """The result of a job.
+
+    Args:
+      job: If it raises, so does this.
+      timeout_s: How long to wait, the queue included.
+
+    Raises:
+      TimeoutError: it is not done by then. It goes on if it has begun.
+      StillBusyError: an earlier job that ran out of time is still running.
+    """
+    with self._lock:
+      if self._late is not None and not self._late.done():
+        raise StillBusyError
+      self._start()
+    future = futures.Future()
+    self._jobs.put((future, job))
+    try:
+      return future.result(timeout_s)
+    except futures.TimeoutError:
+      # Also what a job itself may raise.
+      if not future.done() and not future.cancel():
+        self._late = future
+      raise
+
+  def _start(self):
+    if self._thread is None:
+      self._thread = threading.Thread(
+          target=_work, args=(self._jobs,), name='gdp_placer', daemon=True)
+      self._thread.start()
+
+
+def _work(jobs: queue.SimpleQueue) -> None:
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  from tensorflow.python.eager import context  # pylint: disable=g-import-not-at-top
+  # The host has memory to spare, the accelerators belong to the user.
+  with context.eager_mode(), tf.device('/CPU:0'):
+    while True:
+      future, job = jobs.get()
+      if not future.set_running_or_notify_cancel():
+        continue
+      try:
+        future.set_result(job())
+      except BaseException as error:  # pylint: disable=broad-exception-caught
+        future.set_exception(error)
+      del future, job

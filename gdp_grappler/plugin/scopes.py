@@ -1,0 +1,115 @@
+"""Scopes in which a user overrules the placer.
+
+They write node attributes, because those reach the pass: TensorFlow has
+resolved `tf.device` by then, and a device that was asked for looks like one
+that was not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster
+
+PIN = '_gdp_pin'
+LEAVE_ALONE = '_gdp_leave_alone'
+
+
+class _Active(threading.local):
+  """Attributes of the scopes this thread is in, outermost first."""
+
+  def __init__(self):
+    super().__init__()
+    self.attributes: list[dict] = []
+
+
+_active = _Active()
+
+
+class _Scope(contextlib.AbstractContextManager):
+  """Sets attributes on all ops made inside, also in graphs made inside.
+
+  A class and not a generator, because AutoGraph would convert the latter.
+  """
+
+  def __init__(self, attributes: dict):
+    self._attributes = attributes
+    self._exits: list[contextlib.ExitStack] = []
+
+  def __enter__(self) -> None:
+    # pylint: disable=g-import-not-at-top
+    import tensorflow as tf
+    _inherit_in_new_graphs()
+    stack = contextlib.ExitStack()
+    if not tf.executing_eagerly():
+      graph = tf.compat.v1.get_default_graph()
+      # pylint: disable-next=protected-access
+      stack.enter_context(graph._attr_scope(self._attributes))
+    _active.attributes.append(self._attributes)
+    stack.callback(_active.attributes.pop)
+    self._exits.append(stack)
+
+  def __exit__(self, *exception) -> None:
+    self._exits.pop().close()
+
+
+class pin(_Scope):  # pylint: disable=invalid-name
+  """Ops made inside go to one device, whatever the placer thinks.
+
+  Holds for ops of a `tf.function`, a Keras layer or a v1 graph, including the
+  bodies of loops, branches and functions traced inside. Has no effect on what
+  is executed eagerly. An inner scope wins over an outer one.
+
+    with gdp_grappler.pin('GPU:1'):
+      x = tf.matmul(x, w)
+  """
+
+  def __init__(self, device: str):
+    """Creates the scope.
+
+    Args:
+      device: 'GPU:1', '/gpu:1' or a full name.
+
+    Raises:
+      ValueError: it is not the name of a device.
+    """
+    try:
+      name = cluster.canonical_device(device)
+    except (errors.ClusterError, TypeError) as error:
+      raise ValueError(f'gdp_grappler.pin: {error}') from error
+    super().__init__({PIN: _attribute(s=name.encode())})
+
+
+class leave_alone(_Scope):  # pylint: disable=invalid-name
+  """Ops made inside keep the device that TensorFlow gave them.
+
+  Reaches as far as `pin`.
+  """
+
+  def __init__(self):
+    super().__init__({LEAVE_ALONE: _attribute(b=True)})
+
+
+def _attribute(**value):
+  # pylint: disable=g-import-not-at-top
+  from tensorflow.core.framework import attr_value_pb2
+  return attr_value_pb2.AttrValue(**value)
+
+
+@functools.cache
+def _inherit_in_new_graphs() -> None:
+  """Lets graphs of functions, loops and branches start with the scopes."""
+  # pylint: disable=g-import-not-at-top
+  from tensorflow.python.framework import func_graph
+  stock = func_graph.FuncGraph.__init__
+
+  @functools.wraps(stock)
+  def init(self, *args, **kwargs):
+    stock(self, *args, **kwargs)
+    for attributes in _active.attributes:
+      self._attr_scope_map.update(attributes)  # pylint: disable=protected-access
+
+  func_graph.FuncGraph.__init__ = init

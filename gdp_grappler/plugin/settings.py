@@ -1,0 +1,184 @@
+"""What a user can set through the `gdp_placement` option."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+import math
+from typing import Any
+
+MODES = ('apply', 'report')
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+  """How graphs are placed.
+
+  Attributes:
+    policy: Directory of an exported policy; None for the one that ships with
+      the package.
+    placer: Name of a registered placer; 'gdp' is the learned policy.
+    keep_best: Leave a graph as it was unless the new placement is predicted
+      to be faster.
+    mode: 'apply' places, 'report' only prints what it would have done.
+    cluster: Cluster preset or file that describes the devices; None for the
+      devices of this machine.
+    seed: Two runs with the same seed place alike.
+    time_budget_s: A graph that takes longer is left as it was.
+    min_ops: Graphs with fewer ops are left alone.
+  """
+
+  policy: str | None = None
+  placer: str = 'gdp'
+  keep_best: bool = True
+  mode: str = 'apply'
+  cluster: str | None = None
+  seed: int = 0
+  time_budget_s: float = 30.
+  min_ops: int = 16
+
+  def to_json(self) -> str:
+    """Text that `from_json` reads back; equal settings give equal text."""
+    return json.dumps(dataclasses.asdict(self), sort_keys=True)
+
+
+def from_json(text: str) -> Settings:
+  """Reads what `Settings.to_json` wrote."""
+  return Settings(**json.loads(text))
+
+
+def from_option(value: Any) -> Settings | None:
+  """Settings from the value of the option; None where it is off.
+
+  Args:
+    value: True, False, None or a dict of fields of `Settings`.
+
+  Raises:
+    ValueError: another type, an unknown key or a bad value.
+  """
+  if value is None or value is False:
+    return None
+  if value is True:
+    return Settings()
+  if not isinstance(value, dict):
+    raise ValueError(
+        f"'gdp_placement' is {value!r}; valid are True, False and a dict with "
+        f'any of {_quoted(_FIELDS)}.')
+  return Settings(**{key: _checked(key, item) for key, item in value.items()})
+
+
+def from_text(text: str) -> Any:
+  """The option's value, checked, from an environment variable.
+
+  Args:
+    text: '' or '0' for off, '1' for on, or a dict as JSON.
+
+  Returns:
+    What `from_option` takes.
+
+  Raises:
+    ValueError: other text, an unknown key or a bad value.
+  """
+  switches = {'': None, '0': False, 'false': False, '1': True, 'true': True}
+  lowered = text.strip().lower()
+  if lowered in switches:
+    return switches[lowered]
+  try:
+    value = json.loads(text)
+  except ValueError as error:
+    raise ValueError(
+        f'{text!r} is neither 0, 1 nor a dict as JSON, such as '
+        '{"placer": "metis"}.') from error
+  from_option(value)
+  return value
+
+
+def nearest(name: Any, valid: tuple[str, ...]) -> str:
+  """A sentence that helps with a misspelt name."""
+  close = difflib.get_close_matches(str(name), valid, 1, 0.5)
+  hint = f"Did you mean '{close[0]}'? " if close else ''
+  return f'{hint}Valid: {_quoted(valid)}.'
+
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
+
+
+def _checked(key: str, value: Any) -> Any:
+  """The value in the field's type.
+
+  Raises:
+    ValueError: an unknown key or a bad value.
+  """
+  if key not in _FIELDS:
+    raise ValueError(
+        f"'gdp_placement' has no key {key!r}. {nearest(key, _FIELDS)}")
+  return _CHECKS[key](key, value)
+
+
+def _text_or_none(key: str, value: Any) -> str | None:
+  if value is None:
+    return None
+  # A pathlib.Path is as good as text.
+  text = value.__fspath__() if hasattr(value, '__fspath__') else value
+  if not isinstance(text, str) or not text:
+    raise _bad(key, value, 'a non-empty text or None')
+  return text
+
+
+def _placer(key: str, value: Any) -> str:
+  # Imported when needed: most programs never set a placer.
+  from gdp_grappler.placers import registry  # pylint: disable=g-import-not-at-top
+  names = tuple(registry.names())
+  if value not in names:
+    raise ValueError(
+        f"'gdp_placement' has {key} = {value!r}, which is no registered "
+        f'placer. {nearest(value, names)}')
+  return value
+
+
+def _mode(key: str, value: Any) -> str:
+  if value not in MODES:
+    raise ValueError(f"'gdp_placement' has {key} = {value!r}. "
+                     f'{nearest(value, MODES)}')
+  return value
+
+
+def _switch(key: str, value: Any) -> bool:
+  if not isinstance(value, bool):
+    raise _bad(key, value, 'True or False')
+  return value
+
+
+def _count(key: str, value: Any) -> int:
+  if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    raise _bad(key, value, 'a whole number, 0 or more')
+  return value
+
+
+def _seconds(key: str, value: Any) -> float:
+  if (isinstance(value, bool) or not isinstance(value, (int, float))
+      or not math.isfinite(value) or value <= 0):
+    raise _bad(key, value, 'a positive number of seconds')
+  return float(value)
+
+
+_CHECKS = {
+    'policy': _text_or_none,
+    'placer': _placer,
+    'keep_best': _switch,
+    'mode': _mode,
+    'cluster': _text_or_none,
+    'seed': _count,
+    'time_budget_s': _seconds,
+    'min_ops': _count,
+}
+
+
+def _bad(key: str, value: Any, valid: str) -> ValueError:
+  return ValueError(
+      f"'gdp_placement' has {key} = {value!r}; valid is {valid}.")
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+  return ', '.join(f"'{name}'" for name in names)

@@ -1,0 +1,178 @@
+"""Tests of gdp_grappler.cluster.plan."""
+
+import errno
+import json
+import os
+
+import numpy as np
+import pytest
+from helpers import clusters
+from helpers import graphs
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
+from gdp_grappler.cluster import presets
+
+
+@pytest.fixture
+def graph():
+  return graphs.make_graph([(0, 1, 8), (1, 2, 8), (0, 3)], name='net')
+
+
+@pytest.fixture
+def cluster():
+  return clusters.make_cluster(2)
+
+
+@pytest.fixture
+def path(tmp_path, graph, cluster):
+  result = str(tmp_path / 'net.json')
+  plan.save(result, graph, placement_lib.Placement([0, 1, 2, 1], cluster))
+  return result
+
+
+def edit(path, **changes):
+  """Replaces top-level fields; None removes one."""
+  with open(path, encoding='utf-8') as file:
+    fields = json.load(file)
+  for key, value in changes.items():
+    if value is None:
+      del fields[key]
+    else:
+      fields[key] = value
+  with open(path, 'w', encoding='utf-8') as file:
+    json.dump(fields, file)
+
+
+def test_what_is_saved_is_loaded(path, graph, cluster):
+  loaded = plan.load(path, graph, cluster)
+  np.testing.assert_array_equal(loaded.devices, [0, 1, 2, 1])
+  assert loaded.cluster is cluster
+
+
+def test_a_plan_brings_its_own_cluster(path, graph, cluster):
+  assert plan.load(path, graph).cluster == cluster
+
+
+def test_a_preset_is_written_by_name(tmp_path, graph):
+  path = str(tmp_path / 'plan.json')
+  cluster = presets.preset('2xP100')
+  plan.save(path, graph, placement_lib.Placement([0, 0, 1, 2], cluster))
+  with open(path, encoding='utf-8') as file:
+    assert json.load(file)['cluster'] == '2xP100'
+  assert plan.load(path, graph).cluster == cluster
+
+
+def test_it_is_readable(path):
+  with open(path, encoding='utf-8') as file:
+    assert '"op1": "GPU:0"' in file.read()
+
+
+def test_an_edited_plan_loads(path, graph, cluster):
+  devices = {'op0': '/gpu:1', 'op1': 'cpu:0', 'op2': 'GPU:1',
+             'op3': '/job:localhost/replica:0/task:0/device:GPU:0'}
+  edit(path, devices=devices)
+  np.testing.assert_array_equal(
+      plan.load(path, graph, cluster).devices, [2, 0, 2, 1])
+
+
+def test_saving_again_replaces_the_file_and_leaves_no_other(
+    path, graph, cluster, tmp_path):
+  plan.save(path, graph, placement_lib.Placement([2, 2, 2, 2], cluster))
+  np.testing.assert_array_equal(plan.load(path, graph).devices, [2] * 4)
+  assert [p.name for p in tmp_path.iterdir()] == ['net.json']
+
+
+@pytest.mark.parametrize('text, reason', [
+    ('', 'Expecting value'),
+    ('{"format": "gdp-pl', 'Unterminated string'),
+    ('[]', '"format"'),
+    ('{"format": "other"}', '"format"'),
+    ('{"format": "gdp-plan", "version": 9}', 'version 9'),
+    ('{"format": "gdp-plan", "version": 1}', '"graph" is missing'),
+    ('{"a": 1, "a": 2}', '"a" is there twice'),
+    (b'\x80\xff\x00', 'not text'),
+])
+def test_damaged_files(tmp_path, graph, text, reason):
+  path = tmp_path / 'bad.json'
+  path.write_bytes(text if isinstance(text, bytes) else text.encode())
+  check_error(lambda: plan.load(str(path), graph), reason, str(path))
+
+
+@pytest.mark.parametrize('changes, reason', [
+    ({'devices': None}, '"devices" is missing'),
+    ({'fingerprint': 3}, '"fingerprint" is missing'),
+    ({'devices': {'op0': 1}}, 'the device of "op0" is 1'),
+    ({'cluster': '3xP100'}, 'Unknown cluster'),
+    ({'cluster': {'name': 'x'}}, 'not a cluster file'),
+])
+def test_damaged_fields(path, graph, changes, reason):
+  edit(path, **changes)
+  check_error(lambda: plan.load(path, graph), reason, path)
+
+
+def test_missing_file(tmp_path, graph):
+  path = str(tmp_path / 'none.json')
+  check_error(lambda: plan.load(path, graph), 'No such file', path)
+
+
+def test_unknown_device(path, graph, cluster):
+  edit(path, devices={f'op{i}': 'GPU:7' for i in range(4)})
+  check_error(lambda: plan.load(path, graph, cluster), '"op0"', 'GPU:7',
+              'CPU:0, GPU:0, GPU:1')
+
+
+def test_unknown_and_missing_ops(path, graph):
+  edit(path, devices={'op0': 'GPU:0', 'op1': 'GPU:0', 'opt': 'GPU:0',
+                      'op3': 'GPU:0'})
+  check_error(lambda: plan.load(path, graph), '1 unknown op (such as "opt")',
+              '1 missing op (such as "op2")')
+
+
+def test_plan_for_another_graph(path):
+  other = graphs.make_graph([(0, 1, 8), (1, 2, 8)], name='other',
+                            names=['op0', 'a', 'b'])
+  check_error(lambda: plan.load(path, other), 'made for graph "net"',
+              'not for "other"', '3 unknown ops (such as "op1")',
+              '2 missing ops (such as "a")')
+
+
+def test_plan_for_another_batch_size(path):
+  other = graphs.make_graph([(0, 1, 16), (1, 2, 16), (0, 3)], name='net')
+  check_error(lambda: plan.load(path, other), 'another batch size')
+
+
+def test_placement_of_another_graph_is_not_saved(path, graph, cluster):
+  check_error(lambda: plan.save(
+      path, graph, placement_lib.Placement([0], cluster)), '1 ops')
+
+
+def test_full_disk_leaves_the_old_file(path, graph, cluster, tmp_path,
+                                       monkeypatch):
+  def full(unused_descriptor):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+  monkeypatch.setattr(os, 'fsync', full)
+  with pytest.raises(errors.GdpError) as caught:
+    plan.save(path, graph, placement_lib.Placement([2] * 4, cluster))
+  assert 'No space left' in str(caught.value)
+  assert '\n' not in str(caught.value)
+  np.testing.assert_array_equal(plan.load(path, graph).devices, [0, 1, 2, 1])
+  assert [p.name for p in tmp_path.iterdir()] == ['net.json']
+
+
+def test_directory_does_not_exist(tmp_path, graph, cluster):
+  with pytest.raises(errors.GdpError, match='No such file'):
+    plan.save(str(tmp_path / 'no' / 'plan.json'), graph,
+              placement_lib.Placement([0] * 4, cluster))
+
+
+def check_error(call, *parts):
+  """Raises a PlanError of one line with all parts."""
+  with pytest.raises(errors.PlanError) as caught:
+    call()
+  message = str(caught.value)
+  assert '\n' not in message
+  for part in parts:
+    assert part in message

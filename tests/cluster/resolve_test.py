@@ -1,0 +1,27 @@
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import presets
+from gdp_grappler.cluster import resolve
+
+_CPUS = tuple(f'/job:localhost/replica:0/task:0/device:CPU:{i}'
+              for i in range(3))
+
+
+def test_presets_local_and_files(tmp_path):
+  preset = presets.preset('2xP100')
+  assert resolve.resolve('2xP100') == preset
+  assert resolve.resolve('local', _CPUS).device_names == _CPUS
+  path = tmp_path / 'mine.json'
+  path.write_text(preset.to_json())
+  assert resolve.resolve(str(path)) == preset
+
+
+def test_a_file_in_the_folder_one_is_in(tmp_path, monkeypatch):
+  (tmp_path / 'mine').write_text(presets.preset('4xP100').to_json())
+  monkeypatch.chdir(tmp_path)
+  assert resolve.resolve('mine').name == '4xP100'
+  with pytest.raises(errors.ClusterError, match='Unknown cluster "yours"'):
+    resolve.resolve('yours')
+  with pytest.raises(errors.ClusterError, match='Cannot read cluster file'):
+    resolve.resolve('yours.json')

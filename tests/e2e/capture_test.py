@@ -1,0 +1,74 @@
+"""GDP_CAPTURE_DIR=DIR python train.py"""
+
+from helpers import fresh
+import pytest
+
+from gdp_grappler.graph import source_graph
+from tensorflow.core.protobuf import meta_graph_pb2
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope='module')
+def stock():
+  return fresh.run('captured.py').results['loss']
+
+
+@pytest.fixture(scope='module')
+def directory(tmp_path_factory):
+  return tmp_path_factory.mktemp('made') / 'by' / 'capture'
+
+
+@pytest.fixture(scope='module')
+def finished(directory):
+  return fresh.run('captured.py', GDP_CAPTURE_DIR=str(directory))
+
+
+def _read(path):
+  meta_graph = meta_graph_pb2.MetaGraphDef.FromString(path.read_bytes())
+  assert source_graph.is_captured(meta_graph)
+  return source_graph.from_meta_graph(meta_graph)
+
+
+def test_program_does_not_notice(finished, stock):
+  assert finished.results['loss'] == stock
+  assert finished.notices == []
+
+
+def test_train_step_is_complete(finished, directory):
+  assert finished.code == 0
+  graphs = [_read(path) for path in directory.iterdir()]
+  train = max(graphs, key=lambda g: len(g.graph_def.node))
+  names = {node.name for node in train.graph_def.node}
+  assert train.name == 'one_step_on_data'
+  assert train.feeds and set(train.feeds) <= names
+  assert train.fetches and set(train.fetches) <= names
+  assert train.devices == ('/job:localhost/replica:0/task:0/device:CPU:0',)
+  assert {'MatMul', '_Arg', '_Retval'} <= {n.op for n in train.graph_def.node}
+
+
+def test_file_names_tell_what_they_hold(finished, directory):
+  assert finished.code == 0
+  for path in directory.iterdir():
+    name, ops, fingerprint = path.stem.rsplit('_', 2)
+    graph = _read(path)
+    assert name == graph.name
+    assert int(ops) == len(graph.graph_def.node)
+    assert len(fingerprint) == 6 and path.suffix == '.pb'
+
+
+def test_second_run_adds_nothing(finished, directory):
+  assert finished.code == 0
+  before = sorted(directory.iterdir())
+  assert fresh.run('captured.py', GDP_CAPTURE_DIR=str(directory)).code == 0
+  assert sorted(directory.iterdir()) == before
+
+
+def test_directory_that_cannot_be_written_costs_one_line(tmp_path, stock):
+  file = tmp_path / 'file'
+  file.write_text('')
+  finished = fresh.run('captured.py', GDP_CAPTURE_DIR=str(file))
+  assert finished.results['loss'] == stock
+  assert len(finished.notices) == 1
+  assert f'cannot be captured in {file}' in finished.notices[0]
+  assert 'GDP_CAPTURE_DIR' in finished.notices[0]

@@ -1,0 +1,67 @@
+"""Every way a graph can be run, in one fresh interpreter."""
+
+from helpers import fresh
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope='module')
+def finished():
+  return fresh.run('entry_points.py')
+
+
+@pytest.fixture(scope='module')
+def results(finished):
+  return finished.results
+
+
+def test_switching_acts_on_a_traced_function(results):
+  steps = results['switching']['steps']
+  assert [len(step['devices']) > 1 for step in steps] == [
+      False, True, False, True, False]
+  assert results['switching']['traces'] == 1
+  assert len({step['sum'] for step in steps}) == 1
+
+
+def test_threads_are_served_at_once(results):
+  base = results['threads'][1]
+  assert base > 0
+  np.testing.assert_allclose(results['threads'], [0, base, 2 * base, 3 * base],
+                             rtol=1e-6)
+
+
+@pytest.mark.parametrize('kind', ['own_config', 'no_config', 'monitored'])
+def test_v1_session_is_placed_and_right(results, kind):
+  stock, placed = results['sessions']['stock'], results['sessions'][kind]
+  assert set(stock['devices']) == {'CPU:0'}
+  assert len(placed['devices']) > 1
+  np.testing.assert_allclose(placed['losses'], stock['losses'], rtol=1e-6)
+
+
+def test_session_does_not_change_the_callers_config(results):
+  assert results['sessions']['own_config']['untouched']
+  assert results['sessions']['monitored']['untouched']
+
+
+def test_signature_of_a_saved_model_is_placed_and_right(results):
+  stock, placed = (results['saved_model'][k] for k in ('stock', 'placed'))
+  assert len(stock['devices']) == 1 and len(placed['devices']) > 1
+  assert placed['sum'] == pytest.approx(stock['sum'], rel=1e-6)
+
+
+def test_dataset_functions_are_left_alone(results):
+  assert len(results['dataset']['sums']) == 3
+  assert results['dataset']['asked'] == []
+
+
+def test_loop_and_its_gradient_are_placed_and_right(results):
+  stock, placed = results['loop']
+  assert len(stock['devices']) == 1 and len(placed['devices']) > 1
+  np.testing.assert_allclose(placed['values'], stock['values'], rtol=1e-6)
+
+
+def test_no_warnings(finished):
+  assert finished.notices
+  assert not [line for line in finished.notices if 'Warning' in line]

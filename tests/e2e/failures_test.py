@@ -1,0 +1,50 @@
+"""A placer that fails costs one warning and nothing else."""
+
+from helpers import fresh
+import pytest
+
+pytestmark = pytest.mark.e2e
+_RUBBISH = ('raises', 'exits', 'short', 'unknown', 'not_text', 'empty',
+            'nothing')
+
+
+@pytest.fixture(scope='module')
+def finished():
+  return fresh.run('failures.py')
+
+
+@pytest.mark.parametrize('kind', [*_RUBBISH, 'reenters', 'hangs', 'still_busy',
+                                  'from_cache', 'recovers'])
+def test_result_is_right(finished, kind):
+  assert finished.results[kind]['right']
+
+
+@pytest.mark.parametrize('text', [
+    'RuntimeError: broken placer with two lines', 'SystemExit: 3',
+    'gave 1 devices for', 'unknown device "/device:GPU:7"',
+    'unknown device "1"', 'gave 0 devices for', "'NoneType'",
+    'longer than its time budget', 'still busy'])
+def test_warns_once_per_cause(finished, text):
+  assert sum(text in line for line in finished.notices) == 1
+
+
+def test_warnings_are_lines_of_their_own(finished):
+  assert all(line.startswith('[gdp] Warning: ') for line in finished.notices)
+  assert 'Traceback' not in finished.stderr
+
+
+def test_placer_runs_on_one_thread_and_never_for_its_own_graphs(finished):
+  assert finished.results['calls'] == ['gdp_placer']
+
+
+def test_interrupt_reaches_the_program(finished):
+  assert finished.results['interrupted']
+
+
+def test_time_budget_is_kept(finished):
+  assert 1 <= finished.results['hangs']['seconds'] < 5
+  assert finished.results['still_busy']['seconds'] < 1
+
+
+def test_recovers_when_the_late_job_ends(finished):
+  assert finished.results['calls_after'] == 2

@@ -1,0 +1,54 @@
+"""Keras models, trained with placement in fresh interpreters."""
+
+from helpers import fresh
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.e2e
+_MODELS = ('dense', 'cnn', 'lstm', 'transformer')
+
+
+@pytest.fixture(scope='module', params=['', '1'], ids=['keras_3', 'tf_keras'])
+def program(request):
+  variables = {'TF_USE_LEGACY_KERAS': '1'} if request.param else {}
+  return request.param, fresh.run('fit.py', **variables)
+
+
+def test_runs_the_keras_it_means(program):
+  legacy, finished = program
+  assert finished.results['keras'].startswith('2.' if legacy else '3.')
+
+
+@pytest.mark.parametrize('model', _MODELS)
+def test_train_step_runs_on_several_devices(program, model):
+  devices = program[1].results['fit'][model]['devices']
+  assert set(devices) == {'CPU:0', 'CPU:1', 'CPU:2'}
+  assert min(devices.values()) > 10
+
+
+@pytest.mark.parametrize('model', _MODELS)
+def test_losses_equal_those_of_an_unplaced_run(program, model):
+  result = program[1].results['fit'][model]
+  assert len(result['stock']) == 2
+  np.testing.assert_allclose(result['placed'], result['stock'], rtol=1e-6)
+
+
+def test_evaluate_and_predict_are_placed_and_right(program):
+  stock, placed = program[1].results['inference']
+  assert set(stock['evaluate']) == set(stock['predict']) == {'CPU:0'}
+  assert len(placed['evaluate']) > 1 and len(placed['predict']) > 1
+  assert placed['labels'] == stock['labels']
+  np.testing.assert_allclose(placed['loss'], stock['loss'], rtol=1e-6)
+
+
+def test_says_one_line_per_placed_graph(program):
+  lines = program[1].notices
+  train_steps = [l for l in lines if 'placed by random' in l]
+  assert len(train_steps) >= len(_MODELS)
+  assert len(lines) == len(set(lines))
+  assert not [l for l in lines if 'Warning' in l]
+
+
+def test_imports_nothing_that_training_needs(program):
+  legacy, finished = program
+  assert finished.results['imported'] == (['tf_keras'] if legacy else [])

@@ -1,0 +1,39 @@
+"""What users write into a graph reaches the pass."""
+
+from helpers import fresh
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.e2e
+_ONE, _TWO = '/device:CPU:1', '/job:localhost/replica:0/task:0/device:CPU:2'
+
+
+@pytest.fixture(scope='module')
+def results():
+  return fresh.run('pinned.py').results
+
+
+@pytest.mark.parametrize('op, expected', [
+    ('Cos', [_ONE, False]),
+    ('Tanh', [_ONE, False]),  # In the body of a loop.
+    ('Sinh', [_ONE, False]),  # In a branch.
+    ('Atan', [_TWO, False]),  # In an inner scope.
+    ('Erf', [_ONE, True]),  # In both kinds.
+    ('Asin', [_ONE, False]),  # In a function traced inside.
+    ('Softplus', ['', True]),
+    ('Exp', ['', False]),  # Outside.
+])
+def test_function(results, op, expected):
+  assert results['function'][op] == expected
+
+
+def test_keras_layer(results):
+  assert results['pinned_layer'] == {'Elu': ['/device:CPU:2', False]}
+
+
+def test_function_traced_in_an_eager_scope(results):
+  assert results['traced_inside'] == {'Sin': [_ONE, False]}
+
+
+def test_no_effect_on_eager_execution(results):
+  np.testing.assert_allclose(results['eager'], np.sin(1.) * 8, rtol=1e-6)

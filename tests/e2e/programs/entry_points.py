@@ -1,0 +1,187 @@
+"""Every way a graph can be run, with placement off, on, off and on."""
+
+import sys
+import tempfile
+import threading
+
+import common
+import numpy as np
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+common.make_devices()
+WEIGHTS = tf.Variable(np.eye(8, dtype=np.float32) * 0.5)
+X = tf.constant(np.arange(32, dtype=np.float32).reshape(4, 8) / 32)
+
+
+def body(x):
+  for _ in range(6):
+    x = tf.nn.relu(tf.matmul(x, WEIGHTS) + x * 0.1)
+  return x
+
+
+def switching():
+  """One traced function under changing options."""
+  traces = []
+
+  @tf.function
+  def function(x):
+    traces.append(1)
+    return body(x)
+
+  steps = []
+  for option in (False, common.RANDOM, False, common.RANDOM, None):
+    common.set_option(option)
+    y = function(X)
+    _, devices = common.devices_used(lambda: function(X))
+    steps.append({'devices': devices, 'sum': float(tf.reduce_sum(y))})
+  return {'steps': steps, 'traces': len(traces)}
+
+
+def threads():
+  """Functions that several threads run for the first time at once."""
+  common.set_option(common.RANDOM)
+  functions = [tf.function(lambda x, k=k: body(x) * k) for k in range(4)]
+  sums = {}
+
+  def run(k):
+    sums[k] = float(tf.reduce_sum(functions[k](X)))
+
+  workers = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+  for worker in workers:
+    worker.start()
+  for worker in workers:
+    worker.join()
+  return [sums[k] for k in range(4)]
+
+
+def session(option, config, monitored=False):
+  """A v1 training graph with both kinds of variables."""
+  common.set_option(option)
+  with tf.Graph().as_default():
+    x = tf1.placeholder(tf.float32, (4, 8), name='x')
+    y = x
+    for i in range(3):
+      weights = tf1.get_variable(f'w{i}', use_resource=bool(i % 2),
+                                 initializer=np.eye(8, dtype=np.float32) * 2)
+      y = tf.nn.relu(tf.matmul(y, weights) + 1.)
+    loss = tf.reduce_mean(y)
+    step = tf1.train.AdamOptimizer(0.1).minimize(loss)
+    before = config.SerializeToString() if config else None
+    if monitored:
+      tf1.train.create_global_step()
+      make = lambda: tf1.train.MonitoredSession(
+          tf1.train.ChiefSessionCreator(config=config))
+    else:
+      make = lambda: tf1.Session(config=config)
+    with make() as sess:
+      if not monitored:
+        sess.run(tf1.global_variables_initializer())
+      options = tf1.RunOptions(output_partition_graphs=True)
+      metadata = tf1.RunMetadata()
+      losses = [float(sess.run([loss, step], {x: X_VALUE}, options=options,
+                               run_metadata=metadata)[0]) for _ in range(3)]
+  return {
+      'losses': losses, 'devices': common.count(metadata.partition_graphs),
+      'untouched': not config or config.SerializeToString() == before}
+
+
+def sessions():
+  config = tf1.ConfigProto(device_count={'CPU': 3})
+  return {
+      'stock': session(False, config),
+      'own_config': session(common.RANDOM, config),
+      'no_config': session(common.RANDOM, None),
+      'monitored': session(common.RANDOM, config, monitored=True),
+  }
+
+
+class Module(tf.Module):
+
+  def __init__(self):
+    super().__init__()
+    self.weights = tf.Variable(np.eye(8, dtype=np.float32))
+
+  @tf.function(input_signature=[tf.TensorSpec((None, 8))])
+  def serve(self, x):
+    for _ in range(6):
+      x = tf.nn.relu(tf.matmul(x, self.weights) + x * 0.1)
+    return x
+
+
+def saved_model():
+  results = {}
+  module = Module()
+  with tempfile.TemporaryDirectory() as directory:
+    tf.saved_model.save(module, directory, signatures=module.serve)
+    for name, option in (('stock', False), ('placed', common.RANDOM)):
+      common.set_option(option)
+      signature = tf.saved_model.load(directory).signatures['serving_default']
+      y, devices = common.devices_used(lambda s=signature: s(X))
+      results[name] = {'sum': float(tf.reduce_sum(list(y.values())[0])),
+                       'devices': devices}
+  return results
+
+
+def dataset():
+  """Its functions have enough ops to be placed, if they were shown to us."""
+  common.set_option(common.RANDOM)
+  before = len(ASKED)
+  inner = tf.function(body)
+  batches = tf.data.Dataset.from_tensors(X).repeat(3).map(body).map(
+      inner, num_parallel_calls=2).filter(lambda x: tf.reduce_sum(body(x)) > 0)
+  return {'sums': [float(tf.reduce_sum(batch)) for batch in batches],
+          'asked': ASKED[before:]}
+
+
+def with_while_and_gradient():
+  """A loop and its gradient, on every device there is."""
+  @tf.function
+  def function(x):
+    with tf.GradientTape() as tape:
+      tape.watch(x)
+      y = x
+      i = tf.constant(0)
+      while i < 3:
+        y = tf.tanh(tf.matmul(y, WEIGHTS) + tf.sin(x))
+        i += 1
+      loss = tf.reduce_sum(y * tf.cos(y) + tf.exp(y))
+    return tape.gradient(loss, x)
+
+  results = []
+  for option in (False, common.RANDOM):
+    common.set_option(option)
+    y, devices = common.devices_used(lambda: function(X))
+    results.append({'values': y.numpy().ravel().tolist(), 'devices': devices})
+  return results
+
+
+def listen():
+  """Names of all graphs that get as far as Python."""
+  # Only possible before the pass is connected.
+  from gdp_grappler.plugin import host
+  answer = host.Host.answer
+
+  def heard(self, query):
+    ASKED.append(query.graph_id)
+    return answer(self, query)
+
+  host.Host.answer = heard
+
+
+X_VALUE = X.numpy()
+ASKED = []
+
+
+def main():
+  assert 'gdp_grappler.plugin.hook' in sys.modules
+  assert 'gdp_grappler.plugin.host' not in sys.modules
+  listen()
+  common.finish(
+      switching=switching(), threads=threads(), sessions=sessions(),
+      saved_model=saved_model(), dataset=dataset(),
+      loop=with_while_and_gradient())
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,130 @@
+"""Placers that misbehave. Each time the graph has to run as it was."""
+
+import os
+import signal
+import threading
+import time
+
+import common
+import numpy as np
+import tensorflow as tf
+
+common.make_devices(2)
+
+from gdp_grappler.plugin import optimizer  # noqa: E402
+
+X = tf.constant(np.arange(64, dtype=np.float32).reshape(8, 8) / 64)
+EXPECTED = float(sum(np.sin(X.numpy() + i).sum() for i in range(20)))
+
+
+def new_function():
+  """Traced anew, so that the pass sees it."""
+  unique = tf.constant(np.random.rand())
+
+  @tf.function
+  def function(x):
+    total = unique * 0.
+    for i in range(20):
+      total += tf.reduce_sum(tf.sin(x + i))
+    return total
+
+  return function
+
+
+def run(optimize, **option):
+  """Whether the result is right, and the seconds of the first call."""
+  optimizer.optimize = optimize
+  common.set_option({**common.RANDOM, **option})
+  start = time.perf_counter()
+  value = float(new_function()(X))
+  return {'right': bool(abs(value - EXPECTED) < 1e-3),
+          'seconds': time.perf_counter() - start}
+
+
+def outcome(devices):
+  return optimizer.Outcome(devices, '')
+
+
+def raises(source, settings):
+  raise RuntimeError('broken placer\nwith two lines')
+
+
+def exits(source, settings):
+  raise SystemExit(3)
+
+
+def short(source, settings):
+  return outcome(source.devices[:1])
+
+
+def unknown(source, settings):
+  return outcome(('/device:GPU:7',) * len(source.graph_def.node))
+
+
+def not_text(source, settings):
+  return outcome((1,) * len(source.graph_def.node))
+
+
+def empty(source, settings):
+  return outcome(())
+
+
+def nothing(source, settings):
+  return None
+
+
+def reenters(source, settings):
+  """Runs functions of its own, which reach the pass as well."""
+  CALLS.append(threading.current_thread().name)
+  value = float(new_function()(X))
+  assert abs(value - EXPECTED) < 1e-3
+  return outcome((source.devices[1],) * len(source.graph_def.node))
+
+
+def interrupted():
+  """Ctrl-C while the placer works must reach the user."""
+  def interrupt(source, settings):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)
+    return outcome(None)
+
+  # A process in the background ignores it.
+  signal.signal(signal.SIGINT, signal.default_int_handler)
+  optimizer.optimize = interrupt
+  common.set_option({**common.RANDOM, 'seed': 1})
+  try:
+    new_function()(X)
+    for _ in range(100):
+      time.sleep(0.01)
+  except KeyboardInterrupt:
+    return True
+  return False
+
+
+HANG = threading.Event()
+CALLS = []
+
+
+def hangs(source, settings):
+  HANG.wait(60)
+  return outcome(None)
+
+
+def main():
+  results = {f.__name__: run(f) for f in (
+      raises, raises, exits, short, unknown, not_text, empty, nothing)}
+  results['reenters'] = run(reenters)
+  results['calls'] = list(CALLS)
+  results['interrupted'] = interrupted()
+  results['hangs'] = run(hangs, time_budget_s=1)
+  results['still_busy'] = run(hangs, time_budget_s=2)
+  HANG.set()
+  time.sleep(0.5)
+  results['from_cache'] = run(raises)
+  results['recovers'] = run(reenters, seed=2)
+  results['calls_after'] = len(CALLS)
+  common.finish(**results)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,99 @@
+"""Trains small models with and without placement.
+
+A user's program: it imports nothing of ours.
+"""
+
+import os
+import sys
+
+import common
+import numpy as np
+
+common.make_devices()
+if os.environ.get('TF_USE_LEGACY_KERAS'):
+  import tf_keras as keras
+else:
+  import keras
+layers = keras.layers
+
+
+def dense():
+  return keras.Sequential([
+      layers.Input((16,)), layers.Dense(32, 'relu'), layers.Dropout(0.1),
+      layers.Dense(4)])
+
+
+def cnn():
+  return keras.Sequential([
+      layers.Input((8, 8, 3)), layers.Conv2D(8, 3, padding='same'),
+      layers.BatchNormalization(), layers.ReLU(), layers.MaxPooling2D(),
+      layers.Flatten(), layers.Dense(4)])
+
+
+def lstm():
+  return keras.Sequential([
+      layers.Input((6, 5)), layers.LSTM(8), layers.Dense(4)])
+
+
+def transformer():
+  inputs = layers.Input((6, 8))
+  attended = layers.MultiHeadAttention(2, 4)(inputs, inputs)
+  x = layers.LayerNormalization()(layers.add([inputs, attended]))
+  dense_1 = layers.Dense(16, 'gelu')(x)
+  x = layers.LayerNormalization()(layers.add([x, layers.Dense(8)(dense_1)]))
+  return keras.Model(
+      inputs, layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
+
+
+def compiled(build):
+  keras.utils.set_random_seed(0)
+  model = build()
+  model.compile(keras.optimizers.Adam(0.01),
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+  return model
+
+
+def data(model):
+  random = np.random.RandomState(0)
+  x = random.randn(64, *model.input_shape[1:]).astype(np.float32)
+  return x, random.randint(0, 4, 64)
+
+
+def losses(build, option):
+  common.set_option(option)
+  model = compiled(build)
+  x, y = data(model)
+  history, devices = common.devices_used(lambda: model.fit(
+      x, y, epochs=2, batch_size=16, verbose=0, shuffle=False))
+  return history.history['loss'], devices
+
+
+def inference(option):
+  common.set_option(option)
+  model = compiled(cnn)
+  x, y = data(model)
+  loss, evaluate = common.devices_used(
+      lambda: model.evaluate(x, y, batch_size=16, verbose=0))
+  labels, predict = common.devices_used(
+      lambda: model.predict(x, batch_size=16, verbose=0))
+  return {'loss': float(loss), 'labels': labels.argmax(-1).tolist(),
+          'evaluate': evaluate, 'predict': predict}
+
+
+def main():
+  results = {}
+  for build in (dense, cnn, lstm, transformer):
+    stock, _ = losses(build, False)
+    placed, devices = losses(build, common.RANDOM)
+    results[build.__name__] = {
+        'stock': stock, 'placed': placed, 'devices': devices}
+  forbidden = ('tf_agents', 'tensorflow_gnn', 'tensorflow_probability',
+               'tf_keras', 'placer_model')
+  common.finish(
+      fit=results, inference=[inference(o) for o in (False, common.RANDOM)],
+      keras=keras.__version__,
+      imported=[name for name in forbidden if name in sys.modules])
+
+
+if __name__ == '__main__':
+  main()

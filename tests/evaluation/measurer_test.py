@@ -1,0 +1,269 @@
+"""Tests of gdp_grappler.evaluation.measurer."""
+
+import dataclasses
+import math
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import measurer as measurer_lib
+from gdp_grappler.evaluation import measuring_worker
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import sources
+
+tf1 = tf.compat.v1
+TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
+QUICK = dict(steps=3, warmup=1, budget_s=0.2)
+
+
+def local_cluster(number=3):
+  return local_devices.local_cluster(
+      [cluster_lib.local_name('CPU', i) for i in range(number)])
+
+
+def build(function):
+  """A source and its OpGraph from what a function builds and returns."""
+  graph = tf.Graph()
+  with graph.as_default():
+    fetch = function()
+  source = source_graph.SourceGraph('test', graph.as_graph_def(), (),
+                                    (getattr(fetch, 'op', fetch).name,))
+  return source, graph_def_io.read(source)
+
+
+def on(graph, cluster, device=0):
+  """Every group on one device if it may, else on the host."""
+  allowed = constraints.allowed_devices(graph, cluster)
+  return placement_lib.from_groups(
+      graph, np.where(allowed[:, device], device, cluster.host), cluster)
+
+
+@pytest.fixture(scope='module', params=['dense', 'lstm'])
+def trained(request):
+  source = sources.load(str(TESTDATA / f'{request.param}_train_step.pb'))
+  cluster = local_cluster()
+  with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
+    yield graph_def_io.read(source), cluster, measurer
+
+
+def test_training_steps_are_timed_on_several_devices(trained):
+  graph, cluster, measurer = trained
+  allowed = constraints.allowed_devices(graph, cluster)
+  generator = np.random.default_rng(0)
+  rows = [np.array([generator.choice(np.flatnonzero(a)) for a in allowed])
+          for _ in range(2)]
+  results = measurer.evaluate_many(graph, np.stack(
+      [row[graph.groups] for row in rows]))
+  for result in results:
+    assert result.valid and not result.simulated
+    assert 0 < result.step_time_s < 10
+    assert len(result.peak_bytes) == len(cluster.pool_bytes)
+    assert result.peak_bytes[0] > graph.param_bytes.sum()
+
+
+def test_a_placement_is_measured_once(trained):
+  graph, cluster, measurer = trained
+  first = measurer.evaluate(graph, on(graph, cluster, 1))
+  assert measurer.evaluate(graph, on(graph, cluster, 1)) is first
+
+
+def test_an_illegal_placement_is_not_run(trained):
+  graph, cluster, measurer = trained
+  devices = on(graph, cluster).devices.copy()
+  sizes = np.bincount(graph.groups)
+  torn = np.flatnonzero(graph.groups == sizes.argmax())[0]
+  devices[torn] = 1
+  result = measurer.evaluate(graph, placement_lib.Placement(devices, cluster))
+  assert {v.kind for v in result.violations} == {'colocation'}
+  assert math.isinf(result.step_time_s)
+
+
+def test_a_process_that_died_is_replaced(trained):
+  graph, cluster, measurer = trained
+  for end in (False, True):
+    if end:
+      os.kill(children(os.getpid())[-1], signal.SIGKILL)
+      time.sleep(.5)
+    placement = on(graph, cluster, 2)
+    devices = placement.devices.copy()
+    loose = np.flatnonzero(constraints.allowed_devices(graph, cluster)[:, 1])
+    devices[graph.groups == loose[-1 - end]] = 1
+    assert measurer.evaluate(
+        graph, placement_lib.Placement(devices, cluster)).valid
+
+
+def test_another_graph_is_refused(trained):
+  graph, cluster, measurer = trained
+  other = graph.replace(names=tuple(f'{n}_2' for n in graph.names))
+  with pytest.raises(errors.MeasurementError, match='lacks op|not the one'):
+    measurer.evaluate(other, on(graph, cluster))
+
+
+def test_another_cluster_is_refused(trained):
+  graph, _, measurer = trained
+  with pytest.raises(errors.MeasurementError, match='"2xP100"'):
+    measurer.evaluate(graph, on(graph, presets.preset('2xP100')))
+
+
+def test_more_work_takes_longer_and_more_memory():
+  def product(size):
+    value = tf.ones((size, size)) * tf1.placeholder(tf.float32, (), 'x')
+    for _ in range(6):
+      value = tf.matmul(value, value)
+    return tf.identity(value, name='y')
+
+  results = []
+  for size in (8, 700):
+    source, graph = build(lambda size=size: product(size))
+    cluster = local_cluster(1)
+    with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
+      results.append(measurer.evaluate(graph, on(graph, cluster)))
+  small, large = results
+  assert large.step_time_s > 3 * small.step_time_s
+  assert large.peak_bytes[0] >= 2 * 700 * 700 * 4 > small.peak_bytes[0]
+
+
+def test_memory_is_counted_where_it_is():
+  def product():
+    weights = tf1.get_variable('w', (100, 200), use_resource=True)
+    return tf.matmul(weights, weights, transpose_b=True, name='y')
+
+  source, graph = build(product)
+  local = local_cluster(2)
+  cluster = cluster_lib.Cluster('apart', tuple(
+      dataclasses.replace(d, memory=d.name) for d in local.devices),
+                                local.links)
+  with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
+    peaks = measurer.evaluate(graph, on(graph, cluster, 1)).peak_bytes
+  assert peaks[0] < 20_000 and peaks[1] >= 80_000
+
+
+def test_a_crash_is_a_violation_of_the_placement_only():
+  source, graph = build(lambda: tf.group(tf.raw_ops.Abort(error_msg='bang')))
+  cluster = local_cluster(2)
+  with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
+    for device in range(2):
+      result = measurer.evaluate(graph, on(graph, cluster, device))
+      assert [v.kind for v in result.violations] == ['run']
+      assert 'SIGABRT' in result.violations[0].message
+      assert '\n' not in result.violations[0].message
+      assert math.isinf(result.step_time_s)
+
+
+def test_an_op_that_fails_is_a_violation():
+  def wrong():
+    index = tf1.placeholder(tf.int32, (3,), 'index')
+    return tf.gather(tf.constant([1., 2.]), index + 5, name='y')
+
+  source, graph = build(wrong)
+  cluster = local_cluster(1)
+  with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
+    result = measurer.evaluate(graph, on(graph, cluster))
+  assert result.violations[0].kind == 'run'
+  assert 'not in [0, 2)' in result.violations[0].message
+
+
+def endless():
+  tf1.disable_control_flow_v2()
+  try:
+    return tf1.while_loop(lambda i: i >= 0, lambda i: i * 0,
+                          [tf.constant(0)], name='loop')
+  finally:
+    tf1.enable_control_flow_v2()
+
+
+def test_a_hang_is_a_violation():
+  source, graph = build(endless)
+  cluster = local_cluster(1)
+  with measurer_lib.Measurer(source, cluster, timeout_s=3, **QUICK) as measurer:
+    result = measurer.evaluate(graph, on(graph, cluster))
+  assert result.violations[0].kind == 'run'
+  assert 'no answer within 3 s' in result.violations[0].message
+  assert math.isinf(result.step_time_s)
+
+
+def test_a_device_that_the_machine_lacks():
+  source, graph = build(lambda: tf.constant(1.) * tf1.placeholder(
+      tf.float32, (), 'x'))
+  cluster = presets.preset('2xP100')
+  if tf.config.list_physical_devices('GPU'):
+    pytest.skip('the machine may have it')
+  with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
+    with pytest.raises(errors.MeasurementError, match='has no device.*GPU:0'):
+      measurer.evaluate(graph, on(graph, cluster))
+
+
+def children(process):
+  """Ids of the child processes of a process, oldest first."""
+  path = pathlib.Path(f'/proc/{process}/task/{process}/children')
+  return [int(child) for child in path.read_text().split()]
+
+
+@pytest.mark.parametrize('kind', [signal.SIGINT, signal.SIGKILL])
+def test_the_process_ends_with_its_parent(tmp_path, kind):
+  source, _ = build(endless)
+  path = tmp_path / 'endless.pb'
+  path.write_bytes(source.to_meta_graph().SerializeToString())
+  program = textwrap.dedent(f'''
+      from gdp_grappler.cluster import local_devices, placement
+      from gdp_grappler.evaluation import measurer
+      from gdp_grappler.graph import graph_def_io, sources
+      source = sources.load({str(path)!r})
+      graph = graph_def_io.read(source)
+      cluster = local_devices.local_cluster(
+          ['/job:localhost/replica:0/task:0/device:CPU:0'])
+      measurer.Measurer(source, cluster).evaluate(
+          graph, placement.Placement([0] * graph.num_ops, cluster))
+      ''')
+  parent = subprocess.Popen([sys.executable, '-c', program],
+                            stderr=subprocess.DEVNULL)
+  with parent:
+    end = time.monotonic() + 120
+    while not (workers := children(parent.pid)):
+      assert parent.poll() is None and time.monotonic() < end
+      time.sleep(.1)
+    time.sleep(1)
+    parent.send_signal(kind)
+    parent.wait(60)
+  while pathlib.Path(f'/proc/{workers[0]}').exists():
+    assert time.monotonic() < end
+    time.sleep(.1)
+
+
+def test_logical_gpus_of_one_card():
+  cluster = presets.preset('2xP100')
+  assert measurer_lib.gpu_splits(cluster) == ()
+  host, *gpus = cluster.devices
+  halves = [dataclasses.replace(g, compute='card', memory_bytes=8 << 30)
+            for g in gpus]
+  halved = cluster_lib.Cluster('halves', (host, *halves), cluster.links)
+  assert measurer_lib.gpu_splits(halved) == ((8 << 30, 8 << 30),)
+
+
+def test_messages_survive_a_pipe(tmp_path):
+  with open(tmp_path / 'pipe', 'w+b') as file:
+    for message in (None, measuring_worker.Timing(.5, 3, (1, 2))):
+      file.seek(0)
+      measuring_worker.send(file, message)
+      file.seek(0)
+      assert measuring_worker.receive(file.read) == message
+    for size in (20, 4, 0):
+      file.truncate(size)
+      file.seek(0)
+      with pytest.raises(EOFError):
+        measuring_worker.receive(file.read)

@@ -1,0 +1,63 @@
+"""Runs programs in fresh interpreters, as a user starts them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+PROGRAMS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+  """What a program left behind.
+
+  Attributes:
+    code: Exit code.
+    stdout: All it wrote there.
+    stderr: Likewise.
+  """
+
+  code: int
+  stdout: str
+  stderr: str
+
+  @property
+  def results(self) -> dict:
+    """The JSON in the last line of its output."""
+    assert self.code == 0, self.stderr
+    return json.loads(self.stdout.strip().splitlines()[-1])
+
+  @property
+  def notices(self) -> list[str]:
+    """The lines it got from us."""
+    return [l for l in self.stderr.splitlines() if l.startswith('[gdp]')]
+
+
+def environment(**changes: str) -> dict[str, str]:
+  """This process's variables without those that steer us or Keras."""
+  result = {key: value for key, value in os.environ.items()
+            if not key.startswith('GDP_') and key != 'TF_USE_LEGACY_KERAS'}
+  return {**result, 'TF_CPP_MIN_LOG_LEVEL': '3', **changes}
+
+
+def run(program: str, *args: str, timeout_s: float = 280,
+        **variables: str) -> Finished:
+  """Runs one of `PROGRAMS` with more environment variables."""
+  return _run([str(PROGRAMS / program), *args], timeout_s, variables)
+
+
+def run_code(code: str, timeout_s: float = 120, **variables: str) -> Finished:
+  """Runs Python text with more environment variables."""
+  return _run(['-c', code], timeout_s, variables)
+
+
+def _run(command, timeout_s, variables) -> Finished:
+  done = subprocess.run(
+      [sys.executable, *command], env=environment(**variables), text=True,
+      capture_output=True, timeout=timeout_s, check=False)
+  return Finished(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,73 @@
+"""GraphDefs for tests, written by hand or by a function that adds ops."""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+import tensorflow as tf
+
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import source_graph
+
+FLOAT = {'type': 1}
+CPU = '/job:localhost/replica:0/task:0/device:CPU:{}'.format
+GPU = '/job:localhost/replica:0/task:0/device:GPU:{}'.format
+
+
+def node(name: str, op: str, inputs: Sequence[str] = (), device: str = '',
+         **attributes) -> tf.compat.v1.NodeDef:
+  """A node.
+
+  Args:
+    name: Its name.
+    op: Its type.
+    inputs: 'producer', 'producer:1' or '^control'.
+    device: As TensorFlow writes it.
+    **attributes: `T=FLOAT`, `s=b'text'`; a dict gives the fields of AttrValue.
+  """
+  result = tf.compat.v1.NodeDef(name=name, op=op, input=inputs, device=device)
+  for key, value in attributes.items():
+    attr = result.attr[key]
+    if isinstance(value, dict):
+      for field, content in value.items():
+        setattr(attr, field, content)
+    elif isinstance(value, bytes):
+      attr.s = value
+    else:
+      attr.list.s.extend(value)
+  return result
+
+
+def graph_def(*nodes: tf.compat.v1.NodeDef) -> tf.compat.v1.GraphDef:
+  """A graph of these nodes."""
+  return tf.compat.v1.GraphDef(node=nodes)
+
+
+def built(make: Callable[[], object]) -> tf.compat.v1.GraphDef:
+  """The v1 graph that a function builds."""
+  with tf.Graph().as_default() as graph:
+    make()
+  return graph.as_graph_def()
+
+
+def source(definition: tf.compat.v1.GraphDef, **fields
+          ) -> source_graph.SourceGraph:
+  """A graph named 'test'."""
+  return source_graph.SourceGraph('test', definition, **fields)
+
+
+def read(make: Callable[[], object], *, live: bool = False, **fields
+        ) -> op_graph.OpGraph:
+  """What `graph_def_io.read` makes of the graph that a function builds."""
+  return graph_def_io.read(source(built(make), **fields), live=live)
+
+
+def groups(graph: op_graph.OpGraph) -> dict[str, int]:
+  """Group of each op by name."""
+  return dict(zip(graph.names, graph.groups.tolist()))
+
+
+def pins(graph: op_graph.OpGraph) -> dict[str, str]:
+  """Pin of each op by name."""
+  return dict(zip(graph.names, graph.pins))

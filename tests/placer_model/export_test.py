@@ -1,0 +1,152 @@
+"""Tests of the exported policy."""
+
+import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
+
+import importlib.metadata
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.features import schema
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model import network as network_lib
+
+SMALL = config_lib.PlacerConfig(
+    type_buckets=32, type_units=4, hidden_units=16, graph_layers=1,
+    transformer_layers=1, heads=2, head_units=4, feed_forward_units=12,
+    segment_length=8, device_units=8, initial_logit_scale=1.0)
+
+
+@pytest.fixture(name='network', scope='module')
+def _network():
+  return network_lib.PlacerNetwork(SMALL)
+
+
+@pytest.fixture(name='policy', scope='module')
+def _policy(network, tmp_path_factory):
+  """Exported, which includes the comparison in a fresh process."""
+  directory = tmp_path_factory.mktemp('models') / 'new' / 'policy'
+  export.export_policy(network, directory, {'units': 'coarse'})
+  return directory
+
+
+def test_it_survives_and_serves_other_sizes(network, policy):
+  loaded = tf.saved_model.load(str(policy))
+  for size in ((1, 0, 1), (5, 4, 2), (70, 200, 9)):
+    features = export.random_features(*size, seed=7)
+    found = loaded.place(*features.values()).numpy()
+    expected = network({k: tf.constant(v) for k, v in features.items()})
+    assert export.close(found, expected.numpy(), features['allowed'])
+
+
+def test_close_is_relative_to_allowed_logits():
+  allowed = np.array([[True, False]])
+  masked = network_lib.MASKED_LOGIT
+  expected = np.array([[50.0, masked]])
+  assert export.close(expected + [[4e-4, 0]], expected, allowed)
+  assert not export.close(expected + [[6e-4, 0]], expected, allowed)
+  assert not export.close(expected * [[np.nan, 1]], expected, allowed)
+
+
+def test_the_description(policy):
+  description = json.loads((policy / 'policy.json').read_text())
+  assert description['schema'] == schema.fingerprint()
+  assert description['units'] == 'coarse'
+  assert config_lib.PlacerConfig(**description['config']) == SMALL
+  assert description['versions']['tensorflow'] == importlib.metadata.version(
+      'tensorflow')
+
+
+def test_nothing_else_is_left_behind(policy):
+  assert [p.name for p in policy.parent.iterdir()] == ['policy']
+
+
+def test_there_is_no_keras_in_it(policy):
+  content = (policy / 'saved_model.pb').read_bytes()
+  assert b'keras_metadata' not in content
+  assert not (policy / 'keras_metadata.pb').exists()
+
+
+def test_a_default_policy_is_small(tmp_path):
+  network = network_lib.PlacerNetwork(config_lib.preset('default'))
+  export.export_policy(network, tmp_path / 'policy', {})
+  size = sum(p.stat().st_size for p in (tmp_path / 'policy').rglob('*')
+             if p.is_file())
+  assert size < 2_000_000
+
+
+def test_it_replaces_a_policy(network, tmp_path):
+  export.export_policy(network, tmp_path / 'policy', {'number': 1})
+  export.export_policy(network, tmp_path / 'policy', {'number': 2})
+  description = json.loads((tmp_path / 'policy' / 'policy.json').read_text())
+  assert description['number'] == 2
+  assert [p.name for p in tmp_path.iterdir()] == ['policy']
+
+
+def test_it_does_not_replace_anything_else(network, tmp_path):
+  (tmp_path / 'thesis.tex').write_text('years of work')
+  with pytest.raises(export.ExportError, match='is not a policy'):
+    export.export_policy(network, tmp_path, {})
+  assert (tmp_path / 'thesis.tex').exists()
+
+
+def test_metadata_may_not_hide_ours(network, tmp_path):
+  with pytest.raises(export.ExportError, match='schema'):
+    export.export_policy(network, tmp_path / 'policy', {'schema': 'x'})
+
+
+def test_metadata_must_be_json(network, tmp_path):
+  with pytest.raises(export.ExportError, match='JSON'):
+    export.export_policy(network, tmp_path / 'policy', {'x': object()})
+
+
+def test_an_unwritable_place_is_one_error(network, tmp_path):
+  (tmp_path / 'file').write_text('')
+  with pytest.raises(export.ExportError, match='Cannot write policy'):
+    export.export_policy(network, tmp_path / 'file' / 'policy', {})
+
+
+def test_a_full_disk_leaves_the_old_policy(network, tmp_path, monkeypatch):
+  export.export_policy(network, tmp_path / 'policy', {'number': 1})
+
+  def fail(*_, **__):
+    raise tf.errors.ResourceExhaustedError(None, None, 'No space left')
+  monkeypatch.setattr(tf.saved_model, 'save', fail)
+  with pytest.raises(export.ExportError, match='No space left'):
+    export.export_policy(network, tmp_path / 'policy', {'number': 2})
+  assert [p.name for p in tmp_path.iterdir()] == ['policy']
+  description = json.loads((tmp_path / 'policy' / 'policy.json').read_text())
+  assert description['number'] == 1
+
+
+def test_other_logits_are_noticed(network, tmp_path, monkeypatch):
+  """A policy whose variables are not the network's must not get out."""
+  write = export._write
+  other = network_lib.PlacerNetwork(SMALL.replace(seed=5))
+  monkeypatch.setattr(export, '_write',
+                      lambda _, *args: write(other, *args))
+  with pytest.raises(export.ExportError, match='other logits'):
+    export.export_policy(network, tmp_path / 'policy', {})
+  assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_policy_is_noticed(network, tmp_path, monkeypatch):
+  write = export._write
+
+  def damage(network, directory, description):
+    write(network, directory, description)
+    next(pathlib.Path(directory).glob('variables/*.data*')).unlink()
+  monkeypatch.setattr(export, '_write', damage)
+  with pytest.raises(export.ExportError, match='does not load'):
+    export.export_policy(network, tmp_path / 'policy', {})
+  assert not list(tmp_path.iterdir())
+
+
+def test_a_loader_that_imports_more_is_noticed(network, tmp_path, monkeypatch):
+  monkeypatch.setattr(export, '_LOADER', 'import tf_keras\n' + export._LOADER)
+  with pytest.raises(export.ExportError, match='imported tf_keras'):
+    export.export_policy(network, tmp_path / 'policy', {})

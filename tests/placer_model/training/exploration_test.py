@@ -1,0 +1,103 @@
+"""Correlated sampling: same marginals, another joint."""
+
+import numpy as np
+import pytest
+
+from placer_model.training import exploration
+
+_CHAIN = np.array([(i, i + 1) for i in range(29)])
+
+
+def _neighbours():
+  return exploration.Neighbours(30, _CHAIN, np.arange(29.0))
+
+
+def _connected(members):
+  """Whether units of a chain follow each other without a gap."""
+  return np.ptp(members) == len(members) - 1
+
+
+@pytest.mark.parametrize('seeds', [1, 2, 7, 30])
+def test_clusters_are_a_partition_into_connected_parts(seeds):
+  labels = _neighbours().clusters(seeds, np.random.default_rng(seeds))
+  assert set(labels) == set(range(seeds))
+  for label in range(seeds):
+    assert _connected(np.flatnonzero(labels == label))
+
+
+def test_units_without_a_seed_in_reach_stand_alone():
+  neighbours = exploration.Neighbours(4, np.array([[0, 1]]), np.ones(1))
+  labels = neighbours.clusters(1, np.random.default_rng(0))
+  assert len(set(labels[2:])) == 2
+
+
+@pytest.mark.parametrize('size', [1, 5, 29])
+def test_ball_is_connected_and_of_the_wanted_size(size):
+  for seed in range(20):
+    ball = _neighbours().ball(14, size, np.random.default_rng(seed))
+    assert ball[14]
+    assert ball.sum() == size
+    assert _connected(np.flatnonzero(ball))
+
+
+def test_ball_stops_where_the_graph_ends():
+  neighbours = exploration.Neighbours(4, np.array([[0, 1]]), np.ones(1))
+  ball = neighbours.ball(0, 4, np.random.default_rng(0))
+  np.testing.assert_array_equal(ball, [True, True, False, False])
+
+
+def test_granularity_ranges_from_one_to_all():
+  rng = np.random.default_rng(0)
+  drawn = [_neighbours().random_granularity(rng) for _ in range(2000)]
+  assert min(drawn) == 1
+  assert max(drawn) == 30
+  # Every order of magnitude alike: the median is near the root of 30.
+  assert 3 <= np.median(drawn) <= 8
+
+
+@pytest.mark.parametrize('correlated', [True, False])
+def test_marginals_are_the_policys(correlated):
+  rng = np.random.default_rng(1)
+  probabilities = rng.dirichlet([0.7, 0.7, 0.7], size=30)
+  probabilities[3] = [0.0, 1.0, 0.0]
+  count = 20000
+  if correlated:
+    uniforms = exploration.correlated_uniforms(_neighbours(), count, rng)
+  else:
+    uniforms = exploration.independent_uniforms(30, count, rng)
+  chosen = exploration.choose(probabilities, uniforms, rng)
+  frequency = (chosen[:, :, None] == np.arange(3)).mean(axis=0)
+  # Five deviations of the mean of 20,000 draws.
+  np.testing.assert_allclose(frequency, probabilities, atol=5 * 0.5 / 141)
+  assert (chosen[:, 3] == 1).all()
+
+
+def test_neighbours_agree_more_often_than_by_chance():
+  probabilities = np.full((30, 2), 0.5)
+  rng = np.random.default_rng(2)
+  correlated = exploration.choose(
+      probabilities, exploration.correlated_uniforms(_neighbours(), 2000, rng),
+      rng)
+  independent = exploration.choose(
+      probabilities, exploration.independent_uniforms(30, 2000, rng), rng)
+  def agreement(chosen):
+    return (chosen[:, 1:] == chosen[:, :-1]).mean()
+  assert agreement(correlated) > 0.7
+  assert agreement(independent) == pytest.approx(0.5, abs=0.02)
+
+
+def test_units_of_a_cluster_share_their_number():
+  rng = np.random.default_rng(3)
+  uniforms = exploration.correlated_uniforms(_neighbours(), 50, rng)
+  for row in uniforms:
+    for value in np.unique(row):
+      assert _connected(np.flatnonzero(row == value))
+
+
+def test_same_generator_same_samples():
+  probabilities = np.full((30, 3), 1 / 3)
+  def draw():
+    rng = np.random.default_rng(5)
+    uniforms = exploration.correlated_uniforms(_neighbours(), 4, rng)
+    return exploration.choose(probabilities, uniforms, rng)
+  np.testing.assert_array_equal(draw(), draw())
