@@ -1,0 +1,21 @@
+"""Everything needed to learn how to place graphs.
+
+Belongs here: the network, its training and its export to a SavedModel. Does
+not belong here: whatever placing a graph needs (`gdp_grappler`).
+
+tf-agents and tensorflow-gnn work with Keras 2 only, and TensorFlow chooses its
+Keras while it is imported: import this package before TensorFlow, or set
+TF_USE_LEGACY_KERAS=1.
+"""
+
+import os as _os
+import sys as _sys
+
+_os.environ.setdefault('TF_USE_LEGACY_KERAS', '1')
+_tensorflow = _sys.modules.get('tensorflow')
+if _tensorflow is not None and not getattr(
+    _tensorflow, '_tf_uses_legacy_keras', True):
+  raise ImportError(
+      'placer_model needs Keras 2, but TensorFlow is already loaded with '
+      'Keras 3. Import placer_model before tensorflow, or set '
+      'TF_USE_LEGACY_KERAS=1.')

@@ -1,0 +1,163 @@
+"""`gdp_train`: learns a placement policy for a graph.
+
+  gdp_train --graph=captured.pb --cluster=2xP100 --reward=simulated \
+      --model_dir=/tmp/model
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import sys
+import tempfile
+
+# The trainer's libraries need Keras 2, and this process has nothing to place.
+os.environ['TF_USE_LEGACY_KERAS'] = '1'
+os.environ['GDP_DISABLE'] = '1'
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+
+# pylint: disable=g-import-not-at-top
+from absl import app
+from absl import flags
+from absl import logging
+from gdp_grappler import errors
+
+_GRAPH = flags.DEFINE_string(
+    'graph', None, 'A captured graph, SavedModel directory, .keras file, '
+    'GraphDef (.pb, .pbtxt), MetaGraph, or module:function that returns a '
+    'Keras model.')
+_CLUSTER = flags.DEFINE_string(
+    'cluster', None, "2xP100, 4xP100, 8xP100, 'local', or a cluster file.")
+_REWARD = flags.DEFINE_enum(
+    'reward', 'simulated', ['simulated', 'measured'],
+    'Price placements by simulation, or run them on the local devices.')
+_MODEL_DIR = flags.DEFINE_string(
+    'model_dir', None, 'Where checkpoints, policy, plans and results.json go. '
+    'A run that is already there is continued.')
+_ITERATIONS = flags.DEFINE_integer(
+    'iterations', None, 'Rounds of rollouts and updates; the config says how '
+    'many if this does not.', lower_bound=0)
+_TIME_BUDGET_S = flags.DEFINE_float(
+    'time_budget_s', None, 'Stop learning after so many seconds; loading, '
+    'baselines, distillation and export come on top.', lower_bound=0)
+_SEED = flags.DEFINE_integer(
+    'seed', 0, 'The same seed gives the same result.', lower_bound=0)
+_ROLLOUTS = flags.DEFINE_integer(
+    'rollouts', None, 'Placements sampled per iteration.', lower_bound=1)
+_CONFIG = flags.DEFINE_string(
+    'config', 'default', "Sizes and levers: 'default', or 'paper' for the "
+    "paper's method alone.")
+_UNITS = flags.DEFINE_enum(
+    'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
+    'or one per group of ops that have to stay together.')
+_BATCH_SIZE = flags.DEFINE_integer(
+    'batch_size', 32, 'Size of dimensions that the graph leaves open.',
+    lower_bound=1)
+_INIT_POLICY = flags.DEFINE_string(
+    'init_policy', None, 'Model directory of another run; start from its '
+    'weights.')
+_REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
+
+
+def run():
+  """The console script."""
+  try:
+    app.run(main, flags_parser=_parse)
+  except KeyboardInterrupt:
+    _say('interrupted; nothing had been learned yet.')
+    sys.exit(130)
+
+
+def main(argv: list[str]) -> int:
+  """Trains; returns the exit code."""
+  del argv
+  try:
+    return _train()
+  except errors.GdpError as error:
+    return _fail(str(error))
+  except OSError as error:
+    return _fail(f'{error.filename or "input or output"}: {error.strerror}.')
+
+
+def _train() -> int:
+  with _quiet():
+    import rich.console
+    import tensorflow as tf
+    from placer_model.training import run as run_lib
+  logging.set_verbosity(logging.WARNING)
+  tf.keras.utils.set_random_seed(_SEED.value)
+  tf.config.experimental.enable_op_determinism()
+  try:
+    run_lib.train(_options(run_lib), rich.console.Console())
+  except run_lib.Interrupted as interrupted:
+    _say(str(interrupted))
+    return 130
+  return 0
+
+
+def _options(run_lib):
+  """Flags as `run.Options`."""
+  return run_lib.Options(
+      graph=_GRAPH.value, cluster=_CLUSTER.value, reward=_REWARD.value,
+      model_dir=pathlib.Path(_MODEL_DIR.value), units=_UNITS.value,
+      config=_CONFIG.value, seed=_SEED.value, batch_size=_BATCH_SIZE.value,
+      iterations=_ITERATIONS.value, rollouts=_ROLLOUTS.value,
+      time_budget_s=_TIME_BUDGET_S.value,
+      init_policy=(pathlib.Path(_INIT_POLICY.value) if _INIT_POLICY.value
+                   else None))
+
+
+def _parse(argv: list[str]) -> list[str]:
+  """Parses flags; a bad one is one line and exit code 2."""
+  try:
+    rest = flags.FLAGS(argv)
+  except flags.Error as error:
+    sys.exit(_fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
+  wanted = flags.FLAGS.help or flags.FLAGS.helpfull or flags.FLAGS.helpshort
+  if wanted:
+    return rest
+  if len(rest) > 1:
+    sys.exit(_fail(f'unexpected argument "{rest[1]}"; all input comes by '
+                   'flags (--help lists them).'))
+  missing = [f'--{f.name}' for f in _REQUIRED if not f.value]
+  if missing:
+    sys.exit(_fail(f'{" and ".join(missing)} must be given (--help lists all '
+                   'flags).'))
+  return rest
+
+
+@contextlib.contextmanager
+def _quiet():
+  """Holds back what libraries print while they load, unless that fails.
+
+  TensorFlow's start-up notes come before its log level is known, and gym says
+  that it is old each time.
+  """
+  sys.stderr.flush()
+  real = os.dup(2)
+  with tempfile.TemporaryFile() as held:
+    os.dup2(held.fileno(), 2)
+    try:
+      yield
+    except BaseException:
+      held.seek(0)
+      os.write(real, held.read())
+      raise
+    finally:
+      sys.stderr.flush()
+      os.dup2(real, 2)
+      os.close(real)
+
+
+def _fail(message: str) -> int:
+  _say(f'error: {" ".join(message.split())}')
+  return 2
+
+
+def _say(message: str):
+  print(f'gdp_train: {message}', file=sys.stderr)
+
+
+if __name__ == '__main__':
+  run()

@@ -1,0 +1,135 @@
+"""Sizes and switches of the placer network."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from gdp_grappler import errors
+
+
+class ConfigError(errors.GdpError):
+  """A network configuration has an unknown field or a wrong value."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlacerConfig:
+  """Everything that decides the network's shape and its first weights.
+
+  Names in brackets are those of GDP's Table 3 (ICLR 2020 submission).
+
+  Attributes:
+    type_buckets: Hash buckets for op types; two types may share one.
+    type_units: Width of an op type's embedding.
+    hidden_units: Width of unit states in both networks [trf d model].
+    graph_layers: GraphSAGE layers [gs layers].
+    max_neighbors: Neighbours that a unit aggregates, separately for producers
+      and consumers; the ones with the heaviest edges are kept [gs knn].
+      0 means all.
+    transformer_layers: Transformer-XL layers [trf layers]; the feature
+      conditioning layer comes on top.
+    heads: Attention heads [trf n head].
+    head_units: Width of each attention head [trf d heads].
+    feed_forward_units: Inner width of the position-wise network
+      [trf d inner].
+    segment_length: Units in a segment; each attends to its own and the
+      previous segment.
+    device_units: Width of the product between units and devices.
+    device_slots: Largest number of devices of one type.
+    attention: False gives the ablation without attention: the placement
+      network decides for each unit by itself.
+    superposition: False gives the ablation without feature conditioning
+      (equation 5).
+    initial_logit_scale: Standard deviation, roughly, of an untrained
+      network's logits; small, so that training begins near the uniform
+      distribution over the allowed devices.
+    initial_condition_scale: Standard deviation, roughly, by which an untrained
+      network's conditions differ from 1.
+    seed: Decides the first weights.
+  """
+
+  type_buckets: int = 512
+  type_units: int = 16
+  hidden_units: int = 64
+  graph_layers: int = 3
+  max_neighbors: int = 0
+  transformer_layers: int = 2
+  heads: int = 4
+  head_units: int = 16
+  feed_forward_units: int = 128
+  segment_length: int = 128
+  device_units: int = 32
+  device_slots: int = 64
+  attention: bool = True
+  superposition: bool = True
+  initial_logit_scale: float = 0.01
+  initial_condition_scale: float = 0.3
+  seed: int = 0
+
+  def __post_init__(self):
+    for field in dataclasses.fields(self):
+      self._check(field, getattr(self, field.name))
+
+  def to_json(self) -> str:
+    """Text that `from_json` reads back."""
+    return json.dumps(dataclasses.asdict(self), indent=2)
+
+  def replace(self, **changes) -> PlacerConfig:
+    """A copy with other values.
+
+    Raises:
+      ConfigError: a wrong value.
+    """
+    return dataclasses.replace(self, **changes)
+
+  def _check(self, field, value):
+    kind = type(field.default)
+    ok = type(value) is kind or (kind is float and type(value) is int)
+    low = 0 if field.name in _MAY_BE_ZERO or kind is not int else 1
+    if not ok or not low <= value < float('inf'):
+      raise ConfigError(
+          f'Network configuration: {field.name} = {value!r} is not usable; '
+          f'give {_WANTED[kind]}{" of at least 1" if low else ""}.')
+
+
+_MAY_BE_ZERO = ('max_neighbors', 'graph_layers', 'transformer_layers', 'seed')
+_WANTED = {int: 'an integer', float: 'a number from 0', bool: 'true or false'}
+
+
+def from_json(text: str) -> PlacerConfig:
+  """Reads what `PlacerConfig.to_json` wrote.
+
+  Raises:
+    ConfigError: not JSON, an unknown field, or a wrong value.
+  """
+  try:
+    return PlacerConfig(**json.loads(text))
+  except (ValueError, TypeError) as error:
+    raise ConfigError(
+        f'Not a network configuration: {error}. It is a JSON object with '
+        'fields of PlacerConfig.') from error
+
+
+def preset(name: str) -> PlacerConfig:
+  """One of `PRESETS`.
+
+  Raises:
+    ConfigError: no such preset.
+  """
+  if name not in PRESETS:
+    raise ConfigError(f'Unknown network preset "{name}". Presets: '
+                      f'{", ".join(sorted(PRESETS))}.')
+  return PRESETS[name]
+
+
+# `default` trains in minutes on two CPU cores. `paper` has the fields of GDP's
+# Table 3; the surviving text of the submission gives that table's rows but not
+# its figures, so the sizes are ours, of the usual order for Transformer-XL and
+# GraphSAGE.
+PRESETS = {
+    'default': PlacerConfig(),
+    'paper': PlacerConfig(
+        hidden_units=128, graph_layers=4, max_neighbors=16,
+        transformer_layers=4, heads=8, head_units=16, feed_forward_units=512,
+        segment_length=256, device_units=64),
+}

@@ -1,0 +1,214 @@
+"""A trained network as a policy that any TensorFlow process can load.
+
+A policy is a directory with a SavedModel and a `policy.json`. The SavedModel
+consists of plain TensorFlow ops and holds variables but no Keras object, so
+that it loads without the libraries it was trained with, under Keras 3.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import Any, Iterator, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.features import schema
+from placer_model import network as network_lib
+
+# Of logits, relative to the largest of them or 1.
+TOLERANCE = 1e-5
+_LIBRARIES = ('tensorflow', 'tensorflow-gnn', 'tf-keras')
+
+# Runs in a fresh interpreter: loads argv[1], places the features in argv[2]
+# and leaves the logits in argv[3].
+_LOADER = """
+import sys
+import numpy as np
+import tensorflow as tf
+directory, features, result = sys.argv[1:]
+features = dict(np.load(features))
+policy = tf.saved_model.load(directory)  # its functions do not keep it alive
+np.save(result, policy.place(**features).numpy())
+loaded = {name.split('.')[0] for name in sys.modules}
+extra = loaded & {'tensorflow_gnn', 'tf_keras', 'tf_agents', 'placer_model'}
+if extra:
+  sys.exit('loading it imported ' + ', '.join(sorted(extra)))
+"""
+
+
+class ExportError(errors.GdpError):
+  """A policy could not be written, or does not survive being loaded."""
+
+
+class Policy(tf.Module):
+  """What the SavedModel holds: variables and one function."""
+
+  def __init__(self, network: network_lib.PlacerNetwork):
+    """Takes the network's variables, not copies of them."""
+    super().__init__(name='policy')
+    self.weights = list(network.variables)
+    specs = network_lib.feature_specs()
+
+    # An attribute would put the Keras model into the SavedModel; a closure
+    # puts only its ops there.
+    @tf.function(input_signature=list(specs.values()), autograph=False)
+    def place(op_types, units, edges, edge_bytes, allowed, devices):
+      return network(dict(zip(specs, (
+          op_types, units, edges, edge_bytes, allowed, devices))))
+
+    self.place = place
+
+
+def export_policy(network: network_lib.PlacerNetwork,
+                  directory: str | os.PathLike[str],
+                  metadata: Mapping[str, Any]) -> None:
+  """Writes a policy and proves that it works.
+
+  The directory appears, or is replaced, only when a fresh process has loaded
+  the policy, without the training libraries, and found the same logits.
+
+  Args:
+    network: What to export.
+    directory: Where to; an existing policy there is replaced.
+    metadata: Goes to policy.json, beside "schema", "config" and "versions".
+
+  Raises:
+    ExportError: it cannot be written, a name in `metadata` is taken or its
+      value is not JSON, `directory` holds something else than a policy, or
+      the fresh process failed or found other logits.
+  """
+  target = pathlib.Path(directory).absolute()
+  description = _describe(network, metadata)
+  if target.exists() and not (target / 'policy.json').is_file():
+    raise ExportError(f'{target} exists and is not a policy; remove it or '
+                      'export to another directory.')
+  with _temporary_sibling(target) as temporary:
+    _write(network, temporary / 'policy', description)
+    _verify(network, temporary / 'policy', temporary)
+    _replace(target, temporary / 'policy', temporary / 'old')
+
+
+def close(found: np.ndarray, expected: np.ndarray,
+          allowed: np.ndarray) -> bool:
+  """Whether logits [M, D] agree to `TOLERANCE`; NaN never does."""
+  scale = max(1.0, np.max(np.abs(expected[allowed]), initial=0.0))
+  return bool(np.all(np.abs(found - expected) <= TOLERANCE * scale))
+
+
+def random_features(num_units: int, num_edges: int, num_devices: int,
+                    seed: int) -> dict[str, np.ndarray]:
+  """Features of no graph in particular, as `Policy.place` takes them."""
+  rng = np.random.default_rng(seed)
+  units = rng.lognormal(
+      5, 4, (num_units, len(schema.UNIT_FEATURES))).astype(np.float32)
+  # An edge goes up in the order of the units.
+  first = rng.integers(0, max(num_units - 1, 1), num_edges)
+  second = rng.integers(first + 1, num_units)
+  allowed = rng.random((num_units, num_devices)) < 0.7
+  allowed[:, 0] = True
+  types = np.array([b'MatMul', b'Conv2D', b'AddV2', b'Identity', b'Mul'])
+  return {
+      'op_types': types[rng.integers(0, len(types), num_units)],
+      'units': units,
+      'edges': np.stack([first, second], axis=1).astype(np.int32),
+      'edge_bytes': rng.lognormal(9, 3, num_edges).astype(np.float32),
+      'allowed': allowed,
+      'devices': rng.lognormal(
+          0, 2, (num_devices, len(schema.DEVICE_FEATURES))).astype(np.float32),
+  }
+
+
+def _describe(network, metadata) -> str:
+  own = {
+      'schema': schema.fingerprint(),
+      'config': dataclasses.asdict(network.config),
+      'versions': {name: importlib.metadata.version(name)
+                   for name in _LIBRARIES},
+  }
+  taken = sorted(set(own) & set(metadata))
+  if taken:
+    raise ExportError('The metadata of a policy may not contain '
+                      f'{", ".join(taken)}: the export writes that itself.')
+  try:
+    return json.dumps({**own, **metadata}, indent=2)
+  except (TypeError, ValueError) as error:
+    raise ExportError(
+        f'The metadata of a policy must be JSON: {error}.') from error
+
+
+@contextlib.contextmanager
+def _temporary_sibling(target) -> Iterator[pathlib.Path]:
+  """A directory on the same file system, gone afterwards."""
+  try:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = tempfile.mkdtemp(prefix=f'.{target.name}.', dir=target.parent)
+  except OSError as error:
+    raise _unwritable(target, error) from error
+  try:
+    yield pathlib.Path(temporary)
+  except (OSError, tf.errors.OpError) as error:
+    raise _unwritable(target, error) from error
+  finally:
+    shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _unwritable(target, error) -> ExportError:
+  reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
+  return ExportError(
+      f'Cannot write policy {target}: {reason}. Free space or choose another '
+      'directory.')
+
+
+def _write(network, directory, description):
+  options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+  tf.saved_model.save(Policy(network), str(directory), options=options)
+  (directory / 'policy.json').write_text(description)
+
+
+def _verify(network, directory, scratch):
+  # More than a segment, so that memory and padding count.
+  size = network.config.segment_length + 37
+  features = random_features(size, 3 * size, 3, seed=network.config.seed)
+  np.savez(scratch / 'features.npz', **features)
+  environment = {name: value for name, value in os.environ.items()
+                 if name != 'TF_USE_LEGACY_KERAS'}
+  environment.update(GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3')
+  process = subprocess.run(
+      [sys.executable, '-c', _LOADER, str(directory),
+       str(scratch / 'features.npz'), str(scratch / 'logits.npy')],
+      env=environment, capture_output=True, text=True, check=False)
+  if process.returncode:
+    lines = process.stderr.strip().splitlines() or ['no message']
+    raise ExportError('The exported policy does not load in a fresh process: '
+                      f'{lines[-1]}. Nothing was written.')
+  # The same function, so that both processes optimize the same graph.
+  expected = Policy(network).place(**features).numpy()
+  found = np.load(scratch / 'logits.npy')
+  if not close(found, expected, features['allowed']):
+    difference = np.max(np.abs(found - expected))
+    raise ExportError(
+        'The exported policy gives other logits in a fresh process: they '
+        f'differ by {difference:.2g}. Nothing was written.')
+
+
+def _replace(target, new, old):
+  """Renames only: at no time is there half a policy."""
+  if target.exists():
+    target.rename(old)
+  try:
+    new.rename(target)
+  except OSError:
+    if old.exists():
+      old.rename(target)
+    raise

@@ -1,0 +1,172 @@
+"""tf-agents' PPO at the size of a graph.
+
+Every unit is one arm of a bandit. The M units ride tf-agents' batch axis and
+the K rollouts its time axis; each step is an episode of its own. So the
+probability ratio and its clipping are per decision and do not know how large
+the graph is, and `PPOClipAgent` is used as it comes.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_probability as tfp
+from tf_agents.agents.ppo import ppo_clip_agent
+from tf_agents.networks import network as tf_agents_network
+from tf_agents.specs import tensor_spec
+from tf_agents.trajectories import time_step as ts
+from tf_agents.trajectories import trajectory
+from tf_agents.utils import common
+
+from placer_model.training import train_config
+
+
+class UnitActor(tf_agents_network.Network):
+  """Turns "which unit?" into a distribution over devices.
+
+  The logits of all units come from one forward pass, whatever the number of
+  rollouts; the observation, a unit's number, only picks rows.
+  """
+
+  # tf-agents insists on the argument names `self` and `observation`.
+  def __init__(self, placer: tf.keras.layers.Layer,
+               logits: Callable[[], tf.Tensor], observation_spec):
+    super().__init__(input_tensor_spec=observation_spec, state_spec=(),
+                     name='UnitActor')
+    self._placer = placer  # Keras then finds its variables.
+    self._logits = logits
+
+  def call(self, observation, step_type=None, network_state=(),
+           training=False):
+    del step_type, training
+    rows = tf.gather(self._logits(), observation)  # [..., D]
+    return (tfp.distributions.Categorical(logits=rows, dtype=tf.int32),
+            network_state)
+
+
+class NoCritic(tf_agents_network.Network):
+  """Predicts zero: the paper's baseline is a running mean, not a network."""
+
+  def __init__(self, observation_spec):
+    super().__init__(input_tensor_spec=observation_spec, state_spec=(),
+                     name='NoCritic')
+
+  def call(self, observation, step_type=None, network_state=(),
+           training=False):
+    del step_type, training
+    return tf.zeros(tf.shape(observation), tf.float32), network_state
+
+
+class PlacementAgent:
+  """`PPOClipAgent` for the M units of one graph.
+
+  Attributes:
+    optimizer: Its Adam.
+  """
+
+  def __init__(self, placer: tf.keras.layers.Layer,
+               features: dict[str, tf.Tensor], num_units: int,
+               num_devices: int, config: train_config.TrainConfig):
+    """Wraps a placer.
+
+    Args:
+      placer: Called with `features`, gives masked logits [M, D].
+      features: Of the graph.
+      num_units: M.
+      num_devices: D.
+      config: PPO's figures.
+    """
+    observation = tensor_spec.BoundedTensorSpec(
+        (), tf.int32, 0, num_units - 1, name='unit')
+    self._epochs = config.epochs
+    self._num_devices = num_devices
+    self._logits = lambda: placer(features)
+    self._probabilities = tf.function(
+        lambda: tf.nn.softmax(self._logits(), axis=-1))
+    self.optimizer = tf.keras.optimizers.Adam(config.learning_rate)
+    self._agent = ppo_clip_agent.PPOClipAgent(
+        ts.time_step_spec(observation),
+        tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_devices - 1,
+                                      name='device'),
+        optimizer=self.optimizer,
+        actor_net=UnitActor(placer, self._logits, observation),
+        value_net=NoCritic(observation),
+        importance_ratio_clipping=config.clip_ratio,
+        entropy_regularization=config.entropy_bonus,
+        gradient_clipping=config.gradient_clip,
+        discount_factor=0.0,
+        value_pred_loss_coef=0.0,
+        # One epoch per call: the graph of several would take as many times
+        # longer to trace, and `train` called again does the same.
+        num_epochs=1,
+        normalize_rewards=False,
+        normalize_observations=False,
+        compute_value_and_advantage_in_train=False,
+        update_normalizers_in_train=False,
+        train_step_counter=tf.Variable(0, dtype=tf.int64, trainable=False))
+    self._agent.initialize()
+    # In TensorFlow 2 tf-agents leaves the graph mode to its callers.
+    self._train = common.function(self._agent.train)
+
+  def probabilities(self) -> np.ndarray:
+    """float32 [M, D], of each device for each unit."""
+    return self._probabilities().numpy()
+
+  def train(self, probabilities: np.ndarray, decisions: np.ndarray,
+            rewards: np.ndarray, advantages: np.ndarray,
+            centred: bool) -> dict[str, float]:
+    """A few clipped gradient steps on K rollouts.
+
+    Args:
+      probabilities: float [M, D] that the decisions were drawn from.
+      decisions: int [K, M].
+      rewards: float [K].
+      advantages: float [K].
+      centred: Whether tf-agents may subtract the mean of the advantages.
+
+    Returns:
+      'loss' and 'clip_fraction' of the last step.
+    """
+    experience = _experience(probabilities, decisions, rewards, advantages,
+                             centred)
+    for _ in range(self._epochs):
+      info = self._train(experience)
+    return {'loss': float(info.loss),
+            'clip_fraction': float(info.extra.clip_fraction)}
+
+
+def _experience(probabilities, decisions, rewards, advantages, centred):
+  """K rollouts of M units as a batch of M trajectories.
+
+  tf-agents subtracts the mean over all steps from the advantages and divides
+  by their deviation, which would turn any bias term into the mean of the
+  batch. To keep the paper's, each step has a twin with the opposite advantage
+  that is marked as a boundary between episodes and therefore has no weight:
+  the mean is zero, and the deviation the root mean square.
+  """
+  if not centred:
+    decisions = np.concatenate([decisions, decisions])
+    rewards = np.concatenate([rewards, rewards])
+    advantages = np.concatenate([advantages, -advantages])
+  steps, units = decisions.shape
+  def per_step(values, dtype):
+    return tf.constant(np.broadcast_to(values, (units, steps)), dtype)
+  kinds = np.full(steps, ts.StepType.FIRST)
+  if not centred:
+    kinds[steps // 2:] = ts.StepType.LAST
+  logits = np.log(np.maximum(probabilities, 1e-30))
+  return trajectory.Trajectory(
+      step_type=per_step(kinds, tf.int32),
+      observation=per_step(np.arange(units)[:, None], tf.int32),
+      action=tf.constant(decisions.T, tf.int32),
+      policy_info={
+          'dist_params': {'logits': tf.constant(np.broadcast_to(
+              logits[:, None], (units, steps, logits.shape[1])), tf.float32)},
+          'value_prediction': per_step(0.0, tf.float32),
+          'return': per_step(rewards, tf.float32),
+          'advantage': per_step(advantages, tf.float32)},
+      next_step_type=per_step(ts.StepType.LAST, tf.int32),
+      reward=per_step(rewards, tf.float32),
+      discount=per_step(0.0, tf.float32))

@@ -1,0 +1,83 @@
+"""What a run is compared with: placers that do not learn."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+
+NAMES = ('single_device', 'random', 'metis')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Result:
+  """A placer's placement and its price.
+
+  Attributes:
+    placer: Its name.
+    placement: Devices of the ops.
+    evaluation: Price.
+    evaluations: Placements priced on the way, the result included.
+    seconds: Time the placer took.
+  """
+
+  placer: str
+  placement: placement_lib.Placement
+  evaluation: evaluator_lib.Evaluation
+  evaluations: int
+  seconds: float
+
+
+def place_all(problem: placer_lib.Problem) -> tuple[Result, ...]:
+  """Runs each of `NAMES`.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  return tuple(_place(name, problem) for name in NAMES)
+
+
+def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
+  """Best run time of a baseline, the unit of the reward.
+
+  Where none fits into memory, the time of all ops one after the other, each
+  on its fastest device, stands in.
+
+  Args:
+    results: Of `place_all`.
+    op_seconds: [N, D].
+  """
+  valid = [r.evaluation.step_time_s for r in results if r.evaluation.valid]
+  return min(valid) if valid else float(op_seconds.min(axis=1).sum())
+
+
+def _place(name, problem) -> Result:
+  counting = _Counting(problem.evaluator)
+  start = time.monotonic()
+  placement = registry.create(name).place(
+      dataclasses.replace(problem, evaluator=counting))
+  seconds = time.monotonic() - start
+  evaluation = counting.evaluate(problem.graph, placement)
+  return Result(name, placement, evaluation, counting.count, seconds)
+
+
+class _Counting:
+  """An evaluator that counts."""
+
+  def __init__(self, evaluator):
+    self.count = 0
+    self._evaluator = evaluator
+
+  def evaluate(self, graph, placement):
+    self.count += 1
+    return self._evaluator.evaluate(graph, placement)
+
+  def evaluate_many(self, graph, devices):
+    self.count += len(devices)
+    return self._evaluator.evaluate_many(graph, devices)

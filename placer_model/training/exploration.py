@@ -1,0 +1,120 @@
+"""Samples placements from a policy's probabilities.
+
+Drawn independently, neighbours part at almost every edge, and nearly every
+sample drowns in transfers. So units draw together: each rollout splits the
+unit graph into connected clusters of a random size, and the units of a cluster
+share the uniform number from which each one's device follows by its own
+inverse distribution function. A shared uniform number is still uniform, so
+every unit's marginal is exactly the policy's; only the joint changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Neighbours:
+  """Undirected edges between M units, the heavy ones sooner to join units.
+
+  Attributes:
+    num_units: M.
+  """
+
+  # A light edge joins units in a given round this often; a heavy one always.
+  _LEAST = 0.2
+
+  def __init__(self, num_units: int, edges: np.ndarray,
+               edge_bytes: np.ndarray):
+    """From int [E, 2] edges of units and the bytes [E] they carry."""
+    self.num_units = num_units
+    self._sources = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
+    self._targets = np.concatenate([edges[:, 1], edges[:, 0]]).astype(np.int64)
+    rank = np.argsort(np.argsort(edge_bytes, kind='stable'), kind='stable')
+    eagerness = self._LEAST + (1 - self._LEAST) * (
+        (rank + 1) / max(len(edges), 1))
+    self._eagerness = np.concatenate([eagerness, eagerness])
+
+  def clusters(self, num_seeds: int, rng: np.random.Generator) -> np.ndarray:
+    """int [M], a random partition into connected clusters.
+
+    Clusters grow from `num_seeds` random units, edge by edge, until they
+    meet. Units that no seed reaches are clusters of their own.
+    """
+    labels = np.full(self.num_units, -1)
+    seeds = rng.choice(self.num_units, num_seeds, replace=False)
+    labels[seeds] = np.arange(num_seeds)
+    while True:
+      frontier = np.flatnonzero((labels[self._sources] >= 0)
+                                & (labels[self._targets] < 0))
+      if not frontier.size:
+        break
+      grows = rng.random(frontier.size) < self._eagerness[frontier]
+      chosen = rng.permutation(frontier[grows])
+      labels[self._targets[chosen]] = labels[self._sources[chosen]]
+    alone = labels < 0
+    labels[alone] = num_seeds + np.arange(alone.sum())
+    return labels
+
+  def ball(self, start: int, size: int, rng: np.random.Generator
+          ) -> np.ndarray:
+    """bool [M], a connected set of at most `size` units around `start`."""
+    inside = np.zeros(self.num_units, bool)
+    inside[start] = True
+    room = size - 1
+    while room > 0:
+      frontier = np.flatnonzero(inside[self._sources]
+                                & ~inside[self._targets])
+      if not frontier.size:
+        break
+      grows = rng.random(frontier.size) < self._eagerness[frontier]
+      reached = rng.permutation(np.unique(self._targets[frontier[grows]]))
+      inside[reached[:room]] = True
+      room -= len(reached[:room])
+    return inside
+
+  def random_granularity(self, rng: np.random.Generator) -> int:
+    """A number of seeds from 1 to M, every order of magnitude alike."""
+    return int(np.exp(rng.uniform(0, np.log(self.num_units + 1)))) or 1
+
+
+def correlated_uniforms(neighbours: Neighbours, rollouts: int,
+                        rng: np.random.Generator) -> np.ndarray:
+  """float64 [K, M] in [0, 1), equal within the clusters of a rollout."""
+  rows = []
+  for _ in range(rollouts):
+    seeds = min(neighbours.random_granularity(rng), neighbours.num_units)
+    clusters = neighbours.clusters(seeds, rng)
+    rows.append(rng.random(clusters.max() + 1)[clusters])
+  return np.stack(rows)
+
+
+def independent_uniforms(num_units: int, rollouts: int,
+                         rng: np.random.Generator) -> np.ndarray:
+  """float64 [K, M] in [0, 1), all independent."""
+  return rng.random((rollouts, num_units))
+
+
+def choose(probabilities: np.ndarray, uniforms: np.ndarray,
+           rng: np.random.Generator) -> np.ndarray:
+  """Devices by inverse distribution functions.
+
+  The order in which a rollout's devices follow each other in the distribution
+  function is random, so that no two devices are neighbours for good.
+
+  Args:
+    probabilities: [M, D], rows sum to one.
+    uniforms: [K, M] in [0, 1).
+    rng: Of the order.
+
+  Returns:
+    int32 [K, M].
+  """
+  num_devices = probabilities.shape[1]
+  result = np.empty(uniforms.shape, np.int32)
+  for row, uniform in enumerate(uniforms):
+    order = rng.permutation(num_devices)
+    bounds = np.cumsum(probabilities[:, order].astype(np.float64), axis=1)
+    bounds /= bounds[:, -1:]
+    index = (uniform[:, None] >= bounds).sum(axis=1)
+    result[row] = order[np.minimum(index, num_devices - 1)]
+  return result

@@ -1,0 +1,75 @@
+"""Cross-entropy towards a placement: warm start and distillation."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+
+class Imitation:
+  """Teaches a placer to say a given placement.
+
+  Attributes:
+    optimizer: An Adam of its own, so that PPO's moments stay PPO's.
+  """
+
+  def __init__(self, placer: tf.keras.layers.Layer,
+               features: dict[str, tf.Tensor], allowed: np.ndarray,
+               learning_rate: float):
+    """For a placer whose `features` give masked logits [M, D].
+
+    Args:
+      placer: What learns.
+      features: Of the graph.
+      allowed: bool [M, D].
+      learning_rate: Of Adam.
+    """
+    self.optimizer = tf.keras.optimizers.Adam(learning_rate)
+    self._placer, self._features = placer, features
+    self._allowed = allowed
+    self._step = tf.function(self._one_step)
+    self._greedy = tf.function(
+        lambda: tf.argmax(placer(features), axis=1, output_type=tf.int32))
+
+  def steps(self, decisions: np.ndarray, confidence: float,
+            count: int) -> float:
+    """Takes `count` gradient steps; returns the last loss.
+
+    Args:
+      decisions: int [M], the device to say for each unit.
+      confidence: Probability to say it with; the other allowed devices share
+        the rest.
+      count: Number of steps.
+    """
+    targets = tf.constant(self._targets(decisions, confidence), tf.float32)
+    loss = np.nan
+    for _ in range(count):
+      loss = float(self._step(targets))
+    return loss
+
+  def until_greedy(self, decisions: np.ndarray, confidence: float,
+                   most: int) -> int:
+    """Steps until the likeliest devices are `decisions`; returns how many."""
+    for taken in range(most):
+      likeliest = self._greedy().numpy()
+      if np.array_equal(likeliest, decisions):
+        return taken
+      self.steps(decisions, confidence, 1)
+    return most
+
+  def _targets(self, decisions, confidence):
+    """float [M, D]."""
+    said = np.arange(self._allowed.shape[1]) == decisions[:, None]
+    others = self._allowed & ~said
+    number = others.sum(axis=1, keepdims=True)
+    spread = others * (1 - confidence) / np.maximum(number, 1)
+    return np.where(said, np.where(number, confidence, 1.0), spread)
+
+  def _one_step(self, targets):
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(
+          targets, self._placer(self._features)))
+    variables = self._placer.trainable_variables
+    gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), 1.0)
+    self.optimizer.apply_gradients(zip(gradients, variables))
+    return loss

@@ -1,0 +1,79 @@
+"""Hill climbing by cluster flips around the best placement so far.
+
+Each proposal moves one connected cluster of units to another device. Moves
+that gain are then tried together, best first, since moves far apart in the
+graph add up: one batch of proposals can so make many steps at once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placer_model.training import environment as environment_lib
+from placer_model.training import exploration
+
+
+class LocalSearch:
+  """Proposes and prices moves from a placement of one graph."""
+
+  def __init__(self, environment: environment_lib.Environment,
+               neighbours: exploration.Neighbours):
+    self._environment = environment
+    self._neighbours = neighbours
+    self._movable = np.flatnonzero(environment.allowed.sum(axis=1) > 1)
+
+  def improve(self, decisions: np.ndarray, step_time_s: float, trials: int,
+              rng: np.random.Generator) -> environment_lib.Trials | None:
+    """Prices about `trials` neighbours of a placement.
+
+    Args:
+      decisions: int [M], where to start.
+      step_time_s: Its price; infinite if it is invalid.
+      trials: A quarter is kept for unions of moves that gained.
+      rng: Of the moves.
+
+    Returns:
+      All that was priced; None where no unit can move.
+    """
+    if not self._movable.size or not trials:
+      return None
+    singles = max(trials * 3 // 4, 1)
+    first = self._environment.price(np.stack(
+        [self._flip(decisions, rng) for _ in range(singles)]))
+    gaining = np.flatnonzero(first.step_time_s < step_time_s)
+    if gaining.size < 2:
+      return first
+    ranked = gaining[np.argsort(first.step_time_s[gaining], kind='stable')]
+    second = self._environment.price(
+        _unions(decisions, first.decisions[ranked], trials - singles))
+    return environment_lib.Trials(*(
+        np.concatenate([getattr(first, field), getattr(second, field)])
+        for field in ('decisions', 'step_time_s', 'valid')))
+
+  def _flip(self, decisions, rng):
+    """int [M], `decisions` with one cluster moved as far as it may go."""
+    allowed = self._environment.allowed
+    start = rng.choice(self._movable)
+    targets = np.flatnonzero(allowed[start])
+    target = rng.choice(targets[targets != decisions[start]])
+    cluster = self._cluster_of(start, rng)
+    result = decisions.copy()
+    result[cluster & allowed[:, target]] = target
+    return result
+
+  def _cluster_of(self, start, rng):
+    """bool [M], a connected set of random size around a unit."""
+    size = min(self._neighbours.random_granularity(rng),
+               max(self._neighbours.num_units // 2, 1))
+    return self._neighbours.ball(start, size, rng)
+
+
+def _unions(decisions, moved, most):
+  """int [J, M], the best two moves together, the best three, ..."""
+  result, current = [], decisions.copy()
+  for index, row in enumerate(moved[:most + 1]):
+    changed = row != decisions
+    current = np.where(changed, row, current)
+    if index:
+      result.append(current)
+  return np.stack(result)

@@ -1,0 +1,77 @@
+"""How a run shows itself: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import rich.console
+import rich.progress
+
+from placer_model.training import trainer as trainer_lib
+
+_PLAIN_EVERY_S = 10.0
+
+
+class Progress:
+  """Shows reports of iterations; a context manager."""
+
+  def __init__(self, console: rich.console.Console, first: int, last: int,
+               time_budget_s: float | None):
+    """From iteration `first` to `last`, or as far as the budget goes."""
+    self._console = console
+    self._first, self._last = first, last
+    self._budget_s = time_budget_s
+    self._start = self._said = time.monotonic()
+    self._live = rich.progress.Progress(
+        rich.progress.TextColumn('{task.description}'),
+        rich.progress.BarColumn(bar_width=20),
+        rich.progress.TextColumn('{task.completed}/{task.total}'),
+        rich.progress.TextColumn('ETA {task.fields[eta]}'),
+        console=console, transient=True) if console.is_terminal else None
+    self._task = None
+
+  def __enter__(self) -> 'Progress':
+    if self._live:
+      self._live.start()
+      self._task = self._live.add_task('starting', total=self._last,
+                                       completed=self._first, eta='?')
+    return self
+
+  def __exit__(self, *unused):
+    if self._live:
+      self._live.stop()
+
+  def show(self, report: trainer_lib.Report):
+    """Shows one iteration."""
+    text = (f'reward {report.reward:.4f}  '
+            f'best {format_step_time(report.best_step_time_s)}')
+    eta = _clock(self._remaining_s(report.iteration))
+    if self._live:
+      self._live.update(self._task, description=text, eta=eta,
+                        completed=report.iteration)
+      return
+    now = time.monotonic()
+    if now - self._said >= _PLAIN_EVERY_S or report.iteration == self._last:
+      self._said = now
+      self._console.print(
+          f'iteration {report.iteration}/{self._last}  {text}  '
+          f'evaluations {report.evaluations}  ETA {eta}', highlight=False)
+
+  def _remaining_s(self, iteration) -> float:
+    elapsed = time.monotonic() - self._start
+    done = iteration - self._first
+    remaining = elapsed / done * (self._last - iteration)
+    if self._budget_s is not None:
+      remaining = min(remaining, max(self._budget_s - elapsed, 0.0))
+    return remaining
+
+
+def format_step_time(seconds: float) -> str:
+  """'12.345 ms', or 'none' for a placement that does not run."""
+  return f'{seconds * 1e3:.3f} ms' if np.isfinite(seconds) else 'none'
+
+
+def _clock(seconds: float) -> str:
+  minutes, rest = divmod(int(round(seconds)), 60)
+  return f'{minutes}:{rest:02d}'

@@ -1,0 +1,121 @@
+"""The record of a run: results.json, the table and the verdict."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+import rich.table
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from placer_model.training import baselines as baselines_lib
+
+SCHEMA = 1
+_PACKAGES = ('gdp-grappler', 'tensorflow', 'tf-agents', 'tensorflow-gnn',
+             'tf-keras', 'numpy')
+# Step times closer than this are the same: the simulator's sums are not exact.
+_SAME = 1e-9
+
+
+def versions() -> dict[str, str]:
+  """Versions of Python and of the packages a run depends on."""
+  found = {'python': platform.python_version()}
+  for package in _PACKAGES:
+    try:
+      found[package] = importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      found[package] = 'not installed'
+  return found
+
+
+def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
+  """One placer's part of results.json."""
+  cluster = result.placement.cluster
+  evaluation = result.evaluation
+  return {
+      'step_time_s': (evaluation.step_time_s
+                      if np.isfinite(evaluation.step_time_s) else None),
+      'valid': evaluation.valid,
+      'violations': [v.message for v in evaluation.violations[:5]],
+      'peak_bytes': _per_device(evaluation, cluster),
+      'ops': result.placement.counts(),
+      'simulated': evaluation.simulated,
+      'evaluations': result.evaluations,
+      'seconds': round(result.seconds, 3),
+      'seed': seed,
+  }
+
+
+def verdict(placers: Mapping[str, Mapping[str, Any]]) -> str:
+  """One line: what the run has found.
+
+  Args:
+    placers: Name to `entry`, with 'single_device' and 'gdp'.
+  """
+  single, gdp = placers['single_device'], placers['gdp']
+  if not gdp['valid']:
+    return 'No placement that fits into memory was found.'
+  used = [device for device, count in gdp['ops'].items() if count]
+  kind = 'simulated' if gdp['simulated'] else 'measured'
+  if not single['valid']:
+    return (f'GDP found a placement that runs, {_ms(gdp)} ({kind}); no single '
+            'device can hold the graph.')
+  ratio = single['step_time_s'] / gdp['step_time_s']
+  if ratio <= 1 + _SAME:
+    return f'{_main_device(single)} alone is the best found ({kind}).'
+  others = {n: e for n, e in placers.items() if n != 'gdp' and e['valid']}
+  best = min(others, key=lambda name: others[name]['step_time_s'])
+  beaten = others[best]['step_time_s'] / gdp['step_time_s']
+  if beaten <= 1 + _SAME:
+    return (f'{best} is the best found, {_ms(others[best])} ({kind}); GDP '
+            f'reached {_ms(gdp)}.')
+  return (f'GDP found the best placement: {_ms(gdp)} on {", ".join(used)}, '
+          f'{ratio:.3f}x as fast as the best single device ({kind}).')
+
+
+def table(graph_name: str, cluster_name: str,
+          placers: Mapping[str, Mapping[str, Any]]) -> rich.table.Table:
+  """Placers by rows; says in its title whether prices are simulated."""
+  kinds = {'simulated' if e['simulated'] else 'measured'
+           for e in placers.values()}
+  result = rich.table.Table(
+      title=f'{graph_name} on {cluster_name} ({" and ".join(sorted(kinds))})',
+      caption='Speed-up: step time of the best single device / step time.')
+  result.add_column('placer', no_wrap=True)
+  for column in ('step time', 'speed-up', 'peak memory', 'evaluations',
+                 'seconds'):
+    result.add_column(column, justify='right')
+  single = placers['single_device']
+  for name, item in placers.items():
+    result.add_row(name, _ms(item) if item['valid'] else 'does not run',
+                   _ratio(single, item),
+                   f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
+                   str(item['evaluations']), f'{item["seconds"]:.1f}')
+  return result
+
+
+def _per_device(evaluation: evaluator_lib.Evaluation,
+                cluster: cluster_lib.Cluster) -> dict[str, int]:
+  """Bytes by device; devices that share a memory share the figure."""
+  return {d.short_name: int(evaluation.peak_bytes[pool])
+          for d, pool in zip(cluster.devices, cluster.memory_pools)}
+
+
+def _main_device(item) -> str:
+  """The accelerator in use, or the busiest device."""
+  ops: Mapping[str, int] = item['ops']
+  gpus: Sequence[str] = [d for d, n in ops.items() if n and 'CPU' not in d]
+  return max(gpus or ops, key=lambda device: ops[device])
+
+
+def _ms(item) -> str:
+  return f'{item["step_time_s"] * 1e3:.3f} ms'
+
+
+def _ratio(single, item) -> str:
+  if not (single['valid'] and item['valid']):
+    return '-'
+  return f'{single["step_time_s"] / item["step_time_s"]:.3f}x'

@@ -1,0 +1,327 @@
+"""gdp_train's journey: a graph in, a model directory out."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import pathlib
+import re
+import signal
+import time
+from typing import Any
+
+import numpy as np
+import rich.console
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import plan
+from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import measurer
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.features import featurizer
+from gdp_grappler.features import schema
+from gdp_grappler.graph import coarsening
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import sources
+from gdp_grappler.placers import placer as placer_lib
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model import network as network_lib
+from placer_model.training import baselines as baselines_lib
+from placer_model.training import checkpoints
+from placer_model.training import environment as environment_lib
+from placer_model.training import files
+from placer_model.training import progress as progress_lib
+from placer_model.training import results as results_lib
+from placer_model.training import train_config
+from placer_model.training import trainer as trainer_lib
+
+REWARDS = ('simulated', 'measured')
+UNITS = ('coarse', 'fine')
+# Fields of TrainConfig that may change when a run goes on.
+_NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
+
+
+class Interrupted(Exception):
+  """Ctrl-C; a checkpoint has been written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What the command line says.
+
+  Attributes:
+    graph: What `sources.load` reads.
+    cluster: What `resolve.resolve` knows.
+    reward: One of `REWARDS`.
+    model_dir: Where everything goes.
+    units: One of `UNITS`; 'fine' decides about every group of ops by itself.
+    config: Name of the presets of `train_config` and `placer_model.config`.
+    seed: Of weights, samples and baselines.
+    batch_size: Stands for dimensions that the graph leaves open.
+    iterations: Instead of the preset's; None keeps it.
+    rollouts: Instead of the preset's; None keeps it.
+    time_budget_s: Rollouts and updates stop after so many seconds, at the end
+      of an iteration; None: only `iterations` counts.
+    init_policy: Model directory of another run whose weights to start from.
+  """
+
+  graph: str
+  cluster: str
+  reward: str
+  model_dir: pathlib.Path
+  units: str = 'coarse'
+  config: str = 'default'
+  seed: int = 0
+  batch_size: int = sources.DEFAULT_BATCH_SIZE
+  iterations: int | None = None
+  rollouts: int | None = None
+  time_budget_s: float | None = None
+  init_policy: pathlib.Path | None = None
+
+  def train_config(self) -> train_config.TrainConfig:
+    """The preset with what was given."""
+    changes = {name: getattr(self, name) for name in ('iterations', 'rollouts')
+               if getattr(self, name) is not None}
+    return dataclasses.replace(train_config.preset(self.config), **changes)
+
+
+def train(options: Options, console: rich.console.Console) -> dict[str, Any]:
+  """Trains, exports and reports; returns the content of results.json.
+
+  Args:
+    options: What to do.
+    console: Where progress and the table go.
+
+  Raises:
+    GdpError: bad input, a full disk, or a model directory of another run.
+    Interrupted: Ctrl-C.
+  """
+  start = time.monotonic()
+  config = options.train_config()
+  placer_config = config_lib.preset(options.config).replace(seed=options.seed)
+  task = _load_task(options)
+  checkpoints.claim(options.model_dir,
+                    _identity(options, config, placer_config, task))
+  with _Interrupt() as interrupt:
+    baselines = baselines_lib.place_all(task.problem)
+    trainer = _make_trainer(options, config, placer_config, task, baselines)
+    store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
+                                    trainer.checkpoint())
+    _resume(store, trainer, console)
+    _learn(options, config, trainer, store, interrupt, console)
+  return _conclude(options, task, baselines, trainer, console, start)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Task:
+  """A graph to be placed and everything derived from it."""
+
+  graph: op_graph.OpGraph
+  cluster: cluster_lib.Cluster
+  evaluator: evaluator_lib.Evaluator
+  op_seconds: np.ndarray
+  units: np.ndarray
+  features: schema.GraphFeatures
+  problem: placer_lib.Problem
+
+
+def _load_task(options) -> _Task:
+  resolve.resolve(options.cluster)  # An unknown name is told at once.
+  source = sources.load(options.graph, batch_size=options.batch_size)
+  cluster = resolve.resolve(options.cluster, source.devices)
+  graph = graph_def_io.read(source, unknown_dim=options.batch_size)
+  allowed = constraints.allowed_devices(graph, cluster)
+  op_seconds = cost_model.CostModel().op_seconds(graph, cluster)
+  units = (coarsening.coarsen(graph, allowed, op_seconds)
+           if options.units == 'coarse' else coarsening.groups_as_units(graph))
+  evaluator = _make_evaluator(options, cluster, source)
+  return _Task(graph, cluster, evaluator, op_seconds, units,
+               featurizer.featurize(graph, cluster, units, op_seconds),
+               placer_lib.Problem(graph, cluster, evaluator, options.seed))
+
+
+def _make_evaluator(options, cluster, source: source_graph.SourceGraph
+                   ) -> evaluator_lib.Evaluator:
+  if options.reward == 'simulated':
+    return simulator.Simulator(cluster)
+  return measurer.Measurer(source, cluster, batch_size=options.batch_size)
+
+
+def _identity(options, config, placer_config, task) -> dict[str, Any]:
+  """All that has to be equal for a run to go on; what config.json holds."""
+  train = {key: value for key, value in dataclasses.asdict(config).items()
+           if key not in _NOT_IDENTITY}
+  return {
+      'graph': {'name': task.graph.name,
+                'fingerprint': task.graph.fingerprint},
+      'cluster': json.loads(task.cluster.to_json()),
+      'reward': options.reward,
+      'units': options.units,
+      'seed': options.seed,
+      'init_policy': str(options.init_policy) if options.init_policy else None,
+      'schema': schema.fingerprint(),
+      'train': train,
+      'placer': dataclasses.asdict(placer_config),
+  }
+
+
+def _make_trainer(options, config, placer_config, task, baselines
+                 ) -> trainer_lib.Trainer:
+  network = network_lib.PlacerNetwork(placer_config)
+  if options.init_policy:
+    checkpoints.load_placer(options.init_policy / 'checkpoints', network)
+  environment = environment_lib.Environment(
+      task.graph, task.cluster, task.evaluator, task.units, task.features,
+      simulated=options.reward == 'simulated')
+  starts = np.stack([environment.decisions(b.placement) for b in baselines])
+  return trainer_lib.Trainer(
+      environment, network, network_lib.features_to_tensors(task.features),
+      config, options.seed, starts,
+      baselines_lib.reference_s(baselines, task.op_seconds))
+
+
+def _resume(store, trainer, console):
+  """From the newest checkpoint, or from the baselines."""
+  if store.restore():
+    console.print(f'Resuming after iteration {trainer.state.iteration}.',
+                  highlight=False)
+  else:
+    trainer.warm_start()
+
+
+def _learn(options, config, trainer, store, interrupt, console):
+  """Iterations until their number, the time or Ctrl-C ends them."""
+  start = saved = time.monotonic()
+  state, budget_s = trainer.state, options.time_budget_s
+  first = saved_iteration = state.iteration
+  writer = _summary_writer(options.model_dir)
+  with progress_lib.Progress(console, first, config.iterations,
+                             budget_s) as progress:
+    while state.iteration < config.iterations and not interrupt.pending and (
+        budget_s is None or time.monotonic() - start < budget_s):
+      report = trainer.step()
+      progress.show(report)
+      _summarize(writer, report)
+      now = time.monotonic()
+      if (now - saved >= config.checkpoint_s or
+          state.iteration - saved_iteration >= config.checkpoint_iterations):
+        store.save(state.iteration)
+        saved, saved_iteration = now, state.iteration
+  if saved_iteration < state.iteration or not state.iteration:
+    store.save(state.iteration)
+  if interrupt.pending:
+    raise Interrupted(
+        f'interrupted after iteration {state.iteration}; checkpoint written. '
+        'Run the same command again to go on from there.')
+
+
+def _conclude(options, task, baselines, trainer, console, start
+             ) -> dict[str, Any]:
+  """Distils, exports, writes plan and results, prints the table."""
+  greedy = trainer.distill()
+  state = trainer.state
+  if state.best_decisions is None:
+    raise errors.GdpError(
+        'No placement that fits into memory was found, so there is nothing to '
+        'export. Give more --iterations, or a cluster with more memory. The '
+        f'checkpoint in {options.model_dir} is kept.')
+  export.export_policy(trainer.placer, str(options.model_dir / 'policy'), {
+      'units': options.units, 'graph': task.graph.name,
+      'graph_fingerprint': task.graph.fingerprint,
+      'cluster': task.cluster.name, 'seed': options.seed})
+  placement = trainer.best_placement()
+  plans = options.model_dir / 'plans'
+  plans.mkdir(exist_ok=True)
+  plan.save(str(plans / f'{_file_name(task.graph.name)}.json'), task.graph,
+            placement)
+  found = baselines_lib.Result(
+      'gdp', placement, task.evaluator.evaluate(task.graph, placement),
+      state.total_evaluations, state.seconds)
+  record = _record(options, task, baselines, found, trainer, greedy)
+  record['seconds'] = round(time.monotonic() - start, 3)
+  files.write_json(options.model_dir / 'results.json', record)
+  item = record['graphs'][0]
+  console.print(results_lib.table(item['name'], task.cluster.name,
+                                  item['placers']))
+  console.print(item['verdict'], highlight=False)
+  return record
+
+
+def _record(options, task, baselines, found, trainer, greedy
+           ) -> dict[str, Any]:
+  """The content of results.json."""
+  state = trainer.state
+  placers = {r.placer: results_lib.entry(r, options.seed)
+             for r in (*baselines, found)}
+  greedy_s = float(greedy.step_time_s[0])
+  placers['gdp'] |= {
+      'iterations': state.iteration,
+      'found_by': state.best_origin,
+      'evaluations_by_origin': state.evaluations,
+      'policy_step_time_s': greedy_s if np.isfinite(greedy_s) else None,
+      'curve': [list(pair) for pair in state.curve],
+  }
+  return {
+      'schema': results_lib.SCHEMA,
+      'versions': results_lib.versions(),
+      'cluster': {'name': task.cluster.name, 'devices': [
+          d.short_name for d in task.cluster.devices]},
+      'config': options.config,
+      'reward': options.reward,
+      'seed': options.seed,
+      'graphs': [{
+          'name': task.graph.name,
+          'fingerprint': task.graph.fingerprint,
+          'num_ops': task.graph.num_ops,
+          'num_groups': task.graph.num_groups,
+          'num_units': len(task.features.op_types),
+          'placers': placers,
+          'verdict': results_lib.verdict(placers),
+      }],
+  }
+
+
+def _summary_writer(model_dir) -> tf.summary.SummaryWriter:
+  return tf.summary.create_file_writer(str(model_dir / 'tensorboard'))
+
+
+def _summarize(writer, report: trainer_lib.Report):
+  """Every number of a report as a TensorBoard scalar."""
+  with writer.as_default(step=report.iteration):
+    for field in dataclasses.fields(report):
+      value = getattr(report, field.name)
+      if field.name != 'iteration' and np.isfinite(value):
+        tf.summary.scalar(field.name, value)
+
+
+def _file_name(name: str) -> str:
+  return re.sub(r'[^\w.-]+', '_', name).strip('.') or 'graph'
+
+
+class _Interrupt(contextlib.AbstractContextManager):
+  """Remembers the first Ctrl-C; the second one ends the process at once.
+
+  Attributes:
+    pending: Whether there was one.
+  """
+
+  def __enter__(self):
+    self.pending = False
+    self._before = signal.signal(signal.SIGINT, self._remember)
+    return self
+
+  def __exit__(self, *unused):
+    signal.signal(signal.SIGINT, self._before)
+
+  def _remember(self, *unused):
+    self.pending = True
+    signal.signal(signal.SIGINT, signal.default_int_handler)

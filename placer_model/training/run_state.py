@@ -1,0 +1,79 @@
+"""What a run remembers besides weights; part of its checkpoints."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import tensorflow as tf
+
+from placer_model.training import environment as environment_lib
+
+# Where priced placements come from.
+ORIGINS = ('baseline', 'policy', 'search', 'greedy')
+
+
+class RunState(tf.train.experimental.PythonState):
+  """Counters and the best placement.
+
+  No random state: every iteration seeds its own generator from the run's seed
+  and its number, so that a resumed run draws what an uninterrupted one draws.
+
+  Attributes:
+    iteration: Rounds done.
+    reward_count: Trials in the paper's running mean.
+    reward_total: Their sum.
+    best_decisions: int32 [M]; None before the first valid trial.
+    best_step_time_s: Its price; infinite before.
+    best_origin: One of `ORIGINS`; '' before.
+    evaluations: Placements priced, by origin.
+    seconds: Time spent so far, over all sessions.
+    curve: Pairs (evaluations so far, best step time), one per improvement.
+  """
+
+  def __init__(self):
+    self.iteration = 0
+    self.reward_count, self.reward_total = 0, 0.0
+    self.best_decisions: np.ndarray | None = None
+    self.best_step_time_s, self.best_origin = np.inf, ''
+    self.evaluations = dict.fromkeys(ORIGINS, 0)
+    self.seconds = 0.0
+    self.curve: list[tuple[int, float]] = []
+
+  @property
+  def total_evaluations(self) -> int:
+    return sum(self.evaluations.values())
+
+  def record(self, trials: environment_lib.Trials, origin: str,
+             evaluations: int) -> bool:
+    """Counts trials and keeps the best; returns whether one is better.
+
+    Args:
+      trials: What was priced.
+      origin: One of `ORIGINS`.
+      evaluations: How many of them were really run.
+    """
+    self.evaluations[origin] += evaluations
+    best = trials.best()
+    if best is None or trials.step_time_s[best] >= self.best_step_time_s:
+      return False
+    self.best_decisions = trials.decisions[best].copy()
+    self.best_step_time_s = float(trials.step_time_s[best])
+    self.best_origin = origin
+    self.curve.append((self.total_evaluations, self.best_step_time_s))
+    return True
+
+  def serialize(self) -> str:
+    fields = dict(vars(self))
+    fields = {key: value for key, value in fields.items()
+              if not key.startswith('_')}
+    if self.best_decisions is not None:
+      fields['best_decisions'] = self.best_decisions.tolist()
+    return json.dumps(fields)
+
+  def deserialize(self, string_value: str):
+    fields = json.loads(string_value)
+    if fields['best_decisions'] is not None:
+      fields['best_decisions'] = np.array(fields['best_decisions'], np.int32)
+    fields['curve'] = [tuple(pair) for pair in fields['curve']]
+    vars(self).update(fields)

@@ -1,0 +1,106 @@
+"""What a training run can be told."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gdp_grappler import errors
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainConfig:
+  """Every knob of `trainer.Trainer`.
+
+  The fields up to `gradient_clip` are PPO's. The rest are levers beyond the
+  paper; each can be switched off, which is what the preset 'paper' does.
+
+  Attributes:
+    iterations: Rollouts-then-update rounds of a run.
+    rollouts: K, placements sampled from the policy per iteration.
+    epochs: Gradient steps on the K rollouts of an iteration.
+    learning_rate: Of Adam, for PPO.
+    clip_ratio: Epsilon of PPO's clipped objective, per decision.
+    entropy_bonus: Weight of the entropy of a decision in the loss.
+    gradient_clip: Largest global norm of a gradient.
+    baseline: What an advantage is measured against. 'history': the mean
+      reward of all previous trials (GDP, section 4.1). 'batch': the mean
+      reward of the K rollouts at hand.
+    exploration: 'correlated': neighbouring units tend to move together, each
+      one's marginal stays the policy's. 'independent': every unit by itself.
+    warm_start_steps: Gradient steps of cross-entropy towards the best
+      baseline before the first rollout; 0 is off.
+    warm_start_confidence: Probability that the warm start gives the
+      baseline's device; the rest is spread over the other allowed ones.
+    search_trials: Placements priced per iteration by local search around the
+      best one so far; 0 is off.
+    self_imitation_steps: Gradient steps of cross-entropy towards the best
+      placement so far, after PPO's in every iteration; 0 is off.
+    distill_steps: At most so many gradient steps of cross-entropy towards the
+      best placement at the end, so that the exported policy's greedy
+      placement is that one; 0 is off.
+    imitation_learning_rate: Of Adam, for all cross-entropy steps.
+    checkpoint_iterations: Iterations between two checkpoints.
+    checkpoint_s: Seconds between two checkpoints, whichever comes first.
+  """
+
+  iterations: int = 200
+  rollouts: int = 16
+  epochs: int = 4
+  learning_rate: float = 1e-3
+  clip_ratio: float = 0.2
+  entropy_bonus: float = 1e-3
+  gradient_clip: float = 1.0
+  baseline: str = 'history'
+  exploration: str = 'correlated'
+  warm_start_steps: int = 100
+  warm_start_confidence: float = 0.9
+  search_trials: int = 64
+  self_imitation_steps: int = 1
+  distill_steps: int = 300
+  imitation_learning_rate: float = 3e-3
+  checkpoint_iterations: int = 50
+  checkpoint_s: float = 60.0
+
+  def __post_init__(self):
+    for field in ('iterations', 'warm_start_steps', 'search_trials',
+                  'self_imitation_steps', 'distill_steps', 'entropy_bonus'):
+      self._check(field, getattr(self, field) >= 0, 'zero or more')
+    for field in ('rollouts', 'epochs', 'learning_rate', 'clip_ratio',
+                  'gradient_clip', 'imitation_learning_rate',
+                  'checkpoint_iterations', 'checkpoint_s'):
+      self._check(field, getattr(self, field) > 0, 'more than zero')
+    self._check('baseline', self.baseline in ('history', 'batch'),
+                "'history' or 'batch'")
+    self._check('exploration',
+                self.exploration in ('correlated', 'independent'),
+                "'correlated' or 'independent'")
+    self._check('warm_start_confidence', 0 < self.warm_start_confidence < 1,
+                'between 0 and 1')
+
+  def _check(self, field, ok, wanted):
+    if not ok:
+      raise errors.GdpError(f'{field} is {getattr(self, field)!r}; it must be '
+                            f'{wanted}.')
+
+
+_LEVERS_OFF = dict(exploration='independent', warm_start_steps=0,
+                   search_trials=0, self_imitation_steps=0, distill_steps=0)
+_PRESETS = {
+    'default': TrainConfig(),
+    # The paper's method alone. Its table of PPO figures is not in the text
+    # that survives, so these are ours.
+    'paper': TrainConfig(**_LEVERS_OFF),
+}
+NAMES = tuple(_PRESETS)
+
+
+def preset(name: str) -> TrainConfig:
+  """One of `NAMES`.
+
+  Raises:
+    GdpError: no such preset.
+  """
+  if name not in _PRESETS:
+    raise errors.GdpError(
+        f'Unknown config "{name}". There are {", ".join(NAMES)}.')
+  return _PRESETS[name]

@@ -1,0 +1,203 @@
+"""One graph, one cluster, one policy: rollouts, updates, the best placement.
+
+Reads top to bottom: what an iteration does is `Trainer.step`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from gdp_grappler.cluster import placement as placement_lib
+from placer_model.training import agent as agent_lib
+from placer_model.training import environment as environment_lib
+from placer_model.training import exploration
+from placer_model.training import imitation
+from placer_model.training import local_search
+from placer_model.training import reward
+from placer_model.training import run_state
+from placer_model.training import train_config
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+  """What one iteration was like.
+
+  Attributes:
+    iteration: Its number, from 1.
+    reward: Mean over the K rollouts.
+    valid_share: Of the K rollouts.
+    sample_step_time_s: Of the best rollout; infinite if all are invalid.
+    best_step_time_s: Of the best placement of the run.
+    evaluations: Placements priced in the run.
+    entropy: Nats per decision, before the update.
+    kl: Mean divergence of the updated from the sampled policy per decision.
+    clip_fraction: Decisions whose ratio left the clipping range.
+    loss: PPO's.
+  """
+
+  iteration: int
+  reward: float
+  valid_share: float
+  sample_step_time_s: float
+  best_step_time_s: float
+  evaluations: int
+  entropy: float
+  kl: float
+  clip_fraction: float
+  loss: float
+
+
+class Trainer:
+  """Trains a placer on one graph.
+
+  Attributes:
+    placer: What learns.
+    state: What is remembered, see `run_state.RunState`.
+    reference_s: Run time of the best baseline, the unit of the reward.
+  """
+
+  def __init__(self, environment: environment_lib.Environment,
+               placer: tf.keras.layers.Layer,
+               features: Mapping[str, tf.Tensor],
+               config: train_config.TrainConfig, seed: int,
+               baselines: np.ndarray, reference_s: float):
+    """Prepares a run; nothing is priced or learned yet.
+
+    Args:
+      environment: Prices decisions on M units.
+      placer: Called with `features`, gives masked logits [M, D].
+      features: `environment.features` as the placer takes them.
+      config: All knobs.
+      seed: Of the samples; the placer brings its own initial weights.
+      baselines: int [B, M], placements that the run starts from.
+      reference_s: Run time of the best baseline.
+    """
+    placer(features)  # Creates the weights.
+    self.state = run_state.RunState()
+    self.reference_s = reference_s
+    self._environment, self._config, self._seed = environment, config, seed
+    self.placer = placer
+    self._baselines = baselines
+    self._agent = agent_lib.PlacementAgent(
+        placer, features, environment.num_units,
+        environment.cluster.num_devices, config)
+    self._imitation = imitation.Imitation(
+        placer, features, environment.allowed, config.imitation_learning_rate)
+    self._neighbours = exploration.Neighbours(
+        environment.num_units, environment.features.edges,
+        environment.features.edge_bytes)
+    self._search = local_search.LocalSearch(environment, self._neighbours)
+
+  def checkpoint(self) -> tf.train.Checkpoint:
+    """All that a run has to remember in order to go on exactly."""
+    for optimizer in (self._agent.optimizer, self._imitation.optimizer):
+      optimizer.build(self.placer.trainable_variables)
+    return tf.train.Checkpoint(
+        placer=self.placer, state=self.state,
+        ppo_optimizer=self._agent.optimizer,
+        imitation_optimizer=self._imitation.optimizer)
+
+  def warm_start(self):
+    """Prices the baselines and imitates the best; for a fresh run only."""
+    start = time.monotonic()
+    self._price(self._baselines, 'baseline')
+    if self.state.best_decisions is not None:
+      self._imitation.steps(self.state.best_decisions,
+                            self._config.warm_start_confidence,
+                            self._config.warm_start_steps)
+    self.state.seconds += time.monotonic() - start
+
+  def step(self) -> Report:
+    """One iteration: rollouts, PPO, local search, self-imitation."""
+    start = time.monotonic()
+    rng = np.random.default_rng([self._seed, self.state.iteration])
+    probabilities = self._agent.probabilities()
+    trials = self._price(self._sample(probabilities, rng), 'policy')
+    rewards, losses = self._learn(probabilities, trials)
+    kl = _divergence(probabilities, self._agent.probabilities())
+    self._look_around(rng)
+    self.state.iteration += 1
+    self.state.seconds += time.monotonic() - start
+    return Report(
+        iteration=self.state.iteration, reward=float(rewards.mean()),
+        valid_share=float(trials.valid.mean()),
+        sample_step_time_s=float(trials.step_time_s.min()),
+        best_step_time_s=self.state.best_step_time_s,
+        evaluations=self.state.total_evaluations,
+        entropy=_entropy(probabilities), kl=kl, **losses)
+
+  def distill(self) -> environment_lib.Trials:
+    """Makes the policy say the best placement; returns what it says, priced.
+
+    Not part of what checkpoints hold: a resumed run goes on from the policy
+    as PPO left it.
+    """
+    if self.state.best_decisions is not None:
+      self._imitation.until_greedy(
+          self.state.best_decisions, self._config.warm_start_confidence,
+          self._config.distill_steps)
+    greedy = self._agent.probabilities().argmax(axis=1)
+    return self._price(greedy[None], 'greedy')
+
+  def best_placement(self) -> placement_lib.Placement:
+    """The best valid placement; there must be one."""
+    return self._environment.placement(self.state.best_decisions)
+
+  def _sample(self, probabilities, rng):
+    """int32 [K, M]."""
+    rollouts = self._config.rollouts
+    if self._config.exploration == 'correlated':
+      uniforms = exploration.correlated_uniforms(self._neighbours, rollouts,
+                                                 rng)
+    else:
+      uniforms = exploration.independent_uniforms(len(probabilities), rollouts,
+                                                  rng)
+    return exploration.choose(probabilities, uniforms, rng)
+
+  def _learn(self, probabilities, trials):
+    rewards = reward.rewards(trials.step_time_s, trials.valid,
+                             self.reference_s)
+    mean = reward.MeanOfPreviousTrials(self.state.reward_count,
+                                       self.state.reward_total)
+    advantages = mean.advantages(rewards)
+    self.state.reward_count, self.state.reward_total = mean.count, mean.total
+    losses = self._agent.train(probabilities, trials.decisions, rewards,
+                               advantages, self._config.baseline == 'batch')
+    return rewards, losses
+
+  def _look_around(self, rng):
+    """Local search and self-imitation."""
+    if self.state.best_decisions is None:
+      return
+    before = self._environment.evaluations
+    found = self._search.improve(
+        self.state.best_decisions, self.state.best_step_time_s,
+        self._config.search_trials, rng)
+    if found is not None:
+      self.state.record(found, 'search',
+                        self._environment.evaluations - before)
+    self._imitation.steps(self.state.best_decisions,
+                          self._config.warm_start_confidence,
+                          self._config.self_imitation_steps)
+
+  def _price(self, decisions, origin):
+    before = self._environment.evaluations
+    trials = self._environment.price(decisions)
+    self.state.record(trials, origin, self._environment.evaluations - before)
+    return trials
+
+
+def _entropy(probabilities) -> float:
+  safe = np.maximum(probabilities, 1e-30)
+  return float(-(probabilities * np.log(safe)).sum(axis=1).mean())
+
+
+def _divergence(before, after) -> float:
+  """Mean over units of KL(before || after)."""
+  ratio = np.log(np.maximum(before, 1e-30)) - np.log(np.maximum(after, 1e-30))
+  return float((before * ratio).sum(axis=1).mean())
