@@ -83,8 +83,10 @@ def _place(arguments) -> int:
   from gdp_grappler.cluster import plan
   from gdp_grappler.placers import placer as placer_lib
   from gdp_grappler.placers import registry
-  source, graph, cluster, simulator = _read(arguments)
   _check_writable(arguments.output)
+  # A GraphDef is written with all its nodes; a plan needs those that run.
+  source, graph, cluster, simulator = _read(
+      arguments, prune=arguments.output.endswith('.json'))
   if arguments.plan:
     name, placement = arguments.plan, plan.load(arguments.plan, graph, cluster)
   else:
@@ -148,7 +150,7 @@ def _doctor(arguments) -> int:
   return 1 if wrong else 0
 
 
-def _read(arguments):
+def _read(arguments, prune=True):
   """The graph as it came, as arrays, the cluster and its simulator."""
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import resolve
@@ -156,7 +158,8 @@ def _read(arguments):
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph import sources
   cluster = resolve.resolve(arguments.cluster)
-  source = sources.load(arguments.graph, batch_size=arguments.batch_size)
+  source = sources.load(arguments.graph, batch_size=arguments.batch_size,
+                        prune=prune)
   graph = graph_def_io.read(source, unknown_dim=arguments.batch_size)
   return source, graph, cluster, simulator.Simulator(cluster)
 

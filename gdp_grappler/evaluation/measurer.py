@@ -70,7 +70,7 @@ class Measurer:
     self._op_names: tuple[str, ...] | None = None
     atexit.register(self.close)
 
-  def __enter__(self) -> 'Measurer':
+  def __enter__(self) -> Measurer:
     return self
 
   def __exit__(self, *unused_error) -> None:

@@ -46,8 +46,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
         f'Graph "{source.name}" is empty: it has no nodes. Check what was '
         'exported or captured.')
   raw_edges = _edges(source.name, nodes)
-  signatures = [node_types.signature(node) for node in nodes]
   properties = op_properties.estimate(source.graph_def, unknown_dim)
+  signatures = [node_types.signature(node) for node in nodes]
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes))
   variable_bytes = np.array([_variable_bytes(node) for node in nodes], np.int64)
   sets = colocation.joined(nodes, signatures, raw_edges)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 import io
 import pathlib
-import zipfile
 from typing import Any
+import zipfile
 
 from google.protobuf import message as message_lib
 from google.protobuf import text_format

@@ -10,8 +10,8 @@ placement of the original therefore fits.
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from typing import Iterable
+import zlib
 
 import numpy as np
 import tensorflow as tf
@@ -314,7 +314,7 @@ def _initial_value(variable: Variable) -> tf.Tensor:
 
 
 def _range(variable: Variable) -> tuple[float, float]:
-  """Of the values of a floating point variable."""
+  """Lowest and highest value of a floating point variable."""
   if variable.is_input:
     return 0., 1.
   if not variable.shape:  # A learning rate, or the sum behind a metric.

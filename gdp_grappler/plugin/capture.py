@@ -8,8 +8,9 @@ import pathlib
 import re
 import tempfile
 
-from gdp_grappler.graph import source_graph
 from tensorflow.core.framework import graph_pb2
+
+from gdp_grappler.graph import source_graph
 
 
 def write(source: source_graph.SourceGraph, fingerprint: str,

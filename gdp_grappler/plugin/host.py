@@ -136,9 +136,10 @@ class _Cache:
 
 def _source_graph(query: library.Query):
   # pylint: disable=g-import-not-at-top
+  from tensorflow.core.framework import graph_pb2
+
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import capture
-  from tensorflow.core.framework import graph_pb2
   graph_def = graph_pb2.GraphDef.FromString(query.graph)
   # A function is fed through its arguments, a session as it was told.
   feeds = query.feeds + tuple(

@@ -13,6 +13,7 @@ from typing import Any
 
 from gdp_grappler import errors
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
 
 NAME = 'gdp_placement'
@@ -70,6 +71,9 @@ def add_to(config, value: Any) -> None:
     return
   if not connect():
     return
+  if scopes.were_used() and not rewrite_options.remapping:
+    # Fusing drops the attributes of the ops it fuses, and with them the pins.
+    rewrite_options.remapping = rewrite_options.OFF
   optimizer = rewrite_options.custom_optimizers.add(name=NAME)
   _write_parameters(optimizer.parameter_map, settings)
 

@@ -29,6 +29,11 @@ class _Active(threading.local):
 _active = _Active()
 
 
+def were_used() -> bool:
+  """Whether this process ever entered a scope."""
+  return _inherit_in_new_graphs.cache_info().currsize > 0
+
+
 class _Scope(contextlib.AbstractContextManager):
   """Sets attributes on all ops made inside, also in graphs made inside.
 
@@ -101,9 +106,14 @@ def _attribute(**value):
 
 @functools.cache
 def _inherit_in_new_graphs() -> None:
-  """Lets graphs of functions, loops and branches start with the scopes."""
+  """Lets graphs of functions, loops and branches start with the scopes.
+
+  Also has the configuration made anew: `option.add_to` looks at `were_used`.
+  """
   # pylint: disable=g-import-not-at-top
+  from tensorflow.python.eager import context
   from tensorflow.python.framework import func_graph
+  context.context().function_call_options = None
   stock = func_graph.FuncGraph.__init__
 
   @functools.wraps(stock)

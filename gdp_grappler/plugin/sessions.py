@@ -32,9 +32,10 @@ def _with_option(config):
   Anything but a configuration is the stock constructor's to refuse.
   """
   # pylint: disable=g-import-not-at-top
-  from gdp_grappler.plugin import hook
   from tensorflow.core.protobuf import config_pb2
   from tensorflow.python.eager import context
+
+  from gdp_grappler.plugin import hook
   if config is None:
     # As the stock constructor does.
     config = context.context().config

@@ -26,7 +26,7 @@ class Imitation:
     """
     self.optimizer = tf.keras.optimizers.Adam(learning_rate)
     self._placer, self._features = placer, features
-    self._allowed = allowed
+    self._allowed, self._learning_rate = allowed, learning_rate
     self._step = tf.function(self._one_step)
     self._greedy = tf.function(
         lambda: tf.argmax(placer(features), axis=1, output_type=tf.int32))
@@ -47,15 +47,13 @@ class Imitation:
       loss = float(self._step(targets))
     return loss
 
-  def until_greedy(self, decisions: np.ndarray, confidence: float,
-                   most: int) -> int:
-    """Steps until the likeliest devices are `decisions`; returns how many."""
-    for taken in range(most):
-      likeliest = self._greedy().numpy()
-      if np.array_equal(likeliest, decisions):
-        return taken
-      self.steps(decisions, confidence, 1)
-    return most
+  def greedy(self) -> np.ndarray:
+    """int32 [M], the likeliest device of each unit."""
+    return self._greedy().numpy()
+
+  def slow_down(self, share: float):
+    """Sets the learning rate to a share of the one it began with."""
+    self.optimizer.learning_rate = self._learning_rate * share
 
   def _targets(self, decisions, confidence):
     """float [M, D]."""

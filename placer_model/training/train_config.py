@@ -29,8 +29,8 @@ class TrainConfig:
       one's marginal stays the policy's. 'independent': every unit by itself.
     warm_start_steps: Gradient steps of cross-entropy towards the best
       baseline before the first rollout; 0 is off.
-    warm_start_confidence: Probability that the warm start gives the
-      baseline's device; the rest is spread over the other allowed ones.
+    confidence: Probability that imitation gives to the placement's device;
+      the rest is spread over the other allowed ones.
     search_trials: Placements priced per iteration by local search around the
       best one so far; 0 is off.
     self_imitation_steps: Gradient steps of cross-entropy towards the best
@@ -44,19 +44,19 @@ class TrainConfig:
   """
 
   iterations: int = 200
-  rollouts: int = 16
+  rollouts: int = 32
   epochs: int = 4
-  learning_rate: float = 1e-3
+  learning_rate: float = 2e-4
   clip_ratio: float = 0.2
-  entropy_bonus: float = 1e-3
+  entropy_bonus: float = 3e-3
   gradient_clip: float = 1.0
   baseline: str = 'history'
   exploration: str = 'correlated'
   warm_start_steps: int = 100
-  warm_start_confidence: float = 0.9
-  search_trials: int = 64
-  self_imitation_steps: int = 1
-  distill_steps: int = 300
+  confidence: float = 0.9
+  search_trials: int = 256
+  self_imitation_steps: int = 2
+  distill_steps: int = 400
   imitation_learning_rate: float = 3e-3
   checkpoint_iterations: int = 50
   checkpoint_s: float = 60.0
@@ -74,7 +74,7 @@ class TrainConfig:
     self._check('exploration',
                 self.exploration in ('correlated', 'independent'),
                 "'correlated' or 'independent'")
-    self._check('warm_start_confidence', 0 < self.warm_start_confidence < 1,
+    self._check('confidence', 0 < self.confidence < 1,
                 'between 0 and 1')
 
   def _check(self, field, ok, wanted):

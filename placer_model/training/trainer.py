@@ -23,6 +23,10 @@ from placer_model.training import run_state
 from placer_model.training import train_config
 
 
+# Steps of distillation between two looks at what has come of it.
+_DISTILL_CHUNK = 20
+
+
 @dataclasses.dataclass(frozen=True)
 class Report:
   """What one iteration was like.
@@ -108,7 +112,7 @@ class Trainer:
     self._price(self._baselines, 'baseline')
     if self.state.best_decisions is not None:
       self._imitation.steps(self.state.best_decisions,
-                            self._config.warm_start_confidence,
+                            self._config.confidence,
                             self._config.warm_start_steps)
     self.state.seconds += time.monotonic() - start
 
@@ -134,15 +138,28 @@ class Trainer:
   def distill(self) -> environment_lib.Trials:
     """Makes the policy say the best placement; returns what it says, priced.
 
-    Not part of what checkpoints hold: a resumed run goes on from the policy
-    as PPO left it.
+    The learning rate falls to zero, and the weights whose likeliest placement
+    is fastest are kept. Not part of what checkpoints hold: a resumed run goes
+    on from the policy as PPO left it.
     """
-    if self.state.best_decisions is not None:
-      self._imitation.until_greedy(
-          self.state.best_decisions, self._config.warm_start_confidence,
-          self._config.distill_steps)
-    greedy = self._agent.probabilities().argmax(axis=1)
-    return self._price(greedy[None], 'greedy')
+    said = self._say()
+    weights = self.placer.get_weights()
+    for done in range(0, self._config.distill_steps, _DISTILL_CHUNK):
+      if self.state.best_decisions is None or (
+          said.step_time_s[0] <= self.state.best_step_time_s):
+        break
+      self._imitation.slow_down(1 - done / self._config.distill_steps)
+      self._imitation.steps(self.state.best_decisions,
+                            self._config.confidence, _DISTILL_CHUNK)
+      now = self._say()
+      if now.step_time_s[0] < said.step_time_s[0]:
+        said, weights = now, self.placer.get_weights()
+    self.placer.set_weights(weights)
+    return said
+
+  def _say(self):
+    """The likeliest placement of the policy, priced."""
+    return self._price(self._imitation.greedy()[None], 'greedy')
 
   def best_placement(self) -> placement_lib.Placement:
     """The best valid placement; there must be one."""
@@ -182,7 +199,7 @@ class Trainer:
       self.state.record(found, 'search',
                         self._environment.evaluations - before)
     self._imitation.steps(self.state.best_decisions,
-                          self._config.warm_start_confidence,
+                          self._config.confidence,
                           self._config.self_imitation_steps)
 
   def _price(self, decisions, origin):

@@ -43,7 +43,7 @@ def test_link_arrays():
     ('GPU:0', '/device:GPU:0'), ('gpu:1', '/device:GPU:1'),
     ('/gpu:1', '/device:GPU:1'), ('/device:CPU:0', '/device:CPU:0'),
     ('device:cpu:01', '/device:CPU:1'), (_GPU, _GPU),
-    (_GPU.replace('device:GPU', 'gpu'), None),
+    (_GPU.replace('device:GPU', 'gpu'), _GPU),
     ('', None), ('GPU', None), ('GPU:', None), ('GPU:x', None),
     ('/job:worker/device:GPU:0', None), ('GPU:0 ', None), ('GPU:0\n', None)])
 def test_canonical_names(text, expected):

@@ -74,6 +74,6 @@ def test_against_a_plain_loop(seed):
   graph = graph.replace(
       groups=np.arange(60), allowed_types=types,
       pins=[rng.choice(['', 'CPU:0']) if cpu else '' for cpu in types[:, 0]])
-  expected = [[types[op, d.type == 'GPU'] and graph.pins[op] in (
+  expected = [[types[op, int(d.type == 'GPU')] and graph.pins[op] in (
       '', d.short_name) for d in _CLUSTER.devices] for op in range(60)]
   assert constraints.allowed_devices(graph, _CLUSTER).tolist() == expected

@@ -6,13 +6,13 @@ import os
 
 import numpy as np
 import pytest
-from helpers import clusters
-from helpers import graphs
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
+from helpers import clusters
+from helpers import graphs
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """GDP_CAPTURE_DIR=DIR python train.py"""
 
-from helpers import fresh
 import pytest
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler.graph import source_graph
-from tensorflow.core.protobuf import meta_graph_pb2
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 

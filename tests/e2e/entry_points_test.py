@@ -1,8 +1,9 @@
 """Every way a graph can be run, in one fresh interpreter."""
 
-from helpers import fresh
 import numpy as np
 import pytest
+
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 

@@ -6,8 +6,9 @@ import pathlib
 import shutil
 import subprocess
 
-from helpers import fresh
 import pytest
+
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 _SOURCE = pathlib.Path(__file__).parents[2] / 'gdp_grappler/plugin/loader.c'

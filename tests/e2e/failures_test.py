@@ -1,7 +1,8 @@
 """A placer that fails costs one warning and nothing else."""
 
-from helpers import fresh
 import pytest
+
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 _RUBBISH = ('raises', 'exits', 'short', 'unknown', 'not_text', 'empty',

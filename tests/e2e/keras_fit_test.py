@@ -1,8 +1,9 @@
 """Keras models, trained with placement in fresh interpreters."""
 
-from helpers import fresh
 import numpy as np
 import pytest
+
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 _MODELS = ('dense', 'cnn', 'lstm', 'transformer')

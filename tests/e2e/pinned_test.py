@@ -1,8 +1,9 @@
 """What users write into a graph reaches the pass."""
 
-from helpers import fresh
 import numpy as np
 import pytest
+
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 _ONE, _TWO = '/device:CPU:1', '/job:localhost/replica:0/task:0/device:CPU:2'

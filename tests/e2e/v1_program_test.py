@@ -1,7 +1,8 @@
 """TensorFlow 1 behaviour: the placer still has an eager context."""
 
-from helpers import fresh
 import pytest
+
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 

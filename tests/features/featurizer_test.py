@@ -38,7 +38,7 @@ def test_sums_over_the_ops_of_a_unit():
 
 def test_edges_between_units_count_a_tensor_once():
   graph = graphs.make_graph(
-      [(0, 1, 10), (0, 2, 10), (1, 2, 99), (1, 3, 20), (2, 3, 30), (0, 3)])
+      [(0, 1, 10), (0, 2, 10), (1, 2, 20), (1, 3, 20), (2, 3, 30), (0, 3)])
   features = _features(graph, [0, 1, 1, 2])
   edges = dict(zip(map(tuple, features.edges.tolist()),
                    features.edge_bytes.tolist()))

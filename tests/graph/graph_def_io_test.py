@@ -31,16 +31,17 @@ def test_ops_edges_and_tensors():
     a = tf1.placeholder(tf.float32, [4, 2], 'a')
     b, _ = tf.split(a, 2, axis=tf.constant(1, name='axis'), name='b')
     with tf.control_dependencies([a]):
-      tf.concat([b, b], tf.constant(0, name='zero'), name='c')
+      zero = tf.constant(0, name='zero')
+    tf.concat([b, b], zero, name='c')
 
   graph = graph_defs.read(make)
   index = {name: i for i, name in enumerate(graph.names)}
-  a, b, c = index['a'], index['b'], index['c']
+  a, b, c, zero = (index[name] for name in ('a', 'b', 'c', 'zero'))
   assert graph.op_types[b] == 'Split'
   edges = list(zip(map(tuple, graph.edges.tolist()), graph.edge_bytes.tolist()))
   assert edges.count(((b, c), 16)) == 2
-  assert ((a, b), 32) in edges and ((a, c), 0) in edges
-  assert graph.edge_tensors[edges.index(((a, c), 0))] == -1
+  assert ((a, b), 32) in edges and ((a, zero), 0) in edges
+  assert graph.edge_tensors[edges.index(((a, zero), 0))] == -1
   assert graph.tensor_bytes[graph.tensor_ops == b].tolist() == [16, 16]
 
 

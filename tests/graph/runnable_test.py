@@ -2,10 +2,10 @@
 
 import pathlib
 
+from google.protobuf import text_format
 import numpy as np
 import pytest
 import tensorflow as tf
-from google.protobuf import text_format
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2
 

@@ -5,9 +5,9 @@ import pathlib
 import shutil
 import textwrap
 
+from google.protobuf import text_format
 import pytest
 import tensorflow as tf
-from google.protobuf import text_format
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 

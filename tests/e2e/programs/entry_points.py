@@ -70,13 +70,12 @@ def session(option, config, monitored=False):
     before = config.SerializeToString() if config else None
     if monitored:
       tf1.train.create_global_step()
-      make = lambda: tf1.train.MonitoredSession(
+      new_session = tf1.train.MonitoredSession(
           tf1.train.ChiefSessionCreator(config=config))
     else:
-      make = lambda: tf1.Session(config=config)
-    with make() as sess:
-      if not monitored:
-        sess.run(tf1.global_variables_initializer())
+      new_session = tf1.Session(config=config)
+      new_session.run(tf1.global_variables_initializer())
+    with new_session as sess:
       options = tf1.RunOptions(output_partition_graphs=True)
       metadata = tf1.RunMetadata()
       losses = [float(sess.run([loss, step], {x: X_VALUE}, options=options,

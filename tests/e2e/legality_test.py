@@ -1,0 +1,46 @@
+"""Nothing illegal is ever written: many kinds of graphs, placed at random.
+
+One fresh process runs each graph unplaced, and placed at random with several
+seeds on three logical CPU devices: functions and sessions through the pass,
+v1 graphs also from a GraphDef placed offline. Results have to be equal.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from gdp_grappler import native
+from helpers import real_graphs
+
+_HELPERS = pathlib.Path(real_graphs.__file__).parent
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope='module')
+def verdicts(tmp_path_factory):
+  """Name -> '' or what went wrong; graphs a crash left out are missing."""
+  path = tmp_path_factory.mktemp('legality') / 'verdicts.jsonl'
+  environment = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '3'}
+  environment.pop('TF_USE_LEGACY_KERAS', None)
+  environment.setdefault('TF_PLUGGABLE_DEVICE_LIBRARY_PATH',
+                         str(native.LIB_DIR / 'libgdp_loader.so'))
+  run = subprocess.run(
+      [sys.executable, str(_HELPERS / 'legality_runner.py'), str(path)],
+      env=environment, capture_output=True, text=True, timeout=280)
+  result = {}
+  for line in path.read_text().splitlines():
+    name, verdict = json.loads(line)
+    result[name] = verdict
+  result['crash'] = run.stderr[-2000:] if run.returncode else ''
+  return result
+
+
+@pytest.mark.parametrize(
+    'name', [*real_graphs.FUNCTIONS, *real_graphs.V1_GRAPHS])
+def test_placed_at_random_gives_the_same_results(name, verdicts):
+  assert name in verdicts, verdicts['crash']
+  assert verdicts[name] == ''

@@ -1,0 +1,180 @@
+"""Runs the graphs of `real_graphs` unplaced and placed, in a fresh process.
+
+Usage: legality_runner.py OUTPUT [NAME ...]; writes a line of JSON per graph:
+its name, and '' or what went wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import pathlib
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+# pylint: disable=g-import-not-at-top,wrong-import-position
+from gdp_grappler.cluster import local_devices  # noqa: E402
+from gdp_grappler.evaluation import simulator  # noqa: E402
+from gdp_grappler.graph import graph_def_io  # noqa: E402
+from gdp_grappler.graph import source_graph  # noqa: E402
+from gdp_grappler.placers import placer as placer_lib  # noqa: E402
+from gdp_grappler.placers import registry  # noqa: E402
+from helpers import real_graphs  # noqa: E402
+
+tf1 = tf.compat.v1
+_SEEDS = (0, 1)
+_NUM_DEVICES = 3
+_NUM_STEPS = 3
+
+
+class _Notices(logging.Handler):
+  """Remembers what the pass says."""
+
+  def __init__(self):
+    super().__init__()
+    self.lines: list[str] = []
+    logger = logging.getLogger('gdp_grappler')
+    logger.addHandler(self)
+    logger.propagate = False
+    logger.setLevel(logging.INFO)
+
+  def emit(self, record):
+    self.lines.append(record.getMessage())
+
+  def complaint(self) -> str:
+    """'' if graphs were placed and none was refused."""
+    refused = [line for line in self.lines if 'left as it was' in line]
+    if refused:
+      return refused[0]
+    placed = any('placed by' in line for line in self.lines)
+    return '' if placed else 'no graph was placed'
+
+
+def _option(seed):
+  tf.config.optimizer.set_experimental_options({'gdp_placement': (
+      False if seed is None else {'placer': 'random', 'keep_best': False,
+                                  'seed': seed, 'min_ops': 4})})
+
+
+def _run_function(make, seed=None):
+  _option(seed)
+  tf.keras.utils.set_random_seed(1)
+  step = make()
+  return [[np.asarray(t) for t in tf.nest.flatten(step())]
+          for _ in range(_NUM_STEPS)]
+
+
+def check_function(make, notices) -> str:
+  """Through the pass against without."""
+  expected = _run_function(make)
+  for seed in _SEEDS:
+    notices.lines.clear()
+    why = _difference(expected, _run_function(make, seed))
+    why = why or notices.complaint()
+    if why:
+      return f'seed {seed}: {why}'
+  return ''
+
+
+def _build(make):
+  """A graph, names of its fetches and initializers, values of its feeds."""
+  graph = tf.Graph()
+  with graph.as_default():
+    tf1.set_random_seed(1)
+    fetches, feed = make()
+    first = tf1.group(tf1.global_variables_initializer())
+    second = tf1.group(tf1.tables_initializer())
+  return (graph, [f.name for f in fetches], [first.name, second.name],
+          {tensor.name: value for tensor, value in feed.items()})
+
+
+def _run_session(graph, fetches, initializers, feed, optimize=False):
+  config = tf1.ConfigProto(allow_soft_placement=False,
+                           device_count={'CPU': _NUM_DEVICES})
+  config.graph_options.rewrite_options.disable_meta_optimizer = not optimize
+  with tf1.Session(graph=graph, config=config) as session:
+    for name in initializers:
+      session.run(name)
+    return [[np.asarray(v) for v in session.run(fetches, feed)
+             if v is not None] for _ in range(_NUM_STEPS)]
+
+
+def _placed_offline(graph, fetches, initializers, feed, seed, live):
+  definition = graph.as_graph_def()
+  source = source_graph.SourceGraph(
+      'graph', definition, tuple(_op(f) for f in feed),
+      tuple(_op(f) for f in (*fetches, *initializers)))
+  op_graph = graph_def_io.read(source, live=live)
+  cluster = local_devices.local_cluster()
+  placement = registry.create('random').place(placer_lib.Problem(
+      op_graph, cluster, simulator.Simulator(cluster), seed))
+  if placement.violations(op_graph):
+    raise ValueError(placement.violations(op_graph)[0].message)
+  result = tf.Graph()
+  with result.as_default():
+    tf1.import_graph_def(graph_def_io.write(
+        definition, placement.device_strings()), name='')
+  return result
+
+
+def _op(tensor_name: str) -> str:
+  return tensor_name.split(':')[0]
+
+
+def check_session(make, notices) -> str:
+  """Through the pass and placed offline, against without."""
+  _option(None)
+  graph, *rest = _build(make)
+  expected = _run_session(graph, *rest)
+  for seed in _SEEDS:
+    for live in (False, True):
+      placed = _placed_offline(graph, *rest, seed=seed, live=live)
+      why = _difference(expected, _run_session(placed, *rest))
+      if why:
+        return f'offline, seed {seed}, live {live}: {why}'
+    _option(seed)
+    notices.lines.clear()
+    why = _difference(expected, _run_session(*_build(make), optimize=True))
+    _option(None)
+    why = why or notices.complaint()
+    if why:
+      return f'seed {seed}: {why}'
+  return ''
+
+
+def _difference(expected, found) -> str:
+  for step, (values, others) in enumerate(zip(expected, found, strict=True)):
+    for i, (a, b) in enumerate(zip(values, others, strict=True)):
+      same = (np.allclose(a, b, 1e-3, 1e-4, equal_nan=True)
+              if a.dtype.kind in 'fc' else np.array_equal(a, b))
+      if not same:
+        return f'step {step}, result {i}: {a} became {b}'
+  return ''
+
+
+def main(output: str, names: list[str]):
+  """Checks the graphs of these names, all if there are none."""
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * _NUM_DEVICES)
+  tf.config.list_logical_devices()
+  notices = _Notices()
+  with open(output, 'w', buffering=1) as file:
+    for check, graphs in ((check_function, real_graphs.FUNCTIONS),
+                          (check_session, real_graphs.V1_GRAPHS)):
+      for name, make in graphs.items():
+        if names and name not in names:
+          continue
+        try:
+          verdict = check(make, notices)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+          verdict = f'{type(error).__name__}: {error}'
+        file.write(json.dumps([name, verdict]) + '\n')
+
+
+if __name__ == '__main__':
+  main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,116 @@
+"""Checkpoints, full disks and directories of other runs."""
+
+import contextlib
+import resource
+
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from placer_model.training import checkpoints
+from placer_model.training import files
+
+_IDENTITY = {'seed': 0, 'train': {'rollouts': 4, 'epochs': 2}}
+
+
+@contextlib.contextmanager
+def _files_no_larger_than(size_bytes):
+  """What a full disk does to whoever writes."""
+  soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _store(directory, value=0.0):
+  # Noise, so that compression does not make it small.
+  variable = tf.Variable(tf.random.stateless_uniform([20000], [1, 2]) + value)
+  return variable, checkpoints.Checkpoints(
+      directory, tf.train.Checkpoint(variable=variable))
+
+
+def test_restores_the_newest(tmp_path):
+  variable, store = _store(tmp_path)
+  assert not store.restore()
+  for iteration in (3, 7):
+    variable.assign(tf.fill([20000], float(iteration)))
+    store.save(iteration)
+  found, again = _store(tmp_path)
+  assert again.restore()
+  assert found[0] == 7.0
+
+
+def test_full_disk_keeps_the_previous_checkpoint(tmp_path):
+  variable, store = _store(tmp_path)
+  variable.assign(tf.fill([20000], 1.0))
+  store.save(1)
+  before = {p.name for p in tmp_path.iterdir()}
+  variable.assign_add(tf.ones([20000]))
+  with _files_no_larger_than(10_000):
+    with pytest.raises(errors.GdpError, match='iteration 1 is intact') as info:
+      store.save(2)
+  assert '\n' not in str(info.value)
+  assert {p.name for p in tmp_path.iterdir()} == before
+  found, again = _store(tmp_path)
+  assert again.restore()
+  assert found[0] == 1.0
+
+
+def test_damaged_checkpoint_is_an_error(tmp_path):
+  _, store = _store(tmp_path)
+  store.save(1)
+  data = next(tmp_path.glob('ckpt-1.data*'))
+  data.write_bytes(data.read_bytes()[:100])
+  with pytest.raises(errors.GdpError, match='cannot be loaded'):
+    _store(tmp_path)[1].restore()
+
+
+def test_checkpoint_of_another_network_is_an_error(tmp_path):
+  _, store = _store(tmp_path)
+  store.save(1)
+  other = tf.train.Checkpoint(another=tf.Variable(1.0))
+  with pytest.raises(errors.GdpError, match='cannot be loaded'):
+    checkpoints.Checkpoints(tmp_path, other).restore()
+
+
+def test_claim_is_written_once_and_recognised(tmp_path):
+  checkpoints.claim(tmp_path / 'model', _IDENTITY)
+  checkpoints.claim(tmp_path / 'model', _IDENTITY)
+  assert files.read_json(tmp_path / 'model' / 'config.json') == _IDENTITY
+
+
+@pytest.mark.parametrize('change, said', [
+    ({'seed': 1}, 'seed (0 there, 1 here)'),
+    ({'train': {'rollouts': 5, 'epochs': 2}},
+     'train rollouts (4 there, 5 here)')])
+def test_another_run_is_refused(tmp_path, change, said):
+  checkpoints.claim(tmp_path, _IDENTITY)
+  with pytest.raises(errors.GdpError) as info:
+    checkpoints.claim(tmp_path, {**_IDENTITY, **change})
+  assert said in str(info.value)
+  assert files.read_json(tmp_path / 'config.json') == _IDENTITY
+
+
+def test_checkpoints_of_nobody_are_refused(tmp_path):
+  (tmp_path / 'checkpoints').mkdir()
+  with pytest.raises(errors.GdpError, match='no config.json'):
+    checkpoints.claim(tmp_path, _IDENTITY)
+  assert not (tmp_path / 'config.json').exists()
+
+
+def test_weights_for_another_run(tmp_path):
+  layer = tf.keras.layers.Dense(2)
+  layer.build((None, 3))
+  tf.train.CheckpointManager(tf.train.Checkpoint(placer=layer, other=layer),
+                             str(tmp_path), 1).save(1)
+  other = tf.keras.layers.Dense(2)
+  other.build((None, 3))
+  checkpoints.load_placer(tmp_path, other)
+  assert (other.kernel.numpy() == layer.kernel.numpy()).all()
+
+
+def test_no_weights_for_another_run(tmp_path):
+  with pytest.raises(errors.GdpError, match='no checkpoint'):
+    checkpoints.load_placer(tmp_path, tf.keras.layers.Dense(2))

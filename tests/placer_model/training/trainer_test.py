@@ -1,0 +1,165 @@
+"""Learning on graphs whose best placement brute force knows."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from helpers import toy_training
+from placer_model.training import train_config
+from placer_model.training import trainer as trainer_lib
+
+_PAPER = dataclasses.replace(train_config.preset('paper'), rollouts=16,
+                             learning_rate=0.05)
+_QUICK = dataclasses.replace(
+    train_config.preset('default'), rollouts=8, search_trials=16,
+    learning_rate=0.01, imitation_learning_rate=0.1, warm_start_steps=20,
+    distill_steps=60)
+
+
+def _trainer(environment, config, seed=0, starts=None):
+  if starts is None:
+    starts = np.where(environment.allowed[:, 1], 1, 0)[None]
+  tf.keras.utils.set_random_seed(seed)
+  return trainer_lib.Trainer(
+      environment, toy_training.TablePlacer(environment.allowed), {}, config,
+      seed, starts, reference_s=float(environment.num_units))
+
+
+def _run(trainer, iterations):
+  return [trainer.step() for _ in range(iterations)]
+
+
+@pytest.mark.parametrize('transfer_s', [0.05, 3.0])
+@pytest.mark.parametrize('baseline', ['history', 'batch'])
+def test_ppo_alone_learns_the_optimum(transfer_s, baseline):
+  """Cheap transfers: spread the chain. Dear ones: one device is the best."""
+  environment = toy_training.chain_environment(4, transfer_s=transfer_s)
+  optimum = toy_training.best_by_brute_force(environment)
+  config = dataclasses.replace(_PAPER, baseline=baseline)
+  trainer = _trainer(environment, config,
+                     starts=np.zeros((1, 4), np.int32))
+  trainer.warm_start()
+  reports = _run(trainer, 60)
+  # Not only seen by luck: the policy says it.
+  assert trainer.distill().step_time_s[0] == pytest.approx(optimum)
+  assert reports[-1].reward > reports[0].reward
+  assert reports[-1].entropy < reports[0].entropy
+  assert trainer.state.evaluations['search'] == 0
+
+
+def test_levers_find_the_optimum_of_a_longer_chain():
+  environment = toy_training.chain_environment(9)
+  optimum = toy_training.best_by_brute_force(environment)
+  trainer = _trainer(environment, _QUICK)
+  trainer.warm_start()
+  _run(trainer, 15)
+  assert trainer.state.best_step_time_s == pytest.approx(optimum)
+  assert trainer.distill().step_time_s[0] == pytest.approx(optimum)
+
+
+def test_one_device_stays_the_best_if_it_is():
+  environment = toy_training.chain_environment(6, transfer_s=100.0)
+  trainer = _trainer(environment, _QUICK)
+  trainer.warm_start()
+  _run(trainer, 5)
+  assert trainer.state.best_origin == 'baseline'
+  assert trainer.state.best_step_time_s == 6.0
+  assert len(set(trainer.state.best_decisions)) == 1
+
+
+def test_never_worse_than_what_it_starts_from():
+  environment = toy_training.chain_environment(6)
+  starts = np.array([[1, 1, 1, 2, 2, 2], [0, 1, 0, 1, 0, 1]])
+  config = dataclasses.replace(_QUICK, search_trials=0, distill_steps=0)
+  trainer = _trainer(environment, config, starts=starts)
+  trainer.warm_start()
+  assert trainer.state.best_step_time_s == 3.5
+  _run(trainer, 2)
+  assert trainer.state.best_step_time_s <= 3.5
+
+
+def test_evaluations_are_counted_by_origin():
+  environment = toy_training.chain_environment(6)
+  trainer = _trainer(environment, _QUICK)
+  trainer.warm_start()
+  reports = _run(trainer, 3)
+  counts = trainer.state.evaluations
+  assert counts['baseline'] == 1
+  assert counts['policy'] == 3 * 8
+  assert 3 * 12 <= counts['search'] <= 3 * 16
+  assert sum(counts.values()) == environment.evaluations
+  assert reports[-1].evaluations == environment.evaluations
+
+
+def test_search_leaves_alone_what_cannot_move():
+  environment = toy_training.chain_environment(4)
+  features = dataclasses.replace(
+      environment.features, allowed=np.eye(3, dtype=bool)[[1, 1, 2, 2]])
+  environment.features = features
+  trainer = _trainer(environment, _QUICK, starts=np.array([[1, 1, 2, 2]]))
+  trainer.warm_start()
+  _run(trainer, 2)
+  np.testing.assert_array_equal(trainer.state.best_decisions, [1, 1, 2, 2])
+  assert trainer.state.evaluations['search'] == 0
+
+
+def test_nothing_fits():
+  environment = toy_training.chain_environment(6, memory_bytes=50,
+                                               param_bytes=100)
+  trainer = _trainer(environment, _QUICK)
+  trainer.warm_start()
+  report = trainer.step()
+  assert report.reward == -10
+  assert report.valid_share == 0
+  assert trainer.state.best_decisions is None
+  assert not trainer.distill().valid.any()
+
+
+def test_learns_to_fit_into_memory():
+  """Two of six ops fit on each device."""
+  environment = toy_training.chain_environment(6, memory_bytes=250,
+                                               param_bytes=100)
+  trainer = _trainer(environment, _PAPER)
+  trainer.warm_start()
+  reports = _run(trainer, 60)
+  assert reports[0].valid_share < 0.5
+  assert reports[-1].valid_share > 0.8
+
+
+def _without_time(reports):
+  return [dataclasses.astuple(r) for r in reports]
+
+
+def test_same_seed_same_run():
+  runs = []
+  for seed in (0, 0, 1):
+    trainer = _trainer(toy_training.chain_environment(9), _QUICK, seed)
+    trainer.warm_start()
+    runs.append(_without_time(_run(trainer, 4)))
+  assert runs[0] == runs[1]
+  assert runs[0] != runs[2]
+
+
+def test_resumed_run_equals_an_uninterrupted_one(tmp_path):
+  def fresh():
+    return _trainer(toy_training.chain_environment(9), _QUICK)
+  whole = fresh()
+  whole.warm_start()
+  expected = _run(whole, 6)
+
+  first = fresh()
+  first.warm_start()
+  _run(first, 3)
+  path = first.checkpoint().save(str(tmp_path / 'ckpt'))
+  second = fresh()
+  second.checkpoint().restore(path).assert_existing_objects_matched()
+  assert second.state.iteration == 3
+  found = _run(second, 3)
+
+  assert _without_time(found) == _without_time(expected[3:])
+  np.testing.assert_array_equal(second.placer.table, whole.placer.table)
+  for state in (second.state, whole.state):
+    state.seconds = 0.0
+  assert second.state.serialize() == whole.state.serialize()

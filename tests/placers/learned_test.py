@@ -1,0 +1,120 @@
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.features import schema
+from gdp_grappler.placers import learned
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from helpers import clusters
+from helpers import graphs
+
+
+class _Policy(tf.Module):
+  """Likes one device very much, or all alike."""
+
+  def __init__(self, favourite):
+    super().__init__()
+    self._favourite = favourite
+
+  @tf.function(input_signature=[
+      tf.TensorSpec([None], tf.string),
+      tf.TensorSpec([None, len(schema.UNIT_FEATURES)], tf.float32),
+      tf.TensorSpec([None, 2], tf.int32), tf.TensorSpec([None], tf.float32),
+      tf.TensorSpec([None, None], tf.bool),
+      tf.TensorSpec([None, len(schema.DEVICE_FEATURES)], tf.float32)])
+  def place(self, op_types, units, edges, edge_bytes, allowed, devices):
+    del op_types, edges, edge_bytes, allowed
+    d = tf.shape(devices)[0]
+    return tf.tile(100.0 * tf.one_hot([self._favourite], d),
+                   [tf.shape(units)[0], 1])
+
+
+def _export(folder, favourite, **metadata):
+  tf.saved_model.save(_Policy(favourite), str(folder))
+  (folder / 'policy.json').write_text(json.dumps(
+      {'schema': schema.fingerprint(), **metadata}))
+  return str(folder)
+
+
+@pytest.fixture(scope='module')
+def gpu_1(tmp_path_factory):
+  return _export(tmp_path_factory.mktemp('gpu_1'), 2)
+
+
+def _problem(graph, seed=0):
+  cluster = clusters.make_cluster(2)
+  return placer_lib.Problem(graph, cluster, simulator.Simulator(cluster), seed)
+
+
+def test_places_where_the_policy_says_and_may(gpu_1):
+  graph = graphs.make_graph([(0, 1, 8), (1, 2, 8), (2, 3, 8)],
+                            allowed_types=[[1, 1], [1, 0], [1, 1], [1, 1]],
+                            pins=['', '', 'GPU:0', ''])
+  placement = registry.create('gdp', gpu_1).place(_problem(graph))
+  assert placement.devices.tolist() == [2, 0, 1, 2]
+
+
+@pytest.mark.parametrize('units', ['fine', 'coarse'])
+@pytest.mark.parametrize('seed', [0, 1])
+def test_legal_and_repeatable(tmp_path, units, seed):
+  policy = _export(tmp_path, -1, units=units)
+  problem = _problem(graphs.random_graph(seed, 700), seed)
+  placement = registry.create('gdp', policy).place(problem)
+  assert not placement.violations(problem.graph)
+  again = registry.create('gdp', policy).place(problem)
+  assert placement.devices.tolist() == again.devices.tolist()
+
+
+def test_the_cheapest_candidate_wins(tmp_path):
+  policy = _export(tmp_path, -1)
+  # The most likely placement has all ops on one device; some sample has not.
+  problem = _problem(graphs.make_graph(num_ops=6, flops=1e9))
+  chosen = registry.create('gdp', policy).place(problem)
+  price = problem.evaluator.evaluate(problem.graph, chosen).step_time_s
+  one_device = problem.evaluator.evaluate_many(
+      problem.graph, np.zeros((1, 6), np.int32))[0].step_time_s
+  assert price < one_device
+
+
+def test_the_environment_names_a_policy(gpu_1, monkeypatch):
+  monkeypatch.setenv('GDP_POLICY', gpu_1)
+  placement = registry.create('gdp').place(_problem(graphs.chain(3)))
+  assert placement.devices.tolist() == [2, 2, 2]
+
+
+def test_no_policy_is_installed(monkeypatch):
+  monkeypatch.delenv('GDP_POLICY', raising=False)
+  monkeypatch.setattr(learned.importlib.util, 'find_spec', lambda _: None)
+  with pytest.raises(errors.PolicyMismatchError, match='Train one with'):
+    registry.create('gdp')
+
+
+def _spoil(folder, what):
+  if what == 'missing':
+    return folder / 'gone'
+  text = {'no JSON': '{', 'no schema': '{}', 'a list': '[]',
+          'other schema': '{"schema": "0123"}'}.get(what)
+  if text is None:
+    text = json.dumps({'schema': schema.fingerprint()})
+    if what == 'damaged':
+      (folder / 'saved_model.pb').write_bytes(b'\x00broken')
+  (folder / 'policy.json').write_text(text)
+  return folder
+
+
+@pytest.mark.parametrize('what, message', [
+    ('missing', 'is not a policy: FileNotFoundError'),
+    ('no JSON', 'is not a policy: JSONDecodeError'),
+    ('no schema', 'is not a policy: KeyError'),
+    ('a list', 'is not a policy: TypeError'),
+    ('other schema', 'trained for other features .schema 0123'),
+    ('no model', 'cannot be loaded'), ('damaged', 'cannot be loaded')])
+def test_policies_that_are_none(tmp_path, what, message):
+  with pytest.raises(errors.PolicyMismatchError, match=message) as error:
+    registry.create('gdp', str(_spoil(tmp_path, what)))
+  assert '\n' not in str(error.value)

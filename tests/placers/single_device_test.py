@@ -1,0 +1,41 @@
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
+from helpers import clusters
+from helpers import graphs
+
+
+def _place(graph, cluster, seconds):
+  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
+  return single_device.SingleDevicePlacer().place(
+      placer_lib.Problem(graph, cluster, evaluator)).devices.tolist()
+
+
+def test_the_fastest_device_wins():
+  cluster = clusters.make_cluster(2)
+  assert _place(graphs.chain(3), cluster, [[3, 2, 1]] * 3) == [2, 2, 2]
+  assert _place(graphs.chain(3), cluster, [[1, 2, 2]] * 3) == [0, 0, 0]
+
+
+def test_the_first_of_equals_wins():
+  cluster = clusters.make_cluster(2)
+  assert _place(graphs.chain(3), cluster, [[9, 1, 1]] * 3) == [1, 1, 1]
+
+
+def test_what_may_not_be_there_goes_to_the_host_or_where_it_may():
+  cluster = clusters.make_cluster(2)
+  graph = graphs.chain(3, pins=['', 'GPU:0', ''],
+                       allowed_types=[[1, 1], [1, 1], [1, 0]])
+  problem = placer_lib.Problem(graph, cluster, None)
+  placer = single_device.SingleDevicePlacer()
+  assert placer.place_on(problem, 2).devices.tolist() == [2, 1, 0]
+
+
+def test_a_device_that_is_full_loses():
+  cluster = clusters.make_cluster(1, memory_bytes=1000)
+  big = graphs.chain(3, param_bytes=[100, 100, 100])
+  assert _place(big, cluster, [[9, 1]] * 3) == [1, 1, 1]
+  roomy = clusters.make_cluster(1, memory_bytes=1500)
+  pinned = graphs.chain(3, param_bytes=[900, 900, 100],
+                        pins=['CPU:0', '', ''])
+  assert _place(pinned, roomy, [[1, 9]] * 3) == [0, 1, 1]

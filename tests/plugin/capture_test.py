@@ -1,0 +1,62 @@
+import os
+
+import pytest
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import capture
+
+
+def _graph(*origins):
+  graph = graph_pb2.GraphDef()
+  for i, names in enumerate(origins):
+    node = graph.node.add(name=f'n{i}', op='NoOp')
+    node.experimental_debug_info.original_func_names.extend(names)
+  return graph
+
+
+@pytest.mark.parametrize('graph_id, origins, expected', [
+    ('__inference_outer_1', [['__inference_step_on_data_873']] * 2 + [[]],
+     'step_on_data'),
+    ('__inference_outer_1', [['__inference_a_2'], [], []], 'outer'),
+    ('__forward_f_12_34', [[]], 'f'),
+    ('__inference___backward_f_78_220', [[]], '__backward_f'),
+    ('__inference_outer_1', [['while_body_7']] * 3 + [[]], 'outer'),
+    ('tf_graph', [[], [], ['__inference_a_2']], 'tf_graph'),
+    ('', [], ''),
+])
+def test_readable_name(graph_id, origins, expected):
+  assert capture.readable_name(graph_id, _graph(*origins)) == expected
+
+
+def test_writes_what_can_be_read(tmp_path):
+  source = source_graph.SourceGraph(
+      'a/b <c>', _graph([], []), ('n0',), ('n1',), ('/d',))
+  path = capture.write(source, '0123456789', str(tmp_path / 'x' / 'y'))
+  assert path == tmp_path / 'x' / 'y' / 'a_b_c__2_012345.pb'
+  assert list(path.parent.iterdir()) == [path]
+  read = source_graph.from_meta_graph(
+      meta_graph_pb2.MetaGraphDef.FromString(path.read_bytes()))
+  assert (read.name, read.feeds, read.fetches, read.devices) == (
+      'a/b <c>', ('n0',), ('n1',), ('/d',))
+  assert read.graph_def == source.graph_def
+
+
+def test_same_graph_is_written_once(tmp_path):
+  source = source_graph.SourceGraph('a', _graph([]))
+  path = capture.write(source, 'abcdef', str(tmp_path))
+  os.utime(path, (1, 1))
+  assert capture.write(source, 'abcdef', str(tmp_path)) == path
+  assert path.stat().st_mtime == 1
+
+
+def test_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+  def full(*_):
+    raise OSError(28, 'No space left on device')
+
+  monkeypatch.setattr(capture.os, 'replace', full)
+  with pytest.raises(OSError, match='No space left'):
+    capture.write(source_graph.SourceGraph('a', _graph([])), 'abc',
+                  str(tmp_path))
+  assert list(tmp_path.iterdir()) == []

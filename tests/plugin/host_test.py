@@ -1,0 +1,199 @@
+import dataclasses
+import threading
+import time
+
+import pytest
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import host
+from gdp_grappler.plugin import library
+from gdp_grappler.plugin import placer_thread
+from gdp_grappler.plugin import settings
+
+_DEVICES = tuple(
+    f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
+
+
+@dataclasses.dataclass
+class _Outcome:
+  devices: tuple[str, ...] | None
+  message: str = ''
+
+
+class _Optimizer:
+  """Alternates the devices and remembers what it was asked."""
+
+  def __init__(self, message=''):
+    self.asked = []
+    self.message = message
+
+  def __call__(self, source, option):
+    self.asked.append((source, option))
+    count = len(source.graph_def.node)
+    return _Outcome((_DEVICES * count)[:count], self.message)
+
+
+@pytest.fixture
+def lines(monkeypatch):
+  result = []
+  monkeypatch.setattr(host.notices, 'say',
+                      lambda text: result.append(text) if text else None)
+  monkeypatch.setattr(host.notices, 'warn_once',
+                      lambda text: result.append('W ' + text))
+  return result
+
+
+@pytest.fixture(autouse=True)
+def no_capture(monkeypatch):
+  monkeypatch.delenv('GDP_CAPTURE_DIR', raising=False)
+
+
+def _query(**changes):
+  graph = graph_pb2.GraphDef()
+  for name, op in (('x', '_Arg'), ('y', 'Sin'), ('z', 'Cos')):
+    graph.node.add(name=name, op=op)
+  query = library.Query(
+      graph_id='__inference_step_12', fingerprint='ab12', feeds=('f',),
+      settings=settings.Settings(seed=4).to_json(), fetches=('z:0', '^y', 'z'),
+      devices=_DEVICES, graph=graph.SerializeToString(), may_place=True)
+  return dataclasses.replace(query, **changes)
+
+
+def _host(optimize):
+  return host.Host(optimize, placer_thread.PlacerThread())
+
+
+def test_placer_sees_graph_and_settings(lines):
+  optimizer = _Optimizer('done')
+  assert _host(optimizer).answer(_query()) == (*_DEVICES, _DEVICES[0])
+  (source, option), = optimizer.asked
+  assert source.name == 'step'
+  assert [node.name for node in source.graph_def.node] == ['x', 'y', 'z']
+  assert source.feeds == ('f', 'x')
+  assert source.fetches == ('z', 'y')
+  assert source.devices == _DEVICES
+  assert option == settings.Settings(seed=4)
+  assert lines == ['done']
+
+
+def test_unknown_graph_is_asked_for_and_known_one_is_not(lines):
+  optimizer = _Optimizer('done')
+  served = _host(optimizer)
+  assert served.answer(_query(graph=None)) is library.NeedsGraph
+  first = served.answer(_query())
+  assert served.answer(_query(graph=None)) == first
+  assert len(optimizer.asked) == 1
+  assert lines == ['done', 'done (from the cache)']
+
+
+@pytest.mark.parametrize('change', [
+    {'fingerprint': 'cd34'}, {'settings': settings.Settings().to_json()},
+    {'feeds': ()}, {'fetches': ('y',)}, {'devices': _DEVICES[:1]},
+    {'may_place': False}])
+def test_everything_that_matters_is_part_of_the_key(change, lines):
+  served = _host(_Optimizer())
+  served.answer(_query())
+  assert (served.answer(_query(graph=None, **change))
+          is library.NeedsGraph)
+
+
+def test_decision_to_leave_alone_is_remembered(lines):
+  served = _host(lambda *_: _Outcome(None, 'left'))
+  assert served.answer(_query()) is None
+  assert served.answer(_query(graph=None)) is None
+  assert lines == ['left', 'left (from the cache)']
+
+
+def test_cache_forgets_the_oldest(monkeypatch, lines):
+  monkeypatch.setattr(host, '_CACHE_SIZE', 2)
+  served = _host(_Optimizer())
+  for fingerprint in 'abc':
+    served.answer(_query(fingerprint=fingerprint))
+  known = [served.answer(_query(fingerprint=f, graph=None))
+           is not library.NeedsGraph for f in 'abc']
+  assert known == [False, True, True]
+
+
+@pytest.mark.parametrize('error, line', [
+    (ValueError('bad\nthing'), 'failed with ValueError: bad\nthing.'),
+    (errors.PolicyMismatchError('Wrong policy. Train again.'),
+     'Wrong policy. Train again.'),
+    (SystemExit(2), 'SystemExit')])
+def test_what_a_placer_raises_becomes_a_warning(error, line, lines):
+  def fail(*_):
+    raise error
+
+  served = _host(fail)
+  assert served.answer(_query()) is None
+  assert len(lines) == 1 and lines[0].startswith('W ') and line in lines[0]
+  # An error may be gone next time.
+  assert served.answer(_query(graph=None)) is library.NeedsGraph
+
+
+@pytest.mark.parametrize('devices, line', [
+    (_DEVICES, 'gave 2 devices for 3 ops'), ((), 'gave 0 devices'),
+    (('CPU:0',) * 3, 'unknown device "CPU:0"')])
+def test_rubbish_becomes_a_warning(devices, line, lines):
+  assert _host(lambda *_: _Outcome(devices)).answer(_query()) is None
+  assert len(lines) == 1 and line in lines[0]
+
+
+def test_answer_that_comes_too_late_serves_the_next_query(lines):
+  go = threading.Event()
+
+  def slow(source, option):
+    go.wait(20)
+    return _Optimizer('done')(source, option)
+
+  served = _host(slow)
+  hurry = settings.Settings(time_budget_s=0.05).to_json()
+  served.answer(_query(fingerprint='warm', may_place=False))
+  assert served.answer(_query(settings=hurry)) is None
+  assert 'longer than its time budget' in lines.pop()
+  go.set()
+  deadline = time.monotonic() + 20
+  answer = library.NeedsGraph
+  while answer is library.NeedsGraph and time.monotonic() < deadline:
+    answer = served.answer(_query(settings=hurry, graph=None))
+  assert answer == (*_DEVICES, _DEVICES[0])
+  assert lines == ['done (from the cache)']
+
+
+def test_placers_own_graphs_are_left_alone(lines):
+  inner = []
+
+  def optimize(source, option):
+    inner.append(served.answer(_query(graph=None)))
+    return _Outcome(None)
+
+  served = _host(optimize)
+  served.answer(_query())
+  assert inner == [None]
+
+
+def test_nothing_to_choose_is_not_shown_to_the_placer(lines):
+  optimizer = _Optimizer()
+  assert _host(optimizer).answer(_query(may_place=False)) is None
+  assert not optimizer.asked and not lines
+
+
+@pytest.mark.parametrize('may_place', [True, False])
+def test_captures_what_it_receives(may_place, monkeypatch, tmp_path, lines):
+  monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path))
+  _host(_Optimizer()).answer(_query(may_place=may_place))
+  file, = tmp_path.iterdir()
+  assert file.name == 'step_3_ab12.pb'
+  source = source_graph.from_meta_graph(
+      meta_graph_pb2.MetaGraphDef.FromString(file.read_bytes()))
+  assert (source.name, source.fetches) == ('step', ('z', 'y'))
+
+
+def test_failing_capture_does_not_stop_the_placer(monkeypatch, tmp_path,
+                                                  lines):
+  (tmp_path / 'file').write_text('')
+  monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path / 'file'))
+  assert _host(_Optimizer()).answer(_query()) is not None
+  assert len(lines) == 1 and 'cannot be captured' in lines[0]

@@ -1,0 +1,158 @@
+import dataclasses
+import pathlib
+
+import pytest
+from tensorflow.core.protobuf import meta_graph_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import registry
+from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import settings as settings_lib
+from helpers import graph_defs
+
+_TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
+_CPUS = tuple(map(graph_defs.CPU, range(3)))
+_GPUS = (graph_defs.CPU(0), graph_defs.GPU(0), graph_defs.GPU(1))
+_RANDOM = settings_lib.Settings(placer='random', keep_best=False)
+
+
+def _captured(name, devices=_CPUS):
+  meta_graph = meta_graph_pb2.MetaGraphDef.FromString(
+      (_TESTDATA / f'{name}_train_step.pb').read_bytes())
+  return dataclasses.replace(
+      source_graph.from_meta_graph(meta_graph), devices=devices)
+
+
+@pytest.fixture(params=['dense', 'lstm'])
+def source(request):
+  return _captured(request.param)
+
+
+def _source(*nodes, devices=_CPUS):
+  return graph_defs.source(graph_defs.graph_def(*nodes), devices=devices)
+
+
+def _branches(device, **attributes):
+  """Two heavy products that know nothing of each other."""
+  big = {'type': 1}
+  flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
+  nodes = []
+  for i in range(2):
+    start = graph_defs.node(f'a{i}', 'RandomUniform', ['shape'], device,
+                            T={'type': 3}, dtype=big)
+    nodes += [start, graph_defs.node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'],
+                                     device, T=big, **flags, **attributes)]
+  shape = graph_defs.node('shape', 'Const', device=device, dtype={'type': 3})
+  value = shape.attr['value'].tensor
+  value.dtype = 3
+  value.tensor_shape.dim.add().size = 2
+  value.int_val.extend([4096, 4096])
+  return shape, *nodes
+
+
+def test_places_every_node_on_a_known_device(source):
+  before = source.graph_def.SerializeToString(deterministic=True)
+  outcome = optimizer.optimize(source, _RANDOM)
+  assert len(outcome.devices) == len(source.graph_def.node)
+  assert set(outcome.devices) == set(_CPUS)
+  assert 'placed by random' in outcome.message
+  assert '\n' not in outcome.message
+  assert source.graph_def.SerializeToString(deterministic=True) == before
+
+
+def test_the_same_settings_give_the_same_devices(source):
+  first, second, other = (
+      optimizer.optimize(source, dataclasses.replace(_RANDOM, seed=s)).devices
+      for s in (1, 1, 2))
+  assert first == second != other
+
+
+def test_what_touches_variables_and_the_caller_stays(source):
+  outcome = optimizer.optimize(source, _RANDOM)
+  for node, device in zip(source.graph_def.node, outcome.devices):
+    if node.op in ('_Arg', '_Retval', 'ReadVariableOp', 'AssignVariableOp'):
+      assert device == node.device, node.name
+
+
+def test_random_on_shared_cpus_is_no_gain(source):
+  outcome = optimizer.optimize(
+      source, dataclasses.replace(_RANDOM, keep_best=True))
+  assert outcome.devices is None
+  assert 'gives no gain' in outcome.message
+
+
+def test_a_gain_is_kept():
+  source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
+  outcome = optimizer.optimize(source, settings_lib.Settings(
+      placer='single_device', cluster='2xP100'))
+  assert set(outcome.devices) == {graph_defs.GPU(0)}
+
+
+def test_a_users_pin_is_obeyed_even_without_gain():
+  source = _source(*_branches(graph_defs.CPU(0), _gdp_pin=b'CPU:1'))
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(placer='single_device'))
+  on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
+  assert on['b0'] == on['b1'] == graph_defs.CPU(1)
+
+
+def test_report_mode_changes_nothing_and_takes_other_clusters(source):
+  outcome = optimizer.optimize(source, dataclasses.replace(
+      _RANDOM, mode='report', cluster='2xP100'))
+  assert outcome.devices is None
+  assert 'would be placed by random: CPU:0' in outcome.message
+
+
+def test_a_cluster_with_devices_that_are_not_here(source):
+  with pytest.raises(errors.ClusterError,
+                     match='has GPU:0, GPU:1, which this process lacks'):
+    optimizer.optimize(source, dataclasses.replace(_RANDOM, cluster='2xP100'))
+
+
+def test_one_device_is_left_alone_without_a_word(source):
+  one = dataclasses.replace(source, devices=_CPUS[:1])
+  assert optimizer.optimize(one, _RANDOM) == optimizer.Outcome(None, '')
+
+
+@pytest.mark.parametrize('name, op', [
+    ('replica_1/add', 'NoOp'), ('model/replica_2/add', 'NoOp'),
+    ('reduce', 'CollectiveReduceV2'), ('sum', 'NcclAllReduce')])
+def test_replicas_are_left_alone(name, op):
+  outcome = optimizer.optimize(_source(graph_defs.node(name, op)), _RANDOM)
+  assert outcome.devices is None
+  assert 'replicas' in outcome.message and name in outcome.message
+
+
+def test_a_placer_that_breaks_a_rule_is_refused(monkeypatch):
+
+  class Careless:
+
+    def place(self, problem):
+      return placement_lib.Placement([1] * problem.graph.num_ops,
+                                     problem.cluster)
+
+  monkeypatch.setattr(registry, 'create', lambda *_: Careless())
+  with pytest.raises(errors.InfeasiblePlacementError,
+                     match='broke a rule of .* is on CPU:1; allowed: CPU:0'):
+    optimizer.optimize(_captured('dense'), _RANDOM)
+
+
+def test_conflicting_pins_are_an_error():
+  nodes = [graph_defs.node('a', 'NoOp', _gdp_pin=b'CPU:1'),
+           graph_defs.node('b', 'NoOp', _gdp_pin=b'CPU:2',
+                           _class=(b'loc:@a',))]
+  with pytest.raises(errors.InfeasiblePlacementError, match='Remove a pin'):
+    optimizer.optimize(_source(*nodes), _RANDOM)
+
+
+def test_devices_outside_the_cluster_count_as_the_host():
+  nodes = _branches('/job:localhost/replica:0/task:0/device:XLA_CPU:0')
+  outcome = optimizer.optimize(_source(*nodes), _RANDOM)
+  assert set(outcome.devices) <= set(_CPUS)
+
+
+def test_the_presets_have_names_that_a_process_has():
+  assert presets.preset('2xP100').device_names == _GPUS

@@ -1,0 +1,86 @@
+import os
+import threading
+
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.plugin import placer_thread
+
+
+@pytest.fixture
+def thread():
+  return placer_thread.PlacerThread()
+
+
+def test_runs_on_a_daemon_of_its_own(thread):
+  assert not thread.is_current()
+  worker = thread.run(threading.current_thread, 10)
+  assert worker is not threading.current_thread() and worker.daemon
+  assert thread.run(thread.is_current, 10)
+  assert thread.run(threading.current_thread, 10) is worker
+
+
+def test_is_eager_on_the_host_even_inside_a_graph(thread):
+  with tf.Graph().as_default(), tf.device('/CPU:7'):
+    eager, device = thread.run(
+        lambda: (tf.executing_eagerly(), tf.constant(1).device), 30)
+  assert eager and device.endswith('CPU:0')
+
+
+def test_passes_on_what_a_job_raises(thread):
+  def fail():
+    raise KeyError('x')
+
+  with pytest.raises(KeyError):
+    thread.run(fail, 10)
+  assert thread.run(lambda: 3, 10) == 3
+
+
+def test_late_job_blocks_others_until_it_ends(thread):
+  go = threading.Event()
+  done = threading.Event()
+
+  def late():
+    go.wait(20)
+    done.set()
+
+  thread.run(int, 30)
+  with pytest.raises(TimeoutError):
+    thread.run(late, 0.05)
+  with pytest.raises(placer_thread.StillBusyError):
+    thread.run(int, 10)
+  go.set()
+  assert done.wait(10)
+  # The thread is free a moment after the job's last statement.
+  for _ in range(100):
+    try:
+      assert thread.run(int, 10) == 0
+      break
+    except placer_thread.StillBusyError:
+      threading.Event().wait(0.01)
+  else:
+    pytest.fail('still busy')
+
+
+def test_job_that_waits_too_long_in_the_queue_never_starts(thread):
+  go, started = threading.Event(), threading.Event()
+  first = threading.Thread(target=thread.run, args=(lambda: (
+      started.set(), go.wait(20)), 20))
+  first.start()
+  assert started.wait(20)
+  ran = []
+  with pytest.raises(TimeoutError):
+    thread.run(lambda: ran.append(1), 0.05)
+  go.set()
+  first.join()
+  assert thread.run(lambda: list(ran), 10) == []
+
+
+def test_child_of_a_fork_starts_its_own(thread):
+  thread.run(int, 30)
+  assert thread._thread is not None  # pylint: disable=protected-access
+  child = os.fork()
+  if not child:
+    # TensorFlow's own threads did not survive; only ours is of interest.
+    os._exit(7 if thread._thread is None else 1)  # pylint: disable=protected-access
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -1,0 +1,85 @@
+import pathlib
+
+import pytest
+
+from gdp_grappler.placers import registry
+from gdp_grappler.plugin import settings
+
+
+def test_switches():
+  assert settings.from_option(None) is None
+  assert settings.from_option(False) is None
+  assert settings.from_option(True) == settings.Settings()
+  assert settings.from_option({}) == settings.Settings()
+
+
+def test_every_field_is_taken():
+  values = {'policy': '/p', 'placer': 'random', 'keep_best': False,
+            'mode': 'report', 'cluster': '2xP100', 'seed': 3,
+            'time_budget_s': 2, 'min_ops': 0}
+  result = settings.from_option(values)
+  assert {key: getattr(result, key) for key in values} == values
+  assert isinstance(result.time_budget_s, float)
+
+
+def test_path_is_as_good_as_text():
+  assert settings.from_option({'policy': pathlib.Path('/p')}).policy == '/p'
+
+
+@pytest.mark.parametrize('name', registry.names())
+def test_every_registered_placer_is_valid(name):
+  assert settings.from_option({'placer': name}).placer == name
+
+
+def test_json_round_trip():
+  value = settings.Settings(placer='random', seed=5, policy='ä"\n')
+  assert settings.from_json(value.to_json()) == value
+
+
+def test_equal_settings_give_equal_json():
+  one = settings.from_option({'seed': 1, 'min_ops': 2})
+  other = settings.from_option({'min_ops': 2, 'seed': 1})
+  assert one.to_json() == other.to_json()
+
+
+@pytest.mark.parametrize('value, message', [
+    ('on', 'valid are True, False and a dict'),
+    (1, 'valid are True, False and a dict'),
+    ({'polcy': 'x'}, "Did you mean 'policy'?"),
+    ({7: 'x'}, 'no key 7'),
+    ({'placer': 'metsi'}, "Did you mean 'metis'?"),
+    ({'placer': None}, 'no registered placer'),
+    ({'placer': ['random']}, 'no registered placer'),
+    ({'mode': 'reprot'}, "Did you mean 'report'?"),
+    ({'mode': 3}, "Valid: 'apply', 'report'"),
+    ({'keep_best': 1}, 'valid is True or False'),
+    ({'seed': True}, 'whole number'),
+    ({'seed': 1.5}, 'whole number'),
+    ({'min_ops': -1}, 'whole number'),
+    ({'time_budget_s': 0}, 'positive number of seconds'),
+    ({'time_budget_s': float('nan')}, 'positive number of seconds'),
+    ({'time_budget_s': '3'}, 'positive number of seconds'),
+    ({'policy': ''}, 'non-empty text or None'),
+    ({'cluster': 3}, 'non-empty text or None'),
+])
+def test_bad_values_say_what_is_valid(value, message):
+  with pytest.raises(ValueError, match='gdp_placement') as caught:
+    settings.from_option(value)
+  assert message in str(caught.value)
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('', None), ('0', False), ('false', False), ('1', True), (' TRUE ', True),
+    ('{"seed": 2}', {'seed': 2})])
+def test_from_text(text, expected):
+  assert settings.from_text(text) == expected
+
+
+@pytest.mark.parametrize('text', ['on', '2', '{"seed": }', '{"seed": -1}'])
+def test_bad_text(text):
+  with pytest.raises(ValueError):
+    settings.from_text(text)
+
+
+def test_nearest_offers_nothing_if_nothing_is_near():
+  assert settings.nearest('xyz', ('apply',)) == "Valid: 'apply'."
