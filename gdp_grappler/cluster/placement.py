@@ -49,10 +49,15 @@ class Placement:
     return [names[device] for device in self.devices.tolist()]
 
   def counts(self) -> dict[str, int]:
-    """Ops per device, 'GPU:0' -> 12, in the cluster's order."""
+    """Ops per device, 'GPU:0' -> 12, in the cluster's order.
+
+    Names are in full where two tasks have a device of the same short name.
+    """
     counts = np.bincount(self.devices, minlength=self.cluster.num_devices)
-    return {d.short_name: int(c)
-            for d, c in zip(self.cluster.devices, counts)}
+    names = [d.short_name for d in self.cluster.devices]
+    if len(set(names)) < len(names):
+      names = self.cluster.device_names
+    return dict(zip(names, counts.tolist()))
 
   def cut(self, graph: op_graph.OpGraph) -> tuple[int, int]:
     """Tensors sent between devices and their bytes.

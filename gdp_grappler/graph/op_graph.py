@@ -170,7 +170,7 @@ class OpGraph:
       digest.update(array.tobytes())
     return digest.hexdigest()[:16]
 
-  def replace(self, **changes) -> 'OpGraph':
+  def replace(self, **changes) -> OpGraph:
     """A copy with other fields."""
     return dataclasses.replace(self, **changes)
 

@@ -12,7 +12,6 @@
 #include <exception>
 #include <string>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -183,6 +182,7 @@ class GdpPlacement : public CustomGraphOptimizer {
       if (key == "settings") settings_ = value.s();
       if (key == "capture") capture_ = value.b();
       if (key == "min_ops") min_ops_ = value.i();
+      if (key == "iterations") iterations_ = value.i();
     }
     return absl::OkStatus();
   }
@@ -206,7 +206,9 @@ class GdpPlacement : public CustomGraphOptimizer {
     const GdpPlaceFunction place = place_function.load();
     if (place == nullptr) return absl::AbortedError("no placer");
     // The same object sees a graph once per iteration of the meta optimizer.
-    if (std::exchange(asked_, true)) return absl::AbortedError("second call");
+    // Only the last one counts: what the others would still rewrite depends on
+    // devices, and numbers must not.
+    if (++calls_ != iterations_) return absl::AbortedError("not the last call");
     if (item.graph.node_size() < min_ops_) {
       return absl::AbortedError("small graph");
     }
@@ -277,7 +279,8 @@ class GdpPlacement : public CustomGraphOptimizer {
   std::string settings_;
   bool capture_ = false;
   int64_t min_ops_ = 0;
-  bool asked_ = false;
+  int64_t iterations_ = 1;
+  int64_t calls_ = 0;
 };
 
 REGISTER_GRAPH_OPTIMIZER_AS(GdpPlacement, "gdp_placement");

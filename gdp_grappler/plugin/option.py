@@ -19,6 +19,8 @@ from gdp_grappler.plugin import settings as settings_lib
 NAME = 'gdp_placement'
 ENVIRONMENT = 'GDP_PLACEMENT'
 CAPTURE_ENVIRONMENT = 'GDP_CAPTURE_DIR'
+# What the meta optimizer does where the configuration says nothing.
+_DEFAULT_ITERATIONS = 2
 
 
 def checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +78,8 @@ def add_to(config, value: Any) -> None:
     rewrite_options.remapping = rewrite_options.OFF
   optimizer = rewrite_options.custom_optimizers.add(name=NAME)
   _write_parameters(optimizer.parameter_map, settings)
+  optimizer.parameter_map['iterations'].i = (
+      rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
 
 
 def _write_parameters(parameters, settings: settings_lib.Settings | None):

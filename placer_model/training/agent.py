@@ -85,7 +85,10 @@ class PlacementAgent:
     self._logits = lambda: placer(features)
     self._probabilities = tf.function(
         lambda: tf.nn.softmax(self._logits(), axis=-1))
-    self.optimizer = tf.keras.optimizers.Adam(config.learning_rate)
+    # A larger epsilon than Keras's: a policy that is nearly decided has tiny
+    # gradients, and Adam would blow up their noise.
+    self.optimizer = tf.keras.optimizers.Adam(config.learning_rate,
+                                              epsilon=1e-5)
     self._agent = ppo_clip_agent.PPOClipAgent(
         ts.time_step_spec(observation),
         tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_devices - 1,

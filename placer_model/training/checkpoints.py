@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 from typing import Any, Mapping
 
 import tensorflow as tf
@@ -11,7 +12,6 @@ from gdp_grappler import errors
 from placer_model.training import files
 
 _KEEP = 2
-_SPLIT = '.tempstate'
 
 
 class Checkpoints:
@@ -34,7 +34,8 @@ class Checkpoints:
       return False
     try:
       self._checkpoint.restore(newest).assert_existing_objects_matched()
-    except (tf.errors.OpError, AssertionError, ValueError, KeyError) as error:
+    except (tf.errors.OpError, AssertionError, ValueError, KeyError,
+            IndexError) as error:
       raise errors.GdpError(
           f'Checkpoint {newest} cannot be loaded: {_first_line(error)}. '
           'Remove it to fall back on the one before, or give another '
@@ -61,11 +62,13 @@ class Checkpoints:
 
   def _remove_remains(self, name: str):
     """Frees what a failed save left behind."""
-    for path in self._directory.glob(f'{name}.*'):
-      if f'{path.parent / name}' != self._manager.latest_checkpoint:
+    if str(self._directory / name) == self._manager.latest_checkpoint:
+      return
+    for path in self._directory.glob(f'{name}[._]*'):
+      if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+      else:
         path.unlink(missing_ok=True)
-    for path in self._directory.glob(f'{name}*{_SPLIT}*'):
-      path.unlink(missing_ok=True)
 
 
 def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer):
@@ -81,7 +84,8 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer):
   try:
     status = tf.train.Checkpoint(placer=placer).restore(newest)
     status.expect_partial().assert_existing_objects_matched()
-  except (tf.errors.OpError, AssertionError, ValueError, KeyError) as error:
+  except (tf.errors.OpError, AssertionError, ValueError, KeyError,
+            IndexError) as error:
     raise errors.GdpError(
         f'The weights in {newest} do not fit this network: '
         f'{_first_line(error)}. Give a run with the same --config.') from error

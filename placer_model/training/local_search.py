@@ -22,6 +22,11 @@ class LocalSearch:
     self._neighbours = neighbours
     self._movable = np.flatnonzero(environment.allowed.sum(axis=1) > 1)
 
+  @property
+  def can_move(self) -> bool:
+    """Whether any unit has a choice."""
+    return bool(self._movable.size)
+
   def improve(self, decisions: np.ndarray, step_time_s: float, trials: int,
               rng: np.random.Generator) -> environment_lib.Trials | None:
     """Prices about `trials` neighbours of a placement.
@@ -35,7 +40,7 @@ class LocalSearch:
     Returns:
       All that was priced; None where no unit can move.
     """
-    if not self._movable.size or not trials:
+    if not self.can_move or not trials:
       return None
     singles = max(trials * 3 // 4, 1)
     first = self._environment.price(np.stack(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 import rich.console
 import rich.progress
 
+from placer_model.training import run_state
 from placer_model.training import trainer as trainer_lib
 
 _PLAIN_EVERY_S = 10.0
@@ -23,6 +25,7 @@ class Progress:
     self._first, self._last = first, last
     self._budget_s = time_budget_s
     self._start = self._said = time.monotonic()
+    self._first_step_s: float | None = None
     self._live = rich.progress.Progress(
         rich.progress.TextColumn('{task.description}'),
         rich.progress.BarColumn(bar_width=20),
@@ -42,6 +45,16 @@ class Progress:
     if self._live:
       self._live.stop()
 
+  def show_warm_up(self, state: run_state.RunState):
+    """Shows how far the warm-up is."""
+    text = (f'warm-up: best {format_step_time(state.best_step_time_s)}, '
+            f'evaluations {state.total_evaluations}, '
+            f'imitation steps {state.warm_steps}')
+    if self._live:
+      self._live.update(self._task, description=text)
+    elif self._plain_line_is_due():
+      self._console.print(text, highlight=False)
+
   def show(self, report: trainer_lib.Report):
     """Shows one iteration."""
     text = (f'reward {report.reward:.4f}  '
@@ -51,20 +64,29 @@ class Progress:
       self._live.update(self._task, description=text, eta=eta,
                         completed=report.iteration)
       return
-    now = time.monotonic()
-    if now - self._said >= _PLAIN_EVERY_S or report.iteration == self._last:
-      self._said = now
+    if self._plain_line_is_due() or report.iteration == self._last:
       self._console.print(
           f'iteration {report.iteration}/{self._last}  {text}  '
           f'evaluations {report.evaluations}  ETA {eta}', highlight=False)
 
+  def _plain_line_is_due(self) -> bool:
+    now = time.monotonic()
+    if now - self._said < _PLAIN_EVERY_S:
+      return False
+    self._said = now
+    return True
+
   def _remaining_s(self, iteration) -> float:
-    elapsed = time.monotonic() - self._start
-    done = iteration - self._first
-    remaining = elapsed / done * (self._last - iteration)
+    """The first iteration traces graphs and tells nothing about the rest."""
+    now = time.monotonic()
+    if self._first_step_s is None:
+      self._first, self._first_step_s = iteration, now
+      return math.nan
+    remaining = ((now - self._first_step_s) / (iteration - self._first)
+                 * (self._last - iteration))
     if self._budget_s is not None:
-      remaining = min(remaining, max(self._budget_s - elapsed, 0.0))
-    return remaining
+      remaining = min(remaining, self._budget_s - (now - self._start))
+    return max(remaining, 0.0)
 
 
 def format_step_time(seconds: float) -> str:
@@ -73,5 +95,7 @@ def format_step_time(seconds: float) -> str:
 
 
 def _clock(seconds: float) -> str:
+  if math.isnan(seconds):
+    return '?'
   minutes, rest = divmod(int(round(seconds)), 60)
   return f'{minutes}:{rest:02d}'

@@ -116,7 +116,6 @@ def train(options: Options, console: rich.console.Console) -> dict[str, Any]:
     trainer = _make_trainer(options, config, placer_config, task, baselines)
     store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                     trainer.checkpoint())
-    _resume(store, trainer, console)
     _learn(options, config, trainer, store, interrupt, console)
   return _conclude(options, task, baselines, trainer, console, start)
 
@@ -189,39 +188,58 @@ def _make_trainer(options, config, placer_config, task, baselines
       baselines_lib.reference_s(baselines, task.op_seconds))
 
 
-def _resume(store, trainer, console):
-  """From the newest checkpoint, or from the baselines."""
+def _learn(options, config, trainer, store, interrupt, console):
+  """Warm-up and iterations until number, time or Ctrl-C ends them."""
   if store.restore():
     console.print(f'Resuming after iteration {trainer.state.iteration}.',
                   highlight=False)
-  else:
-    trainer.warm_start()
-
-
-def _learn(options, config, trainer, store, interrupt, console):
-  """Iterations until their number, the time or Ctrl-C ends them."""
-  start = saved = time.monotonic()
-  state, budget_s = trainer.state, options.time_budget_s
-  first = saved_iteration = state.iteration
-  writer = _summary_writer(options.model_dir)
-  with progress_lib.Progress(console, first, config.iterations,
-                             budget_s) as progress:
-    while state.iteration < config.iterations and not interrupt.pending and (
-        budget_s is None or time.monotonic() - start < budget_s):
+  start = time.monotonic()
+  def stopped() -> bool:
+    return interrupt.pending or (
+        options.time_budget_s is not None
+        and time.monotonic() - start >= options.time_budget_s)
+  saver = _Saver(store, trainer.state, config)
+  with progress_lib.Progress(console, trainer.state.iteration,
+                             config.iterations,
+                             options.time_budget_s) as progress:
+    parts = trainer.warm_up()
+    while not stopped() and next(parts, 'done') != 'done':
+      progress.show_warm_up(trainer.state)
+      saver.save_if_due()
+    writer = _summary_writer(options.model_dir)
+    while trainer.state.iteration < config.iterations and not stopped():
       report = trainer.step()
       progress.show(report)
       _summarize(writer, report)
-      now = time.monotonic()
-      if (now - saved >= config.checkpoint_s or
-          state.iteration - saved_iteration >= config.checkpoint_iterations):
-        store.save(state.iteration)
-        saved, saved_iteration = now, state.iteration
-  if saved_iteration < state.iteration or not state.iteration:
-    store.save(state.iteration)
+      saver.save_if_due()
+  saver.save()
   if interrupt.pending:
     raise Interrupted(
-        f'interrupted after iteration {state.iteration}; checkpoint written. '
-        'Run the same command again to go on from there.')
+        f'interrupted after iteration {trainer.state.iteration}; checkpoint '
+        'written. Run the same command again to go on from there.')
+
+
+class _Saver:
+  """Decides when to write a checkpoint."""
+
+  def __init__(self, store, state, config):
+    self._store, self._state, self._config = store, state, config
+    self._saved_s = time.monotonic()
+    self._saved_iteration = state.iteration
+
+  def save_if_due(self):
+    """Saves if enough time or enough iterations have passed."""
+    age_s = time.monotonic() - self._saved_s
+    new = self._state.iteration - self._saved_iteration
+    if (age_s >= self._config.checkpoint_s
+        or new >= self._config.checkpoint_iterations):
+      self.save()
+
+  def save(self):
+    """Saves."""
+    self._store.save(self._state.iteration)
+    self._saved_s = time.monotonic()
+    self._saved_iteration = self._state.iteration
 
 
 def _conclude(options, task, baselines, trainer, console, start

@@ -21,6 +21,8 @@ class RunState(tf.train.experimental.PythonState):
 
   Attributes:
     iteration: Rounds done.
+    warm_trials: Trials of local search done before the first round.
+    warm_steps: Gradient steps of imitation done before the first round.
     reward_count: Trials in the paper's running mean.
     reward_total: Their sum.
     best_decisions: int32 [M]; None before the first valid trial.
@@ -32,7 +34,7 @@ class RunState(tf.train.experimental.PythonState):
   """
 
   def __init__(self):
-    self.iteration = 0
+    self.iteration = self.warm_trials = self.warm_steps = 0
     self.reward_count, self.reward_total = 0, 0.0
     self.best_decisions: np.ndarray | None = None
     self.best_step_time_s, self.best_origin = np.inf, ''

@@ -27,8 +27,10 @@ class TrainConfig:
       reward of the K rollouts at hand.
     exploration: 'correlated': neighbouring units tend to move together, each
       one's marginal stays the policy's. 'independent': every unit by itself.
-    warm_start_steps: Gradient steps of cross-entropy towards the best
+    warm_search_trials: Placements priced by local search around the best
       baseline before the first rollout; 0 is off.
+    warm_start_steps: Gradient steps of cross-entropy towards the best
+      placement before the first rollout; 0 is off.
     confidence: Probability that imitation gives to the placement's device;
       the rest is spread over the other allowed ones.
     search_trials: Placements priced per iteration by local search around the
@@ -43,7 +45,7 @@ class TrainConfig:
     checkpoint_s: Seconds between two checkpoints, whichever comes first.
   """
 
-  iterations: int = 200
+  iterations: int = 80
   rollouts: int = 32
   epochs: int = 4
   learning_rate: float = 2e-4
@@ -52,17 +54,19 @@ class TrainConfig:
   gradient_clip: float = 1.0
   baseline: str = 'history'
   exploration: str = 'correlated'
-  warm_start_steps: int = 100
-  confidence: float = 0.9
+  warm_search_trials: int = 12800
+  warm_start_steps: int = 240
+  confidence: float = 0.97
   search_trials: int = 256
-  self_imitation_steps: int = 2
+  self_imitation_steps: int = 1
   distill_steps: int = 400
   imitation_learning_rate: float = 3e-3
-  checkpoint_iterations: int = 50
-  checkpoint_s: float = 60.0
+  checkpoint_iterations: int = 40
+  checkpoint_s: float = 30.0
 
   def __post_init__(self):
-    for field in ('iterations', 'warm_start_steps', 'search_trials',
+    for field in ('iterations', 'warm_search_trials', 'warm_start_steps',
+                  'search_trials',
                   'self_imitation_steps', 'distill_steps', 'entropy_bonus'):
       self._check(field, getattr(self, field) >= 0, 'zero or more')
     for field in ('rollouts', 'epochs', 'learning_rate', 'clip_ratio',
@@ -83,8 +87,9 @@ class TrainConfig:
                             f'{wanted}.')
 
 
-_LEVERS_OFF = dict(exploration='independent', warm_start_steps=0,
-                   search_trials=0, self_imitation_steps=0, distill_steps=0)
+_LEVERS_OFF = dict(exploration='independent', warm_search_trials=0,
+                   warm_start_steps=0, search_trials=0,
+                   self_imitation_steps=0, distill_steps=0)
 _PRESETS = {
     'default': TrainConfig(),
     # The paper's method alone. Its table of PPO figures is not in the text

@@ -5,9 +5,10 @@ Reads top to bottom: what an iteration does is `Trainer.step`.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from typing import Mapping
+from typing import Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -23,8 +24,14 @@ from placer_model.training import run_state
 from placer_model.training import train_config
 
 
-# Steps of distillation between two looks at what has come of it.
-_DISTILL_CHUNK = 20
+# Gradient steps of imitation, and trials of search, between two chances to
+# stop.
+_CHUNK = 20
+_WARM_TRIALS = 256
+# Tells the random numbers of the warm-up from those of the iterations.
+_WARM_STREAM = 1 << 32
+# Of the learning rate of imitation: within iterations it corrects, not leads.
+_SELF_IMITATION_SHARE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,27 +113,45 @@ class Trainer:
         ppo_optimizer=self._agent.optimizer,
         imitation_optimizer=self._imitation.optimizer)
 
-  def warm_start(self):
-    """Prices the baselines and imitates the best; for a fresh run only."""
-    start = time.monotonic()
-    self._price(self._baselines, 'baseline')
-    if self.state.best_decisions is not None:
-      self._imitation.steps(self.state.best_decisions,
-                            self._config.confidence,
-                            self._config.warm_start_steps)
-    self.state.seconds += time.monotonic() - start
+  def warm_up(self) -> Iterator[None]:
+    """What comes before the first rollout, in parts of a second or less.
+
+    Prices the baselines, searches around the best, and imitates what came of
+    it. The state says how far it is: between any two parts a checkpoint may be
+    taken, from which the rest goes on exactly.
+    """
+    config, state = self._config, self.state
+    if not state.evaluations['baseline']:
+      with self._clock():
+        self._price(self._baselines, 'baseline')
+      yield
+    while state.warm_trials < config.warm_search_trials and self._can_search():
+      with self._clock():
+        self._look_around(_WARM_TRIALS, np.random.default_rng(
+            [self._seed, _WARM_STREAM, state.warm_trials]))
+        state.warm_trials += _WARM_TRIALS
+      yield
+    while state.warm_steps < config.warm_start_steps and self._knows_best():
+      with self._clock():
+        self._imitation.slow_down(
+            1 - state.warm_steps / config.warm_start_steps)
+        self._imitate(_CHUNK)
+        state.warm_steps += _CHUNK
+      yield
 
   def step(self) -> Report:
     """One iteration: rollouts, PPO, local search, self-imitation."""
-    start = time.monotonic()
-    rng = np.random.default_rng([self._seed, self.state.iteration])
-    probabilities = self._agent.probabilities()
-    trials = self._price(self._sample(probabilities, rng), 'policy')
-    rewards, losses = self._learn(probabilities, trials)
-    kl = _divergence(probabilities, self._agent.probabilities())
-    self._look_around(rng)
-    self.state.iteration += 1
-    self.state.seconds += time.monotonic() - start
+    with self._clock():
+      rng = np.random.default_rng([self._seed, self.state.iteration])
+      probabilities = self._agent.probabilities()
+      trials = self._price(self._sample(probabilities, rng), 'policy')
+      rewards, losses = self._learn(probabilities, trials)
+      kl = _divergence(probabilities, self._agent.probabilities())
+      if self._knows_best():
+        self._look_around(self._config.search_trials, rng)
+        self._imitation.slow_down(_SELF_IMITATION_SHARE)
+        self._imitate(self._config.self_imitation_steps)
+      self.state.iteration += 1
     return Report(
         iteration=self.state.iteration, reward=float(rewards.mean()),
         valid_share=float(trials.valid.mean()),
@@ -144,13 +169,12 @@ class Trainer:
     """
     said = self._say()
     weights = self.placer.get_weights()
-    for done in range(0, self._config.distill_steps, _DISTILL_CHUNK):
-      if self.state.best_decisions is None or (
+    for done in range(0, self._config.distill_steps, _CHUNK):
+      if not self._knows_best() or (
           said.step_time_s[0] <= self.state.best_step_time_s):
         break
       self._imitation.slow_down(1 - done / self._config.distill_steps)
-      self._imitation.steps(self.state.best_decisions,
-                            self._config.confidence, _DISTILL_CHUNK)
+      self._imitate(_CHUNK)
       now = self._say()
       if now.step_time_s[0] < said.step_time_s[0]:
         said, weights = now, self.placer.get_weights()
@@ -187,20 +211,30 @@ class Trainer:
                                advantages, self._config.baseline == 'batch')
     return rewards, losses
 
-  def _look_around(self, rng):
-    """Local search and self-imitation."""
-    if self.state.best_decisions is None:
-      return
+  def _look_around(self, trials, rng):
+    """Local search around the best placement."""
     before = self._environment.evaluations
     found = self._search.improve(
-        self.state.best_decisions, self.state.best_step_time_s,
-        self._config.search_trials, rng)
+        self.state.best_decisions, self.state.best_step_time_s, trials, rng)
     if found is not None:
       self.state.record(found, 'search',
                         self._environment.evaluations - before)
-    self._imitation.steps(self.state.best_decisions,
-                          self._config.confidence,
-                          self._config.self_imitation_steps)
+
+  def _imitate(self, steps):
+    self._imitation.steps(self.state.best_decisions, self._config.confidence,
+                          steps)
+
+  def _knows_best(self) -> bool:
+    return self.state.best_decisions is not None
+
+  def _can_search(self) -> bool:
+    return self._knows_best() and self._search.can_move
+
+  @contextlib.contextmanager
+  def _clock(self):
+    start = time.monotonic()
+    yield
+    self.state.seconds += time.monotonic() - start
 
   def _price(self, decisions, origin):
     before = self._environment.evaluations

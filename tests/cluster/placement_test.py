@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from helpers import graphs
@@ -28,6 +29,13 @@ def test_strings_and_counts():
   placement = _placed([0, 2, 2])
   assert placement.device_strings()[1].endswith('/device:GPU:1')
   assert placement.counts() == {'CPU:0': 1, 'GPU:0': 0, 'GPU:1': 2}
+
+
+def test_counts_of_devices_that_differ_only_in_their_task():
+  tasks = [f'/job:w/replica:0/task:{i}/device:CPU:0' for i in range(2)]
+  placement = placement_lib.Placement(
+      [1, 1, 0], local_devices.local_cluster(tasks))
+  assert placement.counts() == {tasks[0]: 1, tasks[1]: 2}
 
 
 def test_cut_counts_a_tensor_once_per_receiver():

@@ -42,7 +42,7 @@ def test_left_out_attributes_choose_by_their_default():
 
 
 def test_agrees_with_a_plain_search_for_ops_with_one_type():
-  """The oracle asks TensorFlow once more for each op and looks at each kernel."""
+  """The oracle asks TensorFlow for each op and looks at each kernel."""
   for op in ('Relu', 'Sum', 'Cumsum', 'Where', 'Range', 'Select', 'Sqrt',
              'RandomShuffle', 'StringUpper', 'FFT2D', 'Svd', 'Rank', 'Shape'):
     definition = kernels.op_def(op)

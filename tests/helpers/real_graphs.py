@@ -7,6 +7,7 @@ or builds a v1 graph and returns an initializer, what to fetch and what to feed
 
 from __future__ import annotations
 
+import os
 import tempfile
 
 import numpy as np
@@ -418,7 +419,7 @@ def variables_on_several_devices():
   @tf.function
   def step(x=_x(2, 3)):
     with tf.GradientTape() as tape:
-      for i in tf.range(2):
+      for _ in tf.range(2):
         for v in variables:
           x = tf.tanh(x @ v)
       loss = tf.reduce_sum(x ** 2)
@@ -433,7 +434,7 @@ def loop_over_devices():
 
   @tf.function
   def step(x=_x(3, 3)):
-    for i in tf.range(3):
+    for _ in tf.range(3):
       with tf.device('CPU:1'):
         y = tf.sin(x @ x)
       with tf.device('CPU:2'):
@@ -998,7 +999,8 @@ def _v1_training(name, optimizer, use_resource):
     train = optimizer().minimize(loss, global_step=step)
     with tf1.control_dependencies([train]):
       after = tf1.identity(loss)
-    return [loss, train, after, step + 0], feed
+      count = step.read_value() + 1
+    return [loss, train, after, count], feed
 
   make.__name__ = name
   return _v1(make)
@@ -1061,8 +1063,11 @@ def sparse_gradients_of_references():
   table = tf1.Variable(_np(6, 3), use_resource=False)
   rows = tf1.gather(table, tf1.constant([1, 2, 2]))
   loss = tf1.reduce_sum(rows ** 2)
-  return [loss, tf1.train.AdamOptimizer(0.1).minimize(loss),
-          tf1.train.MomentumOptimizer(0.1, 0.9).minimize(loss)], {}
+  first = tf1.train.AdamOptimizer(0.1).minimize(loss)
+  with tf1.control_dependencies([first]):
+    again = tf1.reduce_sum(tf1.gather(table, tf1.constant([0, 2])) ** 2)
+    second = tf1.train.MomentumOptimizer(0.1, 0.9).minimize(again)
+  return [loss, first, again, second], {}
 
 
 @_v1
@@ -1223,7 +1228,9 @@ def queues_and_enqueues():
     value, number = queue.dequeue()
   with tf1.control_dependencies([shuffled.enqueue([value * 2.0])]):
     again = shuffled.dequeue()
-  return [value + 1.0, number * 2, again + 1.0, queue.size() + 1], {}
+  with tf1.control_dependencies([again]):
+    size = queue.size() + 1
+  return [value + 1.0, number * 2, again + 1.0, size], {}
 
 
 @_v1
@@ -1299,7 +1306,8 @@ def moving_averages():
   train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
   with tf1.control_dependencies([train]):
     update = average.apply(tf1.trainable_variables() + [loss])
-  return [loss, update, average.average(loss) + 0.0], feed
+  with tf1.control_dependencies([update]):
+    return [loss, average.average(loss).read_value() + 1.0], feed
 
 
 @_v1
@@ -1314,8 +1322,11 @@ def saved_and_restored():
   save = graph.get_tensor_by_name(saver.saver_def.save_tensor_name)
   with tf1.control_dependencies([save]):
     changed = tf1.group(w.assign_add([1., 1., 1.]), u.assign_add([1., 2., 3.]))
-  return [save, changed, w + 0.0, u * 1.0], {
-      graph.get_tensor_by_name(path): '/tmp/gdp_legality_test/checkpoint'}
+  with tf1.control_dependencies([changed]):
+    after = [w.read_value() + 1.0, u.read_value() * 2.0]
+  return [tf1.strings.length(save) > 0, *after], {
+      graph.get_tensor_by_name(path): os.path.join(
+          tempfile.mkdtemp(), 'checkpoint')}
 
 
 @_v1

@@ -1,0 +1,93 @@
+"""Entries, table and verdict."""
+
+import io
+
+import rich.console
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from helpers import clusters
+from placer_model.training import baselines as baselines_lib
+from placer_model.training import results
+
+_MEMORY = placement_lib.Violation('memory', 'GPU:0 needs 1 byte more')
+
+
+def _entry(name, step_time_s, devices=(1, 1, 1), violations=(),
+           simulated=True):
+  placement = placement_lib.Placement(list(devices), clusters.make_cluster())
+  return results.entry(baselines_lib.Result(
+      name, placement, evaluator_lib.Evaluation(
+          step_time_s, (5, 70, 0), tuple(violations), simulated), 4, 0.25), 9)
+
+
+def _verdict(single, gdp, metis=None, **changes):
+  return results.verdict({
+      'single_device': single, 'metis': metis or _entry('metis', 9.0),
+      'gdp': gdp, **changes})
+
+
+def test_entry():
+  assert _entry('gdp', 0.5, (0, 1, 1)) == {
+      'step_time_s': 0.5, 'valid': True, 'violations': [],
+      'peak_bytes': {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 0},
+      'ops': {'CPU:0': 1, 'GPU:0': 2, 'GPU:1': 0},
+      'simulated': True, 'evaluations': 4, 'seconds': 0.25, 'seed': 9}
+
+
+def test_entry_of_what_does_not_run():
+  entry = _entry('gdp', float('inf'), violations=[_MEMORY])
+  assert entry['step_time_s'] is None
+  assert entry['valid'] is False
+  assert entry['violations'] == ['GPU:0 needs 1 byte more']
+
+
+def test_devices_of_one_memory_share_the_figure():
+  cluster = clusters.make_cluster(memory=['a', 'b', 'b'])
+  placement = placement_lib.Placement([0, 1, 2], cluster)
+  evaluation = evaluator_lib.Evaluation(1.0, (5, 70), (), True)
+  entry = results.entry(
+      baselines_lib.Result('gdp', placement, evaluation, 1, 0.0), 0)
+  assert entry['peak_bytes'] == {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 70}
+
+
+def test_verdict_names_the_single_device():
+  said = _verdict(_entry('single_device', 1.0, (0, 2, 2)),
+                  _entry('gdp', 1.0, (0, 2, 2)))
+  assert said == 'GPU:1 alone is the best found (simulated).'
+
+
+def test_verdict_on_a_better_placement():
+  said = _verdict(_entry('single_device', 0.003),
+                  _entry('gdp', 0.002, (0, 1, 2)))
+  assert said == ('GDP found the best placement: 2.000 ms on CPU:0, GPU:0, '
+                  'GPU:1, 1.500x as fast as the best single device '
+                  '(simulated).')
+
+
+def test_verdict_admits_defeat():
+  said = _verdict(_entry('single_device', 0.003), _entry('gdp', 0.002),
+                  metis=_entry('metis', 0.001))
+  assert said == ('metis is the best found, 1.000 ms (simulated); GDP reached '
+                  '2.000 ms.')
+
+
+def test_verdict_where_no_single_device_holds_the_graph():
+  said = _verdict(_entry('single_device', 0.001, violations=[_MEMORY]),
+                  _entry('gdp', 0.002, simulated=False))
+  assert said == ('GDP found a placement that runs, 2.000 ms (measured); no '
+                  'single device can hold the graph.')
+
+
+def test_table_tells_simulated_from_measured():
+  for simulated, kind in ((True, 'simulated'), (False, 'measured')):
+    console = rich.console.Console(file=io.StringIO(), width=80)
+    console.print(results.table('net', '2xP100', {
+        'single_device': _entry('single_device', 0.003, simulated=simulated),
+        'random': _entry('random', 0.1, violations=[_MEMORY],
+                         simulated=simulated),
+        'gdp': _entry('gdp', 0.002, simulated=simulated)}))
+    text = console.file.getvalue()
+    assert f'net on 2xP100 ({kind})' in text
+    assert '1.500x' in text
+    assert 'does not run' in text

@@ -1,0 +1,206 @@
+"""gdp_train's journey in this process, on a graph of a few ops."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import rich.console
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import plan
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import sources
+from placer_model import export
+from placer_model.training import results
+from placer_model.training import run as run_lib
+
+_PLACERS = ('single_device', 'random', 'metis', 'gdp')
+
+
+def _write_graph(path, width=3):
+  """Parallel chains of matrix products that meet at the end."""
+  with tf.Graph().as_default() as graph:
+    x = tf.compat.v1.placeholder(tf.float32, [64, 256], name='x')
+    branches = []
+    for i in range(width):
+      branch = x
+      for j in range(3):
+        weights = tf.ones([256, 256], name=f'w{i}_{j}')
+        branch = tf.matmul(branch, weights, name=f'product{i}_{j}')
+      branches.append(branch)
+    tf.add_n(branches, name='sum')
+  path.write_bytes(graph.as_graph_def().SerializeToString())
+  return str(path)
+
+
+@pytest.fixture(scope='module')
+def graph_path(tmp_path_factory):
+  return _write_graph(tmp_path_factory.mktemp('graph') / 'net.pb')
+
+
+@pytest.fixture
+def no_export(monkeypatch):
+  """Exporting starts a process; where the policy is not looked at, skip it."""
+  monkeypatch.setattr(export, 'export_policy', lambda *unused: None)
+
+
+def _options(graph_path, model_dir, **changes):
+  return run_lib.Options(**{**dict(
+      graph=graph_path, cluster='2xP100', reward='simulated',
+      model_dir=model_dir, iterations=2, rollouts=4), **changes})
+
+
+def _train(options):
+  tf.keras.utils.set_random_seed(options.seed)
+  console = rich.console.Console(record=True, width=100, quiet=True)
+  console.quiet = False
+  with console.capture():
+    record = run_lib.train(options, console)
+  return record, console.export_text()
+
+
+@pytest.fixture(autouse=True)
+def _small_levers(monkeypatch):
+  preset = run_lib.train_config.preset
+  def small(name):
+    config = preset(name)
+    return dataclasses.replace(
+        config, warm_search_trials=min(config.warm_search_trials, 256),
+        warm_start_steps=min(config.warm_start_steps, 20),
+        distill_steps=min(config.distill_steps, 40),
+        search_trials=min(config.search_trials, 32))
+  monkeypatch.setattr(run_lib.train_config, 'preset', small)
+
+
+def _without_times(record):
+  def clean(value):
+    if isinstance(value, dict):
+      return {k: clean(v) for k, v in value.items() if k != 'seconds'}
+    return [clean(v) for v in value] if isinstance(value, list) else value
+  return clean(record)
+
+
+def test_model_dir_has_all_that_is_promised(graph_path, tmp_path):
+  record, text = _train(_options(graph_path, tmp_path))
+  assert json.loads((tmp_path / 'results.json').read_text()) == record
+  assert (tmp_path / 'config.json').exists()
+  assert list((tmp_path / 'checkpoints').glob('ckpt-2.index'))
+  assert list((tmp_path / 'tensorboard').iterdir())
+  policy = json.loads((tmp_path / 'policy' / 'policy.json').read_text())
+  assert policy['units'] == 'coarse'
+  graph = graph_def_io.read(sources.load(graph_path))
+  placement = plan.load(str(tmp_path / 'plans' / 'net.json'), graph)
+  assert not placement.violations(graph)
+  assert 'simulated' in text
+  for name in _PLACERS:
+    assert name in text
+  assert record['graphs'][0]['verdict'] in ' '.join(text.split())
+
+
+def test_results_schema(graph_path, tmp_path, no_export):
+  record, _ = _train(_options(graph_path, tmp_path, seed=3))
+  assert record['schema'] == results.SCHEMA
+  assert record['versions']['tensorflow'] == tf.__version__
+  assert record['cluster'] == {'name': '2xP100',
+                               'devices': ['CPU:0', 'GPU:0', 'GPU:1']}
+  assert (record['config'], record['reward'], record['seed']) == (
+      'default', 'simulated', 3)
+  assert record['seconds'] > 0
+  [graph] = record['graphs']
+  assert graph['name'] == 'net'
+  assert len(graph['fingerprint']) == 16
+  assert 0 < graph['num_units'] <= graph['num_groups'] <= graph['num_ops']
+  assert tuple(graph['placers']) == _PLACERS
+  for item in graph['placers'].values():
+    assert item['step_time_s'] > 0
+    assert item['valid'] is True
+    assert item['simulated'] is True
+    assert set(item['peak_bytes']) == {'CPU:0', 'GPU:0', 'GPU:1'}
+    assert sum(item['ops'].values()) == graph['num_ops']
+    assert item['evaluations'] >= 1
+    assert item['seconds'] >= 0
+    assert item['seed'] == 3
+  gdp = graph['placers']['gdp']
+  assert gdp['iterations'] == 2
+  assert sum(gdp['evaluations_by_origin'].values()) == gdp['evaluations']
+  assert gdp['curve'][-1][1] == gdp['step_time_s']
+  assert gdp['step_time_s'] <= gdp['policy_step_time_s']
+
+
+def test_resumed_run_equals_an_uninterrupted_one(graph_path, tmp_path,
+                                                no_export):
+  whole, _ = _train(_options(graph_path, tmp_path / 'whole', iterations=4))
+  _train(_options(graph_path, tmp_path / 'parts', iterations=1))
+  parts, text = _train(_options(graph_path, tmp_path / 'parts', iterations=4))
+  assert 'Resuming after iteration 1' in text
+  assert _without_times(parts) == _without_times(whole)
+
+
+def test_time_budget_stops_early(graph_path, tmp_path, no_export):
+  record, _ = _train(_options(graph_path, tmp_path, iterations=100000,
+                              time_budget_s=0.5))
+  assert record['graphs'][0]['placers']['gdp']['iterations'] < 1000
+
+
+def test_another_seed_in_the_same_directory_is_refused(graph_path, tmp_path,
+                                                      no_export):
+  _train(_options(graph_path, tmp_path))
+  before = _contents(tmp_path)
+  for changes, said in (({'seed': 1}, 'seed'), ({'config': 'paper'}, 'train'),
+                        ({'cluster': '4xP100'}, 'cluster'),
+                        ({'units': 'fine'}, 'units')):
+    with pytest.raises(errors.GdpError, match=f'another {said}'):
+      _train(_options(graph_path, tmp_path, **changes))
+  assert _contents(tmp_path) == before
+
+
+def test_another_graph_in_the_same_directory_is_refused(graph_path, tmp_path,
+                                                       no_export):
+  _train(_options(graph_path, tmp_path))
+  before = _contents(tmp_path)
+  other = _write_graph(tmp_path.parent / 'net.pb', width=4)
+  with pytest.raises(errors.GdpError, match='another graph'):
+    _train(_options(other, tmp_path))
+  assert _contents(tmp_path) == before
+
+
+def test_starts_from_another_runs_weights(graph_path, tmp_path, no_export):
+  _train(_options(graph_path, tmp_path / 'first'))
+  _train(_options(graph_path, tmp_path / 'second', seed=1,
+                  init_policy=tmp_path / 'first'))
+  identity = json.loads((tmp_path / 'second' / 'config.json').read_text())
+  assert identity['init_policy'] == str(tmp_path / 'first')
+
+
+def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):
+  cluster = run_lib.resolve.resolve('2xP100')
+  tiny = dataclasses.replace(cluster, name='tiny', devices=[
+      dataclasses.replace(d, memory_bytes=100) for d in cluster.devices])
+  path = tmp_path / 'tiny.json'
+  path.write_text(tiny.to_json())
+  with pytest.raises(errors.GdpError, match='fits into memory'):
+    _train(_options(graph_path, tmp_path / 'model', cluster=str(path)))
+  assert list((tmp_path / 'model' / 'checkpoints').glob('ckpt-2.index'))
+
+
+def _contents(directory: pathlib.Path):
+  return {p.relative_to(directory): p.read_bytes()
+          for p in sorted(directory.rglob('*')) if p.is_file()}
+
+
+def test_paper_preset_has_no_levers(graph_path, tmp_path, no_export):
+  record, _ = _train(_options(graph_path, tmp_path, config='paper'))
+  counts = record['graphs'][0]['placers']['gdp']['evaluations_by_origin']
+  assert counts == {'baseline': 3, 'policy': 2 * 4, 'search': 0, 'greedy': 1}
+
+
+def test_best_is_never_worse_than_single_device(graph_path, tmp_path,
+                                               no_export):
+  record, _ = _train(_options(graph_path, tmp_path, iterations=0))
+  placers = record['graphs'][0]['placers']
+  assert (placers['gdp']['step_time_s']
+          <= placers['single_device']['step_time_s'] + 1e-12)
+  assert np.isfinite(placers['gdp']['policy_step_time_s'])

@@ -1,0 +1,35 @@
+"""The knobs."""
+
+import dataclasses
+
+import pytest
+
+from gdp_grappler import errors
+from placer_model.training import train_config
+
+
+def test_every_field_is_documented():
+  for field in dataclasses.fields(train_config.TrainConfig):
+    assert f'    {field.name}: ' in train_config.TrainConfig.__doc__
+
+
+def test_paper_switches_every_lever_off():
+  paper = train_config.preset('paper')
+  assert paper.exploration == 'independent'
+  assert paper.baseline == 'history'
+  assert not any((paper.warm_search_trials, paper.warm_start_steps,
+                  paper.search_trials, paper.self_imitation_steps,
+                  paper.distill_steps))
+
+
+@pytest.mark.parametrize('changes', [
+    {'rollouts': 0}, {'iterations': -1}, {'baseline': 'critic'},
+    {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0}])
+def test_wrong_values_are_refused(changes):
+  with pytest.raises(errors.GdpError, match=next(iter(changes))):
+    train_config.TrainConfig(**changes)
+
+
+def test_unknown_preset():
+  with pytest.raises(errors.GdpError, match='default, paper'):
+    train_config.preset('papper')
