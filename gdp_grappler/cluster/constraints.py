@@ -58,10 +58,15 @@ def _pinned_device(graph, op, cluster) -> int:
 
 
 def _infeasible(graph, cluster, by_op, group):
+  """Names one op for each demand of a group, the narrowest demands first."""
+  ops = np.flatnonzero(graph.groups == group)
+  demands, first = np.unique(by_op[ops], axis=0, return_index=True)
   lines = []
-  for op in np.flatnonzero(graph.groups == group)[:4]:
+  for demand in np.argsort(demands.sum(axis=1), kind='stable')[:4]:
+    op = ops[first[demand]]
     devices = [d.short_name for d, ok in zip(cluster.devices, by_op[op]) if ok]
-    lines.append(f'{graph.names[op]} ({graph.op_types[op]}) may be on '
+    pinned = f', pinned to {graph.pins[op]}' if graph.pins[op] else ''
+    lines.append(f'{graph.names[op]} ({graph.op_types[op]}{pinned}) may be on '
                  + (', '.join(devices) or 'none'))
   return errors.InfeasiblePlacementError(
       f'No device of cluster "{cluster.name}" suits all ops of a group that '

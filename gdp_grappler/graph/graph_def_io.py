@@ -38,7 +38,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
     unknown_dim: Size taken for dimensions that the graph does not know.
 
   Raises:
-    InvalidGraphError: a node is missing, or shapes contradict each other.
+    InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
+      rejects one.
   """
   nodes = source.graph_def.node
   if not nodes:

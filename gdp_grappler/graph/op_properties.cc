@@ -10,7 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/graph_def_util.h"
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/grappler/costs/graph_properties.h"
 #include "tensorflow/core/grappler/costs/op_context.h"
 #include "tensorflow/core/grappler/costs/op_level_cost_estimator.h"
@@ -92,8 +95,17 @@ void Compute(const char* data, size_t size, int64_t unknown_dim,
     result->error = "not a GraphDef";
     return;
   }
+  // Exporters leave out attributes that have their default value.
+  absl::Status status = AddDefaultAttrsToGraphDef(
+      &item.graph,
+      FunctionLibraryDefinition(OpRegistry::Global(), item.graph.library()),
+      /*node_offset=*/0, /*skip_unknown_ops=*/true);
+  if (!status.ok()) {
+    result->error = std::string(status.message());
+    return;
+  }
   GraphProperties shapes(item);
-  const absl::Status status = shapes.InferStatically(
+  status = shapes.InferStatically(
       /*assume_valid_feeds=*/true, /*aggressive_shape_inference=*/true,
       /*include_input_tensor_values=*/true,
       /*include_output_tensor_values=*/false);

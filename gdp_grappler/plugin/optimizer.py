@@ -132,4 +132,4 @@ def _decide(graph, before, after, evaluator, settings, start) -> Outcome:
 
 
 def _ms(seconds: float) -> str:
-  return f'{seconds * 1e3:.3g}' if np.isfinite(seconds) else 'impossible'
+  return f'{seconds * 1e3:.3g}' if np.isfinite(seconds) else 'not allowed'

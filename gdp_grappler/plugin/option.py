@@ -73,13 +73,24 @@ def add_to(config, value: Any) -> None:
     return
   if not connect():
     return
-  if scopes.were_used() and not rewrite_options.remapping:
-    # Fusing drops the attributes of the ops it fuses, and with them the pins.
-    rewrite_options.remapping = rewrite_options.OFF
+  if scopes.were_used():
+    _keep_attributes(rewrite_options)
   optimizer = rewrite_options.custom_optimizers.add(name=NAME)
   _write_parameters(optimizer.parameter_map, settings)
   optimizer.parameter_map['iterations'].i = (
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
+
+
+def _keep_attributes(rewrite_options):
+  """Switches off what makes new ops of old ones, unless the user set it.
+
+  Fusing, merging and rewriting drop the attributes of the ops they replace,
+  and with them the user's pins.
+  """
+  for name in ('remapping', 'arithmetic_optimization',
+               'common_subgraph_elimination'):
+    if not getattr(rewrite_options, name):
+      setattr(rewrite_options, name, rewrite_options.OFF)
 
 
 def _write_parameters(parameters, settings: settings_lib.Settings | None):
