@@ -9,12 +9,14 @@ import tempfile
 from gdp_grappler import errors
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> None:
+def write_atomically(path: str | os.PathLike[str], data: bytes | str,
+                     make_folder: bool = False) -> None:
   """Replaces a file in one step; a reader never sees half of it.
 
   Args:
-    path: Its folder has to exist.
+    path: The file.
     data: The whole new content; text is written as UTF-8.
+    make_folder: Whether to make the file's folder if it does not exist.
 
   Raises:
     GdpError: the file cannot be written; what was there before still is.
@@ -23,7 +25,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> None:
   data = data.encode() if isinstance(data, str) else data
   temporary = None
   try:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}')
+    if make_folder:
+      path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent,
+                                         prefix=f'.{path.name}')
     with os.fdopen(handle, 'wb') as file:
       file.write(data)
       file.flush()
@@ -32,8 +37,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> None:
     os.replace(temporary, path)
   except OSError as error:
     raise errors.GdpError(
-        f'Cannot write {path}: {error.strerror}. Free some space, or write '
-        'somewhere else.') from error
+        f'Cannot write {path}: {error.strerror}. Make room or name '
+        'another place; what was there is unchanged.') from error
   finally:
     if temporary and os.path.exists(temporary):
       os.unlink(temporary)

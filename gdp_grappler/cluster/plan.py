@@ -17,14 +17,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
-import os
 import pathlib
-import tempfile
 from typing import Any
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
@@ -77,7 +76,7 @@ def save(path: str, graph: op_graph.OpGraph,
       'cluster': _describe(placement.cluster),
       'devices': {name: short[device] for name, device in zip(
           graph.names, placement.devices.tolist())}}, indent=1)
-  _write(path, text + '\n')
+  files.write_atomically(path, text + '\n')
 
 
 def load(path: str, graph: op_graph.OpGraph,
@@ -210,32 +209,3 @@ def _device(path, name, plan, cluster) -> int:
 def _damaged(path, why) -> errors.PlanError:
   return errors.PlanError(f'{path} is not a plan: {why.rstrip(".")}. '
                           f'{_REMEDY}')
-
-
-def _write(path, text):
-  """Into a new file beside it, which then takes its place."""
-  target = pathlib.Path(path)
-  temporary = None
-  try:
-    with tempfile.NamedTemporaryFile(
-        'w', dir=target.parent, prefix=f'.{target.name}.',
-        delete=False) as file:
-      temporary = file.name
-      file.write(text)
-      file.flush()
-      os.fsync(file.fileno())
-    os.chmod(temporary, 0o666 & ~_umask())
-    os.replace(temporary, target)
-  except OSError as error:
-    if temporary:
-      pathlib.Path(temporary).unlink(missing_ok=True)
-    raise errors.GdpError(
-        f'Cannot write plan {path}: {error.strerror}. Make room or name '
-        'another file; what was there is unchanged.') from error
-
-
-def _umask() -> int:
-  """The process's file mode mask, which can only be read by setting it."""
-  mask = os.umask(0)
-  os.umask(mask)
-  return mask

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import collections
-import os
 import pathlib
 import re
-import tempfile
 
 from tensorflow.core.framework import graph_pb2
 
+from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 
 
@@ -27,14 +26,14 @@ def write(source: source_graph.SourceGraph, fingerprint: str,
     ops, start of the fingerprint.
 
   Raises:
-    OSError: it cannot be written; no partial file is left.
+    GdpError: it cannot be written; no partial file is left.
   """
   name = re.sub(r'[^A-Za-z0-9_.-]+', '_', source.name)[:80]
   path = pathlib.Path(directory) / (
       f'{name}_{len(source.graph_def.node)}_{fingerprint[:6]}.pb')
   if not path.exists():
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _write_atomically(path, source.to_meta_graph().SerializeToString())
+    files.write_atomically(path, source.to_meta_graph().SerializeToString(),
+                           make_folder=True)
   return path
 
 
@@ -64,14 +63,3 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
 
 
 _DECORATED = re.compile(r'__(?:inference|forward|backward)_(.+?)(?:_\d+)*')
-
-
-def _write_atomically(path: pathlib.Path, data: bytes) -> None:
-  handle, temporary = tempfile.mkstemp(dir=path.parent, prefix='.' + path.name)
-  try:
-    with os.fdopen(handle, 'wb') as file:
-      file.write(data)
-    os.replace(temporary, path)
-  except BaseException:
-    os.unlink(temporary)
-    raise

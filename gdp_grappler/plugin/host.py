@@ -159,11 +159,12 @@ def _capture(source, fingerprint: str, directory: str) -> None:
   from gdp_grappler.plugin import capture  # pylint: disable=g-import-not-at-top
   try:
     capture.write(source, fingerprint, directory)
-  except OSError as error:
+  except errors.GdpError as error:
     notices.warn_once(
-        f'Graphs cannot be captured in {directory}: {error.strerror or error}.'
-        f' Set {option.CAPTURE_ENVIRONMENT} to a directory that can be '
-        'written and has space.')
+        # The cause alone: the error names a file, and so differs every time.
+        f'Graphs cannot be captured in {directory}: {error.__cause__}. Set '
+        f'{option.CAPTURE_ENVIRONMENT} to a directory that can be written and '
+        'has space.')
 
 
 def _check(devices, source, query: library.Query) -> None:

@@ -90,7 +90,7 @@ def table(graph_name: str, cluster_name: str,
     result.add_column(column, justify='right')
   single = placers['single_device']
   for name, item in placers.items():
-    result.add_row(name, _ms(item) if item['valid'] else 'does not run',
+    result.add_row(name, _ms(item) if item['valid'] else 'invalid',
                    _ratio(single, item),
                    f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
                    str(item['evaluations']), f'{item["seconds"]:.1f}')

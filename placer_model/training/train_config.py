@@ -54,7 +54,7 @@ class TrainConfig:
   gradient_clip: float = 1.0
   baseline: str = 'history'
   exploration: str = 'correlated'
-  warm_search_trials: int = 12800
+  warm_search_trials: int = 20480
   warm_start_steps: int = 240
   confidence: float = 0.97
   search_trials: int = 256

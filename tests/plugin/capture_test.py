@@ -4,6 +4,7 @@ import pytest
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import capture
 
@@ -55,8 +56,8 @@ def test_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
   def full(*_):
     raise OSError(28, 'No space left on device')
 
-  monkeypatch.setattr(capture.os, 'replace', full)
-  with pytest.raises(OSError, match='No space left'):
+  monkeypatch.setattr(os, 'replace', full)
+  with pytest.raises(errors.GdpError, match='No space left'):
     capture.write(source_graph.SourceGraph('a', _graph([])), 'abc',
                   str(tmp_path))
   assert list(tmp_path.iterdir()) == []

@@ -90,4 +90,4 @@ def test_table_tells_simulated_from_measured():
     text = console.file.getvalue()
     assert f'net on 2xP100 ({kind})' in text
     assert '1.500x' in text
-    assert 'does not run' in text
+    assert 'invalid' in text

@@ -1,6 +1,7 @@
 """gdp_train's journey in this process, on a graph of a few ops."""
 
 import dataclasses
+import io
 import json
 import pathlib
 
@@ -55,24 +56,25 @@ def _options(graph_path, model_dir, **changes):
 
 def _train(options):
   tf.keras.utils.set_random_seed(options.seed)
-  console = rich.console.Console(record=True, width=100, quiet=True)
-  console.quiet = False
-  with console.capture():
-    record = run_lib.train(options, console)
-  return record, console.export_text()
+  console = rich.console.Console(file=io.StringIO(), width=80)
+  return run_lib.train(options, console), console.file.getvalue()
 
 
 @pytest.fixture(autouse=True)
-def _small_levers(monkeypatch):
-  preset = run_lib.train_config.preset
-  def small(name):
-    config = preset(name)
-    return dataclasses.replace(
-        config, warm_search_trials=min(config.warm_search_trials, 256),
-        warm_start_steps=min(config.warm_start_steps, 20),
-        distill_steps=min(config.distill_steps, 40),
-        search_trials=min(config.search_trials, 32))
-  monkeypatch.setattr(run_lib.train_config, 'preset', small)
+def _small(monkeypatch):
+  """Levers of a few steps, and a network that is quick to trace."""
+  levers, network = run_lib.train_config.preset, run_lib.config_lib.preset
+  def few(name):
+    config = levers(name)
+    most = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
+                search_trials=32)
+    return dataclasses.replace(config, **{
+        field: min(getattr(config, field), value)
+        for field, value in most.items()})
+  monkeypatch.setattr(run_lib.train_config, 'preset', few)
+  monkeypatch.setattr(
+      run_lib.config_lib, 'preset', lambda name: network(name).replace(
+          graph_layers=1, transformer_layers=0, superposition=False))
 
 
 def _without_times(record):

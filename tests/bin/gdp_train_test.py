@@ -1,0 +1,166 @@
+"""The console program in processes of its own."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+_PROGRAM = [sys.executable, '-c',
+            'from placer_model.bin import gdp_train; gdp_train.run()']
+
+
+def _environment():
+  result = {k: v for k, v in os.environ.items() if k != 'TF_USE_LEGACY_KERAS'}
+  result['PYTHONPATH'] = os.pathsep.join(p for p in sys.path if p)
+  return result
+
+
+def _run(*arguments, timeout_s=200):
+  return subprocess.run(
+      [*_PROGRAM, *arguments], env=_environment(), capture_output=True,
+      text=True, check=False, timeout=timeout_s)
+
+
+def _write_graph(path):
+  """Two branches of matrix products; a GraphDef as text."""
+  lines = ['node { name: "x" op: "Placeholder" attr { key: "dtype" value { '
+           'type: DT_FLOAT } } attr { key: "shape" value { shape { dim { '
+           'size: 512 } dim { size: 512 } } } } }']
+  for branch in 'ab':
+    source = 'x'
+    for step in range(3):
+      name = f'{branch}{step}'
+      lines.append(
+          f'node {{ name: "{name}" op: "MatMul" input: "{source}" input: "x" '
+          'attr { key: "T" value { type: DT_FLOAT } } }')
+      source = name
+  lines.append('node { name: "sum" op: "AddV2" input: "a2" input: "b2" '
+               'attr { key: "T" value { type: DT_FLOAT } } }')
+  path.write_text('\n'.join(lines))
+  return str(path)
+
+
+@pytest.fixture(scope='module')
+def graph_path(tmp_path_factory):
+  return _write_graph(tmp_path_factory.mktemp('graph') / 'branches.pbtxt')
+
+
+def _flags(graph_path, model_dir, **flags):
+  values = dict(graph=graph_path, cluster='2xP100', reward='simulated',
+                model_dir=str(model_dir), **flags)
+  return [f'--{name}={value}' for name, value in values.items()]
+
+
+def _assert_one_error_line(result):
+  assert result.returncode == 2, result.stderr
+  [line] = result.stderr.strip().splitlines()
+  assert line.startswith('gdp_train: error: ')
+  return line
+
+
+@pytest.mark.parametrize('arguments, said', [
+    ([], '--graph and --cluster and --model_dir'),
+    (['--graph=g', '--cluster=2xP100'], '--model_dir'),
+    (['--iterations=many'], 'iterations'),
+    (['--iterations=-1'], 'iterations'),
+    (['--reward=guessed'], 'reward'),
+    (['--grpah=g'], 'grpah'),
+    (['--graph=g', '--cluster=c', '--model_dir=m', 'stray'], 'stray')])
+def test_bad_flags(arguments, said):
+  assert said in _assert_one_error_line(_run(*arguments))
+
+
+def test_help_lists_the_flags():
+  result = _run('--help')
+  assert '--model_dir' in result.stdout + result.stderr
+  assert 'Traceback' not in result.stderr
+
+
+@pytest.mark.parametrize('changes, said', [
+    ({'graph': '/nowhere/graph.pb'}, '/nowhere/graph.pb'),
+    ({'cluster': '3xP100'}, '3xP100'),
+    ({'config': 'papper'}, 'papper')])
+def test_bad_input(graph_path, tmp_path, changes, said):
+  flags = dict(graph=graph_path, cluster='2xP100',
+               model_dir=tmp_path / 'model') | changes
+  result = _run(*(f'--{name}={value}' for name, value in flags.items()))
+  assert said in _assert_one_error_line(result)
+  assert not (tmp_path / 'model').exists()
+
+
+def test_unwritable_model_dir(graph_path, tmp_path):
+  (tmp_path / 'file').write_text('')
+  line = _assert_one_error_line(
+      _run(*_flags(graph_path, tmp_path / 'file' / 'model', iterations=1)))
+  assert str(tmp_path / 'file' / 'model') in line
+
+
+def test_trains_and_reports(graph_path, tmp_path):
+  result = _run(*_flags(graph_path, tmp_path, iterations=1, rollouts=4))
+  assert result.returncode == 0, result.stderr
+  assert result.stderr == ''
+  assert 'branches on 2xP100 (simulated)' in result.stdout
+  record = json.loads((tmp_path / 'results.json').read_text())
+  assert record['graphs'][0]['verdict'] in ' '.join(result.stdout.split())
+  assert (tmp_path / 'policy' / 'saved_model.pb').exists()
+  assert (tmp_path / 'plans' / 'branches.json').exists()
+
+
+def test_full_disk(graph_path, tmp_path):
+  """No file may grow beyond 100 kB: the first checkpoint fails."""
+  command = [_PROGRAM[0], '-c', (
+      'import resource; resource.setrlimit(resource.RLIMIT_FSIZE, '
+      '(100000, 100000)); ' + _PROGRAM[2])]
+  result = subprocess.run(
+      command + _flags(graph_path, tmp_path, iterations=1, rollouts=4),
+      env=_environment(), capture_output=True, text=True, check=False,
+      timeout=200)
+  assert 'Free some space' in _assert_one_error_line(result)
+  assert not list((tmp_path / 'checkpoints').glob('ckpt*'))
+
+
+def test_interrupted_run_goes_on(graph_path, tmp_path):
+  flags = _flags(graph_path, tmp_path, rollouts=4)
+  process = subprocess.Popen(
+      [*_PROGRAM, *flags, '--iterations=1000000'], env=_environment(),
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+  try:
+    _wait_for(lambda: _is_learning(tmp_path), process)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=120)
+  finally:
+    process.kill()
+    process.wait()
+  assert process.returncode == 130, stderr
+  [line] = stderr.strip().splitlines()
+  assert 'Run the same command again' in line
+  [newest] = sorted((tmp_path / 'checkpoints').glob('ckpt-*.index'))[-1:]
+  reached = int(newest.name.split('.')[0].split('-')[1])
+  assert f'after iteration {reached};' in line
+  assert not (tmp_path / 'results.json').exists()
+
+  result = _run(*flags, f'--iterations={reached + 1}')
+  assert result.returncode == 0, result.stderr
+  assert f'Resuming after iteration {reached}.' in result.stdout
+  record = json.loads((tmp_path / 'results.json').read_text())
+  assert record['graphs'][0]['placers']['gdp']['iterations'] == reached + 1
+
+
+def _is_learning(model_dir: pathlib.Path) -> bool:
+  """Iterations leave TensorBoard events."""
+  return any(p.stat().st_size > 2000 for p in model_dir.glob('tensorboard/*'))
+
+
+def _wait_for(condition, process, timeout_s=150):
+  end = time.monotonic() + timeout_s
+  while not condition():
+    assert process.poll() is None, process.stderr.read()
+    assert time.monotonic() < end
+    time.sleep(0.2)
