@@ -6,6 +6,7 @@ import atexit
 import collections
 import functools
 import threading
+import time
 from typing import Any, Callable
 
 from gdp_grappler import errors
@@ -65,11 +66,12 @@ class Host:
     """One device per node, or None to leave the graph alone."""
     if self._thread.is_current():
       return None
+    start = time.perf_counter()
     directory = option.capture_directory()
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory)
     if query.graph is None:
-      return self._known(key)
+      return self._known(key, start)
     try:
       settings = (settings_lib.from_json(query.settings) if query.settings
                   else settings_lib.Settings())
@@ -81,15 +83,14 @@ class Host:
     except BaseException as error:  # pylint: disable=broad-exception-caught
       notices.warn_once(_explain(error, query))
       return None
-    notices.say(message)
+    notices.say(_timed(message, start))
     return devices
 
-  def _known(self, key) -> library.Answer:
+  def _known(self, key, start) -> library.Answer:
     if key not in self._cache:
       return library.NeedsGraph
     devices, message = self._cache[key]
-    if message:
-      notices.say(f'{message} (from the cache)')
+    notices.say(_timed(message, start, ', from the cache'))
     return devices
 
   def _serve(self, query, settings, directory, key):
@@ -107,6 +108,12 @@ class Host:
       _check(devices, source, query)
     self._cache[key] = (devices, message)
     return devices, message
+
+
+def _timed(message: str, start: float, how: str = '') -> str:
+  """The line with the milliseconds since `start`; '' stays ''."""
+  spent = (time.perf_counter() - start) * 1e3
+  return message and f'{message}; {spent:.3g} ms spent{how}'
 
 
 class _Cache:

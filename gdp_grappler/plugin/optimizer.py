@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
 
 import numpy as np
 
@@ -53,7 +52,6 @@ def optimize(source: source_graph.SourceGraph,
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
-  start = time.perf_counter()
   reason = _why_not(source)
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
@@ -70,7 +68,7 @@ def optimize(source: source_graph.SourceGraph,
     raise errors.InfeasiblePlacementError(
         f'Placer "{settings.placer}" broke a rule of {source.name}: '
         f'{violations[0].message}. Report this, and use another placer.')
-  return _decide(graph, before, after, evaluator, settings, start)
+  return _decide(graph, before, after, evaluator, settings)
 
 
 def _why_not(source) -> str:
@@ -108,28 +106,29 @@ def _as_it_was(graph, cluster) -> placement_lib.Placement:
       np.array([index[name] for name in graph.devices]), cluster)
 
 
-def _decide(graph, before, after, evaluator, settings, start) -> Outcome:
+def _decide(graph, before, after, evaluator, settings) -> Outcome:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
   old, new = evaluator.evaluate_many(
       graph, np.stack([before.devices, after.devices]))
   predicted = (f'predicted step {_ms(old.step_time_s)} -> '
                f'{_ms(new.step_time_s)} ms (simulated)')
-  spent = f'{(time.perf_counter() - start) * 1e3:.0f} ms spent'
   worth = new.valid and new.step_time_s < old.step_time_s
   must = bool(before.violations(graph))
   if settings.keep_best and not worth and not must:
     return Outcome(None, f'{graph.name}: {graph.num_ops} ops left as they '
-                   f'were: {settings.placer} gives no gain; {predicted}; '
-                   f'{spent}')
+                   f'were: {settings.placer} gives no gain; {predicted}')
   tensors, size = after.cut(graph)
   counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
   what = 'placed' if settings.mode == 'apply' else 'would be placed'
   message = (f'{graph.name}: {graph.num_ops} ops {what} by '
              f'{settings.placer}: {counts}; cut {tensors} tensors, '
-             f'{size / 1e6:.2f} MB; {predicted}; {spent}')
+             f'{size / 1e6:.2f} MB; {predicted}')
   devices = tuple(after.device_strings())
   return Outcome(devices if settings.mode == 'apply' else None, message)
 
 
 def _ms(seconds: float) -> str:
-  return f'{seconds * 1e3:.3g}' if np.isfinite(seconds) else 'not allowed'
+  if not np.isfinite(seconds):
+    return 'not allowed'
+  milliseconds = seconds * 1e3
+  return f'{milliseconds:.0f}' if milliseconds >= 100 else f'{milliseconds:.3g}'

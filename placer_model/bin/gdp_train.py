@@ -11,6 +11,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import textwrap
 
 # The trainer's libraries need Keras 2, and this process has nothing to place.
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
@@ -21,6 +22,7 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 from absl import app
 from absl import flags
 from absl import logging
+
 from gdp_grappler import errors
 
 _GRAPH = flags.DEFINE_string(
@@ -58,6 +60,8 @@ _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Model directory of another run; start from its '
     'weights.')
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
+_ALL = (_GRAPH, _CLUSTER, _REWARD, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
+        _SEED, _ROLLOUTS, _CONFIG, _UNITS, _BATCH_SIZE, _INIT_POLICY)
 
 
 def run():
@@ -84,6 +88,7 @@ def _train() -> int:
   with _quiet():
     import rich.console
     import tensorflow as tf
+
     from placer_model.training import run as run_lib
   logging.set_verbosity(logging.WARNING)
   tf.keras.utils.set_random_seed(_SEED.value)
@@ -110,13 +115,13 @@ def _options(run_lib):
 
 def _parse(argv: list[str]) -> list[str]:
   """Parses flags; a bad one is one line and exit code 2."""
+  if {'--help', '-help', '-h'} & set(argv[1:]):
+    print(_help())
+    sys.exit(0)
   try:
     rest = flags.FLAGS(argv)
   except flags.Error as error:
     sys.exit(_fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
-  wanted = flags.FLAGS.help or flags.FLAGS.helpfull or flags.FLAGS.helpshort
-  if wanted:
-    return rest
   if len(rest) > 1:
     sys.exit(_fail(f'unexpected argument "{rest[1]}"; all input comes by '
                    'flags (--help lists them).'))
@@ -125,6 +130,17 @@ def _parse(argv: list[str]) -> list[str]:
     sys.exit(_fail(f'{" and ".join(missing)} must be given (--help lists all '
                    'flags).'))
   return rest
+
+
+def _help() -> str:
+  """Our own flags; absl would list those of the console script, none."""
+  lines = [__doc__.strip(), '']
+  for holder in _ALL:
+    flag = flags.FLAGS[holder.name]
+    default = '' if flag.default is None else f' (default {flag.default})'
+    lines += textwrap.wrap(
+        f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
+  return '\n'.join(lines)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ every unit's marginal is exactly the policy's; only the joint changes.
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 
@@ -33,6 +35,11 @@ class Neighbours:
     eagerness = self._LEAST + (1 - self._LEAST) * (
         (rank + 1) / max(len(edges), 1))
     self._eagerness = np.concatenate([eagerness, eagerness])
+    self._edges_of = [[] for _ in range(num_units)]
+    for source, target, eager in zip(
+        self._sources.tolist(), self._targets.tolist(),
+        self._eagerness.tolist()):
+      self._edges_of[source].append((target, eager))
 
   def clusters(self, num_seeds: int, rng: np.random.Generator) -> np.ndarray:
     """int [M], a random partition into connected clusters.
@@ -57,20 +64,23 @@ class Neighbours:
 
   def ball(self, start: int, size: int, rng: np.random.Generator
           ) -> np.ndarray:
-    """bool [M], a connected set of at most `size` units around `start`."""
-    inside = np.zeros(self.num_units, bool)
-    inside[start] = True
-    room = size - 1
-    while room > 0:
-      frontier = np.flatnonzero(inside[self._sources]
-                                & ~inside[self._targets])
-      if not frontier.size:
-        break
-      grows = rng.random(frontier.size) < self._eagerness[frontier]
-      reached = rng.permutation(np.unique(self._targets[frontier[grows]]))
-      inside[reached[:room]] = True
-      room -= len(reached[:room])
-    return inside
+    """bool [M], a connected set of `size` units around `start`, or all in reach."""
+    # Plain Python: a ball is small, and numpy would look at every edge.
+    draw = random.Random(int(rng.integers(1 << 62))).random
+    inside, frontier = {start}, list(self._edges_of[start])
+    while frontier and len(inside) < size:
+      index = int(draw() * len(frontier))
+      target, eagerness = frontier[index]
+      if target not in inside and draw() >= eagerness:
+        continue
+      frontier[index] = frontier[-1]
+      frontier.pop()
+      if target not in inside:
+        inside.add(target)
+        frontier.extend(self._edges_of[target])
+    result = np.zeros(self.num_units, bool)
+    result[list(inside)] = True
+    return result
 
   def random_granularity(self, rng: np.random.Generator) -> int:
     """A number of seeds from 1 to M, every order of magnitude alike."""

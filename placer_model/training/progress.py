@@ -34,7 +34,7 @@ class Progress:
         console=console, transient=True) if console.is_terminal else None
     self._task = None
 
-  def __enter__(self) -> 'Progress':
+  def __enter__(self) -> Progress:
     if self._live:
       self._live.start()
       self._task = self._live.add_task('starting', total=self._last,

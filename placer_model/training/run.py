@@ -212,6 +212,7 @@ def _learn(options, config, trainer, store, interrupt, console):
       progress.show(report)
       _summarize(writer, report)
       saver.save_if_due()
+    writer.close()
   saver.save()
   if interrupt.pending:
     raise Interrupted(
@@ -309,7 +310,8 @@ def _record(options, task, baselines, found, trainer, greedy
 
 
 def _summary_writer(model_dir) -> tf.summary.SummaryWriter:
-  return tf.summary.create_file_writer(str(model_dir / 'tensorboard'))
+  return tf.summary.create_file_writer(str(model_dir / 'tensorboard'),
+                                       flush_millis=5000)
 
 
 def _summarize(writer, report: trainer_lib.Report):

@@ -23,7 +23,6 @@ from placer_model.training import reward
 from placer_model.training import run_state
 from placer_model.training import train_config
 
-
 # Gradient steps of imitation, and trials of search, between two chances to
 # stop.
 _CHUNK = 20

@@ -54,7 +54,7 @@ def graph_path(tmp_path_factory):
 
 def _flags(graph_path, model_dir, **flags):
   values = dict(graph=graph_path, cluster='2xP100', reward='simulated',
-                model_dir=str(model_dir), **flags)
+                model_dir=str(model_dir), rollouts=4, **flags)
   return [f'--{name}={value}' for name, value in values.items()]
 
 
@@ -79,8 +79,10 @@ def test_bad_flags(arguments, said):
 
 def test_help_lists_the_flags():
   result = _run('--help')
-  assert '--model_dir' in result.stdout + result.stderr
-  assert 'Traceback' not in result.stderr
+  assert result.returncode == 0
+  assert '--model_dir: Where checkpoints' in result.stdout
+  assert '(default 0)' in result.stdout
+  assert result.stderr == ''
 
 
 @pytest.mark.parametrize('changes, said', [
@@ -103,7 +105,7 @@ def test_unwritable_model_dir(graph_path, tmp_path):
 
 
 def test_trains_and_reports(graph_path, tmp_path):
-  result = _run(*_flags(graph_path, tmp_path, iterations=1, rollouts=4))
+  result = _run(*_flags(graph_path, tmp_path, iterations=1))
   assert result.returncode == 0, result.stderr
   assert result.stderr == ''
   assert 'branches on 2xP100 (simulated)' in result.stdout
@@ -119,7 +121,7 @@ def test_full_disk(graph_path, tmp_path):
       'import resource; resource.setrlimit(resource.RLIMIT_FSIZE, '
       '(100000, 100000)); ' + _PROGRAM[2])]
   result = subprocess.run(
-      command + _flags(graph_path, tmp_path, iterations=1, rollouts=4),
+      command + _flags(graph_path, tmp_path, iterations=1),
       env=_environment(), capture_output=True, text=True, check=False,
       timeout=200)
   assert 'Free some space' in _assert_one_error_line(result)
@@ -127,7 +129,7 @@ def test_full_disk(graph_path, tmp_path):
 
 
 def test_interrupted_run_goes_on(graph_path, tmp_path):
-  flags = _flags(graph_path, tmp_path, rollouts=4)
+  flags = _flags(graph_path, tmp_path)
   process = subprocess.Popen(
       [*_PROGRAM, *flags, '--iterations=1000000'], env=_environment(),
       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -155,7 +157,7 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
 
 def _is_learning(model_dir: pathlib.Path) -> bool:
   """Iterations leave TensorBoard events."""
-  return any(p.stat().st_size > 2000 for p in model_dir.glob('tensorboard/*'))
+  return any(p.stat().st_size > 1000 for p in model_dir.glob('tensorboard/*'))
 
 
 def _wait_for(condition, process, timeout_s=150):

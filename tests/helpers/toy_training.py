@@ -9,9 +9,9 @@ import tensorflow as tf
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.features import schema
-from placer_model.training import environment as environment_lib
 from helpers import clusters
 from helpers import graphs
+from placer_model.training import environment as environment_lib
 
 
 class LoadAndCut:

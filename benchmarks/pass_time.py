@@ -1,0 +1,105 @@
+"""Prints what the plugin costs: in the pass, and on `import tensorflow`.
+
+Run it from the repository with `python -P -m benchmarks.pass_time`, in an
+environment where the package is installed. Columns: ops of a training graph
+before Grappler prunes it, milliseconds in the pass the first time (policy loaded
+before), and from the cache when the same function is instantiated again. Then
+the seconds of `import tensorflow` with the plugin kept out and with the plugin
+installed but switched off, in turn, medians.
+"""
+
+import ctypes
+import logging
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from rich import console
+from rich import table
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from gdp_grappler import native
+
+_LAYERS = (100, 400, 800)
+_REPEATS = 5
+_IMPORTS = 7
+
+
+def _pass_ms() -> float:
+  """Spent in the pass by this process so far."""
+  function = native.load_grappler().gdp_pass_nanoseconds
+  function.restype = ctypes.c_int64
+  return function() / 1e6
+
+
+def _train_step(num_layers):
+  """Gradient descent on `num_layers` dense layers of 8 units; 12 ops each."""
+  weights = [tf.Variable(tf.eye(8)) for _ in range(num_layers)]
+  rate = tf.Variable(1e-3)
+
+  @tf.function
+  def step(x):
+    with tf.GradientTape() as tape:
+      for weight in weights:
+        x = tf.tanh(tf.matmul(x, weight) * 0.5 + 0.1)
+      loss = tf.reduce_sum(x)
+    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
+      weight.assign_sub(rate * gradient)
+    return loss
+
+  return step
+
+
+def _measure(num_layers) -> list[str]:
+  step, x = _train_step(num_layers), tf.ones((8, 8))
+  context.enable_graph_collection()
+  before = _pass_ms()
+  step(x)
+  first = _pass_ms() - before
+  tf.identity(1.)
+  graphs = context.export_run_metadata().function_graphs
+  ops = max(len(g.pre_optimization_graph.node) for g in graphs)
+  context.disable_graph_collection()
+  cached = []
+  for _ in range(_REPEATS):
+    context.context().clear_kernel_cache()
+    before = _pass_ms()
+    step(x)
+    cached.append(_pass_ms() - before)
+  return [f'{ops:,}', f'{first:.0f}', f'{statistics.median(cached):.1f}']
+
+
+def _import_seconds(**environment) -> float:
+  start = time.perf_counter()
+  subprocess.run([sys.executable, '-c', 'import tensorflow'], check=True,
+                 stderr=subprocess.DEVNULL, env={**os.environ, **environment})
+  return time.perf_counter() - start
+
+
+def main():
+  """Prints the two tables."""
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * 4)
+  logging.getLogger('gdp_grappler').setLevel(logging.WARNING)
+  tf.config.optimizer.set_experimental_options({'gdp_placement': {
+      'keep_best': False}})
+  _measure(10)  # Loads the policy.
+  rows = table.Table('ops', 'first ms', 'cached ms', title='In the pass')
+  for num_layers in _LAYERS:
+    rows.add_row(*_measure(num_layers))
+  console.Console().print(rows)
+  _import_seconds()
+  pairs = [(_import_seconds(GDP_DISABLE='1'), _import_seconds())
+           for _ in range(_IMPORTS)]
+  out, off = (statistics.median(side) for side in zip(*pairs))
+  ratio = statistics.median(b / a for a, b in pairs)
+  print(f'import tensorflow: {out:.2f} s without, {off:.2f} s with the plugin '
+        f'switched off; ratio {ratio:.3f}')
+
+
+if __name__ == '__main__':
+  main()
