@@ -1,7 +1,6 @@
 """`gdp_train`: learns a placement policy for a graph.
 
-  gdp_train --graph=captured.pb --cluster=2xP100 --reward=simulated \
-      --model_dir=/tmp/model
+  gdp_train --graph=captured.pb --cluster=2xP100 --model_dir=model
 """
 
 from __future__ import annotations

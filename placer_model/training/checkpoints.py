@@ -12,6 +12,8 @@ from gdp_grappler import errors
 from placer_model.training import files
 
 _KEEP = 2
+# What TensorFlow raises over a damaged checkpoint, or one of another network.
+_UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError)
 
 
 class Checkpoints:
@@ -34,8 +36,7 @@ class Checkpoints:
       return False
     try:
       self._checkpoint.restore(newest).assert_existing_objects_matched()
-    except (tf.errors.OpError, AssertionError, ValueError, KeyError,
-            IndexError) as error:
+    except _UNREADABLE as error:
       raise errors.GdpError(
           f'Checkpoint {newest} cannot be loaded: {_first_line(error)}. '
           'Remove it to fall back on the one before, or give another '
@@ -84,8 +85,7 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer):
   try:
     status = tf.train.Checkpoint(placer=placer).restore(newest)
     status.expect_partial().assert_existing_objects_matched()
-  except (tf.errors.OpError, AssertionError, ValueError, KeyError,
-            IndexError) as error:
+  except _UNREADABLE as error:
     raise errors.GdpError(
         f'The weights in {newest} do not fit this network: '
         f'{_first_line(error)}. Give a run with the same --config.') from error
@@ -114,8 +114,9 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]):
   different = [key for key in identity if found.get(key) != identity[key]]
   if different:
     raise errors.GdpError(
-        f'{model_dir} holds a run with another {_differences(found, identity, different[0])}. '
-        'Give another --model_dir, or the flags of that run to continue it.')
+        f'{model_dir} holds a run with another '
+        f'{_differences(found, identity, different[0])}. Give another '
+        '--model_dir, or the flags of that run to continue it.')
 
 
 def _differences(found, identity, key) -> str:

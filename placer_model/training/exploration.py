@@ -64,7 +64,7 @@ class Neighbours:
 
   def ball(self, start: int, size: int, rng: np.random.Generator
           ) -> np.ndarray:
-    """bool [M], a connected set of `size` units around `start`, or all in reach."""
+    """bool [M], `size` connected units around `start`, or all in reach."""
     # Plain Python: a ball is small, and numpy would look at every edge.
     draw = random.Random(int(rng.integers(1 << 62))).random
     inside, frontier = {start}, list(self._edges_of[start])

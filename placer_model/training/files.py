@@ -20,7 +20,8 @@ def write_json(path: pathlib.Path, value):
   temporary = None
   try:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix='.' + path.name)
+    handle, temporary = tempfile.mkstemp(dir=path.parent,
+                                         prefix=f'.{path.name}.')
     with os.fdopen(handle, 'w') as file:
       file.write(text)
       file.flush()

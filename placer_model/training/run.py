@@ -88,10 +88,13 @@ class Options:
   init_policy: pathlib.Path | None = None
 
   def train_config(self) -> train_config.TrainConfig:
-    """The preset with what was given."""
+    """The preset, cut down for measuring, with what was given."""
+    config = train_config.preset(self.config)
+    if self.reward == 'measured':
+      config = train_config.for_measuring(config)
     changes = {name: getattr(self, name) for name in ('iterations', 'rollouts')
                if getattr(self, name) is not None}
-    return dataclasses.replace(train_config.preset(self.config), **changes)
+    return dataclasses.replace(config, **changes)
 
 
 def train(options: Options, console: rich.console.Console) -> dict[str, Any]:
