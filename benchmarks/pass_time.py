@@ -1,10 +1,10 @@
 """Prints what the plugin costs: in the pass, and on `import tensorflow`.
 
-Run it from the repository with `python -P -m benchmarks.pass_time`, in an
+Run it from the repository with `python benchmarks/pass_time.py`, in an
 environment where the package is installed. Columns: ops of a training graph
-before Grappler prunes it, milliseconds in the pass the first time (policy loaded
-before), and from the cache when the same function is instantiated again. Then
-the seconds of `import tensorflow` with the plugin kept out and with the plugin
+before Grappler prunes it, milliseconds in the pass the first time (policy
+loaded before), and from the cache when the same function is instantiated again.
+Then the seconds of `import tensorflow` with the plugin kept out and with it
 installed but switched off, in turn, medians.
 """
 

@@ -10,6 +10,7 @@ import sys
 from typing import Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import quiet
 
 # This process reads graphs; nothing in it is to be placed by the plugin.
 os.environ['GDP_DISABLE'] = '1'
@@ -31,6 +32,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     0, or 1 if the doctor found something wrong, or 2 for bad input.
   """
   arguments = _parser().parse_args(argv)
+  with quiet.stderr_held():
+    import tensorflow  # pylint: disable=g-import-not-at-top, unused-import
   try:
     return arguments.action(arguments)
   except errors.GdpError as error:
@@ -185,6 +188,7 @@ def _refuse_illegal(placement, graph):
 def _write(path, source, graph, placement):
   # pylint: disable=g-import-not-at-top
   from google.protobuf import text_format
+
   from gdp_grappler import files
   from gdp_grappler.cluster import plan
   from gdp_grappler.graph import graph_def_io

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 import sys
-import tempfile
 import textwrap
 
 # The trainer's libraries need Keras 2, and this process has nothing to place.
@@ -23,6 +21,7 @@ from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import quiet
 
 _GRAPH = flags.DEFINE_string(
     'graph', None, 'A captured graph, SavedModel directory, .keras file, '
@@ -84,7 +83,7 @@ def main(argv: list[str]) -> int:
 
 
 def _train() -> int:
-  with _quiet():
+  with quiet.stderr_held():
     import rich.console
     import tensorflow as tf
 
@@ -140,29 +139,6 @@ def _help() -> str:
     lines += textwrap.wrap(
         f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
   return '\n'.join(lines)
-
-
-@contextlib.contextmanager
-def _quiet():
-  """Holds back what libraries print while they load, unless that fails.
-
-  TensorFlow's start-up notes come before its log level is known, and gym says
-  that it is old each time.
-  """
-  sys.stderr.flush()
-  real = os.dup(2)
-  with tempfile.TemporaryFile() as held:
-    os.dup2(held.fileno(), 2)
-    try:
-      yield
-    except BaseException:
-      held.seek(0)
-      os.write(real, held.read())
-      raise
-    finally:
-      sys.stderr.flush()
-      os.dup2(real, 2)
-      os.close(real)
 
 
 def _fail(message: str) -> int:

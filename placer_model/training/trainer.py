@@ -120,6 +120,8 @@ class Trainer:
     taken, from which the rest goes on exactly.
     """
     config, state = self._config, self.state
+    if state.iteration:
+      return
     if not state.evaluations['baseline']:
       with self._clock():
         self._price(self._baselines, 'baseline')
