@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import pathlib
@@ -32,8 +33,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     0, or 1 if the doctor found something wrong, or 2 for bad input.
   """
   arguments = _parser().parse_args(argv)
-  with quiet.stderr_held():
-    import tensorflow  # pylint: disable=g-import-not-at-top, unused-import
   try:
     return arguments.action(arguments)
   except errors.GdpError as error:
@@ -135,12 +134,15 @@ def _simulate(arguments) -> int:
 
 
 def _cluster(arguments) -> int:
+  if arguments.cluster == 'local':
+    _load_tensorflow()
   from gdp_grappler.cluster import resolve  # pylint: disable=g-import-not-at-top
   print(resolve.resolve(arguments.cluster).to_json())
   return 0
 
 
 def _doctor(arguments) -> int:
+  _load_tensorflow()
   from gdp_grappler.plugin import doctor  # pylint: disable=g-import-not-at-top
   findings = doctor.examine(arguments.policy)
   for finding in findings:
@@ -155,6 +157,7 @@ def _doctor(arguments) -> int:
 
 def _read(arguments, prune=True):
   """The graph as it came, as arrays, the cluster and its simulator."""
+  _load_tensorflow()
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import resolve
   from gdp_grappler.evaluation import simulator
@@ -165,6 +168,12 @@ def _read(arguments, prune=True):
                         prune=prune)
   graph = graph_def_io.read(source, unknown_dim=arguments.batch_size)
   return source, graph, cluster, simulator.Simulator(cluster)
+
+
+def _load_tensorflow():
+  """Imports it for later, without the notes of its start-up."""
+  with quiet.stderr_held():
+    importlib.import_module('tensorflow').config.list_logical_devices()
 
 
 def _check_writable(path):

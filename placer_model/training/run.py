@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import rich.console
-import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -41,6 +40,7 @@ from placer_model.training import environment as environment_lib
 from placer_model.training import files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
+from placer_model.training import summaries
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
@@ -209,13 +209,13 @@ def _learn(options, config, trainer, store, interrupt, console):
     while not stopped() and next(parts, 'done') != 'done':
       progress.show_warm_up(trainer.state)
       saver.save_if_due()
-    writer = _summary_writer(options.model_dir)
+    events = summaries.Summaries(options.model_dir / 'tensorboard')
     while trainer.state.iteration < config.iterations and not stopped():
       report = trainer.step()
       progress.show(report)
-      _summarize(writer, report)
+      events.write(report)
       saver.save_if_due()
-    writer.close()
+    events.close()
   saver.save()
   if interrupt.pending:
     raise Interrupted(
@@ -310,20 +310,6 @@ def _record(options, task, baselines, found, trainer, greedy
           'verdict': results_lib.verdict(placers),
       }],
   }
-
-
-def _summary_writer(model_dir) -> tf.summary.SummaryWriter:
-  return tf.summary.create_file_writer(str(model_dir / 'tensorboard'),
-                                       flush_millis=5000)
-
-
-def _summarize(writer, report: trainer_lib.Report):
-  """Every number of a report as a TensorBoard scalar."""
-  with writer.as_default(step=report.iteration):
-    for field in dataclasses.fields(report):
-      value = getattr(report, field.name)
-      if field.name != 'iteration' and np.isfinite(value):
-        tf.summary.scalar(field.name, value)
 
 
 def _file_name(name: str) -> str:

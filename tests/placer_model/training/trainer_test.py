@@ -135,6 +135,14 @@ def test_warm_up_goes_on_from_any_part(tmp_path):
     assert second.state.evaluations == whole.state.evaluations
 
 
+def test_no_warm_up_after_the_first_iteration():
+  """A run that had nothing to imitate at its start does not do so later."""
+  trainer = _trainer(toy_training.chain_environment(6), _QUICK)
+  trainer.step()
+  assert trainer.state.best_decisions is not None
+  assert not list(trainer.warm_up())
+
+
 def test_search_leaves_alone_what_cannot_move():
   environment = toy_training.chain_environment(4)
   features = dataclasses.replace(
