@@ -18,7 +18,7 @@ OUTPUT = pathlib.Path('demo_output')
 CAPTURES = OUTPUT / 'captured'
 MODEL_DIR = OUTPUT / 'model'
 TRACE = OUTPUT / 'schedule.json'
-ITERATIONS = 150
+ITERATIONS = 100
 CLUSTER = '2xP100'
 # What TensorFlow prints when it starts on a machine without a GPU.
 _START_UP = re.compile(

@@ -34,7 +34,13 @@ def run(argv: Sequence[str] | None = None) -> int:
   """
   arguments = _parser().parse_args(argv)
   try:
-    return arguments.action(arguments)
+    code = arguments.action(arguments)
+    sys.stdout.flush()
+    return code
+  except BrokenPipeError:
+    # Whoever read the output has enough, as `head` does.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
   except errors.GdpError as error:
     print(f'gdp: error: {error}', file=sys.stderr)
     return 2
@@ -58,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
   how.add_argument('--plan', help='a plan file, as written before')
   place.add_argument('--output', required=True, help='.json for a plan, '
                      '.pb or .pbtxt for a placed GraphDef')
-  place.add_argument('--seed', type=int, default=0)
+  place.add_argument('--seed', type=_not_negative, default=0)
   place.set_defaults(action=_place)
   simulate = commands.add_parser(
       'simulate', help='price a plan, and draw its schedule')
@@ -219,6 +225,13 @@ def _positive(text: str) -> int:
   value = int(text)
   if value < 1:
     raise argparse.ArgumentTypeError(f'{text} is not a positive number')
+  return value
+
+
+def _not_negative(text: str) -> int:
+  value = int(text)
+  if value < 0:
+    raise argparse.ArgumentTypeError(f'{text} is negative')
   return value
 
 

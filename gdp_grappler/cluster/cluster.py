@@ -12,6 +12,8 @@ import numpy as np
 
 from gdp_grappler import errors
 
+# Of any figure; larger ones are mistakes and overflow.
+_LARGEST = 1e18
 _TASK = '/job:localhost/replica:0/task:0'
 
 
@@ -84,6 +86,10 @@ class Cluster:
   def __post_init__(self):
     object.__setattr__(self, 'devices', tuple(self.devices))
     object.__setattr__(self, 'links', tuple(self.links))
+    for device in self.devices:
+      self._check_texts(device, 'name', 'type', 'compute', 'memory')
+    for link in self.links:
+      self._check_texts(link, 'source', 'target', 'channels')
     names = [d.name for d in self.devices]
     if not any(d.type == 'CPU' for d in self.devices):
       raise self._error('it has no CPU device, and every TensorFlow process '
@@ -191,10 +197,18 @@ class Cluster:
     for field in fields:
       value = getattr(item, field)
       label = getattr(item, 'name', None) or f'{item.source} -> {item.target}'
-      if (not isinstance(value, (int, float)) or not np.isfinite(value)
-          or value < 0 or (strictly and value == 0)):
+      if (isinstance(value, bool) or not isinstance(value, (int, float))
+          or not 0 <= value <= _LARGEST or (strictly and value == 0)):
         raise self._error(f'{label} has {field} = {value!r}',
-                          'give a positive number')
+                          f'give a positive number up to {_LARGEST:.0e}')
+
+  def _check_texts(self, item, *fields):
+    for field in fields:
+      value = getattr(item, field)
+      texts = value if isinstance(value, tuple) else (value,)
+      if not all(isinstance(text, str) and text for text in texts):
+        raise self._error(f'{type(item).__name__.lower()} has {field} = '
+                          f'{value!r}', 'give a text')
 
 
 def canonical_device(name: str) -> str:

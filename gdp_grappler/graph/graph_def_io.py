@@ -32,9 +32,9 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   Args:
     source: The graph, its feeds and its fetches.
     live: The graph is about to run: variables exist, so that their handles,
-      and all ops on them, stay where they are, and fused ops keep the type of
-      their device. Otherwise variables are free to move, each with its reads,
-      updates and optimizer slots.
+      and all ops on them, stay where they are; so do streams of random
+      numbers, and fused ops keep the type of their device. Otherwise variables
+      are free to move, each with its reads, updates and optimizer slots.
     unknown_dim: Size taken for dimensions that the graph does not know.
 
   Raises:
@@ -175,8 +175,8 @@ def _pins(source, nodes, signatures, groups, live):
     pin, user = pins_lib.device_pin(node, types)
     if user and group in stateful_groups and (live or not holder):
       pin, user = '', False
-    if live and holder:
-      pin = node.device
+    if live and (holder or pins_lib.draws_from_a_stream(node)):
+      pin, user = node.device, False
     elif not pin and node.name in callers and not any(map(
         node_types.is_handle, (*types.inputs, *types.outputs))):
       pin = node.device if types.outputs else ''

@@ -88,6 +88,23 @@ void Append(const NodeDef& node,
   result->io_bytes.push_back(costs.memory_time.count());
 }
 
+// Grappler aborts the process when an attribute it counts on is missing.
+absl::Status CheckAttributes(const GraphDef& graph,
+                             const FunctionLibraryDefinition& library) {
+  for (const NodeDef& node : graph.node()) {
+    const OpDef* op = nullptr;
+    if (!library.LookUpOpDef(node.op(), &op).ok()) continue;
+    for (const OpDef::AttrDef& attribute : op->attr()) {
+      if (!node.attr().count(attribute.name())) {
+        return absl::InvalidArgumentError(
+            "node \"" + node.name() + "\" (" + node.op() +
+            ") lacks the attribute \"" + attribute.name() + "\"");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 void Compute(const char* data, size_t size, int64_t unknown_dim,
              Properties* result) {
   GrapplerItem item;
@@ -96,10 +113,11 @@ void Compute(const char* data, size_t size, int64_t unknown_dim,
     return;
   }
   // Exporters leave out attributes that have their default value.
+  const FunctionLibraryDefinition library(OpRegistry::Global(),
+                                          item.graph.library());
   absl::Status status = AddDefaultAttrsToGraphDef(
-      &item.graph,
-      FunctionLibraryDefinition(OpRegistry::Global(), item.graph.library()),
-      /*node_offset=*/0, /*skip_unknown_ops=*/true);
+      &item.graph, library, /*node_offset=*/0, /*skip_unknown_ops=*/true);
+  if (status.ok()) status = CheckAttributes(item.graph, library);
   if (!status.ok()) {
     result->error = std::string(status.message());
     return;

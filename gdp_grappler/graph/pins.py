@@ -24,7 +24,7 @@ _STAY = re.compile(
     r'|(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
     r'|(Stateless)?(If|While|Case)|For|Placeholder(V2|WithDefault)?')
 # State of these lies in the variable, tensor array or stack that an edge
-# leads to, or is a stream of random numbers made anew wherever they run.
+# leads to, or is a stream of random numbers.
 _MOVABLE_STATE = re.compile(
     r'Resource.*|.*VariableOp|VarHandleOp|_?VarHandlesOp|Variable(V2)?'
     r'|VarIsInitializedOp|TemporaryVariable|DestroyTemporaryVariable'
@@ -32,6 +32,9 @@ _MOVABLE_STATE = re.compile(
     r'|TensorArray.*|Stack.*|ReadVariablesOp|StatefulRandom.*'
     r'|StatefulUniform.*|StatefulStandardNormal.*|StatefulTruncatedNormal'
     r'|NonDeterministicInts|VariableShape')
+_STREAM = re.compile(
+    r'Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial'
+    r'|NonDeterministicInts')
 _STATE_OF_ONE_STEP = frozenset((
     'TemporaryVariable', 'TensorArray', 'TensorArrayV2', 'TensorArrayV3',
     'Stack', 'StackV2'))
@@ -83,6 +86,17 @@ def holds_state(node: node_def_pb2.NodeDef,
   return (not signature.inputs and node.op not in _STATE_OF_ONE_STEP
           and any(arg.is_ref or arg.dtype == types_pb2.DT_RESOURCE
                   for arg in signature.outputs))
+
+
+def draws_from_a_stream(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a node's numbers depend on how often it has run.
+
+  A v1 session keeps such a kernel for all its graphs. On another device the
+  stream would begin anew.
+  """
+  definition = kernels.op_def(node.op)
+  return (definition is not None and definition.is_stateful
+          and _STREAM.fullmatch(node.op) is not None)
 
 
 def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:

@@ -118,8 +118,8 @@ def _load(folder: str) -> _Policy:
   except Exception as error:  # pylint: disable=broad-except
     # TensorFlow raises a dozen types for a damaged SavedModel.
     raise errors.PolicyMismatchError(
-        f'The policy in {folder} cannot be loaded: '
-        f'{str(error).splitlines()[0]} Export it again with gdp_train.'
+        f'The policy in {folder} is damaged ({type(error).__name__}). Export '
+        'it again with gdp_train.'
     ) from error
 
 

@@ -187,6 +187,7 @@ class GdpPlacement : public CustomGraphOptimizer {
     for (const auto& [key, value] : config->parameter_map()) {
       if (key == "settings") settings_ = value.s();
       if (key == "capture") capture_ = value.b();
+      if (key == "anywhere") anywhere_ = value.b();
       if (key == "min_ops") min_ops_ = value.i();
       if (key == "iterations") iterations_ = value.i();
     }
@@ -227,7 +228,7 @@ class GdpPlacement : public CustomGraphOptimizer {
     // The devices of a library function are known only when it is called.
     if (devices.empty()) return absl::AbortedError("library function");
     const bool may_place =
-        devices.size() > 1 && (capture_ ? !settings_.empty() : true);
+        !settings_.empty() && (devices.size() > 1 || anywhere_);
     if (!may_place && !capture_) return absl::AbortedError("one device");
     if (!IsPlaced(item.graph)) return absl::AbortedError("not placed yet");
     return Ask(place, item, devices, may_place, optimized_graph);
@@ -289,6 +290,7 @@ class GdpPlacement : public CustomGraphOptimizer {
 
   std::string settings_;
   bool capture_ = false;
+  bool anywhere_ = false;
   int64_t min_ops_ = 0;
   int64_t iterations_ = 1;
   int64_t calls_ = 0;

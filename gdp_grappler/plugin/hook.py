@@ -6,7 +6,9 @@ and only replaces a few attributes. All else waits until the option is set.
 
 from __future__ import annotations
 
+import copy
 import os
+import threading
 
 # pylint: disable=g-import-not-at-top,protected-access
 # Everything is imported where it is used: most programs need none of it.
@@ -23,7 +25,7 @@ def install() -> None:
     return
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
-  if _is_on(os.environ.get('GDP_PLACEMENT')):
+  if os.environ.get('GDP_PLACEMENT') or _is_on(None):
     _wrap_sessions()
 
 
@@ -45,8 +47,11 @@ def _wrap(cls) -> None:
   """Replaces what sets, shows and uses the optimizer options.
 
   `Context.config` stays as it is: the eager context is initialized with it,
-  and tf.data would take the pass from there.
+  and tf.data would take the pass from there. A call that becomes a node of a
+  graph gets the stock options too: they would be written into the node, and
+  with it into saved models, where the option could not be switched off.
   """
+  calls = threading.local()
   stock_call = cls.function_call_options
   stock_set = cls.set_optimizer_experimental_options
   stock_get = cls.get_optimizer_experimental_options
@@ -55,21 +60,25 @@ def _wrap(cls) -> None:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(_value(self)):
+      stock_options = copy.copy(options)
       _add_to_call(options, _value(self))
-    return options
+      calls.with_pass, calls.stock = options, stock_options
+    if getattr(calls, 'with_pass', None) is not options:
+      return options
+    return options if self.executing_eagerly() else calls.stock
 
   def set_optimizer_experimental_options(self, options):
     if any(str(key).startswith('gdp_') for key in options):
       options = _checked(options)
     stock_set(self, options)
-    if _value(self):
+    if _is_set(_value(self)):
       _switch_on()
 
   def get_optimizer_experimental_options(self):
     options = stock_get(self)
     value = _value(self)
     if value is not None:
-      options[_NAME] = value
+      options[_NAME] = copy.deepcopy(value)
     return options
 
   function_call_options.__doc__ = stock_call.__doc__
@@ -91,8 +100,13 @@ def _value(context):
   return option.from_environment()
 
 
+def _is_set(value) -> bool:
+  """An empty dict is a dict: on, with all defaults."""
+  return value is not None and value is not False
+
+
 def _is_on(value) -> bool:
-  return bool(value) or bool(os.environ.get('GDP_CAPTURE_DIR'))
+  return _is_set(value) or bool(os.environ.get('GDP_CAPTURE_DIR'))
 
 
 def _checked(options) -> dict:

@@ -201,6 +201,8 @@ def _explain(error: BaseException, query: library.Query) -> str:
     return ('Graphs are left as they were while the placer is still busy '
             'with one that ran out of time.')
   if isinstance(error, errors.GdpError):
-    return f'A graph is left as it was. {error}'
-  return (f'A graph is left as it was: placing it failed with '
-          f'{type(error).__name__}: {error}.')
+    return f'Graphs are left as they were. {error}'
+  return (f'Graphs are left as they were: placing one failed with '
+          f'{type(error).__name__}: {error}. Please report it, with the graph '
+          'that GDP_CAPTURE_DIR=DIR writes; GDP_DISABLE=1 keeps the plugin '
+          'out.')

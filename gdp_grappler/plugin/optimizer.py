@@ -59,9 +59,10 @@ def optimize(source: source_graph.SourceGraph,
   graph = graph_def_io.read(source, live=True)
   evaluator = simulator.Simulator(cluster)
   problem = placer_lib.Problem(graph, cluster, evaluator, settings.seed)
-  if (problem.allowed.sum(axis=1) == 1).all():
-    return Outcome(None, '')
   before = _as_it_was(graph, cluster)
+  if ((problem.allowed.sum(axis=1) == 1).all()
+      and not before.violations(graph)):
+    return Outcome(None, '')
   after = registry.create(settings.placer, settings.policy).place(problem)
   violations = after.violations(graph)
   if violations:
@@ -110,8 +111,7 @@ def _decide(graph, before, after, evaluator, settings) -> Outcome:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
   old, new = evaluator.evaluate_many(
       graph, np.stack([before.devices, after.devices]))
-  predicted = (f'predicted step {_ms(old.step_time_s)} -> '
-               f'{_ms(new.step_time_s)} ms (simulated)')
+  predicted = (f'predicted step {_ms(old)} -> {_ms(new)} ms (simulated)')
   worth = new.valid and new.step_time_s < old.step_time_s
   must = bool(before.violations(graph))
   if settings.keep_best and not worth and not must:
@@ -127,8 +127,8 @@ def _decide(graph, before, after, evaluator, settings) -> Outcome:
   return Outcome(devices if settings.mode == 'apply' else None, message)
 
 
-def _ms(seconds: float) -> str:
-  if not np.isfinite(seconds):
-    return 'not allowed'
-  milliseconds = seconds * 1e3
+def _ms(evaluation) -> str:
+  if not np.isfinite(evaluation.step_time_s):
+    return '(against a pin)'
+  milliseconds = evaluation.step_time_s * 1e3
   return f'{milliseconds:.0f}' if milliseconds >= 100 else f'{milliseconds:.3g}'

@@ -99,6 +99,9 @@ def _write_parameters(parameters, settings: settings_lib.Settings | None):
     parameters['settings'].s = settings.to_json().encode()
   parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops
   parameters['capture'].b = bool(capture_directory())
+  # A report for another cluster does not need devices here.
+  parameters['anywhere'].b = bool(
+      settings and settings.cluster and settings.mode == 'report')
 
 
 @functools.cache

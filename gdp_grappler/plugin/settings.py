@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-import math
+import operator
 from typing import Any
 
 MODES = ('apply', 'report')
+_LARGEST_COUNT = 2**31 - 1
+_LONGEST_S = 86400.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,15 +153,20 @@ def _switch(key: str, value: Any) -> bool:
 
 
 def _count(key: str, value: Any) -> int:
-  if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-    raise _bad(key, value, 'a whole number, 0 or more')
-  return value
+  try:
+    number = -1 if isinstance(value, bool) else operator.index(value)
+  except TypeError:
+    number = -1
+  if not 0 <= number <= _LARGEST_COUNT:
+    raise _bad(key, value, f'a whole number from 0 to {_LARGEST_COUNT}')
+  return number
 
 
 def _seconds(key: str, value: Any) -> float:
   if (isinstance(value, bool) or not isinstance(value, (int, float))
-      or not math.isfinite(value) or value <= 0):
-    raise _bad(key, value, 'a positive number of seconds')
+      or not 0 < value <= _LONGEST_S):
+    raise _bad(key, value,
+               f'a positive number of seconds up to {_LONGEST_S:.0f}')
   return float(value)
 
 

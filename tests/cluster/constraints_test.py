@@ -41,14 +41,14 @@ def test_a_users_pin_has_to_exist():
 
 def test_a_users_pin_to_a_device_without_a_kernel():
   with pytest.raises(errors.InfeasiblePlacementError,
-                     match=r'op1 \(MatMul\) may be on none'):
+                     match=r'op1 \(MatMul, pinned to GPU:0\) may be on none'):
     _allowed(pins=['', 'GPU:0', ''], user_pins=[False, True, False],
              allowed_types=[[True, True], [True, False], [True, True]])
 
 
 def test_torn_groups_are_explained():
   with pytest.raises(errors.InfeasiblePlacementError,
-                     match='op0 .* on GPU:0; op2 .* on GPU:1. Remove a pin'):
+                     match='op2 .* on GPU:1; op0 .* on GPU:0. Remove a pin'):
     _allowed(groups=[0, 1, 0], pins=['GPU:0', '', 'GPU:1'])
 
 

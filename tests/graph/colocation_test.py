@@ -81,7 +81,8 @@ def test_class_constraints_with_and_without_the_op_they_name():
 def test_shared_names_hold_together():
 
   def queue(name, shared):
-    return graph_defs.node(name, 'FIFOQueueV2', shared_name=shared)
+    return graph_defs.node(name, 'FIFOQueueV2', shared_name=shared,
+                           component_types={'list': {'type': [1]}})
 
   definition = graph_defs.graph_def(
       queue('a', b'q'), queue('b', b'q'), queue('c', b''), queue('d', b''))

@@ -193,8 +193,9 @@ def test_conflicting_pins_of_a_group_are_explained():
       graph_defs.node('a', 'NoOp', _gdp_pin=b'GPU:0'),
       graph_defs.node('b', 'NoOp', _gdp_pin=b'GPU:1', _class=(b'loc:@a',)))
   with pytest.raises(errors.InfeasiblePlacementError,
-                     match=r'a \(NoOp\) may be on GPU:0; b \(NoOp\) may be on '
-                           r'GPU:1. Remove a pin'):
+                     match=r'b \(NoOp, pinned to GPU:1\) may be on GPU:1; '
+                           r'a \(NoOp, pinned to GPU:0\) may be on GPU:0. '
+                           'Remove a pin'):
     constraints.allowed_devices(graph, presets.preset('2xP100'))
 
 
@@ -213,3 +214,24 @@ def test_leave_alone_keeps_the_device():
   assert graph.pins == ('/gpu:1', 'CPU:0')
   allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
   assert np.argwhere(allowed).tolist() == [[0, 2], [1, 0]]
+
+
+@pytest.mark.parametrize('op, live, stays', [
+    ('RandomUniform', True, True), ('RandomUniform', False, False),
+    ('Square', True, False)])
+def test_a_stream_of_random_numbers_stays_where_it_runs(op, live, stays):
+  shape = graph_defs.node('shape', 'Placeholder', device=graph_defs.CPU(1),
+                          dtype={'type': 3})
+  node = graph_defs.node('a', op, ['shape'], graph_defs.CPU(1), T={'type': 3},
+                         dtype={'type': 1})
+  graph = graph_def_io.read(graph_defs.source(
+      graph_defs.graph_def(shape, node)), live=live)
+  assert bool(graph.pins[1]) == stays
+
+
+def test_a_node_without_its_attribute_is_refused():
+  # Grappler would abort the process.
+  node = graph_defs.node('a', 'Const', dtype={'type': 1})
+  with pytest.raises(errors.InvalidGraphError,
+                     match='"a" .Const. lacks the attribute "value"'):
+    graph_def_io.read(graph_defs.source(graph_defs.graph_def(node)))

@@ -113,7 +113,7 @@ def _spoil(folder, what):
     ('no schema', 'is not a policy: KeyError'),
     ('a list', 'is not a policy: TypeError'),
     ('other schema', 'trained for other features .schema 0123'),
-    ('no model', 'cannot be loaded'), ('damaged', 'cannot be loaded')])
+    ('no model', 'is damaged'), ('damaged', 'is damaged')])
 def test_policies_that_are_none(tmp_path, what, message):
   with pytest.raises(errors.PolicyMismatchError, match=message) as error:
     registry.create('gdp', str(_spoil(tmp_path, what)))

@@ -88,7 +88,16 @@ def test_a_gain_is_kept():
   source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
   outcome = optimizer.optimize(source, settings_lib.Settings(
       placer='single_device', cluster='2xP100'))
-  assert set(outcome.devices) == {graph_defs.GPU(0)}
+  on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
+  assert on['b0'] == on['b1'] == graph_defs.GPU(0)
+
+
+def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
+  source = _source(graph_defs.node('a', 'NoOp', device=graph_defs.CPU(0),
+                                   _gdp_pin=b'CPU:2'))
+  outcome = optimizer.optimize(source, settings_lib.Settings(placer='random'))
+  assert outcome.devices == (graph_defs.CPU(2),)
+  assert '(against a pin)' in outcome.message
 
 
 def test_a_users_pin_is_obeyed_even_without_gain():

@@ -1,5 +1,6 @@
 import pathlib
 
+import numpy as np
 import pytest
 
 from gdp_grappler.placers import registry
@@ -31,6 +32,14 @@ def test_every_registered_placer_is_valid(name):
   assert settings.from_option({'placer': name}).placer == name
 
 
+def test_numbers_of_numpy_are_numbers():
+  assert settings.from_option({'seed': np.int64(3)}).seed == 3
+
+
+def test_an_empty_dict_means_all_defaults():
+  assert settings.from_option({}) == settings.Settings()
+
+
 def test_json_round_trip():
   value = settings.Settings(placer='random', seed=5, policy='ä"\n')
   assert settings.from_json(value.to_json()) == value
@@ -56,6 +65,8 @@ def test_equal_settings_give_equal_json():
     ({'seed': True}, 'whole number'),
     ({'seed': 1.5}, 'whole number'),
     ({'min_ops': -1}, 'whole number'),
+    ({'min_ops': 2**63}, 'whole number'),
+    ({'time_budget_s': 1e308}, 'positive number of seconds'),
     ({'time_budget_s': 0}, 'positive number of seconds'),
     ({'time_budget_s': float('nan')}, 'positive number of seconds'),
     ({'time_budget_s': '3'}, 'positive number of seconds'),
