@@ -30,8 +30,7 @@ def node(name: str, op: str, inputs: Sequence[str] = (), device: str = '',
   for key, value in attributes.items():
     attr = result.attr[key]
     if isinstance(value, dict):
-      for field, content in value.items():
-        setattr(attr, field, content)
+      attr.MergeFrom(type(attr)(**value))
     elif isinstance(value, bytes):
       attr.s = value
     else:
