@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(os.path.relpath(pathlib.Path(__file__).parent))
 OUTPUT = pathlib.Path('demo_output')
 CAPTURES = OUTPUT / 'captured'
 MODEL_DIR = OUTPUT / 'model'

@@ -9,7 +9,7 @@ from typing import Any, Mapping
 import tensorflow as tf
 
 from gdp_grappler import errors
-from placer_model.training import files
+from placer_model.training import json_files
 
 _KEEP = 2
 # What TensorFlow raises over a damaged checkpoint, or one of another network.
@@ -103,13 +103,13 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]):
       written.
   """
   path = model_dir / 'config.json'
-  found = files.read_json(path)
+  found = json_files.read_json(path)
   if found is None:
     if (model_dir / 'checkpoints').is_dir():
       raise errors.GdpError(
           f'{model_dir} has checkpoints but no config.json that tells whose '
           'they are. Give another --model_dir.')
-    files.write_json(path, dict(identity))
+    json_files.write_json(path, dict(identity))
     return
   different = [key for key in identity if found.get(key) != identity[key]]
   if different:

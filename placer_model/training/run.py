@@ -37,7 +37,7 @@ from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
-from placer_model.training import files
+from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
 from placer_model.training import summaries
@@ -270,7 +270,7 @@ def _conclude(options, task, baselines, trainer, console, start
       state.total_evaluations, state.seconds)
   record = _record(options, task, baselines, found, trainer, greedy)
   record['seconds'] = round(time.monotonic() - start, 3)
-  files.write_json(options.model_dir / 'results.json', record)
+  json_files.write_json(options.model_dir / 'results.json', record)
   item = record['graphs'][0]
   console.print(results_lib.table(item['name'], task.cluster.name,
                                   item['placers']))

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from placer_model.training import checkpoints
-from placer_model.training import files
+from placer_model.training import json_files
 
 _IDENTITY = {'seed': 0, 'train': {'rollouts': 4, 'epochs': 2}}
 
@@ -78,7 +78,7 @@ def test_checkpoint_of_another_network_is_an_error(tmp_path):
 def test_claim_is_written_once_and_recognised(tmp_path):
   checkpoints.claim(tmp_path / 'model', _IDENTITY)
   checkpoints.claim(tmp_path / 'model', _IDENTITY)
-  assert files.read_json(tmp_path / 'model' / 'config.json') == _IDENTITY
+  assert json_files.read_json(tmp_path / 'model' / 'config.json') == _IDENTITY
 
 
 @pytest.mark.parametrize('change, said', [
@@ -90,7 +90,7 @@ def test_another_run_is_refused(tmp_path, change, said):
   with pytest.raises(errors.GdpError) as info:
     checkpoints.claim(tmp_path, {**_IDENTITY, **change})
   assert said in str(info.value)
-  assert files.read_json(tmp_path / 'config.json') == _IDENTITY
+  assert json_files.read_json(tmp_path / 'config.json') == _IDENTITY
 
 
 def test_checkpoints_of_nobody_are_refused(tmp_path):

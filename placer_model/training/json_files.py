@@ -1,0 +1,36 @@
+"""JSON files of a model directory."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from gdp_grappler import errors
+from gdp_grappler import files
+
+
+def write_json(path: pathlib.Path, value):
+  """Replaces `path` by `value` as JSON; a reader never sees half of it.
+
+  Raises:
+    GdpError: the file cannot be written; what was there before still is.
+  """
+  files.write_atomically(
+      path, json.dumps(value, indent=2, allow_nan=False) + '\n',
+      make_folder=True)
+
+
+def read_json(path: pathlib.Path):
+  """What `write_json` wrote; None if there is no such file.
+
+  Raises:
+    GdpError: the file is unreadable or not JSON.
+  """
+  try:
+    return json.loads(path.read_text())
+  except FileNotFoundError:
+    return None
+  except (OSError, ValueError) as error:
+    raise errors.GdpError(
+        f'Cannot read {path}: {error}. Restore it or give another --model_dir.'
+    ) from error
