@@ -1,7 +1,6 @@
-import os
-
 """Files are whole or as they were."""
 
+import os
 import pathlib
 
 import pytest
