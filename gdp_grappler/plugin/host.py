@@ -113,7 +113,8 @@ class Host:
 def _timed(message: str, start: float, how: str = '') -> str:
   """The line with the milliseconds since `start`; '' stays ''."""
   spent = (time.perf_counter() - start) * 1e3
-  return message and f'{message}; {spent:.3g} ms spent{how}'
+  digits = f'{spent:.0f}' if spent >= 10 else f'{spent:.2g}'
+  return message and f'{message}; {digits} ms spent{how}'
 
 
 class _Cache:

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.e2e
 def test_eager_placer_serves_a_program_without_eager_execution():
   finished = fresh.run('v1_program.py')
   stock, placed = finished.results['stock'], finished.results['placed']
-  assert finished.notices == ['[gdp] placed']
+  notice, = finished.notices
+  assert notice.startswith('[gdp] placed; ')
   assert set(stock['devices']) == {'CPU:0'}
   assert set(placed['devices']) == {'CPU:0', 'CPU:1'}
   assert placed['value'] == pytest.approx(stock['value'], rel=1e-6)
