@@ -51,15 +51,6 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
       if source != target))
 
 
-def resolve_devices(text: str) -> tuple[str, ...]:
-  """Full device names of 'CPU:0,CPU:1'.
-
-  Raises:
-    ClusterError: a part is not a device name.
-  """
-  return tuple(_in_full(part) for part in text.split(',') if part)
-
-
 def _in_full(name: str) -> str:
   name = cluster_lib.canonical_device(name)
   if name.startswith('/job:'):

@@ -27,17 +27,6 @@ def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
 
 
 @functools.cache
-def has_gpu_kernels() -> bool:
-  """Whether this TensorFlow was built with GPU support.
-
-  A CPU-only wheel registers no GPU kernel, so that nothing could be placed on
-  a GPU, not even a simulated one.
-  """
-  return any(kernel.device_type == 'GPU'
-             for kernel in _kernels_by_op()['MatMul'])
-
-
-@functools.cache
 def op_def(op_type: str):
   """TensorFlow's OpDef, or None for ops it does not know."""
   return op_def_registry.get(op_type)

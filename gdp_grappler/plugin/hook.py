@@ -29,12 +29,6 @@ def install() -> None:
     _wrap_sessions()
 
 
-def is_installed() -> bool:
-  """Whether `install` ran in this process."""
-  from tensorflow.python.eager import context
-  return hasattr(context.Context, _MARK)
-
-
 def add_option_to(config) -> None:
   """Puts the pass into a ConfigProto if the option is on."""
   from tensorflow.python.eager import context

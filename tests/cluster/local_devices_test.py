@@ -44,10 +44,3 @@ def test_without_names_the_devices_of_the_process():
 def test_no_cpu():
   with pytest.raises(errors.ClusterError, match='no CPU device'):
     local_devices.local_cluster([_TASK + 'GPU:0'])
-
-
-def test_names_in_a_list():
-  assert local_devices.resolve_devices('CPU:0,/gpu:1') == (
-      _TASK + 'CPU:0', _TASK + 'GPU:1')
-  with pytest.raises(errors.ClusterError, match='not a device name'):
-    local_devices.resolve_devices('CPU:0,five')
