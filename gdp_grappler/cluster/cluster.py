@@ -32,6 +32,13 @@ class Device:
     compute: Devices with the same value take turns: they are cut from one
       physical device.
     memory: Devices with the same value share one memory.
+    slots: How many ops it runs at a time: 1 for the compute stream of a GPU,
+      the width of the thread pool for a host. The figures above are what each
+      of them gets.
+    copy_s: Seconds of its compute that it spends on each transfer or message it
+      sends or receives; 0 where an engine of its own does that.
+    copy_bytes_per_s: Rate at which its compute moves the bytes of transfers;
+      None where copy engines do that beside compute.
   """
 
   name: str
@@ -43,6 +50,9 @@ class Device:
   launch_s: float
   compute: str
   memory: str
+  slots: int = 1
+  copy_s: float = 0.
+  copy_bytes_per_s: float | None = None
 
   @property
   def short_name(self) -> str:
@@ -59,8 +69,8 @@ class Link:
     target: Full name of the receiving device.
     latency_s: Seconds before the first byte arrives.
     bandwidth_bytes_per_s: Of a transfer that has the link for itself.
-    channels: One or two wires; a transfer occupies all of them, and a wire
-      carries one transfer at a time.
+    channels: Up to 8 wires, copy engines or network cards; a transfer occupies
+      all of them, and each carries one transfer at a time.
   """
 
   source: str
@@ -74,6 +84,13 @@ class Link:
 class Cluster:
   """D devices, all linked with all. The first CPU is the host.
 
+  Attributes:
+    name: What users call it.
+    devices: [D]
+    links: One for each ordered pair of devices.
+    step_s: Seconds a step takes that does nothing: the call of the session and
+      its messages to the workers.
+
   Raises:
     ClusterError: no device, no CPU, a name twice, a missing link or a figure
       out of range.
@@ -82,6 +99,7 @@ class Cluster:
   name: str
   devices: tuple[Device, ...]
   links: tuple[Link, ...]
+  step_s: float = 0.
 
   def __post_init__(self):
     object.__setattr__(self, 'devices', tuple(self.devices))

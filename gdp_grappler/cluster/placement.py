@@ -33,15 +33,20 @@ class Placement:
   Attributes:
     devices: int32 [N], indices into `cluster.devices`; read-only.
     cluster: What they index.
+    priorities: float64 [N], ready ops of a device start in order of decreasing
+      priority; None for first in, first out, as TensorFlow does it. Read-only.
   """
 
   devices: np.ndarray
   cluster: cluster_lib.Cluster
+  priorities: np.ndarray | None = None
 
   def __post_init__(self):
-    devices = np.array(self.devices, np.int32)
-    devices.setflags(write=False)
-    object.__setattr__(self, 'devices', devices)
+    for field, dtype in (('devices', np.int32), ('priorities', np.float64)):
+      if getattr(self, field) is not None:
+        array = np.array(getattr(self, field), dtype)
+        array.setflags(write=False)
+        object.__setattr__(self, field, array)
 
   def device_strings(self) -> list[str]:
     """[N] full device names."""

@@ -39,11 +39,20 @@ class CostModel:
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
-    """float64 [N, D], seconds of each op on each device."""
+    """float64 [N, D], seconds of one step that each op takes on each device.
+
+    What an op takes once, as often as the graph says that it runs.
+    """
     rate = np.array([d.peak_flops * d.efficiency for d in cluster.devices])
     bandwidth = np.array([d.bandwidth_bytes_per_s for d in cluster.devices])
     launch = np.array([d.launch_s for d in cluster.devices])
     busy = np.maximum(graph.flops[:, None] / rate,
                       graph.io_bytes[:, None] / bandwidth) + launch
     idle = np.array([t in _NO_KERNEL for t in graph.op_types], bool)
-    return np.where(idle[:, None], self.visit_s, busy)
+    once = np.where(idle[:, None], self.visit_s, busy)
+    return once * graph.executions[:, None]
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D], memory each op needs on each device while it runs."""
+    return np.zeros((graph.num_ops, cluster.num_devices), np.int64)

@@ -20,12 +20,14 @@ class Evaluation:
     peak_bytes: [P] highest use of each memory pool of the cluster.
     violations: What makes the placement invalid; empty if nothing does.
     simulated: False if a stopwatch said it.
+    spread_s: Interquartile range of the measured steps; 0 if simulated.
   """
 
   step_time_s: float
   peak_bytes: tuple[int, ...]
   violations: tuple[placement_lib.Violation, ...]
   simulated: bool
+  spread_s: float = 0.
 
   @property
   def valid(self) -> bool:
@@ -39,6 +41,13 @@ class Evaluator(Protocol):
                placement: placement_lib.Placement) -> Evaluation:
     """Prices one placement."""
 
-  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray
+  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                    priorities: np.ndarray | None = None
                    ) -> Sequence[Evaluation]:
-    """Prices K placements, int [K, N], on the evaluator's own cluster."""
+    """Prices K placements on the evaluator's own cluster.
+
+    Args:
+      graph: N ops.
+      devices: int [K, N].
+      priorities: float [K, N] as in `Placement`; None for first in, first out.
+    """

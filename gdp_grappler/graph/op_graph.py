@@ -43,6 +43,8 @@ class OpGraph:
       the cluster. Other pins fall back to the host of a cluster that lacks
       the device.
     devices: [N] devices the ops had when the graph was read; '' if none.
+    executions: float64 [N], how often an op runs in one step: the trip count
+      in a loop, 0 in the branch of a condition that is not taken, else 1.
   """
 
   name: str
@@ -60,8 +62,11 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
+  executions: np.ndarray | None = None
 
   def __post_init__(self):
+    if self.executions is None:
+      object.__setattr__(self, 'executions', np.ones(len(self.names)))
     for field, dtype, shape in (
         ('edges', np.int32, (-1, 2)),
         ('edge_tensors', np.int32, (-1,)),
@@ -72,7 +77,8 @@ class OpGraph:
         ('param_bytes', np.int64, (-1,)),
         ('groups', np.int32, (-1,)),
         ('allowed_types', np.bool_, (-1, len(DEVICE_TYPES))),
-        ('user_pins', np.bool_, (-1,))):
+        ('user_pins', np.bool_, (-1,)),
+        ('executions', np.float64, (-1,))):
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
@@ -83,7 +89,8 @@ class OpGraph:
   def _check(self):
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
-                  'allowed_types', 'pins', 'user_pins', 'devices'):
+                  'allowed_types', 'pins', 'user_pins', 'devices',
+                  'executions'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):

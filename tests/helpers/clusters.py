@@ -51,9 +51,16 @@ class FixedCosts:
   """A cost model that charges what it is told: [N], [N, D] or one number."""
 
   seconds: object
+  workspace: object = 0
 
   def op_seconds(self, graph, cluster) -> np.ndarray:
     seconds = np.asarray(self.seconds, np.float64)
     if seconds.ndim == 1:
       seconds = seconds[:, None]
     return np.broadcast_to(seconds, (graph.num_ops, cluster.num_devices))
+
+  def workspace_bytes(self, graph, cluster) -> np.ndarray:
+    workspace = np.asarray(self.workspace, np.int64)
+    if workspace.ndim == 1:
+      workspace = workspace[:, None]
+    return np.broadcast_to(workspace, (graph.num_ops, cluster.num_devices))
