@@ -20,7 +20,7 @@ SOURCES := setup.py pyproject.toml bazel/native_sources.bzl $(shell find \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint bazel wheel install clean
+.PHONY: help demo test fidelity lint bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -33,6 +33,10 @@ test: $(VENV)/installed  ## run all tests against the installed package
 	@# From tests/, because interpreters that tests start look into the current
 	@# folder first.
 	cd tests && ../$(BIN)/python -P -m pytest $(PYTEST_ARGS)
+
+fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
+	$(PIP) --no-build-isolation '.[bench]'
+	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
 
 lint: $(VENV)/installed  ## ruff, the layering, no generated file in git
 	$(BIN)/ruff check .

@@ -53,7 +53,7 @@ _EXTRAS = {
         f'tensorboard>={_MINOR},<{_NEXT_MINOR}',
         *_METIS,
     ],
-    'bench': ['matplotlib>=3.11,<4', *_METIS],
+    'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_METIS],
     'dev': [
         'hypothesis>=6,<7',
         'import-linter>=2.16,<3',

@@ -1,4 +1,4 @@
-"""`gdp`: place a graph, price a plan, print a cluster, check the set-up."""
+"""`gdp`: place a graph, price a plan, profile ops, print a cluster."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from gdp_grappler import errors
 from gdp_grappler.bin.commands import cluster
 from gdp_grappler.bin.commands import doctor
 from gdp_grappler.bin.commands import place
+from gdp_grappler.bin.commands import profile
 from gdp_grappler.bin.commands import simulate
 
 # This process reads graphs; nothing in it is to be placed by the plugin.
 os.environ['GDP_DISABLE'] = '1'
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
-_COMMANDS = (place, simulate, cluster, doctor)
+_COMMANDS = (place, simulate, profile, cluster, doctor)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import pathlib
 import re
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import validation
 
-# Of any figure; larger ones are mistakes and overflow.
-_LARGEST = 1e18
 _TASK = '/job:localhost/replica:0/task:0'
 
 
@@ -90,6 +88,8 @@ class Cluster:
     links: One for each ordered pair of devices.
     step_s: Seconds a step takes that does nothing: the call of the session and
       its messages to the workers.
+    notes: What a reader should know: which figures are assumed, what was
+      measured and how well.
 
   Raises:
     ClusterError: no device, no CPU, a name twice, a missing link or a figure
@@ -100,41 +100,12 @@ class Cluster:
   devices: tuple[Device, ...]
   links: tuple[Link, ...]
   step_s: float = 0.
+  notes: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
   def __post_init__(self):
-    object.__setattr__(self, 'devices', tuple(self.devices))
-    object.__setattr__(self, 'links', tuple(self.links))
-    for device in self.devices:
-      self._check_texts(device, 'name', 'type', 'compute', 'memory')
-    for link in self.links:
-      self._check_texts(link, 'source', 'target', 'channels')
-    names = [d.name for d in self.devices]
-    if not any(d.type == 'CPU' for d in self.devices):
-      raise self._error('it has no CPU device, and every TensorFlow process '
-                        'has one', 'add one')
-    for name in names:
-      if names.count(name) > 1:
-        raise self._error(f'device "{name}" is listed twice', 'remove one')
-    for device in self.devices:
-      self._check_positive(device, 'memory_bytes', 'peak_flops', 'efficiency',
-                           'bandwidth_bytes_per_s')
-      self._check_positive(device, 'launch_s', strictly=False)
-    for link in self.links:
-      self._check_positive(link, 'bandwidth_bytes_per_s')
-      self._check_positive(link, 'latency_s', strictly=False)
-      if not 1 <= len(link.channels) <= 2:
-        raise self._error(f'the link {link.source} -> {link.target} has '
-                          f'{len(link.channels)} channels', 'give 1 or 2')
-    linked = {(l.source, l.target) for l in self.links}
-    for source in names:
-      for target in names:
-        if source != target and (source, target) not in linked:
-          raise self._error(f'the link {source} -> {target} is missing',
-                            'add it')
-    for source, target in linked:
-      if source not in names or target not in names:
-        raise self._error(f'the link {source} -> {target} names an unknown '
-                          'device', 'list the device or drop the link')
+    for field in ('devices', 'links', 'notes'):
+      object.__setattr__(self, field, tuple(getattr(self, field)))
+    validation.check(self)
 
   @property
   def num_devices(self) -> int:
@@ -144,6 +115,12 @@ class Cluster:
   def device_names(self) -> tuple[str, ...]:
     """[D] full names."""
     return tuple(d.name for d in self.devices)
+
+  @functools.cached_property
+  def device_labels(self) -> tuple[str, ...]:
+    """[D] short names; in full where two tasks have devices of one name."""
+    short = tuple(d.short_name for d in self.devices)
+    return short if len(set(short)) == len(short) else self.device_names
 
   @functools.cached_property
   def host(self) -> int:
@@ -170,22 +147,24 @@ class Cluster:
 
   @functools.cached_property
   def link_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Latencies [D, D] in s, bytes/s [D, D] and channels int32 [D, D, 2].
+    """Latencies [D, D] in s, bytes/s [D, D] and channels int32 [D, D, C].
 
-    The diagonal has no latency, infinite bandwidth and channel -1. A link
-    with one channel has it twice.
+    The diagonal has no latency, infinite bandwidth and channel -1. C is the
+    most channels of any link, at least 1; a link with fewer repeats its last.
     """
     d = self.num_devices
     latency, bandwidth = np.zeros((d, d)), np.full((d, d), np.inf)
-    channels = np.full((d, d, 2), -1, np.int32)
+    most = max((len(link.channels) for link in self.links), default=1)
+    channels = np.full((d, d, most), -1, np.int32)
     index = {name: i for i, name in enumerate(self.device_names)}
-    wires = sorted({c for link in self.links for c in link.channels})
+    wires = {name: i for i, name in enumerate(sorted(
+        {c for link in self.links for c in link.channels}))}
     for link in self.links:
       key = index[link.source], index[link.target]
       latency[key] = link.latency_s
       bandwidth[key] = link.bandwidth_bytes_per_s
-      channels[key] = [wires.index(link.channels[0]),
-                       wires.index(link.channels[-1])]
+      padded = link.channels + link.channels[-1:] * (most - len(link.channels))
+      channels[key] = [wires[channel] for channel in padded]
     return latency, bandwidth, channels
 
   def device_index(self, name: str) -> int:
@@ -206,27 +185,6 @@ class Cluster:
   def to_json(self) -> str:
     """The cluster as text that `load_cluster` reads back."""
     return json.dumps(dataclasses.asdict(self), indent=2)
-
-  def _error(self, why: str, remedy: str) -> errors.ClusterError:
-    return errors.ClusterError(
-        f'Cluster "{self.name}" is not usable: {why}; {remedy}.')
-
-  def _check_positive(self, item, *fields, strictly=True):
-    for field in fields:
-      value = getattr(item, field)
-      label = getattr(item, 'name', None) or f'{item.source} -> {item.target}'
-      if (isinstance(value, bool) or not isinstance(value, (int, float))
-          or not 0 <= value <= _LARGEST or (strictly and value == 0)):
-        raise self._error(f'{label} has {field} = {value!r}',
-                          f'give a positive number up to {_LARGEST:.0e}')
-
-  def _check_texts(self, item, *fields):
-    for field in fields:
-      value = getattr(item, field)
-      texts = value if isinstance(value, tuple) else (value,)
-      if not all(isinstance(text, str) and text for text in texts):
-        raise self._error(f'{type(item).__name__.lower()} has {field} = '
-                          f'{value!r}', 'give a text')
 
 
 def canonical_device(name: str) -> str:
@@ -271,36 +229,70 @@ def from_json(text: str, origin: str) -> Cluster:
   """
   try:
     fields = json.loads(text)
-    devices = tuple(Device(**d) for d in fields['devices'])
-    links = tuple(Link(**{**l, 'channels': tuple(l['channels'])})
-                  for l in fields['links'])
-    return Cluster(str(fields['name']), devices, links)
-  except errors.ClusterError as error:
-    raise errors.ClusterError(f'{origin}: {error}') from error
-  except (ValueError, TypeError, KeyError) as error:
-    raise errors.ClusterError(
-        f'{origin} is not a cluster file: {type(error).__name__}: {error}. '
-        'It is JSON with "name", "devices" and "links"; '
-        '`gdp cluster 2xP100` prints an example.') from error
+  except (ValueError, RecursionError) as error:
+    raise not_a_cluster_file(origin, f'{error}') from error
+  return from_fields(fields, origin)
 
 
-def read_cluster_file(path: str) -> Cluster:
-  """Reads a cluster file.
+def from_fields(fields: object, origin: str) -> Cluster:
+  """The cluster that `dataclasses.asdict` took apart.
+
+  Args:
+    fields: As JSON has them.
+    origin: Where they came from, for the error message.
 
   Raises:
-    ClusterError: the file is missing or wrong.
+    ClusterError: a missing or unknown field, or a wrong figure.
   """
+  if not isinstance(fields, dict):
+    raise not_a_cluster_file(origin, 'it is no JSON object')
   try:
-    text = pathlib.Path(path).read_text()
-  except OSError as error:
-    raise errors.ClusterError(
-        f'Cannot read cluster file {path}: {error.strerror}.') from error
-  except UnicodeDecodeError as error:
-    raise errors.ClusterError(
-        f'{path} is not a cluster file: it is not text.') from error
-  return from_json(text, path)
+    fields = {'name': origin, **fields}
+    for field, kind in (('devices', Device), ('links', Link)):
+      fields[field] = tuple(
+          _from_object(kind, f'{field}[{index}]', item) for index, item in
+          enumerate(_list(field, fields.get(field))))
+    fields['notes'] = tuple(_list('notes', fields.get('notes', [])))
+    return _from_object(Cluster, '', fields)
+  except errors.ClusterError as error:
+    raise errors.ClusterError(f'{origin}: {error}') from error
+
+
+def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
+  """The error to raise where a text is not one of ours at all."""
+  return errors.ClusterError(
+      f'{origin} is not a cluster file: {why.rstrip(".")}. It is JSON or '
+      'protobuf text with "devices" and "links"; `gdp cluster 2xP100 --json` '
+      'prints an example.')
+
+
+def _from_object(kind, at, fields):
+  """A dataclass from a JSON object; `at` is '' for the whole file."""
+  if not isinstance(fields, dict):
+    raise errors.ClusterError(f'{at} is {fields!r}; give a JSON object.')
+  prefix = f'{at}.' if at else ''
+  known = {field.name: field for field in dataclasses.fields(kind)}
+  for name in fields:
+    if name not in known:
+      raise errors.ClusterError(
+          f'{prefix}{name} is an unknown field; known are {", ".join(known)}.'
+          + validation.nearest(name, known))
+  for name, field in known.items():
+    if name not in fields and field.default is dataclasses.MISSING:
+      raise errors.ClusterError(f'{prefix}{name} is missing; add it.')
+  if kind is Link:
+    channels = _list(f'{at}.channels', fields['channels'])
+    fields = {**fields, 'channels': tuple(channels)}
+  return kind(**fields)
+
+
+def _list(at, value):
+  if not isinstance(value, (list, tuple)):
+    problem = 'missing; add it' if value is None else f'{value!r}; give a list'
+    raise errors.ClusterError(f'{at} is {problem}.')
+  return value
 
 
 def _numbered(labels: list[str]) -> np.ndarray:
-  order = list(dict.fromkeys(labels))
-  return np.array([order.index(label) for label in labels], np.int32)
+  order = {label: i for i, label in enumerate(dict.fromkeys(labels))}
+  return np.array([order[label] for label in labels], np.int32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numpy as np
 
 from gdp_grappler import errors
@@ -21,10 +23,9 @@ def allowed_devices(graph: op_graph.OpGraph,
       a device that the cluster lacks.
   """
   by_op = _kernels(graph, cluster)
-  for op, pin in enumerate(graph.pins):
-    if pin:
-      device = _pinned_device(graph, op, cluster)
-      by_op[op] &= np.arange(cluster.num_devices) == device
+  for pin, ops in _pinned_ops(graph).items():
+    device = _pinned_device(graph, pin, ops, cluster)
+    by_op[ops] &= np.arange(cluster.num_devices) == device
   by_group = np.ones((graph.num_groups, cluster.num_devices), bool)
   np.logical_and.at(by_group, graph.groups, by_op)
   empty = np.flatnonzero(~by_group.any(axis=1))
@@ -46,13 +47,23 @@ def _kernels(graph, cluster) -> np.ndarray:
   return graph.allowed_types[:, columns]
 
 
-def _pinned_device(graph, op, cluster) -> int:
+def _pinned_ops(graph) -> dict[str, list[int]]:
+  """The ops of each pin."""
+  result = collections.defaultdict(list)
+  for op, pin in enumerate(graph.pins):
+    if pin:
+      result[pin].append(op)
+  return result
+
+
+def _pinned_device(graph, pin, ops, cluster) -> int:
   try:
-    return cluster.device_index(graph.pins[op])
+    return cluster.device_index(pin)
   except errors.ClusterError as error:
-    if graph.user_pins[op]:
+    wanted = np.flatnonzero(graph.user_pins[ops])
+    if wanted.size:
       raise errors.InfeasiblePlacementError(
-          f'Op "{graph.names[op]}" is pinned to {graph.pins[op]}. {error} '
+          f'Op "{graph.names[ops[wanted[0]]]}" is pinned to {pin}. {error} '
           'Pin it to one of these or remove the pin.') from error
     return cluster.host
 

@@ -1,39 +1,60 @@
 """The devices of this process as a cluster.
 
-What TensorFlow tells (names, memory, which logical devices share a card) is
-asked; speeds are those of the card's data sheet, or of a typical one. They
-only have to be right in kind: whether devices share their compute decides
-whether a second one can pay at all.
+TensorFlow tells names, memory and which logical devices share a card. Speeds
+are those of the card's data sheet (`device_figures`); of a card that is not in
+the table, what NVML tells (`nvml`); without NVML, a card of the same compute
+capability that is. Connections are NVML's where it tells them, else PCIe 3.0.
+What was assumed is in the notes of the cluster. `gdp cluster local --measure`
+replaces links by measured ones.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import pathlib
 import re
-from typing import Sequence
+from typing import Any, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import nvml
 
-# Single precision FLOP/s, bytes/s of the card's memory (NVIDIA data sheets).
-_CARDS = {'K40': (4.29e12, 288e9), 'P100': (9.3e12, 732e9),
-          'V100': (15.7e12, 900e9), 'T4': (8.1e12, 300e9),
-          'A100': (19.5e12, 1555e9), 'H100': (67e12, 3350e9)}
-_OTHER_CARD = (1e13, 5e11)
-# Of one core: two 256-bit fused multiply-adds on 8 floats a cycle at 2.5 GHz.
-_CORE_FLOPS = 8e10
-_CPU_BYTES_PER_S = 20e9
-_PCIE = (1e-5, 12e9)
 # Two CPU devices of one process hand on a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
+# Of one core, where /proc/cpuinfo does not tell.
+_CORE_HERTZ, _CORE_SETS = 2.5e9, 'AVX2'
+_CPU_BYTES_PER_S = 20e9
+_CPU_SLOTS = 2
+# What large copies reach over a lane of PCIe 1; each generation has twice as
+# much. 3.0 x16 makes 12 GB/s of it.
+_PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
+# The card of the table whose figures stand for others of its generation.
+_OF_CAPABILITY = {3: 'K40', 6: 'P100', 7: 'V100', 8: 'A100', 9: 'H100'}
 
 
-def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
+@dataclasses.dataclass(frozen=True)
+class _Card:
+  """A physical card: its figures and connections."""
+
+  name: str
+  facts: nvml.CardFacts
+  index: int | None
+  peak_flops: float
+  efficiency: float
+  bandwidth_bytes_per_s: float
+  pcie_bytes_per_s: float
+
+
+def local_cluster(names: Sequence[str] = (),
+                  source: nvml.Source | None = None) -> cluster_lib.Cluster:
   """The CPUs and GPUs of this process, all linked.
 
   Args:
     names: Full names of the devices to use, as TensorFlow gives them; all
       logical devices of the process if empty.
+    source: Who tells about cards; by default NVML.
 
   Raises:
     ClusterError: there is no CPU among the names.
@@ -43,12 +64,18 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
       cluster_lib.canonical_device(d.name)
       for d in tf.config.list_logical_devices())
   known = [n for n in names if cluster_lib.device_type(n) in ('CPU', 'GPU')]
-  cards = _cards(tf) if any('GPU' in n for n in known) else []
-  devices = [_device(_in_full(name), cards) for name in sorted(
-      known, key=lambda n: (cluster_lib.device_type(n) != 'CPU', _number(n)))]
+  notes, cards = [], []
+  if any(cluster_lib.device_type(n) == 'GPU' for n in known):
+    cards = _cards(tf, source or nvml.installed(), notes)
+  devices, of_card = [], {}
+  for name in sorted(known, key=lambda n: (
+      cluster_lib.device_type(n) != 'CPU', _number(n))):
+    device, card = _device(_in_full(name), cards, notes)
+    devices.append(device)
+    of_card[device.name] = card
   return cluster_lib.Cluster('local', tuple(devices), tuple(
-      _link(source, target) for source in devices for target in devices
-      if source != target))
+      _link(source, target, of_card) for source in devices
+      for target in devices if source != target), notes=tuple(notes))
 
 
 def _in_full(name: str) -> str:
@@ -62,49 +89,182 @@ def _number(name: str) -> int:
   return int(name.rsplit(':', 1)[-1])
 
 
-def _device(name, cards) -> cluster_lib.Device:
+def _device(name, cards, notes) -> tuple[cluster_lib.Device, _Card | None]:
   if cluster_lib.device_type(name) == 'CPU':
-    return cluster_lib.Device(
-        name=name, type='CPU', memory_bytes=_host_memory_bytes(),
-        peak_flops=_CORE_FLOPS * len(os.sched_getaffinity(0)), efficiency=0.5,
-        bandwidth_bytes_per_s=_CPU_BYTES_PER_S, launch_s=2e-6,
-        compute='host CPU', memory='host memory')
+    return _cpu(name, notes), None
   number = _number(name)
-  card, title, memory_bytes = (cards[number] if number < len(cards)
-                               else (f'GPU {number}', '', 16 << 30))
-  peak, bandwidth = next((figures for key, figures in _CARDS.items()
-                          if re.search(rf'\b{key}\b', title)), _OTHER_CARD)
+  if number < len(cards):
+    card, memory_bytes = cards[number]
+  else:
+    card = _figures(f'GPU {number}', nvml.CardFacts(''), None, notes)
+    memory_bytes = 16 << 30
+    notes.append(f'GPU:{number}: TensorFlow does not describe it; 16 GiB of '
+                 'memory are assumed.')
   return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=memory_bytes, peak_flops=peak,
-      efficiency=0.7, bandwidth_bytes_per_s=bandwidth, launch_s=5e-6,
-      compute=card, memory=name)
+      name=name, type='GPU', memory_bytes=memory_bytes,
+      peak_flops=card.peak_flops, efficiency=card.efficiency,
+      bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+      launch_s=device_figures.GPU_LAUNCH_S, compute=card.name,
+      memory=name), card
 
 
-def _cards(tf) -> list[tuple[str, str, int]]:
-  """Per logical GPU: its physical card, the card's title, its bytes."""
+def _cpu(name, notes) -> cluster_lib.Device:
+  """The cores that this process may use; as many ops at a time as a socket."""
+  cores = len(os.sched_getaffinity(0))
+  slots = min(_CPU_SLOTS, cores)
+  hertz, sets = _processor()
+  if hertz is None:
+    hertz = _CORE_HERTZ
+    notes.append(f'{name.rsplit("device:", 1)[-1]}: cores of '
+                 f'{hertz / 1e9:g} GHz are assumed; the system does not tell.')
+  return cluster_lib.Device(
+      name=name, type='CPU', memory_bytes=_host_memory_bytes(),
+      peak_flops=device_figures.cpu_flops(cores, hertz, sets) / slots,
+      efficiency=device_figures.CPU_EFFICIENCY,
+      bandwidth_bytes_per_s=_CPU_BYTES_PER_S / slots,
+      launch_s=device_figures.CPU_LAUNCH_S, compute='host CPU',
+      memory='host memory', slots=slots)
+
+
+def _processor() -> tuple[float | None, str]:
+  """Nominal clock and instruction sets of a core.
+
+  The clock of the moment would make each run another cluster.
+  """
+  try:
+    text = pathlib.Path('/proc/cpuinfo').read_text()
+  except OSError:
+    return None, _CORE_SETS
+  clock = re.search(r'^model name.*@ *([\d.]+) *GHz', text, re.MULTILINE)
+  flags = re.search(r'^flags\s*: (.*)$', text, re.MULTILINE)
+  return (float(clock[1]) * 1e9 if clock else None,
+          flags[1] if flags else _CORE_SETS)
+
+
+def _cards(tf, source, notes) -> list[tuple[_Card, int]]:
+  """Per logical GPU: its physical card, and the bytes it may have."""
+  facts = source.cards()
+  unused = nvml.visible(facts)
   result = []
   try:
-    for card in tf.config.list_physical_devices('GPU'):
-      title = tf.config.experimental.get_device_details(card).get(
-          'device_name', '')
-      parts = tf.config.get_logical_device_configuration(card) or [None]
+    for physical in tf.config.list_physical_devices('GPU'):
+      details = tf.config.experimental.get_device_details(physical)
+      index = _matching(details, facts, unused)
+      fact = _facts(details) if index is None else facts[index]
+      card = _figures(physical.name, fact, index, notes)
+      parts = tf.config.get_logical_device_configuration(physical) or [None]
       for part in parts:
         limit = part.memory_limit if part is not None else None
-        result.append((card.name, title, (limit << 20) if limit else 16 << 30))
+        result.append((card, limit << 20 if limit
+                       else _memory_bytes(physical.name, fact, notes)))
   except (RuntimeError, ValueError) as error:
     raise errors.ClusterError(
         f'TensorFlow does not describe its GPUs: {error}') from error
   return result
 
 
-def _link(source, target) -> cluster_lib.Link:
-  if source.type == target.type == 'CPU':
-    figures, channels = _SAME_PROCESS, (f'{source.name} > {target.name}',)
+def _matching(details, facts, unused) -> int | None:
+  """NVML's index of a card of TensorFlow: the next one of its title.
+
+  CUDA may number cards by speed; cards of one model keep the order of the bus.
+  """
+  title = details.get('device_name', '')
+  index = next((i for i in unused if facts[i].title == title), None)
+  if index is not None:
+    unused.remove(index)
+  return index
+
+
+def _facts(details: dict[str, Any]) -> nvml.CardFacts:
+  """What TensorFlow alone knows."""
+  return nvml.CardFacts(details.get('device_name', ''),
+                        capability=details.get('compute_capability'))
+
+
+def _memory_bytes(name, facts, notes) -> int:
+  if facts.memory_bytes:
+    return facts.memory_bytes
+  card = device_figures.card_of(facts.title)
+  size = card.memory_bytes if card else 16 << 30
+  notes.append(f'{name}: memory of {size >> 30} GiB is assumed; NVML does not '
+               'tell.')
+  return size
+
+
+def _figures(name, facts, index, notes) -> _Card:
+  """From the data sheet, or NVML, or the nearest card: the first that knows."""
+  known = device_figures.card_of(facts.title)
+  title = facts.title or 'an unknown card'
+  if known is None:
+    major = facts.capability[0] if facts.capability else 6
+    known = device_figures.CARDS[_OF_CAPABILITY.get(major, 'P100')]
+    if facts.flops and facts.bandwidth_bytes_per_s:
+      known = dataclasses.replace(
+          known, peak_flops=facts.flops,
+          efficiency=device_figures.GPU_EFFICIENCY,
+          bandwidth_bytes_per_s=facts.bandwidth_bytes_per_s)
+      notes.append(f'{name}: {title} is not in the table of cards; FLOP/s and '
+                   'bandwidth of memory follow from its clocks (NVML).')
+    else:
+      notes.append(f'{name}: {title} is not in the table of cards and NVML '
+                   f'does not tell its clocks; the figures of {known.name} are '
+                   'assumed.')
+  pcie = known.pcie_bytes_per_s
+  if facts.pcie_generation and facts.pcie_lanes:
+    pcie = _PCIE1_LANE_BYTES_PER_S * facts.pcie_lanes * 2 ** (
+        facts.pcie_generation - 1)
   else:
-    figures = _PCIE
-    channels = tuple(f'{d.compute} {way}' for d, way in (
-        (source, 'out'), (target, 'in')) if d.type == 'GPU')
-  return cluster_lib.Link(source.name, target.name, *figures, channels)
+    notes.append(f'{name}: PCIe of {pcie / 1e9:g} GB/s is assumed; NVML does '
+                 'not tell.')
+  return _Card(name, facts, index, known.peak_flops, known.efficiency,
+               known.bandwidth_bytes_per_s, pcie)
+
+
+def _link(source, target, of_card) -> cluster_lib.Link:
+  if source.type == target.type == 'CPU':
+    return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
+                            (f'{source.name} > {target.name}',))
+  cards = [of_card[end.name] for end in (source, target)]
+  figures = (_between(*cards) if None not in cards
+             else _with_host(*cards))
+  return cluster_lib.Link(source.name, target.name, *figures)
+
+
+def _with_host(source, target):
+  card, way = (source, 'out') if source else (target, 'in')
+  wires = [f'{card.name} {way}']
+  if card.facts.switch_neighbours:
+    wires.append(_switch(card) + (' up' if source else ' down'))
+  return device_figures.COPY_LATENCY_S, card.pcie_bytes_per_s, tuple(wires)
+
+
+def _between(source, target):
+  """NVLink, by a switch or directly; else PCIe."""
+  peer_out = f'{source.name} peer out'
+  latency_s = device_figures.COPY_LATENCY_S
+  if source.name == target.name:
+    # A copy within the card's memory reads and writes it.
+    return latency_s, source.bandwidth_bytes_per_s / 2, (peer_out,)
+  bricks = min(source.facts.switch_nvlinks, target.facts.switch_nvlinks)
+  wires = (peer_out, f'{target.name} peer in')
+  if not bricks and target.index is not None:
+    bricks = source.facts.nvlinks.get(target.index, 0)
+    wires = (peer_out, f'{source.name} > {target.name} NVLink')
+  if bricks:
+    return latency_s, bricks * device_figures.NVLINK_BYTES_PER_S, wires
+  wires = [f'{source.name} out', f'{target.name} in']
+  if target.index not in source.facts.switch_neighbours:
+    if source.facts.switch_neighbours:
+      wires.insert(1, _switch(source) + ' up')
+    if target.facts.switch_neighbours:
+      wires.insert(-1, _switch(target) + ' down')
+  return (latency_s, min(source.pcie_bytes_per_s, target.pcie_bytes_per_s),
+          tuple(wires))
+
+
+def _switch(card) -> str:
+  """Cards behind one PCIe switch name it alike."""
+  return f'PCIe switch of card {min(card.index, *card.facts.switch_neighbours)}'
 
 
 def _host_memory_bytes() -> int:

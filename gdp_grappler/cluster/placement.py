@@ -18,7 +18,8 @@ class Violation:
 
   Attributes:
     kind: 'device' (not allowed for the op), 'colocation' (a group is torn),
-      'memory' (too much on a device) or 'shape' (not a device per op).
+      'memory' (too much on a device), 'shape' (not a device per op) or
+      'priority' (not a finite number per op).
     message: What, where and by how much.
   """
 
@@ -59,10 +60,7 @@ class Placement:
     Names are in full where two tasks have a device of the same short name.
     """
     counts = np.bincount(self.devices, minlength=self.cluster.num_devices)
-    names = [d.short_name for d in self.cluster.devices]
-    if len(set(names)) < len(names):
-      names = self.cluster.device_names
-    return dict(zip(names, counts.tolist()))
+    return dict(zip(self.cluster.device_labels, counts.tolist()))
 
   def cut(self, graph: op_graph.OpGraph) -> tuple[int, int]:
     """Tensors sent between devices and their bytes.
@@ -91,7 +89,8 @@ class Placement:
       return tuple(Violation('shape', f'{graph.names[op]} has device number '
                              f'{self.devices[op]} of '
                              f'{self.cluster.num_devices}') for op in out)
-    return tuple(self._wrong_devices(graph)) + tuple(self._torn(graph))
+    return (*self._wrong_devices(graph), *self._torn(graph),
+            *self._wrong_priorities(graph))
 
   def _wrong_devices(self, graph):
     allowed = constraints.allowed_devices(graph, self.cluster)
@@ -103,6 +102,17 @@ class Placement:
           'device', f'{graph.names[op]} ({graph.op_types[op]}) is on '
           f'{self.cluster.devices[self.devices[op]].short_name}; allowed: '
           f'{suited}')
+
+  def _wrong_priorities(self, graph):
+    if self.priorities is None:
+      return
+    if self.priorities.shape != (graph.num_ops,):
+      yield Violation('priority', f'{self.priorities.size} priorities for '
+                      f'{graph.num_ops} ops')
+      return
+    for op in np.flatnonzero(~np.isfinite(self.priorities)):
+      yield Violation('priority', f'{graph.names[op]} has priority '
+                      f'{self.priorities[op]}')
 
   def _torn(self, graph):
     lowest = np.full(graph.num_groups, self.cluster.num_devices)

@@ -10,6 +10,8 @@
     }
 
 A cluster that is no preset is written out in full where its name stands here.
+A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
+ops of a device start in order of decreasing priority.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
+_LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
 
@@ -42,12 +45,14 @@ class Plan:
     fingerprint: Of the graph.
     cluster: The cluster it was made for.
     devices: Op -> device as written, 'GPU:0'.
+    priorities: Op -> priority; None for first in, first out.
   """
 
   graph: str
   fingerprint: str
   cluster: cluster_lib.Cluster
   devices: dict[str, str]
+  priorities: dict[str, float] | None = None
 
 
 def save(path: str, graph: op_graph.OpGraph,
@@ -61,22 +66,22 @@ def save(path: str, graph: op_graph.OpGraph,
 
   Raises:
     GdpError: the disk is full, or the file cannot be written.
-    PlanError: the placement is of another graph.
+    PlanError: the placement is of another graph, or a priority is no number.
   """
-  if len(placement.devices) != graph.num_ops:
-    raise errors.PlanError(
-        f'A placement of {len(placement.devices)} ops is no plan for graph '
-        f'"{graph.name}" with {graph.num_ops}. Place this graph.')
-  short = [d.short_name for d in placement.cluster.devices]
-  text = json.dumps({
+  _check_placement(graph, placement)
+  labels = placement.cluster.device_labels
+  fields = {
       'format': _FORMAT,
       'version': _VERSION,
       'graph': graph.name,
       'fingerprint': graph.fingerprint,
       'cluster': _describe(placement.cluster),
-      'devices': {name: short[device] for name, device in zip(
-          graph.names, placement.devices.tolist())}}, indent=1)
-  files.write_atomically(path, text + '\n')
+      'devices': {name: labels[device] for name, device in zip(
+          graph.names, placement.devices.tolist())}}
+  if placement.priorities is not None:
+    fields['priorities'] = dict(zip(graph.names,
+                                    placement.priorities.tolist()))
+  files.write_atomically(path, json.dumps(fields, indent=1) + '\n')
 
 
 def load(path: str, graph: op_graph.OpGraph,
@@ -94,16 +99,19 @@ def load(path: str, graph: op_graph.OpGraph,
 
   Raises:
     PlanError: missing or damaged, for another graph, or with ops or devices
-      that do not exist.
+      that do not exist, or priorities for some ops only.
   """
   plan = read(path)
   _check_graph(path, plan, graph)
   cluster = cluster or plan.cluster
   numbers = {name: _device(path, name, plan, cluster)
              for name in dict.fromkeys(plan.devices.values())}
+  devices = np.array([numbers[plan.devices[op]] for op in graph.names],
+                     np.int32)
+  if plan.priorities is None:
+    return placement_lib.Placement(devices, cluster)
   return placement_lib.Placement(
-      np.array([numbers[plan.devices[op]] for op in graph.names], np.int32),
-      cluster)
+      devices, cluster, [plan.priorities[op] for op in graph.names])
 
 
 def read(path: str) -> Plan:
@@ -125,12 +133,27 @@ def read(path: str) -> Plan:
     raise _damaged(path, str(error)) from error
   _check_fields(path, fields)
   return Plan(fields['graph'], fields['fingerprint'],
-              _cluster(path, fields['cluster']), fields['devices'])
+              _cluster(path, fields['cluster']), fields['devices'],
+              fields.get('priorities'))
+
+
+def _check_placement(graph, placement):
+  if len(placement.devices) != graph.num_ops:
+    raise errors.PlanError(
+        f'A placement of {len(placement.devices)} ops is no plan for graph '
+        f'"{graph.name}" with {graph.num_ops}. Place this graph.')
+  if placement.priorities is not None and (
+      placement.priorities.shape != (graph.num_ops,)
+      or not np.isfinite(placement.priorities).all()):
+    raise errors.PlanError(
+        f'The priorities of the {graph.num_ops} ops of graph "{graph.name}" '
+        'are not one finite number each. Order this placement again.')
 
 
 def _describe(cluster) -> Any:
   """A preset's name, or all of another cluster."""
-  if cluster.name in presets.NAMES and presets.preset(cluster.name) == cluster:
+  if presets.is_preset(cluster.name) and (
+      presets.preset(cluster.name) == cluster):
     return cluster.name
   return json.loads(cluster.to_json())
 
@@ -167,6 +190,26 @@ def _check_fields(path, fields):
   for op, device in fields['devices'].items():
     if not isinstance(device, str):
       raise _damaged(path, f'the device of "{op}" is {device!r}')
+  _check_priorities(path, fields)
+
+
+def _check_priorities(path, fields):
+  """None, or a number for each op that has a device."""
+  if 'priorities' not in fields:
+    return
+  priorities, devices = fields['priorities'], fields['devices']
+  if not isinstance(priorities, dict):
+    raise _damaged(path, '"priorities" is not an object from op to number')
+  for op, value in priorities.items():
+    if op not in devices:
+      raise _damaged(path, f'"priorities" has "{op}", which "devices" lacks')
+    if (isinstance(value, bool) or not isinstance(value, (int, float))
+        or not abs(value) <= _LARGEST_PRIORITY):
+      raise _damaged(path, f'in "priorities", that of "{op}" is {value!r}, not '
+                     'a finite number')
+  lacking = next((op for op in devices if op not in priorities), None)
+  if lacking is not None:
+    raise _damaged(path, f'"priorities" lacks "{lacking}"')
 
 
 def _check_graph(path, plan, graph):

@@ -1,63 +1,193 @@
-"""The clusters of the papers, by name.
+"""Clusters by name: the machines of the papers and of later years.
 
-GDP (section 4.1) and its successor use 2, 4 or 8 P100 with 16 GB on PCIe and
-one Broadwell CPU. Figures:
+    2xP100            one host with two P100
+    1xK40 .. 16xH100  1 to 16 of K40, P100, V100, A100 or H100 in one host
+    2xP100+2xK40      one host with different cards
+    cpu               one host with a Broadwell and no card
+    haswell+2xP100    a named processor: haswell, broadwell, broadwell2,
+                      skylake2, rome2 or sapphire2 (2: two sockets)
+    2x8xV100-ib       two hosts of eight V100 each, joined by InfiniBand
+    4xcpu-eth10       four hosts without cards, joined by 10 Gbit/s Ethernet
 
-* P100 PCIe 16 GB: 9.3 TFLOP/s single precision, 732 GB/s (NVIDIA Tesla P100
-  data sheet, 2016). `launch_s`: about 5 us per kernel, the order measured for
-  TensorFlow's executor on this generation. `efficiency`: cuDNN convolutions
-  and large matrix products reach 60 to 80 % of peak; 0.7.
-* Broadwell Xeon E5-2690 v4: 14 cores of 2.6 GHz with two AVX2 FMA units,
-  32 FLOP per cycle: 1.16 TFLOP/s, 76.8 GB/s (Intel ARK). `efficiency` 0.5.
-* PCIe 3.0 x16: 15.75 GB/s on the wire, 12 GB/s for large copies, 10 us each.
+Networks are eth10, eth25, eth100, ib, ib200 and ib400, with one adapter per
+host; up to 16 hosts. Without a named processor a host has the one that its
+first card was sold with. GDP (section 4.1) uses 2, 4 or 8 P100 and a Broadwell,
+HDP 2 to 8 K40 and a Haswell. Up to eight V100 are a DGX-1, more are a DGX-2;
+A100 and H100 are behind NVSwitch, 16 A100 as in an HGX A100 with two boards.
+More than eight K40 or P100 in a host, or 9 to 16 H100, are rarely built: they
+continue the same pattern. Figures and sources: `device_figures`; wires:
+`topologies`.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import topologies
+from gdp_grappler.cluster import validation
 
-_GIB = 1 << 30
-_PCIE_LATENCY_S = 10e-6
-_PCIE_BYTES_PER_S = 12e9
-_P100 = dict(type='GPU', memory_bytes=16 * _GIB, peak_flops=9.3e12,
-             efficiency=0.7, bandwidth_bytes_per_s=732e9, launch_s=5e-6)
-_BROADWELL = dict(type='CPU', memory_bytes=256 * _GIB, peak_flops=1.16e12,
-                  efficiency=0.5, bandwidth_bytes_per_s=76.8e9, launch_s=2e-6)
-NAMES = ('2xP100', '4xP100', '8xP100')
+_CARDS = ('K40', 'P100', 'V100', 'A100', 'H100')
+_MOST_CARDS = 16
+_MOST_HOSTS = 16
+_DGX1_CARDS = 8
+_CPUS = {'cpu': 'broadwell', **{name: name for name in device_figures.CPUS}}
+GRAMMAR = ('[HOSTSx]HOST[-NETWORK], HOST = [COUNTx]CARD[+...] or a processor, '
+           f'such as 2xP100, 8xV100, 2xP100+2xK40, cpu, 2x8xV100-ib; cards: '
+           f'{", ".join(_CARDS)}, 1 to {_MOST_CARDS} per host; processors: '
+           f'{", ".join(_CPUS)}; networks: '
+           f'{", ".join(device_figures.NETWORKS)}')
+# Every host of one kind of card; those of several hosts, mixed sets and named
+# processors are too many to list.
+NAMES = ('cpu', *(f'{count}x{card}' for card in _CARDS
+                  for count in range(1, _MOST_CARDS + 1)))
+_EXAMPLES = NAMES + tuple(
+    f'{hosts}x{count}x{card}-{network}' for hosts in (2, 4, 8)
+    for count in (1, 2, 4, 8) for card in _CARDS
+    for network in device_figures.NETWORKS)
 
 
+@functools.lru_cache(maxsize=64)
 def preset(name: str) -> cluster_lib.Cluster:
-  """One of `NAMES`: a CPU and some P100, each on its own PCIe link.
+  """The cluster of a name; see the top of this module.
 
   Raises:
-    ClusterError: no such preset.
+    ClusterError: the name means none.
   """
-  match = re.fullmatch(r'([248])xP100', name)
+  body, dash, network_name = name.partition('-')
+  if dash and network_name not in device_figures.NETWORKS:
+    raise _unknown(name, f'"{network_name}" is not a network; networks are '
+                   + ', '.join(device_figures.NETWORKS))
+  hosts, body = _hosts(name, body)
+  cpu, cards = _host(name, body)
+  if hosts > 1 and not dash:
+    raise _unknown(name, f'{hosts} hosts need a network; write for example '
+                   f'{name}-eth10')
+  if dash and hosts == 1:
+    raise _unknown(name, 'a network joins hosts, but there is one; write for '
+                   f'example 2x{name}')
+  return _build(name, hosts, cpu, cards,
+                device_figures.NETWORKS.get(network_name))
+
+
+def is_preset(name: str) -> bool:
+  """Whether `preset` knows the name."""
+  try:
+    preset(name)
+  except errors.ClusterError:
+    return False
+  return True
+
+
+def _hosts(name, body) -> tuple[int, str]:
+  """How many hosts, and what each is: (2, '8xV100') of '2x8xV100'."""
+  match = re.fullmatch(rf'([1-9]\d?)x((?:[1-9]\d*x.*)|(?:{"|".join(_CPUS)}))',
+                       body)
   if not match:
-    raise errors.ClusterError(
-        f'Unknown cluster "{name}". Presets: {", ".join(NAMES)}; "local" for '
-        'the devices of this machine; or the path of a cluster file.')
-  devices = [_device('CPU', 0, _BROADWELL)]
-  devices += [_device('GPU', i, _P100) for i in range(int(match[1]))]
-  return cluster_lib.Cluster(name, tuple(devices), tuple(
-      cluster_lib.Link(source.name, target.name, _PCIE_LATENCY_S,
-                       _PCIE_BYTES_PER_S, _wires(source, target))
-      for source in devices for target in devices if source != target))
+    return 1, body
+  hosts = int(match[1])
+  if hosts > _MOST_HOSTS or '+' in match[2]:
+    raise _unknown(name, f'it is for 1 to {_MOST_HOSTS} equal hosts of one '
+                   'kind of card; describe others in a cluster file')
+  return hosts, match[2]
 
 
-def _device(kind, number, figures) -> cluster_lib.Device:
-  name = cluster_lib.local_name(kind, number)
-  return cluster_lib.Device(name=name, compute=name, memory=name, **figures)
+def _host(name, body) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
+  """The processors and cards of one host."""
+  cpu, cards = None, []
+  for part in body.split('+'):
+    match = re.fullmatch(r'(?:([1-9]\d?)x)?(\w+)', part)
+    if part in _CPUS and cpu is None:
+      cpu = _CPUS[part]
+    elif match and match[2] in _CARDS:
+      cards += [device_figures.CARDS[match[2]]] * int(match[1] or 1)
+    else:
+      raise _unknown(name)
+  if len(cards) > _MOST_CARDS:
+    raise _unknown(name, f'a host has at most {_MOST_CARDS} cards')
+  v100 = device_figures.CARDS['V100']
+  if cards.count(v100) > _DGX1_CARDS:
+    cards = [device_figures.V100_OF_DGX2 if card == v100 else card
+             for card in cards]
+  return device_figures.CPUS[cpu or cards[0].cpu], cards
 
 
-def _wires(source, target) -> tuple[str, ...]:
-  """Each GPU has one PCIe link, which carries both directions at once."""
-  wires = []
-  if source.type == 'GPU':
-    wires.append(f'{source.short_name} out')
-  if target.type == 'GPU':
-    wires.append(f'{target.short_name} in')
-  return tuple(wires)
+def _unknown(name, why='') -> errors.ClusterError:
+  near = '' if why else validation.nearest(name, _EXAMPLES)
+  why = f': {why}' if why else ''
+  return errors.ClusterError(
+      f'Unknown cluster "{name}"{why}.{near} Presets: {GRAMMAR}; or "local" '
+      'for the devices of this machine; or the path of a cluster file.')
+
+
+def _build(name, hosts, cpu, cards, network) -> cluster_lib.Cluster:
+  ends = [(host, card) for host in range(hosts)
+          for card in range(-1, len(cards))]
+  names = {end: _device_name(*end, hosts) for end in ends}
+  paths = topologies.host_paths(cards, cpu.sockets)
+  links = []
+  for source in ends:
+    for target in ends:
+      if source != target:
+        path = (_within(paths[source[1], target[1]], source[0], hosts)
+                if source[0] == target[0]
+                else _across(paths, source, target, network, hosts))
+        links.append(cluster_lib.Link(names[source], names[target],
+                                      path.latency_s,
+                                      path.bandwidth_bytes_per_s,
+                                      path.channels))
+  return cluster_lib.Cluster(
+      name, tuple(_device(names[end], cpu, cards, end[1]) for end in ends),
+      tuple(links))
+
+
+def _device_name(host, card, hosts) -> str:
+  kind, number = ('CPU', 0) if card < 0 else ('GPU', card)
+  if hosts == 1:
+    return cluster_lib.local_name(kind, number)
+  return f'/job:worker/replica:0/task:{host}/device:{kind}:{number}'
+
+
+def _device(name, cpu, cards, number) -> cluster_lib.Device:
+  if number < 0:
+    return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
+                              **cpu.figures)
+  card = cards[number]
+  return cluster_lib.Device(
+      name=name, type='GPU', memory_bytes=card.memory_bytes,
+      peak_flops=card.peak_flops, efficiency=card.efficiency,
+      bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
+      compute=name, memory=name)
+
+
+def _within(path, host, hosts) -> topologies.Path:
+  """A path of one host among several: its wires are its own."""
+  if hosts == 1:
+    return path
+  return topologies.Path(
+      path.latency_s, path.bandwidth_bytes_per_s,
+      tuple(f'task {host} {wire}' for wire in path.channels))
+
+
+def _across(paths, source, target, network, hosts) -> topologies.Path:
+  """From a device to the host, over the network, to a device.
+
+  The wires at both ends count as occupied only where they are busy for at
+  least half of the time that the transfer takes.
+  """
+  legs = []
+  if source[1] >= 0:
+    legs.append(_within(paths[source[1], -1], source[0], hosts))
+  legs.append(topologies.Path(
+      network.latency_s, network.bandwidth_bytes_per_s,
+      (f'task {source[0]} network out', f'task {target[0]} network in')))
+  if target[1] >= 0:
+    legs.append(_within(paths[-1, target[1]], target[0], hosts))
+  slowest = min(leg.bandwidth_bytes_per_s for leg in legs)
+  return topologies.Path(
+      sum(leg.latency_s for leg in legs), slowest,
+      tuple(wire for leg in legs if leg.bandwidth_bytes_per_s < 2.001 * slowest
+            for wire in leg.channels))

@@ -6,23 +6,30 @@ import os
 from typing import Sequence
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import presets
+from gdp_grappler.cluster import remote_devices
+
+_FILE_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 
 
 def resolve(text: str, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
-  """The cluster that a preset's name, 'local' or a file path means.
+  """The cluster that a user means.
 
   Args:
-    text: '2xP100', 'local' or 'cluster.json'.
+    text: A preset's name such as '2xP100', 'local', 'grpc://host:port' of a
+      running TensorFlow cluster, or the path of a file.
     devices: For 'local', the devices to use; all of the process if empty.
 
   Raises:
-    ClusterError: nothing of that name, or the file is wrong.
+    ClusterError: nothing of that name, the file is wrong, or nobody answers.
   """
   if text == 'local':
     return local_devices.local_cluster(devices)
-  if text in presets.NAMES or not (os.sep in text or os.path.exists(text)
-                                   or text.endswith('.json')):
+  if text.startswith('grpc:'):
+    return remote_devices.remote_cluster(text)
+  if text in presets.NAMES or not (
+      os.sep in text or os.path.exists(text) or text.endswith(_FILE_SUFFIXES)):
     return presets.preset(text)
-  return cluster_lib.read_cluster_file(text)
+  return cluster_file.read(text)

@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import atexit
+import concurrent.futures
+import dataclasses
+import hashlib
 import os
-import selectors
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from typing import Any, Sequence
+import queue
+from typing import Callable, Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import bench as bench_lib
+from gdp_grappler.evaluation import control_edges as control_edges_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation import measure_config
+from gdp_grappler.evaluation import measurement_cache
 from gdp_grappler.evaluation import measuring_worker
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation import timing
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import runnable
 from gdp_grappler.graph import source_graph
 
-# What would make the worker run another graph than it is given.
-_FOREIGN = ('GDP_PLACEMENT', 'GDP_CAPTURE_DIR', 'TF_XLA_FLAGS')
-_START_TIMEOUT_S = 300.  # To import TensorFlow and read the graph.
+_DEFAULT = measure_config.MeasureConfig()
 
 
 class Measurer:
-  """An `evaluator.Evaluator` that runs a graph on this machine's devices.
+  """An `evaluator.Evaluator` that runs a graph.
 
-  Steps run in a process of their own on made-up data (`graph.runnable`), with
+  Steps run in processes of their own on made-up data (`graph.runnable`), with
   Grappler off and without soft placement, so that what runs is what was
-  placed. A placement whose step fails, hangs or takes the process down gets a
-  violation of kind 'run'; the process is then started anew. A placement is
-  measured once and remembered.
+  placed. A placement whose step fails, hangs or takes a process down gets a
+  violation of kind 'run'; the process is then started anew. If a process is
+  killed from outside, the placement runs again. A placement is measured once
+  and remembered.
 
   `peak_bytes` of an evaluation are the variables on a device plus the most
   memory that its allocator records for one step; devices with one memory are
@@ -44,30 +47,36 @@ class Measurer:
   """
 
   def __init__(self, source: source_graph.SourceGraph,
-               cluster: cluster_lib.Cluster, *, steps: int = 5,
-               warmup: int = 2, budget_s: float = 20., timeout_s: float = 300.,
-               batch_size: int = 32):
-    """Prepares; the first evaluation starts the process.
+               cluster: cluster_lib.Cluster,
+               config: measure_config.MeasureConfig = _DEFAULT, *,
+               control_edges: Callable[
+                   [op_graph.OpGraph, placement_lib.Placement],
+                   np.ndarray] | None = None, **changes):
+    """Prepares; the first evaluation starts the processes.
 
     Args:
       source: The graph, as it was read.
-      cluster: Devices of this machine.
-      steps: Steps per round; rounds go on until the median is stable.
-      warmup: Steps that do not count.
-      budget_s: No further round once this has passed.
-      timeout_s: A placement whose steps take longer together hangs.
-      batch_size: For inputs whose first dimension is unknown.
+      cluster: Devices of this machine, of the target or of local workers.
+      config: How to measure.
+      control_edges: Gives the ops of a placement with priorities the order to
+        start in: int [C, 2], the second op waits for the first. By default
+        `control_edges.chooser` by a simulation of `cluster`.
+      **changes: Fields of `config` to set otherwise.
 
     Raises:
-      MeasurementError: data for the graph cannot be made up.
+      MeasurementError: data for the graph cannot be made up, or the
+        configuration contradicts itself.
     """
-    self._graph = runnable.convert(source, batch_size)
+    self._config = config = dataclasses.replace(config, **changes)
+    self._graph = runnable.convert(source, config.batch_size)
     self._cluster = cluster
-    self._schedule = dict(warmup=warmup, steps=steps, budget_s=budget_s)
-    self._timeout_s = timeout_s
-    self._known: dict[bytes, evaluator.Evaluation] = {}
-    self._worker: _Worker | None = None
+    self._control_edges = control_edges or control_edges_lib.chooser(
+        simulator.Simulator(cluster))
     self._op_names: tuple[str, ...] | None = None
+    self._cores = measure_config.core_plan(config, cluster)
+    self._benches: list[bench_lib.Bench] = []
+    self._known = measurement_cache.MeasurementCache(
+        config.cache_dir, source.name, self._context())
     atexit.register(self.close)
 
   def __enter__(self) -> Measurer:
@@ -77,9 +86,10 @@ class Measurer:
     self.close()
 
   def close(self) -> None:
-    """Ends the process; a later evaluation starts another one."""
+    """Ends the processes; a later evaluation starts others."""
     atexit.unregister(self.close)
-    self._drop_worker()
+    for bench in self._benches:
+      bench.close()
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
@@ -90,35 +100,60 @@ class Measurer:
       placement: On devices of `cluster`.
 
     Raises:
-      MeasurementError: another graph or cluster, or the machine lacks a
-        device.
+      MeasurementError: another graph or cluster, a target that cannot be
+        reached, or a device that is not there.
     """
     if placement.cluster.device_names != self._cluster.device_names:
       raise errors.MeasurementError(
           f'The placement is on cluster "{placement.cluster.name}", but '
           f'"{self._cluster.name}" is measured. Place on that one.')
-    return self._evaluate(graph, placement)
+    return self._evaluate(graph, [placement])[0]
 
-  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray
-                    ) -> Sequence[evaluator.Evaluation]:
-    """Runs K placements, int [K, N], one after the other."""
-    return [self._evaluate(graph, placement_lib.Placement(row, self._cluster))
-            for row in devices]
+  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                    priorities: np.ndarray | None = None
+                   ) -> Sequence[evaluator.Evaluation]:
+    """Runs K placements, int [K, N], on as many processes as there are.
 
-  def _evaluate(self, graph, placement):
+    Args:
+      graph: What `source` was read into.
+      devices: int [K, N].
+      priorities: float [K, N] as in `Placement`.
+
+    Raises:
+      MeasurementError: as `evaluate`.
+      ValueError: the arrays do not fit the graph.
+    """
+    devices = np.asarray(devices)
+    for array in (devices, devices if priorities is None else priorities):
+      if np.shape(array) != (len(devices), graph.num_ops):
+        raise ValueError(f'{np.shape(array)} for placements of '
+                         f'{graph.num_ops} ops')
+    return self._evaluate(graph, [
+        placement_lib.Placement(row, self._cluster,
+                                None if priorities is None else priorities[k])
+        for k, row in enumerate(devices)])
+
+  def _evaluate(self, graph, placements) -> list[evaluator.Evaluation]:
     if self._op_names is None:
       self._check_names(graph)
     if graph.names != self._op_names:
       raise errors.MeasurementError(
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
-    violations = placement.violations(graph)
-    if violations:
-      return self._invalid(violations)
-    key = placement.devices.tobytes()
-    if key not in self._known:
-      self._known[key] = self._measure(placement)
-    return self._known[key]
+    results, keys = {}, []
+    unknown: dict[bytes, tuple] = {}
+    for k, placement in enumerate(placements):
+      if violations := placement.violations(graph):
+        results[k] = self._invalid(violations)
+        keys.append(b'')
+        continue
+      request = self._request(graph, placement)
+      keys.append(_key(request))
+      if keys[k] not in self._known:
+        unknown[keys[k]] = placement, request
+    self._measure_all(unknown)
+    return [results[k] if k in results else self._known[key]
+            for k, key in enumerate(keys)]
 
   def _check_names(self, graph):
     known = set(graph.names)
@@ -130,38 +165,86 @@ class Measurer:
           'measure. Give the graph that was read from the same source.')
     self._op_names = graph.names
 
-  def _measure(self, placement) -> evaluator.Evaluation:
-    answer = self._ask(placement.devices)
+  def _request(self, graph, placement) -> measuring_worker.Request:
+    if placement.priorities is None:
+      return measuring_worker.Request(placement.devices)
+    return measuring_worker.Request(placement.devices, tuple(
+        (graph.names[first], graph.names[second])
+        for first, second in self._control_edges(graph, placement)))
+
+  def _measure_all(self, unknown):
+    """Fills in what is not known yet."""
+    while len(self._benches) < min(len(unknown), len(self._cores)):
+      self._benches.append(self._bench(*self._cores[len(self._benches)]))
+    if len(unknown) == 1 or len(self._benches) == 1:
+      for key, item in unknown.items():
+        self._measure(self._benches[0], key, *item)
+    elif unknown:
+      self._measure_side_by_side(unknown)
+
+  def _measure_side_by_side(self, unknown):
+    idle: queue.SimpleQueue = queue.SimpleQueue()
+    for bench in self._benches:
+      idle.put(bench)
+    def measure(key, item):
+      bench = idle.get()
+      try:
+        self._measure(bench, key, *item)
+      finally:
+        idle.put(bench)
+    try:
+      with concurrent.futures.ThreadPoolExecutor(len(self._benches)) as pool:
+        try:
+          for done in [pool.submit(measure, *pair)
+                       for pair in unknown.items()]:
+            done.result()
+        except BaseException:  # One for all; do not wait for the others.
+          pool.shutdown(wait=False, cancel_futures=True)
+          for bench in self._benches:
+            bench.stop()
+          raise
+    except BaseException:
+      benches, self._benches = self._benches, []
+      for bench in benches:
+        bench.close()
+      raise
+
+  def _measure(self, bench, key, placement, request):
+    answer = bench.measure(request)
+    self._known.add(key, self._evaluation(placement, answer),
+                    lasting=not getattr(answer, 'lost', False))
+
+  def _bench(self, worker_cores, client_cores) -> bench_lib.Bench:
+    config = self._config
+    return bench_lib.Bench(
+        measuring_worker.Setup(
+            self._graph, self._op_names, self._cluster.device_names,
+            gpu_splits(self._cluster), config.target, config.connect_s,
+            config.timeout_s, self._schedule()),
+        worker_cores, client_cores, config.inter_op_threads)
+
+  def _schedule(self) -> timing.Schedule:
+    config = self._config
+    return timing.Schedule(config.warmup, config.steps, config.budget_s,
+                           config.tolerance)
+
+  def _context(self) -> bytes:
+    """All that a measured time depends on, but the placement."""
+    import tensorflow as tf  # pylint: disable=g-import-not-at-top
+    graph = self._graph.graph_def.SerializeToString(deterministic=True)
+    parts = (tf.__version__, self._cluster.device_names,
+             self._cluster.memory_pools.tolist(), self._graph.targets,
+             gpu_splits(self._cluster), self._schedule(), self._config.target,
+             self._cores[0], self._config.inter_op_threads,
+             len(os.sched_getaffinity(0)))
+    return graph + repr(parts).encode()
+
+  def _evaluation(self, placement, answer) -> evaluator.Evaluation:
     if isinstance(answer, measuring_worker.Failure):
       return self._invalid((placement_lib.Violation('run', answer.message),))
     return evaluator.Evaluation(
         answer.step_time_s, self._peaks(placement, answer.peak_bytes), (),
-        simulated=False)
-
-  def _ask(self, devices) -> Any:
-    """The worker's answer, or a `Failure` if it dies over it."""
-    try:
-      if self._worker is None or not self._worker.alive:
-        self._drop_worker()
-        self._worker = _Worker(self._setup())
-        self._worker.start()
-      return self._worker.ask(devices, self._timeout_s)
-    except _WorkerDied as error:
-      self._drop_worker()
-      return measuring_worker.Failure(str(error))
-    except BaseException:  # Ctrl-C too: question and answer are out of step.
-      self._drop_worker()
-      raise
-
-  def _setup(self) -> measuring_worker.Setup:
-    return measuring_worker.Setup(
-        self._graph, self._op_names, self._cluster.device_names,
-        gpu_splits(self._cluster), **self._schedule)
-
-  def _drop_worker(self):
-    worker, self._worker = self._worker, None
-    if worker is not None:
-      worker.close()
+        simulated=False, spread_s=answer.spread_s)
 
   def _peaks(self, placement, step_bytes) -> tuple[int, ...]:
     """[P], by memory pool."""
@@ -190,98 +273,6 @@ def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:
   return tuple(tuple(parts) for parts in physical.values())
 
 
-class _WorkerDied(Exception):
-  """The worker crashed or hung; the message says how."""
-
-
-class _Worker:
-  """One `measuring_worker` process."""
-
-  def __init__(self, setup: measuring_worker.Setup):
-    self._setup = setup
-    self._stderr = tempfile.TemporaryFile()
-    # A session of its own: Ctrl-C is for the parent, which then ends it.
-    self._process = subprocess.Popen(
-        [sys.executable, '-m', 'gdp_grappler.evaluation.measuring_worker'],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr,
-        env=_environment(), start_new_session=True)
-
-  @property
-  def alive(self) -> bool:
-    return self._process.poll() is None
-
-  def start(self) -> None:
-    """Hands over the graph.
-
-    Raises:
-      MeasurementError: it cannot be run on this machine.
-    """
-    try:
-      answer = self.ask(self._setup, _START_TIMEOUT_S)
-    except _WorkerDied as error:
-      raise errors.MeasurementError(
-          f'Measuring could not start: {error}. Use --reward=simulated if it '
-          'stays so.') from error
-    if answer is not None:
-      raise errors.MeasurementError(answer.message)
-
-  def ask(self, message: Any, timeout_s: float) -> Any:
-    """Sends a message and waits for the answer.
-
-    Raises:
-      _WorkerDied: there is none.
-    """
-    end = time.monotonic() + timeout_s
-    try:
-      measuring_worker.send(self._process.stdin, message)
-      return measuring_worker.receive(lambda size: self._read(size, end))
-    except (EOFError, BrokenPipeError) as error:
-      raise _WorkerDied(self._ending()) from error
-    except TimeoutError as error:
-      raise _WorkerDied(f'no answer within {timeout_s:g} s') from error
-
-  def close(self) -> None:
-    """Ends the process at once."""
-    if self._process.poll() is None:
-      self._process.kill()
-    self._process.wait()
-    for stream in (self._process.stdin, self._process.stdout, self._stderr):
-      try:
-        stream.close()
-      except BrokenPipeError:  # An unsent rest for a reader that is gone.
-        continue
-
-  def _read(self, size, end) -> bytes:
-    """`size` bytes; fewer if the process is gone."""
-    data = bytearray()
-    descriptor = self._process.stdout.fileno()
-    with selectors.DefaultSelector() as selector:
-      selector.register(descriptor, selectors.EVENT_READ)
-      while len(data) < size:
-        if not selector.select(max(0., end - time.monotonic())):
-          raise TimeoutError
-        part = os.read(descriptor, size - len(data))
-        if not part:
-          break
-        data += part
-    return bytes(data)
-
-  def _ending(self) -> str:
-    """How the process ended and what it said last."""
-    code = self._process.wait()
-    if code == -signal.SIGKILL:
-      return 'the process was killed, most likely for want of memory'
-    how = (f'signal {signal.Signals(-code).name}' if code < 0
-           else f'exit code {code}')
-    self._stderr.seek(0)
-    lines = self._stderr.read().decode(errors='replace').strip().splitlines()
-    return f'the process ended with {how}' + (
-        f': {lines[-1][:200]}' if lines else '')
-
-
-def _environment() -> dict[str, str]:
-  """Without the plugin and XLA, with the caller's import path."""
-  result = {k: v for k, v in os.environ.items() if k not in _FOREIGN}
-  result.update(GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3',
-                PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-  return result
+def _key(request: measuring_worker.Request) -> bytes:
+  return hashlib.sha256(
+      request.devices.tobytes() + repr(request.control_edges).encode()).digest()

@@ -1,31 +1,27 @@
 """The process behind `measurer`: runs one graph under many placements.
 
-Speaks over its standard input and output: pickled messages, each after its
-length in 8 bytes. The first one is a `Setup`; every further one an array of
-device numbers, to be answered with a `Timing` or a `Failure`. It ends when its
-input does, even in the middle of a step, so it cannot outlive its parent.
+Speaks over its standard input and output; see `messages`. The first message is
+a `Setup`; every further one a `Request`, to be answered with a `Timing` or a
+`Failure`. It ends when its input does, even in the middle of a step, so it
+cannot outlive its parent.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 import os
-import pickle
 import queue
-import statistics
-import struct
 import sys
 import threading
-import time
 import traceback
-from typing import Any, BinaryIO, Callable
+from typing import Any
 
 import numpy as np
 
-_LENGTH = struct.Struct('>Q')
-_STABLE = 0.02  # Medians that differ by less than this share are the same.
-_LEAST_S = 0.1  # Of clocked steps; a shorter time says little.
+from gdp_grappler.evaluation import messages
+from gdp_grappler.evaluation import timing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +34,34 @@ class Setup:
     device_names: [D] full device names.
     gpu_splits_bytes: For each physical GPU the memory of the logical ones cut
       from it; empty to leave GPUs as they are.
-    warmup: Steps before the clock starts.
-    steps: Steps of a round; rounds go on until their median is stable.
-    budget_s: No further round once this has passed.
+    target: 'grpc://host:port' of a TensorFlow cluster; '' for the devices of
+      this process.
+    connect_s: A target that does not answer for so long is unreachable.
+    timeout_s: A call of a target that takes longer hangs.
+    schedule: How often to run a step.
   """
 
   graph: Any
   op_names: tuple[str, ...]
   device_names: tuple[str, ...]
   gpu_splits_bytes: tuple[tuple[int, ...], ...]
-  warmup: int
-  steps: int
-  budget_s: float
+  target: str
+  connect_s: float
+  timeout_s: float
+  schedule: timing.Schedule
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Request:
+  """One placement.
+
+  Attributes:
+    devices: int [N], numbers of `Setup.device_names`.
+    control_edges: Pairs of op names; the second waits for the first.
+  """
+
+  devices: np.ndarray
+  control_edges: tuple[tuple[str, str], ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,103 +70,88 @@ class Timing:
 
   Attributes:
     step_time_s: The median.
-    num_steps: How many steps it is the median of.
+    spread_s: The interquartile range.
+    num_steps: How many steps these are of.
     peak_bytes: [D] most memory that tensors of one step held at a time.
   """
 
   step_time_s: float
+  spread_s: float
   num_steps: int
   peak_bytes: tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-  """Why something did not run; `fatal` if no placement will."""
+  """Why something did not run.
+
+  Attributes:
+    message: One line.
+    fatal: No placement will run.
+    lost: A process may be gone, rather than the placement be wrong.
+    hung: It took too long.
+  """
 
   message: str
   fatal: bool = False
+  lost: bool = False
+  hung: bool = False
 
 
-def send(stream: BinaryIO, message: Any) -> None:
-  """Writes one message."""
-  data = pickle.dumps(message)
-  stream.write(_LENGTH.pack(len(data)) + data)
-  stream.flush()
-
-
-def receive(read: Callable[[int], bytes]) -> Any:
-  """Reads one message.
+def main(cores: list[int]) -> None:
+  """Serves until the input ends.
 
   Args:
-    read: Returns as many bytes as it is asked for, fewer at the end.
-
-  Raises:
-    EOFError: the other side is gone.
+    cores: To run on; empty for all.
   """
-  header = read(_LENGTH.size)
-  if len(header) < _LENGTH.size:
-    raise EOFError
-  size, = _LENGTH.unpack(header)
-  data = read(size)
-  if len(data) < size:
-    raise EOFError
-  return pickle.loads(data)
-
-
-def main() -> None:
-  """Serves until the input ends."""
-  answers = os.fdopen(os.dup(1), 'wb')
-  os.dup2(2, 1)  # Whatever prints must not garble the answers.
-  _volunteer_for_oom()
+  if cores:
+    os.sched_setaffinity(0, cores)
+  answers = messages.answers()
+  messages.volunteer_for_oom()
+  messages.end_with_parent()
   requests: queue.SimpleQueue = queue.SimpleQueue()
   threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+  import tensorflow  # pylint: disable=g-import-not-at-top,unused-import  # noqa: F401
   setup = requests.get()
-  missing = _missing_devices(setup)
-  send(answers, Failure(missing, fatal=True) if missing else None)
+  messages.send(answers, _complaint(setup))
   while True:
-    send(answers, run(setup, requests.get()))
+    request = requests.get()
+    messages.send(answers, _complaint(setup) if request is None
+                  else run(setup, request))
 
 
-def run(setup: Setup, devices: np.ndarray) -> Timing | Failure:
-  """Times one placement.
-
-  Args:
-    setup: The graph.
-    devices: int [N], numbers of `setup.device_names`.
-  """
+def run(setup: Setup, request: Request) -> Timing | Failure:
+  """Times one placement."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  if setup.target and (complaint := _complaint(setup)):
+    return complaint  # Else the first call would wait as long as for a step.
   names = dict(zip(setup.op_names, (
-      setup.device_names[device] for device in devices)))
+      setup.device_names[device] for device in request.devices)))
   graph = tf.Graph()
   try:
     with graph.as_default():
-      tf.graph_util.import_graph_def(setup.graph.placed(names), name='')
-    with tf.compat.v1.Session(graph=graph, config=_config(setup)) as session:
+      tf.graph_util.import_graph_def(
+          setup.graph.placed(names, request.control_edges), name='')
+    with tf.compat.v1.Session(setup.target, graph=graph,
+                              config=_config(setup)) as session:
       session.run(graph.get_operation_by_name(setup.graph.initializer))
       targets = [graph.get_operation_by_name(t) for t in setup.graph.targets]
-      step_time_s, num_steps = _time(session.make_callable(targets), setup)
-      return Timing(step_time_s, num_steps,
+      clocked = timing.clock(session.make_callable(targets), setup.schedule)
+      return Timing(clocked.median_s, clocked.spread_s, clocked.num_steps,
                     _peaks(session, targets, setup.device_names))
-  except (tf.errors.OpError, ValueError) as error:
-    return Failure(' '.join(str(error).split())[:300])
+  except tf.errors.DeadlineExceededError:
+    return Failure(f'no answer within {setup.timeout_s:g} s', lost=True,
+                   hung=True)
+  except tf.errors.OpError as error:
+    lost = (tf.errors.UnavailableError, tf.errors.AbortedError,
+            tf.errors.CancelledError)
+    return Failure(_one_line(error), lost=isinstance(error, lost))
+  except ValueError as error:
+    return Failure(_one_line(error))
 
 
-def _time(step: Callable[[], Any], setup: Setup) -> tuple[float, int]:
-  """Median seconds of a step, and of how many."""
-  for _ in range(setup.warmup):
-    step()
-  seconds: list[float] = []
-  last, begin = float('inf'), time.perf_counter()
-  while True:
-    for _ in range(setup.steps):
-      start = time.perf_counter()
-      step()
-      seconds.append(time.perf_counter() - start)
-    median, spent = statistics.median(seconds), time.perf_counter() - begin
-    stable = abs(median - last) <= _STABLE * median and spent >= _LEAST_S
-    if stable or spent >= setup.budget_s:
-      return median, len(seconds)
-    last = median
+def _one_line(error) -> str:
+  return ' '.join(str(error).split())[:300]
 
 
 def _peaks(session, targets, device_names) -> tuple[int, ...]:
@@ -164,16 +161,22 @@ def _peaks(session, targets, device_names) -> tuple[int, ...]:
       trace_level=config_pb2.RunOptions.FULL_TRACE)
   metadata = config_pb2.RunMetadata()
   session.run(targets, options=options, run_metadata=metadata)
+  hosts = {_task(name): name for name in reversed(device_names)}
   changes = collections.defaultdict(list)
   for device in metadata.step_stats.dev_stats:
     for node in device.node_stats:
       for used in node.memory:
         # Pinned host memory is the host's, whatever device asked for it.
-        owner = device_names[0] if 'host' in used.allocator_name else (
-            device.device)
+        owner = hosts.get(_task(device.device)) if (
+            'host' in used.allocator_name) else device.device
         changes[owner] += [(r.alloc_micros, r.alloc_bytes)
                            for r in used.allocation_records]
   return tuple(_highest(changes[name]) for name in device_names)
+
+
+def _task(name: str) -> str:
+  """'/job:worker/replica:0/task:1' of a full device name."""
+  return name.split('/device:')[0]
 
 
 def _highest(changes: list[tuple[int, int]]) -> int:
@@ -184,11 +187,17 @@ def _highest(changes: list[tuple[int, int]]) -> int:
   return max(0, int(sizes.cumsum().max()))
 
 
-def _config(setup: Setup):
+def _config(setup: Setup, timeout_s: float | None = None):
   """Runs the graph as it is: no rewriting, no moving of ops."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   config = tf.compat.v1.ConfigProto(allow_soft_placement=False)
-  config.device_count['CPU'] = sum('CPU' in d for d in setup.device_names)
+  if setup.target:
+    # Variables die with the session; other sessions see none of them.
+    config.isolate_session_state = True
+    config.operation_timeout_in_ms = int(
+        1000 * (timeout_s or setup.timeout_s))
+  else:
+    config.device_count['CPU'] = sum('CPU' in d for d in setup.device_names)
   config.gpu_options.allow_growth = True
   for splits in setup.gpu_splits_bytes:
     config.gpu_options.experimental.virtual_devices.add(
@@ -200,24 +209,35 @@ def _config(setup: Setup):
   return config
 
 
-def _missing_devices(setup: Setup) -> str:
-  """A complaint, or '' if this process has all devices."""
+def _complaint(setup: Setup) -> Failure | None:
+  """What is wrong with the devices, if anything is."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
-  with tf.compat.v1.Session(graph=tf.Graph(), config=_config(setup)) as s:
-    have = [d.name for d in s.list_devices()]
+  try:
+    with tf.compat.v1.Session(
+        setup.target, graph=tf.Graph(),
+        config=_config(setup, setup.connect_s)) as session:
+      have = [d.name for d in session.list_devices()]
+  except tf.errors.OpError as error:
+    return Failure(
+        f'{setup.target} cannot be reached within {setup.connect_s:g} s: '
+        f'{_one_line(error)}. Start all tasks of that cluster, or name one '
+        'that runs.', fatal=True, lost=True)
   missing = [d for d in setup.device_names if d not in have]
   if not missing:
-    return ''
-  return (f'This machine has no device {missing[0]}; it has '
-          f'{", ".join(have)}. Measure on --cluster=local, or use '
-          '--reward=simulated.')
+    return None
+  have = [d for d in have if 'XLA' not in d]
+  return Failure(
+      f'{setup.target or "This machine"} has no device {missing[0]}; it has '
+      f'{", ".join(have)}. Place on these'
+      f'{"" if setup.target else " (--cluster=local)"}, or use '
+      '--reward=simulated.', fatal=True)
 
 
 def _listen(requests) -> None:
   """Passes messages on; ends the process when there will be no more."""
   try:
     while True:
-      requests.put(receive(sys.stdin.buffer.read))
+      requests.put(messages.receive(sys.stdin.buffer.read))
   except EOFError:
     os._exit(0)  # The main thread may be in the middle of a long step.
   except BaseException:  # pylint: disable=broad-except
@@ -225,16 +245,7 @@ def _listen(requests) -> None:
     os._exit(1)
 
 
-def _volunteer_for_oom() -> None:
-  """Asks Linux to end this process rather than its parent for memory."""
-  try:
-    with open('/proc/self/oom_score_adj', 'w', encoding='ascii') as file:
-      file.write('1000')
-  except OSError:  # Not Linux, or not allowed: the kernel's choice stands.
-    return
-
-
 if __name__ == '__main__':
   # Messages name this module by its full name, not '__main__'.
   from gdp_grappler.evaluation import measuring_worker
-  measuring_worker.main()
+  measuring_worker.main(json.loads(sys.argv[1]))

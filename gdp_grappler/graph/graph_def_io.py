@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -12,12 +13,14 @@ from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
 from gdp_grappler.graph import colocation
+from gdp_grappler.graph import frames as frames_lib
 from gdp_grappler.graph import kernels
 from gdp_grappler.graph import node_types
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import pins as pins_lib
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import tensor_lists
 
 DEFAULT_UNKNOWN_DIM = 32
 _INPUT = re.compile(
@@ -26,8 +29,14 @@ _LOOP_CARRIED = ('NextIteration', 'RefNextIteration')
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
-         unknown_dim: int = DEFAULT_UNKNOWN_DIM) -> op_graph.OpGraph:
+         unknown_dim: int = DEFAULT_UNKNOWN_DIM,
+         trip_count: float = frames_lib.DEFAULT_TRIP_COUNT,
+         tell: Callable[[str], None] | None = None) -> op_graph.OpGraph:
   """Reads a graph and everything that restricts its placement.
+
+  The edges that close the circle of a while loop are replaced by control edges
+  from NextIteration to the loop's Exits, so that the graph has no circle and
+  what reads a loop's result waits for the loop.
 
   Args:
     source: The graph, its feeds and its fetches.
@@ -35,7 +44,9 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       and all ops on them, stay where they are; so do streams of random
       numbers, and fused ops keep the type of their device. Otherwise variables
       are free to move, each with its reads, updates and optimizer slots.
-    unknown_dim: Size taken for dimensions that the graph does not know.
+    unknown_dim: Size taken for every dimension that the graph does not know.
+    trip_count: Iterations of the while loops whose number it does not tell.
+    tell: Hears one line if there are such loops.
 
   Raises:
     InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
@@ -50,7 +61,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   properties = op_properties.estimate(source.graph_def, unknown_dim)
   signatures = [node_types.signature(node) for node in nodes]
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes))
-  variable_bytes = np.array([_variable_bytes(node) for node in nodes], np.int64)
+  variable_bytes = np.array(
+      [_variable_bytes(node, unknown_dim) for node in nodes], np.int64)
   sets = colocation.joined(nodes, signatures, raw_edges)
   if not live:
     output_bytes = np.add.reduceat(
@@ -60,8 +72,18 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   pins, user_pins = _pins(source, nodes, signatures, groups, live)
   if live:
     groups, pins = _respect_what_is(nodes, groups, pins)
+  frames = frames_lib.analyse(nodes, raw_edges, properties.flops,
+                              lambda tensor: properties.shape(*tensor),
+                              trip_count)
+  if tell and frames.assumed:
+    tell(frames_lib.describe_assumed(frames, trip_count))
+  for op, size in tensor_lists.list_bytes(
+      nodes, raw_edges, frames,
+      lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
+    tensor_bytes[starts[op]] = size
   kept = [(s, o, t) for s, o, t in raw_edges if not (
       nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))]
+  kept += [(source, -1, target) for source, target in frames.exits]
   return op_graph.OpGraph(
       name=source.name,
       names=[node.name for node in nodes],
@@ -77,19 +99,24 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       allowed_types=_allowed_types(nodes, pins, live),
       pins=pins,
       user_pins=user_pins,
-      devices=[node.device for node in nodes])
+      devices=[node.device for node in nodes],
+      executions=frames.executions)
 
 
-def write(graph_def: graph_pb2.GraphDef,
-          device_strings: Sequence[str]) -> graph_pb2.GraphDef:
-  """A copy of a graph with the given devices.
+def write(graph_def: graph_pb2.GraphDef, device_strings: Sequence[str],
+          control_edges: Sequence[tuple[int, int]] = ()
+          ) -> graph_pb2.GraphDef:
+  """A copy of a graph with the given devices and more control edges.
 
   Args:
     graph_def: N nodes.
     device_strings: [N] full device names.
+    control_edges: int [C, 2], nodes (first, then): the second one gets the
+      first one as a control input, unless it has that already.
 
   Raises:
-    ValueError: not a device per node.
+    ValueError: not a device per node, or an edge from a node to itself or to
+      none.
   """
   if len(device_strings) != len(graph_def.node):
     raise ValueError(f'{len(device_strings)} devices for '
@@ -98,6 +125,14 @@ def write(graph_def: graph_pb2.GraphDef,
   result.CopyFrom(graph_def)
   for node, device in zip(result.node, device_strings):
     node.device = device
+  for first, then in np.asarray(control_edges, int).reshape(-1, 2).tolist():
+    if first == then or not (0 <= first < len(result.node)
+                             and 0 <= then < len(result.node)):
+      raise ValueError(f'There can be no control edge from node {first} to '
+                       f'node {then} of {len(result.node)}.')
+    text = f'^{result.node[first].name}'
+    if text not in result.node[then].input:
+      result.node[then].input.append(text)
   return result
 
 
@@ -142,7 +177,7 @@ def _tensors(properties, edges, n) -> tuple[np.ndarray, np.ndarray]:
   return starts, sizes
 
 
-def _variable_bytes(node) -> int:
+def _variable_bytes(node, unknown_dim) -> int:
   """Bytes of the variable that a handle or reference stands for."""
   if pins_lib.is_variable_argument(node):
     shapes = node.attr['_handle_shapes'].list.shape
@@ -155,7 +190,8 @@ def _variable_bytes(node) -> int:
   if shape is None or shape.unknown_rank or dtype in (
       types_pb2.DT_INVALID, types_pb2.DT_STRING, types_pb2.DT_VARIANT):
     return 0
-  elements = int(np.prod([max(d.size, 1) for d in shape.dim], dtype=np.int64))
+  elements = math.prod(unknown_dim if d.size < 0 else d.size
+                       for d in shape.dim)
   return elements * dtypes.as_dtype(dtype).size
 
 

@@ -32,6 +32,8 @@ struct Properties {
   std::vector<double> io_bytes;
   std::vector<int64_t> output_starts{0};
   std::vector<int64_t> output_bytes;
+  std::vector<int64_t> output_ranks;
+  std::vector<int64_t> output_dims;
 };
 
 // A device on which Grappler's nanoseconds read as plain operations and bytes:
@@ -63,6 +65,13 @@ int64_t Bytes(const TensorProperties& tensor) {
   return bytes > 0 ? bytes : 0;
 }
 
+void AppendShape(const TensorShapeProto& shape, Properties* result) {
+  result->output_ranks.push_back(shape.unknown_rank() ? -1 : shape.dim_size());
+  for (const auto& dim : shape.dim()) {
+    result->output_dims.push_back(dim.size());
+  }
+}
+
 void Append(const NodeDef& node,
             const std::unordered_map<std::string, const NodeDef*>& nodes,
             const GraphProperties& shapes, const FunctionDefLibrary& library,
@@ -81,6 +90,7 @@ void Append(const NodeDef& node,
   for (const TensorProperties& output : outputs) {
     *context.op_info.add_outputs() = output;
     result->output_bytes.push_back(Bytes(output));
+    AppendShape(output.shape(), result);
   }
   result->output_starts.push_back(result->output_bytes.size());
   const Costs costs = estimator.PredictCosts(context);
@@ -177,6 +187,16 @@ const int64_t* gdp_properties_starts(void* properties) {
 // [T]
 const int64_t* gdp_properties_bytes(void* properties) {
   return static_cast<Properties*>(properties)->output_bytes.data();
+}
+
+// [T], number of dimensions of each output, -1 where that is unknown.
+const int64_t* gdp_properties_ranks(void* properties) {
+  return static_cast<Properties*>(properties)->output_ranks.data();
+}
+
+// Dimensions of all outputs, one output after the other.
+const int64_t* gdp_properties_dims(void* properties) {
+  return static_cast<Properties*>(properties)->output_dims.data();
 }
 
 void gdp_properties_delete(void* properties) {

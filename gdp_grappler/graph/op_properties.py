@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -22,12 +23,29 @@ class OpProperties:
     io_bytes: float64 [N], bytes read and written.
     output_starts: int64 [N + 1], where each op's outputs begin.
     output_bytes: int64 [T], size of each output, 0 for resource handles.
+    output_ranks: int64 [T], dimensions of each output; -1 if not known.
+    output_dims: int64 [sum of known ranks], dimensions of all outputs.
   """
 
   flops: np.ndarray
   io_bytes: np.ndarray
   output_starts: np.ndarray
   output_bytes: np.ndarray
+  output_ranks: np.ndarray
+  output_dims: np.ndarray
+
+  def shape(self, op: int, output: int) -> tuple[int, ...] | None:
+    """Dimensions of an output; None if their number is unknown."""
+    tensor = int(self.output_starts[op]) + output
+    if tensor >= self.output_starts[op + 1] or self.output_ranks[tensor] < 0:
+      return None
+    start, end = self._dim_starts[tensor:tensor + 2]
+    return tuple(self.output_dims[start:end].tolist())
+
+  @functools.cached_property
+  def _dim_starts(self) -> np.ndarray:
+    """int64 [T + 1], where the dimensions of each output begin."""
+    return np.concatenate([[0], np.cumsum(np.maximum(self.output_ranks, 0))])
 
 
 def estimate(graph_def: graph_pb2.GraphDef,
@@ -52,12 +70,16 @@ def estimate(graph_def: graph_pb2.GraphDef,
           f'TensorFlow cannot infer the shapes of the graph: {error}.')
     n = len(graph_def.node)
     starts = _copy(lib.gdp_properties_starts(handle), n + 1, np.int64)
+    ranks = _copy(lib.gdp_properties_ranks(handle), starts[-1], np.int64)
     return OpProperties(
         flops=_copy(lib.gdp_properties_flops(handle), n, np.float64),
         io_bytes=_copy(lib.gdp_properties_io_bytes(handle), n, np.float64),
         output_starts=starts,
         output_bytes=_copy(lib.gdp_properties_bytes(handle), starts[-1],
-                           np.int64))
+                           np.int64),
+        output_ranks=ranks,
+        output_dims=_copy(lib.gdp_properties_dims(handle),
+                          ranks[ranks > 0].sum(), np.int64))
   finally:
     lib.gdp_properties_delete(handle)
 
@@ -111,7 +133,8 @@ def _library():
                                      ctypes.c_int64]
   lib.gdp_properties_delete.restype = None
   lib.gdp_properties_error.restype = ctypes.c_char_p
-  for name in ('error', 'flops', 'io_bytes', 'starts', 'bytes', 'delete'):
+  for name in ('error', 'flops', 'io_bytes', 'starts', 'bytes', 'ranks', 'dims',
+               'delete'):
     function = getattr(lib, f'gdp_properties_{name}')
     function.argtypes = [ctypes.c_void_p]
     if name not in ('error', 'delete'):

@@ -79,11 +79,15 @@ class Runnable:
   initializer: str
   targets: tuple[str, ...]
 
-  def placed(self, devices: dict[str, str]) -> graph_pb2.GraphDef:
+  def placed(self, devices: dict[str, str],
+             control_edges: Iterable[tuple[str, str]] = ()
+             ) -> graph_pb2.GraphDef:
     """A copy of the graph with every op on its device.
 
     Args:
       devices: Device of every op of the original graph.
+      control_edges: Pairs of ops of the original graph, the second of which
+        waits for the first; those that a step does not run are left out.
 
     Raises:
       MeasurementError: an op has none.
@@ -96,6 +100,10 @@ class Runnable:
             f'The placement has no device for "{owner}". Place the graph that '
             'is to be measured.')
       node.device = devices[owner] if owner else ''
+    nodes = {node.name: node for node in result.node}
+    for first, second in control_edges:
+      if first in nodes and second in nodes:
+        nodes[second].input.append(f'^{first}')
     return result
 
 
@@ -105,8 +113,8 @@ def convert(source: source_graph.SourceGraph, batch_size: int = 32
 
   Args:
     source: A function graph or a v1 graph; never changed.
-    batch_size: For the unknown first dimension of inputs. Other unknown
-      dimensions become 1.
+    batch_size: For every unknown dimension of inputs, as in
+      `graph_def_io.read`.
 
   Raises:
     MeasurementError: an input has no known number of dimensions, or is a
@@ -287,8 +295,7 @@ def _known(shape, batch_size, node) -> tuple[int, ...]:
     raise errors.MeasurementError(
         f'The shape of "{node.name}" is unknown, so its value cannot be made '
         'up. Give its tensors static shapes, or use --reward=simulated.')
-  return tuple(d.size if d.size >= 0 else 1 if i else batch_size
-               for i, d in enumerate(shape.dim))
+  return tuple(d.size if d.size >= 0 else batch_size for d in shape.dim)
 
 
 def _strip(node) -> None:

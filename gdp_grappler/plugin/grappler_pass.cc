@@ -2,7 +2,8 @@
 //
 // Whatever can be refused without Python is refused here, in microseconds.
 // The Python function gets the serialized graph and answers with one device
-// per node. Any other answer leaves the graph as it was.
+// per node, and control edges that keep ops in an order. Any other answer
+// leaves the graph as it was.
 
 #include <algorithm>
 #include <atomic>
@@ -13,9 +14,12 @@
 #include <exception>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -54,7 +58,8 @@ enum {
 };
 
 // On GDP_PLACED `*response` is a buffer from `gdp_allocate` with one device
-// per node, separated by newlines. The pass frees it.
+// per node, then any number of control edges as two node numbers, "3 17" for
+// node 17 waits for node 3; all separated by newlines. The pass frees it.
 typedef int (*GdpPlaceFunction)(const GdpRequest* request, char** response,
                                 size_t* response_size);
 
@@ -142,24 +147,44 @@ std::string Fingerprint(const GraphDef& graph) {
   return absl::StrFormat("%016x", result);
 }
 
-// One device per node, or empty if the response is not exactly that.
-std::vector<absl::string_view> ParseResponse(
-    absl::string_view response, int num_nodes,
-    const std::vector<std::string>& devices) {
+struct Response {
+  std::vector<absl::string_view> devices;       // One per node.
+  std::vector<std::pair<int, int>> control_edges;  // First, then.
+};
+
+bool ParseEdge(absl::string_view line, int num_nodes,
+               std::pair<int, int>* edge) {
+  const size_t space = line.find(' ');
+  if (space == absl::string_view::npos ||
+      !absl::SimpleAtoi(line.substr(0, space), &edge->first) ||
+      !absl::SimpleAtoi(line.substr(space + 1), &edge->second)) {
+    return false;
+  }
+  return edge->first >= 0 && edge->first < num_nodes && edge->second >= 0 &&
+         edge->second < num_nodes && edge->first != edge->second;
+}
+
+// False if the response is anything but a device per node, then edges.
+bool ParseResponse(absl::string_view text, int num_nodes,
+                   const std::vector<std::string>& devices,
+                   Response* response) {
   const std::unordered_set<absl::string_view> known(devices.begin(),
                                                     devices.end());
-  std::vector<absl::string_view> result;
-  result.reserve(num_nodes);
+  response->devices.reserve(num_nodes);
   while (true) {
-    const size_t end = response.find('\n');
-    const absl::string_view device = response.substr(0, end);
-    if (!known.count(device)) return {};
-    result.push_back(device);
+    const size_t end = text.find('\n');
+    const absl::string_view line = text.substr(0, end);
+    if (response->devices.size() < static_cast<size_t>(num_nodes)) {
+      if (!known.count(line)) return false;
+      response->devices.push_back(line);
+    } else if (!ParseEdge(line, num_nodes,
+                          &response->control_edges.emplace_back())) {
+      return false;
+    }
     if (end == absl::string_view::npos) break;
-    response.remove_prefix(end + 1);
+    text.remove_prefix(end + 1);
   }
-  if (result.size() != static_cast<size_t>(num_nodes)) return {};
-  return result;
+  return response->devices.size() == static_cast<size_t>(num_nodes);
 }
 
 bool HasDevices(const GraphDef& graph,
@@ -174,6 +199,19 @@ void WriteDevices(const std::vector<absl::string_view>& devices,
                   GraphDef* graph) {
   for (int i = 0; i < graph->node_size(); ++i) {
     graph->mutable_node(i)->set_device(devices[i].data(), devices[i].size());
+  }
+}
+
+// Control inputs come last, so that they may be appended.
+void WriteControlEdges(const std::vector<std::pair<int, int>>& edges,
+                       GraphDef* graph) {
+  for (const auto& [first, then] : edges) {
+    const std::string input = absl::StrCat("^", graph->node(first).name());
+    NodeDef* node = graph->mutable_node(then);
+    if (std::find(node->input().begin(), node->input().end(), input) ==
+        node->input().end()) {
+      node->add_input(input);
+    }
   }
 }
 
@@ -274,17 +312,20 @@ class GdpPlacement : public CustomGraphOptimizer {
                             const GrapplerItem& item,
                             const std::vector<std::string>& devices,
                             GraphDef* optimized_graph) {
-    const std::vector<absl::string_view> parsed =
-        ParseResponse(response, item.graph.node_size(), devices);
-    if (parsed.empty()) return absl::AbortedError("malformed response");
-    if (HasDevices(item.graph, parsed)) {
+    Response parsed;
+    if (!ParseResponse(response, item.graph.node_size(), devices, &parsed)) {
+      return absl::AbortedError("malformed response");
+    }
+    if (parsed.control_edges.empty() &&
+        HasDevices(item.graph, parsed.devices)) {
       return absl::AbortedError("unchanged");
     }
     // The meta optimizer has taken the graph out of its result to show it to
     // us and drops it when we succeed. Taking it back costs nothing; a copy of
     // 12k nodes takes longer than everything else when the answer is cached.
     optimized_graph->Swap(const_cast<GraphDef*>(&item.graph));
-    WriteDevices(parsed, optimized_graph);
+    WriteDevices(parsed.devices, optimized_graph);
+    WriteControlEdges(parsed.control_edges, optimized_graph);
     return absl::OkStatus();
   }
 

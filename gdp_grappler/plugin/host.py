@@ -63,7 +63,7 @@ class Host:
     self._cache = _Cache(_CACHE_SIZE)
 
   def answer(self, query: library.Query) -> library.Answer:
-    """One device per node, or None to leave the graph alone."""
+    """What to do with a graph, or None to leave it alone."""
     if self._thread.is_current():
       return None
     start = time.perf_counter()
@@ -75,7 +75,7 @@ class Host:
     try:
       settings = (settings_lib.from_json(query.settings) if query.settings
                   else settings_lib.Settings())
-      devices, message = self._thread.run(
+      decision, message = self._thread.run(
           functools.partial(self._serve, query, settings, directory, key),
           settings.time_budget_s)
     except KeyboardInterrupt:
@@ -84,30 +84,36 @@ class Host:
       notices.warn_once(_explain(error, query))
       return None
     notices.say(_timed(message, start))
-    return devices
+    return decision
 
   def _known(self, key, start) -> library.Answer:
     if key not in self._cache:
       return library.NeedsGraph
-    devices, message = self._cache[key]
+    decision, message = self._cache[key]
     notices.say(_timed(message, start, ', from the cache'))
-    return devices
+    return decision
 
   def _serve(self, query, settings, directory, key):
-    """On the placer thread. Devices and the line to print.
+    """On the placer thread. The decision and the line to print.
 
     The answer is kept even if it comes too late for this query.
     """
     source = _source_graph(query)
     if directory:
       _capture(source, query.fingerprint, directory)
-    devices, message = None, ''
+    decision, message = None, ''
     if query.may_place:
       outcome = self._optimize(source, settings)
-      devices, message = outcome.devices, outcome.message
-      _check(devices, source, query)
-    self._cache[key] = (devices, message)
-    return devices, message
+      decision, message = _decision(outcome), outcome.message
+      _check(decision, source, query)
+    self._cache[key] = (decision, message)
+    return decision, message
+
+
+def _decision(outcome) -> library.Decision | None:
+  if outcome.devices is None:
+    return None
+  return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges))
 
 
 def _timed(message: str, start: float, how: str = '') -> str:
@@ -175,22 +181,28 @@ def _capture(source, fingerprint: str, directory: str) -> None:
         'has space.')
 
 
-def _check(devices, source, query: library.Query) -> None:
+def _check(decision, source, query: library.Query) -> None:
   """Refuses what would not be a placement.
 
   Raises:
-    InfeasiblePlacementError: not one known device per node.
+    InfeasiblePlacementError: not one known device per node, or control edges
+      between nodes that do not exist.
   """
-  if devices is None:
+  if decision is None:
     return
-  if len(devices) != len(source.graph_def.node):
+  nodes = len(source.graph_def.node)
+  if len(decision.devices) != nodes:
     raise errors.InfeasiblePlacementError(
-        f'The placer gave {len(devices)} devices for '
-        f'{len(source.graph_def.node)} ops.')
-  unknown = set(devices) - set(query.devices)
+        f'The placer gave {len(decision.devices)} devices for {nodes} ops.')
+  unknown = set(decision.devices) - set(query.devices)
   if unknown:
     raise errors.InfeasiblePlacementError(
         f'The placer gave the unknown device "{min(map(str, unknown))}".')
+  for first, then in decision.control_edges:
+    if first == then or not (0 <= first < nodes and 0 <= then < nodes):
+      raise errors.InfeasiblePlacementError(
+          f'The placer gave a control edge from op {first} to op {then} of '
+          f'{nodes}.')
 
 
 def _explain(error: BaseException, query: library.Query) -> str:

@@ -40,8 +40,22 @@ class Query:
   may_place: bool
 
 
-# One device per node, None for "leave the graph alone".
-Answer = tuple[str, ...] | type[NeedsGraph] | None
+@dataclasses.dataclass(frozen=True)
+class Decision:
+  """What to do with a graph of N nodes.
+
+  Attributes:
+    devices: [N] full names.
+    control_edges: Numbers of nodes (first, then): the second one is to wait
+      for the first one.
+  """
+
+  devices: tuple[str, ...]
+  control_edges: tuple[tuple[int, int], ...] = ()
+
+
+# None for "leave the graph alone".
+Answer = Decision | type[NeedsGraph] | None
 
 
 class _Request(ctypes.Structure):
@@ -100,7 +114,7 @@ def _adapt(function, allocate):
         return _NEEDS_GRAPH
       if answer is None:
         return _UNCHANGED
-      _write('\n'.join(answer).encode(), allocate, response, size)
+      _write(_lines_of(answer).encode(), allocate, response, size)
       return _PLACED
     except KeyboardInterrupt:
       return _INTERRUPTED
@@ -124,6 +138,11 @@ def _read(request: _Request) -> Query:
 
 def _lines(text: bytes) -> tuple[str, ...]:
   return tuple(text.decode().split('\n')) if text else ()
+
+
+def _lines_of(decision: Decision) -> str:
+  return '\n'.join((*decision.devices, *(
+      f'{first} {then}' for first, then in decision.control_edges)))
 
 
 def _write(data: bytes, allocate, response, size) -> None:

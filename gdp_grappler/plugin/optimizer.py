@@ -1,7 +1,7 @@
 """The journey of one graph through the pass, without any plugin.
 
-read -> place -> check -> price -> keep the better one. Pure: the same graph
-and settings give the same outcome, and nothing outside is touched.
+read -> place -> check -> price -> keep the better one -> order. Pure: the same
+graph and settings give the same outcome, and nothing outside is touched.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import control_edges
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
@@ -35,10 +36,12 @@ class Outcome:
   Attributes:
     devices: [N] device of each node of the GraphDef; None to leave it alone.
     message: One line for the user; '' for nothing worth saying.
+    control_edges: Nodes (first, then) that are to keep this order.
   """
 
   devices: tuple[str, ...] | None
   message: str
+  control_edges: tuple[tuple[int, int], ...] = ()
 
 
 def optimize(source: source_graph.SourceGraph,
@@ -62,14 +65,15 @@ def optimize(source: source_graph.SourceGraph,
   before = _as_it_was(graph, cluster)
   if ((problem.allowed.sum(axis=1) == 1).all()
       and not before.violations(graph)):
-    return Outcome(None, '')
+    return _ordered(Outcome(None, ''), graph, before, evaluator, settings)
   after = registry.create(settings.placer, settings.policy).place(problem)
   violations = after.violations(graph)
   if violations:
     raise errors.InfeasiblePlacementError(
         f'Placer "{settings.placer}" broke a rule of {source.name}: '
         f'{violations[0].message}. Report this, and use another placer.')
-  return _decide(graph, before, after, evaluator, settings)
+  outcome, chosen = _decide(graph, before, after, evaluator, settings)
+  return _ordered(outcome, graph, chosen, evaluator, settings)
 
 
 def _why_not(source) -> str:
@@ -107,16 +111,19 @@ def _as_it_was(graph, cluster) -> placement_lib.Placement:
       np.array([index[name] for name in graph.devices]), cluster)
 
 
-def _decide(graph, before, after, evaluator, settings) -> Outcome:
+def _decide(graph, before, after, evaluator, settings
+           ) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
   old, new = evaluator.evaluate_many(
       graph, np.stack([before.devices, after.devices]))
-  predicted = (f'predicted step {_ms(old)} -> {_ms(new)} ms (simulated)')
+  predicted = (f'predicted step {_ms(old.step_time_s)} -> '
+               f'{_ms(new.step_time_s)} ms (simulated)')
   worth = new.valid and new.step_time_s < old.step_time_s
   must = bool(before.violations(graph))
   if settings.keep_best and not worth and not must:
-    return Outcome(None, f'{graph.name}: {graph.num_ops} ops left as they '
-                   f'were: {settings.placer} gives no gain; {predicted}')
+    message = (f'{graph.name}: {graph.num_ops} ops left as they were: '
+               f'{settings.placer} gives no gain; {predicted}')
+    return Outcome(None, message), before
   tensors, size = after.cut(graph)
   counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
   what = 'placed' if settings.mode == 'apply' else 'would be placed'
@@ -124,11 +131,30 @@ def _decide(graph, before, after, evaluator, settings) -> Outcome:
              f'{settings.placer}: {counts}; cut {tensors} tensors, '
              f'{size / 1e6:.2f} MB; {predicted}')
   devices = tuple(after.device_strings())
-  return Outcome(devices if settings.mode == 'apply' else None, message)
+  return Outcome(devices if settings.mode == 'apply' else None, message), after
 
 
-def _ms(evaluation) -> str:
-  if not np.isfinite(evaluation.step_time_s):
+def _ordered(outcome, graph, placement, evaluator, settings) -> Outcome:
+  """The outcome with control edges, if they are wanted and predicted to pay."""
+  devices = outcome.devices or graph.devices
+  if (settings.order == 'fifo'
+      or not set(devices) <= set(placement.cluster.device_names)):
+    return outcome
+  order = control_edges.control_edges(graph, placement, evaluator)
+  if not len(order.control_edges):
+    return outcome
+  apply = settings.mode == 'apply'
+  said = (f'{"ordered" if apply else "would be ordered"}: '
+          f'{len(order.control_edges)} control edges, '
+          f'{_ms(order.with_edges_s)} ms for {_ms(order.fifo_s)} (simulated)')
+  message = outcome.message or f'{graph.name}: {graph.num_ops} ops'
+  return Outcome(
+      devices if apply else None, f'{message}; {said}',
+      tuple(map(tuple, order.control_edges.tolist())) if apply else ())
+
+
+def _ms(seconds: float) -> str:
+  if not np.isfinite(seconds):
     return '(against a pin)'
-  milliseconds = evaluation.step_time_s * 1e3
+  milliseconds = seconds * 1e3
   return f'{milliseconds:.0f}' if milliseconds >= 100 else f'{milliseconds:.3g}'

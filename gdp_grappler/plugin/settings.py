@@ -6,9 +6,10 @@ import dataclasses
 import difflib
 import json
 import operator
-from typing import Any
+from typing import Any, Callable
 
 MODES = ('apply', 'report')
+ORDERS = ('fifo', 'critical_path')
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
 
@@ -29,6 +30,9 @@ class Settings:
     seed: Two runs with the same seed place alike.
     time_budget_s: A graph that takes longer is left as it was.
     min_ops: Graphs with fewer ops are left alone.
+    order: 'critical_path' adds control edges that keep ops on long paths from
+      waiting, where a gain is predicted; 'fifo' leaves the order of ready ops
+      to TensorFlow.
   """
 
   policy: str | None = None
@@ -39,6 +43,7 @@ class Settings:
   seed: int = 0
   time_budget_s: float = 30.
   min_ops: int = 16
+  order: str = 'fifo'
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -139,11 +144,15 @@ def _placer(key: str, value: Any) -> str:
   return value
 
 
-def _mode(key: str, value: Any) -> str:
-  if value not in MODES:
-    raise ValueError(f"'gdp_placement' has {key} = {value!r}. "
-                     f'{nearest(value, MODES)}')
-  return value
+def _one_of(names: tuple[str, ...]) -> Callable[[str, Any], str]:
+
+  def check(key: str, value: Any) -> str:
+    if value not in names:
+      raise ValueError(f"'gdp_placement' has {key} = {value!r}. "
+                       f'{nearest(value, names)}')
+    return value
+
+  return check
 
 
 def _switch(key: str, value: Any) -> bool:
@@ -174,11 +183,12 @@ _CHECKS = {
     'policy': _text_or_none,
     'placer': _placer,
     'keep_best': _switch,
-    'mode': _mode,
+    'mode': _one_of(MODES),
     'cluster': _text_or_none,
     'seed': _count,
     'time_budget_s': _seconds,
     'min_ops': _count,
+    'order': _one_of(ORDERS),
 }
 
 

@@ -1,8 +1,10 @@
 """A simulated schedule as a Chrome trace, for Perfetto or chrome://tracing.
 
 Format: "Trace Event Format", Google, 2016. One process per device with a row
-for its ops and a counter for its memory; one process for the links, with a row
-per link that carries something.
+for each slot of its compute unit that it fills and a counter for its memory,
+workspace included; one process for the links, with a row per link that carries
+something. What a device without copy engines does for a transfer is an event of
+its own among its ops.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
   cluster = placement.cluster
   return {
       'traceEvents': [
-          *_device_names(cluster), *_ops(graph, schedule, placement),
+          *_device_names(schedule, placement),
+          *_ops(graph, schedule, placement), *_work(graph, schedule),
           *_memory(schedule, cluster), *_links(graph, schedule, cluster)],
       'displayTimeUnit': 'ms',
       'otherData': {
@@ -61,28 +64,51 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
           'cluster': cluster.name,
           'devices': list(cluster.device_names),
           'step_time_s': schedule.step_time_s,
+          'ordered': placement.priorities is not None,
           'peak_bytes': schedule.peak_bytes.tolist(),
       },
   }
 
 
-def _device_names(cluster) -> Iterator[dict]:
-  for pid, device in enumerate(cluster.devices):
+def _device_names(schedule, placement) -> Iterator[dict]:
+  for pid, device in enumerate(placement.cluster.devices):
+    rows = np.unique(np.concatenate([
+        [0], schedule.slots[placement.devices == pid],
+        schedule.work_slots[schedule.work_devices == pid]])).tolist()
     yield _named('process_name', pid, f'{device.short_name} (simulated)')
-    yield _named('thread_name', pid, 'compute')
+    for row in rows:
+      name = 'compute' if len(rows) == 1 else f'compute {row}'
+      yield _named('thread_name', pid, name, row)
     yield {'ph': 'M', 'name': 'process_sort_index', 'pid': pid, 'tid': 0,
            'args': {'sort_index': pid}}
 
 
 def _ops(graph, schedule, placement) -> Iterator[dict]:
-  for op, (device, start, end) in enumerate(zip(
-      placement.devices.tolist(), _us(schedule.start_s),
-      _us(schedule.end_s))):
+  for op, (device, slot, start, end) in enumerate(zip(
+      placement.devices.tolist(), schedule.slots.tolist(),
+      _us(schedule.start_s), _us(schedule.end_s))):
+    args = {'op_type': graph.op_types[op], 'flops': float(graph.flops[op]),
+            'output_bytes': int(graph.output_bytes[op])}
+    if graph.executions[op] != 1:
+      args['executions'] = float(graph.executions[op])
+    if placement.priorities is not None:
+      # JSON has no infinity.
+      args['priority'] = str(placement.priorities[op])
     yield {'ph': 'X', 'name': graph.names[op], 'cat': graph.op_types[op],
-           'pid': device, 'tid': 0, 'ts': start, 'dur': end - start,
-           'args': {'op_type': graph.op_types[op],
-                    'flops': float(graph.flops[op]),
-                    'output_bytes': int(graph.output_bytes[op])}}
+           'pid': device, 'tid': slot, 'ts': start, 'dur': end - start,
+           'args': args}
+
+
+def _work(graph, schedule) -> Iterator[dict]:
+  for transfer, device, slot, start, end in zip(
+      schedule.work_transfers.tolist(), schedule.work_devices.tolist(),
+      schedule.work_slots.tolist(), _us(schedule.work_start_s),
+      _us(schedule.work_end_s)):
+    sends = device == schedule.transfer_sources[transfer]
+    name = graph.names[schedule.transfer_ops[transfer]]
+    yield {'ph': 'X', 'name': f'{"send" if sends else "receive"} {name}',
+           'cat': 'copy', 'pid': device, 'tid': slot, 'ts': start,
+           'dur': end - start, 'args': {'transfer': transfer}}
 
 
 def _memory(schedule, cluster) -> Iterator[dict]:

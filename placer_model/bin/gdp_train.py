@@ -1,6 +1,8 @@
 """`gdp_train`: learns a placement policy for a graph.
 
   gdp_train --graph=captured.pb --cluster=2xP100 --model_dir=model
+  gdp_train --graph=captured.pb --reward=measured --local_workers=2
+      --model_dir=model
 """
 
 from __future__ import annotations
@@ -28,10 +30,19 @@ _GRAPH = flags.DEFINE_string(
     'GraphDef (.pb, .pbtxt), MetaGraph, or module:function that returns a '
     'Keras model.')
 _CLUSTER = flags.DEFINE_string(
-    'cluster', None, "2xP100, 4xP100, 8xP100, 'local', or a cluster file.")
+    'cluster', None, "A preset such as 2xP100 (`gdp cluster` lists them), "
+    "'local', or a cluster file. With --target or --local_workers the devices "
+    "found there unless given.")
 _REWARD = flags.DEFINE_enum(
     'reward', 'simulated', ['simulated', 'measured'],
-    'Price placements by simulation, or run them on the local devices.')
+    'Price placements by simulation, or run them: on the devices of this '
+    'machine, of a --target or of --local_workers.')
+_TARGET = flags.DEFINE_string(
+    'target', None, 'grpc://host:port of a running TensorFlow cluster to '
+    'measure on.')
+_LOCAL_WORKERS = flags.DEFINE_integer(
+    'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
+    'each on its own cores, and measure on them.', lower_bound=0)
 _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where checkpoints, policy, plans and results.json go. '
     'A run that is already there is continued.')
@@ -58,8 +69,9 @@ _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Model directory of another run; start from its '
     'weights.')
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
-_ALL = (_GRAPH, _CLUSTER, _REWARD, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
-        _SEED, _ROLLOUTS, _CONFIG, _UNITS, _BATCH_SIZE, _INIT_POLICY)
+_ALL = (_GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
+        _ITERATIONS, _TIME_BUDGET_S, _SEED, _ROLLOUTS, _CONFIG, _UNITS,
+        _BATCH_SIZE, _INIT_POLICY)
 
 
 def run():
@@ -102,7 +114,8 @@ def _train() -> int:
 def _options(run_lib):
   """Flags as `run.Options`."""
   return run_lib.Options(
-      graph=_GRAPH.value, cluster=_CLUSTER.value, reward=_REWARD.value,
+      graph=_GRAPH.value, cluster=_CLUSTER.value or '', reward=_REWARD.value,
+      target=_TARGET.value or '', local_workers=_LOCAL_WORKERS.value,
       model_dir=pathlib.Path(_MODEL_DIR.value), units=_UNITS.value,
       config=_CONFIG.value, seed=_SEED.value, batch_size=_BATCH_SIZE.value,
       iterations=_ITERATIONS.value, rollouts=_ROLLOUTS.value,
@@ -123,7 +136,9 @@ def _parse(argv: list[str]) -> list[str]:
   if len(rest) > 1:
     sys.exit(_fail(f'unexpected argument "{rest[1]}"; all input comes by '
                    'flags (--help lists them).'))
-  missing = [f'--{f.name}' for f in _REQUIRED if not f.value]
+  elsewhere = _TARGET.value or _LOCAL_WORKERS.value
+  missing = [f'--{f.name}' for f in _REQUIRED
+             if not f.value and not (f is _CLUSTER and elsewhere)]
   if missing:
     sys.exit(_fail(f'{" and ".join(missing)} must be given (--help lists all '
                    'flags).'))

@@ -32,12 +32,16 @@ def versions() -> dict[str, str]:
 
 
 def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
-  """One placer's part of results.json."""
+  """One placer's part of results.json.
+
+  `step_time_s` is first in, first out; `ordered_step_time_s` with the critical
+  path first. Both are null for a placement that does not run.
+  """
   cluster = result.placement.cluster
   evaluation = result.evaluation
   return {
-      'step_time_s': (evaluation.step_time_s
-                      if np.isfinite(evaluation.step_time_s) else None),
+      'step_time_s': _seconds(evaluation),
+      'ordered_step_time_s': _seconds(result.ordered),
       'valid': evaluation.valid,
       'violations': [v.message for v in evaluation.violations[:5]],
       'peak_bytes': _per_device(evaluation, cluster),
@@ -83,15 +87,17 @@ def table(graph_name: str, cluster_name: str,
            for e in placers.values()}
   result = rich.table.Table(
       title=f'{graph_name} on {cluster_name} ({" and ".join(sorted(kinds))})',
-      caption='Speed-up: step time of the best single device / step time.')
+      caption='FIFO: ready ops in the order in which they became ready, as '
+      'TensorFlow does it; ordered: critical path first. Speed-up: FIFO step '
+      'of the best single device / FIFO step.')
   result.add_column('placer', no_wrap=True)
-  for column in ('step time', 'speed-up', 'peak memory', 'evaluations',
-                 'seconds'):
+  for column in ('FIFO step', 'ordered step', 'speed-up', 'peak memory',
+                 'evaluations', 'seconds'):
     result.add_column(column, justify='right')
   single = placers['single_device']
   for name, item in placers.items():
     result.add_row(name, _ms(item) if item['valid'] else 'invalid',
-                   _ratio(single, item),
+                   _ms(item, 'ordered_step_time_s'), _ratio(single, item),
                    f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
                    str(item['evaluations']), f'{item["seconds"]:.1f}')
   return result
@@ -111,8 +117,14 @@ def _main_device(item) -> str:
   return max(gpus or ops, key=lambda device: ops[device])
 
 
-def _ms(item) -> str:
-  return f'{item["step_time_s"] * 1e3:.3f} ms'
+def _seconds(evaluation) -> float | None:
+  if evaluation is None or not np.isfinite(evaluation.step_time_s):
+    return None
+  return evaluation.step_time_s
+
+
+def _ms(item, key='step_time_s') -> str:
+  return '-' if item[key] is None else f'{item[key] * 1e3:.3f} ms'
 
 
 def _ratio(single, item) -> str:

@@ -18,9 +18,12 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import plan
+from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import control_edges
 from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import measurer
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.features import featurizer
@@ -60,7 +63,8 @@ class Options:
 
   Attributes:
     graph: What `sources.load` reads.
-    cluster: What `resolve.resolve` knows.
+    cluster: What `resolve.resolve` knows; '' or 'target' for the devices found
+      where steps are measured.
     reward: One of `REWARDS`.
     model_dir: Where everything goes.
     units: One of `UNITS`; 'fine' decides about every group of ops by itself.
@@ -72,6 +76,8 @@ class Options:
     time_budget_s: Rollouts and updates stop after so many seconds, at the end
       of an iteration; None: only `iterations` counts.
     init_policy: Model directory of another run whose weights to start from.
+    target: 'grpc://host:port' of the TensorFlow cluster to measure on.
+    local_workers: Servers to start on this machine and to measure on.
   """
 
   graph: str
@@ -86,6 +92,8 @@ class Options:
   rollouts: int | None = None
   time_budget_s: float | None = None
   init_policy: pathlib.Path | None = None
+  target: str = ''
+  local_workers: int = 0
 
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""
@@ -114,13 +122,16 @@ def train(options: Options, console: rich.console.Console) -> dict[str, Any]:
   task = _load_task(options)
   checkpoints.claim(options.model_dir,
                     _identity(options, config, placer_config, task))
-  with _Interrupt() as interrupt:
-    baselines = baselines_lib.place_all(task.problem)
-    trainer = _make_trainer(options, config, placer_config, task, baselines)
-    store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
-                                    trainer.checkpoint())
-    _learn(options, config, trainer, store, interrupt, console)
-  return _conclude(options, task, baselines, trainer, console, start)
+  with contextlib.ExitStack() as stack:
+    if isinstance(task.evaluator, measurer.Measurer):
+      stack.enter_context(task.evaluator)
+    with _Interrupt() as interrupt:
+      baselines = baselines_lib.place_all(task.problem)
+      trainer = _make_trainer(options, config, placer_config, task, baselines)
+      store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
+                                      trainer.checkpoint())
+      _learn(options, config, trainer, store, interrupt, console)
+    return _conclude(options, task, baselines, trainer, console, start)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -137,9 +148,9 @@ class _Task:
 
 
 def _load_task(options) -> _Task:
-  resolve.resolve(options.cluster)  # An unknown name is told at once.
+  _cluster(options)  # An unknown name is told at once.
   source = sources.load(options.graph, batch_size=options.batch_size)
-  cluster = resolve.resolve(options.cluster, source.devices)
+  cluster = _cluster(options, source.devices)
   graph = graph_def_io.read(source, unknown_dim=options.batch_size)
   allowed = constraints.allowed_devices(graph, cluster)
   op_seconds = cost_model.CostModel().op_seconds(graph, cluster)
@@ -151,11 +162,50 @@ def _load_task(options) -> _Task:
                placer_lib.Problem(graph, cluster, evaluator, options.seed))
 
 
+def _cluster(options, devices=()) -> cluster_lib.Cluster:
+  """Where the graph is to run."""
+  there = _measured_cluster(options)
+  if there is None:
+    return resolve.resolve(options.cluster, devices)
+  if options.cluster in ('', 'target', options.target):
+    return there
+  given = resolve.resolve(options.cluster, devices)
+  missing = [n for n in given.device_names if n not in there.device_names]
+  if missing:
+    raise errors.ClusterError(
+        f'Cluster "{given.name}" has device {missing[0]}, but "{there.name}", '
+        f'to measure on, has {", ".join(there.device_names)}. Give a cluster '
+        'file with these names, or --cluster=target.')
+  return given
+
+
+def _measured_cluster(options) -> cluster_lib.Cluster | None:
+  """The devices of a target or of local workers; None without these."""
+  if options.local_workers and options.target:
+    raise errors.GdpError('Both --target and --local_workers are given. Give '
+                          'one of them.')
+  if not options.local_workers and not options.target:
+    if options.cluster in ('', 'target'):
+      raise errors.GdpError('There is no cluster. Give --cluster; or, to '
+                            'measure, --target or --local_workers.')
+    return None
+  if options.reward != 'measured':
+    raise errors.GdpError('--target and --local_workers are to measure on. '
+                          'Give --reward=measured too.')
+  if options.local_workers:
+    return local_workers.cluster(options.local_workers)
+  return remote_devices.remote_cluster(options.target)
+
+
 def _make_evaluator(options, cluster, source: source_graph.SourceGraph
                    ) -> evaluator_lib.Evaluator:
   if options.reward == 'simulated':
     return simulator.Simulator(cluster)
-  return measurer.Measurer(source, cluster, batch_size=options.batch_size)
+  return measurer.Measurer(
+      source, cluster, batch_size=options.batch_size, target=options.target,
+      local_workers=options.local_workers,
+      cache_dir=options.model_dir / 'measurements',
+      control_edges=control_edges.chooser(simulator.Simulator(cluster)))
 
 
 def _identity(options, config, placer_config, task) -> dict[str, Any]:
@@ -265,9 +315,9 @@ def _conclude(options, task, baselines, trainer, console, start
   plans.mkdir(exist_ok=True)
   plan.save(str(plans / f'{_file_name(task.graph.name)}.json'), task.graph,
             placement)
-  found = baselines_lib.Result(
+  found = baselines_lib.in_order(task.problem, baselines_lib.Result(
       'gdp', placement, task.evaluator.evaluate(task.graph, placement),
-      state.total_evaluations, state.seconds)
+      state.total_evaluations, state.seconds))
   record = _record(options, task, baselines, found, trainer, greedy)
   record['seconds'] = round(time.monotonic() - start, 3)
   json_files.write_json(options.model_dir / 'results.json', record)

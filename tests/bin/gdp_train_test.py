@@ -10,8 +10,11 @@ import time
 
 import pytest
 
+from helpers import processes
+
 pytestmark = pytest.mark.e2e
 
+_STEP = pathlib.Path(__file__).parents[1] / 'testdata' / 'dense_train_step.pb'
 _PROGRAM = [sys.executable, '-c',
             'from placer_model.bin import gdp_train; gdp_train.run()']
 
@@ -87,7 +90,7 @@ def test_help_lists_the_flags():
 
 @pytest.mark.parametrize('changes, said', [
     ({'graph': '/nowhere/graph.pb'}, '/nowhere/graph.pb'),
-    ({'cluster': '3xP100'}, '3xP100'),
+    ({'cluster': '17xP100'}, '17xP100'),
     ({'config': 'papper'}, 'papper')])
 def test_bad_input(graph_path, tmp_path, changes, said):
   flags = dict(graph=graph_path, cluster='2xP100',
@@ -153,6 +156,55 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
   assert f'Resuming after iteration {reached}.' in result.stdout
   record = json.loads((tmp_path / 'results.json').read_text())
   assert record['graphs'][0]['placers']['gdp']['iterations'] == reached + 1
+
+
+def test_a_measuring_search_survives_its_killers(tmp_path):
+  model = tmp_path / 'model'
+  flags = ['--reward=measured', '--local_workers=2', '--rollouts=3',
+           '--iterations=1', f'--graph={_STEP}', f'--model_dir={model}']
+  with subprocess.Popen([*_PROGRAM, *flags], env=_environment(),
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL) as process:
+    _wait_for(lambda: len(_measured(model)) >= 3, process)
+    workers = _workers(process.pid)
+    process.kill()
+  assert len(workers) == 3 and processes.ended(workers)
+  before = _measured(model)
+
+  with subprocess.Popen([*_PROGRAM, *flags], env=_environment(), text=True,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE) as process:
+    for victim in range(3):
+      _wait_for(lambda: len(_workers(process.pid)) == 3, process)
+      time.sleep(1.5 * victim)
+      os.kill(_workers(process.pid)[victim], signal.SIGKILL)
+      time.sleep(.5)
+    stdout, stderr = process.communicate(timeout=200)
+  assert process.returncode == 0 and stderr == ''
+  assert 'dense_train_step on 2 local workers (measured)' in stdout
+  after = _measured(model)
+  assert after[:len(before)] == before and len(set(after)) == len(after)
+  record = json.loads((model / 'results.json').read_text())
+  assert all(p['valid'] for p in record['graphs'][0]['placers'].values())
+
+
+def _measured(model_dir: pathlib.Path) -> list[str]:
+  """Lines of the placements measured so far."""
+  files = list(model_dir.glob('measurements/*'))
+  return files[0].read_text().splitlines() if files else []
+
+
+def _workers(process: int) -> list[int]:
+  """Measuring processes of a process."""
+  result = []
+  for child in processes.children(process):
+    try:
+      command = pathlib.Path(f'/proc/{child}/cmdline').read_text()
+    except (FileNotFoundError, ProcessLookupError):
+      continue
+    if 'gdp_grappler.evaluation.' in command and processes.runs(child):
+      result.append(child)
+  return result
 
 
 def _is_learning(model_dir: pathlib.Path) -> bool:

@@ -1,8 +1,14 @@
+import dataclasses
+import os
+import sys
+
 import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import nvml
 
 _TASK = '/job:localhost/replica:0/task:0/device:'
 
@@ -28,10 +34,177 @@ def test_numbers_are_numbers():
   assert [d.short_name for d in cluster.devices] == ['CPU:0', 'CPU:9', 'CPU:10']
 
 
-def test_a_cpu_and_a_gpu_are_joined_by_pcie():
-  cluster = local_devices.local_cluster([_TASK + 'CPU:0', _TASK + 'GPU:0'])
+class _Tf:
+  """TensorFlow with cards, as far as `local_devices` asks it."""
+
+  def __init__(self, *titles, parts=(None,), capability=(6, 0)):
+    self._titles, self._parts, self._capability = titles, parts, capability
+    self.config = self
+    self.experimental = self
+
+  def list_physical_devices(self, kind):
+    assert kind == 'GPU'
+    return [_Physical(f'/physical_device:GPU:{i}')
+            for i in range(len(self._titles))]
+
+  def get_device_details(self, card):
+    return {'device_name': self._titles[int(card.name[-1])],
+            'compute_capability': self._capability}
+
+  def get_logical_device_configuration(self, unused_card):
+    return [part and _Part(part) for part in self._parts]
+
+
+@dataclasses.dataclass
+class _Physical:
+  name: str
+
+
+@dataclasses.dataclass
+class _Part:
+  memory_limit: int
+
+
+class _Nvml:
+  """`nvml.Source` with what it is told."""
+
+  def __init__(self, *cards):
+    self._cards = list(cards)
+
+  def cards(self):
+    return self._cards
+
+
+def _local(tf_like, source, monkeypatch, gpus=None):
+  monkeypatch.setitem(sys.modules, 'tensorflow', tf_like)
+  monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+  gpus = len(tf_like.list_physical_devices('GPU')) if gpus is None else gpus
+  return local_devices.local_cluster(
+      [_TASK + 'CPU:0', *(f'{_TASK}GPU:{i}' for i in range(gpus))], source)
+
+
+_P100 = nvml.CardFacts('Tesla P100-PCIE-16GB', memory_bytes=17071734784,
+                       pcie_generation=3, pcie_lanes=16)
+
+
+def test_a_known_card_and_what_nvml_tells(monkeypatch):
+  cluster = _local(_Tf(_P100.title), _Nvml(_P100), monkeypatch)
+  device = cluster.devices[1]
+  assert device.memory_bytes == 17071734784
+  assert (device.peak_flops, device.bandwidth_bytes_per_s) == (9.3e12, 732e9)
   latency, bandwidth, _ = cluster.link_arrays
   assert latency[0, 1] == 1e-5 and bandwidth[1, 0] == 12e9
+  assert not [note for note in cluster.notes if 'GPU' in note]
+
+
+def test_a_narrow_slot(monkeypatch):
+  card = dataclasses.replace(_P100, pcie_lanes=4)
+  cluster = _local(_Tf(card.title), _Nvml(card), monkeypatch)
+  assert cluster.link_arrays[1][0, 1] == 3e9
+
+
+def test_an_unknown_card_by_its_clocks(monkeypatch):
+  card = nvml.CardFacts('Test 9000', memory_bytes=1 << 33, lanes=1000,
+                        clock_hertz=1e9, memory_clock_hertz=1e9,
+                        memory_bus_bits=256, pcie_generation=4, pcie_lanes=16)
+  cluster = _local(_Tf('Test 9000'), _Nvml(card), monkeypatch)
+  device = cluster.devices[1]
+  assert device.peak_flops == 2e12 and device.bandwidth_bytes_per_s == 64e9
+  assert device.memory_bytes == 1 << 33
+  assert cluster.link_arrays[1][0, 1] == 24e9
+  assert any('Test 9000 is not in the table' in note and 'clocks' in note
+             for note in cluster.notes)
+
+
+@pytest.mark.parametrize('capability, like', [
+    ((3, 5), 'K40'), ((7, 5), 'V100'), ((9, 0), 'H100'), (None, 'P100'),
+    ((12, 0), 'P100')])
+def test_without_nvml_an_unknown_card_is_assumed_and_said_to_be(
+    capability, like, monkeypatch):
+  cluster = _local(_Tf('Test 9000', capability=capability), nvml.NoCards(),
+                   monkeypatch)
+  assert cluster.devices[1].peak_flops == device_figures.CARDS[like].peak_flops
+  notes = ' '.join(cluster.notes)
+  assert f'the figures of {like} are assumed' in notes
+  assert 'memory of 16 GiB is assumed' in notes
+  assert 'PCIe of' in notes
+
+
+def test_a_known_card_without_nvml(monkeypatch):
+  cluster = _local(_Tf('Tesla K40m'), nvml.NoCards(), monkeypatch)
+  assert cluster.devices[1].memory_bytes == 12 << 30
+  assert 'memory of 12 GiB is assumed' in ' '.join(cluster.notes)
+
+
+def test_parts_of_a_card_share_its_compute_and_wires(monkeypatch):
+  cluster = _local(_Tf(_P100.title, parts=(1024, 2048)), _Nvml(_P100),
+                   monkeypatch, gpus=2)
+  assert [d.memory_bytes for d in cluster.devices[1:]] == [1 << 30, 2 << 30]
+  assert cluster.compute_units.tolist() == [0, 1, 1]
+  assert cluster.memory_pools.tolist() == [0, 1, 2]
+  channels = cluster.link_arrays[2]
+  assert channels[0, 1].tolist() == channels[0, 2].tolist()
+  # What stays on the card goes through its memory: read and written.
+  assert cluster.link_arrays[1][1, 2] == 366e9
+
+
+def test_cards_behind_one_pcie_switch_share_it(monkeypatch):
+  cards = [dataclasses.replace(_P100, switch_neighbours=(1 - i,))
+           for i in range(2)] + [_P100]
+  cluster = _local(_Tf(*[_P100.title] * 3), _Nvml(*cards), monkeypatch)
+  channels = cluster.link_arrays[2]
+  up, other, third = (set(channels[i, 0].tolist()) for i in (1, 2, 3))
+  assert up & other and not up & third
+  assert not set(channels[1, 2].tolist()) & (up & other)
+  assert set(channels[1, 3].tolist()) & (up & other)
+
+
+def test_nvlink_between_two_cards(monkeypatch):
+  cards = [nvml.CardFacts('Tesla V100-SXM2-16GB', memory_bytes=16 << 30,
+                          pcie_generation=3, pcie_lanes=16, nvlinks=peers)
+           for peers in ({1: 2}, {0: 2, 2: 1}, {1: 1})]
+  cluster = _local(_Tf(*[c.title for c in cards]), _Nvml(*cards), monkeypatch)
+  bandwidth = cluster.link_arrays[1]
+  assert bandwidth[1, 2] == 46e9 and bandwidth[2, 3] == 23e9
+  assert bandwidth[1, 3] == 12e9
+
+
+def test_nvswitch(monkeypatch):
+  cards = [nvml.CardFacts('NVIDIA A100-SXM4-40GB', memory_bytes=40 << 30,
+                          pcie_generation=4, pcie_lanes=16, switch_nvlinks=12)
+           for _ in range(3)]
+  cluster = _local(_Tf(*[c.title for c in cards]), _Nvml(*cards), monkeypatch)
+  _, bandwidth, channels = cluster.link_arrays
+  assert bandwidth[1, 2] == bandwidth[3, 1] == 276e9
+  assert set(channels[1, 2].tolist()).isdisjoint(channels[2, 1].tolist())
+
+
+def test_cards_are_told_apart_by_title_and_order(monkeypatch):
+  slow = nvml.CardFacts('Tesla T4', memory_bytes=1, pcie_generation=3,
+                        pcie_lanes=16)
+  cards = [dataclasses.replace(slow, memory_bytes=1 << 30),
+           dataclasses.replace(_P100, memory_bytes=2 << 30),
+           dataclasses.replace(_P100, memory_bytes=3 << 30)]
+  # CUDA puts the fast ones first.
+  cluster = _local(_Tf(_P100.title, _P100.title, slow.title), _Nvml(*cards),
+                   monkeypatch)
+  assert [d.memory_bytes >> 30 for d in cluster.devices[1:]] == [2, 3, 1]
+
+
+def test_a_gpu_that_tensorflow_does_not_describe(monkeypatch):
+  cluster = _local(_Tf(), nvml.NoCards(), monkeypatch, gpus=1)
+  assert 'GPU:0: TensorFlow does not describe it' in ' '.join(cluster.notes)
+
+
+def test_slots_of_the_host_are_its_cores_at_most():
+  device = local_devices.local_cluster([_TASK + 'CPU:0']).devices[0]
+  assert 1 <= device.slots <= min(2, len(os.sched_getaffinity(0)))
+
+
+def test_the_same_machine_is_the_same_cluster():
+  assert local_devices.local_cluster([_TASK + 'CPU:0']
+                                     ) == local_devices.local_cluster(
+                                         [_TASK + 'CPU:0'])
 
 
 def test_without_names_the_devices_of_the_process():

@@ -120,3 +120,28 @@ def test_violations_are_exactly_those_a_plain_reading_finds():
     assert sum(v.kind == 'colocation' for v in found) == torn
     clean += not found
   assert 40 < clean < 360
+
+
+def test_violations_of_priorities():
+  graph = graphs.chain(3)
+
+  def found(priorities):
+    return [(v.kind, v.message) for v in placement_lib.Placement(
+        [1, 1, 1], _CLUSTER, priorities).violations(graph)]
+
+  assert not found(None)
+  assert not found([1., -2., 0.])
+  assert found([1., 2.]) == [('priority', '2 priorities for 3 ops')]
+  assert found([1., np.nan, np.inf]) == [
+      ('priority', 'op1 has priority nan'),
+      ('priority', 'op2 has priority inf')]
+
+
+def test_priorities_are_numbers_that_nobody_changes():
+  given = np.array([3, 1, 2])
+  placement = placement_lib.Placement([1, 1, 1], _CLUSTER, given)
+  given[0] = 9
+  assert placement.priorities.tolist() == [3., 1., 2.]
+  assert placement.priorities.dtype == np.float64
+  with pytest.raises(ValueError, match='read-only'):
+    placement.priorities[0] = 1.

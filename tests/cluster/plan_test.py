@@ -64,6 +64,18 @@ def test_a_preset_is_written_by_name(tmp_path, graph):
   assert plan.load(path, graph).cluster == cluster
 
 
+def test_devices_of_several_hosts_are_told_apart(tmp_path, graph):
+  cluster = presets.preset('2x2xP100-ib')
+  hosts = [i for i, d in enumerate(cluster.devices) if d.type == 'CPU']
+  gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
+  devices = np.resize([hosts[0], gpus[0], hosts[1], gpus[-1]], graph.num_ops)
+  path = str(tmp_path / 'plan.json')
+  plan.save(path, graph, placement_lib.Placement(devices, cluster))
+  loaded = plan.load(path, graph)
+  assert loaded.devices.tolist() == devices.tolist()
+  assert loaded.cluster == cluster
+
+
 def test_it_is_readable(path):
   with open(path, encoding='utf-8') as file:
     assert '"op1": "GPU:0"' in file.read()
@@ -104,12 +116,53 @@ def test_damaged_files(tmp_path, graph, text, reason):
     ({'devices': None}, '"devices" is missing'),
     ({'fingerprint': 3}, '"fingerprint" is missing'),
     ({'devices': {'op0': 1}}, 'the device of "op0" is 1'),
-    ({'cluster': '3xP100'}, 'Unknown cluster'),
-    ({'cluster': {'name': 'x'}}, 'not a cluster file'),
+    ({'cluster': '17xP100'}, 'Unknown cluster'),
+    ({'cluster': {'name': 'x'}}, 'its cluster: devices is missing'),
 ])
 def test_damaged_fields(path, graph, changes, reason):
   edit(path, **changes)
   check_error(lambda: plan.load(path, graph), reason, path)
+
+
+def test_priorities_are_saved_and_loaded(path, graph, cluster):
+  priorities = [0.1 + 0.2, 1e-9, -3., 5e20]
+  plan.save(path, graph,
+            placement_lib.Placement([0, 1, 2, 1], cluster, priorities))
+  assert plan.load(path, graph).priorities.tolist() == priorities
+
+
+def test_a_plan_without_an_order_says_nothing_of_one(path, graph):
+  with open(path, encoding='utf-8') as file:
+    assert 'priorities' not in file.read()
+  assert plan.load(path, graph).priorities is None
+
+
+@pytest.mark.parametrize('priorities, reason', [
+    (None, '"priorities" is not an object'),
+    ([1, 2, 3, 4], '"priorities" is not an object'),
+    ({'op0': 1, 'op1': 1, 'op2': 1}, '"priorities" lacks "op3"'),
+    ({'op0': 1, 'op1': 1, 'op2': 1, 'op3': 1, 'opt': 1},
+     '"priorities" has "opt", which "devices" lacks'),
+    ({'op0': 1, 'op1': True, 'op2': 1, 'op3': 1},
+     'in "priorities", that of "op1" is True'),
+    ({'op0': 1, 'op1': 'high', 'op2': 1, 'op3': 1},
+     'in "priorities", that of "op1" is \'high\''),
+    ({'op0': 1, 'op1': float('nan'), 'op2': 1, 'op3': 1}, 'is nan'),
+    ({'op0': 1, 'op1': float('inf'), 'op2': 1, 'op3': 1}, 'is inf')])
+def test_wrong_priorities(path, graph, priorities, reason):
+  with open(path, encoding='utf-8') as file:
+    fields = json.load(file)
+  with open(path, 'w', encoding='utf-8') as file:
+    json.dump({**fields, 'priorities': priorities}, file)
+  check_error(lambda: plan.load(path, graph), reason, path)
+
+
+@pytest.mark.parametrize('priorities', [[1., 2., 3.],
+                                        [1., 2., 3., float('nan')]])
+def test_wrong_priorities_are_not_saved(path, graph, cluster, priorities):
+  placement = placement_lib.Placement([0, 1, 2, 1], cluster, priorities)
+  check_error(lambda: plan.save(path, graph, placement),
+              'not one finite number each')
 
 
 def test_missing_file(tmp_path, graph):

@@ -1,31 +1,191 @@
+import itertools
+import time
+
+import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import simulator
+from helpers import clusters
+from helpers import graphs
+
+_SOME = ('haswell+2xP100', '2xP100+2xK40', '2x8xV100-ib', '4xcpu-eth10',
+         '2x2xP100-eth10', '3x1xK40-eth25', '2x4xH100-ib400', 'P100')
+
+
+@pytest.mark.parametrize('name', presets.NAMES + _SOME)
+def test_every_preset_is_whole_and_symmetric(name):
+  cluster = presets.preset(name)
+  assert cluster.name == name and presets.is_preset(name)
+  latency, bandwidth, channels = cluster.link_arrays
+  others = ~np.eye(cluster.num_devices, dtype=bool)
+  assert (latency[others] > 0).all() and np.isfinite(bandwidth[others]).all()
+  assert (channels[others] >= 0).all()
+  assert (latency == latency.T).all() and (bandwidth == bandwidth.T).all()
+  there_and_back = {(l.source, l.target): set(l.channels)
+                    for l in cluster.links}
+  assert all(wires.isdisjoint(there_and_back[b, a])
+             for (a, b), wires in there_and_back.items())
 
 
 @pytest.mark.parametrize('name, gpus', [
-    ('2xP100', 2), ('4xP100', 4), ('8xP100', 8)])
-def test_presets(name, gpus):
+    ('2xP100', 2), ('4xP100', 4), ('8xP100', 8), ('16xK40', 16), ('cpu', 0),
+    ('2xP100+3xK40', 5)])
+def test_devices_of_one_host(name, gpus):
   cluster = presets.preset(name)
-  assert name in presets.NAMES and cluster.name == name
   assert [d.type for d in cluster.devices] == ['CPU'] + ['GPU'] * gpus
-  assert len(cluster.links) == gpus * (gpus + 1)
+  assert [d.short_name for d in cluster.devices[1:]] == [
+      f'GPU:{i}' for i in range(gpus)]
+  assert all('/job:localhost/' in d.name for d in cluster.devices)
   assert len(set(cluster.compute_units)) == gpus + 1
   assert len(set(cluster.memory_pools)) == gpus + 1
-  assert cluster.devices[1].memory_bytes == 16 * 2**30
 
 
-def test_each_gpu_has_one_wire_each_way():
-  channels = presets.preset('2xP100').link_arrays[2]
+def test_hosts_are_tasks():
+  cluster = presets.preset('2x2xP100-eth10')
+  assert [d.name for d in cluster.devices] == [
+      f'/job:worker/replica:0/task:{task}/device:{device}'
+      for task in range(2) for device in ('CPU:0', 'GPU:0', 'GPU:1')]
+  assert cluster.host == 0
+
+
+def test_p100_is_as_it_was():
+  device = presets.preset('2xP100').devices[1]
+  assert device.memory_bytes == 16 * 2**30
+  assert (device.peak_flops, device.efficiency) == (9.3e12, 0.7)
+  assert device.bandwidth_bytes_per_s == 732e9
+  latency, bandwidth, channels = presets.preset('2xP100').link_arrays
+  assert latency[0, 1] == latency[1, 2] == 1e-5
+  assert bandwidth[0, 1] == bandwidth[1, 2] == 12e9
   into, out = channels[0, 1], channels[1, 0]
   assert set(into).isdisjoint(out)
   assert set(channels[1, 2]) & set(out) and set(channels[2, 1]) & set(into)
   assert set(channels[0, 1]).isdisjoint(channels[0, 2])
 
 
-@pytest.mark.parametrize('name', ['', '3xP100', '2xP100 ', '2xp100', '22xP100'])
-def test_unknown_presets(name):
-  with pytest.raises(errors.ClusterError,
-                     match='Unknown cluster .* Presets: 2xP100, 4xP100'):
+def test_slots_together_are_the_chip():
+  host = presets.preset('2xP100').devices[0]
+  assert host.slots == 2
+  assert host.slots * host.peak_flops == pytest.approx(14 * 2.6e9 * 32)
+  assert host.slots * host.bandwidth_bytes_per_s == pytest.approx(76.8e9)
+  assert presets.preset('8xV100').devices[0].slots == 4
+
+
+def test_cpu_takes_as_long_as_hdp_saw():
+  """HDP's table: 4.1 times a K40's on Inception, 4.4 on RNNLM."""
+  host, card = presets.preset('2xK40').devices[:2]
+  rates = [d.slots * d.peak_flops * d.efficiency for d in (host, card)]
+  assert 4 < rates[1] / rates[0] < 5
+
+
+def test_v100_beyond_a_dgx1_are_a_dgx2():
+  eight, nine = presets.preset('8xV100'), presets.preset('9xV100')
+  assert eight.devices[1].memory_bytes == 16 * 2**30
+  assert nine.devices[1].memory_bytes == 32 * 2**30
+  assert set(nine.link_arrays[1][1, 2:].tolist()) == {6 * 23e9}
+
+
+def test_every_card_keeps_its_data_sheet():
+  for name in ('K40', 'P100', 'V100', 'A100', 'H100'):
+    card = device_figures.CARDS[name]
+    device = presets.preset(f'1x{name}').devices[1]
+    assert device.peak_flops == card.peak_flops
+    assert device.memory_bytes == card.memory_bytes
+
+
+@pytest.mark.parametrize('name, message', [
+    ('', 'Unknown cluster "". Presets: '),
+    ('2xp100', 'Did you mean "2xP100"?'),
+    ('2xP10', 'Did you mean "2xP100"?'),
+    ('2x8xV100-ibb', '"ibb" is not a network'),
+    ('2x8xA100ib', 'Did you mean "2x8xA100-ib"?'),
+    ('17xP100', 'at most 16 cards'), ('12xP100+5xK40', 'at most 16 cards'),
+    ('0xP100', 'Unknown'), ('22xP100 ', 'Unknown'), ('2xP100\n', 'Unknown'),
+    ('2x8xV100', '2 hosts need a network'), ('8xV100-ib', 'there is one'),
+    ('17x1xP100-ib', '1 to 16 equal hosts'),
+    ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
+    ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
+def test_unknown_presets(name, message):
+  with pytest.raises(errors.ClusterError) as error:
     presets.preset(name)
+  assert message in str(error.value)
+  assert f'Unknown cluster "{name}"' in str(error.value)
+  assert not presets.is_preset(name)
+
+
+def test_a_large_cluster_is_built_at_once():
+  presets.preset.cache_clear()
+  begin = time.process_time()
+  assert presets.preset('4x16xA100-ib').num_devices == 68
+  assert time.process_time() - begin < 5
+
+
+def _seconds(name, *transfers, size=12_000_000_000):
+  """Of tensors sent at once, given as pairs of devices by name."""
+  cluster = presets.preset(name)
+  ends = [[cluster.device_index(end) for end in pair] for pair in transfers]
+  edges = [(2 * i, 2 * i + 1, size) for i in range(len(ends))]
+  graph = graphs.make_graph(edges)
+  devices = np.array([list(itertools.chain.from_iterable(ends))], np.int32)
+  sim = simulator.Simulator(cluster, clusters.FixedCosts(
+      np.zeros(graph.num_ops)), threads=1)
+  return float(sim.step_times(graph, devices)[0][0])
+
+
+_ALONE = pytest.approx(1 + 1e-5)  # 12 GB over PCIe 3.
+
+
+def test_two_cards_behind_a_switch_share_the_way_to_the_host():
+  assert _seconds('4xP100', ('GPU:0', 'CPU:0')) == _ALONE
+  assert _seconds('4xP100', ('GPU:0', 'CPU:0'), ('GPU:1', 'CPU:0')
+                  ) == pytest.approx(2 + 2e-5)
+  assert _seconds('4xP100', ('GPU:0', 'CPU:0'), ('GPU:2', 'CPU:0')) == _ALONE
+  assert _seconds('2xP100', ('GPU:0', 'CPU:0'), ('GPU:1', 'CPU:0')) == _ALONE
+
+
+def test_both_directions_of_pcie_run_at_once():
+  assert _seconds('4xK40', ('GPU:0', 'CPU:0'), ('CPU:0', 'GPU:0')) == _ALONE
+  assert _seconds('4xK40', ('GPU:0', 'CPU:0'), ('CPU:0', 'GPU:1')) == _ALONE
+
+
+def test_peers_behind_a_switch_leave_the_way_to_the_host_alone():
+  assert _seconds('4xP100', ('GPU:0', 'GPU:1'), ('GPU:2', 'GPU:3')) == _ALONE
+  assert _seconds('4xP100', ('GPU:0', 'GPU:2'), ('GPU:1', 'GPU:3')
+                  ) == pytest.approx(2 + 2e-5)
+
+
+def test_bricks_of_a_dgx1():
+  size = 46_000_000_000
+  one = _seconds('8xV100', ('GPU:0', 'GPU:1'), size=size)
+  two = _seconds('8xV100', ('GPU:0', 'GPU:3'), size=size)
+  assert one == pytest.approx(2 + 1e-5) and two == pytest.approx(1 + 1e-5)
+  none = _seconds('8xV100', ('GPU:0', 'GPU:7'), size=size)
+  assert none == pytest.approx(46 / 12 + 2e-5)
+  # A pair's bricks are its own.
+  assert _seconds('8xV100', ('GPU:0', 'GPU:3'), ('GPU:1', 'GPU:2'),
+                  size=size) == two
+
+
+def test_pairs_behind_nvswitch_do_not_disturb_each_other():
+  size = 276_000_000_000
+  alone = pytest.approx(1 + 1e-5)
+  assert _seconds('8xA100', ('GPU:0', 'GPU:1'), size=size) == alone
+  assert _seconds('8xA100', ('GPU:0', 'GPU:1'), ('GPU:2', 'GPU:3'),
+                  ('GPU:1', 'GPU:0'), size=size) == alone
+  # But two into one do.
+  assert _seconds('8xA100', ('GPU:0', 'GPU:7'), ('GPU:1', 'GPU:7'),
+                  size=size) == pytest.approx(2 + 2e-5)
+
+
+def test_hosts_share_their_network_card():
+  def send(*tasks_and_gpus, name='2x2xP100-eth10'):
+    return _seconds(name, *[
+        tuple(f'/job:worker/replica:0/task:{task}/device:GPU:{gpu}'
+              for task, gpu in pair) for pair in tasks_and_gpus],
+                    size=1_125_000_000)
+  assert send(((0, 0), (1, 0))) == pytest.approx(1 + 120e-6)
+  assert send(((0, 0), (1, 0)), ((0, 1), (1, 1))
+              ) == pytest.approx(2 + 240e-6)
+  assert send(((0, 0), (1, 0)), ((1, 1), (0, 1))) == pytest.approx(1 + 120e-6)

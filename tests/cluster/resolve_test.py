@@ -1,6 +1,7 @@
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import resolve
 
@@ -15,6 +16,10 @@ def test_presets_local_and_files(tmp_path):
   path = tmp_path / 'mine.json'
   path.write_text(preset.to_json())
   assert resolve.resolve(str(path)) == preset
+  assert resolve.resolve('2x4xV100-ib').num_devices == 10
+  text = tmp_path / 'mine.pbtxt'
+  cluster_file.write(str(text), preset)
+  assert resolve.resolve(str(text)) == preset
 
 
 def test_a_file_in_the_folder_one_is_in(tmp_path, monkeypatch):
@@ -25,3 +30,11 @@ def test_a_file_in_the_folder_one_is_in(tmp_path, monkeypatch):
     resolve.resolve('yours')
   with pytest.raises(errors.ClusterError, match='Cannot read cluster file'):
     resolve.resolve('yours.json')
+  with pytest.raises(errors.ClusterError, match='Cannot read cluster file'):
+    resolve.resolve('yours.pbtxt')
+
+
+@pytest.mark.parametrize('target', ['grpc://', 'grpc:host:1', 'grpc://a b:1'])
+def test_targets_that_are_none(target):
+  with pytest.raises(errors.ClusterError, match='is not a target'):
+    resolve.resolve(target)

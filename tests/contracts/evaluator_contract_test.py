@@ -90,7 +90,29 @@ def test_many_are_priced_in_their_order(case):
         for row in devices]
 
 
+def test_order_of_many_is_that_of_each(case):
+  name, evaluator, graph, cluster = case
+  devices = _legal(graph, 3)
+  priorities = np.random.default_rng(1).normal(size=devices.shape)
+  many = evaluator.evaluate_many(graph, devices, priorities)
+  assert all(e.valid for e in many)
+  if name == _SIMULATED:
+    assert list(many) == [
+        evaluator.evaluate(graph, placement_lib.Placement(row, cluster, order))
+        for row, order in zip(devices, priorities)]
+    assert list(many) != evaluator.evaluate_many(graph, devices)
+
+
 def test_many_of_the_wrong_shape(case):
   _, evaluator, graph, _ = case
   with pytest.raises(ValueError):
     evaluator.evaluate_many(graph, _legal(graph, 2)[:, 1:])
+
+
+@pytest.mark.parametrize('priorities', [
+    np.zeros((2, 3)), np.full((2, 60), np.nan)])
+def test_order_of_the_wrong_shape_or_without_numbers(case, priorities):
+  name, evaluator, graph, _ = case
+  if name == _SIMULATED:
+    with pytest.raises(ValueError, match='priorit'):
+      evaluator.evaluate_many(graph, _legal(graph, 2), priorities)

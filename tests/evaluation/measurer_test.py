@@ -22,9 +22,11 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import measurer as measurer_lib
 from gdp_grappler.evaluation import measuring_worker
+from gdp_grappler.evaluation import messages
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
+from helpers import processes
 
 tf1 = tf.compat.v1
 TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
@@ -97,7 +99,7 @@ def test_a_process_that_died_is_replaced(trained):
   graph, cluster, measurer = trained
   for end in (False, True):
     if end:
-      os.kill(children(os.getpid())[-1], signal.SIGKILL)
+      os.kill(processes.children(os.getpid())[-1], signal.SIGKILL)
       time.sleep(.5)
     placement = on(graph, cluster, 2)
     devices = placement.devices.copy()
@@ -208,12 +210,6 @@ def test_a_device_that_the_machine_lacks():
       measurer.evaluate(graph, on(graph, cluster))
 
 
-def children(process):
-  """Ids of the child processes of a process, oldest first."""
-  path = pathlib.Path(f'/proc/{process}/task/{process}/children')
-  return [int(child) for child in path.read_text().split()]
-
-
 @pytest.mark.parametrize('kind', [signal.SIGINT, signal.SIGKILL])
 def test_the_process_ends_with_its_parent(tmp_path, kind):
   source, _ = build(endless)
@@ -234,7 +230,7 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
                             stderr=subprocess.DEVNULL)
   with parent:
     end = time.monotonic() + 120
-    while not (workers := children(parent.pid)):
+    while not (workers := processes.children(parent.pid)):
       assert parent.poll() is None and time.monotonic() < end
       time.sleep(.1)
     time.sleep(1)
@@ -257,13 +253,13 @@ def test_logical_gpus_of_one_card():
 
 def test_messages_survive_a_pipe(tmp_path):
   with open(tmp_path / 'pipe', 'w+b') as file:
-    for message in (None, measuring_worker.Timing(.5, 3, (1, 2))):
+    for message in (None, measuring_worker.Timing(.5, .1, 3, (1, 2))):
       file.seek(0)
-      measuring_worker.send(file, message)
+      messages.send(file, message)
       file.seek(0)
-      assert measuring_worker.receive(file.read) == message
+      assert messages.receive(file.read) == message
     for size in (20, 4, 0):
       file.truncate(size)
       file.seek(0)
       with pytest.raises(EOFError):
-        measuring_worker.receive(file.read)
+        messages.receive(file.read)

@@ -144,6 +144,52 @@ class TestInput:
       _simulator(seconds=[1.0, seconds]).evaluate_many(
           graphs.chain(2), np.zeros((1, 2), int))
 
+  @pytest.mark.parametrize('shape', [(2, 2, 2), (2, 3), (1, 2), (3,), ()])
+  def test_priorities_of_another_shape(self, shape):
+    with pytest.raises(ValueError, match=r'priorities.*\[3, 2\] is needed'):
+      _simulator().step_times(graphs.chain(2), np.zeros((3, 2), int),
+                              np.zeros(shape))
+
+  def test_priority_that_is_not_a_number(self):
+    with pytest.raises(ValueError, match='priority of op "op1".*None for all'):
+      _simulator().evaluate_many(graphs.chain(2), np.zeros((1, 2), int),
+                                 [[0, math.nan]])
+
+  def test_priorities_of_one_placement(self):
+    cluster = clusters.make_cluster()
+    placement = placement_lib.Placement([0, 0], cluster, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r'priorities has shape \[3\]'):
+      _simulator(cluster).schedule(graphs.chain(2), placement)
+    with pytest.raises(ValueError, match=r'priorities has shape \[3\]'):
+      _simulator(cluster).evaluate(graphs.chain(2), placement)
+
+  @pytest.mark.parametrize('priorities', [
+      [0, 3, 2, 1], [[0, 3, 2, 1]] * 2, np.float32([0, 3, 2, 1])])
+  def test_priorities_for_all_alike_and_of_any_kind(self, priorities):
+    # 3 takes 9 s and is waited for by nobody; 1 goes to the CPU's 2.
+    graph = graphs.make_graph([(1, 2)], 4)
+    devices = [[1, 1, 0, 1], [1, 1, 2, 1]]
+    step_times, _ = _simulator(seconds=[1.0, 1.0, 20.0, 9.0]).step_times(
+        graph, devices, priorities)
+    assert step_times.tolist() == [22, 22]
+    fifo, _ = _simulator(seconds=[1.0, 1.0, 20.0, 9.0]).step_times(
+        graph, devices)
+    assert fifo.tolist() == [23, 23]
+
+  def test_evaluate_obeys_the_priorities_of_a_placement(self):
+    cluster = clusters.make_cluster()
+    graph, costs = graphs.make_graph([(1, 2)], 3), [1.0, 1.0, 20.0]
+    for priorities, expected in ((None, 23), ([0.0, 1.0, 0.0], 22)):
+      assert _simulator(cluster, costs).evaluate(
+          graph, placement_lib.Placement([1, 1, 0], cluster, priorities)
+      ).step_time_s == expected
+
+  def test_impossible_workspace(self):
+    costs = clusters.FixedCosts(1.0, [3, -1])
+    with pytest.raises(ValueError, match='-1 bytes of workspace for "op1"'):
+      simulator.Simulator(clusters.make_cluster(), costs).step_times(
+          graphs.chain(2), np.zeros((1, 2), int))
+
   def test_no_threads(self):
     with pytest.raises(ValueError, match='threads is 0'):
       simulator.Simulator(clusters.make_cluster(), threads=0)
@@ -158,6 +204,18 @@ class TestConcurrency:
     np.testing.assert_array_equal(alone[0], many[0])
     np.testing.assert_array_equal(alone[1], many[1])
     assert len(set(alone[0].tolist())) > 10
+
+  def test_priorities_of_each_placement(self):
+    graph, cluster, devices = _some_placements()
+    priorities = np.random.default_rng(1).normal(size=devices.shape)
+    threads = simulator.Simulator(cluster, threads=3)
+    together, peaks = threads.step_times(graph, devices, priorities)
+    for k, row in enumerate(devices):
+      alone = threads.evaluate(
+          graph, placement_lib.Placement(row, cluster, priorities[k]))
+      assert alone.step_time_s == together[k]
+      assert alone.peak_bytes == tuple(peaks[k])
+    assert (together != threads.step_times(graph, devices)[0]).any()
 
   def test_calls_from_several_python_threads(self):
     graph, cluster, devices = _some_placements()

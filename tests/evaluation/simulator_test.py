@@ -4,6 +4,8 @@ Links have a latency of 1 s and carry 100 bytes per second unless said
 otherwise: a tensor of 100 bytes takes 2 s.
 """
 
+import dataclasses
+
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
@@ -14,10 +16,20 @@ from tests.helpers import graphs
 CPU, GPU0, GPU1 = range(3)
 
 
-def _simulate(graph, devices, seconds=1.0, cluster=None):
+def _simulate(graph, devices, seconds=1.0, cluster=None, priorities=None,
+              workspace=0):
   cluster = cluster or clusters.make_cluster()
-  return simulator.Simulator(cluster, clusters.FixedCosts(seconds)).schedule(
-      graph, placement_lib.Placement(devices, cluster))
+  costs = clusters.FixedCosts(seconds, workspace)
+  return simulator.Simulator(cluster, costs).schedule(
+      graph, placement_lib.Placement(devices, cluster, priorities))
+
+
+def _cluster_of(step_s=0.0, changes=None, **fields):
+  """make_cluster(**fields) with changes of some devices, {index: {...}}."""
+  cluster = clusters.make_cluster(**fields)
+  devices = [dataclasses.replace(device, **(changes or {}).get(i, {}))
+             for i, device in enumerate(cluster.devices)]
+  return dataclasses.replace(cluster, devices=devices, step_s=step_s)
 
 
 def _curve(schedule, pool):
@@ -73,6 +85,76 @@ class TestCompute:
     schedule = _simulate(graphs.make_graph(num_ops=0), [])
     assert schedule.step_time_s == 0
     assert schedule.peak_bytes.tolist() == [0, 0, 0]
+
+  def test_step_begins_with_what_every_step_takes(self):
+    cluster = _cluster_of(step_s=10.0)
+    schedule = _simulate(graphs.chain(2, param_bytes=[5, 0]), [GPU0, GPU1],
+                         cluster=cluster)
+    assert schedule.start_s.tolist() == [10, 13]
+    assert schedule.step_time_s == 14
+    assert _curve(schedule, GPU0) == [(0, 5), (10, 105), (13, 5)]
+
+  def test_empty_step_takes_what_every_step_takes(self):
+    schedule = _simulate(graphs.make_graph(num_ops=0), [],
+                         cluster=_cluster_of(step_s=10.0))
+    assert schedule.step_time_s == 10
+
+
+class TestSlots:
+
+  def test_unit_runs_as_many_ops_at_a_time(self):
+    cluster = _cluster_of(changes={CPU: {'slots': 2}})
+    schedule = _simulate(graphs.make_graph(num_ops=5), [CPU] * 5,
+                         [1.0, 3.0, 1.0, 1.0, 1.0], cluster)
+    assert schedule.start_s.tolist() == [0, 0, 1, 2, 3]
+    assert schedule.slots.tolist() == [0, 1, 0, 0, 0]
+
+  def test_lowest_free_slot_is_filled(self):
+    cluster = _cluster_of(changes={CPU: {'slots': 3}})
+    graph = graphs.make_graph([(0, 3), (0, 4)])
+    schedule = _simulate(graph, [CPU] * 5, [1.0, 5.0, 1.0, 1.0, 1.0], cluster)
+    assert schedule.slots.tolist() == [0, 1, 2, 0, 2]
+
+  def test_largest_device_of_a_unit_says_how_many(self):
+    cluster = _cluster_of(changes={GPU1: {'slots': 2}},
+                          compute=['c', 'g', 'g'])
+    schedule = _simulate(graphs.make_graph(num_ops=3), [GPU0] * 3,
+                         cluster=cluster)
+    assert schedule.start_s.tolist() == [0, 0, 1]
+
+
+class TestPriorities:
+
+  def test_higher_goes_first(self):
+    schedule = _simulate(graphs.make_graph(num_ops=3), [GPU0] * 3,
+                         priorities=[1.0, -2.0, 3.5])
+    assert schedule.start_s.tolist() == [1, 2, 0]
+
+  def test_later_but_higher_goes_first(self):
+    # 3 is ready at 1, 2 from the beginning; the unit is free at 1.
+    graph = graphs.make_graph([(0, 3)])
+    fifo = _simulate(graph, [GPU0, GPU1, GPU0, GPU0])
+    ranked = _simulate(graph, [GPU0, GPU1, GPU0, GPU0],
+                       priorities=[9.0, 0.0, 1.0, 2.0])
+    assert fifo.start_s.tolist() == [0, 0, 1, 2]
+    assert ranked.start_s.tolist() == [0, 0, 2, 1]
+
+  def test_running_op_is_not_interrupted(self):
+    graph = graphs.make_graph([(0, 2)])
+    schedule = _simulate(graph, [GPU0, GPU1, GPU1], [1.0, 9.0, 1.0],
+                         priorities=[0.0, 0.0, 5.0])
+    assert schedule.start_s[2] == 9
+
+  def test_ties_are_first_in_first_out(self):
+    graph = graphs.make_graph([(0, 2), (1, 3)])
+    devices, seconds = [CPU, GPU0, GPU1, GPU1], [3.0, 1.0, 1.0, 5.0]
+    assert _simulate(graph, devices, seconds, priorities=np.zeros(4)
+                    ).start_s.tolist() == [0, 0, 7, 2]
+
+  def test_infinite_priorities(self):
+    schedule = _simulate(graphs.make_graph(num_ops=3), [GPU0] * 3,
+                         priorities=[-np.inf, 0.0, np.inf])
+    assert schedule.start_s.tolist() == [2, 1, 0]
 
 
 class TestTransfers:
@@ -139,6 +221,135 @@ class TestTransfers:
     assert schedule.start_s[1] == 3
 
 
+class TestChannels:
+
+  def test_transfer_waits_for_all_of_its_channels(self):
+    # Every link has a channel of its own, and those into GPU:1 one switch.
+    def channels(a, b):
+      return (a, b, a + b, *(['switch'] if b == 'GPU:1' else []))
+    graph = graphs.make_graph([(0, 2, 100), (1, 3, 100)])
+    cluster = clusters.make_cluster(3, channels=channels)
+    schedule = _simulate(graph, [CPU, GPU0, GPU1, GPU1], cluster=cluster)
+    assert schedule.transfer_start_s.tolist() == [1, 3]
+    schedule = _simulate(graph, [CPU, GPU0, GPU1, 3], cluster=cluster)
+    assert schedule.transfer_start_s.tolist() == [1, 1]
+
+  def test_eight_channels(self):
+    def channels(a, b):
+      return tuple(f'{a} {i}' for i in range(7)) + (b,)
+    graph = graphs.make_graph([(0, 2, 100), (1, 3, 100), (1, 4, 100)])
+    schedule = _simulate(graph, [GPU0, CPU, GPU1, GPU1, GPU0], cluster=(
+        clusters.make_cluster(channels=channels)))
+    assert schedule.transfer_start_s.tolist() == [1, 3, 5]
+
+
+class TestDevicesWithoutCopyEngines:
+  """GPU:0 needs 2 s + bytes / 50 for a transfer: 4 s for 100 bytes."""
+
+  _COPIES = {'copy_s': 2.0, 'copy_bytes_per_s': 50.0}
+
+  def _simulate(self, graph, devices, who=(GPU0,), seconds=1.0, **fields):
+    cluster = _cluster_of(changes={d: self._COPIES for d in who})
+    return _simulate(graph, devices, seconds, cluster, **fields)
+
+  def test_sender_copies_before_the_transfer(self):
+    schedule = self._simulate(graphs.chain(2), [GPU0, GPU1])
+    assert schedule.work_transfers.tolist() == [0]
+    assert schedule.work_devices.tolist() == [GPU0]
+    assert schedule.work_start_s.tolist() == [1]
+    assert schedule.work_end_s.tolist() == [5]
+    assert schedule.transfer_start_s.tolist() == [5]
+    assert schedule.start_s.tolist() == [0, 7]
+
+  def test_receiver_copies_after_the_transfer(self):
+    schedule = self._simulate(graphs.chain(2), [GPU1, GPU0])
+    assert schedule.transfer_end_s.tolist() == [3]
+    assert schedule.work_devices.tolist() == [GPU0]
+    assert schedule.work_start_s.tolist() == [3]
+    assert schedule.start_s.tolist() == [0, 7]
+
+  def test_both_copy(self):
+    schedule = self._simulate(graphs.chain(2), [GPU0, GPU1], (GPU0, GPU1))
+    assert schedule.work_devices.tolist() == [GPU0, GPU1]
+    assert schedule.work_start_s.tolist() == [1, 7]
+    assert schedule.start_s.tolist() == [0, 11]
+
+  def test_copying_goes_ahead_of_waiting_ops(self):
+    graph = graphs.make_graph([(0, 1, 100)], 3)
+    schedule = self._simulate(graph, [GPU0, GPU1, GPU0],
+                              priorities=[1.0, 0.0, 0.0])
+    assert schedule.start_s.tolist() == [0, 7, 5]
+
+  def test_copying_waits_for_a_running_op(self):
+    graph = graphs.make_graph([(0, 1, 100)], 3)
+    schedule = self._simulate(graph, [GPU1, GPU0, GPU0],
+                              seconds=[1.0, 1.0, 20.0])
+    assert schedule.work_start_s.tolist() == [20]
+    assert schedule.start_s.tolist() == [0, 24, 0]
+
+  def test_message_costs_no_bytes(self):
+    schedule = self._simulate(graphs.make_graph([(0, 1)]), [GPU0, GPU1])
+    assert schedule.work_end_s.tolist() == [3]
+    assert schedule.start_s.tolist() == [0, 4]
+
+  def test_nothing_is_owed_for_a_message_without_overhead(self):
+    cluster = _cluster_of(changes={GPU0: {'copy_bytes_per_s': 50.0}})
+    schedule = _simulate(graphs.make_graph([(0, 1), (0, 2, 100)]),
+                         [GPU0, GPU1, GPU1], cluster=cluster)
+    assert schedule.transfer_tensors.tolist() == [0, -1]
+    assert schedule.work_transfers.tolist() == [0]
+
+  def test_what_fell_due_first_goes_first(self):
+    schedule = self._simulate(graphs.fan_out(2), [GPU0, GPU1, CPU])
+    assert schedule.transfer_targets.tolist() == [GPU1, CPU]
+    assert schedule.work_start_s.tolist() == [1, 5]
+
+  def test_copies_fill_slots(self):
+    cluster = _cluster_of(changes={GPU0: {**self._COPIES, 'slots': 2}})
+    schedule = _simulate(graphs.fan_out(2), [GPU0, GPU1, CPU], cluster=cluster)
+    assert schedule.work_start_s.tolist() == [1, 1]
+    assert schedule.work_slots.tolist() == [0, 1]
+
+  def test_received_copy_lives_while_the_receiver_copies(self):
+    schedule = self._simulate(graphs.chain(2), [GPU1, GPU0])
+    assert _curve(schedule, GPU1) == [(0, 100), (3, 0)]
+    assert _curve(schedule, GPU0) == [(0, 0), (1, 100), (8, 0)]
+
+
+class TestExecutions:
+
+  def _condition(self):
+    """0 switches to 1, which runs, and to 2, which does not; 3 merges."""
+    return graphs.make_graph(
+        [(0, 1, 100, 0), (0, 2, 100, 1), (1, 3, 100), (2, 3, 100)],
+        op_types=['Switch', 'MatMul', 'MatMul', 'Merge']).replace(
+            executions=[1, 1, 0, 1])
+
+  def test_branch_not_taken_sends_messages_and_occupies_nothing(self):
+    graph = self._condition().replace(op_types=['MatMul'] * 4)
+    schedule = _simulate(graph, [GPU0, GPU0, GPU1, GPU0],
+                         [1.0, 1.0, 0.0, 1.0], workspace=[0, 0, 500, 0])
+    # The tensor of 0 is sent 1-3; that of 2 is dead, 3-4.
+    assert schedule.transfer_tensors.tolist() == [1, 3]
+    assert schedule.transfer_end_s.tolist() == [3, 4]
+    assert schedule.start_s.tolist() == [0, 1, 3, 4]
+    assert _curve(schedule, GPU1) == [(0, 0), (1, 100), (3, 0)]
+
+  def test_dead_alias_does_not_keep_its_input(self):
+    graph = graphs.make_graph(
+        [(0, 1, 100), (1, 2, 100)],
+        op_types=['MatMul', 'Identity', 'MatMul']).replace(
+            executions=[1, 0, 0])
+    schedule = _simulate(graph, [GPU0] * 3, [1.0, 0.0, 2.0])
+    assert _curve(schedule, GPU0) == [(0, 100), (1, 0)]
+
+  def test_tensors_of_a_loop_have_their_size(self):
+    graph = graphs.chain(2).replace(executions=[7, 7])
+    schedule = _simulate(graph, [GPU0, GPU1])
+    assert schedule.transfer_end_s.tolist() == [3]
+    assert schedule.peak_bytes.tolist() == [0, 100, 100]
+
+
 class TestMessages:
 
   def test_control_edge_orders_on_one_device(self):
@@ -192,6 +403,13 @@ class TestMemory:
     cluster = clusters.make_cluster(memory=['c', 'g', 'g'])
     schedule = _simulate(graphs.chain(2), [GPU0, GPU1], cluster=cluster)
     assert schedule.peak_bytes.tolist() == [0, 200]
+
+  def test_workspace_lives_while_its_op_runs(self):
+    workspace = np.array([[0, 5, 0], [0, 7, 0], [0, 0, 9]])
+    schedule = _simulate(graphs.chain(3, 1), [GPU0, GPU0, GPU1],
+                         workspace=workspace)
+    assert _curve(schedule, GPU0) == [(0, 6), (1, 9), (2, 1), (3.01, 0)]
+    assert schedule.peak_bytes.tolist() == [0, 9, 10]
 
   def test_parameters_are_there_throughout(self):
     graph = graphs.chain(2, 1, param_bytes=[0, 500])

@@ -53,6 +53,14 @@ def test_unknown_dimensions_count_as_told():
     assert graph.tensor_bytes.tolist() == [12 * size]
 
 
+def test_unknown_dimensions_of_variables_count_as_told():
+  handle = graph_defs.node('v', 'VarHandleOp', dtype=graph_defs.FLOAT)
+  handle.attr['shape'].shape.CopyFrom(tf.TensorShape([None, 3]).as_proto())
+  graph = graph_def_io.read(graph_defs.source(graph_defs.graph_def(handle)),
+                            unknown_dim=5)
+  assert graph.param_bytes.tolist() == [60]
+
+
 def test_variables_hold_their_bytes():
 
   def make():
@@ -77,6 +85,24 @@ def test_loop_carried_edges_are_left_out():
   graph = graph_defs.read(make)
   assert 'NextIteration' in graph.op_types
   assert len(graph.topological_order) == graph.num_ops
+
+
+def test_write_adds_control_edges_once():
+  definition = graph_defs.graph_def(
+      _placeholder('a'), _identity('b', 'a'), _identity('c', 'a'))
+  definition.node[2].input.append('^b')
+  placed = graph_def_io.write(definition, ['x'] * 3, [(1, 2), (0, 1), (0, 1)])
+  assert [list(node.input) for node in placed.node] == [
+      [], ['a', '^a'], ['a', '^b']]
+  assert list(definition.node[1].input) == ['a']
+
+
+@pytest.mark.parametrize('edge', [(1, 1), (0, 2), (-1, 0)])
+def test_write_refuses_control_edges_between_no_nodes(edge):
+  definition = graph_defs.graph_def(_placeholder('a'), _identity('b', 'a'))
+  first, then = edge
+  with pytest.raises(ValueError, match=f'from node {first} to node {then}'):
+    graph_def_io.write(definition, ['x', 'y'], [edge])
 
 
 def test_write_changes_devices_only():

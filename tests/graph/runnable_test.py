@@ -122,10 +122,10 @@ def test_unknown_dimensions():
       'node { name: "y" op: "Neg" input: "x" attr { key: "T" value { type: '
       'DT_FLOAT } } }', 'y')
   converted = runnable.convert(source, batch_size=7)
-  assert [v.shape for v in converted.variables] == [(7, 1, 3)]
-  assert converted.variables[0].size_bytes == 7 * 3 * 4
+  assert [v.shape for v in converted.variables] == [(7, 7, 3)]
+  assert converted.variables[0].size_bytes == 7 * 7 * 3 * 4
   with session(converted, all_on(source)) as run:
-    assert run.run('y:0').shape == (7, 1, 3)
+    assert run.run('y:0').shape == (7, 7, 3)
 
 
 def test_v1_variables_of_both_kinds_get_values():

@@ -18,15 +18,32 @@ from gdp_grappler.graph import op_graph
 
 @dataclasses.dataclass
 class Transfer:
-  """A tensor (or None, a control edge) on its way to another device."""
+  """A tensor (or None, a control edge) on its way to another device.
+
+  Times are None until they are known. `start` to `end` it is on the link.
+  """
   tensor: int | None
   op: int
   source: int
   target: int
   bytes: int
-  start: float
-  end: float
+  start: float | None = None
+  end: float | None = None
   arrived: bool = False
+
+
+@dataclasses.dataclass
+class Work:
+  """What a device does itself for the transfer of that number."""
+  number: int
+  device: int
+  sends: bool
+  due: float
+  seconds: float
+  start: float | None = None
+  end: float | None = None
+  slot: int | None = None
+  done: bool = False
 
 
 @dataclasses.dataclass
@@ -45,12 +62,15 @@ class ReferenceSimulator:
     step_time: Seconds.
     start: op -> seconds.
     end: op -> seconds.
+    slot: op -> slot of its compute unit.
     transfers: In the order of their requests.
+    works: In the order in which they fell due.
     buffers: All that ever lived.
   """
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-               seconds: np.ndarray, devices, aliases=()):
+               seconds: np.ndarray, devices, aliases=(), priorities=None,
+               workspace: np.ndarray | None = None):
     """Runs the simulation.
 
     Args:
@@ -59,19 +79,23 @@ class ReferenceSimulator:
       seconds: [N, D].
       devices: [N].
       aliases: Op types that hand on their first input's buffer.
+      priorities: [N], or None for first in, first out.
+      workspace: [N, D] bytes, or None for none.
     """
     self.graph, self.cluster = graph, cluster
     self.seconds, self.devices = seconds, [int(d) for d in devices]
-    self.aliases = aliases
+    self.aliases, self.workspace = aliases, workspace
+    self.priorities = [0.0] * graph.num_ops if priorities is None else [
+        float(priority) for priority in priorities]
     self.edges = [(int(p), int(c), None if t < 0 else int(t)) for (p, c), t in
                   zip(graph.edges, graph.edge_tensors)]
     self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
                    for op in range(graph.num_ops)]
     self.rank = {int(op): i for i, op in enumerate(graph.topological_order)}
-    self.ready, self.start, self.end = {}, {}, {}
-    self.transfers, self.ended = [], set()
+    self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
+    self.transfers, self.works, self.ended = [], [], set()
     self._run()
-    self.step_time = max(self.end.values(), default=0.0)
+    self.step_time = max(self.end.values(), default=cluster.step_s)
     self.buffers = self._lifetimes()
 
   def peak(self) -> list[int]:
@@ -107,28 +131,50 @@ class ReferenceSimulator:
   def _pool(self, device):
     return int(self.cluster.memory_pools[device])
 
+  def _bytes(self, tensor):
+    """Tensors of ops that do not run are empty."""
+    producer = self.graph.tensor_ops[tensor]
+    return (int(self.graph.tensor_bytes[tensor])
+            if self.graph.executions[producer] > 0 else 0)
+
+  def _is_alias(self, op):
+    return (self.graph.op_types[op] in self.aliases
+            and self.graph.executions[op] > 0)
+
   def _run(self):
-    now = 0.0
+    now = self.cluster.step_s
     while True:
       self._mark_ready(now)
       for unit in sorted(set(self.cluster.compute_units.tolist())):
-        self._start_op(unit, now)
+        self._fill_slots(unit, now)
       later = [self.end[op] for op in self.start if op not in self.ended]
-      later += [t.end for t in self.transfers if not t.arrived]
+      later += [w.end for w in self.works if w.start is not None and not w.done]
+      later += [t.end for t in self.transfers
+                if t.end is not None and not self._is_over(t)]
       if not later:
         break
       now = min(later)
-      self._arrive(now)
       ending = [op for op in self.start
                 if op not in self.ended and self.end[op] == now]
       for op in sorted(ending, key=self.rank.get):
         self.ended.add(op)
         self._send(op, now)
-      self._arrive(now)
+      worked = [w for w in self.works if not w.done and w.end == now]
+      for work in sorted(worked, key=lambda w: w.number):
+        work.done = True
+        if work.sends:
+          self._request(self.transfers[work.number], now)
+        else:
+          self.transfers[work.number].arrived = True
+      for number, transfer in enumerate(self.transfers):
+        if transfer.end == now and not self._is_over(transfer):
+          self._receive(number, transfer, now)
 
-  def _arrive(self, now):
-    for transfer in self.transfers:
-      transfer.arrived |= transfer.end == now
+  def _is_over(self, transfer):
+    """Nothing is on the link any more, and the receiver knows."""
+    return transfer.arrived or any(
+        not w.sends and self.transfers[w.number] is transfer
+        for w in self.works)
 
   def _has(self, device, producer, tensor):
     if self.devices[producer] == device:
@@ -143,16 +189,29 @@ class ReferenceSimulator:
           for producer, tensor in self.inputs[op]):
         self.ready[op] = now
 
-  def _start_op(self, unit, now):
-    mine = [op for op in self.ready
-            if self.cluster.compute_units[self.devices[op]] == unit]
-    if any(op in self.start and op not in self.ended for op in mine):
-      return
-    waiting = [op for op in mine if op not in self.start]
-    if waiting:
-      op = min(waiting, key=lambda op: (self.ready[op], self.rank[op]))
-      self.start[op] = now
-      self.end[op] = now + self.seconds[op, self.devices[op]]
+  def _fill_slots(self, unit, now):
+    members = [d for d in range(self.cluster.num_devices)
+               if self.cluster.compute_units[d] == unit]
+    slots = range(max(self.cluster.devices[d].slots for d in members))
+    while True:
+      taken = {self.slot[op] for op in self.start
+               if op not in self.ended and self.devices[op] in members}
+      taken |= {w.slot for w in self.works
+                if w.start is not None and not w.done and w.device in members}
+      free = [slot for slot in slots if slot not in taken]
+      owed = [w for w in self.works if w.start is None and w.device in members]
+      waiting = [op for op in self.ready
+                 if op not in self.start and self.devices[op] in members]
+      if free and owed:
+        work = min(owed, key=lambda w: (w.due, w.number))
+        work.start, work.end, work.slot = now, now + work.seconds, free[0]
+      elif free and waiting:
+        op = min(waiting, key=lambda op: (
+            -self.priorities[op], self.ready[op], self.rank[op]))
+        self.start[op], self.slot[op] = now, free[0]
+        self.end[op] = now + self.seconds[op, self.devices[op]]
+      else:
+        return
 
   def _send(self, op, now):
     tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
@@ -161,41 +220,63 @@ class ReferenceSimulator:
                               if p == op and t == tensor)
       for target in targets:
         if target != self.devices[op]:
-          self._request(op, tensor, target, now)
+          transfer = Transfer(tensor, op, self.devices[op], target,
+                              0 if tensor is None else self._bytes(tensor))
+          self.transfers.append(transfer)
+          seconds = self._copy_seconds(transfer.source, transfer)
+          if seconds:
+            self.works.append(Work(len(self.transfers) - 1, transfer.source,
+                                   True, now, seconds))
+          else:
+            self._request(transfer, now)
 
-  def _request(self, op, tensor, target, now):
-    source = self.devices[op]
-    size = 0 if tensor is None else int(self.graph.tensor_bytes[tensor])
-    latency, bandwidth, channels = (
-        array[source, target] for array in self.cluster.link_arrays)
-    start, duration = now, latency
-    if size:
-      duration = latency + size / bandwidth
+  def _receive(self, number, transfer, now):
+    seconds = self._copy_seconds(transfer.target, transfer)
+    if seconds:
+      self.works.append(Work(number, transfer.target, False, now, seconds))
+    else:
+      transfer.arrived = True
+
+  def _copy_seconds(self, device, transfer):
+    device = self.cluster.devices[device]
+    if device.copy_bytes_per_s is None:
+      return device.copy_s
+    return device.copy_s + transfer.bytes / device.copy_bytes_per_s
+
+  def _request(self, transfer, now):
+    link = self._link(transfer)
+    start, duration = now, link.latency_s
+    if transfer.bytes:
+      duration = link.latency_s + transfer.bytes / link.bandwidth_bytes_per_s
       for other in self.transfers:
-        theirs = self.cluster.link_arrays[2][other.source, other.target]
-        if other.bytes and set(theirs) & set(channels):
+        if other.bytes and other.end is not None and (
+            set(self._link(other).channels) & set(link.channels)):
           start = max(start, other.end)
-    self.transfers.append(Transfer(tensor, op, source, target, size, start,
-                                   start + duration))
+    transfer.start, transfer.end = start, start + duration
+
+  def _link(self, transfer):
+    names = self.cluster.device_names
+    return next(l for l in self.cluster.links if (l.source, l.target) == (
+        names[transfer.source], names[transfer.target]))
 
   def _lifetimes(self):
     """Buffers; an alias prolongs its input's instead of having its own."""
-    local, received = {}, {}
+    local, received, workspace = {}, {}, []
     for op in self.graph.topological_order.tolist():
       handed_on = None
       inputs = [(p, t) for p, t in self.inputs[op] if t is not None]
-      if self.graph.op_types[op] in self.aliases and inputs:
+      if self._is_alias(op) and inputs:
         producer, tensor = inputs[0]
         handed_on = (local[tensor]
                      if self.devices[producer] == self.devices[op]
                      else received[tensor, self.devices[op]])
+      pool = self._pool(self.devices[op])
+      if self.workspace is not None and self.graph.executions[op] > 0:
+        workspace.append(Buffer(int(self.workspace[op, self.devices[op]]),
+                                pool, self.start[op], self.end[op]))
       for tensor in np.flatnonzero(self.graph.tensor_ops == op).tolist():
-        if self.graph.op_types[op] in self.aliases:
-          local[tensor] = handed_on
-        else:
-          local[tensor] = Buffer(
-              int(self.graph.tensor_bytes[tensor]),
-              self._pool(self.devices[op]), self.start[op], self.end[op])
+        local[tensor] = handed_on if self._is_alias(op) else Buffer(
+            self._bytes(tensor), pool, self.start[op], self.end[op])
         for t in self.transfers:
           if t.tensor == tensor:
             received[tensor, t.target] = Buffer(
@@ -207,7 +288,7 @@ class ReferenceSimulator:
             _prolong(local[tensor] if device == self.devices[op]
                      else received[tensor, device], self.end[consumer])
     unique = {id(b): b for b in [*local.values(), *received.values()] if b}
-    return list(unique.values())
+    return [*unique.values(), *workspace]
 
 
 def _prolong(buffer, time):

@@ -17,11 +17,14 @@ from gdp_grappler.plugin import settings
 _DEVICES = tuple(
     f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
 
+_ALTERNATING = library.Decision((*_DEVICES, _DEVICES[0]))
+
 
 @dataclasses.dataclass
 class _Outcome:
   devices: tuple[str, ...] | None
   message: str = ''
+  control_edges: tuple[tuple[int, int], ...] = ()
 
 
 class _Optimizer:
@@ -74,7 +77,7 @@ def _host(optimize):
 
 def test_placer_sees_graph_and_settings(lines):
   optimizer = _Optimizer('done')
-  assert _host(optimizer).answer(_query()) == (*_DEVICES, _DEVICES[0])
+  assert _host(optimizer).answer(_query()) == _ALTERNATING
   (source, option), = optimizer.asked
   assert source.name == 'step'
   assert [node.name for node in source.graph_def.node] == ['x', 'y', 'z']
@@ -147,6 +150,19 @@ def test_rubbish_becomes_a_warning(devices, line, lines):
   assert len(lines) == 1 and line in lines[0]
 
 
+def test_control_edges_are_handed_on_and_cached(lines):
+  served = _host(lambda *_: _Outcome(_ALTERNATING.devices, '', ((0, 2),)))
+  assert served.answer(_query()).control_edges == ((0, 2),)
+  assert served.answer(_query(graph=None)).control_edges == ((0, 2),)
+
+
+@pytest.mark.parametrize('edge', [(1, 1), (0, 3), (-1, 0)])
+def test_control_edges_between_no_nodes_become_a_warning(edge, lines):
+  outcome = _Outcome(_ALTERNATING.devices, '', (edge,))
+  assert _host(lambda *_: outcome).answer(_query()) is None
+  assert len(lines) == 1 and f'from op {edge[0]} to op {edge[1]}' in lines[0]
+
+
 def test_answer_that_comes_too_late_serves_the_next_query(lines):
   go = threading.Event()
 
@@ -164,7 +180,7 @@ def test_answer_that_comes_too_late_serves_the_next_query(lines):
   answer = library.NeedsGraph
   while answer is library.NeedsGraph and time.monotonic() < deadline:
     answer = served.answer(_query(settings=hurry, graph=None))
-  assert answer == (*_DEVICES, _DEVICES[0])
+  assert answer == _ALTERNATING
   assert _untimed(lines) == ['done; spent, from the cache']
 
 

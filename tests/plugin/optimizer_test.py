@@ -165,3 +165,80 @@ def test_devices_outside_the_cluster_count_as_the_host():
 
 def test_the_presets_have_names_that_a_process_has():
   assert presets.preset('2xP100').device_names == _GPUS
+
+
+def _spread(source, order, seed=0, **changes):
+  """Placed at random on two GPUs of their own, as far as there are any."""
+  return optimizer.optimize(
+      dataclasses.replace(source, devices=_GPUS),
+      dataclasses.replace(_RANDOM, cluster='2xP100', order=order, seed=seed,
+                          **changes))
+
+
+def _ordered_seed(source):
+  """The first seed whose placement gains by an order, and its outcome."""
+  for seed in range(30):
+    outcome = _spread(source, 'critical_path', seed)
+    if outcome.control_edges:
+      return seed, outcome
+  raise AssertionError('No placement gains.')
+
+
+def test_an_order_is_added_where_it_is_predicted_to_pay():
+  source = _branching()
+  seed, outcome = _ordered_seed(source)
+  plain = _spread(source, 'fifo', seed)
+  assert outcome.devices == plain.devices and not plain.control_edges
+  assert 'ordered' not in plain.message
+  assert (f'ordered: {len(outcome.control_edges)} control edges, '
+          in outcome.message)
+  for first, then in outcome.control_edges:
+    assert outcome.devices[first] == outcome.devices[then]
+
+
+def test_report_mode_announces_an_order_and_adds_none():
+  source = _branching()
+  seed, _ = _ordered_seed(source)
+  outcome = _spread(source, 'critical_path', seed, mode='report')
+  assert outcome.devices is None and not outcome.control_edges
+  assert 'would be ordered: ' in outcome.message
+
+
+def test_a_graph_whose_devices_stay_may_be_ordered():
+  source = _branching()
+  seed, placed = _ordered_seed(source)
+  definition = type(source.graph_def).FromString(
+      source.graph_def.SerializeToString())
+  for node, device in zip(definition.node, placed.devices):
+    node.device = device
+  # Nothing is to be chosen: every op is where it has to be.
+  for node, device in zip(definition.node, placed.devices):
+    node.attr['_gdp_pin'].s = device.encode()
+  outcome = _spread(dataclasses.replace(source, graph_def=definition),
+                    'critical_path')
+  assert outcome.devices == placed.devices and outcome.control_edges
+  assert outcome.message.startswith('test: ')
+  fifo = _spread(dataclasses.replace(source, graph_def=definition), 'fifo')
+  assert fifo == optimizer.Outcome(None, '')
+
+
+def _branching():
+  """Products of several sizes that meet in the end."""
+  big = {'type': 1}
+  flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
+  device = graph_defs.CPU(0)
+  shape = graph_defs.node('shape', 'Const', device=device, dtype={'type': 3})
+  value = shape.attr['value'].tensor
+  value.dtype = 3
+  value.tensor_shape.dim.add().size = 2
+  value.int_val.extend([2048, 2048])
+  nodes = [shape, graph_defs.node('a', 'RandomUniform', ['shape'], device,
+                                  T={'type': 3}, dtype=big)]
+  for row in range(4):
+    last = 'a'
+    for column in range(6):
+      name = f'b{row}_{column}'
+      nodes.append(graph_defs.node(name, 'MatMul', [last, last], device,
+                                   T=big, **flags))
+      last = name
+  return _source(*nodes, devices=_GPUS)

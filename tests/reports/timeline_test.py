@@ -1,7 +1,9 @@
 """The Chrome trace of a schedule that one can simulate in the head."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from gdp_grappler import errors
@@ -83,16 +85,68 @@ def test_says_that_it_is_simulated_and_where(trace):
   assert trace['otherData']['devices'] == list(_CLUSTER.device_names)
 
 
-def test_rows_never_overlap_on_a_large_graph():
+def _cluster_with_slots_and_copies():
+  """Ops take 1 s, transfers of 100 bytes 2 s and 1 s on either side."""
+  devices = [dataclasses.replace(device, slots=slots, copy_bytes_per_s=100.0)
+             for device, slots in zip(_CLUSTER.devices, (3, 1, 2))]
+  return dataclasses.replace(_CLUSTER, devices=devices)
+
+
+def test_ops_that_run_side_by_side_have_rows_of_their_own():
+  cluster = _cluster_with_slots_and_copies()
+  placement = placement_lib.Placement([0, 0, 0, 0], cluster)
+  graph = graphs.make_graph(num_ops=4)
+  trace = timeline.chrome_trace(graph, _schedule(graph, placement), placement)
+  assert [(e['tid'], e['ts']) for e in _events(trace, 'X')] == [
+      (0, 0), (1, 0), (2, 0), (0, 1e6)]
+  assert [e['args']['name'] for e in _events(trace, 'M', name='thread_name')
+         ] == ['compute 0', 'compute 1', 'compute 2', 'compute', 'compute']
+
+
+def test_copying_of_devices_without_engines_is_shown():
+  cluster = _cluster_with_slots_and_copies()
+  placement = placement_lib.Placement([1, 2, 2, 0], cluster)
+  trace = timeline.chrome_trace(_GRAPH, _schedule(_GRAPH, placement), placement)
+  assert [(e['name'], e['pid'], e['tid'], e['ts'], e['dur'])
+          for e in _events(trace, 'X', cat='copy')] == [
+              ('send a', 1, 0, 1e6, 1e6), ('receive a', 2, 0, 4e6, 1e6)]
+
+
+def test_workspace_is_in_the_memory():
+  costs = clusters.FixedCosts(1.0, workspace=7)
+  placement = placement_lib.Placement([0], _CLUSTER)
+  graph = graphs.make_graph(num_ops=1)
+  trace = timeline.chrome_trace(
+      graph, simulator.Simulator(_CLUSTER, costs).schedule(graph, placement),
+      placement)
+  assert [(e['ts'], e['args']['bytes']) for e in _events(trace, 'C', pid=0)
+         ] == [(0, 7), (1e6, 0)]
+
+
+def test_order_and_executions_are_told():
+  placement = placement_lib.Placement([0, 0], _CLUSTER, [1.5, -np.inf])
+  graph = graphs.chain(2).replace(executions=[1, 8])
+  trace = timeline.chrome_trace(graph, _schedule(graph, placement), placement)
+  assert trace['otherData']['ordered'] is True
+  first, second = (e['args'] for e in _events(trace, 'X'))
+  assert (first['priority'], second['priority']) == ('1.5', '-inf')
+  assert 'executions' not in first and second['executions'] == 8
+  json.dumps(trace, allow_nan=False)
+
+
+@pytest.mark.parametrize('cluster', [
+    _CLUSTER, _cluster_with_slots_and_copies()], ids=['plain', 'slots'])
+def test_rows_never_overlap_on_a_large_graph(cluster, tmp_path):
   graph = graphs.random_graph(1, 300)
   placement = placement_lib.from_groups(
-      graph, [g % 3 for g in range(graph.num_groups)], _CLUSTER)
-  trace = timeline.chrome_trace(
-      graph, _schedule(graph, placement), placement)
+      graph, [g % 3 for g in range(graph.num_groups)], cluster)
+  path = tmp_path / 'trace.json'
+  timeline.write_chrome_trace(
+      path, graph, _schedule(graph, placement), placement)
   rows = {}
-  for event in _events(trace, 'X'):
+  for event in _events(json.loads(path.read_text()), 'X'):
     rows.setdefault((event['pid'], event['tid']), []).append(event)
-  assert len(rows) == 3 + 6
+  assert len(rows) == sum(d.slots for d in cluster.devices) + 6
   for events in rows.values():
     events.sort(key=lambda e: e['ts'])
     for first, second in zip(events, events[1:]):

@@ -1,21 +1,99 @@
-"""`gdp cluster`: print a cluster."""
+"""`gdp cluster`: print a cluster, and measure its links."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import pathlib
+import sys
+
+from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
+from gdp_grappler.cluster import presets
+
+_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
+_EPILOG = f"""\
+presets: {presets.GRAMMAR}.
+A file is JSON as --json prints it, or TensorFlow's NamedDevice list with links,
+as JSON or protobuf text (--output=FILE.pbtxt writes one)."""
 
 
 def add(commands) -> None:
   """Declares the subcommand."""
-  parser = commands.add_parser('cluster', help='print a cluster as JSON')
-  parser.add_argument('cluster', help=common.CLUSTER_HELP)
+  parser = commands.add_parser(
+      'cluster', help='print a cluster; measure its links', epilog=_EPILOG,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('cluster', nargs='?', help=common.CLUSTER_HELP)
+  parser.add_argument('--measure', action='store_true', help=(
+      'time transfers of 1 B to 64 MiB between all devices, and a step that '
+      'does nothing, and put them in place of the assumed figures'))
+  parser.add_argument('--local_workers', type=common.positive, metavar='N',
+                      help='instead of CLUSTER: N TensorFlow servers on this '
+                      'machine, each on cores of its own')
+  parser.add_argument('--target', metavar='grpc://HOST:PORT', help=(
+      'where the devices of CLUSTER are; not needed if CLUSTER says it'))
+  parser.add_argument('--json', action='store_true',
+                      help='print JSON instead of tables')
+  parser.add_argument('--output', metavar='FILE', help=(
+      'write a cluster file: .json, or .pbtxt for protobuf text'))
   parser.set_defaults(action=run)
 
 
 def run(arguments) -> int:
   """Prints it."""
-  if arguments.cluster == 'local':
-    common.load_tensorflow()
-  from gdp_grappler.cluster import resolve  # pylint: disable=g-import-not-at-top
-  print(resolve.resolve(arguments.cluster).to_json())
+  _check(arguments)
+  with _workers(arguments.local_workers) as target:
+    name = target or arguments.cluster
+    if name == 'local' or name.startswith('grpc:') or arguments.measure:
+      common.load_tensorflow()
+    # pylint: disable=g-import-not-at-top
+    from gdp_grappler.cluster import cluster_file
+    from gdp_grappler.cluster import resolve
+    from gdp_grappler.reports import cluster_table
+    cluster, timings = resolve.resolve(name), None
+    if arguments.measure:
+      target = arguments.target or (name if name.startswith('grpc:') else '')
+      cluster, timings = _measured(cluster, target)
+  if arguments.output:
+    cluster_file.write(arguments.output, cluster)
+  if arguments.json:
+    print(cluster.to_json())
+  else:
+    print(cluster_table.text(cluster, timings), end='')
   return 0
+
+
+def _check(arguments):
+  """Fails before the work, not after it."""
+  if (arguments.cluster is None) == (arguments.local_workers is None):
+    raise errors.ClusterError('Give either a cluster or --local_workers=N.')
+  if arguments.target and not arguments.measure:
+    raise errors.ClusterError('--target says where to measure; add --measure.')
+  if arguments.output:
+    path = pathlib.Path(arguments.output)
+    if path.suffix not in _SUFFIXES:
+      raise errors.ClusterError(
+          f'Cannot tell how to write {path}: end its name in .json or .pbtxt.')
+    if not path.absolute().parent.is_dir():
+      raise errors.ClusterError(
+          f'Cannot write {path}: its folder does not exist.')
+
+
+@contextlib.contextmanager
+def _workers(count):
+  """The target of `count` servers; '' without a count."""
+  if count is None:
+    yield ''
+    return
+  common.load_tensorflow()
+  from gdp_grappler.evaluation import local_workers  # pylint: disable=g-import-not-at-top
+  with local_workers.LocalWorkers(count) as workers:
+    yield workers.target
+
+
+def _measured(cluster, target):
+  from gdp_grappler.evaluation import link_timing  # pylint: disable=g-import-not-at-top
+  timings = link_timing.measure(
+      cluster, target,
+      progress=lambda what: print(f'timing {what}', file=sys.stderr))
+  return link_timing.apply(cluster, timings), timings

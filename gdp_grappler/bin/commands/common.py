@@ -13,18 +13,24 @@ from gdp_grappler import quiet
 GRAPH_HELP = ('a captured graph, SavedModel folder, .keras file, GraphDef or '
                'MetaGraph (.pb, .pbtxt, .meta), or module:function that '
                'returns a Keras model')
-CLUSTER_HELP = "preset (2xP100, 4xP100, 8xP100), 'local', or a cluster file"
+CLUSTER_HELP = ("preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
+                "'local', grpc://host:port, or a cluster file; `gdp cluster "
+                "--help` has the grammar")
 
 
-def add_graph(parser: argparse.ArgumentParser) -> None:
+def add_graph(parser: argparse.ArgumentParser, cluster_help: str = CLUSTER_HELP,
+              cluster_required: bool = True) -> None:
   """The arguments that `read` takes."""
   parser.add_argument('graph', help=GRAPH_HELP)
-  parser.add_argument('--cluster', required=True, help=CLUSTER_HELP)
+  parser.add_argument('--cluster', required=cluster_required,
+                      help=cluster_help)
   parser.add_argument('--batch_size', type=positive, default=32, help=(
       'size of dimensions that the graph leaves open (default 32)'))
+  parser.add_argument('--profile', help='a profile of measured ops, as written '
+                      'by `gdp profile`; by default the roofline')
 
 
-def read(arguments, prune=True):
+def read(arguments, prune=True, cluster=None):
   """The graph as it came, as arrays, the cluster and its simulator."""
   load_tensorflow()
   # pylint: disable=g-import-not-at-top
@@ -32,11 +38,19 @@ def read(arguments, prune=True):
   from gdp_grappler.evaluation import simulator
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph import sources
-  cluster = resolve.resolve(arguments.cluster)
+  cluster = cluster or resolve.resolve(arguments.cluster)
   source = sources.load(arguments.graph, batch_size=arguments.batch_size,
                         prune=prune)
   graph = graph_def_io.read(source, unknown_dim=arguments.batch_size)
-  return source, graph, cluster, simulator.Simulator(cluster)
+  return source, graph, cluster, simulator.Simulator(
+      cluster, _cost_model(arguments.profile, graph))
+
+
+def _cost_model(path, graph):
+  if path is None:
+    return None
+  from gdp_grappler.evaluation import profiled_costs  # pylint: disable=g-import-not-at-top
+  return profiled_costs.from_file(path, graph)
 
 
 def load_tensorflow():
@@ -56,6 +70,7 @@ def check_writable(path):
 
 
 def refuse_illegal(placement, graph):
+  """Raises an error unless the placement keeps the graph's rules."""
   violations = placement.violations(graph)
   if violations:
     raise errors.InfeasiblePlacementError(
@@ -64,11 +79,13 @@ def refuse_illegal(placement, graph):
 
 
 def warn(evaluation):
+  """Prints what makes an evaluation invalid."""
   for violation in evaluation.violations:
     print(f'gdp: warning: {violation.message}', file=sys.stderr)
 
 
 def positive(text: str) -> int:
+  """An argument of 1 or more."""
   value = int(text)
   if value < 1:
     raise argparse.ArgumentTypeError(f'{text} is not a positive number')
@@ -76,6 +93,7 @@ def positive(text: str) -> int:
 
 
 def not_negative(text: str) -> int:
+  """An argument of 0 or more."""
   value = int(text)
   if value < 0:
     raise argparse.ArgumentTypeError(f'{text} is negative')

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from gdp_grappler.bin.commands import common
 
 
@@ -17,6 +19,10 @@ def add(commands) -> None:
   how.add_argument('--plan', help='a plan file, as written before')
   parser.add_argument('--output', required=True, help='.json for a plan, '
                       '.pb or .pbtxt for a placed GraphDef')
+  parser.add_argument('--order', choices=('fifo', 'critical_path'), help=(
+      'critical_path: where a gain is predicted, write priorities into a plan '
+      'or control edges into a GraphDef; by default the order of --plan, else '
+      'fifo'))
   parser.add_argument('--seed', type=common.not_negative, default=0)
   parser.set_defaults(action=run)
 
@@ -38,19 +44,68 @@ def run(arguments) -> int:
     placement = registry.create(name, arguments.policy).place(
         placer_lib.Problem(graph, cluster, simulator, arguments.seed))
   common.refuse_illegal(placement, graph)
-  _write(arguments.output, source, graph, placement)
-  evaluation = simulator.evaluate(graph, placement)
+  placement, edges, said = _ordered(arguments, source, graph, placement,
+                                    simulator)
+  _write(arguments.output, source, graph, placement, edges)
+  evaluation = simulator.evaluate(
+      graph, dataclasses.replace(placement, priorities=None))
   tensors, size = placement.cut(graph)
   print(f'{graph.name}: {graph.num_ops} ops placed by {name}: '
         + ', '.join(f'{d} {n}' for d, n in placement.counts().items())
         + f'; cut {tensors} tensors, {size / 1e6:.2f} MB; predicted step '
-        f'{evaluation.step_time_s * 1e3:.4g} ms (simulated) -> '
+        f'{evaluation.step_time_s * 1e3:.4g} ms (simulated){said} -> '
         f'{arguments.output}')
   common.warn(evaluation)
   return 0
 
 
-def _write(path, source, graph, placement):
+def _ordered(arguments, source, graph, placement, simulator):
+  """The placement to write, control edges [C, 2], and what to say of them."""
+  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation import ordering
+  own = placement.priorities is not None
+  if arguments.order == ordering.FIFO or not (own or arguments.order):
+    return dataclasses.replace(placement, priorities=None), (), ''
+  if not arguments.output.endswith('.json'):
+    edges, order = _control_edges(source, graph, placement, simulator,
+                                  arguments.batch_size)
+    return placement, edges, (
+        f'; ordered: {len(edges)} control edges, '
+        f'{order.with_edges_s * 1e3:.4g} ms for {order.fifo_s * 1e3:.4g}')
+  if own:
+    return placement, (), '; ordered as in the plan'
+  best = ordering.best_order(graph, placement, simulator)
+  return best.placement, (), (
+      f'; ordered by the critical path: {best.ordered_s * 1e3:.4g} ms'
+      if best.order == ordering.CRITICAL_PATH
+      else '; first in, first out, as the critical path first gives no gain')
+
+
+def _control_edges(source, graph, placement, simulator, batch_size):
+  """Edges for a step: an edge must not make it run what it does not need."""
+  # pylint: disable=g-import-not-at-top
+  import numpy as np
+
+  from gdp_grappler.cluster import placement as placement_lib
+  from gdp_grappler.evaluation import control_edges
+  from gdp_grappler.graph import graph_def_io
+  from gdp_grappler.graph import pruning
+  step = dataclasses.replace(
+      source, graph_def=pruning.needed(source.graph_def, source.fetches))
+  runs = {node.name for node in step.graph_def.node}
+  step = dataclasses.replace(
+      step, feeds=tuple(feed for feed in source.feeds if feed in runs))
+  ops = np.array([i for i, name in enumerate(graph.names) if name in runs])
+  order = control_edges.control_edges(
+      graph_def_io.read(step, unknown_dim=batch_size),
+      placement_lib.Placement(
+          placement.devices[ops], placement.cluster,
+          None if placement.priorities is None else placement.priorities[ops]),
+      simulator)
+  return ops[order.control_edges], order
+
+
+def _write(path, source, graph, placement, edges):
   # pylint: disable=g-import-not-at-top
   from google.protobuf import text_format
 
@@ -60,7 +115,8 @@ def _write(path, source, graph, placement):
   if path.endswith('.json'):
     plan.save(path, graph, placement)
     return
-  placed = graph_def_io.write(source.graph_def, placement.device_strings())
+  placed = graph_def_io.write(source.graph_def, placement.device_strings(),
+                              edges)
   files.write_atomically(
       path, text_format.MessageToString(placed).encode()
       if path.endswith('.pbtxt') else placed.SerializeToString())

@@ -1,4 +1,4 @@
-"""`gdp simulate`: price a plan, and draw its schedule."""
+"""`gdp simulate`: price a plan in both orders, and draw its schedule."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ def add(commands) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
       'simulate', help='price a plan, and draw its schedule')
-  common.add_graph(parser)
+  common.add_graph(
+      parser, common.CLUSTER_HELP + "; by default the plan's own",
+      cluster_required=False)
   parser.add_argument('--plan', required=True, help='a plan file')
+  parser.add_argument('--order', choices=('fifo', 'critical_path'), help=(
+      'of ready ops, in the trace and for all figures but the step times; by '
+      "default the plan's: critical_path if it has priorities, else fifo"))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
   parser.add_argument('--json', action='store_true', help='print JSON')
   parser.set_defaults(action=run)
@@ -20,25 +25,27 @@ def add(commands) -> None:
 
 def run(arguments) -> int:
   """Prices, draws and says so."""
+  common.load_tensorflow()
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import plan
+  from gdp_grappler.evaluation import price
   from gdp_grappler.reports import timeline
-  _, graph, cluster, simulator = common.read(arguments)
+  own = plan.read(arguments.plan)
+  _, graph, cluster, simulator = common.read(
+      arguments, cluster=None if arguments.cluster else own.cluster)
   placement = plan.load(arguments.plan, graph, cluster)
   common.refuse_illegal(placement, graph)
-  evaluation = simulator.evaluate(graph, placement)
+  result = price.price(graph, placement, simulator, arguments.order)
   if arguments.trace:
-    timeline.write_chrome_trace(arguments.trace, graph,
-                                simulator.schedule(graph, placement), placement)
+    timeline.write_chrome_trace(arguments.trace, graph, result.schedule,
+                                result.placement)
   if arguments.json:
-    print(json.dumps({
-        'graph': graph.name, 'cluster': cluster.name, 'simulated': True,
-        'step_time_s': evaluation.step_time_s, 'valid': evaluation.valid,
-        'peak_bytes': list(evaluation.peak_bytes),
-        'violations': [v.message for v in evaluation.violations]}))
+    print(json.dumps(result.to_json(graph)))
   else:
     print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
-          f'{evaluation.step_time_s * 1e3:.4g} ms (simulated); peak '
-          + ', '.join(f'{b / 1e9:.2f} GB' for b in evaluation.peak_bytes))
-    common.warn(evaluation)
+          f'{result.fifo_s * 1e3:.4g} ms first in first out, '
+          f'{result.ordered_s * 1e3:.4g} ms in order (simulated); with '
+          f'{result.order}: peak ' + ', '.join(
+              f'{b / 1e9:.2f} GB' for b in result.evaluation.peak_bytes))
+    common.warn(result.evaluation)
   return 0

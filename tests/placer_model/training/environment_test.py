@@ -65,14 +65,19 @@ def test_decisions_nearest_to_a_placement():
 
 
 class _Stopwatch:
-  """Counts how often it is started."""
+  """Counts how often it is started, and for how many placements."""
 
   def __init__(self):
-    self.runs = 0
+    self.calls, self.runs = 0, 0
 
-  def evaluate(self, graph, placement):
+  def evaluate_many(self, graph, devices, priorities=None):
+    assert priorities is None
+    self.calls += 1
+    return [self._run(graph, row) for row in devices]
+
+  def _run(self, graph, devices):
     self.runs += 1
-    broken = placement.devices[0] == 0
+    broken = devices[0] == 0
     violations = (placement_lib.Violation('run', 'x'),) if broken else ()
     return evaluator_lib.Evaluation(
         np.inf if broken else 1.0 + graph.num_ops, (0, 0, 0), violations,
@@ -90,4 +95,5 @@ def test_measured_placements_are_run_once():
     np.testing.assert_allclose(trials.step_time_s, [4.0, np.inf, 4.0])
     np.testing.assert_array_equal(trials.valid, [True, False, True])
   assert stopwatch.runs == 2
+  assert stopwatch.calls == 1
   assert environment.evaluations == 2

@@ -14,11 +14,14 @@ _MEMORY = placement_lib.Violation('memory', 'GPU:0 needs 1 byte more')
 
 
 def _entry(name, step_time_s, devices=(1, 1, 1), violations=(),
-           simulated=True):
+           simulated=True, ordered_s=None):
   placement = placement_lib.Placement(list(devices), clusters.make_cluster())
+  evaluation = evaluator_lib.Evaluation(
+      step_time_s, (5, 70, 0), tuple(violations), simulated)
+  ordered = None if ordered_s is None else evaluator_lib.Evaluation(
+      ordered_s, (5, 70, 0), (), simulated)
   return results.entry(baselines_lib.Result(
-      name, placement, evaluator_lib.Evaluation(
-          step_time_s, (5, 70, 0), tuple(violations), simulated), 4, 0.25), 9)
+      name, placement, evaluation, 4, 0.25, ordered), 9)
 
 
 def _verdict(single, gdp, metis=None, **changes):
@@ -28,8 +31,9 @@ def _verdict(single, gdp, metis=None, **changes):
 
 
 def test_entry():
-  assert _entry('gdp', 0.5, (0, 1, 1)) == {
-      'step_time_s': 0.5, 'valid': True, 'violations': [],
+  assert _entry('gdp', 0.5, (0, 1, 1), ordered_s=0.25) == {
+      'step_time_s': 0.5, 'ordered_step_time_s': 0.25, 'valid': True,
+      'violations': [],
       'peak_bytes': {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 0},
       'ops': {'CPU:0': 1, 'GPU:0': 2, 'GPU:1': 0},
       'simulated': True, 'evaluations': 4, 'seconds': 0.25, 'seed': 9}
@@ -38,6 +42,7 @@ def test_entry():
 def test_entry_of_what_does_not_run():
   entry = _entry('gdp', float('inf'), violations=[_MEMORY])
   assert entry['step_time_s'] is None
+  assert entry['ordered_step_time_s'] is None
   assert entry['valid'] is False
   assert entry['violations'] == ['GPU:0 needs 1 byte more']
 
@@ -81,13 +86,14 @@ def test_verdict_where_no_single_device_holds_the_graph():
 
 def test_table_tells_simulated_from_measured():
   for simulated, kind in ((True, 'simulated'), (False, 'measured')):
-    console = rich.console.Console(file=io.StringIO(), width=80)
+    console = rich.console.Console(file=io.StringIO(), width=90)
     console.print(results.table('net', '2xP100', {
         'single_device': _entry('single_device', 0.003, simulated=simulated),
         'random': _entry('random', 0.1, violations=[_MEMORY],
                          simulated=simulated),
-        'gdp': _entry('gdp', 0.002, simulated=simulated)}))
+        'gdp': _entry('gdp', 0.002, simulated=simulated, ordered_s=0.0015)}))
     text = console.file.getvalue()
+    assert '2.000 ms' in text and '1.500 ms' in text
     assert f'net on 2xP100 ({kind})' in text
     assert '1.500x' in text
     assert 'invalid' in text

@@ -1,0 +1,77 @@
+"""Prices and measures placements of four graphs on two local workers.
+
+Takes about half an hour on two quiet cores. Run again, it goes on where it
+stopped; `--fresh` measures anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+
+os.environ['GDP_DISABLE'] = '1'
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+
+# pylint: disable=g-import-not-at-top,wrong-import-position
+from benchmarks.fidelity import graphs
+from benchmarks.fidelity import report
+from benchmarks.fidelity import study
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster_file
+
+
+def main() -> int:
+  """0, or 2 if the study cannot be made here."""
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument('--out_dir', type=pathlib.Path,
+                      default=pathlib.Path('docs/results/fidelity'))
+  parser.add_argument('--work_dir', type=pathlib.Path,
+                      default=pathlib.Path('fidelity_output'),
+                      help='keeps what was measured')
+  parser.add_argument('--graphs', default=','.join(graphs.BUILDERS))
+  parser.add_argument('--fresh', action='store_true')
+  arguments = parser.parse_args()
+  try:
+    _run(arguments)
+  except errors.GdpError as error:
+    print(f'fidelity: error: {error}', file=sys.stderr)
+    return 2
+  return 0
+
+
+def _run(arguments):
+  names = arguments.graphs.split(',')
+  unknown = [name for name in names if name not in graphs.BUILDERS]
+  if unknown:
+    raise errors.GdpError(f'Unknown graph "{unknown[0]}"; there are '
+                          f'{", ".join(graphs.BUILDERS)}.')
+  if arguments.fresh:
+    shutil.rmtree(arguments.work_dir, ignore_errors=True)
+  arguments.work_dir.mkdir(parents=True, exist_ok=True)
+  arguments.out_dir.mkdir(parents=True, exist_ok=True)
+  path = arguments.work_dir / 'cluster.json'
+  if path.exists():
+    cluster = cluster_file.read(str(path))
+  else:
+    cluster = study.measured_cluster(_tell)
+    cluster_file.write(str(path), cluster)
+  rows, orders = [], []
+  for name in names:
+    more_rows, more_orders = study.run(name, cluster, arguments.work_dir,
+                                       _tell)
+    rows += more_rows
+    orders += more_orders
+    study.save(arguments.out_dir / 'results.json', rows, orders, cluster)
+    report.write(arguments.out_dir, rows, orders, cluster)
+  print(report.table(rows))
+
+
+def _tell(text):
+  print(text, flush=True)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,166 @@
+"""The study as a page, a table and a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import pathlib
+from typing import Sequence
+
+import numpy as np
+
+from benchmarks.fidelity import statistics
+from benchmarks.fidelity import study
+from gdp_grappler import files
+from gdp_grappler.cluster import cluster as cluster_lib
+
+_COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
+            'spread_s', 'problem')
+_COLOURS = {'single': 'black', 'expert': 'tab:green', 'layers': 'tab:olive',
+            'modules': 'tab:cyan', 'metis': 'tab:purple',
+            'searched': 'tab:blue', 'disturbed:': 'tab:orange',
+            'bad:': 'tab:red'}
+
+
+def write(folder: pathlib.Path, rows: Sequence[study.Row],
+          orders: Sequence[study.Ordered],
+          cluster: cluster_lib.Cluster) -> None:
+  """Writes README.md, placements.csv and fidelity.png."""
+  text = io.StringIO()
+  writer = csv.DictWriter(text, _COLUMNS, lineterminator='\n')
+  writer.writeheader()
+  for row in rows:
+    writer.writerow({c: getattr(row, c) for c in _COLUMNS})
+  files.write_atomically(folder / 'placements.csv', text.getvalue())
+  _draw(folder / 'fidelity.png', rows)
+  files.write_atomically(folder / 'README.md', _page(rows, orders, cluster))
+
+
+def table(rows: Sequence[study.Row]) -> str:
+  """Markdown, a line per graph."""
+  lines = ['| graph | placements | fastest to slowest (measured) | MAPE | '
+           'simulated / measured | Spearman | Kendall | the simulated best is '
+           'measured |', '|---|---|---|---|---|---|---|---|']
+  for name, own in _by_graph(rows).items():
+    a = statistics.agreement([r.simulated_s for r in own],
+                             [r.measured_s for r in own])
+    times = [r.measured_s * 1e3 for r in own]
+    lines.append(
+        f'| {name} | {a.count} | {min(times):.0f} to {max(times):.0f} ms | '
+        f'{a.mape:.1%} | {a.bias:.2f} | {a.spearman:.3f} | {a.kendall:.3f} | '
+        f'number {a.rank_of_best}, {a.regret:.2f}x the best |')
+  return '\n'.join(lines)
+
+
+def _by_graph(rows) -> dict[str, list[study.Row]]:
+  result = {}
+  for row in rows:
+    if not row.problem:
+      result.setdefault(row.graph, []).append(row)
+  return result
+
+
+def _orders(orders) -> str:
+  if not orders:
+    return ('No placement of these graphs was predicted to gain '
+            f'{study.ORDER_GAIN:.0%} or more by its order.')
+  lines = ['| graph | placement | control edges | predicted step | measured '
+           'step |', '|---|---|---|---|---|']
+  lines += [f'| {o.graph} | {o.label} | {o.edges} | {o.simulated:.2f}x | '
+            f'{o.measured:.2f}x |' for o in orders]
+  return '\n'.join(lines)
+
+
+def _worst(rows) -> str:
+  lines = ['| graph | placement | simulated | measured | error |',
+           '|---|---|---|---|---|']
+  for own in _by_graph(rows).values():
+    for row in sorted(own, key=lambda r: -abs(
+        np.log(r.simulated_s / r.measured_s)))[:3]:
+      lines.append(
+          f'| {row.graph} | {row.label} | {row.simulated_s * 1e3:.1f} ms | '
+          f'{row.measured_s * 1e3:.1f} ms | '
+          f'{row.simulated_s / row.measured_s - 1:+.0%} |')
+  return '\n'.join(lines)
+
+
+def _draw(path, rows):
+  import matplotlib  # pylint: disable=g-import-not-at-top
+  matplotlib.use('Agg')
+  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
+  by_graph = _by_graph(rows)
+  figure, axes = pyplot.subplots(
+      1, len(by_graph), figsize=(4.2 * len(by_graph), 4.4), squeeze=False,
+      layout='constrained')
+  families = {}
+  for axis, (name, own) in zip(axes[0], by_graph.items()):
+    for family, colour in _COLOURS.items():
+      chosen = [r for r in own if r.label.split()[0] == family]
+      if chosen:
+        families[family.strip(':')] = axis.scatter(
+            [r.measured_s * 1e3 for r in chosen],
+            [r.simulated_s * 1e3 for r in chosen], s=18, color=colour,
+            alpha=.8)
+    times = [t * 1e3 for r in own for t in (r.measured_s, r.simulated_s)]
+    ends = [min(times) / 1.1, max(times) * 1.1]
+    axis.plot(ends, ends, color='grey', linewidth=.8)
+    axis.set(xscale='log', yscale='log', xlim=ends, ylim=ends, title=name,
+             xlabel='measured step (ms)', aspect='equal')
+    ticks = [t for t in (20, 50, 100, 200, 500, 1000, 2000)
+             if ends[0] <= t <= ends[1]]
+    for one in (axis.xaxis, axis.yaxis):
+      one.set_ticks(ticks, [str(t) for t in ticks])
+      one.set_minor_formatter(matplotlib.ticker.NullFormatter())
+  axes[0][0].set_ylabel('simulated step (ms)')
+  figure.legend(families.values(), families.keys(), ncols=len(families),
+                loc='outside lower center', frameon=False)
+  figure.savefig(path, dpi=110)
+  pyplot.close(figure)
+
+
+def _page(rows, orders, cluster) -> str:
+  links = ', '.join(
+      f'{link.latency_s * 1e6:.0f} us + bytes / '
+      f'{link.bandwidth_bytes_per_s / 1e9:.2f} GB/s' for link in cluster.links)
+  copies = ', '.join(
+      f'{d.copy_s * 1e6:.0f} us'
+      + (f' + bytes / {d.copy_bytes_per_s / 1e9:.2f} GB/s'
+         if d.copy_bytes_per_s else '') for d in cluster.devices)
+  return f"""# How true the simulator is
+
+Made by `make fidelity`. Each placement was priced by the simulator and then
+run: **simulated** and **measured** steps of the same graph, on
+{cluster.num_devices} TensorFlow servers pinned to one core each. Op times come
+from a profile made on those cores (all ops on one core, one after the other),
+figures of the network from ping-pong between the servers; nothing was fitted
+to the placements below.
+
+{table(rows)}
+
+![simulated over measured steps](fidelity.png)
+
+Every placement is in [placements.csv](placements.csv), everything in
+[results.json](results.json). Network, as measured: {links}; compute that a
+transfer takes of each end: {copies}; an empty step {cluster.step_s * 1e3:.2f}
+ms.
+
+## Where it is furthest off
+
+{_worst(rows)}
+
+## Order
+
+Placements for which the critical path first is predicted to save
+{study.ORDER_GAIN:.0%} of the step or more, run with TensorFlow's own order and
+with the control edges that force the other:
+
+{_orders(orders)}
+
+## What this does not show
+
+No GPU was at hand. Unchecked are therefore: the roofline and launch figures of
+GPU presets, copy engines beside compute, NVLink and PCIe channels, several
+hosts, GPU memory and workspace. Two CPU workers check the mechanics (what waits
+for what, one op at a time, one transfer at a time, a tensor sent once, compute
+spent on transfers), with times of ops that were measured, not predicted.
+"""

@@ -1,0 +1,45 @@
+"""How well simulated step times agree with measured ones."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from scipy import stats
+
+
+@dataclasses.dataclass(frozen=True)
+class Agreement:
+  """Of K placements of one graph.
+
+  Attributes:
+    count: K.
+    mape: Mean of |simulated - measured| / measured.
+    bias: Median of simulated / measured; 1 is none.
+    spearman: Rank correlation (Spearman 1904).
+    kendall: Rank correlation tau-b (Kendall 1945).
+    rank_of_best: Place, from 1, of the simulated best among the measured.
+    regret: Measured time of the simulated best over the measured best.
+  """
+
+  count: int
+  mape: float
+  bias: float
+  spearman: float
+  kendall: float
+  rank_of_best: int
+  regret: float
+
+
+def agreement(simulated_s: np.ndarray, measured_s: np.ndarray) -> Agreement:
+  """Compares float [K] with float [K]; both finite."""
+  simulated_s, measured_s = np.asarray(simulated_s), np.asarray(measured_s)
+  best = int(simulated_s.argmin())
+  return Agreement(
+      count=len(measured_s),
+      mape=float(np.mean(np.abs(simulated_s / measured_s - 1))),
+      bias=float(np.median(simulated_s / measured_s)),
+      spearman=float(stats.spearmanr(simulated_s, measured_s).statistic),
+      kendall=float(stats.kendalltau(simulated_s, measured_s).statistic),
+      rank_of_best=1 + int((measured_s < measured_s[best]).sum()),
+      regret=float(measured_s[best] / measured_s.min()))

@@ -1,0 +1,154 @@
+"""Prices and measures the same placements, graph by graph."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from typing import Callable
+
+import numpy as np
+
+from benchmarks.fidelity import graphs
+from benchmarks.fidelity import placements
+from gdp_grappler import files
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation import control_edges
+from gdp_grappler.evaluation import link_timing
+from gdp_grappler.evaluation import local_workers
+from gdp_grappler.evaluation import measurer as measurer_lib
+from gdp_grappler.evaluation import ordering
+from gdp_grappler.evaluation import profiled_costs
+from gdp_grappler.evaluation import profiler
+from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.graph import graph_def_io
+
+WORKERS = 2
+# Placements whose order is measured: those with this predicted gain, and at
+# most so many of a graph, the largest gains first.
+ORDER_GAIN = .1
+ORDER_COUNT = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+  """One placement of one graph.
+
+  Attributes:
+    graph: Its name.
+    label: How the placement was made.
+    simulated_s: First in, first out.
+    ordered_s: With the critical path first.
+    measured_s: Median of real steps, in TensorFlow's own order.
+    spread_s: Interquartile range of these.
+    problem: Why it could not be measured; '' if it was.
+  """
+
+  graph: str
+  label: str
+  simulated_s: float
+  ordered_s: float
+  measured_s: float
+  spread_s: float
+  problem: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Ordered:
+  """One placement, run as TensorFlow likes and in a given order.
+
+  Attributes:
+    graph: Its name.
+    label: How the placement was made.
+    edges: Control edges that force the order.
+    simulated: Step with these edges over the step without.
+    measured: The same of real steps, run in turn.
+    rounds: [R], `measured` of each round.
+  """
+
+  graph: str
+  label: str
+  edges: int
+  simulated: float
+  measured: float
+  rounds: tuple[float, ...]
+
+
+def measured_cluster(tell: Callable[[str], None]) -> cluster_lib.Cluster:
+  """The workers with links as timed just now."""
+  with local_workers.LocalWorkers(WORKERS) as workers:
+    cluster = remote_devices.remote_cluster(workers.target)
+    return link_timing.apply(cluster, link_timing.measure(
+        cluster, workers.target, progress=tell))
+
+
+def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
+        tell: Callable[[str], None], seed: int = 0
+       ) -> tuple[list[Row], list[Ordered]]:
+  """Studies one graph; what was measured before is read from the folder."""
+  source = graphs.build(name)
+  graph = graph_def_io.read(source)
+  profile = profiler.profile_local_workers(
+      source, WORKERS, cache_dir=folder / 'cache', tell=tell)
+  simulator = simulator_lib.Simulator(
+      cluster, profiled_costs.ProfiledCostModel(profile))
+  suite = placements.suite(graph, simulator, seed)
+  with measurer_lib.Measurer(
+      source, cluster, local_workers=WORKERS, steps=15,
+      cache_dir=folder / 'cache' / 'measurements',
+      control_edges=control_edges.chooser(simulator)) as measurer:
+    rows = _measure(name, graph, suite, simulator, measurer, tell, seed)
+    return rows, _orders(name, graph, suite, simulator, measurer, tell)
+
+
+def _measure(name, graph, suite, simulator, measurer, tell, seed) -> list[Row]:
+  """In random order, so that a drift of the machine hits all alike."""
+  rows = {}
+  labels = list(suite)
+  for count, index in enumerate(
+      np.random.default_rng(seed).permutation(len(labels))):
+    label = labels[index]
+    placement = suite[label]
+    order = ordering.best_order(graph, placement, simulator)
+    real = measurer.evaluate(graph, placement)
+    problem = '' if real.valid else real.violations[0].message
+    rows[label] = Row(name, label, order.fifo_s, order.ordered_s,
+                      real.step_time_s, real.spread_s, problem)
+    tell(f'{name} {count + 1}/{len(labels)} {label}: simulated '
+         f'{order.fifo_s * 1e3:.1f} ms, measured '
+         f'{real.step_time_s * 1e3:.1f} ms')
+  return [rows[label] for label in labels]
+
+
+def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
+  """Those where an order is predicted to pay most."""
+  found = []
+  for label, placement in suite.items():
+    order = control_edges.control_edges(graph, placement, simulator)
+    if order.with_edges_s <= order.fifo_s * (1 - ORDER_GAIN):
+      found.append((order.with_edges_s / order.fifo_s, label, placement,
+                    order))
+  result = []
+  for ratio, label, placement, order in sorted(
+      found, key=lambda item: item[0])[:ORDER_COUNT]:
+    ordered = ordering.with_critical_path_order(
+        graph, placement, simulator.cluster, simulator.cost_model)
+    plain = measurer.evaluate(graph, placement)
+    forced = measurer.evaluate(graph, ordered)
+    if plain.valid and forced.valid:
+      gain = forced.step_time_s / plain.step_time_s
+      result.append(Ordered(name, label, len(order.control_edges), ratio, gain,
+                            (gain,)))
+      tell(f'{name} {label}: {len(order.control_edges)} control edges, '
+           f'simulated {ratio:.3f}, measured {gain:.3f} of the step')
+  return result
+
+
+def save(path: pathlib.Path, rows: list[Row], orders: list[Ordered],
+         cluster: cluster_lib.Cluster) -> None:
+  """Writes everything as JSON."""
+  files.write_atomically(path, json.dumps({
+      'cluster': json.loads(cluster.to_json()),
+      'rows': [dataclasses.asdict(row) for row in rows],
+      'orders': [dataclasses.asdict(order) for order in orders]}, indent=1))

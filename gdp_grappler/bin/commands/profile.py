@@ -1,0 +1,102 @@
+"""`gdp profile`: measure what each op of a graph takes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import sys
+
+from gdp_grappler import errors
+from gdp_grappler.bin.commands import common
+
+
+def add(commands) -> None:
+  """Declares the subcommand."""
+  parser = commands.add_parser(
+      'profile', help='measure what each op of a graph takes')
+  parser.add_argument('graph', help=common.GRAPH_HELP)
+  parser.add_argument('--cluster', default='local', help=(
+      "'local' (default), or grpc://HOST:PORT of a TensorFlow cluster"))
+  parser.add_argument(
+      '--local_workers', type=common.not_negative, default=0, metavar='N',
+      help='profile N TensorFlow servers, started for it, that divide the '
+      'cores of this machine')
+  parser.add_argument('--cores', type=_cores, default=(), help=(
+      'cores to stay on, such as 0 or 0,1 (default all)'))
+  parser.add_argument('--batch_size', type=common.positive, default=32, help=(
+      'size of dimensions that the graph leaves open (default 32)'))
+  parser.add_argument('--steps', type=common.positive, default=20, help=(
+      'traced steps, of which medians are taken (default 20)'))
+  parser.add_argument('--output', required=True, help='profile to write')
+  parser.add_argument('--refresh', action='store_true', help=(
+      'measure anew what was measured before'))
+  parser.add_argument('--cache_dir', help=(
+      'folder of earlier profiles (default $GDP_CACHE_DIR, or gdp_grappler in '
+      "the user's cache folder)"))
+  parser.set_defaults(action=run)
+
+
+def run(arguments) -> int:
+  """Measures every device, writes the file, prints a line for each."""
+  _check(arguments)
+  common.load_tensorflow()
+  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation import profiler
+  from gdp_grappler.graph import sources
+  source = sources.load(arguments.graph, batch_size=arguments.batch_size)
+  options = dict(
+      batch_size=arguments.batch_size, steps=arguments.steps,
+      refresh=arguments.refresh, cache_dir=arguments.cache_dir, tell=_tell)
+  if arguments.local_workers:
+    result = profiler.profile_local_workers(
+        source, arguments.local_workers, **options)
+  else:
+    places = (profiler.local_places(arguments.cores)
+              if arguments.cluster == 'local'
+              else profiler.remote_places(arguments.cluster))
+    result = profiler.profile_devices(source, places, **options)
+  result.save(arguments.output)
+  for device in result.devices:
+    print(f'{result.graph} on {device.name} ({device.model}): '
+          f'{int((device.executions > 0).sum())} ops, '
+          f'{device.seconds.sum() * 1e3:.4g} ms + '
+          f'{device.visits.sum():.0f} visits of {device.visit_s * 1e6:.3g} us '
+          f'+ {device.empty_step_s * 1e3:.3g} ms for an empty step = '
+          f'{device.step_s * 1e3:.4g} ms')
+  print(f'Wrote {arguments.output}')
+  return 0
+
+
+def _check(arguments):
+  """Fails before the work, not after it."""
+  cluster, remote = arguments.cluster, arguments.cluster.startswith('grpc://')
+  if cluster != 'local' and not remote:
+    raise errors.GdpError(
+        f'Cannot profile on "{cluster}": what is measured has to run. Give '
+        '--cluster=local or --cluster=grpc://HOST:PORT.')
+  if arguments.local_workers and (remote or arguments.cores):
+    raise errors.GdpError('--local_workers divides the cores of this machine; '
+                          'leave out --cores and --cluster=grpc://.')
+  if arguments.cores and remote:
+    raise errors.GdpError(f'--cores are of this machine; {cluster} has its '
+                          'own. Leave out --cores.')
+  lacking = set(arguments.cores) - os.sched_getaffinity(0)
+  if lacking:
+    raise errors.GdpError(
+        f'--cores names core {min(lacking)}, which this process may not use; '
+        f'it has {", ".join(map(str, sorted(os.sched_getaffinity(0))))}.')
+  if not pathlib.Path(arguments.output).absolute().parent.is_dir():
+    raise errors.GdpError(
+        f'Cannot write {arguments.output}: its folder does not exist.')
+
+
+def _cores(text: str) -> tuple[int, ...]:
+  cores = tuple(int(part) for part in text.split(','))
+  if min(cores) < 0:
+    raise argparse.ArgumentTypeError(f'{text} has a negative number')
+  return cores
+
+
+def _tell(line: str) -> None:
+  print(f'gdp: {line}', file=sys.stderr)

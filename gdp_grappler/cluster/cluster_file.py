@@ -1,0 +1,92 @@
+"""Reads and writes cluster files: our JSON, or TensorFlow's own terms.
+
+Three forms, told apart by what is in the file:
+
+* JSON of a `cluster.Cluster`: "name", "devices", "links", as `gdp cluster NAME
+  --json` prints it. Needs no TensorFlow.
+* JSON in TensorFlow's terms: "devices" is a list of `NamedDevice`
+  (tensorflow/core/protobuf/device_properties.proto), each with "name" and
+  "properties".
+* The same as protobuf text.
+
+The last two are described in `named_devices`.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.cluster import cluster as cluster_lib
+
+_TEXT_SUFFIXES = ('.pbtxt', '.txt', '.textproto')
+
+
+def read(path: str) -> cluster_lib.Cluster:
+  """Reads a cluster file of any form.
+
+  Raises:
+    ClusterError: the file is missing or wrong.
+  """
+  text = _text(path)
+  if not text.strip():
+    raise cluster_lib.not_a_cluster_file(path, 'it is empty')
+  if pathlib.Path(path).suffix not in _TEXT_SUFFIXES:
+    try:
+      fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+      if text.lstrip()[0] in '{[' or not _looks_like_text(text):
+        raise cluster_lib.not_a_cluster_file(path, str(error)) from error
+    else:
+      return _from_json(fields, path)
+  return _named_devices().from_text(text, path)
+
+
+def write(path: str, cluster: cluster_lib.Cluster) -> None:
+  """Writes a cluster, as protobuf text if the path ends in .pbtxt or .txt.
+
+  Raises:
+    ClusterError: protobuf text cannot hold a figure.
+    GdpError: the file cannot be written.
+  """
+  if pathlib.Path(path).suffix in _TEXT_SUFFIXES:
+    files.write_atomically(path, _named_devices().to_text(cluster))
+  else:
+    files.write_atomically(path, cluster.to_json() + '\n')
+
+
+def _from_json(fields, path) -> cluster_lib.Cluster:
+  if isinstance(fields, list):
+    fields = {'devices': fields}
+  devices = fields.get('devices') if isinstance(fields, dict) else None
+  if isinstance(devices, list) and any(
+      isinstance(device, dict) and 'properties' in device
+      for device in devices):
+    return _named_devices().from_json(fields, path)
+  return cluster_lib.from_fields(fields, path)
+
+
+def _named_devices():
+  """The module that imports TensorFlow, for those who need it."""
+  from gdp_grappler.cluster import named_devices  # pylint: disable=g-import-not-at-top
+  return named_devices
+
+
+def _text(path) -> str:
+  try:
+    return pathlib.Path(path).read_text(encoding='utf-8')
+  except OSError as error:
+    raise errors.ClusterError(
+        f'Cannot read cluster file {path}: {error.strerror}.') from error
+  except UnicodeDecodeError as error:
+    raise cluster_lib.not_a_cluster_file(path, 'it is not text') from error
+
+
+def _looks_like_text(text) -> bool:
+  """Whether the first line that says something could be protobuf text."""
+  lines = (line.strip() for line in text.splitlines())
+  first = next((l for l in lines if l and not l.startswith('#')), '')
+  return first.split(':')[0].split('{')[0].strip().isidentifier() and any(
+      mark in first for mark in ':{')

@@ -1,0 +1,224 @@
+"""What data sheets say of cards, processors and networks, each with its source.
+
+Rates of CPUs are given per slot: TensorFlow spreads a heavy kernel over all
+cores but lets several ops run at a time, which one figure cannot say. A socket
+counts as two slots of half its rate each, so that slots together never exceed
+the chip. In HDP's table (Mirhoseini et al. 2018) one CPU takes 4.1 to 4.4 times
+as long as one K40 on Inception and RNNLM; these figures give 4.5.
+
+`launch_s` of cards: about 5 us from one small kernel to the next through
+TensorFlow's executor and the driver, whatever the card. Of CPUs: 2 us.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+_GIB = 1 << 30
+_SLOTS_PER_SOCKET = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Card:
+  """One model of GPU.
+
+  Attributes:
+    name: 'P100', as it stands in the title that the driver gives.
+    memory_bytes: Its own memory.
+    peak_flops: Of float32 dense kernels as TensorFlow runs them by default.
+    efficiency: Share of it that large dense kernels reach.
+    bandwidth_bytes_per_s: Of its memory.
+    pcie_bytes_per_s: Large copies from and to pinned host memory.
+    nvlink_bricks: NVLink connections per card.
+    cpu: Key in `CPUS` of the servers that it was sold in.
+    launch_s: Seconds from one op to the next.
+  """
+
+  name: str
+  memory_bytes: int
+  peak_flops: float
+  efficiency: float
+  bandwidth_bytes_per_s: float
+  pcie_bytes_per_s: float
+  nvlink_bricks: int
+  cpu: str
+  launch_s: float = 5e-6
+
+
+@dataclasses.dataclass(frozen=True)
+class Cpu:
+  """The processors of one host.
+
+  Attributes:
+    title: For people.
+    sockets: Chips in the host.
+    cores: Of a chip.
+    hertz: Base clock.
+    flops_per_cycle: Of one core, float32.
+    bandwidth_bytes_per_s: Of a chip's memory.
+    memory_bytes: Of the host.
+  """
+
+  title: str
+  sockets: int
+  cores: int
+  hertz: float
+  flops_per_cycle: int
+  bandwidth_bytes_per_s: float
+  memory_bytes: int
+
+  @property
+  def figures(self) -> dict[str, float]:
+    """Those of a `cluster.Device`, rates per slot."""
+    chip = self.cores * self.hertz * self.flops_per_cycle
+    return dict(
+        memory_bytes=self.memory_bytes, peak_flops=chip / _SLOTS_PER_SOCKET,
+        efficiency=CPU_EFFICIENCY,
+        bandwidth_bytes_per_s=self.bandwidth_bytes_per_s / _SLOTS_PER_SOCKET,
+        launch_s=CPU_LAUNCH_S, slots=_SLOTS_PER_SOCKET * self.sockets)
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+  """One network card per host.
+
+  Attributes:
+    title: For people.
+    latency_s: Of one RecvTensor between two hosts.
+    bandwidth_bytes_per_s: Of large tensors.
+  """
+
+  title: str
+  latency_s: float
+  bandwidth_bytes_per_s: float
+
+
+# Eigen's and oneDNN's large products reach about half of what AVX could do.
+CPU_EFFICIENCY = 0.5
+CPU_LAUNCH_S = 2e-6
+GPU_EFFICIENCY = 0.7
+GPU_LAUNCH_S = 5e-6
+# cudaMemcpyAsync and the event that TensorFlow's poller waits for.
+COPY_LATENCY_S = 10e-6
+# Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s; the same share of 4.0
+# and 5.0 (bandwidthTest of the CUDA samples).
+PCIE3_BYTES_PER_S = 12e9
+PCIE4_BYTES_PER_S = 24e9
+PCIE5_BYTES_PER_S = 48e9
+# A brick of NVLink 2 to 4 carries 25 GB/s each way (NVIDIA Tesla V100
+# whitepaper, 2017; A100, 2020; H100, 2022). Copies between two V100 reach some
+# 92 % of it (Li et al., Evaluating Modern GPU Interconnect, TPDS 2020).
+NVLINK_BYTES_PER_S = 23e9
+
+# Compute capability 8.0 and later multiply float32 in TF32, unless
+# tf.config.experimental.enable_tensor_float_32_execution(False) was called;
+# real kernels reach about half of these peaks.
+CARDS = {card.name: card for card in (
+    # NVIDIA Tesla K40 data sheet, 2013: 12 GB GDDR5, 4.29 TFLOP/s, 288 GB/s,
+    # PCIe 3.0 x16.
+    Card('K40', 12 * _GIB, 4.29e12, GPU_EFFICIENCY, 288e9, PCIE3_BYTES_PER_S, 0,
+         'haswell'),
+    # NVIDIA Tesla P100 data sheet, 2016, the PCIe card: 16 GB HBM2,
+    # 9.3 TFLOP/s, 732 GB/s, PCIe 3.0 x16.
+    Card('P100', 16 * _GIB, 9.3e12, GPU_EFFICIENCY, 732e9, PCIE3_BYTES_PER_S, 0,
+         'broadwell'),
+    # NVIDIA Tesla V100 data sheet, 2017, SXM2: 16 GB HBM2, 15.7 TFLOP/s,
+    # 900 GB/s, six bricks of NVLink 2.
+    Card('V100', 16 * _GIB, 15.7e12, GPU_EFFICIENCY, 900e9, PCIE3_BYTES_PER_S,
+         6, 'broadwell2'),
+    # NVIDIA A100 data sheet, 2020, SXM4 40 GB: 156 TFLOP/s TF32, 1555 GB/s,
+    # twelve bricks of NVLink 3, PCIe 4.0 x16.
+    Card('A100', 40 * _GIB, 156e12, 0.5, 1555e9, PCIE4_BYTES_PER_S, 12,
+         'rome2'),
+    # NVIDIA H100 data sheet, 2022, SXM5 80 GB: 989 TFLOP/s TF32 with sparsity,
+    # half of it without, 3.35 TB/s, 18 bricks of NVLink 4, PCIe 5.0 x16.
+    Card('H100', 80 * _GIB, 494.5e12, 0.5, 3350e9, PCIE5_BYTES_PER_S, 18,
+         'sapphire2'),
+    # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s, PCIe 3.0
+    # x16. Only found, in no preset.
+    Card('T4', 16 * _GIB, 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S, 0,
+         'skylake2'),
+)}
+# As DGX-2 has them (NVIDIA DGX-2 data sheet, 2018): SXM3 with 32 GB, joined by
+# NVSwitch.
+V100_OF_DGX2 = dataclasses.replace(
+    CARDS['V100'], memory_bytes=32 * _GIB, cpu='skylake2')
+
+# Cores, clocks and memory from Intel ARK and AMD's product pages. 32 FLOP per
+# cycle are two AVX2 units of 8 fused multiply-adds, 64 two of AVX-512.
+CPUS = {
+    # HDP, section 4: "Intel Haswell 2300", 2.3 GHz as Google's cloud has it.
+    'haswell': Cpu('Xeon E5-2699 v3', 1, 18, 2.3e9, 32, 68e9, 256 * _GIB),
+    # GDP, section 4.1: Broadwell.
+    'broadwell': Cpu('Xeon E5-2690 v4', 1, 14, 2.6e9, 32, 76.8e9, 256 * _GIB),
+    # NVIDIA DGX-1 data sheet, 2017.
+    'broadwell2': Cpu('2 Xeon E5-2698 v4', 2, 20, 2.2e9, 32, 76.8e9,
+                      512 * _GIB),
+    # NVIDIA DGX-2 data sheet, 2018.
+    'skylake2': Cpu('2 Xeon Platinum 8168', 2, 24, 2.7e9, 64, 128e9,
+                    1536 * _GIB),
+    # NVIDIA DGX A100 data sheet, 2020.
+    'rome2': Cpu('2 EPYC 7742', 2, 64, 2.25e9, 32, 204.8e9, 1024 * _GIB),
+    # NVIDIA DGX H100 data sheet, 2022.
+    'sapphire2': Cpu('2 Xeon Platinum 8480C', 2, 56, 2e9, 64, 307.2e9,
+                     2048 * _GIB),
+}
+
+# Large tensors get about 90 % of the wire. TensorFlow's gRPC takes some 100 us
+# per tensor over Ethernet; 20 us stand for InfiniBand with RDMA (Jia et al.,
+# Improving the Performance of Distributed TensorFlow with RDMA, 2018).
+NETWORKS = {
+    'eth10': Network('10 Gbit/s Ethernet', 100e-6, 1.125e9),
+    'eth25': Network('25 Gbit/s Ethernet', 100e-6, 2.8e9),
+    'eth100': Network('100 Gbit/s Ethernet', 100e-6, 11.25e9),
+    'ib': Network('InfiniBand EDR, 100 Gbit/s', 20e-6, 11.25e9),
+    'ib200': Network('InfiniBand HDR, 200 Gbit/s', 20e-6, 22.5e9),
+    'ib400': Network('InfiniBand NDR, 400 Gbit/s', 20e-6, 45e9),
+}
+
+
+def card_of(title: str) -> Card | None:
+  """The card that 'Tesla P100-PCIE-16GB' or 'Tesla K40m' names, if any."""
+  words = re.split(r'[^A-Za-z0-9]+', title)
+  return next((card for card in CARDS.values() for word in words
+               if re.fullmatch(card.name + '[a-z]?', word)), None)
+
+
+def gpu_flops(multiprocessors: int, hertz: float, capability: tuple[int, int]
+             ) -> float:
+  """Float32 operations per second: multiprocessors x lanes x clock x 2.
+
+  As `OpLevelCostEstimator::GetDeviceInfo` of Grappler
+  (tensorflow/core/grappler/costs/op_level_cost_estimator.cc) does it: 32 lanes
+  before Kepler, 192 for Kepler, 128 for Maxwell. Where Grappler takes 64 for
+  all later ones, this takes what the CUDA C++ Programming Guide (table of
+  arithmetic throughput) gives: 128 for 6.1, 6.2, 8.6 and later.
+  """
+  major, minor = capability
+  if major < 6:
+    lanes = {3: 192, 5: 128}.get(major, 32)
+  elif capability in ((6, 1), (6, 2)) or capability > (8, 0):
+    lanes = 128
+  else:
+    lanes = 64
+  return multiprocessors * lanes * hertz * 2.
+
+
+def cpu_flops(cores: int, hertz: float, instruction_sets: str) -> float:
+  """Float32 operations per second of a CPU: cores x clock x SIMD width x 2 x 2.
+
+  Grappler counts one operation per core and cycle, which is what comes out for
+  unknown instruction sets. Two fused multiply-add units are taken for AVX2 and
+  AVX-512, a multiplier and an adder for the older ones.
+
+  Args:
+    cores: How many.
+    hertz: Their clock.
+    instruction_sets: As Grappler writes them into the environment of a CPU's
+      `DeviceProperties`, 'AVX512, FMA, AVX2, AVX, SSE4.2'.
+  """
+  per_cycle = next((flops for name, flops in (
+      ('AVX512', 64), ('AVX2', 32), ('AVX', 16), ('SSE', 8))
+                    if name in instruction_sets.upper()), 1)
+  return cores * hertz * per_cycle

@@ -1,0 +1,238 @@
+"""What NVIDIA's management library tells of the cards of this machine.
+
+`libnvidia-ml.so.1` comes with the driver. Where it is absent, or too old for a
+question, the answer is None and the caller says what it assumes instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import os
+from typing import Protocol
+
+_LIBRARY = 'libnvidia-ml.so.1'
+_SUCCESS = 0
+_CLOCK_SM, _CLOCK_MEMORY = 1, 2
+_MOST_NVLINKS = 18
+_REMOTE_SWITCH = 2
+_TOPOLOGY_ONE_SWITCH = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class CardFacts:
+  """One card, in the order of the PCIe bus. None: not told.
+
+  Attributes:
+    title: 'Tesla P100-PCIE-16GB'.
+    uuid: 'GPU-...'.
+    memory_bytes: All of it.
+    lanes: Float32 units of the whole card.
+    capability: CUDA compute capability.
+    clock_hertz: Highest of the multiprocessors.
+    memory_clock_hertz: Highest of the memory.
+    memory_bus_bits: Width of the memory bus.
+    pcie_generation: Of its slot, at most.
+    pcie_lanes: Of its slot, at most.
+    nvlinks: Active connections to each other card, by its index.
+    switch_nvlinks: Active connections to an NVSwitch.
+    switch_neighbours: Cards behind the same PCIe switch.
+  """
+
+  title: str
+  uuid: str | None = None
+  memory_bytes: int | None = None
+  lanes: int | None = None
+  capability: tuple[int, int] | None = None
+  clock_hertz: float | None = None
+  memory_clock_hertz: float | None = None
+  memory_bus_bits: int | None = None
+  pcie_generation: int | None = None
+  pcie_lanes: int | None = None
+  nvlinks: dict[int, int] = dataclasses.field(default_factory=dict)
+  switch_nvlinks: int = 0
+  switch_neighbours: tuple[int, ...] = ()
+
+  @property
+  def flops(self) -> float | None:
+    """Float32 operations per second: lanes x clock x 2."""
+    if self.lanes and self.clock_hertz:
+      return self.lanes * self.clock_hertz * 2.
+    return None
+
+  @property
+  def bandwidth_bytes_per_s(self) -> float | None:
+    """Bus width x clock x 2 (two transfers per cycle), as Grappler has it."""
+    if self.memory_bus_bits and self.memory_clock_hertz:
+      return self.memory_bus_bits / 8 * self.memory_clock_hertz * 2.
+    return None
+
+
+class Source(Protocol):
+  """Where facts come from."""
+
+  def cards(self) -> list[CardFacts]:
+    """All cards of the machine, in the order of the PCIe bus."""
+
+
+class NoCards:
+  """A machine without the library."""
+
+  def cards(self) -> list[CardFacts]:
+    """None."""
+    return []
+
+
+class Library:
+  """The real library, asked afresh each time."""
+
+  def __init__(self, path: str = _LIBRARY):
+    """Loads it.
+
+    Raises:
+      OSError: there is none.
+    """
+    self._lib = ctypes.CDLL(path)
+
+  def cards(self) -> list[CardFacts]:
+    """All cards; none if the driver does not answer."""
+    if self._lib.nvmlInit_v2() != _SUCCESS:
+      return []
+    try:
+      count = ctypes.c_uint()
+      if self._lib.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _SUCCESS:
+        return []
+      handles = [self._handle(index) for index in range(count.value)]
+      if None in handles:
+        return []
+      buses = {self._bus(handle): i for i, handle in enumerate(handles)}
+      return [self._card(handle, handles, buses) for handle in handles]
+    finally:
+      self._lib.nvmlShutdown()
+
+  def _handle(self, index) -> ctypes.c_void_p | None:
+    handle = ctypes.c_void_p()
+    status = self._lib.nvmlDeviceGetHandleByIndex_v2(
+        ctypes.c_uint(index), ctypes.byref(handle))
+    return handle if status == _SUCCESS else None
+
+  def _card(self, handle, handles, buses) -> CardFacts:
+    peers, to_switch = self._nvlinks(handle, buses)
+    major, minor = self._two('nvmlDeviceGetCudaComputeCapability', handle)
+    memory = (ctypes.c_ulonglong * 3)()  # Total, free, used.
+    total = (memory[0] if self._call('nvmlDeviceGetMemoryInfo', handle, memory)
+             else None)
+    megahertz = {clock: self._number('nvmlDeviceGetMaxClockInfo', handle,
+                                     ctypes.c_uint(clock))
+                 for clock in (_CLOCK_SM, _CLOCK_MEMORY)}
+    return CardFacts(
+        title=self._text('nvmlDeviceGetName', handle) or '',
+        uuid=self._text('nvmlDeviceGetUUID', handle), memory_bytes=total,
+        lanes=self._number('nvmlDeviceGetNumGpuCores', handle),
+        capability=None if major is None else (major, minor),
+        clock_hertz=_hertz(megahertz[_CLOCK_SM]),
+        memory_clock_hertz=_hertz(megahertz[_CLOCK_MEMORY]),
+        memory_bus_bits=self._number('nvmlDeviceGetMemoryBusWidth', handle),
+        pcie_generation=self._number('nvmlDeviceGetMaxPcieLinkGeneration',
+                                     handle),
+        pcie_lanes=self._number('nvmlDeviceGetMaxPcieLinkWidth', handle),
+        nvlinks=peers, switch_nvlinks=to_switch,
+        switch_neighbours=tuple(
+            i for i, other in enumerate(handles) if other is not handle
+            and self._share_switch(handle, other)))
+
+  def _nvlinks(self, handle, buses) -> tuple[dict[int, int], int]:
+    """Active connections per card, and those to a switch."""
+    peers, to_switch = {}, 0
+    for link in range(_MOST_NVLINKS):
+      number = ctypes.c_uint(link)
+      if not self._number('nvmlDeviceGetNvLinkState', handle, number):
+        continue
+      if self._number('nvmlDeviceGetNvLinkRemoteDeviceType', handle,
+                      number) == _REMOTE_SWITCH:
+        to_switch += 1
+        continue
+      info = _PciInfo()
+      if self._call('nvmlDeviceGetNvLinkRemotePciInfo_v2', handle, number,
+                    ctypes.byref(info)) and info.key in buses:
+        index = buses[info.key]
+        peers[index] = peers.get(index, 0) + 1
+    return peers, to_switch
+
+  def _share_switch(self, handle, other) -> bool:
+    level = self._number('nvmlDeviceGetTopologyCommonAncestor', handle, other)
+    return level is not None and level <= _TOPOLOGY_ONE_SWITCH
+
+  def _bus(self, handle):
+    info = _PciInfo()
+    self._call('nvmlDeviceGetPciInfo_v3', handle, ctypes.byref(info))
+    return info.key
+
+  def _call(self, name, *arguments) -> bool:
+    """Whether the library knows the function and it succeeds."""
+    function = getattr(self._lib, name, None)
+    return function is not None and function(*arguments) == _SUCCESS
+
+  def _number(self, name, *arguments) -> int | None:
+    result = ctypes.c_uint()
+    return result.value if self._call(
+        name, *arguments, ctypes.byref(result)) else None
+
+  def _two(self, name, handle) -> tuple[int, int] | tuple[None, None]:
+    first, second = ctypes.c_int(), ctypes.c_int()
+    if self._call(name, handle, ctypes.byref(first), ctypes.byref(second)):
+      return first.value, second.value
+    return None, None
+
+  def _text(self, name, handle) -> str | None:
+    buffer = ctypes.create_string_buffer(96)
+    if self._call(name, handle, buffer, ctypes.c_uint(len(buffer))):
+      return buffer.value.decode(errors='replace')
+    return None
+
+
+class _PciInfo(ctypes.Structure):
+  """`nvmlPciInfo_t`."""
+  _fields_ = [('bus_id_legacy', ctypes.c_char * 16), ('domain', ctypes.c_uint),
+              ('bus', ctypes.c_uint), ('device', ctypes.c_uint),
+              ('pci_device_id', ctypes.c_uint),
+              ('pci_subsystem_id', ctypes.c_uint),
+              ('bus_id', ctypes.c_char * 32)]
+
+  @property
+  def key(self) -> tuple[int, int, int]:
+    """Where the card sits."""
+    return self.domain, self.bus, self.device
+
+
+def installed() -> Source:
+  """The library of this machine, or what stands for its absence."""
+  try:
+    return Library()
+  except OSError:
+    return NoCards()
+
+
+def visible(cards: list[CardFacts]) -> list[int]:
+  """Indices of the cards that CUDA_VISIBLE_DEVICES leaves, in its order.
+
+  As CUDA does it, the list ends at the first entry that names no card.
+  """
+  setting = os.environ.get('CUDA_VISIBLE_DEVICES')
+  if setting is None:
+    return list(range(len(cards)))
+  result = []
+  for entry in (part.strip() for part in setting.split(',')):
+    if entry.isdigit() and int(entry) < len(cards):
+      result.append(int(entry))
+      continue
+    named = [i for i, card in enumerate(cards)
+             if entry and card.uuid and card.uuid.startswith(entry)]
+    if len(named) != 1:
+      break
+    result += named
+  return result
+
+
+def _hertz(megahertz) -> float | None:
+  return megahertz * 1e6 if megahertz else None

@@ -1,0 +1,136 @@
+"""The devices of a running TensorFlow cluster.
+
+A server tells the names and types of its devices and the memory of its GPUs.
+Speeds are assumed, and said to be in the notes of the cluster; they only have
+to be right in kind: devices of different tasks compute beside each other, and
+what passes between them goes through the network.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Sequence
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import device_figures
+
+TIMEOUT_S = 10.
+_CORES = 4
+_CORE_HERTZ, _CORE_SETS, _CORE_BYTES_PER_S = 2.5e9, 'AVX2', 1e10
+_CPU_SLOTS = 2
+_MEMORY_BYTES = 16 << 30  # A server says of every CPU that it has 256 MiB.
+_CARD, _NETWORK = 'V100', 'eth10'
+# gRPC writes each tensor into messages and reads it out of them, on the CPU.
+_COPY_S, _COPY_BYTES_PER_S = 5e-5, 2e9
+# Two CPU devices of one task hand on a pointer through the rendezvous.
+_SAME_PROCESS = (5e-6, 1e12)
+_NOTE = (f'Speeds are assumed: {{cores}} core{{s}} per CPU, every GPU a '
+         f'{_CARD}, between tasks '
+         f'{device_figures.NETWORKS[_NETWORK].title}.')
+
+
+def remote_cluster(target: str, timeout_s: float = TIMEOUT_S
+                   ) -> cluster_lib.Cluster:
+  """The CPUs and GPUs of all tasks of a cluster.
+
+  Args:
+    target: 'grpc://host:port' of one of its tasks.
+    timeout_s: How long it may take to answer.
+
+  Raises:
+    ClusterError: not a target, it does not answer in time, or it has no CPU.
+  """
+  check_target(target)
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  # Without a timeout gRPC waits for ever.
+  config = tf.compat.v1.ConfigProto(
+      operation_timeout_in_ms=max(1, int(1000 * timeout_s)))
+  try:
+    with tf.compat.v1.Session(target, graph=tf.Graph(),
+                              config=config) as session:
+      found = session.list_devices()
+  except tf.errors.OpError as error:
+    raise errors.ClusterError(
+        f'{target} cannot be reached within {timeout_s:g} s: '
+        f'{" ".join(str(error).split())[:200]}. Start all tasks of that '
+        'cluster, or name one that runs.') from error
+  return of_devices(target, [
+      (d.name, d.memory_limit_bytes if d.device_type == 'GPU'
+       else _MEMORY_BYTES) for d in found if d.device_type in ('CPU', 'GPU')])
+
+
+def check_target(target: str) -> None:
+  """Checks the form of a target.
+
+  Raises:
+    ClusterError: it does not read like 'grpc://host:port'.
+  """
+  if not re.fullmatch(r'grpc://(\[[^]\s]+\]|[^/\s:]+):\d{1,5}', target):
+    raise errors.ClusterError(
+        f'"{target}" is not a target. Write grpc://host:port, the address of '
+        'one task of a TensorFlow cluster.')
+
+
+def of_devices(name: str, devices: Sequence[tuple[str, int]],
+               cores: int = _CORES) -> cluster_lib.Cluster:
+  """A cluster of devices of several tasks, of assumed speeds.
+
+  Args:
+    name: Of the cluster.
+    devices: [D] full name and bytes of memory of each; CPUs need not be first.
+    cores: Of each CPU.
+
+  Raises:
+    ClusterError: there is no CPU.
+  """
+  made = sorted((_device(full, size, cores) for full, size in devices),
+                key=lambda d: d.type != 'CPU')
+  return cluster_lib.Cluster(
+      name, tuple(made), tuple(
+          _link(source, target) for source in made for target in made
+          if source != target),
+      notes=(_NOTE.format(cores=cores, s='s' * (cores > 1)),))
+
+
+def _device(name, memory_bytes, cores) -> cluster_lib.Device:
+  task = _task(name)
+  if cluster_lib.device_type(name) == 'GPU':
+    card = device_figures.CARDS[_CARD]
+    return cluster_lib.Device(
+        name=name, type='GPU', memory_bytes=memory_bytes,
+        peak_flops=card.peak_flops, efficiency=card.efficiency,
+        bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+        launch_s=card.launch_s, compute=name, memory=name)
+  slots = min(_CPU_SLOTS, cores)
+  peak = device_figures.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
+  # The CPUs of a task share its threads and its memory.
+  return cluster_lib.Device(
+      name=name, type='CPU', memory_bytes=memory_bytes,
+      peak_flops=peak / slots, efficiency=device_figures.CPU_EFFICIENCY,
+      bandwidth_bytes_per_s=_CORE_BYTES_PER_S,
+      launch_s=device_figures.CPU_LAUNCH_S, compute=f'{task} CPU',
+      memory=f'{task} memory', slots=slots, copy_s=_COPY_S,
+      copy_bytes_per_s=_COPY_BYTES_PER_S)
+
+
+def _link(source, target) -> cluster_lib.Link:
+  tasks = _task(source.name), _task(target.name)
+  if tasks[0] != tasks[1]:
+    network = device_figures.NETWORKS[_NETWORK]
+    return cluster_lib.Link(
+        source.name, target.name, network.latency_s,
+        network.bandwidth_bytes_per_s,
+        (f'{tasks[0]} network out', f'{tasks[1]} network in'))
+  if source.type == target.type == 'CPU':
+    return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
+                            (f'{source.name} > {target.name}',))
+  pcie = device_figures.CARDS[_CARD].pcie_bytes_per_s
+  return cluster_lib.Link(
+      source.name, target.name, device_figures.COPY_LATENCY_S, pcie, tuple(
+          f'{d.name} {way}' for d, way in ((source, 'out'), (target, 'in'))
+          if d.type == 'GPU'))
+
+
+def _task(name: str) -> str:
+  return name.split('/device:')[0]

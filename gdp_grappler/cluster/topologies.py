@@ -1,0 +1,129 @@
+"""How the devices of one host are joined: which wires a transfer occupies.
+
+* PCIe: each card has one x16 connection, which carries both directions at once.
+  With three cards or more, two of them share a switch and its connection to
+  the processor, as in servers of the K40 and P100 years, DGX-1, DGX A100 and
+  HGX H100. Where there are two sockets and more than four cards, each socket
+  has half of the switches, and peers across share what joins the sockets. Host
+  memory is taken near the card.
+* DGX-1: V100s joined by one or two bricks of NVLink as `nvidia-smi topo -m`
+  shows them there; pairs without a brick go over PCIe and host memory.
+* NVSwitch: every pair at the full rate of a card, limited by the sender's way
+  out and the receiver's way in.
+
+TensorFlow copies between cards in one stream of the sender, so a card sends to
+one peer at a time even where it has several wires.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from gdp_grappler.cluster import device_figures
+
+# Bricks of NVLink between the cards of a DGX-1 with V100 (NVIDIA DGX-1 with
+# Tesla V100 system architecture whitepaper, 2017, figure 4).
+DGX1_BRICKS = (
+    (0, 1, 1, 2, 2, 0, 0, 0),
+    (1, 0, 2, 1, 0, 2, 0, 0),
+    (1, 2, 0, 2, 0, 0, 1, 0),
+    (2, 1, 2, 0, 0, 0, 0, 1),
+    (2, 0, 0, 0, 0, 1, 1, 2),
+    (0, 2, 0, 0, 1, 0, 2, 1),
+    (0, 0, 1, 0, 1, 2, 0, 2),
+    (0, 0, 0, 1, 2, 1, 2, 0),
+)
+_CARDS_PER_SWITCH = 2
+_CARDS_WITHOUT_SWITCH = 2
+_CARDS_PER_SOCKET = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+  """What a transfer within a host takes and occupies; see `cluster.Link`."""
+
+  latency_s: float
+  bandwidth_bytes_per_s: float
+  channels: tuple[str, ...]
+
+
+def host_paths(cards: Sequence[device_figures.Card], sockets: int = 1
+              ) -> dict[tuple[int, int], Path]:
+  """All paths of a host.
+
+  Args:
+    cards: Those in it, by the number of their device.
+    sockets: 1, or 2 that share the cards.
+
+  Returns:
+    From a pair of card numbers, -1 for the host's processor, to its path. Where
+    V100s are more than eight, or a card of a later generation is joined with
+    its like, they are behind NVSwitch.
+  """
+  paths = {}
+  ends = range(-1, len(cards))
+  for source in ends:
+    for target in ends:
+      if source != target:
+        paths[source, target] = (_nvlink(cards, source, target)
+                                 or _pcie(cards, sockets, source, target))
+  return paths
+
+
+def _nvlink(cards, source, target) -> Path | None:
+  """Over NVLink, where the two cards have it in common."""
+  if source < 0 or target < 0 or cards[source] != cards[target]:
+    return None
+  card = cards[source]
+  numbers = [i for i, other in enumerate(cards) if other == card]
+  if not card.nvlink_bricks:
+    return None
+  out = f'GPU:{source} peer out'
+  if card != device_figures.CARDS['V100']:
+    return Path(device_figures.COPY_LATENCY_S,
+                card.nvlink_bricks * device_figures.NVLINK_BYTES_PER_S,
+                (out, f'GPU:{target} peer in'))
+  bricks = DGX1_BRICKS[numbers.index(source)][numbers.index(target)]
+  if not bricks:
+    return None
+  return Path(device_figures.COPY_LATENCY_S,
+              bricks * device_figures.NVLINK_BYTES_PER_S,
+              (out, f'GPU:{source} > GPU:{target} NVLink'))
+
+
+def _pcie(cards, sockets, source, target) -> Path:
+  """Over PCIe."""
+  ends = [cards[end] for end in (source, target) if end >= 0]
+  switches = len(cards) > _CARDS_WITHOUT_SWITCH
+  from_switch, to_switch = (
+      end // _CARDS_PER_SWITCH if end >= 0 else -1 for end in (source, target))
+  crosses = sockets > 1 and len(ends) == 2 and (
+      _socket(source, len(cards)) != _socket(target, len(cards)))
+  channels = []
+  if source >= 0:
+    channels.append(f'GPU:{source} out')
+  if switches and from_switch != to_switch:
+    if source >= 0:
+      channels.append(f'PCIe switch {from_switch} up')
+    if crosses:
+      channels.append(f'sockets {"up" if source < target else "down"}')
+    if target >= 0:
+      channels.append(f'PCIe switch {to_switch} down')
+  if target >= 0:
+    channels.append(f'GPU:{target} in')
+  latency_s = device_figures.COPY_LATENCY_S
+  if len(ends) == 2 and any(card.nvlink_bricks for card in ends):
+    # Without peer access the driver copies to the host and on.
+    latency_s *= 2
+    if ends[0].nvlink_bricks:
+      channels.insert(0, f'GPU:{source} peer out')
+  return Path(latency_s, min(card.pcie_bytes_per_s for card in ends),
+              tuple(channels))
+
+
+def _socket(card, num_cards) -> int:
+  if num_cards <= _CARDS_PER_SOCKET:
+    return 0
+  num_switches = -(-num_cards // _CARDS_PER_SWITCH)
+  return int(card // _CARDS_PER_SWITCH >= -(-num_switches // 2))

@@ -1,0 +1,127 @@
+"""Whether the figures of a cluster make sense; each error names its field."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any, Iterable
+
+from gdp_grappler import errors
+
+# Of any figure; larger ones are mistakes and overflow.
+_LARGEST = 1e18
+_MOST_SLOTS = 1 << 16
+_MOST_CHANNELS = 8
+
+
+def check(cluster: Any) -> None:
+  """Raises a ClusterError unless a `Cluster` is complete and in range.
+
+  Raises:
+    ClusterError: no device, no CPU, a name twice, a missing or unknown link, or
+      a figure out of range.
+  """
+  try:
+    _check_text('name', cluster.name)
+    for index, device in enumerate(cluster.devices):
+      _check_device(f'devices[{index}]', device)
+    for index, link in enumerate(cluster.links):
+      _check_link(f'links[{index}]', link)
+    _check_figure('step_s', cluster.step_s, or_zero=True)
+    for index, note in enumerate(cluster.notes):
+      _check_text(f'notes[{index}]', note)
+    _check_devices(cluster.devices)
+    _check_links([device.name for device in cluster.devices], cluster.links)
+  except errors.ClusterError as error:
+    raise errors.ClusterError(f'Cluster "{cluster.name}": {error}') from None
+
+
+def nearest(text: str, known: Iterable[str]) -> str:
+  """' Did you mean "2xP100"?', or '' if nothing is near."""
+  known = list(known)
+  lower = {name.lower(): name for name in known}
+  if text.lower() in lower:
+    return f' Did you mean "{lower[text.lower()]}"?'
+  near = difflib.get_close_matches(text.lower(), lower, 1)
+  return f' Did you mean "{lower[near[0]]}"?' if near else ''
+
+
+def _check_device(at, device):
+  for field in ('name', 'type', 'compute', 'memory'):
+    _check_text(f'{at}.{field}', getattr(device, field))
+  where = f' ({device.name})'
+  for field in ('memory_bytes', 'peak_flops', 'efficiency',
+                'bandwidth_bytes_per_s'):
+    _check_figure(f'{at}.{field}{where}', getattr(device, field))
+  for field in ('launch_s', 'copy_s'):
+    _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
+  if device.copy_bytes_per_s is not None:
+    _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
+  slots = device.slots
+  if (isinstance(slots, bool) or not isinstance(slots, int)
+      or not 1 <= slots <= _MOST_SLOTS):
+    raise errors.ClusterError(f'{at}.slots{where} is {slots!r}; give a whole '
+                              f'number from 1 to {_MOST_SLOTS}.')
+
+
+def _check_link(at, link):
+  _check_text(f'{at}.source', link.source)
+  _check_text(f'{at}.target', link.target)
+  where = f' ({link.source} -> {link.target})'
+  _check_figure(f'{at}.bandwidth_bytes_per_s{where}',
+                link.bandwidth_bytes_per_s)
+  _check_figure(f'{at}.latency_s{where}', link.latency_s, or_zero=True)
+  if not 1 <= len(link.channels) <= _MOST_CHANNELS:
+    raise errors.ClusterError(
+        f'{at}.channels{where} has {len(link.channels)} entries; give 1 to '
+        f'{_MOST_CHANNELS}.')
+  for channel in link.channels:
+    _check_text(f'{at}.channels{where}', channel)
+
+
+def _check_devices(devices):
+  if not any(device.type == 'CPU' for device in devices):
+    raise errors.ClusterError('devices has no CPU device, and every TensorFlow '
+                              'process has one; add one.')
+  first = {}
+  for index, device in enumerate(devices):
+    if first.setdefault(device.name, index) != index:
+      raise errors.ClusterError(
+          f'devices[{index}].name: device "{device.name}" is listed twice, at '
+          f'devices[{first[device.name]}] too; remove one.')
+
+
+def _check_links(names, links):
+  known, first = set(names), {}
+  for index, link in enumerate(links):
+    pair = link.source, link.target
+    for field in ('source', 'target'):
+      end = getattr(link, field)
+      if end not in known:
+        raise errors.ClusterError(
+            f'links[{index}].{field}: {end} is an unknown device; list it or '
+            f'drop the link.{nearest(end, names)}')
+    if link.source == link.target:
+      raise errors.ClusterError(f'links[{index}] leads from {link.source} to '
+                                'itself; drop it.')
+    if first.setdefault(pair, index) != index:
+      raise errors.ClusterError(
+          f'links[{index}]: the link {link.source} -> {link.target} is listed '
+          f'twice, at links[{first[pair]}] too; remove one.')
+  for source in names:
+    for target in names:
+      if source != target and (source, target) not in first:
+        raise errors.ClusterError(f'links: the link {source} -> {target} is '
+                                  'missing; add it.')
+
+
+def _check_figure(at, value, or_zero=False):
+  if (isinstance(value, bool) or not isinstance(value, (int, float))
+      or not 0 <= value <= _LARGEST or (value == 0 and not or_zero)):
+    wanted = '0 or a positive number' if or_zero else 'a positive number'
+    raise errors.ClusterError(
+        f'{at} is {value!r}; give {wanted} up to {_LARGEST:.0e}.')
+
+
+def _check_text(at, value):
+  if not isinstance(value, str) or not value:
+    raise errors.ClusterError(f'{at} is {value!r}; give a text.')

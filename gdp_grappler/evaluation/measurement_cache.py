@@ -1,0 +1,122 @@
+"""Remembers what was measured, also from one run to the next.
+
+One file per graph, cluster and way to measure; one line of JSON per placement,
+appended with a single write, so that a process that is killed loses at most
+the line it was at, and several processes may share the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+import threading
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+
+
+class MeasurementCache:
+  """Evaluations by key."""
+
+  def __init__(self, folder: str | os.PathLike[str], name: str,
+               context: bytes):
+    """Reads what earlier runs have measured.
+
+    Args:
+      folder: Where files go, made if it does not exist; '' for memory only.
+      name: Of the graph, for the name of the file.
+      context: All that a measurement depends on, but the placement.
+
+    Raises:
+      MeasurementError: the folder cannot be used.
+    """
+    self._known: dict[bytes, evaluator.Evaluation] = {}
+    self._lock = threading.Lock()
+    self._path: pathlib.Path | None = None
+    if folder:
+      stem = re.sub(r'[^\w.-]+', '_', name).strip('.')[:80]
+      digest = hashlib.sha256(context).hexdigest()[:16]
+      self._path = pathlib.Path(folder) / f'{stem}-{digest}.jsonl'
+      self._read()
+
+  def __contains__(self, key: bytes) -> bool:
+    return key in self._known
+
+  def __getitem__(self, key: bytes) -> evaluator.Evaluation:
+    return self._known[key]
+
+  def add(self, key: bytes, evaluation: evaluator.Evaluation,
+          lasting: bool) -> None:
+    """Remembers; on disk too if it is `lasting`.
+
+    Raises:
+      MeasurementError: it cannot be written.
+    """
+    with self._lock:
+      self._known[key] = evaluation
+      if self._path and lasting:
+        self._append(json.dumps(_to_json(key, evaluation)).encode() + b'\n')
+
+  def _read(self):
+    try:
+      lines = self._path.read_bytes().split(b'\n')
+    except FileNotFoundError:
+      return
+    except OSError as error:
+      raise self._error('read', error) from error
+    damaged = 0
+    for line in filter(None, lines):
+      try:
+        key, evaluation = _from_json(json.loads(line))
+        self._known[key] = evaluation
+      except (ValueError, KeyError, TypeError):
+        damaged += 1
+    if lines[-1]:  # Half a line; the next one must not become its rest.
+      self._append(b'\n')
+    if damaged:
+      logging.warning('%s: %d damaged measurement%s ignored; measured again '
+                      'where needed.', self._path, damaged, 's'[:damaged - 1])
+
+  def _append(self, data: bytes):
+    try:
+      self._path.parent.mkdir(parents=True, exist_ok=True)
+      descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT,
+                           0o666)
+      try:
+        os.write(descriptor, data)
+      finally:
+        os.close(descriptor)
+    except OSError as error:
+      raise self._error('write', error) from error
+
+  def _error(self, verb, error) -> errors.MeasurementError:
+    return errors.MeasurementError(
+        f'Cannot {verb} measurements in {self._path}: {error.strerror}. Make '
+        'room or name another place.')
+
+
+def _to_json(key, evaluation) -> dict:
+  finite = math.isfinite(evaluation.step_time_s)
+  return dict(
+      key=key.hex(), step_time_s=evaluation.step_time_s if finite else None,
+      spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
+      violations=[[v.kind, v.message] for v in evaluation.violations])
+
+
+def _from_json(fields) -> tuple[bytes, evaluator.Evaluation]:
+  violations = tuple(placement_lib.Violation(str(kind), str(message))
+                     for kind, message in fields['violations'])
+  seconds = fields['step_time_s']
+  if (seconds is None) != bool(violations):
+    raise ValueError('a time and a violation, or neither')
+  return bytes.fromhex(fields['key']), evaluator.Evaluation(
+      math.inf if seconds is None else float(seconds),
+      tuple(int(size) for size in fields['peak_bytes']), violations,
+      simulated=False, spread_s=float(fields['spread_s']))

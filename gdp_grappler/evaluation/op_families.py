@@ -1,0 +1,154 @@
+"""Kinds of ops, and what share of a device's figures each kind reaches.
+
+One table, with the source of each figure. Shares of arithmetic are relative to
+`Device.peak_flops * Device.efficiency`, what large matrix products reach on the
+device; shares of bandwidth relative to `Device.bandwidth_bytes_per_s`, the data
+sheet's. They are typical values of a kind, good to about a factor of two for a
+single op: `gdp profile` measures what they guess.
+
+Sources:
+
+* [Chetlur] Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning",
+  arXiv 1410.0759, 2014: convolutions as lowered matrix products reach up to
+  96 % of the rate of the products themselves; less for gradients and small
+  batches (section 4).
+* [DeepBench] Baidu Research, "DeepBench", 2016 to 2018: training convolutions
+  on Pascal and Volta; the gradient of the filter is the slowest of the three.
+* [Jia] Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
+  Microbenchmarking", arXiv 1804.06826, 2018: attainable bandwidth of K80, P100
+  and V100 is 70 to 83 % of the theoretical.
+* [STREAM] McCalpin, "STREAM: Sustainable Memory Bandwidth in High Performance
+  Computers", 1991 onwards: 75 to 85 % on servers.
+* [Transpose] Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA",
+  NVIDIA 2009: tiled transposes reach about 90 % of a copy.
+* [Harris] Harris, "Optimizing Parallel Reduction in CUDA", NVIDIA 2007: a
+  tree reduction reaches about 70 % of the bandwidth, in two passes.
+* [Spatter] Lavin et al., "Evaluating Gather and Scatter Performance on CPUs
+  and GPUs", MEMSYS 2020: a quarter to a third of STREAM without reuse.
+* [Depthwise] Zhang et al., "High Performance Depthwise and Pointwise
+  Convolutions on Mobile Devices", AAAI 2020: one product per loaded input, so
+  bound by memory; about a tenth of the arithmetic of a dense convolution.
+* [Batched] Abdelfattah et al., "Performance, Design, and Autotuning of Batched
+  GEMM for GPUs", ISC 2016: small matrices in batches reach half to two thirds
+  of one large product.
+* [Appleyard] Appleyard et al., "Optimizing Performance of Recurrent Neural
+  Networks on GPUs", arXiv 1604.01946, 2016: half of the rate of large products
+  after all optimisations.
+* [Satish] Satish et al., "Designing Efficient Sorting Algorithms for Manycore
+  GPUs", IPDPS 2009: a radix sort of 32-bit keys reads and writes them once per
+  digit of 4 bits, thus 16 passes over the data.
+* [Measured] `gdp profile` of one op of each kind on megabytes of data, on one
+  core of an AMD EPYC of 2024, TensorFlow 2.21: arithmetic relative to the
+  product of matrices of 512 x 512, bandwidth relative to 20 GB/s, which is
+  what one such core gets from memory.
+* [Fused multiply-add] Element by element there is none, which halves the peak;
+  exponentials and divisions take about four times an addition.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+  """A kind of op.
+
+  Attributes:
+    name: What it is called.
+    gpu_compute: Share of the dense rate that it reaches on a GPU.
+    gpu_bandwidth: Share of the memory's bandwidth, likewise.
+    cpu_compute: As `gpu_compute`, on a CPU.
+    cpu_bandwidth: As `gpu_bandwidth`, on a CPU.
+    kernels: How many it launches on a GPU.
+  """
+
+  name: str
+  gpu_compute: float
+  gpu_bandwidth: float
+  cpu_compute: float
+  cpu_bandwidth: float
+  kernels: int
+
+  def shares(self, device_type: str) -> tuple[float, float]:
+    """Of arithmetic and bandwidth on 'GPU' or 'CPU'."""
+    return ((self.gpu_compute, self.gpu_bandwidth) if device_type == 'GPU'
+            else (self.cpu_compute, self.cpu_bandwidth))
+
+
+# Name, GPU arithmetic and bandwidth, CPU arithmetic and bandwidth, kernels.
+FAMILIES = {family.name: family for family in (
+    # By definition; [Jia], [STREAM].
+    Family('matmul', 1., .8, 1., .8, 1),
+    # [Batched]; [Measured] .68.
+    Family('batch_matmul', .6, .8, .7, .8, 1),
+    # [Chetlur]; a layout change on the way is the second kernel. [Measured]
+    # .42: the input is unfolded on the way.
+    Family('convolution', .8, .8, .4, .8, 2),
+    # [DeepBench], [Chetlur]; a second kernel sums what the first one split.
+    # [Measured] .41 for the input, .31 for the filter.
+    Family('convolution_gradient', .65, .8, .35, .8, 2),
+    # [Depthwise]; [Measured] .23.
+    Family('depthwise', .1, .5, .2, .5, 1),
+    # [Appleyard].
+    Family('recurrent', .5, .8, .5, .8, 1),
+    # [Fused multiply-add]; [Jia], [STREAM].
+    Family('elementwise', .25, .8, .25, .8, 1),
+    # Nothing is computed; [Jia] and [STREAM] of the copy itself.
+    Family('movement', .25, .8, .25, .8, 1),
+    # [Transpose] of [Jia]; [Measured] 7 GB/s: strided lines are read in parts.
+    Family('transpose', .25, .7, .25, .3, 1),
+    # [Harris]; [Measured] 80 GB/s along rows (from caches), 3 across them.
+    Family('reduction', .25, .6, .25, .4, 2),
+    # A reduction and what is made of it: maximum, sum, quotient.
+    Family('normalization', .25, .5, .25, .4, 3),
+    # Each window is read several times, from caches at best.
+    Family('pooling', .25, .5, .25, .4, 1),
+    # [Spatter]; scatters clear or copy first, hence two kernels. [Measured]
+    # 6 GB/s for sums by segment.
+    Family('gather', .25, .3, .25, .3, 1),
+    Family('scatter', .25, .25, .25, .25, 2),
+    # Philox: some 60 integer operations for four numbers. [Measured] 1 GB/s.
+    Family('random', .1, .4, .05, .05, 1),
+    # [Satish]: 16 passes at [Jia]; a kernel for each digit. [Measured] 1 GB/s.
+    Family('sort', .05, .05, .05, .05, 8))}
+
+# First match wins; whatever matches nothing is 'elementwise'.
+_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
+    ('depthwise', r'_?(Fused)?DepthwiseConv.*'),
+    ('convolution_gradient', r'Conv[23]DBackprop.*'),
+    ('convolution', r'(_?Fused)?_?(Mkl|OneDnn)?Conv([23]D)?|_FusedConv[23]D'
+                    r'|_?FusedConv2DBiasActivation|Dilation2D.*'),
+    ('batch_matmul', r'_?(Mkl|Fused)?BatchMatMul.*|Einsum|XlaEinsum'
+                     r'|Cholesky.*|Matrix(Inverse|Solve|Triangular).*'
+                     r'|Svd|Qr|SelfAdjointEig.*'),
+    ('matmul', r'_?(Mkl|Fused|Sparse|Quantized)*MatMul.*'
+               r'|SparseTensorDenseMatMul'),
+    ('recurrent', r'CudnnRNN.*|(LSTM|GRU)Block.*|BlockLSTM.*'),
+    ('normalization', r'_?FusedBatchNorm.*|.*Softmax.*|LRN(Grad)?'
+                      r'|_?(Mkl)?LayerNorm.*|InTopK.*'),
+    ('reduction', r'Sum|Mean|Max|Min|Prod|All|Any|Arg(Max|Min)|BiasAddGrad'
+                  r'|L2Loss|Cum(sum|prod)|EuclideanNorm|Bincount'
+                  r'|ClipByValueGrad|_?GlobalNorm.*'),
+    ('pooling', r'(Max|Avg)Pool.*|Fractional.*Pool.*|Resize.*'),
+    ('transpose', r'(Conjugate)?Transpose|Reverse(V2|Sequence)?|DepthToSpace'
+                  r'|SpaceTo(Depth|Batch).*|BatchToSpace.*|ExtractImage.*'),
+    ('sort', r'TopK(V2)?|ApproxTopK|Sort.*|Unique.*|NonMaxSuppression.*'
+             r'|Where'),
+    ('gather', r'(Resource)?Gather(V2|Nd)?|DynamicPartition|Dynamic.*Stitch'
+               r'|ParallelDynamicStitch|BooleanMask|OneHot'),
+    ('scatter', r'(Resource|Tensor)?Scatter.*|.*Segment.*|ResourceSparse.*'
+                r'|SparseApply.*|SparseToDense|StridedSliceGrad'),
+    ('random', r'(Stateless)?(Random|Truncated|Parameterized|Multinomial).*'),
+    ('movement', r'Concat(V2)?|Split(V)?|Slice|StridedSlice|Pad(V2)?|MirrorPad'
+                 r'|Tile|Pack|Unpack|Fill|ZerosLike|OnesLike|BroadcastTo|Copy'
+                 r'|DeepCopy|Tensor(List|Array).*|Assign(VariableOp)?|Cast'
+                 r'|Snapshot|ParallelConcat'),
+))
+
+
+def family(op_type: str) -> Family:
+  """The kind that an op type belongs to."""
+  return next((FAMILIES[name] for name, pattern in _PATTERNS
+               if pattern.fullmatch(op_type)), FAMILIES['elementwise'])

@@ -1,0 +1,159 @@
+"""Between which ops a control edge may be added without changing anything.
+
+A control edge delays its target, and nothing else, only if both ops are sure to
+run, and to run once. Hence none of:
+
+* ops in a while loop: TensorFlow does not let edges cross into or out of a
+  frame;
+* ops behind a Switch whose branches have not met again in a Merge: an op that
+  does not run would keep the other one from running;
+* stateful ops: their order is the user's;
+* ops behind one that waits for others of the same step (a queue, a receive, a
+  collective): waiting for its result may never end.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import numpy as np
+
+from gdp_grappler.graph import colocation
+from gdp_grappler.graph import kernels
+from gdp_grappler.graph import op_graph
+
+_ENTER, _EXIT = ('Enter', 'RefEnter'), ('Exit', 'RefExit')
+_SWITCH, _MERGE = ('Switch', 'RefSwitch'), ('Merge', 'RefMerge')
+_NO_ENDS = frozenset((
+    *_ENTER, *_EXIT, *_SWITCH, *_MERGE, '_SwitchN', 'LoopCond',
+    'NextIteration', 'RefNextIteration', 'Const', 'Placeholder', '_Arg',
+    '_Retval', '_DeviceArg', '_DeviceRetval'))
+_WAITS = re.compile(
+    r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
+    r'AccumulatorTake|TakeGradient|MutexLock).*')
+
+
+def orderable(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that may get control edges from and give them to others."""
+  plain = np.array([_is_plain(t) for t in graph.op_types], bool)
+  return (plain & (graph.executions == 1) & (_depths(graph) == 0)
+          & _surely_runs(graph) & ~_behind(graph, [
+              bool(_WAITS.fullmatch(t)) for t in graph.op_types]))
+
+
+def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
+  """int32 [B, 2], from each Enter of an outermost loop to each of its Exits.
+
+  An `OpGraph` lacks the edges from one iteration to the next. With these
+  instead, what follows a loop comes after all that the loop needs.
+  """
+  depths = _depths(graph)
+  inside = depths > 0
+  types = np.array(graph.op_types, object)
+  leaves = np.isin(types, _EXIT) & (depths == 1)
+  frames = colocation.UnionFind(graph.num_ops)
+  for source, target in graph.edges[inside[graph.edges].all(axis=1)].tolist():
+    if not leaves[source]:
+      frames.join(source, target)
+  ends = {}
+  for column, ops in enumerate((np.isin(types, _ENTER) & (depths == 1),
+                                leaves)):
+    for op in np.flatnonzero(ops).tolist():
+      ends.setdefault(frames.find(op), ([], []))[column].append(op)
+  return np.array([(enter, leave) for enters, exits in ends.values()
+                   for enter in enters for leave in exits],
+                  np.int32).reshape(-1, 2)
+
+
+@functools.cache
+def _is_plain(op_type: str) -> bool:
+  definition = kernels.op_def(op_type)
+  return (definition is not None and not definition.is_stateful
+          and op_type not in _NO_ENDS)
+
+
+def _depths(graph) -> np.ndarray:
+  """int [N], how many while frames an op is in; Enter and Exit count."""
+  if not any(t in _ENTER for t in graph.op_types):
+    return np.zeros(graph.num_ops, int)
+  producers, _ = _inputs(graph)
+  depths = [0] * graph.num_ops
+  for op in graph.topological_order.tolist():
+    depths[op] = (graph.op_types[op] in _ENTER) + max(
+        (depths[p] - (graph.op_types[p] in _EXIT) for p in producers[op]),
+        default=0)
+  return np.array(depths)
+
+
+def _surely_runs(graph) -> np.ndarray:
+  """bool [N], whether an op runs whatever conditions say."""
+  if not any('Switch' in t for t in graph.op_types):
+    return np.ones(graph.num_ops, bool)
+  producers, tensors = _inputs(graph)
+  first = np.full(graph.num_ops, len(graph.tensor_ops))
+  np.minimum.at(first, graph.tensor_ops, np.arange(len(graph.tensor_ops)))
+  # What has to be so for an op to run: a set of (condition, outcome); None
+  # where that is not understood.
+  needs: list[frozenset | None] = [None] * graph.num_ops
+  for op in graph.topological_order.tolist():
+    incoming = [
+        _behind_switch(graph, p, t - first[p], needs, producers, tensors)
+        for p, t in zip(producers[op], tensors[op])]
+    needs[op] = (_merged(incoming) if graph.op_types[op] in _MERGE
+                 else _all_of(incoming))
+  return np.array([need is not None and not need for need in needs], bool)
+
+
+def _behind_switch(graph, op, output, needs, producers, tensors):
+  """What is needed for an op to hand on its output."""
+  if graph.op_types[op] == '_SwitchN':
+    return None
+  if needs[op] is None or graph.op_types[op] not in _SWITCH or output < 0:
+    return needs[op]
+  data = [(p, t) for p, t in zip(producers[op], tensors[op]) if t >= 0]
+  condition, tensor = data[-1]
+  if graph.op_types[condition] == 'LoopCond':
+    return needs[op]  # A loop ends, and then its Exits hand on.
+  return needs[op] | {(tensor, output)}
+
+
+def _all_of(incoming):
+  """An op runs if all its inputs come."""
+  if any(need is None for need in incoming):
+    return None
+  return frozenset().union(*incoming)
+
+
+def _merged(incoming):
+  """A Merge runs if one of its inputs comes."""
+  if any(need is None for need in incoming):
+    return None
+  if len(incoming) == 2:
+    differ = incoming[0] ^ incoming[1]
+    if len({condition for condition, _ in differ}) == 1 and len(differ) == 2:
+      return incoming[0] & incoming[1]
+  return incoming[0] if len(set(incoming)) == 1 else None
+
+
+def _behind(graph, starts) -> np.ndarray:
+  """bool [N], the marked ops and all that need them."""
+  marked = list(starts)
+  if any(marked):
+    consumers, begins = graph.successors
+    for op in graph.topological_order.tolist():
+      if marked[op]:
+        for target in consumers[begins[op]:begins[op + 1]]:
+          marked[target] = True
+  return np.array(marked, bool)
+
+
+def _inputs(graph) -> tuple[list[list[int]], list[list[int]]]:
+  """Producers and tensors of each op's inputs, in their order."""
+  producers = [[] for _ in range(graph.num_ops)]
+  tensors = [[] for _ in range(graph.num_ops)]
+  for (source, target), tensor in zip(graph.edges.tolist(),
+                                      graph.edge_tensors.tolist()):
+    producers[target].append(source)
+    tensors[target].append(tensor)
+  return producers, tensors

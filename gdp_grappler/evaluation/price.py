@@ -1,0 +1,115 @@
+"""All that a simulation says about one placement, in one object."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import ordering
+from gdp_grappler.evaluation import schedule as schedule_lib
+from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Price:
+  """A placement's price in both orders, and everything about one of them.
+
+  Attributes:
+    fifo_s: Simulated step, first in, first out.
+    ordered_s: Simulated step by the placement's priorities, or by the critical
+      path if it has none.
+    order: Which of `ordering.ORDERS` the rest is about.
+    placement: With priorities if that is the order.
+    evaluation: In this order.
+    schedule: In this order.
+    critical_path_s: Longest path of ops and transfers; no order is faster.
+    busiest_s: Work of the busiest compute unit; no order is faster.
+  """
+
+  fifo_s: float
+  ordered_s: float
+  order: str
+  placement: placement_lib.Placement
+  evaluation: evaluator_lib.Evaluation
+  schedule: schedule_lib.Schedule
+  critical_path_s: float
+  busiest_s: float
+
+  def to_json(self, graph: op_graph.OpGraph) -> dict[str, Any]:
+    """Everything but the single ops; `step_time_s` is first in, first out."""
+    cluster, sent = self.placement.cluster, self.schedule.transfer_tensors
+    data = sent[sent >= 0]
+    busy_s = _busy_s(self.placement, self.schedule)
+    return {
+        'graph': graph.name, 'cluster': cluster.name, 'simulated': True,
+        'step_time_s': self.fifo_s, 'ordered_step_time_s': self.ordered_s,
+        'order': self.order, 'valid': self.evaluation.valid,
+        'peak_bytes': list(self.evaluation.peak_bytes),
+        'violations': [v.message for v in self.evaluation.violations],
+        'transfers': {'tensors': len(data), 'messages': len(sent) - len(data),
+                      'bytes': int(graph.tensor_bytes[data].sum())},
+        'devices': [
+            {'name': device.name, 'ops': int(ops), 'busy_s': float(seconds),
+             'peak_bytes': self.evaluation.peak_bytes[pool]}
+            for device, ops, seconds, pool in zip(
+                cluster.devices, np.bincount(
+                    self.placement.devices, minlength=cluster.num_devices),
+                busy_s, cluster.memory_pools)],
+        'lower_bounds': {'critical_path_s': self.critical_path_s,
+                         'busiest_device_s': self.busiest_s},
+    }
+
+
+def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+          simulator: simulator_lib.Simulator, order: str | None = None
+          ) -> Price:
+  """Simulates a placement in both orders.
+
+  Args:
+    graph: N ops.
+    placement: Of these ops, on the simulator's cluster.
+    simulator: Prices it.
+    order: One of `ordering.ORDERS`; by default the placement's own.
+
+  Raises:
+    ValueError: the placement breaks a rule of the graph, is on another
+      cluster, or there is no such order.
+  """
+  if order not in (None, *ordering.ORDERS):
+    raise ValueError(f'Unknown order "{order}"; there are '
+                     f'{", ".join(ordering.ORDERS)}.')
+  has_order = placement.priorities is not None
+  order = order or (ordering.CRITICAL_PATH if has_order else ordering.FIFO)
+  critical = ordering.with_critical_path_order(
+      graph, placement, simulator.cluster, simulator.cost_model)
+  ordered = placement if has_order else critical
+  fifo = dataclasses.replace(placement, priorities=None)
+  chosen = fifo if order == ordering.FIFO else ordered
+  schedule = simulator.schedule(graph, chosen)
+  slots = np.array([d.slots for d in placement.cluster.devices])
+  units = placement.cluster.compute_units
+  work_s = np.bincount(units, _busy_s(placement, schedule))
+  width = np.zeros(len(work_s))
+  np.maximum.at(width, units, slots)
+  step_s = placement.cluster.step_s
+  return Price(
+      simulator.evaluate(graph, fifo).step_time_s,
+      simulator.evaluate(graph, ordered).step_time_s, order, chosen,
+      simulator.evaluate(graph, chosen), schedule,
+      step_s + float(critical.priorities.max(initial=0.)),
+      step_s + float((work_s / width).max()))
+
+
+def _busy_s(placement, schedule) -> np.ndarray:
+  """float64 [D], seconds of ops and of copying."""
+  count = placement.cluster.num_devices
+  ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,
+                    minlength=count)
+  return ops + np.bincount(
+      schedule.work_devices, schedule.work_end_s - schedule.work_start_s,
+      minlength=count)

@@ -1,0 +1,257 @@
+"""What real steps of a graph took, op by op, and the file that keeps it.
+
+A profile file is one JSON object:
+
+* `format`: 'gdp_profile', `version`: 1.
+* `graph`, `fingerprint`, `tensorflow`, `batch_size`: what ran.
+* `op_names`, `op_types`, `flops`, `io_bytes`: [N], the graph's ops as
+  `OpGraph` has them; what op costs are matched and interpolated by.
+* `devices`: one object for each device that was measured, with the fields of
+  `DeviceProfile`.
+
+Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler import files
+
+_FORMAT, _VERSION = 'gdp_profile', 1
+_LARGEST_S = 1e6  # Of anything that one op may take.
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DeviceProfile:
+  """Steps of a graph with all its ops on one device, one op after the other.
+
+  `seconds.sum() + visits.sum() * visit_s + empty_step_s == step_s`, up to
+  rounding: the stopwatch decides, tracing only says who had which share.
+
+  Attributes:
+    name: Full name of the device.
+    type: 'CPU' or 'GPU'.
+    model: What the hardware calls itself.
+    cores: CPU cores that the process was pinned to; () if to none.
+    pool: Threads that run ops side by side where the untraced step was
+      measured; each op was traced alone.
+    steps: How many traced steps the medians are of.
+    step_s: Median of the untraced step; on one core, of its CPU time.
+    empty_step_s: Median of a step that does nothing; part of `step_s`.
+    disturbed: Share of the time that other programs had on the same core; what
+      they took is not in `step_s`, but they also sweep the caches.
+    scale: What the traced seconds of ops were multiplied with, because
+      tracing slows them down; 1 where it did not.
+    visit_s: What the executor spends on an op besides running its kernel.
+    seconds: float64 [N], of all executions of an op in one step, scaled; 0
+      for ops that tracing has no record of.
+    executions: float64 [N], how often an op ran in one step.
+    workspace_bytes: int64 [N], most temporary memory of an execution.
+  """
+
+  name: str
+  type: str
+  model: str
+  cores: tuple[int, ...]
+  pool: int
+  steps: int
+  step_s: float
+  empty_step_s: float
+  disturbed: float
+  scale: float
+  visit_s: float
+  seconds: np.ndarray
+  executions: np.ndarray
+  workspace_bytes: np.ndarray
+
+  @property
+  def visits(self) -> np.ndarray:
+    """float64 [N], how often the executor looks at an op in one step."""
+    return np.maximum(self.executions, 1.)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Profile:
+  """Profiles of one graph on some devices.
+
+  Attributes:
+    graph: What users call the graph.
+    fingerprint: `OpGraph.fingerprint`.
+    tensorflow: Version that ran.
+    batch_size: For dimensions that the graph leaves open.
+    op_names: [N]
+    op_types: [N]
+    flops: float64 [N]
+    io_bytes: float64 [N]
+    devices: At least one.
+  """
+
+  graph: str
+  fingerprint: str
+  tensorflow: str
+  batch_size: int
+  op_names: tuple[str, ...]
+  op_types: tuple[str, ...]
+  flops: np.ndarray
+  io_bytes: np.ndarray
+  devices: tuple[DeviceProfile, ...]
+
+  def of(self, name: str, kind: str) -> DeviceProfile | None:
+    """The profile of a device, or else the first one of its type.
+
+    Args:
+      name: Full name of the device.
+      kind: 'CPU' or 'GPU'.
+    """
+    same_type = [d for d in self.devices if d.type == kind]
+    named = [d for d in same_type if d.name == name]
+    return next(iter(named or same_type), None)
+
+  def joined(self, other: Profile) -> Profile:
+    """Both profiles' devices; those of `other` win.
+
+    Raises:
+      GdpError: they are of different graphs.
+    """
+    if (self.fingerprint, self.batch_size) != (
+        other.fingerprint, other.batch_size):
+      raise errors.GdpError(
+          f'The profiles of "{self.graph}" and "{other.graph}" are of '
+          'different graphs or batch sizes. Keep them in files of their own.')
+    new = {d.name for d in other.devices}
+    return dataclasses.replace(other, devices=other.devices + tuple(
+        d for d in self.devices if d.name not in new))
+
+  def save(self, path: str | os.PathLike[str],
+           make_folder: bool = False) -> None:
+    """Writes the file that `load` reads.
+
+    Raises:
+      GdpError: it cannot be written.
+    """
+    content = {'format': _FORMAT, 'version': _VERSION, **_plain(self)}
+    files.write_atomically(path, json.dumps(content) + '\n', make_folder)
+
+
+def load(path: str | os.PathLike[str]) -> Profile:
+  """Reads a profile.
+
+  Raises:
+    GdpError: the file is missing, damaged or no profile.
+  """
+  try:
+    content = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
+  except OSError as error:
+    raise errors.GdpError(
+        f'Cannot read profile {path}: {error.strerror}. Make one with '
+        '`gdp profile GRAPH --output=FILE`.') from error
+  except ValueError as error:
+    raise _damaged(path, f'it is not JSON ({error})') from error
+  if not isinstance(content, dict) or content.get('format') != _FORMAT:
+    raise _damaged(path, f'its format is not "{_FORMAT}"')
+  if content.get('version') != _VERSION:
+    raise _damaged(path, f'its version is {content.get("version")!r}, this '
+                   f'program reads {_VERSION}')
+  try:
+    return _parsed(content)
+  except KeyError as error:
+    raise _damaged(path, f'field {error} is missing') from error
+  except (TypeError, ValueError, OverflowError) as error:
+    raise _damaged(path, str(error)) from error
+
+
+def _plain(item) -> dict[str, Any]:
+  """A dataclass as JSON has it."""
+  result = {}
+  for field in dataclasses.fields(item):
+    value = getattr(item, field.name)
+    if isinstance(value, np.ndarray):
+      value = value.tolist()
+    elif field.name == 'devices':
+      value = [_plain(device) for device in value]
+    result[field.name] = value
+  return result
+
+
+def _parsed(content) -> Profile:
+  names = _texts(content, 'op_names')
+  n = len(names)
+  if len(set(names)) < n:
+    raise ValueError('op_names has a name twice')
+  types = _texts(content, 'op_types')
+  if len(types) != n:
+    raise ValueError(f'op_types has {len(types)} entries for {n} ops')
+  devices = content['devices']
+  if not isinstance(devices, list) or not devices:
+    raise ValueError('devices is empty')
+  return Profile(
+      *(_text(content, f) for f in ('graph', 'fingerprint', 'tensorflow')),
+      _count(content, 'batch_size', 1), names, types,
+      _figures(content, 'flops', n, np.inf),
+      _figures(content, 'io_bytes', n, np.inf),
+      tuple(_parsed_device(device, n) for device in devices))
+
+
+def _parsed_device(content, n) -> DeviceProfile:
+  if not isinstance(content, dict):
+    raise ValueError('devices has an entry that is no object')
+  def seconds(field):
+    return float(_figures({field: [content[field]]}, field, 1, _LARGEST_S)[0])
+  cores = content['cores']
+  if not isinstance(cores, list):
+    raise ValueError('cores is no list')
+  return DeviceProfile(
+      *(_text(content, f) for f in ('name', 'type', 'model')),
+      tuple(_count({'cores': c}, 'cores', 0) for c in cores),
+      _count(content, 'pool', 1), _count(content, 'steps', 1),
+      *(seconds(f) for f in ('step_s', 'empty_step_s', 'disturbed', 'scale',
+                            'visit_s')),
+      _figures(content, 'seconds', n, _LARGEST_S),
+      _figures(content, 'executions', n, 1e12),
+      _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64))
+
+
+def _text(content, field) -> str:
+  if not isinstance(content[field], str):
+    raise ValueError(f'{field} is no text')
+  return content[field]
+
+
+def _texts(content, field) -> tuple[str, ...]:
+  values = content[field]
+  if not isinstance(values, list) or not all(
+      isinstance(v, str) for v in values):
+    raise ValueError(f'{field} is no list of texts')
+  return tuple(values)
+
+
+def _count(content, field, least) -> int:
+  value = content[field]
+  if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    raise ValueError(f'{field} is {value!r}')
+  return value
+
+
+def _figures(content, field, n, largest) -> np.ndarray:
+  """float64 [n] from 0 to `largest`, finite."""
+  result = np.array(content[field], np.float64)
+  if result.shape != (n,):
+    raise ValueError(f'{field} does not have {n} numbers')
+  if not (np.isfinite(result) & (result >= 0) & (result <= largest)).all():
+    raise ValueError(f'{field} has a number out of range')
+  result.setflags(write=False)
+  return result
+
+
+def _damaged(path, why) -> errors.GdpError:
+  return errors.GdpError(
+      f'{path} is not a usable profile: {why}. Make it anew with '
+      '`gdp profile GRAPH --output=FILE`.')

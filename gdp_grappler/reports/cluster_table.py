@@ -1,0 +1,149 @@
+"""A cluster for people: its devices and links in two tables.
+
+Devices with the same figures share a line, so do links of the same kind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import link_timing
+
+_UNITS = ((1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1, ''))
+
+
+def text(cluster: cluster_lib.Cluster,
+         timings: link_timing.Timings | None = None) -> str:
+  """Devices, links, and what else there is to know; several lines.
+
+  Args:
+    cluster: What to show.
+    timings: Of its links, if they were measured.
+  """
+  parts = [f'Cluster {cluster.name}: {_number(cluster.devices, "device")}, '
+           f'{_number(cluster.links, "link")}', _devices(cluster)]
+  if timings is not None and timings.pairs:
+    parts.append(_measured(cluster, timings))
+  elif cluster.links:
+    parts.append(_links(cluster))
+  if cluster.step_s:
+    parts.append(f'A step that does nothing: {_seconds(cluster.step_s)}'
+                 + (' (measured)' if timings is not None else ''))
+  if cluster.notes:
+    parts.append('\n'.join(f'note: {note}' for note in cluster.notes))
+  return '\n\n'.join(parts) + '\n'
+
+
+def _devices(cluster) -> str:
+  groups: dict[tuple, list[int]] = {}
+  for index, device in enumerate(cluster.devices):
+    figures = dataclasses.replace(device, name='', compute='', memory='')
+    sharing = tuple(tuple(members) for members in (
+        _sharing(cluster.compute_units, index),
+        _sharing(cluster.memory_pools, index)))
+    groups.setdefault((figures, sharing), []).append(index)
+  rows = [('device', 'count', 'memory', 'ops at a time', 'FLOP/s each',
+           'reached', 'memory rate', 'per op', 'per copy', 'shares')]
+  for (figures, sharing), members in groups.items():
+    names = [_short(cluster, index) for index in members]
+    rows.append((
+        names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}',
+        str(len(names)), f'{figures.memory_bytes / 2**30:.4g} GiB',
+        str(figures.slots), _amount(figures.peak_flops, 'FLOP/s'),
+        f'{100 * figures.efficiency:.0f} %',
+        _amount(figures.bandwidth_bytes_per_s, 'B/s'),
+        _seconds(figures.launch_s), _copy(figures), _shares(cluster, sharing)))
+  return _table(rows)
+
+
+def _sharing(labels, index) -> list[int]:
+  """Devices with the same label, if there are others."""
+  same = [i for i, label in enumerate(labels) if label == labels[index]]
+  return same if len(same) > 1 else []
+
+
+def _shares(cluster, sharing) -> str:
+  texts = []
+  for what, members in zip(('compute', 'memory'), sharing):
+    if members:
+      texts.append(f'{what} ({len(members)} devices)')
+  return ', '.join(texts) or '-'
+
+
+def _copy(figures) -> str:
+  if not figures.copy_s and figures.copy_bytes_per_s is None:
+    return 'engines'
+  rate = figures.copy_bytes_per_s
+  return _seconds(figures.copy_s) + (
+      f' + {_amount(rate, "B/s")}' if rate else '')
+
+
+def _links(cluster) -> str:
+  types = {d.name: d.type for d in cluster.devices}
+  groups: dict[tuple, list[cluster_lib.Link]] = {}
+  for link in cluster.links:
+    key = (types[link.source], types[link.target], link.latency_s,
+           link.bandwidth_bytes_per_s, len(link.channels))
+    groups.setdefault(key, []).append(link)
+  index = {name: i for i, name in enumerate(cluster.device_names)}
+  rows = [('link', 'count', 'latency', 'bandwidth', 'such as',
+           'which occupies')]
+  for key, members in groups.items():
+    first = members[0]
+    rows.append((
+        f'{key[0]} -> {key[1]}', str(len(members)), _seconds(key[2]),
+        _amount(key[3], 'B/s'),
+        f'{_short(cluster, index[first.source])} -> '
+        f'{_short(cluster, index[first.target])}', ', '.join(first.channels)))
+  return _table(rows)
+
+
+def _measured(cluster, timings) -> str:
+  links = {(l.source, l.target): l for l in cluster.links}
+  names = cluster.device_names
+  rows = [('measured link', 'latency', 'bandwidth', 'median error of fit',
+           'largest')]
+  for pair in timings.pairs:
+    link = links[names[pair.source], names[pair.target]]
+    bound = 'over ' if pair.line.bounded else ''
+    rows.append((
+        f'{_short(cluster, pair.source)} -> {_short(cluster, pair.target)}',
+        _seconds(link.latency_s),
+        bound + _amount(link.bandwidth_bytes_per_s, 'B/s'),
+        f'{100 * pair.line.error:.0f} %',
+        f'{100 * pair.line.worst_error:.0f} %'))
+  return _table(rows)
+
+
+def _short(cluster, index) -> str:
+  """'GPU:0', or 'task 1 GPU:0' where several tasks have one."""
+  device = cluster.devices[index]
+  tasks = {name.split('/device:')[0] for name in cluster.device_names}
+  if len(tasks) == 1:
+    return device.short_name
+  return (f'task {device.name.split("/task:")[-1].split("/")[0]} '
+          f'{device.short_name}')
+
+
+def _number(things, what) -> str:
+  return f'{len(things)} {what}' + 's' * (len(things) != 1)
+
+
+def _amount(value: float, unit: str) -> str:
+  scale, prefix = next(u for u in _UNITS if value > 0.9995 * u[0] or u[0] == 1)
+  return f'{value / scale:.3g} {prefix}{unit}'
+
+
+def _seconds(value: float) -> str:
+  if value and value < 1e-3:
+    return f'{value * 1e6:.3g} us'
+  return f'{value * 1e3:.3g} ms' if value else '0'
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  return '\n'.join('  '.join(
+      cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+                   for row in rows)

@@ -1,0 +1,53 @@
+"""`gdp cluster` from the outside, in this process."""
+
+import json
+
+import pytest
+
+from gdp_grappler.bin import gdp
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_file
+from gdp_grappler.cluster import presets
+
+
+def test_tables_by_default_and_json_on_request(capsys):
+  assert gdp.run(['cluster', '4xV100']) == 0
+  assert capsys.readouterr().out.startswith('Cluster 4xV100: 5 devices')
+  assert gdp.run(['cluster', '4xV100', '--json']) == 0
+  read = cluster_lib.from_json(capsys.readouterr().out, 'stdout')
+  assert read == presets.preset('4xV100')
+
+
+@pytest.mark.parametrize('name', ['c.json', 'c.pbtxt'])
+def test_output_is_a_cluster(name, tmp_path, capsys):
+  path = str(tmp_path / name)
+  assert gdp.run(['cluster', '2x2xP100-ib', f'--output={path}']) == 0
+  assert cluster_file.read(path) == presets.preset('2x2xP100-ib')
+  assert gdp.run(['cluster', path]) == 0
+  assert 'Cluster 2x2xP100-ib: 6 devices' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('arguments, message', [
+    (['2xp100'], 'Did you mean "2xP100"?'),
+    ([], 'Give either a cluster or --local_workers=N'),
+    (['local', '--local_workers=2'], 'Give either'),
+    (['local', '--target=grpc://a:1'], 'add --measure'),
+    (['2xP100', '--output=c.yaml'], 'end its name in .json or .pbtxt'),
+    (['2xP100', '--output=/no/such/c.json'], 'its folder does not exist'),
+    (['none.json'], 'Cannot read cluster file none.json'),
+    (['grpc:nowhere'], 'is not a target'),
+    (['2xP100', '--measure'], 'cannot be timed')])
+def test_bad_input_is_one_line(arguments, message, capsys):
+  assert gdp.run(['cluster', *arguments]) == 2
+  error = [line for line in capsys.readouterr().err.splitlines()
+           if not line.startswith('timing ')]
+  assert len(error) == 1 and message in error[0]
+
+
+def test_measuring_writes_what_it_measured(tmp_path, capsys):
+  path = tmp_path / 'here.json'
+  assert gdp.run(['cluster', 'local', '--measure', f'--output={path}']) == 0
+  assert '(measured)' in capsys.readouterr().out
+  fields = json.loads(path.read_text())
+  assert fields['step_s'] > 0
+  assert any(note.startswith('measured: step_s') for note in fields['notes'])

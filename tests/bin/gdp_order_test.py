@@ -1,0 +1,160 @@
+"""Tests of `gdp place --order` and `gdp simulate`."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from tensorflow.core.framework import graph_pb2
+
+from gdp_grappler.bin import gdp
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import sources
+
+_GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/lstm_train_step.pb')
+
+
+@pytest.fixture(scope='module')
+def graph():
+  return graph_def_io.read(sources.load(_GRAPH))
+
+
+@pytest.fixture(scope='module')
+def cluster():
+  return presets.preset('4xP100')
+
+
+@pytest.fixture(scope='module')
+def spread(graph, cluster):
+  """Seeds of random placements: the order with the most and least to gain."""
+  simulator = simulator_lib.Simulator(cluster)
+  from gdp_grappler.placers import placer  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.placers import registry  # pylint: disable=g-import-not-at-top
+  return [registry.create('random').place(
+      placer.Problem(graph, cluster, simulator, seed)) for seed in range(12)]
+
+
+@pytest.fixture(scope='module')
+def saved(tmp_path_factory, graph, spread, cluster):
+  """Plans in which order gains much, and in which it does not."""
+  from gdp_grappler.evaluation import ordering  # pylint: disable=g-import-not-at-top
+  simulator = simulator_lib.Simulator(cluster)
+  best = [ordering.best_order(graph, p, simulator) for p in spread]
+  gain = [b.ordered_s / b.fifo_s for b in best]
+  folder = tmp_path_factory.mktemp('plans')
+  paths = {}
+  for name, i in (('gains', np.argmin(gain)), ('loses', np.argmax(gain))):
+    paths[name] = str(folder / f'{name}.json')
+    plan.save(paths[name], graph, spread[i])
+  return paths
+
+
+def _run(*arguments):
+  return gdp.run([str(argument) for argument in arguments])
+
+
+def test_simulate_takes_the_cluster_of_the_plan_and_prints_both(saved, capsys):
+  assert _run('simulate', _GRAPH, f'--plan={saved["gains"]}') == 0
+  out = capsys.readouterr().out
+  assert 'on 4xP100' in out and 'with fifo: peak' in out
+  assert 'ms first in first out, ' in out and ' ms in order (simulated)' in out
+
+
+def test_simulate_as_json(saved, graph, cluster, capsys):
+  assert _run('simulate', _GRAPH, f'--plan={saved["gains"]}', '--json') == 0
+  fields = json.loads(capsys.readouterr().out)
+  simulator = simulator_lib.Simulator(cluster)
+  placement = plan.load(saved['gains'], graph)
+  assert fields['step_time_s'] == simulator.evaluate(
+      graph, placement).step_time_s
+  assert fields['ordered_step_time_s'] < fields['step_time_s']
+  tensors, size = placement.cut(graph)
+  assert fields['transfers']['tensors'] == tensors
+  assert fields['transfers']['bytes'] == size
+  assert len(fields['devices']) == 5 and not fields['violations']
+  assert max(fields['lower_bounds'].values()) <= fields['ordered_step_time_s']
+
+
+@pytest.mark.parametrize('order, key', [('fifo', 'step_time_s'),
+                                        ('critical_path',
+                                         'ordered_step_time_s')])
+def test_simulate_draws_the_order_asked_for(saved, tmp_path, capsys, order,
+                                            key):
+  trace = tmp_path / 'trace.json'
+  assert _run('simulate', _GRAPH, f'--plan={saved["gains"]}', '--json',
+              f'--order={order}', f'--trace={trace}') == 0
+  fields = json.loads(capsys.readouterr().out)
+  drawn = json.loads(trace.read_text())['otherData']['step_time_s']
+  assert drawn == fields[key] and fields['order'] == order
+
+
+def test_simulate_names_file_and_op_of_a_wrong_plan(saved, tmp_path, capsys):
+  path = tmp_path / 'plan.json'
+  fields = json.loads(pathlib.Path(saved['gains']).read_text())
+  fields['devices'] = {'nobodys_op' if i == 3 else op: device for i, (
+      op, device) in enumerate(fields['devices'].items())}
+  path.write_text(json.dumps(fields))
+  assert _run('simulate', _GRAPH, f'--plan={path}') == 2
+  error = capsys.readouterr().err
+  assert str(path) in error and '"nobodys_op"' in error
+  assert error.count('\n') == 1
+
+
+def test_place_writes_priorities_into_a_plan(saved, graph, tmp_path, capsys):
+  path = str(tmp_path / 'ordered.json')
+  assert _run('place', _GRAPH, '--cluster=4xP100', f'--plan={saved["gains"]}',
+              '--order=critical_path', f'--output={path}') == 0
+  assert 'ordered by the critical path' in capsys.readouterr().out
+  ordered = plan.load(path, graph)
+  assert ordered.priorities is not None
+  np.testing.assert_array_equal(ordered.devices,
+                                plan.load(saved['gains'], graph).devices)
+  assert _run('simulate', _GRAPH, f'--plan={path}', '--json') == 0
+  assert json.loads(capsys.readouterr().out)['order'] == 'critical_path'
+  again = str(tmp_path / 'again.json')
+  for order, kept in (((), True), (('--order=fifo',), False)):
+    assert _run('place', _GRAPH, '--cluster=4xP100', f'--plan={path}', *order,
+                f'--output={again}') == 0
+    assert (plan.load(again, graph).priorities is not None) == kept
+
+
+def test_place_says_where_order_does_not_pay(saved, graph, tmp_path, capsys):
+  path = str(tmp_path / 'plan.json')
+  assert _run('place', _GRAPH, '--cluster=4xP100', f'--plan={saved["loses"]}',
+              '--order=critical_path', f'--output={path}') == 0
+  assert 'gives no gain' in capsys.readouterr().out
+  assert plan.load(path, graph).priorities is None
+
+
+def test_place_writes_control_edges_into_a_graph(saved, tmp_path, capsys):
+  counts = []
+  for order in ('fifo', 'critical_path'):
+    path = tmp_path / f'{order}.pb'
+    assert _run('place', _GRAPH, '--cluster=4xP100',
+                f'--plan={saved["gains"]}', f'--order={order}',
+                f'--output={path}') == 0
+    written = graph_pb2.GraphDef.FromString(path.read_bytes())
+    counts.append(sum(text.startswith('^') for node in written.node
+                      for text in node.input))
+  out = capsys.readouterr().out
+  assert counts[1] > counts[0]
+  assert f'ordered: {counts[1] - counts[0]} control edges' in out
+
+
+def test_priorities_of_a_plan_survive_the_way_to_the_simulator(
+    saved, graph, cluster, tmp_path, capsys):
+  path = str(tmp_path / 'own.json')
+  placement = plan.load(saved['gains'], graph)
+  own = dataclasses.replace(placement, priorities=np.random.default_rng(
+      0).random(graph.num_ops))
+  plan.save(path, graph, own)
+  assert _run('simulate', _GRAPH, f'--plan={path}', '--json') == 0
+  fields = json.loads(capsys.readouterr().out)
+  assert fields['ordered_step_time_s'] == simulator_lib.Simulator(
+      cluster).evaluate(graph, placement_lib.Placement(
+          own.devices, cluster, own.priorities)).step_time_s

@@ -1,0 +1,60 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster_file
+from gdp_grappler.cluster import presets
+
+
+@pytest.mark.parametrize('name', ['c.json', 'c.pbtxt', 'c', 'c.txt'])
+@pytest.mark.parametrize('content', [
+    b'', b' \n', b'null', b'3', b'{', b'\xff\xfe\x00', b'\x00\x01\x02', b'what',
+    b'[1]', b'{"name": "x"}', b'PK\x03\x04'])
+def test_files_that_are_no_clusters(tmp_path, name, content):
+  file = tmp_path / name
+  file.write_bytes(content)
+  with pytest.raises(errors.ClusterError) as error:
+    cluster_file.read(str(file))
+  assert str(error.value).startswith(str(file))
+  assert '\n' not in str(error.value)
+
+
+def test_no_file(tmp_path):
+  for path in (tmp_path, tmp_path / 'none.json'):
+    with pytest.raises(errors.ClusterError, match='Cannot read cluster file'):
+      cluster_file.read(str(path))
+
+
+def test_a_file_without_a_suffix(tmp_path):
+  cluster = presets.preset('2xP100')
+  for source in ('c.json', 'c.pbtxt'):
+    cluster_file.write(str(tmp_path / source), cluster)
+    plain = tmp_path / 'plain'
+    plain.write_bytes((tmp_path / source).read_bytes())
+    assert cluster_file.read(str(plain)) == cluster
+
+
+def test_our_json_needs_no_tensorflow(tmp_path):
+  path = tmp_path / 'c.json'
+  path.write_text(presets.preset('2xP100').to_json())
+  code = ('import sys; from gdp_grappler.cluster import cluster_file; '
+          f'print(cluster_file.read({str(path)!r}).name); '
+          'assert "tensorflow" not in sys.modules')
+  result = subprocess.run([sys.executable, '-c', code], capture_output=True,
+                          text=True, env={**os.environ, 'GDP_DISABLE': '1'})
+  assert result.stdout == '2xP100\n', result.stderr
+
+
+def test_the_file_is_named_with_the_field(tmp_path):
+  fields = json.loads(presets.preset('2xP100').to_json())
+  fields['links'][3]['bandwidth_bytes_per_s'] = -5
+  path = tmp_path / 'cluster.json'
+  path.write_text(json.dumps(fields))
+  with pytest.raises(errors.ClusterError) as error:
+    cluster_file.read(str(path))
+  assert f'{path}: ' in str(error.value)
+  assert 'links[3].bandwidth_bytes_per_s' in str(error.value)

@@ -1,0 +1,94 @@
+"""Whoever kills workers while placements are measured: nothing is lost."""
+
+import math
+import os
+import pathlib
+import random
+import signal
+import tempfile
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.evaluation import local_workers
+from gdp_grappler.evaluation import measurer as measurer_lib
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import sources
+from helpers import processes
+
+pytestmark = pytest.mark.e2e
+
+_STEP = pathlib.Path(__file__).parents[1] / 'testdata' / 'dense_train_step.pb'
+_KILLS, _LEAST_PLACEMENTS = 20, 20
+
+
+class _Killer(threading.Thread):
+  """Kills any worker, at any moment.
+
+  Attributes:
+    kills: How many it has killed.
+    seen: Ids of all workers it has seen.
+  """
+
+  def __init__(self, count: int):
+    super().__init__(daemon=True)
+    self._count, self._random = count, random.Random(0)
+    self._before = set(processes.children(os.getpid()))
+    self.kills, self.seen = 0, set()
+
+  @property
+  def done(self) -> bool:
+    return self.kills == self._count
+
+  def run(self):
+    while not self.done:
+      # Often while they start, now and then when all are at work.
+      if self.kills % 4 == 0:
+        self._wait_for_work()
+      time.sleep(self._random.uniform(0, 2.))
+      workers = self._workers()
+      if workers:
+        os.kill(self._random.choice(workers), signal.SIGKILL)
+        self.kills += 1
+
+  def _workers(self) -> list[int]:
+    found = [p for p in processes.children(os.getpid())
+             if p not in self._before and processes.runs(p)]
+    self.seen.update(found)
+    return found
+
+  def _wait_for_work(self):
+    """Until the same client and two servers have run for a while."""
+    while True:
+      workers = self._workers()
+      time.sleep(3.)
+      if len(workers) == 3 and self._workers() == workers:
+        return
+
+
+@pytest.mark.timeout(600)
+def test_nothing_is_lost(tmp_path, monkeypatch):
+  monkeypatch.setenv('TMPDIR', str(tmp_path))
+  monkeypatch.setattr(tempfile, 'tempdir', None)
+  source = sources.load(str(_STEP))
+  graph = graph_def_io.read(source)
+  cluster = local_workers.cluster(2)
+  allowed = constraints.allowed_devices(graph, cluster)
+  generator = np.random.default_rng(0)
+  results, killer = [], _Killer(_KILLS)
+  with measurer_lib.Measurer(source, cluster, local_workers=2, steps=3,
+                             warmup=1, budget_s=.2) as measurer:
+    killer.start()
+    while not killer.done or len(results) < _LEAST_PLACEMENTS:
+      row = [generator.choice(np.flatnonzero(a)) for a in allowed]
+      results += measurer.evaluate_many(graph, np.array([row])[:, graph.groups])
+    killer.join()
+  assert killer.kills == _KILLS and len(results) >= _LEAST_PLACEMENTS
+  for result in results:
+    assert result.valid, result.violations
+    assert 0 < result.step_time_s < math.inf
+  assert processes.ended(killer.seen)
+  assert not list(tmp_path.iterdir())

@@ -1,0 +1,194 @@
+"""Losses of training steps with TensorFlow's order and with control edges.
+
+Usage: ordered.py CLUSTER_FILE
+"""
+
+import logging
+import math
+import sys
+
+import common
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from gdp_grappler.cluster import placement
+from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import control_edges
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import pruning
+from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import placer
+from gdp_grappler.placers import registry
+
+tf1 = tf.compat.v1
+common.make_devices(4)
+
+X = np.random.default_rng(0).normal(size=(16, 12, 32)).astype(np.float32)
+Y = np.random.default_rng(1).normal(size=(16, 1)).astype(np.float32)
+
+
+def dense():
+  return tf.keras.Sequential([
+      tf.keras.Input((12, 32)), tf.keras.layers.Flatten(),
+      *[tf.keras.layers.Dense(48, activation='relu') for _ in range(5)],
+      tf.keras.layers.Dense(1)])
+
+
+def lstm():
+  return tf.keras.Sequential([
+      tf.keras.Input((12, 32)),
+      *[tf.keras.layers.LSTM(24, return_sequences=True, unroll=True)
+        for _ in range(3)],
+      tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+
+
+def branching():
+  inputs = tf.keras.Input((12, 32))
+  flat = tf.keras.layers.Flatten()(inputs)
+  ends = []
+  for width in (16, 64, 128, 32):
+    end = flat
+    for _ in range(3):
+      end = tf.keras.layers.Dense(width, activation='tanh')(end)
+    ends.append(tf.keras.layers.Dropout(0.1, seed=width)(end))
+  joined = tf.keras.layers.Concatenate()(ends)
+  return tf.keras.Model(inputs, tf.keras.layers.Dense(1)(joined))
+
+
+def conditional():
+  """A step of one's own with a condition, and a loop beside branches."""
+  inputs = tf.keras.Input((12, 32))
+  ends = [inputs] * 4
+  for width in (16, 48, 8):
+    ends = [tf.keras.layers.Conv1D(
+        width, size, padding='same', activation='tanh')(end)
+            for size, end in zip((1, 2, 3, 5), ends)]
+  ends = [tf.keras.layers.GlobalMaxPooling1D()(end) for end in ends]
+  joined = tf.keras.layers.Concatenate()(ends)
+  return tf.keras.Model(inputs, tf.keras.layers.Dense(1)(joined))
+
+
+def make_step(model, optimizer, branches):
+  variables = model.trainable_variables
+
+  @tf.function
+  def step(x, y, n):
+    with tf.GradientTape() as tape:
+      loss = tf.reduce_mean(tf.square(model(x, training=True) - y))
+      if branches:
+        loss = tf.cond(n % 2 > 0, lambda: loss * 2., lambda: tf.sqrt(loss))
+    gradients = tape.gradient(loss, variables)
+    if branches:
+      total = tf.while_loop(
+          lambda i, s: i < n, lambda i, s: (
+              i + 1, s + tf.reduce_sum(tf.square(gradients[0]))), (0, 0.))[1]
+      gradients = [g / (1. + total) for g in gradients]
+    optimizer.apply_gradients(zip(gradients, variables))
+    return loss
+
+  return step
+
+
+def losses(make, order, cluster, seed):
+  """Six losses, and how many control inputs the executors were given."""
+  common.set_option({**common.RANDOM, 'cluster': cluster, 'order': order,
+                     'seed': seed})
+  tf.keras.utils.set_random_seed(3)
+  model = make()
+  optimizer = tf.keras.optimizers.Adam(0.01)
+  optimizer.build(model.trainable_variables)
+  step = make_step(model, optimizer, make is conditional)
+  context.context().enable_graph_collection()
+  found = [float(step(tf.constant(X), tf.constant(Y), tf.constant(n)))
+           for n in range(6)]
+  graphs = context.export_run_metadata().function_graphs
+  context.context().disable_graph_collection()
+  return found, max(control_inputs(g.partition_graphs) for g in graphs)
+
+
+def control_inputs(graphs):
+  return sum(text.startswith('^') for graph in graphs for node in graph.node
+             for text in node.input)
+
+
+def v1_losses(edges, cluster):
+  """Six losses of a session whose graph was placed and ordered before."""
+  with tf.Graph().as_default() as graph:
+    x = tf1.constant(X[:, 0])
+    ends = []
+    for width in (8, 64, 16, 32):
+      end = x
+      for shape in ((32, width), *[(width, width)] * 4):
+        weights = tf1.Variable(tf.sin(tf.range(1., 1. + math.prod(shape))))
+        end = tf.tanh(end @ tf.reshape(weights, shape) * 0.2)
+      ends.append(end)
+    loss = tf.reduce_sum(tf.square(tf.concat(ends, 1)))
+    train = tf1.train.GradientDescentOptimizer(0.001).minimize(loss)
+    start = tf1.global_variables_initializer()
+  placed = place(graph.as_graph_def(), (loss.op.name, train.name), cluster,
+                 edges)
+  with tf.Graph().as_default() as graph:
+    tf1.import_graph_def(placed, name='')
+  config = tf1.ConfigProto(allow_soft_placement=False,
+                           device_count={'CPU': 4})
+  with tf1.Session(graph=graph, config=config) as session:
+    session.run(start.name)
+    return [float(session.run([loss.name, train.name])[0])
+            for _ in range(6)], control_inputs([placed])
+
+
+def place(definition, fetches, cluster, edges):
+  """Writes a random placement, with control edges or without."""
+  # Read and ordered without the initializers: a step does not run them.
+  step = graph_def_io.read(source_graph.SourceGraph(
+      'step', pruning.needed(definition, fetches), (), fetches))
+  whole = graph_def_io.read(source_graph.SourceGraph(
+      'whole', definition, (), fetches))
+  cluster = resolve.resolve(cluster)
+  simulated = simulator.Simulator(cluster)
+  number = {name: i for i, name in enumerate(whole.names)}
+  ops = [number[name] for name in step.names]
+  for seed in range(20):  # Until an order pays.
+    devices = registry.create('random').place(
+        placer.Problem(whole, cluster, simulated, seed)).devices
+    order = control_edges.control_edges(
+        step, placement.Placement(devices[ops], cluster), simulated)
+    if len(order.control_edges):
+      break
+  return graph_def_io.write(
+      definition, placement.Placement(devices, cluster).device_strings(),
+      [(ops[a], ops[b]) for a, b in order.control_edges] if edges else ())
+
+
+class Lines(logging.Handler):
+  """Keeps what the pass says."""
+
+  def __init__(self):
+    super().__init__()
+    self.lines = []
+
+  def emit(self, record):
+    self.lines.append(record.getMessage())
+
+
+def main(cluster):
+  lines = Lines()
+  logging.getLogger('gdp_grappler').addHandler(lines)
+  logging.getLogger('gdp_grappler').setLevel(logging.INFO)
+  results = {}
+  for make in (dense, lstm, branching, conditional):
+    for seed in (0, 1):
+      fifo = losses(make, 'fifo', cluster, seed)
+      lines.lines.clear()
+      ordered = losses(make, 'critical_path', cluster, seed)
+      results[f'{make.__name__} {seed}'] = {
+          'fifo': fifo, 'ordered': ordered, 'lines': lines.lines[:]}
+  results['session'] = {'fifo': v1_losses(False, cluster),
+                        'ordered': v1_losses(True, cluster)}
+  common.finish(**results)
+
+
+if __name__ == '__main__':
+  main(sys.argv[1])

@@ -1,0 +1,68 @@
+"""What a price says beyond the step time."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import ordering
+from gdp_grappler.evaluation import price
+from gdp_grappler.evaluation import simulator as simulator_lib
+from helpers import clusters
+from helpers import graphs
+from helpers import orders
+
+
+def test_both_orders_of_a_graph_one_can_follow():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  found = price.price(graph, placement, simulator)
+  assert (found.order, found.fifo_s, found.ordered_s) == ('fifo', 10., 6.)
+  assert found.schedule.step_time_s == found.evaluation.step_time_s == 10.
+  assert found.critical_path_s == 6.  # Sender, message, receiver.
+  assert found.busiest_s == 5.  # Everything on GPU:0.
+  fields = json.loads(json.dumps(found.to_json(graph)))
+  assert fields['step_time_s'] == 10. and fields['ordered_step_time_s'] == 6.
+  assert fields['transfers'] == {'tensors': 0, 'messages': 1, 'bytes': 0}
+  assert [d['busy_s'] for d in fields['devices']] == [0., 5., 4.]
+  assert [d['ops'] for d in fields['devices']] == [0, 5, 1]
+
+
+def test_the_order_that_is_asked_for_is_drawn():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  found = price.price(graph, placement, simulator, 'critical_path')
+  assert found.schedule.step_time_s == 6. and found.fifo_s == 10.
+  assert found.placement.priorities is not None
+  own = placement_lib.Placement(placement.devices, placement.cluster,
+                                [9., 8., 7., 6., 5., 0.])
+  assert price.price(graph, own, simulator).ordered_s == 10.
+  assert price.price(graph, own, simulator).order == 'critical_path'
+  assert price.price(graph, own, simulator, 'fifo').placement.priorities is None
+  with pytest.raises(ValueError, match='Unknown order "best"'):
+    price.price(graph, own, simulator, 'best')
+
+
+def test_tensors_are_counted_once_per_device():
+  graph = graphs.fan_out(4, 300)
+  placement = placement_lib.Placement([1, 1, 2, 2, 0],
+                                      clusters.make_cluster())
+  found = price.price(graph, placement,
+                      simulator_lib.Simulator(placement.cluster))
+  assert found.to_json(graph)['transfers'] == {
+      'tensors': 2, 'messages': 0, 'bytes': 600}
+
+
+def test_no_order_is_faster_than_the_bounds():
+  cluster = presets.preset('4xP100')
+  simulator = simulator_lib.Simulator(cluster)
+  for seed in range(30):
+    graph = graphs.random_graph(seed, 150)
+    placement = placement_lib.from_groups(graph, np.random.default_rng(
+        seed).integers(0, cluster.num_devices, graph.num_groups), cluster)
+    for order in ordering.ORDERS:
+      found = price.price(graph, placement, simulator, order)
+      least_s = max(found.critical_path_s, found.busiest_s)
+      assert min(found.fifo_s, found.ordered_s) >= least_s * (1 - 1e-12)

@@ -1,0 +1,59 @@
+import dataclasses
+
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import link_fit
+from gdp_grappler.evaluation import link_timing
+from gdp_grappler.reports import cluster_table
+from helpers import clusters
+
+
+def test_equal_devices_and_links_share_a_line():
+  text = cluster_table.text(presets.preset('16xA100'))
+  assert text.startswith('Cluster 16xA100: 17 devices, 272 links\n')
+  assert 'GPU:0 .. GPU:15  16 ' in text
+  assert len(text.splitlines()) == 10
+  assert '276 GB/s' in text and '156 TFLOP/s' in text and '40 GiB' in text
+
+
+def test_different_cards_have_lines_of_their_own():
+  text = cluster_table.text(presets.preset('2xP100+2xK40'))
+  assert 'GPU:0 .. GPU:1' in text and 'GPU:2 .. GPU:3' in text
+
+
+def test_what_is_shared_is_said():
+  cluster = clusters.make_cluster(2, compute=['c', 'g', 'g'],
+                                  memory=['m', 'm', 'm'])
+  text = cluster_table.text(cluster)
+  assert 'compute (2 devices), memory (3 devices)' in text
+
+
+def test_tasks_are_told_apart():
+  text = cluster_table.text(presets.preset('2xcpu-eth10'))
+  assert 'task 0 CPU:0 -> task 1 CPU:0' in text
+  assert 'task 0 network out, task 1 network in' in text
+
+
+def test_copies_step_and_notes():
+  cluster = clusters.make_cluster(0)
+  device = dataclasses.replace(cluster.devices[0], copy_s=1e-4,
+                               copy_bytes_per_s=2e9)
+  text = cluster_table.text(dataclasses.replace(
+      cluster, devices=(device,), step_s=2e-3, notes=('assumed: x',)))
+  assert '1 device, 0 links' in text and '100 us + 2 GB/s' in text
+  assert 'does nothing: 2 ms\n' in text
+  assert text.endswith('note: assumed: x\n')
+
+
+@pytest.mark.parametrize('bounded', [False, True])
+def test_measured_links_show_their_error(bounded):
+  cluster = clusters.make_cluster(1)
+  line = link_fit.Line(2e-3, 1e9, 0.04, 0.5, bounded)
+  timings = link_timing.Timings(1e-3, tuple(
+      link_timing.PairTimes(a, 1 - a, (1,), (2e-3,), line) for a in (0, 1)), {})
+  text = cluster_table.text(link_timing.apply(cluster, timings), timings)
+  assert 'CPU:0 -> GPU:0' in text and 'GPU:0 -> CPU:0' in text
+  assert '1 ms' in text and '4 %' in text and '50 %' in text
+  assert ('over 1 GB/s' in text) == bounded
+  assert '(measured)' in text
