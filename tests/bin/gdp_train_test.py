@@ -91,6 +91,14 @@ def test_help_lists_the_flags():
 @pytest.mark.parametrize('changes, said', [
     ({'graph': '/nowhere/graph.pb'}, '/nowhere/graph.pb'),
     ({'cluster': '17xP100'}, '17xP100'),
+    ({'local_workers': 2}, '--reward=measured'),
+    ({'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2},
+     'Both --target and --local_workers'),
+    ({'reward': 'measured', 'target': 'localhost:1'}, 'is not a target'),
+    ({'reward': 'measured', 'target': 'grpc://localhost:1'},
+     'cannot be reached within 10 s'),
+    ({'reward': 'measured', 'local_workers': 2}, 'has device /job:localhost'),
+    ({'cluster': 'target'}, 'There is no cluster'),
     ({'config': 'papper'}, 'papper')])
 def test_bad_input(graph_path, tmp_path, changes, said):
   flags = dict(graph=graph_path, cluster='2xP100',
@@ -161,7 +169,7 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
 def test_a_measuring_search_survives_its_killers(tmp_path):
   model = tmp_path / 'model'
   flags = ['--reward=measured', '--local_workers=2', '--rollouts=3',
-           '--iterations=1', f'--graph={_STEP}', f'--model_dir={model}']
+           '--config=paper', '--iterations=1', f'--graph={_STEP}', f'--model_dir={model}']
   with subprocess.Popen([*_PROGRAM, *flags], env=_environment(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as process:

@@ -17,7 +17,7 @@ def test_switches():
 def test_every_field_is_taken():
   values = {'policy': '/p', 'placer': 'random', 'keep_best': False,
             'mode': 'report', 'cluster': '2xP100', 'seed': 3,
-            'time_budget_s': 2, 'min_ops': 0}
+            'time_budget_s': 2, 'min_ops': 0, 'order': 'critical_path'}
   result = settings.from_option(values)
   assert {key: getattr(result, key) for key in values} == values
   assert isinstance(result.time_budget_s, float)
@@ -61,6 +61,8 @@ def test_equal_settings_give_equal_json():
     ({'placer': ['random']}, 'no registered placer'),
     ({'mode': 'reprot'}, "Did you mean 'report'?"),
     ({'mode': 3}, "Valid: 'apply', 'report'"),
+    ({'order': 'critical'}, "Did you mean 'critical_path'?"),
+    ({'order': None}, "Valid: 'fifo', 'critical_path'"),
     ({'keep_best': 1}, 'valid is True or False'),
     ({'seed': True}, 'whole number'),
     ({'seed': 1.5}, 'whole number'),

@@ -1,0 +1,73 @@
+"""Baselines, priced in both orders."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.placers import placer as placer_lib
+from helpers import graphs
+from helpers import orders
+from placer_model.training import baselines
+
+
+@pytest.fixture
+def problem():
+  cluster = presets.preset('4xP100')
+  return placer_lib.Problem(graphs.random_graph(3, 200), cluster,
+                            simulator_lib.Simulator(cluster))
+
+
+def test_every_baseline_has_both_prices(problem):
+  results = baselines.place_all(problem)
+  assert [r.placer for r in results] == list(baselines.NAMES)
+  for result in results:
+    assert result.ordered.step_time_s > 0
+    assert result.evaluation == problem.evaluator.evaluate(
+        problem.graph, result.placement)
+    # On one device there is nothing to order.
+    if result.placer == 'single_device':
+      assert result.ordered.step_time_s == pytest.approx(
+          result.evaluation.step_time_s)
+  assert any(r.ordered.step_time_s != r.evaluation.step_time_s
+             for r in results)
+
+
+def test_the_other_order_is_the_critical_path():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  problem = placer_lib.Problem(graph, placement.cluster, simulator)
+  result = baselines.in_order(problem, baselines.Result(
+      'expert', placement, simulator.evaluate(graph, placement), 1, 0.))
+  assert result.evaluation.step_time_s == 10.
+  assert result.ordered.step_time_s == 6.
+
+
+def test_what_does_not_run_is_not_ordered(problem):
+  tiny = dataclasses.replace(problem.cluster, devices=tuple(
+      dataclasses.replace(d, memory_bytes=1) for d in problem.cluster.devices))
+  problem = placer_lib.Problem(problem.graph, tiny,
+                               simulator_lib.Simulator(tiny))
+  assert all(r.ordered is None for r in baselines.place_all(problem))
+
+
+def test_pricing_the_other_order_is_no_search(problem):
+  by_name = {r.placer: r for r in baselines.place_all(problem)}
+  assert by_name['random'].evaluations == 1
+
+
+def test_the_reference_is_the_best_price(problem):
+  results = baselines.place_all(problem)
+  seconds = np.ones((problem.graph.num_ops, 5))
+  assert baselines.reference_s(results, seconds) == min(
+      r.evaluation.step_time_s for r in results if r.evaluation.valid)
+  placement = placement_lib.Placement(
+      np.zeros(problem.graph.num_ops), problem.cluster)
+  assert baselines.reference_s((baselines.Result(
+      'x', placement, dataclasses.replace(
+          results[0].evaluation, violations=(
+              placement_lib.Violation('memory', 'full'),)), 1, 0.),),
+                               seconds) == problem.graph.num_ops
