@@ -46,7 +46,11 @@ NATIVE_LIBRARIES = {
     # The discrete-event simulator.
     "libgdp_simulator.so": {
         "srcs": ["gdp_grappler/evaluation/simulator.cc"],
-        "hdrs": [],
+        "hdrs": [
+            "gdp_grappler/evaluation/simulator_graph.h",
+            "gdp_grappler/evaluation/simulator_machine.h",
+            "gdp_grappler/evaluation/simulator_queues.h",
+        ],
         "copts": ["-std=c++17", "-O3", "-pthread"],
         "defines": [],
         "linkopts": ["-pthread"],

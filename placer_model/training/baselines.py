@@ -50,7 +50,10 @@ def in_order(problem: placer_lib.Problem, result: Result) -> Result:
   """
   if not result.evaluation.valid:
     return result
-  ordered = ordering.with_critical_path_order(problem.graph, result.placement)
+  ordered = ordering.with_critical_path_order(
+      problem.graph, result.placement,
+      # A stopwatch has no costs of its own: the roofline then ranks the ops.
+      cost_model=getattr(problem.evaluator, 'cost_model', None))
   return dataclasses.replace(
       result, ordered=problem.evaluator.evaluate(problem.graph, ordered))
 

@@ -345,8 +345,8 @@ def _record(options, task, baselines, found, trainer, greedy
   return {
       'schema': results_lib.SCHEMA,
       'versions': results_lib.versions(),
-      'cluster': {'name': task.cluster.name, 'devices': [
-          d.short_name for d in task.cluster.devices]},
+      'cluster': {'name': task.cluster.name,
+                  'devices': list(found.placement.counts())},
       'config': options.config,
       'reward': options.reward,
       'seed': options.seed,

@@ -169,7 +169,8 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
 def test_a_measuring_search_survives_its_killers(tmp_path):
   model = tmp_path / 'model'
   flags = ['--reward=measured', '--local_workers=2', '--rollouts=3',
-           '--config=paper', '--iterations=1', f'--graph={_STEP}', f'--model_dir={model}']
+           '--config=paper', '--iterations=1', f'--graph={_STEP}',
+           f'--model_dir={model}']
   with subprocess.Popen([*_PROGRAM, *flags], env=_environment(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as process:

@@ -74,8 +74,18 @@ def test_training_steps_are_timed_on_several_devices(trained):
   for result in results:
     assert result.valid and not result.simulated
     assert 0 < result.step_time_s < 10
+    assert 0 < result.spread_s < 10
     assert len(result.peak_bytes) == len(cluster.pool_bytes)
     assert result.peak_bytes[0] > graph.param_bytes.sum()
+
+
+def test_many_of_the_wrong_shape(trained):
+  graph, _, measurer = trained
+  row = np.zeros((1, graph.num_ops), int)
+  with pytest.raises(ValueError, match='placements of'):
+    measurer.evaluate_many(graph, row[:, 1:])
+  with pytest.raises(ValueError, match='placements of'):
+    measurer.evaluate_many(graph, row, np.zeros((2, graph.num_ops)))
 
 
 def test_a_placement_is_measured_once(trained):
