@@ -14,8 +14,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.graph import op_graph
-from tests.helpers import clusters
-from tests.helpers import graphs
+from helpers import clusters
+from helpers import graphs
 
 _SIMULATED = 'simulator'
 # Name -> (from a cluster, a graph that it can price).

@@ -8,8 +8,8 @@ import pytest
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import op_families
-from tests.helpers import clusters
-from tests.helpers import graphs
+from helpers import clusters
+from helpers import graphs
 
 # Devices of the test cluster do 5e8 useful FLOP/s, move 1e9 bytes/s and need
 # 1 ms to launch. The first one is a CPU, the others are GPUs.

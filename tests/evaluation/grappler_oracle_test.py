@@ -39,9 +39,9 @@ from gdp_grappler.evaluation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
-from tests.helpers import clusters
-from tests.helpers import graphs
-from tests.helpers import grappler_schedule
+from helpers import clusters
+from helpers import graphs
+from helpers import grappler_schedule
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 

@@ -16,6 +16,9 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation import local_workers
 from helpers import processes
 
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
+
 
 @pytest.fixture(name='workers', scope='module')
 def _workers():
@@ -93,8 +96,11 @@ def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
 @pytest.mark.parametrize('kind', [signal.SIGKILL, signal.SIGINT])
 def test_they_end_with_their_parent(kind):
   program = textwrap.dedent('''
+      import signal
       import time
       from gdp_grappler.evaluation import local_workers
+      # Whoever runs the tests in the background has it ignored.
+      signal.signal(signal.SIGINT, signal.default_int_handler)
       with local_workers.LocalWorkers(2) as workers:
         print(*workers.pids, flush=True)
         time.sleep(600)

@@ -28,6 +28,9 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
 from helpers import processes
 
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
+
 tf1 = tf.compat.v1
 TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 QUICK = dict(steps=3, warmup=1, budget_s=0.2)

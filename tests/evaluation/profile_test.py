@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation import profile as profile_lib
-from tests.helpers import profiles
+from helpers import profiles
 
 
 def _device(profile, **changes):

@@ -6,9 +6,9 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import profiled_costs
-from tests.helpers import clusters
-from tests.helpers import graphs
-from tests.helpers import profiles
+from helpers import clusters
+from helpers import graphs
+from helpers import profiles
 
 _CLUSTER = clusters.make_cluster()  # A CPU and two GPUs.
 _VISIT_S = 1e-6

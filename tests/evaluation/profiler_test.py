@@ -18,7 +18,10 @@ from gdp_grappler.evaluation import worker_process
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
-from tests.helpers import profiles
+from helpers import profiles
+
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _CORE = min(os.sched_getaffinity(0))

@@ -12,8 +12,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import simulator
-from tests.helpers import clusters
-from tests.helpers import graphs
+from helpers import clusters
+from helpers import graphs
 
 
 def _simulator(cluster=None, seconds=1.0, threads=None):

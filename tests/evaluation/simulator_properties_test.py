@@ -9,9 +9,9 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import simulator
-from tests.helpers import clusters
-from tests.helpers import graphs
-from tests.helpers import reference_simulator
+from helpers import clusters
+from helpers import graphs
+from helpers import reference_simulator
 
 _many = settings(max_examples=100, deadline=None, derandomize=True)
 _seeds = st.integers(0, 1 << 30)

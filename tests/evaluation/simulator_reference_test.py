@@ -7,9 +7,9 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import simulator
-from tests.helpers import clusters
-from tests.helpers import graphs
-from tests.helpers import reference_simulator
+from helpers import clusters
+from helpers import graphs
+from helpers import reference_simulator
 
 # Whole numbers make many things happen at one moment, which is where two
 # simulators could differ; the last set never does.

@@ -10,8 +10,8 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import simulator
-from tests.helpers import clusters
-from tests.helpers import graphs
+from helpers import clusters
+from helpers import graphs
 
 CPU, GPU0, GPU1 = range(3)
 

@@ -14,9 +14,9 @@ from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import runnable
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
+from helpers import clusters
 from helpers import graph_defs
 from helpers import real_graphs
-from tests.helpers import clusters
 
 tf1 = tf.compat.v1
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'

@@ -8,7 +8,7 @@ import numpy as np
 
 from gdp_grappler.evaluation import profile as profile_lib
 from gdp_grappler.graph import op_graph
-from tests.helpers import graphs
+from helpers import graphs
 
 CPU = '/job:localhost/replica:0/task:0/device:CPU:0'
 

@@ -10,8 +10,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.reports import timeline
-from tests.helpers import clusters
-from tests.helpers import graphs
+from helpers import clusters
+from helpers import graphs
 
 # Seconds: op0 0-1 on GPU:0; its tensor 1-3, a message 1-2; op1 3-4, op2 2-3 on
 # GPU:1. op3 0-1 on the CPU.
