@@ -228,7 +228,10 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
   source, _ = build(endless)
   path = tmp_path / 'endless.pb'
   path.write_bytes(source.to_meta_graph().SerializeToString())
+  # Whoever runs the tests in the background may have Ctrl-C ignored.
   program = textwrap.dedent(f'''
+      import signal
+      signal.signal(signal.SIGINT, signal.default_int_handler)
       from gdp_grappler.cluster import local_devices, placement
       from gdp_grappler.evaluation import measurer
       from gdp_grappler.graph import graph_def_io, sources
