@@ -106,8 +106,8 @@ def table(graph_name: str, cluster_name: str,
 def _per_device(evaluation: evaluator_lib.Evaluation,
                 cluster: cluster_lib.Cluster) -> dict[str, int]:
   """Bytes by device; devices that share a memory share the figure."""
-  return {d.short_name: int(evaluation.peak_bytes[pool])
-          for d, pool in zip(cluster.devices, cluster.memory_pools)}
+  return {label: int(evaluation.peak_bytes[pool])
+          for label, pool in zip(cluster.device_labels, cluster.memory_pools)}
 
 
 def _main_device(item) -> str:
