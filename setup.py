@@ -241,7 +241,7 @@ setuptools.setup(
     install_requires=[_TENSORFLOW, 'numpy', 'absl-py', 'rich'],
     extras_require=_EXTRAS,
     entry_points={'console_scripts': [
-        'gdp = gdp_grappler.bin.gdp:run',
+        'gdp = gdp_grappler.bin.gdp:main',
         'gdp_train = placer_model.bin.gdp_train:run',
     ]},
     cmdclass={

@@ -14,11 +14,16 @@ from gdp_grappler.bin.commands import place
 from gdp_grappler.bin.commands import profile
 from gdp_grappler.bin.commands import simulate
 
-# This process reads graphs; nothing in it is to be placed by the plugin.
-os.environ['GDP_DISABLE'] = '1'
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
-
 _COMMANDS = (place, simulate, profile, cluster, doctor)
+
+
+def main() -> int:
+  """The console program: `run` in a process that is ours alone."""
+  # Nothing here is to be placed by the plugin. Not when this is imported: the
+  # environment is inherited by whatever the importing program starts.
+  os.environ['GDP_DISABLE'] = '1'
+  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  return run()
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -57,4 +62,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == '__main__':
-  sys.exit(run())
+  sys.exit(main())

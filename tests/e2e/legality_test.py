@@ -6,7 +6,6 @@ v1 graphs also from a GraphDef placed offline. Results have to be equal.
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import sys
 import pytest
 
 from gdp_grappler import native
+from helpers import fresh
 from helpers import real_graphs
 
 _HELPERS = pathlib.Path(real_graphs.__file__).parent
@@ -24,8 +24,7 @@ pytestmark = pytest.mark.e2e
 def verdicts(tmp_path_factory):
   """Name -> '' or what went wrong; graphs a crash left out are missing."""
   path = tmp_path_factory.mktemp('legality') / 'verdicts.jsonl'
-  environment = {**os.environ, 'TF_CPP_MIN_LOG_LEVEL': '3'}
-  environment.pop('TF_USE_LEGACY_KERAS', None)
+  environment = fresh.environment()
   environment.setdefault('TF_PLUGGABLE_DEVICE_LIBRARY_PATH',
                          str(native.LIB_DIR / 'libgdp_loader.so'))
   run = subprocess.run(
