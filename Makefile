@@ -35,7 +35,6 @@ test: $(VENV)/installed  ## run all tests against the installed package
 	cd tests && ../$(BIN)/python -P -m pytest $(PYTEST_ARGS)
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
-	$(PIP) --no-build-isolation '.[bench]'
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
 
 lint: $(VENV)/installed  ## ruff, the layering, no generated file in git
@@ -74,5 +73,5 @@ $(VENV)/tensorflow:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tensorflow $(SOURCES)
-	$(PIP) --no-build-isolation '.[train,dev]'
+	$(PIP) --no-build-isolation '.[train,bench,dev]'
 	@touch $@

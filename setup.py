@@ -44,6 +44,8 @@ _VERSION = re.search(r"^__version__ = '(.+)'$",
                      re.MULTILINE).group(1)
 
 _METIS = ['pymetis==2025.2.2']
+_BASELINES = [*_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1',
+              'highspy>=1.15,<2']
 _EXTRAS = {
     'metis': _METIS,
     'train': [
@@ -53,7 +55,8 @@ _EXTRAS = {
         f'tensorboard>={_MINOR},<{_NEXT_MINOR}',
         *_METIS,
     ],
-    'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_METIS],
+    'baselines': _BASELINES,
+    'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_BASELINES],
     'dev': [
         'hypothesis>=6,<7',
         'import-linter>=2.16,<3',

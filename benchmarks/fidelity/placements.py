@@ -41,11 +41,11 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
     found[f'expert split before layer {count}'] = (layers >= count).astype(int)
   found['expert split, other way'] = (layers <= layers.max() // 2).astype(int)
   found['expert every other layer'] = layers % 2
-  for i in range(8):
+  for i in range(12):
     found[f'layers at random {i}'] = rng.integers(
         0, 2, layers.max() + 1)[layers]
   modules = _of_groups(graph, _modules(graph))
-  for i in range(4):
+  for i in range(10):
     found[f'modules at random {i}'] = rng.integers(
         0, 2, modules.max() + 1)[modules]
   for i in range(3):

@@ -13,7 +13,6 @@ from benchmarks.fidelity import graphs
 from benchmarks.fidelity import placements
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation import control_edges
 from gdp_grappler.evaluation import link_timing
 from gdp_grappler.evaluation import local_workers
@@ -78,7 +77,7 @@ class Ordered:
 def measured_cluster(tell: Callable[[str], None]) -> cluster_lib.Cluster:
   """The workers with links as timed just now."""
   with local_workers.LocalWorkers(WORKERS) as workers:
-    cluster = remote_devices.remote_cluster(workers.target)
+    cluster = local_workers.cluster(WORKERS)
     return link_timing.apply(cluster, link_timing.measure(
         cluster, workers.target, progress=tell))
 

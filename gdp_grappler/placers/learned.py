@@ -12,7 +12,6 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import cost_model
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
@@ -45,7 +44,7 @@ class LearnedPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     graph, cluster = problem.graph, problem.cluster
-    seconds = cost_model.CostModel().op_seconds(graph, cluster)
+    seconds = problem.op_seconds
     units = self._units(problem, seconds)
     features = featurizer.featurize(graph, cluster, units, seconds)
     logits = self._policy.logits(features)

@@ -6,7 +6,6 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import cost_model
 from gdp_grappler.placers import placer as placer_lib
 
 # METIS takes integers; the heaviest vertex or edge gets this weight.
@@ -45,9 +44,8 @@ class MetisPlacer:
     if num_parts == 1:
       return np.zeros(graph.num_groups, int)
     pymetis = _pymetis()
-    seconds = cost_model.CostModel().op_seconds(
-        graph, problem.cluster).min(axis=1)
-    work = np.bincount(graph.groups, seconds, graph.num_groups)
+    work = np.bincount(graph.groups, problem.op_seconds.min(axis=1),
+                       graph.num_groups)
     starts, neighbours, weights = _adjacency(graph)
     _, parts = pymetis.part_graph(
         num_parts, pymetis.CSRAdjacency(starts, neighbours),

@@ -11,6 +11,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.graph import op_graph
 
@@ -24,17 +25,34 @@ class Problem:
     cluster: Where.
     evaluator: Prices placements on `cluster`.
     seed: Two runs with the same seed give the same placement.
+    expert_devices: int [N], where a human expert puts the ops; None if nobody
+      said. It need not keep the graph's rules.
+    time_budget_s: What a search may take; None for its own default. Others
+      ignore it.
   """
 
   graph: op_graph.OpGraph
   cluster: cluster_lib.Cluster
   evaluator: evaluator_lib.Evaluator
   seed: int = 0
+  expert_devices: np.ndarray | None = None
+  time_budget_s: float | None = None
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:
     """bool [G, D], `constraints.allowed_devices` of graph and cluster."""
     return constraints.allowed_devices(self.graph, self.cluster)
+
+  @functools.cached_property
+  def op_seconds(self) -> np.ndarray:
+    """float64 [N, D] as the evaluator charges them.
+
+    An evaluator without costs of its own, such as a stopwatch, leaves them to
+    the roofline.
+    """
+    costs = getattr(self.evaluator, 'cost_model', None)
+    return (costs or cost_model.CostModel()).op_seconds(
+        self.graph, self.cluster)
 
 
 class Placer(Protocol):

@@ -42,17 +42,21 @@ def add(commands) -> None:
 def run(arguments) -> int:
   """Prints it."""
   _check(arguments)
-  with _workers(arguments.local_workers) as target:
-    name = target or arguments.cluster
-    if name == 'local' or name.startswith('grpc:') or arguments.measure:
-      common.load_tensorflow()
-    # pylint: disable=g-import-not-at-top
-    from gdp_grappler.cluster import cluster_file
-    from gdp_grappler.cluster import resolve
-    from gdp_grappler.reports import cluster_table
-    cluster, timings = resolve.resolve(name), None
-    if arguments.measure:
+  name, count = arguments.cluster or '', arguments.local_workers
+  if count or name == 'local' or name.startswith('grpc:') or arguments.measure:
+    common.load_tensorflow()
+  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.cluster import cluster_file
+  from gdp_grappler.cluster import resolve
+  from gdp_grappler.evaluation import local_workers
+  from gdp_grappler.reports import cluster_table
+  cluster, timings = (local_workers.cluster(count) if count
+                      else resolve.resolve(name)), None
+  if arguments.measure:
+    with contextlib.ExitStack() as stack:
       target = arguments.target or (name if name.startswith('grpc:') else '')
+      if count:
+        target = stack.enter_context(local_workers.LocalWorkers(count)).target
       cluster, timings = _measured(cluster, target)
   if arguments.output:
     cluster_file.write(arguments.output, cluster)
@@ -77,18 +81,6 @@ def _check(arguments):
     if not path.absolute().parent.is_dir():
       raise errors.ClusterError(
           f'Cannot write {path}: its folder does not exist.')
-
-
-@contextlib.contextmanager
-def _workers(count):
-  """The target of `count` servers; '' without a count."""
-  if count is None:
-    yield ''
-    return
-  common.load_tensorflow()
-  from gdp_grappler.evaluation import local_workers  # pylint: disable=g-import-not-at-top
-  with local_workers.LocalWorkers(count) as workers:
-    yield workers.target
 
 
 def _measured(cluster, target):
