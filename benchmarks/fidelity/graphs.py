@@ -145,8 +145,36 @@ def mixture() -> tf.Tensor:
         labels=labels, logits=_dense(x, 'softmax', 100)))
 
 
+def towers() -> tf.Tensor:
+  """Eight wide towers, and a deep one that begins beside them.
+
+  With the wide ones and the deep one's first layer on one device and the rest
+  of it on the other, all first layers are ready at once: the sooner the deep
+  one's runs, the sooner the other device has something to do.
+  """
+  batch, width, words = 128, 1024, 100
+  x = tf1.placeholder(tf.float32, [batch, width], 'features')
+  labels = tf1.placeholder(tf.int32, [batch], 'labels')
+  ends = []
+  for tower in range(8):
+    with tf1.variable_scope(f'layer0/wide{tower}'):
+      ends.append(tf.nn.relu(_dense(x, 'only', width)))
+  with tf1.variable_scope('layer0/deep'):
+    deep = tf.nn.relu(_dense(x, 'first', width))
+  for layer in range(1, 9):
+    with tf1.variable_scope(f'layer{layer}'):
+      deep = tf.nn.relu(_dense(deep, 'deep', width))
+  with tf1.variable_scope('layer0'):
+    mixed = tf.add_n(ends) + deep
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=labels, logits=_dense(mixed, 'softmax', words)))
+
+
 BUILDERS: dict[str, Callable[[], tf.Tensor]] = {
-    'lstm': lstm, 'cnn': cnn, 'transformer': transformer, 'mixture': mixture}
+    'lstm': lstm, 'cnn': cnn, 'transformer': transformer, 'mixture': mixture,
+    'towers': towers}
+# Studied for the order of their ops only.
+FOR_ORDER = ('towers',)
 
 
 def _weights(name, shape) -> tf.Variable:

@@ -9,6 +9,7 @@ from typing import Sequence
 
 import numpy as np
 
+from benchmarks.fidelity import graphs
 from benchmarks.fidelity import statistics
 from benchmarks.fidelity import study
 from gdp_grappler import files
@@ -65,9 +66,9 @@ def _orders(orders) -> str:
     return ('No placement of these graphs was predicted to gain '
             f'{study.ORDER_GAIN:.0%} or more by its order.')
   lines = ['| graph | placement | control edges | predicted step | measured '
-           'step |', '|---|---|---|---|---|']
+           'step | spread |', '|---|---|---|---|---|---|']
   lines += [f'| {o.graph} | {o.label} | {o.edges} | {o.simulated:.2f}x | '
-            f'{o.measured:.2f}x |' for o in orders]
+            f'{o.measured:.2f}x | {o.spread:.2f} |' for o in orders]
   return '\n'.join(lines)
 
 
@@ -152,7 +153,8 @@ ms.
 
 Placements for which the critical path first is predicted to save
 {study.ORDER_GAIN:.0%} of the step or more, run with TensorFlow's own order and
-with the control edges that force the other:
+with the control edges that force the other. `{graphs.FOR_ORDER[0]}` was made for
+this: many ops wait together with the first one of a chain to the other worker.
 
 {_orders(orders)}
 

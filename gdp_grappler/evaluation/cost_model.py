@@ -35,6 +35,26 @@ VISIT = 'visit'
 _FLOAT_BYTES = 4
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Contention:
+  """How devices slow each other down by what they share beside compute.
+
+  Attributes:
+    buses: int32 [D], devices with the same number share one memory bus.
+    shares: float64 [D]: for each other compute unit of its bus that is at work,
+      what a device starts takes this share of its time longer.
+  """
+
+  buses: np.ndarray
+  shares: np.ndarray
+
+
+def no_contention(cluster: cluster_lib.Cluster) -> Contention:
+  """Every device has a bus of its own."""
+  count = cluster.num_devices
+  return Contention(np.arange(count, dtype=np.int32), np.zeros(count))
+
+
 @dataclasses.dataclass(frozen=True)
 class CostModel:
   """The roofline and the constants that belong to no device and no family.
@@ -90,6 +110,10 @@ class CostModel:
       ) + device.launch_s + further * self.kernel_s
     result[idle] = self.visit_s
     return result
+
+  def contention(self, cluster: cluster_lib.Cluster) -> Contention:
+    """None: it differs by machine and graph, and has to be measured."""
+    return no_contention(cluster)
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

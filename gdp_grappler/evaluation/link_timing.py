@@ -41,7 +41,7 @@ _CHAIN = 2.5
 # Copies whose time is less than this share of their transfer's are taken to
 # happen beside compute.
 _BESIDE = 0.1
-# Share of a transfer that copying at one of its ends may take.
+# Share of a transfer's bytes that copying at one of its ends may take.
 _END = 0.45
 _MARKS = ('measured: ', 'assumed: ')
 
@@ -155,9 +155,10 @@ def apply(cluster: cluster_lib.Cluster, timings: Timings
 def _with_copies(device, index, timings) -> cluster_lib.Device:
   """With the median of what was measured with this device.
 
-  Two ends work one after the other in the model, but partly at once in truth:
-  neither gets more than its share of the whole transfer, which was measured
-  apart.
+  Two ends read and write one after the other in the model, but partly at once
+  in truth: neither gets more of each byte than its share of the whole transfer,
+  which was measured apart. The part that is there for every message stays as
+  measured: a ping-pong between idle processes hides what it takes of busy ones.
   """
   tried = [line for pair, line in timings.copies.items() if index in pair]
   if not tried:
@@ -168,8 +169,7 @@ def _with_copies(device, index, timings) -> cluster_lib.Device:
   whole = [p.line for p in timings.pairs
            if (p.source, p.target) in timings.copies
            and index in (p.source, p.target)]
-  copy_s = min(statistics.median(line.latency_s for line in known),
-               *(_END * line.latency_s / 2 for line in whole))
+  copy_s = statistics.median(line.latency_s for line in known)
   per_byte = min(statistics.median(1 / line.bytes_per_s for line in known),
                  *(_END / line.bytes_per_s for line in whole))
   return dataclasses.replace(device, copy_s=copy_s,

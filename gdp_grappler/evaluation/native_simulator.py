@@ -10,6 +10,7 @@ import numpy as np
 
 from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
@@ -23,7 +24,8 @@ class PreparedGraph:
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                tensor_bytes: np.ndarray, aliases: np.ndarray,
                allowed: np.ndarray, seconds: np.ndarray,
-               workspace_bytes: np.ndarray):
+               workspace_bytes: np.ndarray,
+               contention: cost_model.Contention):
     """Lays the graph out.
 
     Args:
@@ -34,6 +36,7 @@ class PreparedGraph:
       allowed: bool [G, D].
       seconds: float64 [N, D].
       workspace_bytes: int64 [N, D].
+      contention: Of the devices.
 
     Raises:
       MemoryError: there is not enough.
@@ -52,7 +55,7 @@ class PreparedGraph:
             graph.param_bytes, aliases, graph.groups,
             graph.topological_order)))
     # The addresses stay good until the call returns.
-    cluster_arrays = _cluster_arrays(cluster)
+    cluster_arrays = _cluster_arrays(cluster, contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
     native_cluster = _NativeCluster(
         cluster.num_devices, units.max() + 1, self._num_pools,
@@ -134,8 +137,10 @@ class PreparedGraph:
         memory_bytes)
 
 
-def _cluster_arrays(cluster) -> list[np.ndarray]:
+def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
   """In the order of `GdpCluster`."""
+  bus_of_unit = np.full(cluster.compute_units.max() + 1, -1, np.int32)
+  bus_of_unit[cluster.compute_units] = contention.buses
   slots = np.ones(cluster.compute_units.max() + 1, np.int32)
   np.maximum.at(slots, cluster.compute_units,
                 [device.slots for device in cluster.devices])
@@ -145,7 +150,8 @@ def _cluster_arrays(cluster) -> list[np.ndarray]:
        for d in cluster.devices], np.float64)
   return [np.ascontiguousarray(array) for array in (
       cluster.compute_units, cluster.memory_pools, slots, copy_s,
-      copy_bytes_per_s, *cluster.link_arrays)]
+      copy_bytes_per_s, bus_of_unit, contention.shares,
+      *cluster.link_arrays)]
 
 
 class _NativeGraph(ctypes.Structure):
@@ -164,7 +170,8 @@ class _NativeCluster(ctypes.Structure):
       'channels_per_link')] + [
           (name, ctypes.c_void_p) for name in (
               'units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-              'latency_s', 'bytes_per_s', 'channels')] + [
+              'buses', 'contention', 'latency_s', 'bytes_per_s',
+              'channels')] + [
                   ('step_s', ctypes.c_double)]
 
 

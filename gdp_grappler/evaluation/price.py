@@ -28,7 +28,8 @@ class Price:
     evaluation: In this order.
     schedule: In this order.
     critical_path_s: Longest path of ops and transfers; no order is faster.
-    busiest_s: Work of the busiest compute unit; no order is faster.
+    busiest_s: Work of the busiest compute unit, as if it were alone on its
+      memory bus; no order is faster.
   """
 
   fifo_s: float
@@ -93,7 +94,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   schedule = simulator.schedule(graph, chosen)
   slots = np.array([d.slots for d in placement.cluster.devices])
   units = placement.cluster.compute_units
-  work_s = np.bincount(units, _busy_s(placement, schedule))
+  work_s = np.bincount(units, _work_s(graph, placement, schedule, simulator))
   width = np.zeros(len(work_s))
   np.maximum.at(width, units, slots)
   step_s = placement.cluster.step_s
@@ -103,6 +104,25 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
       simulator.evaluate(graph, chosen), schedule,
       step_s + float(critical.priorities.max(initial=0.)),
       step_s + float((work_s / width).max()))
+
+
+def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
+  """float64 [D], seconds of ops and of copying if nothing slows them."""
+  cluster, ops = placement.cluster, np.arange(graph.num_ops)
+  seconds = simulator.cost_model.op_seconds(graph, cluster)
+  result = np.bincount(placement.devices, seconds[ops, placement.devices],
+                       minlength=cluster.num_devices)
+  tensors = schedule.transfer_tensors[schedule.work_transfers]
+  sent = (tensors >= 0) & (
+      graph.executions[graph.tensor_ops[tensors]] > 0)  # Else it is empty.
+  sizes = np.where(sent, graph.tensor_bytes[tensors], 0)
+  copy_s = np.array([d.copy_s for d in cluster.devices])
+  per_byte = np.array([1 / (d.copy_bytes_per_s or np.inf)
+                       for d in cluster.devices])
+  return result + np.bincount(
+      schedule.work_devices, copy_s[schedule.work_devices]
+      + per_byte[schedule.work_devices] * sizes,
+      minlength=cluster.num_devices)
 
 
 def _busy_s(placement, schedule) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A profile file is one JSON object:
 
-* `format`: 'gdp_profile', `version`: 1.
+* `format`: 'gdp_profile', `version`: 2.
 * `graph`, `fingerprint`, `tensorflow`, `batch_size`: what ran.
 * `op_names`, `op_types`, `flops`, `io_bytes`: [N], the graph's ops as
   `OpGraph` has them; what op costs are matched and interpolated by.
@@ -25,7 +25,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler import files
 
-_FORMAT, _VERSION = 'gdp_profile', 1
+_FORMAT, _VERSION = 'gdp_profile', 2
 _LARGEST_S = 1e6  # Of anything that one op may take.
 
 
@@ -55,6 +55,9 @@ class DeviceProfile:
       for ops that tracing has no record of.
     executions: float64 [N], how often an op ran in one step.
     workspace_bytes: int64 [N], most temporary memory of an execution.
+    bus: Devices with the same one slow each other down; '' if not measured.
+    contention: What the step takes longer, as a share, while one other device
+      of the bus runs it too.
   """
 
   name: str
@@ -71,6 +74,8 @@ class DeviceProfile:
   seconds: np.ndarray
   executions: np.ndarray
   workspace_bytes: np.ndarray
+  bus: str = ''
+  contention: float = 0.
 
   @property
   def visits(self) -> np.ndarray:
@@ -216,7 +221,8 @@ def _parsed_device(content, n) -> DeviceProfile:
                             'visit_s')),
       _figures(content, 'seconds', n, _LARGEST_S),
       _figures(content, 'executions', n, 1e12),
-      _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64))
+      _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64),
+      _text(content, 'bus'), seconds('contention'))
 
 
 def _text(content, field) -> str:

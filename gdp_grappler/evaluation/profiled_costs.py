@@ -88,6 +88,18 @@ class ProfiledCostModel:
         result[known, column] = measured.workspace_bytes[rows[known]]
     return result
 
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """As measured, between devices that were profiled side by side."""
+    result = cost_model.no_contention(cluster)
+    numbers = {}
+    for column, device in enumerate(cluster.devices):
+      measured = self.profile.of(device.name, device.type)
+      if measured is not None and measured.bus and (
+          measured.name == device.name):
+        result.buses[column] = numbers.setdefault(measured.bus, column)
+        result.shares[column] = measured.contention
+    return result
+
   def coverage(self, graph: op_graph.OpGraph) -> Coverage:
     """Where the seconds on profiled devices come from."""
     rows = self._rows(graph)

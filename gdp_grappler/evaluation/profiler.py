@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import json
 import os
 import pathlib
 import platform
@@ -24,8 +25,10 @@ from absl import logging
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation import contention
 from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import profile as profile_lib
 from gdp_grappler.evaluation import profiling_worker
@@ -139,9 +142,49 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
     @functools.cache
     def target():
       return stack.enter_context(local_workers.LocalWorkers(count)).target
-    return profile_devices(source, worker_places(
+    result = profile_devices(source, worker_places(
         target, local_workers.device_names(count),
         local_workers.divide_cores(count)), **options)
+    return _with_contention(result, source, target, **options)
+
+
+def _with_contention(profile, source, target, *, batch_size: int = 32,
+                     refresh: bool = False, cache_dir=None,
+                     tell: Callable[[str], None] = logging.info,
+                     **unused_options) -> profile_lib.Profile:
+  """The profile of workers, with how they slow each other down; cached."""
+  names = tuple(d.name for d in profile.devices)
+  key = hashlib.sha256(repr((
+      profile.fingerprint, profile.tensorflow, batch_size, names,
+      [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
+  path = (pathlib.Path(cache_dir or cache_folder()) / 'contention'
+          / f'{key.hexdigest()[:24]}.json')
+  found = None if refresh else _known_shares(path, len(names))
+  if found is None:
+    if len(names) > 1:
+      tell(f'Running {profile.graph} on all {len(names)} workers at a time.')
+    graph = graph_def_io.read(source, unknown_dim=batch_size)
+    ready = runnable.convert(source, batch_size)
+    found = contention.measure([profiling_worker.Setup(
+        ready, graph.names, _devices(graph, name), name,
+        target() if len(names) > 1 else '', (), 0, 0, 1) for name in names],
+                               profile.graph)
+    files.write_atomically(path, json.dumps(found) + '\n', make_folder=True)
+  bus = f'{len(names)} local workers'
+  return dataclasses.replace(profile, devices=tuple(
+      dataclasses.replace(device, bus=bus, contention=share)
+      for device, share in zip(profile.devices, found)))
+
+
+def _known_shares(path, count) -> list[float] | None:
+  """[count]; None if they are not there."""
+  try:
+    found = json.loads(path.read_text(encoding='utf-8'))
+  except (OSError, ValueError):
+    return None
+  good = isinstance(found, list) and len(found) == count and all(
+      isinstance(share, float) and 0 <= share < np.inf for share in found)
+  return found if good else None
 
 
 @dataclasses.dataclass(frozen=True)

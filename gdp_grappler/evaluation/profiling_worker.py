@@ -13,7 +13,7 @@ import graphlib
 import os
 import sys
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
@@ -105,6 +105,16 @@ def record(setup: Setup) -> Recording | Failure:
     return _record(tf, setup)
   except (tf.errors.OpError, ValueError) as error:
     return Failure(' '.join(str(error).split())[:300])
+
+
+@contextlib.contextmanager
+def session(tf, setup: Setup) -> Iterator[Callable[[], Any]]:
+  """A call that runs one step, all of it on the device."""
+  placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
+  with _session(tf, setup, _imported(tf, placed), setup.pool) as running:
+    running.run(setup.graph.initializer)
+    yield running.make_callable([
+        running.graph.get_operation_by_name(t) for t in setup.graph.targets])
 
 
 def _record(tf, setup) -> Recording:

@@ -130,6 +130,8 @@ struct GdpCluster {
   const int32_t* slots;            // [units]
   const double* copy_s;            // [D]
   const double* copy_bytes_per_s;  // [D], infinite with copy engines
+  const int32_t* buses;            // [units], -1: a bus of its own
+  const double* contention;        // [D]
   const double* latency_s;         // [D, D]
   const double* bytes_per_s;       // [D, D]
   const int32_t* channels;         // [D, D, channels_per_link], at most 8
@@ -163,6 +165,10 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   for (int32_t i = 0; i < d; ++i) {
     s->copy_work |= s->copy_s[i] > 0 || s->copy_bytes_per_s[i] < gdp::kInfinity;
   }
+  s->bus.assign(cluster->buses, cluster->buses + s->num_units);
+  s->contention.assign(cluster->contention, cluster->contention + d);
+  s->contended = false;
+  for (const double share : s->contention) s->contended |= share > 0;
   for (int32_t i = 0; i < d * d; ++i) {
     gdp::Link link = {cluster->latency_s[i], cluster->bytes_per_s[i], {}};
     std::copy_n(cluster->channels + i * s->channels_per_link,

@@ -34,6 +34,10 @@ The rules, as TensorFlow's executor has them:
   ops take their trip count times as long. An op of no executions, in the branch
   of a condition that is not taken, produces nothing: its tensors are empty. A
   `Merge` waits for both branches; the dead one takes no time to compute.
+* Compute units may share a memory bus (`cost_model.Contention`). An op, or work
+  for a transfer, takes `shares` of its device longer for each other unit of the
+  bus that is in the middle of something when it starts: that something started
+  before and ends after this moment.
 * A step begins with `Cluster.step_s`, in which nothing else happens.
 """
 
@@ -225,7 +229,12 @@ class Simulator:
         aliases=aliases & alive,
         allowed=constraints.allowed_devices(graph, self.cluster),
         seconds=seconds,
-        workspace_bytes=workspace * alive[:, None])
+        workspace_bytes=workspace * alive[:, None],
+        contention=self._contention())
+
+  def _contention(self) -> cost_model_lib.Contention:
+    of = getattr(self.cost_model, 'contention', cost_model_lib.no_contention)
+    return of(self.cluster)
 
   def _check_costs(self, graph, costs, unit):
     shape = graph.num_ops, self.cluster.num_devices

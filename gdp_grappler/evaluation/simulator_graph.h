@@ -78,6 +78,7 @@ struct Graph {
       num_units, num_channels, channels_per_link;
   double step_s;
   bool copy_work;                     // Some device has no copy engines.
+  bool contended;                     // Some device has contention.
   std::vector<int32_t> order;         // [N] position -> op of the graph.
   std::vector<int32_t> position;      // [N] by op of the graph.
   std::vector<int32_t> group;         // [N] by op of the graph.
@@ -93,6 +94,8 @@ struct Graph {
   std::vector<int32_t> unit, pool;    // [D]
   std::vector<int32_t> slots;         // [units]
   std::vector<double> copy_s, copy_bytes_per_s;  // [D]
+  std::vector<int32_t> bus;           // [units], kNone: its own.
+  std::vector<double> contention;     // [D]
   std::vector<Link> links;            // [D, D]
 };
 

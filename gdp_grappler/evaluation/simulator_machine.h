@@ -29,6 +29,7 @@ class alignas(64) Machine {
         owed_(graph.num_units),
         free_slots_(graph.num_units),
         slot_taken_(graph.num_units),
+        starts_(graph.num_units),
         channel_free_(graph.num_channels),
         lanes_(2 * graph.num_devices * graph.num_devices),
         copy_on_(graph.num_devices),
@@ -74,6 +75,12 @@ class alignas(64) Machine {
     bool started = false;
   };
 
+  // What a unit started at one moment and has not ended.
+  struct Starts {
+    double time_s;
+    int32_t count;
+  };
+
   // Memory that lives while somebody refers to it, on one device.
   struct Buffer {
     int64_t bytes;
@@ -114,6 +121,7 @@ class alignas(64) Machine {
     for (Heap<Ranked>& queue : ranked_) queue.clear();
     for (Heap<Owed>& queue : owed_) queue.clear();
     std::copy(g_.slots.begin(), g_.slots.end(), free_slots_.begin());
+    std::fill(starts_.begin(), starts_.end(), Starts{-1, 0});
     std::fill(channel_free_.begin(), channel_free_.end(), 0.0);
     std::fill(lanes_.begin(), lanes_.end(), Lane());
     std::fill(copy_on_.begin(), copy_on_.end(), std::make_pair(kNone, kNone));
@@ -206,9 +214,35 @@ class alignas(64) Machine {
           break;
         }
         --free_slots_[unit];
+        if (g_.contended) CountStart(unit);
       }
     }
     touched_.clear();
+  }
+
+  void CountStart(int32_t unit) {
+    Starts& starts = starts_[unit];
+    if (starts.time_s != now_) starts = {now_, 0};
+    ++starts.count;
+  }
+
+  // Whether a unit is in the middle of something: started before this moment.
+  bool IsBusy(int32_t unit) const {
+    const Starts& starts = starts_[unit];
+    return g_.slots[unit] - free_slots_[unit] >
+           (starts.time_s == now_ ? starts.count : 0);
+  }
+
+  // What starts now on a device takes so much longer, for the units that share
+  // its bus.
+  double Slowed(int32_t device, double seconds) const {
+    if (!g_.contended || g_.contention[device] == 0) return seconds;
+    const int32_t own = g_.unit[device];
+    int32_t others = 0;
+    for (int32_t unit = 0; unit < g_.num_units; ++unit) {
+      others += unit != own && g_.bus[unit] == g_.bus[own] && IsBusy(unit);
+    }
+    return seconds * (1 + others * g_.contention[device]);
   }
 
   void Enqueue(int32_t op, int32_t device) {
@@ -224,7 +258,7 @@ class alignas(64) Machine {
   void StartOp(int32_t op) {
     const int32_t device = state_[op].device;
     const int64_t cell = int64_t{op} * g_.num_devices + device;
-    const double end = now_ + g_.seconds[cell];
+    const double end = now_ + Slowed(device, g_.seconds[cell]);
     int64_t& live = live_[g_.pool[device]];
     live += g_.ops[op].own_bytes;
     if (!g_.workspace.empty()) live += g_.workspace[cell];
@@ -239,7 +273,8 @@ class alignas(64) Machine {
   void FinishOp(int32_t op) {
     const int32_t device = state_[op].device;
     const int32_t pool = g_.pool[device];
-    LeaveUnit(g_.unit[device], schedule_ ? schedule_->slot[op] : 0);
+    LeaveUnit(g_.unit[device], schedule_ ? schedule_->slot[op] : 0,
+              g_.seconds[int64_t{op} * g_.num_devices + device]);
     if (!g_.workspace.empty()) {
       live_[pool] -= g_.workspace[int64_t{op} * g_.num_devices + device];
     }
@@ -377,7 +412,7 @@ class alignas(64) Machine {
   void StartWork(int32_t index) {
     Copy& copy = copies_[index];
     const int32_t device = WorkDevice(copy);
-    const double end = now_ + SecondsOwed(device, copy);
+    const double end = now_ + Slowed(device, SecondsOwed(device, copy));
     if (schedule_) {
       copy.slot = TakeSlot(g_.unit[device]);
       schedule_->works.push_back({copy.number, device, copy.slot, now_, end});
@@ -387,7 +422,8 @@ class alignas(64) Machine {
 
   void FinishWork(int32_t index) {
     const Copy& copy = copies_[index];
-    LeaveUnit(g_.unit[WorkDevice(copy)], copy.slot);
+    const int32_t device = WorkDevice(copy);
+    LeaveUnit(g_.unit[device], copy.slot, SecondsOwed(device, copy));
     if (copy.sent) {
       FinishCopy(index);
     } else {
@@ -395,8 +431,10 @@ class alignas(64) Machine {
     }
   }
 
-  void LeaveUnit(int32_t unit, int32_t slot) {
+  void LeaveUnit(int32_t unit, int32_t slot, double seconds) {
     ++free_slots_[unit];
+    // Without a duration it began at this moment.
+    if (g_.contended && now_ + seconds == now_) --starts_[unit].count;
     touched_.push_back(unit);
     if (schedule_) slot_taken_[unit][slot] = 0;
   }
@@ -479,6 +517,7 @@ class alignas(64) Machine {
   Vector<Heap<Owed>> owed_;            // [units]
   Vector<int32_t> free_slots_;         // [units]
   std::vector<std::vector<uint8_t>> slot_taken_;  // [units] if scheduled.
+  Vector<Starts> starts_;              // [units] if contended.
   Vector<double> channel_free_;        // [channels]
   Vector<Lane> lanes_;                 // [D, D, 2]
   Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output, its copy.

@@ -55,13 +55,13 @@ def test_links_get_what_copies_leave():
   assert cluster.links[0].bandwidth_bytes_per_s == pytest.approx(2e6)
 
 
-def test_the_whole_transfer_is_kept_where_copies_claim_more():
-  copy, whole = _line(1, 1), _line(8e-3, 1e6)
+def test_the_bytes_of_a_transfer_are_shared_where_copies_claim_more():
+  copy, whole = _line(3e-3, 1), _line(8e-3, 1e6)
   cluster = link_timing.apply(
       clusters.make_cluster(1),
       _timings(whole, whole, {(0, 1): copy, (1, 0): copy}))
   ends, link = cluster.devices, cluster.links[0]
-  assert [end.copy_s for end in ends] == pytest.approx([0.45 * 4e-3] * 2)
+  assert [end.copy_s for end in ends] == pytest.approx([3e-3] * 2)
   assert link.latency_s == pytest.approx(0.1 * 4e-3)
   assert 1 / link.bandwidth_bytes_per_s + sum(
       1 / end.copy_bytes_per_s for end in ends) == pytest.approx(1e-6)

@@ -66,8 +66,8 @@ def test_binary_data(path):
 
 
 def test_another_version(path):
-  path.write_text(json.dumps({**json.loads(path.read_text()), 'version': 2}))
-  with pytest.raises(errors.GdpError, match='version is 2'):
+  path.write_text(json.dumps({**json.loads(path.read_text()), 'version': 1}))
+  with pytest.raises(errors.GdpError, match='version is 1'):
     profile_lib.load(path)
 
 

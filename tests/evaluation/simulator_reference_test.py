@@ -67,18 +67,29 @@ def _random_case(seed):
   return graph, cluster, seconds, workspace, placements, priorities
 
 
+def _random_contention(seed, cluster):
+  """Buses [D] and shares [D]; devices of one unit are on one bus."""
+  rng = np.random.default_rng(seed + 1_000_000)
+  of_unit = rng.integers(0, 3, cluster.compute_units.max() + 1)
+  shares = rng.choice([0, 0.25, 1.], cluster.num_devices)
+  return of_unit[cluster.compute_units].tolist(), (
+      shares * (rng.random() < .5)).tolist()
+
+
 @pytest.mark.parametrize('block', range(20))
 def test_agrees_exactly_on_random_graphs(block):
   for seed in range(block * 100, (block + 1) * 100):
     graph, cluster, seconds, workspace, placements, priorities = (
         _random_case(seed))
+    contention = _random_contention(seed, cluster)
     simulated = simulator.Simulator(
-        cluster, clusters.FixedCosts(seconds, workspace), 2)
+        cluster, clusters.FixedCosts(seconds, workspace, *contention), 2)
     step_times, peaks = simulated.step_times(graph, placements, priorities)
     for k, devices in enumerate(placements):
       order = None if priorities is None else priorities[k]
       expected = reference_simulator.ReferenceSimulator(
-          graph, cluster, seconds, devices, ('Identity',), order, workspace)
+          graph, cluster, seconds, devices, ('Identity',), order, workspace,
+          *contention)
       assert step_times[k] == expected.step_time, seed
       assert peaks[k].tolist() == expected.peak(), seed
       _assert_same(simulated.schedule(graph, placement_lib.Placement(
@@ -95,6 +106,10 @@ def test_the_cases_have_everything_that_there_is_to_differ_in():
   assert any(workspace.any() for _, _, _, workspace, _, _ in cases)
   assert any((graph.executions == 0).any() for graph, *_ in cases)
   assert any(priorities is not None for *_, priorities in cases)
+  slowed = [_random_contention(seed, case[1])
+            for seed, case in enumerate(cases)]
+  assert any(any(shares) and len(set(buses)) < len(buses)
+             for buses, shares in slowed)
 
 
 def _traits(cluster):

@@ -100,6 +100,55 @@ class TestCompute:
     assert schedule.step_time_s == 10
 
 
+class TestContention:
+  """GPU:0 and GPU:1 share a bus; each slows the other by a half."""
+
+  def _schedule(self, graph, devices, seconds, cluster=None, buses=(0, 1, 1),
+                shares=(0., .5, .5)):
+    cluster = cluster or clusters.make_cluster()
+    return simulator.Simulator(cluster, clusters.FixedCosts(
+        seconds, 0, buses, shares)).schedule(
+            graph, placement_lib.Placement(devices, cluster))
+
+  def test_what_starts_beside_a_running_op_takes_longer(self):
+    # 1 and 2 begin at one moment: neither is in the middle of something. 3
+    # begins when 1 ends, beside 2.
+    graph = graphs.make_graph(num_ops=3)
+    schedule = self._schedule(graph, [GPU0, GPU1, GPU0], [1., 4., 2.])
+    assert schedule.start_s.tolist() == [0, 0, 1]
+    assert schedule.end_s.tolist() == [1, 4, 4]
+
+  def test_what_ends_at_that_moment_slows_nobody(self):
+    graph = graphs.make_graph(num_ops=4)
+    schedule = self._schedule(graph, [GPU0, GPU1, GPU0, GPU1], [1., 1., 1., 1.])
+    assert schedule.end_s.tolist() == [1, 1, 2, 2]
+
+  def test_another_bus_slows_nobody(self):
+    graph = graphs.make_graph(num_ops=3)
+    schedule = self._schedule(graph, [GPU0, GPU1, GPU0], [1., 4., 2.],
+                              buses=(0, 1, 2))
+    assert schedule.end_s.tolist() == [1, 4, 3]
+
+  def test_each_other_unit_counts(self):
+    graph = graphs.make_graph(num_ops=4)
+    schedule = self._schedule(graph, [CPU, GPU0, GPU1, GPU1], [9., 9., 1., 2.],
+                              buses=(0, 0, 0))
+    assert schedule.end_s.tolist() == [9, 9, 1, 1 + 2 * 2]
+
+  def test_devices_of_one_unit_do_not_slow_each_other(self):
+    cluster = clusters.make_cluster(compute=['c', 'g', 'g'])
+    graph = graphs.make_graph(num_ops=2)
+    schedule = self._schedule(graph, [GPU0, GPU1], [1., 2.], cluster)
+    assert schedule.end_s.tolist() == [1, 3]
+
+  def test_copying_is_slowed_and_slows(self):
+    cluster = _cluster_of(changes={GPU0: {'copy_s': 2.}})
+    # 0 ends at 1, GPU0 copies for 2 s, 1.5 times as long beside op 2.
+    graph = graphs.make_graph([(0, 1, 100)], num_ops=3)
+    schedule = self._schedule(graph, [GPU0, CPU, GPU1], [1., 1., 2.], cluster)
+    assert schedule.work_end_s.tolist() == [4]
+
+
 class TestSlots:
 
   def test_unit_runs_as_many_ops_at_a_time(self):

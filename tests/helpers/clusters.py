@@ -8,6 +8,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import cost_model
 
 
 def make_cluster(num_gpus: int = 2, *,
@@ -52,6 +53,8 @@ class FixedCosts:
 
   seconds: object
   workspace: object = 0
+  buses: object = None
+  shares: object = 0.
 
   def op_seconds(self, graph, cluster) -> np.ndarray:
     seconds = np.asarray(self.seconds, np.float64)
@@ -64,3 +67,9 @@ class FixedCosts:
     if workspace.ndim == 1:
       workspace = workspace[:, None]
     return np.broadcast_to(workspace, (graph.num_ops, cluster.num_devices))
+
+  def contention(self, cluster) -> cost_model.Contention:
+    count = cluster.num_devices
+    buses = np.arange(count) if self.buses is None else self.buses
+    return cost_model.Contention(
+        np.asarray(buses), np.broadcast_to(self.shares, count).astype(float))

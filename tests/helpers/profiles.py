@@ -23,7 +23,8 @@ def make_profile(num_ops: int, *, devices: Sequence[tuple[str, str]] = (
 def of_graph(graph: op_graph.OpGraph, seconds: np.ndarray, *,
              devices: Sequence[tuple[str, str]] = ((CPU, 'CPU'),),
              executions=1., workspace_bytes=7, visit_s: float = 1e-6,
-             empty_step_s: float = 1e-5) -> profile_lib.Profile:
+             empty_step_s: float = 1e-5, bus: str = '',
+             contention: float = 0.) -> profile_lib.Profile:
   """A profile whose parts add up.
 
   Args:
@@ -34,6 +35,8 @@ def of_graph(graph: op_graph.OpGraph, seconds: np.ndarray, *,
     workspace_bytes: Likewise.
     visit_s: Of each device.
     empty_step_s: Of each device.
+    bus: Of all devices.
+    contention: Likewise.
   """
   n = graph.num_ops
   executions = np.broadcast_to(np.asarray(executions, float), n)
@@ -45,5 +48,5 @@ def of_graph(graph: op_graph.OpGraph, seconds: np.ndarray, *,
           profile_lib.DeviceProfile(
               name, kind, 'made up', (0,), 1, 20, float(step_s), empty_step_s,
               0., 1., visit_s, np.asarray(seconds, float), executions,
-              np.broadcast_to(np.int64(workspace_bytes), n))
+              np.broadcast_to(np.int64(workspace_bytes), n), bus, contention)
           for name, kind in devices))

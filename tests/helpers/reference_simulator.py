@@ -70,7 +70,8 @@ class ReferenceSimulator:
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                seconds: np.ndarray, devices, aliases=(), priorities=None,
-               workspace: np.ndarray | None = None):
+               workspace: np.ndarray | None = None, buses=None,
+               contention=None):
     """Runs the simulation.
 
     Args:
@@ -81,12 +82,16 @@ class ReferenceSimulator:
       aliases: Op types that hand on their first input's buffer.
       priorities: [N], or None for first in, first out.
       workspace: [N, D] bytes, or None for none.
+      buses: [D], devices with one number share a bus; None for none.
+      contention: [D], what is slowed by others of the bus, or None.
     """
     self.graph, self.cluster = graph, cluster
     self.seconds, self.devices = seconds, [int(d) for d in devices]
     self.aliases, self.workspace = aliases, workspace
     self.priorities = [0.0] * graph.num_ops if priorities is None else [
         float(priority) for priority in priorities]
+    self.buses = buses or range(cluster.num_devices)
+    self.contention = contention or [0.0] * cluster.num_devices
     self.edges = [(int(p), int(c), None if t < 0 else int(t)) for (p, c), t in
                   zip(graph.edges, graph.edge_tensors)]
     self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
@@ -204,14 +209,29 @@ class ReferenceSimulator:
                  if op not in self.start and self.devices[op] in members]
       if free and owed:
         work = min(owed, key=lambda w: (w.due, w.number))
-        work.start, work.end, work.slot = now, now + work.seconds, free[0]
+        work.end = now + work.seconds * self._slowdown(work.device, now)
+        work.start, work.slot = now, free[0]
       elif free and waiting:
         op = min(waiting, key=lambda op: (
             -self.priorities[op], self.ready[op], self.rank[op]))
+        device = self.devices[op]
+        self.end[op] = now + (
+            self.seconds[op, device] * self._slowdown(device, now))
         self.start[op], self.slot[op] = now, free[0]
-        self.end[op] = now + self.seconds[op, self.devices[op]]
       else:
         return
+
+  def _slowdown(self, device, now):
+    """By other units of the bus that are in the middle of something."""
+    unit = self.cluster.compute_units
+    running = [(self.devices[op], self.start[op], self.end[op])
+               for op in self.start]
+    running += [(w.device, w.start, w.end)
+                for w in self.works if w.start is not None]
+    others = {unit[d] for d, start, end in running if start < now < end
+              and unit[d] != unit[device]
+              and self.buses[d] == self.buses[device]}
+    return 1 + len(others) * self.contention[device]
 
   def _send(self, op, now):
     tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
