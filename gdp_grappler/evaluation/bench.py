@@ -10,6 +10,7 @@ from typing import Sequence
 from gdp_grappler import errors
 from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import measuring_worker
+from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import worker_process
 
 _START_TIMEOUT_S = 300.  # To import TensorFlow and read the graph.
@@ -45,7 +46,7 @@ class Bench:
     self._stopped = False
 
   def measure(self, request: measuring_worker.Request
-             ) -> measuring_worker.Timing | measuring_worker.Failure:
+             ) -> measuring_worker.Timing | messages.Failure:
     """Runs one placement.
 
     A process that somebody kills loses nothing: the placement runs again.
@@ -66,7 +67,7 @@ class Bench:
             oom_kills is not None and oom_kills == _oom_kills())
         left -= 1 / (_TRIES if somebody else _TRIES_WITHOUT_MEMORY)
         if not error.killed or left < 1e-6:
-          return measuring_worker.Failure(str(error), lost=error.killed)
+          return messages.Failure(str(error), lost=error.killed)
       except BaseException:  # Ctrl-C too: question and answer out of step.
         self.close()
         raise
@@ -129,11 +130,11 @@ class Bench:
   def _ask(self, request):
     self._client.send(request)
     answer = self._client.receive(self._setup.timeout_s, self._servers())
-    if isinstance(answer, measuring_worker.Failure) and answer.lost:
+    if isinstance(answer, messages.Failure) and answer.lost:
       return self._blamed(answer)
     return answer
 
-  def _blamed(self, failure) -> measuring_worker.Failure:
+  def _blamed(self, failure) -> messages.Failure:
     """The failure, if it is the placement's.
 
     Raises:

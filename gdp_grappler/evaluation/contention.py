@@ -14,6 +14,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation import contention_worker
+from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import profiling_worker
 from gdp_grappler.evaluation import worker_process
 
@@ -72,7 +73,7 @@ def _clock(processes) -> list[float]:
 
 
 def _check(answer, setup, name):
-  if isinstance(answer, profiling_worker.Failure):
+  if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{name} does not run on {setup.device}: {answer.message}. The '
         'roofline needs no profile.')

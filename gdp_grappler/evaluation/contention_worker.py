@@ -37,7 +37,7 @@ def main() -> None:
   except EOFError:
     return
   except (tf.errors.OpError, ValueError) as error:
-    messages.send(answers, profiling_worker.Failure(
+    messages.send(answers, messages.Failure(
         ' '.join(str(error).split())[:300]))
 
 

@@ -24,6 +24,7 @@ from typing import Any, Callable, Sequence
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation import link_fit
+from gdp_grappler.evaluation import session_config
 
 SIZES = tuple(1 << power for power in range(27))
 _TIMEOUT_MS = 120_000
@@ -200,19 +201,11 @@ def _apart(cluster, pair) -> bool:
 def _session(tf, names, target):
   """A session in a graph of its own that runs graphs as they are."""
   with tf.Graph().as_default() as graph:
-    config = tf.compat.v1.ConfigProto(
-        allow_soft_placement=False, operation_timeout_in_ms=_TIMEOUT_MS,
-        # Variables go with the session, on other machines too.
-        isolate_session_state=True)
-    options = config.graph_options
-    options.optimizer_options.opt_level = (
-        tf.compat.v1.OptimizerOptions.L0)
-    options.rewrite_options.disable_meta_optimizer = True
-    if not target:
-      cpus = [int(name.rsplit(':', 1)[1]) for name in names
-              if cluster_lib.device_type(name) == 'CPU']
-      config.device_count['CPU'] = max(cpus, default=0) + 1
-      config.gpu_options.allow_growth = True
+    config = session_config.as_it_is(
+        None if target else session_config.num_cpus(names))
+    config.operation_timeout_in_ms = _TIMEOUT_MS
+    # Variables go with the session, on other machines too.
+    config.isolate_session_state = True
     with tf.compat.v1.Session(target, graph=graph, config=config) as session:
       yield session
 

@@ -21,6 +21,7 @@ from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation import measure_config
 from gdp_grappler.evaluation import measurement_cache
 from gdp_grappler.evaluation import measuring_worker
+from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.evaluation import timing
 from gdp_grappler.graph import op_graph
@@ -240,7 +241,7 @@ class Measurer:
     return graph + repr(parts).encode()
 
   def _evaluation(self, placement, answer) -> evaluator.Evaluation:
-    if isinstance(answer, measuring_worker.Failure):
+    if isinstance(answer, messages.Failure):
       return self._invalid((placement_lib.Violation('run', answer.message),))
     return evaluator.Evaluation(
         answer.step_time_s, self._peaks(placement, answer.peak_bytes), (),

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from gdp_grappler.evaluation import messages
+from gdp_grappler.evaluation import session_config
 from gdp_grappler.evaluation import timing
 
 
@@ -81,23 +82,6 @@ class Timing:
   peak_bytes: tuple[int, ...]
 
 
-@dataclasses.dataclass(frozen=True)
-class Failure:
-  """Why something did not run.
-
-  Attributes:
-    message: One line.
-    fatal: No placement will run.
-    lost: A process may be gone, rather than the placement be wrong.
-    hung: It took too long.
-  """
-
-  message: str
-  fatal: bool = False
-  lost: bool = False
-  hung: bool = False
-
-
 def main(cores: list[int]) -> None:
   """Serves until the input ends.
 
@@ -120,7 +104,7 @@ def main(cores: list[int]) -> None:
                   else run(setup, request))
 
 
-def run(setup: Setup, request: Request) -> Timing | Failure:
+def run(setup: Setup, request: Request) -> Timing | messages.Failure:
   """Times one placement."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   if setup.target and (complaint := _complaint(setup)):
@@ -140,14 +124,14 @@ def run(setup: Setup, request: Request) -> Timing | Failure:
       return Timing(clocked.median_s, clocked.spread_s, clocked.num_steps,
                     _peaks(session, targets, setup.device_names))
   except tf.errors.DeadlineExceededError:
-    return Failure(f'no answer within {setup.timeout_s:g} s', lost=True,
-                   hung=True)
+    return messages.Failure(f'no answer within {setup.timeout_s:g} s',
+                            lost=True, hung=True)
   except tf.errors.OpError as error:
     lost = (tf.errors.UnavailableError, tf.errors.AbortedError,
             tf.errors.CancelledError)
-    return Failure(_one_line(error), lost=isinstance(error, lost))
+    return messages.Failure(_one_line(error), lost=isinstance(error, lost))
   except ValueError as error:
-    return Failure(_one_line(error))
+    return messages.Failure(_one_line(error))
 
 
 def _one_line(error) -> str:
@@ -188,28 +172,21 @@ def _highest(changes: list[tuple[int, int]]) -> int:
 
 
 def _config(setup: Setup, timeout_s: float | None = None):
-  """Runs the graph as it is: no rewriting, no moving of ops."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
-  config = tf.compat.v1.ConfigProto(allow_soft_placement=False)
+  """Of the target or of this process, with the GPUs cut as they should be."""
+  config = session_config.as_it_is(
+      None if setup.target else session_config.num_cpus(setup.device_names))
   if setup.target:
     # Variables die with the session; other sessions see none of them.
     config.isolate_session_state = True
     config.operation_timeout_in_ms = int(
         1000 * (timeout_s or setup.timeout_s))
-  else:
-    config.device_count['CPU'] = sum('CPU' in d for d in setup.device_names)
-  config.gpu_options.allow_growth = True
   for splits in setup.gpu_splits_bytes:
     config.gpu_options.experimental.virtual_devices.add(
         memory_limit_mb=[size >> 20 for size in splits])
-  options = config.graph_options
-  options.rewrite_options.disable_meta_optimizer = True
-  options.optimizer_options.opt_level = -1
-  options.optimizer_options.global_jit_level = -1
   return config
 
 
-def _complaint(setup: Setup) -> Failure | None:
+def _complaint(setup: Setup) -> messages.Failure | None:
   """What is wrong with the devices, if anything is."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   try:
@@ -218,7 +195,7 @@ def _complaint(setup: Setup) -> Failure | None:
         config=_config(setup, setup.connect_s)) as session:
       have = [d.name for d in session.list_devices()]
   except tf.errors.OpError as error:
-    return Failure(
+    return messages.Failure(
         f'{setup.target} cannot be reached within {setup.connect_s:g} s: '
         f'{_one_line(error)}. Start all tasks of that cluster, or name one '
         'that runs.', fatal=True, lost=True)
@@ -226,7 +203,7 @@ def _complaint(setup: Setup) -> Failure | None:
   if not missing:
     return None
   have = [d for d in have if 'XLA' not in d]
-  return Failure(
+  return messages.Failure(
       f'{setup.target or "This machine"} has no device {missing[0]}; it has '
       f'{", ".join(have)}. Place on these'
       f'{"" if setup.target else " (--cluster=local)"}, or use '

@@ -5,6 +5,7 @@ A message is a pickled object after its length in 8 bytes.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pickle
 import select
@@ -16,6 +17,23 @@ from typing import Any, BinaryIO, Callable
 
 _LENGTH = struct.Struct('>Q')
 _WATCH_S = 1.
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+  """Why something did not run.
+
+  Attributes:
+    message: One line.
+    fatal: No placement will run.
+    lost: A process may be gone, rather than the placement be wrong.
+    hung: It took too long.
+  """
+
+  message: str
+  fatal: bool = False
+  lost: bool = False
+  hung: bool = False
 
 
 def send(stream: BinaryIO, message: Any) -> None:

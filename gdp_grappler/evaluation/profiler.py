@@ -30,6 +30,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation import contention
 from gdp_grappler.evaluation import local_workers
+from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import profile as profile_lib
 from gdp_grappler.evaluation import profiling_worker
 from gdp_grappler.evaluation import worker_process
@@ -292,7 +293,7 @@ def _record(setup, graph_name) -> profiling_worker.Recording:
         'roofline needs no profile.') from error
   finally:
     process.close()
-  if isinstance(answer, profiling_worker.Failure):
+  if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{graph_name} does not run on {setup.device}: {answer.message}. The '
         'roofline needs no profile.')

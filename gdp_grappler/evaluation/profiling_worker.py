@@ -18,6 +18,7 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from gdp_grappler.evaluation import messages
+from gdp_grappler.evaluation import session_config
 
 _CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
 _WARMUP_S = 2.  # No further step to warm up, once this has passed.
@@ -79,13 +80,6 @@ class Recording:
   workspace_bytes: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class Failure:
-  """Why nothing was recorded."""
-
-  message: str
-
-
 def main() -> None:
   """Answers the one request."""
   messages.end_with_parent()
@@ -98,13 +92,13 @@ def main() -> None:
   messages.send(answers, record(setup))
 
 
-def record(setup: Setup) -> Recording | Failure:
+def record(setup: Setup) -> Recording | messages.Failure:
   """Runs the steps."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   try:
     return _record(tf, setup)
   except (tf.errors.OpError, ValueError) as error:
-    return Failure(' '.join(str(error).split())[:300])
+    return messages.Failure(' '.join(str(error).split())[:300])
 
 
 @contextlib.contextmanager
@@ -173,18 +167,10 @@ def _one_by_one(graph_def, runnable):
 
 def _session(tf, setup, graph, pool):
   """A session that runs the graph as it is, on one thread per core."""
-  config = tf.compat.v1.ConfigProto(allow_soft_placement=False)
-  config.device_count['CPU'] = 1 + max(
-      [int(d.rsplit(':', 1)[1]) for d in setup.devices if 'CPU' in d],
-      default=0)
-  config.gpu_options.allow_growth = True
+  config = session_config.as_it_is(session_config.num_cpus(setup.devices))
   if not setup.target:
     config.intra_op_parallelism_threads = len(setup.cores)
     config.session_inter_op_thread_pool.add(num_threads=pool)
-  options = config.graph_options
-  options.rewrite_options.disable_meta_optimizer = True
-  options.optimizer_options.opt_level = -1
-  options.optimizer_options.global_jit_level = -1
   return tf.compat.v1.Session(setup.target, graph=graph, config=config)
 
 

@@ -20,7 +20,6 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import control_edges
 from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import local_workers
@@ -204,8 +203,7 @@ def _make_evaluator(options, cluster, source: source_graph.SourceGraph
   return measurer.Measurer(
       source, cluster, batch_size=options.batch_size, target=options.target,
       local_workers=options.local_workers,
-      cache_dir=options.model_dir / 'measurements',
-      control_edges=control_edges.chooser(simulator.Simulator(cluster)))
+      cache_dir=options.model_dir / 'measurements')
 
 
 def _identity(options, config, placer_config, task) -> dict[str, Any]:

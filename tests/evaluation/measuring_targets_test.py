@@ -22,6 +22,7 @@ from gdp_grappler.evaluation import local_workers as local_workers_lib
 from gdp_grappler.evaluation import measure_config
 from gdp_grappler.evaluation import measurer as measurer_lib
 from gdp_grappler.evaluation import measuring_worker
+from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import worker_process
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
@@ -227,7 +228,7 @@ def test_what_is_killed_again_and_again_is_a_violation(monkeypatch, oom_kills,
   monkeypatch.setattr(bench, '_start_what_is_missing',
                       lambda: setattr(bench, '_client', client))
   answer = bench.measure(measuring_worker.Request(np.zeros(0)))
-  assert isinstance(answer, measuring_worker.Failure) and answer.lost
+  assert isinstance(answer, messages.Failure) and answer.lost
   assert client.tries == tries
 
 
