@@ -242,6 +242,7 @@ class _Known:
     self._num_edges, self._edge_s = len(graph.edges), edge_s
     self._seconds = model.op_seconds(graph, cluster)
     self._workspace = model.workspace_bytes(graph, cluster)
+    self._contention = model.contention(cluster)
 
   def op_seconds(self, graph, cluster):
     del cluster
@@ -252,6 +253,10 @@ class _Known:
   def workspace_bytes(self, graph, cluster):
     del graph, cluster
     return self._workspace
+
+  def contention(self, cluster):
+    del cluster
+    return self._contention
 
 
 def _pairs(heavy, placement, schedule) -> np.ndarray:

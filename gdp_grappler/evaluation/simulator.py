@@ -230,11 +230,7 @@ class Simulator:
         allowed=constraints.allowed_devices(graph, self.cluster),
         seconds=seconds,
         workspace_bytes=workspace * alive[:, None],
-        contention=self._contention())
-
-  def _contention(self) -> cost_model_lib.Contention:
-    of = getattr(self.cost_model, 'contention', cost_model_lib.no_contention)
-    return of(self.cluster)
+        contention=self.cost_model.contention(self.cluster))
 
   def _check_costs(self, graph, costs, unit):
     shape = graph.num_ops, self.cluster.num_devices

@@ -45,6 +45,19 @@ def test_one_edge_does_what_priorities_do():
   assert set(order.control_edges[:, 0].tolist()) <= {4, 0, 1, 2}
 
 
+def test_contention_is_in_every_price():
+  # Once, only the step without edges knew of it, and orders seemed to pay.
+  graph, placement, costs = orders.late_chain(4)
+  costs = dataclasses.replace(costs, seconds=[1.5, 1., 1., 1., 1., 4.],
+                              buses=[0, 0, 0], shares=.5)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  assert order.fifo_s == simulator.evaluate(graph, placement).step_time_s
+  assert order.with_edges_s == _simulated(
+      graph, placement, order.control_edges, simulator)
+  assert len(order.control_edges)
+
+
 def test_a_single_rival_needs_a_single_edge():
   # op0 takes 5 s and nobody waits for it; op1 sends to op2 on another device.
   graph = graphs.make_graph([(1, 2)], 3)
