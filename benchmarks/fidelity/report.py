@@ -172,7 +172,8 @@ ms.
 Placements for which the critical path first is predicted to save
 {study.ORDER_GAIN:.0%} of the step or more, run with TensorFlow's own order and
 with the control edges that force the other. `{graphs.FOR_ORDER[0]}` was made
-for this: many ops wait together with the first one of a chain to the other worker.
+for this: many ops wait together with the first one of a chain to the other
+worker.
 
 {_orders(orders)}
 
