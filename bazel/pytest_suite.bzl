@@ -1,4 +1,4 @@
-"""One py_test for each folder of tests."""
+"""A py_test for a folder of tests."""
 
 def pytest_suite(path):
     """Runs tests/PATH with pytest, without the tests marked e2e.
@@ -15,16 +15,3 @@ def pytest_suite(path):
         args = ["tests/" + path],
         deps = [":test_support"],
     )
-
-def pytest_suites(exclude):
-    """A suite for each folder below tests/ that has tests.
-
-    Args:
-      exclude: Folders to leave out.
-    """
-    tests = native.glob(
-        ["tests/*/**/*_test.py"],
-        exclude = ["tests/%s/**" % folder for folder in exclude],
-    )
-    for folder in {test.split("/")[1]: None for test in tests}:
-        pytest_suite(folder)
