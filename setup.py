@@ -245,6 +245,7 @@ setuptools.setup(
     extras_require=_EXTRAS,
     entry_points={'console_scripts': [
         'gdp = gdp_grappler.bin.gdp:main',
+        'gdp_bench = placer_model.bin.gdp_bench:run',
         'gdp_train = placer_model.bin.gdp_train:run',
     ]},
     cmdclass={

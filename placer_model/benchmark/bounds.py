@@ -1,0 +1,149 @@
+"""What no placement can beat, and what holds one placement back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.evaluation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+
+_STEPS = 200  # Of the search for the best weights.
+
+
+@dataclasses.dataclass(frozen=True)
+class LowerBound:
+  """Two bounds on the step time of every placement; the larger one counts.
+
+  Attributes:
+    critical_path_s: Longest path of ops, each on its fastest allowed device,
+      with transfers for nothing.
+    work_s: All work divided over all devices as if it were sand.
+  """
+
+  critical_path_s: float
+  work_s: float
+
+  @property
+  def seconds(self) -> float:
+    return max(self.critical_path_s, self.work_s)
+
+
+def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                op_seconds: np.ndarray) -> LowerBound:
+  """Bounds the step time of a graph on a cluster, whatever memory there is.
+
+  Args:
+    graph: N ops.
+    cluster: D devices.
+    op_seconds: float64 [N, D].
+
+  Raises:
+    InfeasiblePlacementError: the cluster cannot hold the graph at all.
+  """
+  allowed = constraints.allowed_devices(graph, cluster)
+  seconds = np.where(allowed[graph.groups], op_seconds, np.inf)
+  return LowerBound(
+      cluster.step_s + _longest_path_s(graph, seconds.min(axis=1)),
+      cluster.step_s + _divided_work_s(_by_group(graph, seconds), cluster))
+
+
+def busiest_channel_s(schedule: schedule_lib.Schedule,
+                      cluster: cluster_lib.Cluster,
+                      tensor_bytes: np.ndarray) -> float:
+  """Seconds that the busiest wire carries data; no order is faster.
+
+  Args:
+    schedule: Of a placement.
+    cluster: Of the placement.
+    tensor_bytes: int64 [T] of the graph; empty tensors occupy no wire.
+  """
+  tensors = schedule.transfer_tensors
+  carries = (tensors >= 0) & (tensor_bytes[tensors] > 0)
+  if not carries.any():
+    return 0.
+  source = schedule.transfer_sources[carries]
+  target = schedule.transfer_targets[carries]
+  seconds = (schedule.transfer_end_s - schedule.transfer_start_s)[carries]
+  channels = cluster.link_arrays[2][source, target]
+  # A link with fewer channels than others repeats its last.
+  used = channels >= 0
+  used[:, 1:] &= channels[:, 1:] != channels[:, :-1]
+  return float(np.bincount(
+      channels[used],
+      np.broadcast_to(seconds[:, None], channels.shape)[used]).max(initial=0.))
+
+
+def _longest_path_s(graph, seconds) -> float:
+  """Longest path of ops [N], none of which waits for a transfer."""
+  ends = seconds.tolist()
+  own = seconds.tolist()
+  order = graph.topological_order
+  successors, starts = graph.successors
+  for op in order.tolist():
+    end = ends[op]
+    for consumer in successors[starts[op]:starts[op + 1]]:
+      through = end + own[consumer]
+      if through > ends[consumer]:
+        ends[consumer] = through
+  return max(ends, default=0.)
+
+
+def _by_group(graph, seconds) -> np.ndarray:
+  """float64 [G, D]; infinite where a group may not be."""
+  result = np.zeros((graph.num_groups, seconds.shape[1]))
+  np.add.at(result, graph.groups, seconds)
+  return result
+
+
+def _divided_work_s(seconds, cluster) -> float:
+  """Least time in which units could do all work, if it could be divided.
+
+  The linear programme min T, in which every group g is divided over units u,
+  x[g, u] >= 0, sum_u x[g, u] = 1, sum_g x[g, u] seconds[g, u] <= T slots[u],
+  has the dual max over w >= 0 with sum_u w[u] slots[u] = 1 of
+  sum_g min_u w[u] seconds[g, u]. Every w gives a bound; w is improved by
+  multiplicative steps (Plotkin, Shmoys and Tardos 1995) and the best counts.
+
+  Args:
+    seconds: float64 [G, D].
+    cluster: D devices.
+  """
+  units = cluster.compute_units
+  count = units.max() + 1
+  by_unit = np.full((len(seconds), count), np.inf)
+  slots = np.zeros(count)
+  for device, unit in enumerate(units):
+    by_unit[:, unit] = np.minimum(by_unit[:, unit], seconds[:, device])
+    slots[unit] = max(slots[unit], cluster.devices[device].slots)
+  by_unit, slots, repeats = _without_repetition(by_unit, slots)
+  weights = np.ones(len(slots)) / slots.sum()
+  rows = np.arange(len(by_unit))
+  best = 0.
+  for step in range(_STEPS):
+    priced = by_unit * weights
+    chosen = priced.argmin(axis=1)
+    best = max(best, float((priced[rows, chosen] * repeats).sum()))
+    load = np.bincount(chosen, by_unit[rows, chosen] * repeats,
+                       len(slots)) / slots
+    if not load.any():
+      break
+    # A unit that would have too much to do at these prices becomes dearer.
+    weights *= np.exp(load / load.max() / np.sqrt(step + 1))
+    weights /= (weights * slots).sum()
+  return best
+
+
+def _without_repetition(seconds, slots):
+  """Distinct rows and columns: layers repeat, and cards are alike.
+
+  Returns:
+    Seconds, the slots of all units alike, and how often each row occurs.
+  """
+  seconds, kinds = np.unique(seconds, axis=1, return_inverse=True)
+  slots = np.bincount(kinds.ravel(), slots)
+  seconds, repeats = np.unique(seconds, axis=0, return_counts=True)
+  return seconds, slots, repeats.astype(float)

@@ -1,0 +1,181 @@
+"""One cell: a placer on a task, and everything about what it found."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pathlib
+import time
+from typing import Any
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import ordering
+from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.evaluation import recorder as recorder_lib
+from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.placers import placer as placer_lib
+from placer_model.benchmark import bounds
+from placer_model.benchmark import loading
+from placer_model.benchmark import placer_sets
+from placer_model.benchmark import settings as settings_lib
+
+OK, OOM = 'ok', 'oom'
+# A placer says that it has no placement; a cell has no result for any other
+# reason, which is nobody's wish.
+INFEASIBLE, FAILED = 'infeasible', 'failed'
+# Of a curve; a search improves hundreds of times, a picture has a few hundred
+# pixels.
+_MOST_POINTS = 500
+
+
+class IllegalPlacementError(errors.GdpError):
+  """A placer broke a rule of the graph: a bug, never a result."""
+
+
+def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
+        simulator: simulator_lib.Simulator, plan_path: pathlib.Path
+       ) -> dict[str, Any]:
+  """Places, prices and writes the plan.
+
+  Args:
+    loaded: The task.
+    settings: Of the run.
+    name: Of the placer.
+    simulator: For the task's cluster, with its costs.
+    plan_path: Where the placement goes.
+
+  Raises:
+    GdpError: the placer cannot place, or broke a rule of the graph.
+  """
+  with _Evaluators(loaded, settings, simulator) as evaluator:
+    # Importing libraries and loading a policy is no part of a search.
+    placer = placer_sets.create(name)
+    recorder = recorder_lib.Recorder(evaluator, loaded.cluster)
+    problem = placer_lib.Problem(
+        loaded.graph, loaded.cluster, recorder, settings.seed,
+        loaded.expert_devices, settings.budget_s(name))
+    start = time.monotonic()
+    placement = placer.place(problem)
+    seconds = time.monotonic() - start
+    _refuse_illegal(name, placement, loaded.graph)
+    plan_path.parent.mkdir(parents=True, exist_ok=True)
+    plan.save(str(plan_path), loaded.graph, placement)
+    result = _price(loaded, evaluator, placement)
+  return {
+      **result, **_placed(placement, loaded.graph),
+      **_bounds(loaded, simulator, placement, result),
+      **_search(recorder, seconds, placer),
+      'simulated': settings.simulated}
+
+
+class _Evaluators:
+  """The evaluator of a run; a stopwatch has processes to be ended."""
+
+  def __init__(self, loaded, settings, simulator):
+    self._loaded, self._settings = loaded, settings
+    self._simulator, self._measurer = simulator, None
+
+  def __enter__(self):
+    if self._settings.simulated:
+      return self._simulator
+    # pylint: disable=g-import-not-at-top
+    from tensorflow.core.protobuf import meta_graph_pb2
+
+    from gdp_grappler.evaluation import measurer
+    from gdp_grappler.graph import source_graph
+    if self._loaded.source is None:
+      raise errors.MeasurementError(
+          f'"{self._loaded.task.source}" has costs but nothing to run. Use '
+          '--reward=simulated.')
+    self._measurer = measurer.Measurer(
+        source_graph.from_meta_graph(
+            meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),
+        self._loaded.cluster, batch_size=self._settings.batch_size,
+        local_workers=self._settings.local_workers)
+    return self._measurer
+
+  def __exit__(self, *unused_error):
+    if self._measurer:
+      self._measurer.close()
+
+
+def _refuse_illegal(name, placement, graph):
+  violations = placement.violations(graph)
+  if violations:
+    raise IllegalPlacementError(
+        f'ILLEGAL PLACEMENT by {name}: it breaks {len(violations)} rules, the '
+        f'first: {violations[0].message}. This is a bug; please report it.')
+
+
+def _price(loaded, evaluator, placement) -> dict[str, Any]:
+  """Step times in both orders and memory."""
+  graph, cluster = loaded.graph, loaded.cluster
+  fifo = evaluator.evaluate(graph, dataclasses.replace(
+      placement, priorities=None))
+  broken = [v.message for v in fifo.violations if v.kind != 'memory']
+  if broken and not fifo.simulated:
+    raise errors.MeasurementError(f'The placement does not run: {broken[0]}')
+  if broken:
+    raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
+  ordered = evaluator.evaluate(graph, ordering.with_critical_path_order(
+      graph, placement, cluster, getattr(evaluator, 'cost_model', None)))
+  missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
+  return {
+      'status': OK if fifo.valid else OOM,
+      'step_time_s': _seconds(fifo),
+      'ordered_step_time_s': _seconds(ordered),
+      'peak_bytes': _per_device(fifo.peak_bytes, cluster),
+      'capacity_bytes': _per_device(cluster.pool_bytes, cluster),
+      'missing_bytes': _per_device(missing, cluster, only_positive=True),
+  }
+
+
+def _placed(placement: placement_lib.Placement, graph) -> dict[str, Any]:
+  tensors, size = placement.cut(graph)
+  return {'ops': placement.counts(), 'cut_tensors': tensors,
+          'cut_bytes': size}
+
+
+def _bounds(loaded, simulator, placement, result) -> dict[str, Any]:
+  """The distance to the bound, and what holds this placement back."""
+  if loaded.bound is None:
+    return {'lower_bound_s': None, 'over_bound': None, 'limits': None}
+  price = price_lib.price(loaded.graph, dataclasses.replace(
+      placement, priorities=None), simulator)
+  step_s, bound_s = result['step_time_s'], loaded.bound.seconds
+  return {
+      'lower_bound_s': bound_s,
+      'over_bound': step_s / bound_s if step_s and bound_s else None,
+      'limits': {
+          'critical_path_s': price.critical_path_s,
+          'busiest_device_s': price.busiest_s,
+          'busiest_channel_s': bounds.busiest_channel_s(
+              price.schedule, loaded.cluster, loaded.graph.tensor_bytes)}}
+
+
+def _search(recorder, seconds, placer) -> dict[str, Any]:
+  curve = [[int(count), round(float(at_s), 4), float(step_s)]
+           for count, at_s, step_s in recorder.curve if math.isfinite(step_s)]
+  stride = -(-len(curve) // _MOST_POINTS) or 1
+  kept = curve[::stride]
+  if curve and kept[-1] != curve[-1]:
+    kept.append(curve[-1])
+  winner = getattr(placer, 'winner', None)
+  return {'evaluations': int(recorder.evaluations),
+          'seconds': round(seconds, 4), 'curve': kept,
+          'won_by': winner if isinstance(winner, str) else ''}
+
+
+def _seconds(evaluation) -> float | None:
+  return evaluation.step_time_s if evaluation.valid else None
+
+
+def _per_device(values, cluster, only_positive=False) -> dict[str, int]:
+  """By device; devices that share a memory share the figure."""
+  found = {label: int(values[pool]) for label, pool in zip(
+      cluster.device_labels, cluster.memory_pools)}
+  return {k: v for k, v in found.items() if v or not only_positive}

@@ -1,0 +1,113 @@
+"""Numbers of a cell, and texts of numbers, for tables and pictures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Iterable, Mapping
+
+from placer_model.benchmark import cell as cell_lib
+
+Record = Mapping[str, Any]
+NONE = '-'
+
+
+def valid(record: Record | None) -> bool:
+  """Whether there is a step time."""
+  return record is not None and record['status'] == cell_lib.OK
+
+
+def has_figures(record: Record | None) -> bool:
+  """Whether there is a placement, be it one that does not fit."""
+  return record is not None and record['status'] in (cell_lib.OK, cell_lib.OOM)
+
+
+def ratio(other: Record | None, ours: Record | None) -> float | None:
+  """Step time of another placer over ours; None unless both run."""
+  if not (valid(other) and valid(ours)):
+    return None
+  return other['step_time_s'] / ours['step_time_s']
+
+
+def search_ratio(other: Record | None, ours: Record | None) -> float | None:
+  """Seconds of search until the best placement: another placer's over ours."""
+  seconds = [seconds_to_best(record) for record in (other, ours)]
+  if not all(seconds):
+    return None
+  return seconds[0] / seconds[1]
+
+
+def seconds_to_best(record: Record | None) -> float | None:
+  """Of a search; of a placer that searches for nothing, all its seconds."""
+  if not valid(record):
+    return None
+  curve = record['curve']
+  return (curve[-1][1] if len(curve) > 1 else 0.) or record['seconds'] or None
+
+
+def geomean(values: Iterable[float | None]) -> tuple[float | None, int]:
+  """The geometric mean of what there is, and of how many."""
+  known = [value for value in values if value is not None]
+  if not known:
+    return None, 0
+  return math.exp(math.fsum(map(math.log, known)) / len(known)), len(known)
+
+
+def why_not(task: Mapping[str, Any], placer: str) -> str:
+  """Why a cell of a task has no figures: one line.
+
+  It does not name the placer where all cells have failed for one reason.
+
+  Args:
+    task: Of results.json.
+    placer: Of the cell.
+  """
+  cells = task['cells']
+  message = cells[placer]['message']
+  same = all(r.get('message') == message for r in cells.values())
+  who = '' if same and len(cells) > 1 else f', {placer}'
+  return f'{task["name"]}{who}: {message}'
+
+
+def failures(task: Mapping[str, Any]) -> list[str]:
+  """A line for each cell of a task that failed."""
+  return [why_not(task, placer) for placer, record in task['cells'].items()
+          if record['status'] == cell_lib.FAILED]
+
+
+def best(cells: Mapping[str, Record], names: Iterable[str] | None = None
+        ) -> str | None:
+  """The placer with the shortest step of those that run; the first of equals.
+
+  Args:
+    cells: By placer.
+    names: Which count; by default all.
+  """
+  known = [n for n in (cells if names is None else names)
+           if valid(cells.get(n))]
+  return min(known, key=lambda n: cells[n]['step_time_s']) if known else None
+
+
+def step(record: Record | None, key: str = 'step_time_s') -> str:
+  """'0.1234 s', 'OOM +1.20 GiB', 'infeasible' or 'failed'."""
+  if record is None:
+    return NONE
+  if not has_figures(record):
+    return record['status']
+  if record[key] is not None:
+    return f'{record[key]:.4g} s'
+  missing = max(record['missing_bytes'].values(), default=0)
+  return f'OOM +{size(missing)}' if missing else 'OOM'
+
+
+def times(value: float | None) -> str:
+  """'1.234x'."""
+  return NONE if value is None else f'{value:.3g}x' if value >= 100 else (
+      f'{value:.3f}x')
+
+
+def size(count: int) -> str:
+  """'1.20 GiB'."""
+  for unit, power in (('GiB', 30), ('MiB', 20), ('KiB', 10)):
+    if abs(count) >= 1 << power:
+      return f'{count / (1 << power):.2f} {unit}'
+  return f'{count} B'

@@ -1,0 +1,93 @@
+"""How far the best placement of a task is from the bound, and what by."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import figures
+from placer_model.benchmark import placer_sets
+
+# A step this close to its bound leaves nothing to gain worth a search.
+_AT_BOUND = 1.05
+# Something that lasts this share of the step is what the step waits for.
+_DOMINATES = .9
+# A memory that is filled to this share leaves no choice.
+_FULL = .9
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+  """What limits the best placement of a task.
+
+  Attributes:
+    task: Its name.
+    placer: Who found it.
+    step_time_s: First in, first out.
+    lower_bound_s: Of every placement.
+    over_bound: step / bound.
+    bound_by: 'critical path' or 'work': which bound is the larger one.
+    reason: 'bound', 'transfers', 'link', 'device' or 'waiting'.
+    memory: Whether one accelerator cannot hold the graph, or the placement
+      fills one nearly.
+  """
+
+  task: str
+  placer: str
+  step_time_s: float
+  lower_bound_s: float
+  over_bound: float
+  bound_by: str
+  reason: str
+  memory: bool
+
+  @property
+  def text(self) -> str:
+    """One sentence for a reader."""
+    return _TEXTS[self.reason] + (
+        '; memory limits the choice' if self.memory else '')
+
+
+_TEXTS = {
+    'bound': 'at its bound: no placement is noticeably faster',
+    'transfers': 'communication: the longest path of this placement, transfers '
+                 'included, takes nearly all of the step',
+    'link': 'communication: one wire is busy nearly all of the step',
+    'device': 'work: one device is busy nearly all of the step',
+    'waiting': 'neither: ops wait in turn for devices and wires; another '
+               'order or placement may gain',
+}
+COMMUNICATION = ('transfers', 'link')
+
+
+def verdict(task: Mapping[str, Any]) -> Verdict | None:
+  """About the best placement; None if none runs or no bound is known."""
+  cells = task['cells']
+  best = figures.best(cells)
+  if best is None or not task['lower_bound_s']:
+    return None
+  record = cells[best]
+  step_s, bound_s = record['step_time_s'], task['lower_bound_s']
+  return Verdict(
+      task['name'], best, step_s, bound_s, step_s / bound_s,
+      'critical path' if task['critical_path_s'] >= task['work_s'] else 'work',
+      _reason(record['limits'], step_s, bound_s), _is_full(cells, record))
+
+
+def _reason(limits, step_s, bound_s) -> str:
+  if step_s <= _AT_BOUND * bound_s:
+    return 'bound'
+  shares = {'transfers': limits['critical_path_s'] / step_s,
+            'link': limits['busiest_channel_s'] / step_s,
+            'device': limits['busiest_device_s'] / step_s}
+  largest = max(shares, key=shares.__getitem__)
+  return largest if shares[largest] >= _DOMINATES else 'waiting'
+
+
+def _is_full(cells, record) -> bool:
+  alone = cells.get(placer_sets.GPU_ONLY)
+  if alone is not None and alone['status'] == cell_lib.OOM:
+    return True
+  return any(record['peak_bytes'][device] > _FULL * capacity
+             for device, capacity in record['capacity_bytes'].items())

@@ -1,0 +1,130 @@
+"""How far a benchmark is: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import collections
+import math
+from typing import Any, Sequence
+
+import rich.console
+import rich.progress
+
+from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import figures
+
+
+class Eta:
+  """Seconds that remain, from how long each placer took so far."""
+
+  def __init__(self, placers: Sequence[str], jobs: int = 1):
+    """Of cells to come.
+
+    Args:
+      placers: Of each cell, with repetitions.
+      jobs: Cells side by side.
+    """
+    self._left = collections.Counter(placers)
+    self._seconds: dict[str, list[float]] = collections.defaultdict(list)
+    self._jobs = jobs
+
+  def ended(self, placer: str, seconds: float | None) -> None:
+    """One cell less; None for one that did not run."""
+    self._left[placer] -= 1
+    if seconds is not None:
+      self._seconds[placer].append(seconds)
+
+  def seconds(self) -> float:
+    """Of all cells that are left; not a number as long as nothing ended.
+
+    A placer that has not ended yet takes as long as the mean of the others.
+    """
+    known = {name: sum(s) / len(s) for name, s in self._seconds.items()}
+    if not known:
+      return math.nan
+    other = sum(known.values()) / len(known)
+    return sum(count * known.get(name, other)
+               for name, count in self._left.items()) / self._jobs
+
+
+class Progress:
+  """Shows cells as they end; a context manager."""
+
+  def __init__(self, console: rich.console.Console, placers: Sequence[str],
+               jobs: int):
+    """Of as many cells as there are `placers`."""
+    self._console = console
+    self._eta = Eta(placers, jobs)
+    self._total, self._done = len(placers), 0
+    self._live = rich.progress.Progress(
+        rich.progress.TextColumn('{task.description}'),
+        rich.progress.BarColumn(bar_width=20),
+        rich.progress.TextColumn('{task.completed}/{task.total}'),
+        rich.progress.TextColumn('ETA {task.fields[eta]}'),
+        console=console, transient=True) if console.is_terminal else None
+    self._bar = None
+
+  def __enter__(self) -> Progress:
+    if self._live:
+      self._live.start()
+      self._bar = self._live.add_task('starting', total=self._total, eta='?')
+    return self
+
+  def __exit__(self, *unused_error):
+    if self._live:
+      self._live.stop()
+
+  def says(self, text: str) -> None:
+    """What is being done between two cells."""
+    if self._live:
+      self._live.update(self._bar, description=text)
+    else:
+      self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+  def kept(self, placers: Sequence[str]) -> None:
+    """Cells that an earlier run has finished."""
+    for placer in placers:
+      self._eta.ended(placer, None)
+    self._done += len(placers)
+    if self._live:
+      self._live.update(self._bar, completed=self._done)
+    elif placers:
+      self.says(f'[{self._done}/{self._total}] kept: {", ".join(placers)}')
+
+  def not_loaded(self, task: str, placers: Sequence[str], message: str
+                ) -> None:
+    """A task whose cells have all failed."""
+    for placer in placers:
+      self._eta.ended(placer, None)
+    self._done += len(placers)
+    self._console.print(
+        f'[{self._done}/{self._total}] {task}: FAILED: {message}',
+        markup=False, highlight=False, soft_wrap=True)
+
+  def ended(self, record: dict[str, Any], seconds: float) -> None:
+    """Shows the record of a cell that took `seconds`."""
+    self._done += 1
+    self._eta.ended(record['placer'], seconds)
+    eta = clock_text(self._eta.seconds())
+    text = f'{record["task"]} {record["placer"]}: {_outcome(record)}'
+    failed = record['status'] == cell_lib.FAILED
+    if self._live:
+      self._live.update(self._bar, description=text, completed=self._done,
+                        eta=eta)
+    if failed or not self._live:
+      self._console.print(
+          f'[{self._done}/{self._total}] {text}  ETA {eta}', markup=False,
+          highlight=False, soft_wrap=True)
+
+
+def clock_text(seconds: float) -> str:
+  """'3:07'; '?' for what is no number."""
+  if math.isnan(seconds):
+    return '?'
+  minutes, rest = divmod(int(round(seconds)), 60)
+  return f'{minutes}:{rest:02d}'
+
+
+def _outcome(record) -> str:
+  if not figures.has_figures(record):
+    return f'{record["status"].upper()}: {record["message"]}'
+  return f'{figures.step(record)}, placed in {record["seconds"]:.2f} s'

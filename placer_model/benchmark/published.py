@@ -1,0 +1,89 @@
+"""What the papers' authors measured, to stand beside what we simulate.
+
+Seconds per step, on the authors' machines and with their TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Mapping, Sequence
+
+from placer_model.benchmark import figures
+from placer_model.benchmark import tables
+
+OOM = 'OOM'
+_TINY = '@tiny'
+# Zhou et al., "Transferable Graph Optimizers for ML Compilers", NeurIPS 2020,
+# the same authors' later table over the tasks of GDP: task -> learned (GO-one),
+# human, METIS, HDP, search speed-up over HDP.
+GO = {
+    'rnnlm-2@2xP100': (.173, .192, .355, .191, 2.95),
+    'rnnlm-4@4xP100': (.210, .239, .503, .251, 1.76),
+    'rnnlm-8@8xP100': (.320, .332, OOM, .764, 27.8),
+    'gnmt-2@2xP100': (.301, .384, .344, .327, 30.),
+    'gnmt-4@4xP100': (.350, .469, .466, .432, 58.8),
+    'gnmt-8@8xP100': (.440, .562, OOM, .693, 7.35),
+    'transformer-xl-2@2xP100': (.223, .268, .37, .262, 40.),
+    'transformer-xl-4@4xP100': (.230, .27, OOM, .259, 26.7),
+    'transformer-xl-8@8xP100': (.350, .46, OOM, .425, 16.7),
+    'inception-v3-b32@2xP100': (.229, .312, OOM, .301, 13.5),
+    'inception-v3-b64@2xP100': (.423, .731, OOM, .498, 21.),
+    'amoebanet@4xP100': (.394, .44, .426, .418, 58.8),
+    'wavenet-2x18@2xP100': (.317, .376, OOM, .354, 6.67),
+    'wavenet-4x36@4xP100': (.659, .988, OOM, .721, 20.),
+}
+# Mirhoseini et al., "A Hierarchical Model for Device Placement", ICLR 2018,
+# table 1: task -> GPU only, human, Scotch, MinCut, HDP.
+HDP = {
+    'inception-v3-b32@2xK40': (.15, .15, .93, .82, .13),
+    'resnet-50@2xK40': (1.18, 1.18, 6.27, 2.92, 1.18),
+    'rnnlm-2@2xK40': (1.57, 1.57, 5.62, 5.21, 1.57),
+    'nmt-2@2xK40': (OOM, 2.13, 3.21, 5.34, .84),
+    'nmt-4@4xK40': (OOM, 3.64, 11.18, 11.63, 1.69),
+    'nmt-8@8xK40': (OOM, 3.88, 17.85, 19.01, 4.07),
+}
+
+
+def beside_table1(tasks: Sequence[Mapping[str, Any]]) -> str:
+  """GO's figures for these tasks, as Markdown; '' if there are none."""
+  rows = []
+  for task in _full(tasks, GO):
+    learned, human, metis, hdp, search = GO[task]
+    rows.append((task, _s(learned), _s(human), _s(metis), _s(hdp),
+                 figures.times(human / learned), figures.times(hdp / learned),
+                 figures.times(search)))
+  return _section(
+      'GO (NeurIPS 2020, by the authors of GDP) measured', rows,
+      ('task', 'learned (GO-one)', 'human', 'METIS', 'HDP',
+       'learned: speed-up over human', 'learned: over HDP',
+       'search speed-up over HDP'))
+
+
+def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
+  """HDP's figures for these tasks, as Markdown; '' if there are none."""
+  rows = []
+  for task in _full(tasks, HDP):
+    before, hdp = HDP[task][:-1], HDP[task][-1]
+    best = min(value for value in before if value != OOM)
+    rows.append((task, *map(_s, HDP[task]), figures.times(best / hdp)))
+  return _section(
+      'HDP (ICLR 2018) measured', rows,
+      ('task', 'GPU only', 'human', 'Scotch', 'MinCut', 'HDP',
+       'HDP: speed-up over the best of these'))
+
+
+def _full(tasks, known) -> list[str]:
+  """Tasks that are known; a small variant is another graph."""
+  return [task['name'] for task in tasks
+          if _TINY not in task['name'] and task['name'] in known]
+
+
+def _section(title, rows, head) -> str:
+  if not rows:
+    return ''
+  return (f'\n## What was published\n\n{title}, on other machines and with '
+          'another TensorFlow:\n\n'
+          + tables.Table(head, tuple(rows), tuple(rows)).to_markdown())
+
+
+def _s(value) -> str:
+  return value if value == OOM else f'{value:g} s'

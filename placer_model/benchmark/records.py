@@ -1,0 +1,91 @@
+"""What a run leaves on disk: a file per cell, a plan per cell, results.json."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+from gdp_grappler import errors
+from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tasks as tasks_lib
+from placer_model.training import json_files
+
+
+class Folder:
+  """The files of an output folder."""
+
+  def __init__(self, path: pathlib.Path):
+    """Of `path`, made if it does not exist.
+
+    Raises:
+      GdpError: it cannot be written.
+    """
+    self.path = path
+    try:
+      (path / 'cells').mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+      raise errors.GdpError(f'Cannot write to {path}: {error.strerror}. Give '
+                            'another --out_dir.') from error
+
+  def record(self, task: tasks_lib.Task, placer: str, key: str
+            ) -> pathlib.Path:
+    """File of a cell."""
+    return self.path / 'cells' / task.file_name / f'{placer}-{key}.json'
+
+  def plan(self, task: tasks_lib.Task, placer: str, key: str
+          ) -> pathlib.Path:
+    """File of the placement of a cell."""
+    return self.path / 'plans' / task.file_name / f'{placer}-{key}.json'
+
+  def picture(self, name: str) -> pathlib.Path:
+    """File of a picture of all tasks."""
+    return self.path / 'pictures' / f'{name}.png'
+
+  def chart(self, task: str) -> pathlib.Path:
+    """File of the schedule of a task, given by `Task.file_name`."""
+    return self.path / 'pictures' / 'gantt' / f'{task}.png'
+
+  def write_results(self, results: dict[str, Any]) -> None:
+    """Writes results.json.
+
+    Raises:
+      GdpError: it cannot be written.
+    """
+    json_files.write_json(self.path / 'results.json', results)
+
+
+def write(path: pathlib.Path, key: str, task: str, placer: str,
+          fields: dict[str, Any]) -> None:
+  """Writes the record of a finished cell, whole or not at all.
+
+  Raises:
+    GdpError: it cannot be written.
+  """
+  json_files.write_json(path, {
+      'schema': settings_lib.SCHEMA, 'key': key, 'task': task,
+      'placer': placer, **fields})
+
+
+def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
+                  message: str) -> dict[str, Any]:
+  """Writes and returns the record of a cell that has no result.
+
+  Raises:
+    GdpError: it cannot be written.
+  """
+  write(path, key, task, placer, {'status': cell_lib.FAILED,
+                                  'message': message})
+  return read(path, key) or {}
+
+
+def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:
+  """The record of a cell; None if there is none that can be used."""
+  try:
+    found = json.loads(path.read_text(encoding='utf-8'))
+  except (OSError, ValueError):
+    return None  # Not there, or damaged by whoever; it is computed again.
+  usable = (isinstance(found, dict) and found.get('key') == key
+            and found.get('schema') == settings_lib.SCHEMA)
+  return found if usable else None

@@ -1,0 +1,185 @@
+"""The output folder's results.json, tables, pictures and index."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Sequence
+
+from gdp_grappler import files
+from placer_model.benchmark import figures
+from placer_model.benchmark import headroom
+from placer_model.benchmark import published
+from placer_model.benchmark import records
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tables
+
+_TABLES = {'table1': tables.table1, 'hdp_table': tables.hdp_table,
+           'all': tables.everything, 'means': tables.means}
+_TITLES = {
+    'table1': "Run time in the form of GDP's table 1",
+    'hdp_table': "Run time in the form of HDP's table",
+    'all': 'Every figure of every cell',
+    'means': 'Geometric means over tasks'}
+
+
+_BEST_OTHER = (' "Best other" is the fastest of the placers that neither learn '
+               'nor ask the human expert.')
+_NOTES = {
+    'table1': ' GDP is the shipped policy without any training on these '
+              'graphs.' + _BEST_OTHER + ' Search speed-up: seconds until HDP '
+              'found its best placement / seconds that GDP needed.',
+    'hdp_table': _BEST_OTHER,
+    'all': ' Critical-path-first: ready ops by their longest way to the end of '
+           'the step.'}
+
+
+def write(folder: records.Folder, settings: settings_lib.Settings,
+          command: str, tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+  """Writes everything but the cells; returns the content of results.json.
+
+  Args:
+    folder: Where.
+    settings: Of the run.
+    command: That made it.
+    tasks: Summaries of tasks with their 'cells'.
+
+  Raises:
+    GdpError: a file cannot be written.
+  """
+  from placer_model.benchmark import pictures  # pylint: disable=g-import-not-at-top
+  results = {
+      'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
+      'command': command, 'settings': settings.to_json(),
+      'versions': settings_lib.versions(), 'tasks': list(tasks)}
+  folder.write_results(results)
+  for name, make in _TABLES.items():
+    table = make(tasks)
+    files.write_atomically(
+        folder.path / f'{name}.md',
+        f'# {_TITLES[name]}\n\n{_kind(settings)}{_NOTES.get(name, "")}\n\n'
+        + table.to_markdown() + _published(name, tasks))
+    files.write_atomically(folder.path / f'{name}.csv', table.to_csv())
+  drawn = pictures.draw_all(folder, tasks, settings.simulated)
+  files.write_atomically(folder.path / 'README.md', index(
+      settings, command, tasks, [path.relative_to(folder.path)
+                                 for path in drawn]))
+  return results
+
+
+def index(settings: settings_lib.Settings, command: str,
+          tasks: Sequence[dict[str, Any]], pictures: Sequence[pathlib.Path]
+         ) -> str:
+  """README.md of an output folder, as Markdown."""
+  count = sum(len(task['cells']) for task in tasks)
+  parts = [
+      '# Placers compared', _kind(settings),
+      f'Made by\n\n    {command}\n\n{len(tasks)} tasks, {count} cells. '
+      + _how(settings),
+      '## Means\n\n' + tables.means(tasks).to_markdown().strip(),
+      '## Where there is headroom\n\n' + _headroom(tasks),
+      '## What the others are bound by\n\n' + _bound(tasks)]
+  failed = [line for task in tasks for line in figures.failures(task)]
+  if failed:
+    parts.insert(3, f'**{len(failed)} of {count} cells failed:**\n\n'
+                 + '\n'.join(f'* {line}' for line in dict.fromkeys(failed)))
+  parts += ['## The tasks\n\n' + _task_table(tasks),
+            '## Files\n\n' + _files(tasks, pictures)]
+  return '\n\n'.join(parts) + '\n'
+
+
+def _kind(settings) -> str:
+  kind = 'All step times are ' + (
+      '**simulated**, not measured' if settings.simulated else '**measured**')
+  small = (', on **small variants** (@tiny) of the workloads, which say '
+           'nothing about the full ones' if settings.quick else '')
+  return (f'{kind}{small}. A speed-up is a ratio of step times, other / ours, '
+          'with ready ops first in, first out, as TensorFlow runs them.')
+
+
+def _published(name, tasks) -> str:
+  if name == 'table1':
+    return published.beside_table1(tasks)
+  return published.beside_hdp_table(tasks) if name == 'hdp_table' else ''
+
+
+def _how(settings) -> str:
+  budget_s = settings.budget_s('local_search')
+  budget = ('searches ended by limits of their own, not by time'
+            if budget_s is None else f'searches that do not learn had '
+            f'{budget_s:g} s')
+  if settings.jobs == 1:
+    jobs = 'One cell ran at a time, so seconds of searches compare.'
+  else:
+    jobs = (f'{settings.jobs} cells ran side by side: they shared the cores, '
+            'so seconds of searches are longer than alone, and a search with a '
+            'time budget got less far.')
+  return (f'Seed {settings.seed}; {budget}. {jobs} Versions are in '
+          '[results.json](results.json).')
+
+
+def _headroom(tasks) -> str:
+  """The tasks whose best placement is far from the bound, farthest first."""
+  verdicts = sorted(_verdicts(tasks), key=lambda v: -v.over_bound)
+  if not verdicts:
+    return 'No lower bound is known for these tasks.'
+  rows = [v for v in verdicts if v.reason != 'bound']
+  mean, count = figures.geomean(v.over_bound for v in verdicts)
+  text = (
+      'No placement is faster than the longest path of ops on their fastest '
+      'devices with transfers for nothing, nor than all work divided evenly '
+      'over all devices; the larger one is the bound. It cannot be reached '
+      f'where data has to move. The best placements take {mean:.2f} times the '
+      f'bound (geometric mean of {count} tasks); {len(rows)} of {count} are '
+      'more than 5 % above it.')
+  return text + '\n\n' + _verdict_table(rows or verdicts)
+
+
+def _bound(tasks) -> str:
+  """Communication, memory, or the bound itself."""
+  verdicts = _verdicts(tasks)
+  kinds = {
+      'communication': [v for v in verdicts
+                        if v.reason in headroom.COMMUNICATION],
+      'memory (one accelerator does not hold the graph, or the best placement '
+      'fills a memory to 90 %)': [v for v in verdicts if v.memory],
+      'the work of one device': [v for v in verdicts if v.reason == 'device'],
+      'the bound itself': [v for v in verdicts if v.reason == 'bound'],
+      'nothing alone: ops wait in turn for devices and wires': [
+          v for v in verdicts if v.reason == 'waiting']}
+  lines = [f'* By {kind}: '
+           + (', '.join(v.task for v in found) if found else 'none') + '.'
+           for kind, found in kinds.items()]
+  return ('What lasts 90 % of the step of the best placement limits it: the '
+          'longest path with its transfers, one wire, or one device.\n\n'
+          + '\n'.join(lines))
+
+
+def _verdicts(tasks) -> list[headroom.Verdict]:
+  found = (headroom.verdict(task) for task in tasks)
+  return [verdict for verdict in found if verdict]
+
+
+def _verdict_table(verdicts) -> str:
+  rows = tuple((v.task, v.placer, f'{v.step_time_s:.4g} s',
+                f'{v.lower_bound_s:.4g} s ({v.bound_by})',
+                figures.times(v.over_bound), v.text) for v in verdicts)
+  return tables.Table(('task', 'best placer', 'step', 'bound', 'step / bound',
+                       'limited by'), rows, rows).to_markdown().strip()
+
+
+def _task_table(tasks) -> str:
+  rows = tuple(tuple(str(value or figures.NONE) for value in (
+      task['name'], task['num_ops'], task.get('paper_ops'),
+      task.get('num_groups'), task.get('setting'))) for task in tasks)
+  return tables.Table(('task', 'ops', "paper's ops", 'groups', 'setting'),
+                      rows, rows).to_markdown().strip()
+
+
+def _files(tasks, pictures) -> str:
+  lines = [f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
+           f'{_TITLES[name]}' for name in _TABLES]
+  lines += ['* [results.json](results.json): all of it, with curves',
+            '* plans/: every placement, as `gdp simulate --plan` reads it; '
+            'cells/: a record per cell']
+  lines += [f'* [{path.as_posix()}]({path.as_posix()})' for path in pictures]
+  return '\n'.join(lines)

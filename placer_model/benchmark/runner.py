@@ -1,0 +1,222 @@
+"""gdp_bench's journey: tasks and placers in, an output folder out."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+import rich.console
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import resolve
+from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import cell_worker
+from placer_model.benchmark import figures
+from placer_model.benchmark import lanes as lanes_lib
+from placer_model.benchmark import loading_worker
+from placer_model.benchmark import placer_sets
+from placer_model.benchmark import progress as progress_lib
+from placer_model.benchmark import records
+from placer_model.benchmark import report
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tasks as tasks_lib
+
+# Stands for the cluster of --local_workers in the name of a task.
+_WORKERS = 'workers'
+
+
+class Interrupted(Exception):
+  """Ctrl-C; what had been finished is kept."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What the command line says.
+
+  Attributes:
+    tasks: As `tasks.parse` reads it.
+    placers: As `placer_sets.parse` reads it.
+    out_dir: Where everything goes. Cells that are already there are kept.
+    settings: Of all cells.
+    command: What was typed, for the index.
+  """
+
+  tasks: str
+  placers: str
+  out_dir: pathlib.Path
+  settings: settings_lib.Settings
+  command: str
+
+
+def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
+  """Computes what is missing, writes all tables; returns results.json.
+
+  Args:
+    options: What to do.
+    console: Where progress goes.
+
+  Raises:
+    GdpError: bad input, or a full disk.
+    Interrupted: Ctrl-C.
+  """
+  placers = placer_sets.parse(options.placers)
+  with lanes_lib.Loader() as loader:
+    tasks = _tasks(options, loader)
+    clusters = {task: _cluster(task, options.settings) for task in tasks}
+    folder = records.Folder(options.out_dir)
+    bench = _Bench(options, folder, loader, console)
+    grid = [(task, placer) for task in tasks
+            for placer in placer_sets.applicable(
+                placers, clusters[task], bool(task.expert),
+                placer_sets.named_by_user(options.placers))]
+    try:
+      found = bench.run(tasks, grid)
+      return report.write(folder, options.settings, options.command, found)
+    except KeyboardInterrupt:
+      raise Interrupted(
+          f'interrupted; {bench.finished} cells are kept in '
+          f'{options.out_dir}. Run the same command again to go on from '
+          'there.') from None
+
+
+def failures(results: dict[str, Any]) -> list[str]:
+  """A line for each cell of results.json that failed, and why."""
+  return [line for task in results['tasks'] for line in figures.failures(task)]
+
+
+def _tasks(options, loader) -> tuple[tasks_lib.Task, ...]:
+  workloads = loader.workloads()
+  if isinstance(workloads, loading_worker.Failure):
+    raise errors.GdpError('The workloads cannot be listed: '
+                          f'{workloads.message}.')
+  settings = options.settings
+  default = '' if settings.simulated else (
+      _WORKERS if settings.local_workers else 'local')
+  return tasks_lib.parse(options.tasks, workloads, workloads.get,
+                         quick=settings.quick, default_cluster=default)
+
+
+def _cluster(task, settings) -> cluster_lib.Cluster:
+  """Names an unknown cluster before any work is done."""
+  if not settings.local_workers:
+    return resolve.resolve(task.cluster)
+  if task.cluster != _WORKERS:
+    raise errors.GdpError(
+        f'Task {task.name} names a cluster, but steps are to be measured on '
+        '--local_workers. Give the task without @CLUSTER.')
+  from gdp_grappler.evaluation import local_workers  # pylint: disable=g-import-not-at-top
+  return local_workers.cluster(settings.local_workers)
+
+
+class _Bench:
+  """A run; counts what is finished."""
+
+  def __init__(self, options, folder, loader, console):
+    self._settings, self._folder = options.settings, folder
+    self._loader, self._console = loader, console
+    self.finished = 0
+
+  def run(self, tasks, grid) -> list[dict[str, Any]]:
+    """Every task's part of results.json."""
+    with tempfile.TemporaryDirectory(prefix='gdp_bench') as scratch, (
+        progress_lib.Progress(self._console, [p for _, p in grid],
+                              self._settings.jobs)) as progress:
+      return [self._run_task(task, [p for t, p in grid if t == task],
+                             pathlib.Path(scratch) / 'task', progress)
+              for task in tasks]
+
+  def _run_task(self, task, placers, path, progress) -> dict[str, Any]:
+    progress.says(f'{task.name}: loading')
+    answer = self._loader.load(task, self._settings, path)
+    if isinstance(answer, loading_worker.Failure):
+      return self._not_loaded(task, placers, answer.message, progress)
+    summary = answer.fields
+    keys = {p: settings_lib.cell_key(self._settings, task.name,
+                                     summary['digest'], p) for p in placers}
+    cells = self._known(task, keys)
+    progress.kept([p for p in placers if p in cells])
+    cells |= self._compute(task, path, progress,
+                           {p: k for p, k in keys.items() if p not in cells})
+    cells = {placer: cells[placer] for placer in placers}
+    if self._settings.simulated:
+      self._draw(task, path, keys, cells, progress)
+    return {**summary, 'cells': cells}
+
+  def _not_loaded(self, task, placers, message, progress):
+    """A task whose cells have all failed for one reason."""
+    cells = {placer: {'task': task.name, 'placer': placer,
+                      'status': cell_lib.FAILED,
+                      'message': f'the graph was not loaded: {message}'}
+             for placer in placers}
+    progress.not_loaded(task.name, placers, message)
+    return {'name': task.name, 'file_name': task.file_name,
+            'label': task.label, 'cluster': task.cluster,
+            'table': task.table, 'setting': '', 'num_ops': None,
+            'num_accelerators': None, 'lower_bound_s': None, 'cells': cells}
+
+  def _known(self, task, keys) -> dict[str, Any]:
+    """Records of cells that need not be computed; failures are tried again."""
+    found = {}
+    for placer, key in keys.items():
+      record = records.read(self._folder.record(task, placer, key), key)
+      if record and record['status'] != cell_lib.FAILED:
+        found[placer] = record
+    self.finished += len(found)
+    return found
+
+  def _compute(self, task, path, progress, keys) -> dict[str, Any]:
+    cells = [cell_worker.Run(
+        placer, key, self._folder.record(task, placer, key),
+        self._folder.plan(task, placer, key), self._settings.timeout_s(placer))
+             for placer, key in keys.items()]
+    for cell in cells:
+      cell.result.unlink(missing_ok=True)
+    if not cells:
+      return {}
+    progress.says(f'{task.name}: {", ".join(keys)}')
+    found = {}
+    with self._lanes(path) as lanes:
+      for cell, message, seconds in lanes.run(cells):
+        record = self._record(task, cell, message)
+        progress.ended(record, seconds)
+        found[cell.placer] = record
+    return found
+
+  def _lanes(self, path) -> lanes_lib.Lanes:
+    return lanes_lib.Lanes(
+        lanes_lib.setup(path, self._settings, len(os.sched_getaffinity(0))),
+        self._settings.jobs)
+
+  def _record(self, task, cell, message) -> dict[str, Any]:
+    record = records.read(cell.result, cell.key)
+    if record is None:
+      return records.write_failure(
+          cell.result, cell.key, task.name, cell.placer,
+          message or 'the result cannot be read')
+    self.finished += 1
+    return record
+
+  def _draw(self, task, path, keys, cells, progress):
+    """The chart of the best placement, unless it is there."""
+    best = figures.best(cells)
+    if best is None:
+      return
+    picture = self._folder.chart(task.file_name)
+    record = self._folder.record(task, best, keys[best])
+    if (picture.exists()
+        and picture.stat().st_mtime >= record.stat().st_mtime):
+      return
+    progress.says(f'{task.name}: drawing')
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    picture.unlink(missing_ok=True)
+    title = (f'{task.name}: {best}, {figures.step(cells[best])} per step '
+             '(simulated, first in, first out)')
+    with self._lanes(path) as lanes:
+      for _, message, _ in lanes.run([cell_worker.Draw(
+          title, self._folder.plan(task, best, keys[best]), picture)]):
+        if message:
+          progress.says(f'{task.name}: no chart: {message}')

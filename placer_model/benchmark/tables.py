@@ -1,0 +1,268 @@
+"""results.json as the papers' tables, row by row.
+
+A table is its head and its rows, texts for Markdown and plain numbers for CSV.
+Ratios are step times, other / ours, first in, first out.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from typing import Any, Iterable, Mapping, Sequence
+
+from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import figures
+from placer_model.benchmark import placer_sets
+from placer_model.benchmark import tasks as tasks_lib
+
+_GDP, _HDP, _EXPERT = 'gdp', 'hdp', placer_sets.EXPERT
+Task = Mapping[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+  """Rows of texts, and the same as numbers.
+
+  Attributes:
+    head: [C] names of columns.
+    rows: Texts, [C] each.
+    numbers: The rows as numbers where they are; None where there is none.
+    footnotes: What the rows refer to by number.
+  """
+
+  head: tuple[str, ...]
+  rows: tuple[tuple[str, ...], ...]
+  numbers: tuple[tuple[Any, ...], ...]
+  footnotes: tuple[str, ...] = ()
+
+  def to_markdown(self) -> str:
+    """With columns of numbers to the right; says so if there is no row."""
+    if not self.rows:
+      return 'None of the tasks of this run belongs here.\n'
+    right = [any(isinstance(v, (int, float)) for v in column)
+             for column in zip(*self.numbers)]
+    lines = [self.head, ['---:' if r else '---' for r in right], *self.rows]
+    text = ''.join('| ' + ' | '.join(
+        cell.replace('|', r'\|') for cell in line) + ' |\n' for line in lines)
+    notes = [f'{i}. {note}\n' for i, note in enumerate(self.footnotes, 1)]
+    return text + '\n' * bool(notes) + ''.join(notes)
+
+  def to_csv(self) -> str:
+    """Comma-separated, one line per row."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator='\n')
+    writer.writerow(self.head)
+    writer.writerows(['' if v is None else v for v in row]
+                     for row in self.numbers)
+    return text.getvalue()
+
+
+class _Builder:
+  """Collects rows of (text, number) pairs, and footnotes."""
+
+  def __init__(self, head: Sequence[str]):
+    self._head, self._rows = tuple(head), []
+    self._notes: list[str] = []
+
+  def add(self, cells: Iterable[tuple[str, Any]]):
+    self._rows.append(tuple(cells))
+
+  def step(self, task: Task, placer: str | None, key: str = 'step_time_s'
+          ) -> tuple[str, Any]:
+    """A step time, or why there is none; a failure gets a footnote."""
+    record = task['cells'].get(placer)
+    text = figures.step(record, key)
+    if record is not None and not figures.has_figures(record):
+      note = figures.why_not(task, placer)
+      if note not in self._notes:
+        self._notes.append(note)
+      return f'{text} [{self._notes.index(note) + 1}]', None
+    return text, record[key] if record else None
+
+  def build(self) -> Table:
+    return Table(
+        self._head,
+        tuple(tuple(text for text, _ in row) for row in self._rows),
+        tuple(tuple(number for _, number in row) for row in self._rows),
+        tuple(self._notes))
+
+
+def table1(tasks: Sequence[Task]) -> Table:
+  """GDP's table 1: a row per model, and what is gained over HP and HDP.
+
+  All tasks but those of HDP's table. `best` is the best placer that does not
+  learn, the human expert aside.
+  """
+  builder = _Builder((
+      'model (#devices)', 'ops', 'GDP', 'human', 'METIS', 'HDP', 'best other',
+      'which', 'GDP: speed-up over human', 'GDP: over HDP',
+      'GDP: search speed-up over HDP', 'best other: speed-up over human',
+      'best other: over HDP'))
+  rows = []
+  for task in (t for t in tasks if t['table'] != tasks_lib.HDP):
+    cells = task['cells']
+    other = _best_heuristic(cells)
+    gains = [figures.ratio(cells.get(_EXPERT), cells.get(_GDP)),
+             figures.ratio(cells.get(_HDP), cells.get(_GDP)),
+             figures.search_ratio(cells.get(_HDP), cells.get(_GDP)),
+             figures.ratio(cells.get(_EXPERT), cells.get(other)),
+             figures.ratio(cells.get(_HDP), cells.get(other))]
+    rows.append(gains)
+    builder.add([
+        _text(f'{task["label"]} ({_devices(task)})'), _count(task['num_ops']),
+        *(builder.step(task, name) for name in (
+            _GDP, _EXPERT, 'metis', _HDP, other)),
+        _text(other or figures.NONE), *map(_times, gains)])
+  if rows:
+    means = [figures.geomean(column)[0] for column in zip(*rows)]
+    builder.add([_text('geometric mean'), *[_text('')] * 7,
+                 *map(_times, means)])
+  return builder.build()
+
+
+def hdp_table(tasks: Sequence[Task]) -> Table:
+  """HDP's table 1: run time by placer, and the gain over the best other."""
+  columns = {'CPU only': placer_sets.CPU_ONLY, 'GPU only': placer_sets.GPU_ONLY,
+             'human': _EXPERT, 'Scotch': 'scotch', 'MinCut': 'min_cut',
+             'HDP': _HDP}
+  builder = _Builder((
+      'task', '#GPUs', *columns, 'HDP: speed-up over the best of these', 'GDP',
+      'best other', 'which', 'best other: speed-up over human',
+      'best other: over HDP'))
+  rows = []
+  for task in (t for t in tasks if t['table'] == tasks_lib.HDP):
+    cells = task['cells']
+    before = figures.best(cells, [c for c in columns.values() if c != _HDP])
+    other = _best_heuristic(cells)
+    gain = figures.ratio(cells.get(before), cells.get(_HDP))
+    others = [figures.ratio(cells.get(_EXPERT), cells.get(other)),
+              figures.ratio(cells.get(_HDP), cells.get(other))]
+    rows.append([gain, *others])
+    builder.add([
+        _text(task['label']), _count(task['num_accelerators']),
+        *(builder.step(task, name) for name in columns.values()),
+        _times(gain), builder.step(task, _GDP), builder.step(task, other),
+        _text(other or figures.NONE), *map(_times, others)])
+  if rows:
+    means = [figures.geomean(column)[0] for column in zip(*rows)]
+    builder.add([_text('geometric mean'), *[_text('')] * 7, _times(means[0]),
+                 *[_text('')] * 3, *map(_times, means[1:])])
+  return builder.build()
+
+
+def everything(tasks: Sequence[Task]) -> Table:
+  """The long form: a row per cell, every figure."""
+  builder = _Builder((
+      'task', 'placer', 'FIFO step', 'critical-path-first step',
+      'speed-up over human', 'speed-up over HDP', 'lower bound',
+      'step / bound', 'fullest memory', 'peak memory', 'missing memory',
+      'cut tensors', 'cut bytes', 'evaluations', 'seconds', 'won by',
+      'status'))
+  for task in tasks:
+    for placer, record in task['cells'].items():
+      builder.add([_text(task['name']), _text(placer),
+                   *_row(builder, task, placer, record)])
+  return builder.build()
+
+
+def means(tasks: Sequence[Task]) -> Table:
+  """Geometric means over tasks: a row per placer."""
+  builder = _Builder((
+      'placer', 'tasks', 'OOM', 'no placement', 'best on',
+      'speed-up over human (tasks)', 'speed-up over HDP (tasks)',
+      'step / bound (tasks)', 'slower than the best (tasks)',
+      'median seconds'))
+  names = dict.fromkeys(name for task in tasks for name in task['cells'])
+  for name in names:
+    there = [task['cells'] for task in tasks if name in task['cells']]
+    of = [cells[name] for cells in there]
+    leaders = [figures.best(cells) for cells in there]
+    builder.add([
+        _text(name), _count(len(of)),
+        _count(sum(r['status'] == cell_lib.OOM for r in of)),
+        _count(sum(not figures.has_figures(r) for r in of)),
+        _count(sum(_is_best(cells, name) for cells in there)),
+        _mean(figures.ratio(cells.get(_EXPERT), cells[name])
+              for cells in there),
+        _mean(figures.ratio(cells.get(_HDP), cells[name]) for cells in there),
+        _mean(r.get('over_bound') for r in of),
+        _mean(figures.ratio(cells[name], cells.get(leader))
+              for cells, leader in zip(there, leaders)),
+        _median_seconds(of)])
+  return builder.build()
+
+
+def _row(builder, task, placer, record):
+  """All figures of a cell behind its name."""
+  cells = task['cells']
+  if not figures.has_figures(record):
+    blank = [_text(figures.NONE)] * 13
+    return [builder.step(task, placer), *blank, _text(record['status'])]
+  fullest = max(record['peak_bytes'], key=lambda device: (
+      record['peak_bytes'][device] / record['capacity_bytes'][device]))
+  missing = sum(record['missing_bytes'].values())
+  return [
+      builder.step(task, placer),
+      builder.step(task, placer, 'ordered_step_time_s'),
+      _times(figures.ratio(cells.get(_EXPERT), record)),
+      _times(figures.ratio(cells.get(_HDP), record)),
+      _seconds(record['lower_bound_s']), _times(record['over_bound']),
+      _text(fullest), _size(record['peak_bytes'][fullest]),
+      _size(missing) if missing else _text(figures.NONE),
+      _count(record['cut_tensors']), _size(record['cut_bytes']),
+      _count(record['evaluations']),
+      (f'{record["seconds"]:.2f}', record['seconds']),
+      _text(record['won_by'] or figures.NONE), _text(record['status'])]
+
+
+def _best_heuristic(cells) -> str | None:
+  """The best that neither learns nor asks an expert."""
+  return figures.best(cells, [n for n in cells
+                              if n not in (*placer_sets.LEARNED, _EXPERT)])
+
+
+def _is_best(cells, name) -> bool:
+  """Whether nobody is faster; equals share."""
+  leader = figures.best(cells)
+  lead = figures.ratio(cells[name], cells.get(leader))
+  return lead is not None and lead <= 1 + 1e-9
+
+
+def _devices(task) -> str:
+  count = task['num_accelerators']
+  return figures.NONE if count is None else str(count)
+
+
+def _text(text: str) -> tuple[str, Any]:
+  return text, text if text not in ('', figures.NONE) else None
+
+
+def _count(value) -> tuple[str, Any]:
+  return (figures.NONE if value is None else str(value)), value
+
+
+def _times(value) -> tuple[str, Any]:
+  return figures.times(value), value
+
+
+def _seconds(value) -> tuple[str, Any]:
+  return (figures.NONE if value is None else f'{value:.4g} s'), value
+
+
+def _size(value) -> tuple[str, Any]:
+  return figures.size(value), value
+
+
+def _mean(values) -> tuple[str, Any]:
+  mean, count = figures.geomean(values)
+  return (figures.NONE if mean is None
+          else f'{figures.times(mean)} ({count})'), mean
+
+
+def _median_seconds(records) -> tuple[str, Any]:
+  seconds = sorted(r['seconds'] for r in records if 'seconds' in r)
+  if not seconds:
+    return figures.NONE, None
+  middle = seconds[len(seconds) // 2]
+  return f'{middle:.2f}', middle

@@ -1,0 +1,188 @@
+"""Tasks: a workload, or any graph, on a cluster, as the papers pair them."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import re
+from typing import Callable, Collection, Sequence
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import validation
+
+GDP, HDP = 'gdp', 'hdp'
+_TINY = '@tiny'
+_KERAS = 'keras_applications:'
+# `gdp_grappler.graph.sources` reads these as a function that returns a model.
+_MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+  """A graph to be placed on a cluster.
+
+  Attributes:
+    source: Name of a workload, 'keras_applications:NAME', 'module:function', or
+      the path of a graph.
+    cluster: What `resolve.resolve` knows.
+    table: `GDP` or `HDP`: the table of that paper; '' for neither.
+    expert: 'workload': the expert placement that comes with the workload;
+      'one_gpu': the first accelerator, which is HDP's expert for Inception;
+      '': none.
+  """
+
+  source: str
+  cluster: str
+  table: str = ''
+  expert: str = ''
+
+  @property
+  def name(self) -> str:
+    """'rnnlm-2@2xP100'; files by their names, without folders."""
+    return f'{self.label}@{_label(self.cluster)}'
+
+  @property
+  def label(self) -> str:
+    """The part before the cluster."""
+    return _label(self.source)
+
+  @property
+  def file_name(self) -> str:
+    """The name as part of a path."""
+    return re.sub(r'[^\w.@+-]+', '_', self.name).strip('._')[-120:]
+
+
+def _paper_tasks() -> tuple[Task, ...]:
+  gdp = [(f'{family}-{n}', f'{n}xP100')
+         for family in ('rnnlm', 'gnmt', 'transformer-xl') for n in (2, 4, 8)]
+  gdp += [('inception-v3-b32', '2xP100'), ('inception-v3-b64', '2xP100'),
+          ('amoebanet', '4xP100'), ('wavenet-2x18', '2xP100'),
+          ('wavenet-4x36', '4xP100')]
+  hdp = [('resnet-50', '2xK40'), ('rnnlm-2', '2xK40'), ('nmt-2', '2xK40'),
+         ('nmt-4', '4xK40'), ('nmt-8', '8xK40')]
+  return (*(Task(source, cluster, GDP, 'workload') for source, cluster in gdp),
+          Task('inception-v3-b32', '2xK40', HDP, 'one_gpu'),
+          *(Task(source, cluster, HDP, 'workload') for source, cluster in hdp))
+
+
+# GDP, table 1 (P100, section 4.1), then HDP, table 1 (K40).
+PAPER_TASKS = _paper_tasks()
+
+
+def parse(text: str, workloads: Collection[str],
+          num_devices: Callable[[str], int], *, quick: bool = False,
+          default_cluster: str = '') -> tuple[Task, ...]:
+  """The tasks that a user means.
+
+  Args:
+    text: 'all', or NAME[@CLUSTER] separated by commas; NAME is a workload,
+      'keras_applications:NAME', 'module:function' or a file. A workload without
+      a cluster is on those that the papers give it.
+    workloads: All names of workloads.
+    num_devices: Accelerators that the papers give a workload.
+    quick: Take the small variant of each workload.
+    default_cluster: For all tasks that name none, in place of the papers'.
+
+  Raises:
+    GdpError: nothing of that name, no cluster, or a task twice.
+  """
+  found = []
+  for item in filter(None, (part.strip() for part in text.split(','))):
+    if item == 'all':
+      found += [dataclasses.replace(task, cluster=default_cluster or
+                                    task.cluster) for task in PAPER_TASKS]
+    else:
+      found += _parse_item(item, workloads, num_devices, default_cluster)
+  if not found:
+    raise errors.GdpError('--tasks names no task. Give all, or for example '
+                          'rnnlm-2@2xP100.')
+  if quick:
+    found = [_tiny(task, workloads) for task in found]
+  else:
+    for task in found:
+      _check_source(task.source, task.source, workloads)
+  return _without_repetition(found)
+
+
+def check_clusters(tasks: Sequence[Task], resolve: Callable) -> None:
+  """Names an unknown cluster before any work is done.
+
+  Args:
+    tasks: Of `parse`.
+    resolve: `resolve.resolve`, or what stands for it.
+
+  Raises:
+    ClusterError: nothing of that name.
+  """
+  for cluster in dict.fromkeys(task.cluster for task in tasks):
+    resolve(cluster)
+
+
+def is_workload(task: Task, workloads: Collection[str]) -> bool:
+  """Whether the task's graph is one of ours."""
+  return task.source in workloads
+
+
+def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:
+  source, cluster = item, ''
+  if item not in workloads and '@' in item and not pathlib.Path(item).exists():
+    source, cluster = item.rsplit('@', 1)
+  _check_source(source, item, workloads)
+  expert = 'workload' if source in workloads else ''
+  cluster = cluster or default_cluster
+  papers = [task for task in PAPER_TASKS if task.source == _large(source)]
+  if cluster:
+    same = [task for task in papers if task.cluster == cluster]
+    return [dataclasses.replace(task, source=source) for task in same] or [
+        Task(source, cluster, '', expert)]
+  if papers:
+    return [dataclasses.replace(task, source=source) for task in papers]
+  if source in workloads:
+    return [Task(source, f'{num_devices(source)}xP100', '', expert)]
+  raise errors.GdpError(f'Task "{item}" has no cluster. Give one, for example '
+                        f'{item}@2xP100.')
+
+
+def _check_source(source, item, workloads):
+  if source in workloads or pathlib.Path(source).exists():
+    return
+  if source.startswith(_KERAS) or _MODULE_FUNCTION.fullmatch(source):
+    return
+  shown = [name for name in workloads if not name.endswith(_TINY)]
+  raise errors.GdpError(
+      f'Unknown task "{item}": "{source}" is neither a workload nor a file nor '
+      f'module:function. Workloads: {", ".join(shown)}.'
+      f'{validation.nearest(source, workloads)}')
+
+
+def _label(text: str) -> str:
+  return pathlib.Path(text).stem if pathlib.Path(text).exists() else text
+
+
+def _large(source: str) -> str:
+  return source.removesuffix(_TINY)
+
+
+def _tiny(task, workloads) -> Task:
+  """The task with the small variant of its workload; a file stays itself."""
+  if task.source.endswith(_TINY) or (
+      task.source not in workloads and task.source + _TINY not in workloads
+      and task not in PAPER_TASKS):
+    return task
+  if task.source + _TINY not in workloads:
+    raise errors.GdpError(f'Workload "{task.source}" has no small variant for '
+                          '--quick. Leave --quick out.')
+  return dataclasses.replace(task, source=task.source + _TINY)
+
+
+def _without_repetition(tasks) -> tuple[Task, ...]:
+  """Each task once; two with the same files cannot be told apart."""
+  first: dict[str, Task] = {}
+  for task in tasks:
+    other = first.setdefault(task.file_name, task)
+    if (other.source, other.cluster) != (task.source, task.cluster):
+      raise errors.GdpError(
+          f'Tasks {other.source}@{other.cluster} and {task.source}@'
+          f'{task.cluster} would have the same name, {task.name}. Rename a '
+          'file.')
+  return tuple(first.values())

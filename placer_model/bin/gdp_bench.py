@@ -1,0 +1,201 @@
+"""`gdp_bench`: compares placers on the papers' tasks, or on graphs of yours.
+
+  gdp_bench --tasks=all --placers=heuristics --out_dir=results
+  gdp_bench --tasks=rnnlm-2@2xP100,captured.pb@4xV100 --placers=all
+      --out_dir=results
+
+A task is a workload, 'keras_applications:NAME', module:function or a graph file
+on a cluster. Run the same command again to go on after an interruption. Exit
+codes: 0, 1 if a cell failed, 2 for bad input, 130 for Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pathlib
+import shlex
+import sys
+import textwrap
+
+# The trainer's libraries need Keras 2, and this process has nothing to place.
+os.environ['TF_USE_LEGACY_KERAS'] = '1'
+os.environ['GDP_DISABLE'] = '1'
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+
+# pylint: disable=g-import-not-at-top
+from absl import app
+from absl import flags
+from absl import logging
+
+from gdp_grappler import errors
+
+_TASKS = flags.DEFINE_string(
+    'tasks', None, "'all' for those of the papers, or NAME[@CLUSTER],...; NAME "
+    'is a workload, keras_applications:NAME, module:function or a graph file.')
+_PLACERS = flags.DEFINE_string(
+    'placers', None, "'all', 'heuristics', 'learned' or names, separated by "
+    "commas; by default 'heuristics' with --quick, else 'all'.")
+_OUT_DIR = flags.DEFINE_string(
+    'out_dir', None, 'Where tables, pictures, plans and results.json go. '
+    'Cells that are already there are kept.')
+_QUICK = flags.DEFINE_boolean(
+    'quick', False, 'Small variants of the workloads, and searches of 2 s.')
+_REWARD = flags.DEFINE_enum(
+    'reward', 'simulated', ['simulated', 'measured'],
+    'Price placements by simulation, or run them: on the devices of this '
+    'machine or on --local_workers.')
+_LOCAL_WORKERS = flags.DEFINE_integer(
+    'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
+    'each on its own cores, and measure on them.', lower_bound=0)
+_TIME_BUDGET_S = flags.DEFINE_float(
+    'time_budget_s', None, 'Seconds for each search; by default as much as '
+    'each needs, with --quick 2 for those that do not learn.',
+    lower_bound=0)
+_CELL_TIMEOUT_S = flags.DEFINE_float(
+    'cell_timeout_s', None, 'A cell that takes longer has failed; by default '
+    '15 minutes, 2 with --quick, 6 hours for those that learn, and the budget '
+    'on top.', lower_bound=1)
+_SEED = flags.DEFINE_integer(
+    'seed', 0, 'The same seed gives the same result.', lower_bound=0)
+_JOBS = flags.DEFINE_integer(
+    'jobs', 1, 'Cells side by side. They share the cores, so seconds of '
+    'searches are longer than alone and searches with a time budget get less '
+    'far.', lower_bound=1)
+_BATCH_SIZE = flags.DEFINE_integer(
+    'batch_size', 32, 'Size of dimensions that graph files leave open.',
+    lower_bound=1)
+_JSON = flags.DEFINE_boolean('json', False, 'Print results.json.')
+_ALL = (_TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
+        _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON)
+_REQUIRED = (_TASKS, _OUT_DIR)
+
+
+def run():
+  """The console script."""
+  try:
+    app.run(main, flags_parser=_parse)
+  except KeyboardInterrupt:
+    _say('interrupted; nothing had been started yet.')
+    sys.exit(130)
+
+
+def main(argv: list[str]) -> int:
+  """Compares; returns the exit code."""
+  del argv
+  try:
+    return _bench()
+  except errors.GdpError as error:
+    return _fail(str(error))
+  except OSError as error:
+    return _fail(f'{error.filename or "input or output"}: {error.strerror}.')
+
+
+def _bench() -> int:
+  _check()
+  import rich.console
+
+  from placer_model.benchmark import runner
+  from placer_model.benchmark import summary
+  logging.set_verbosity(logging.WARNING)
+  # With --json, standard output is for the program that reads it.
+  console = rich.console.Console(stderr=_JSON.value)
+  try:
+    results = runner.run(_options(runner), console)
+  except runner.Interrupted as interrupted:
+    _say(str(interrupted))
+    return 130
+  if _JSON.value:
+    print(json.dumps(results))
+  else:
+    summary.show(results, _OUT_DIR.value, console)
+  failed = runner.failures(results)
+  if failed:
+    _say(f'{len(failed)} cells failed, the first: {failed[0]}')
+  return 1 if failed else 0
+
+
+def _check():
+  """Raises an error for what can be told from the flags alone."""
+  if importlib.util.find_spec('matplotlib') is None:
+    raise errors.GdpError(
+        'gdp_bench needs the package matplotlib, which is not installed. Run: '
+        "pip install 'gdp-grappler[bench]'")
+  measured = _REWARD.value == 'measured'
+  if _LOCAL_WORKERS.value and not measured:
+    raise errors.GdpError('--local_workers are to measure on. Give '
+                          '--reward=measured too.')
+  if measured and _JOBS.value > 1:
+    raise errors.GdpError('Steps that are measured side by side disturb each '
+                          'other. Leave --jobs out.')
+
+
+def _options(runner):
+  """Flags as `runner.Options`."""
+  from placer_model.benchmark import settings
+  return runner.Options(
+      tasks=_TASKS.value,
+      placers=_PLACERS.value or ('heuristics' if _QUICK.value else 'all'),
+      out_dir=pathlib.Path(_OUT_DIR.value),
+      settings=settings.Settings(
+          seed=_SEED.value, reward=_REWARD.value, quick=_QUICK.value,
+          time_budget_s=_TIME_BUDGET_S.value,
+          cell_timeout_s=_CELL_TIMEOUT_S.value,
+          local_workers=_LOCAL_WORKERS.value, batch_size=_BATCH_SIZE.value,
+          jobs=_JOBS.value),
+      command=_command())
+
+
+def _command() -> str:
+  """What was typed."""
+  given = [f'--{flag.name}={_text(flag.value)}' for flag in (
+      flags.FLAGS[holder.name] for holder in _ALL) if flag.present]
+  return shlex.join(['gdp_bench', *given])
+
+
+def _text(value) -> str:
+  return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _parse(argv: list[str]) -> list[str]:
+  """Parses flags; a bad one is one line and exit code 2."""
+  if {'--help', '-help', '-h'} & set(argv[1:]):
+    print(_help())
+    sys.exit(0)
+  try:
+    rest = flags.FLAGS(argv)
+  except flags.Error as error:
+    sys.exit(_fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
+  if len(rest) > 1:
+    sys.exit(_fail(f'unexpected argument "{rest[1]}"; all input comes by '
+                   'flags (--help lists them).'))
+  missing = [f'--{f.name}' for f in _REQUIRED if not f.value]
+  if missing:
+    sys.exit(_fail(f'{" and ".join(missing)} must be given (--help lists all '
+                   'flags).'))
+  return rest
+
+
+def _help() -> str:
+  """Our own flags; absl would list those of the console script, none."""
+  lines = [__doc__.strip(), '']
+  for holder in _ALL:
+    flag = flags.FLAGS[holder.name]
+    default = '' if flag.default is None else f' (default {flag.default})'
+    lines += textwrap.wrap(
+        f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
+  return '\n'.join(lines)
+
+
+def _fail(message: str) -> int:
+  _say(f'error: {" ".join(message.split())}')
+  return 2
+
+
+def _say(message: str):
+  print(f'gdp_bench: {message}', file=sys.stderr)
+
+
+if __name__ == '__main__':
+  run()

@@ -1,0 +1,184 @@
+"""The console program in processes of its own."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from helpers import fresh
+from helpers import processes
+
+pytestmark = pytest.mark.e2e
+
+_DATA = pathlib.Path(__file__).parents[1] / 'testdata'
+_PROGRAM = [sys.executable, '-c',
+            'from placer_model.bin import gdp_bench; gdp_bench.run()']
+_TASKS = ','.join((f'{_DATA / "dense_train_step.pb"}@2xP100',
+                   f'{_DATA / "lstm_train_step.pb"}@2xK40'))
+_PLACERS = 'gpu_only,metis,random'
+
+
+def _environment():
+  return fresh.environment(
+      PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+
+
+def _run(*arguments, timeout_s=200):
+  return subprocess.run(
+      [*_PROGRAM, *arguments], env=_environment(), capture_output=True,
+      text=True, check=False, timeout=timeout_s)
+
+
+def _flags(out_dir, **changes):
+  values = dict(tasks=_TASKS, placers=_PLACERS, out_dir=out_dir) | changes
+  return [f'--{name}={value}' for name, value in values.items()]
+
+
+def _assert_one_error_line(result):
+  assert result.returncode == 2, result.stderr
+  [line] = result.stderr.strip().splitlines()
+  assert line.startswith('gdp_bench: error: ')
+  return line
+
+
+def _results(out_dir):
+  return json.loads((out_dir / 'results.json').read_text())
+
+
+def _steps(results):
+  return {(task['name'], placer): record.get('step_time_s')
+          for task in results['tasks']
+          for placer, record in task['cells'].items()}
+
+
+def test_help_is_quick():
+  start = time.monotonic()
+  result = _run('--help')
+  assert time.monotonic() - start < 10
+  assert result.returncode == 0 and result.stderr == ''
+  assert '--time_budget_s: Seconds for each search' in result.stdout
+
+
+@pytest.mark.parametrize('arguments, said', [
+    ([], '--tasks and --out_dir'), (['--jobs=0'], 'jobs'),
+    (['--tasks=t', '--out_dir=o', 'stray'], 'stray'),
+    (['--tasks=t', '--out_dir=o', '--placers=metsi'],
+     'Did you mean "metis"'),
+    (['--tasks=t', '--out_dir=o', '--local_workers=2'], '--reward=measured'),
+    (['--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'],
+     'disturb each other')])
+def test_bad_flags(arguments, said, tmp_path):
+  result = subprocess.run(
+      [*_PROGRAM, *arguments], env=_environment(), capture_output=True,
+      text=True, check=False, timeout=100, cwd=tmp_path)
+  assert said in _assert_one_error_line(result)
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('changes, said', [
+    ({'tasks': 'rnnlm-3@2xP100'}, 'Unknown task "rnnlm-3@2xP100"'),
+    ({'tasks': f'{_DATA / "dense_train_step.pb"}@17xP100'}, '17xP100')])
+def test_bad_tasks_are_told_before_work(tmp_path, changes, said):
+  result = _run(*_flags(tmp_path / 'out', **changes))
+  assert said in _assert_one_error_line(result)
+  assert not (tmp_path / 'out').exists()
+
+
+def test_two_graphs_and_three_placers(tmp_path):
+  result = _run(*_flags(tmp_path))
+  assert result.returncode == 0, result.stderr
+  assert result.stderr == ''
+  assert '[6/6]' in result.stdout and 'Tasks: 2 (simulated)' in result.stdout
+  steps = _steps(_results(tmp_path))
+  assert len(steps) == 6 and all(steps.values())
+  rows = list(csv.DictReader(
+      (tmp_path / 'all.csv').read_text().splitlines()))
+  assert {(r['task'], r['placer']): float(r['FIFO step']) for r in rows
+          } == steps
+  assert all(float(row['step / bound']) >= 1 for row in rows)
+  assert (tmp_path / 'pictures' / 'bars.png').exists()
+  charts = {p.stem for p in (tmp_path / 'pictures' / 'gantt').iterdir()}
+  assert charts == {'dense_train_step@2xP100', 'lstm_train_step@2xK40'}
+  assert len(list(tmp_path.glob('plans/*/*.json'))) == 6
+
+  times = {p: p.stat().st_mtime_ns for p in tmp_path.glob('cells/*/*.json')}
+  again = _run(*_flags(tmp_path), '--json')
+  assert again.returncode == 0 and 'kept: gpu_only' in again.stderr
+  assert _steps(json.loads(again.stdout)) == steps
+  assert {p: p.stat().st_mtime_ns for p in times} == times
+
+
+def test_another_seed_is_another_cell(tmp_path):
+  task = _TASKS.split(',')[0]
+  for count, seed in enumerate((0, 1), 1):
+    result = _run(*_flags(tmp_path, tasks=task, placers='random', seed=seed))
+    assert 'kept' not in result.stdout
+    assert len(list(tmp_path.glob('cells/*/*.json'))) == count
+
+
+def test_measured_steps(tmp_path):
+  task = str(_DATA / 'dense_train_step.pb')
+  flags = ['--reward=measured', '--local_workers=2']
+  result = _run(*_flags(tmp_path, tasks=task, placers='cpu_only,random'),
+                *flags)
+  assert result.returncode == 0, result.stderr
+  results = _results(tmp_path)
+  assert not results['simulated'] and all(_steps(results).values())
+  [cells] = [task['cells'] for task in results['tasks']]
+  assert cells['random']['cut_tensors'] and not cells['random']['simulated']
+  assert '**measured**' in (tmp_path / 'README.md').read_text()
+  line = _assert_one_error_line(
+      _run(*_flags(tmp_path, tasks=f'{task}@2xP100'), *flags))
+  assert 'without @CLUSTER' in line
+
+
+def test_a_graph_that_cannot_be_loaded(tmp_path):
+  (tmp_path / 'broken.pb').write_bytes(b'nonsense')
+  tasks = f'{tmp_path / "broken.pb"}@2xP100,{_TASKS.split(",")[0]}'
+  result = _run(*_flags(tmp_path / 'out', tasks=tasks))
+  assert result.returncode == 1
+  assert '3 cells failed, the first: broken@2xP100: ' in result.stderr
+  text = (tmp_path / 'out' / 'all.md').read_text()
+  assert text.count('failed [1]') == 3
+  assert '1. broken@2xP100: the graph was not loaded: ' in text
+  assert all(_steps(_results(tmp_path / 'out'))[
+      'dense_train_step@2xP100', p] for p in _PLACERS.split(','))
+
+
+@pytest.mark.parametrize('number, code', [
+    (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_run_that_was_ended_goes_on(tmp_path, number, code):
+  with subprocess.Popen(
+      [*_PROGRAM, *_flags(tmp_path)], env=_environment(), text=True,
+      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    try:
+      _wait_for(lambda: list(tmp_path.glob('cells/*/*.json')), process)
+      children = processes.children(process.pid)
+      process.send_signal(number)
+      _, stderr = process.communicate(timeout=60)
+    finally:
+      process.kill()
+  assert process.returncode == code
+  assert processes.ended(children)
+  kept = len(list(tmp_path.glob('cells/*/*.json')))
+  assert 1 <= kept
+  if number == signal.SIGINT:
+    [line] = stderr.strip().splitlines()
+    assert 'Run the same command again' in line
+  result = _run(*_flags(tmp_path))
+  assert result.returncode == 0 and 'kept: ' in result.stdout
+  assert len(_steps(_results(tmp_path))) == 6
+
+
+def _wait_for(condition, process, timeout_s=100):
+  end = time.monotonic() + timeout_s
+  while not condition():
+    assert process.poll() is None, process.stderr.read()
+    assert time.monotonic() < end
+    time.sleep(.02)

@@ -1,0 +1,86 @@
+"""`cell_worker` with placers that misbehave; run as a module."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from placer_model.benchmark import placer_sets
+
+
+class _First:
+  """Everything on the first device."""
+
+  def place(self, problem):
+    """See `Placer`."""
+    return placement_lib.from_groups(
+        problem.graph, np.zeros(problem.graph.num_groups, int),
+        problem.cluster)
+
+
+class _Torn(_First):
+  """Every other op on another device, whatever their groups."""
+
+  def place(self, problem):
+    """See `Placer`."""
+    return placement_lib.Placement(
+        np.arange(problem.graph.num_ops) % 2, problem.cluster)
+
+
+class _Searching(_First):
+  """Prices three placements, each better than the one before."""
+
+  winner = 'the last one'
+
+  def place(self, problem):
+    """See `Placer`."""
+    count = problem.graph.num_groups
+    for devices in (np.arange(count) % 2, np.arange(count) * 2 // count,
+                    np.zeros(count, int)):
+      result = placement_lib.from_groups(problem.graph, devices,
+                                         problem.cluster)
+      problem.evaluator.evaluate(problem.graph, result)
+    return result
+
+
+def _crash():
+  ctypes.string_at(0)
+
+
+def _exit():
+  os._exit(3)
+
+
+def _raise():
+  raise RuntimeError('two\nlines')
+
+
+def _refuse():
+  raise errors.GdpError('It needs the package nowhere.')
+
+
+def _give_up():
+  raise errors.InfeasiblePlacementError('Nothing fits.')
+
+
+_DOING = {'crash': _crash, 'exit': _exit, 'raise': _raise, 'refuse': _refuse,
+          'give_up': _give_up, 'hang': lambda: time.sleep(100)}
+
+
+def _create(name):
+  if name in _DOING:
+    _DOING[name]()
+  return {'first': _First, 'torn': _Torn, 'searching': _Searching}[name]()
+
+
+if __name__ == '__main__':
+  from placer_model.benchmark import cell_worker
+  placer_sets.create = _create
+  assert 'tensorflow' not in sys.modules
+  cell_worker.main()

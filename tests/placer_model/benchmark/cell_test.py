@@ -1,0 +1,124 @@
+"""All that is known about a cell, in numbers one can compute in the head."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import simulator
+from helpers import bench_worker
+from helpers import clusters
+from helpers import graphs
+from placer_model.benchmark import bounds
+from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import loading
+from placer_model.benchmark import placer_sets
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tasks as tasks_lib
+
+_TASK = tasks_lib.Task('net', 'test')
+
+
+def _loaded(graph, cluster, costs):
+  seconds = costs.op_seconds(graph, cluster)
+  return loading.Loaded(_TASK, graph, cluster, costs,
+                        bound=bounds.lower_bound(graph, cluster, seconds))
+
+
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch):
+  monkeypatch.setattr(placer_sets, 'create', bench_worker._create)
+
+
+def _run(tmp_path, name, graph=None, cluster=None, **cluster_options):
+  graph = graph or graphs.chain(4, tensor_bytes=100, groups=[0, 0, 1, 1])
+  cluster = cluster or clusters.make_cluster(1, **cluster_options)
+  costs = clusters.FixedCosts(1.)
+  return cell_lib.run(_loaded(graph, cluster, costs), settings_lib.Settings(),
+                      name, simulator.Simulator(cluster, costs),
+                      tmp_path / 'plans' / 'plan.json')
+
+
+def test_a_placement_on_one_device(tmp_path):
+  record = _run(tmp_path, 'first')
+  assert record['status'] == cell_lib.OK
+  assert record['step_time_s'] == record['ordered_step_time_s'] == 4.
+  assert (record['lower_bound_s'], record['over_bound']) == (4., 1.)
+  assert (record['cut_tensors'], record['cut_bytes']) == (0, 0)
+  # Two neighbouring tensors live at a time.
+  assert record['peak_bytes'] == {'CPU:0': 200, 'GPU:0': 0}
+  assert record['ops'] == {'CPU:0': 4, 'GPU:0': 0}
+  assert record['evaluations'] == 0 and record['curve'] == []
+  assert record['simulated'] and record['missing_bytes'] == {}
+
+
+def test_a_search(tmp_path):
+  record = _run(tmp_path, 'searching')
+  # Both split placements are the same: 4 s of work, 2 s for one transfer.
+  assert record['evaluations'] == 3
+  assert [[count, step_s] for count, _, step_s in record['curve']] == [
+      [1, 6.], [3, 4.]]
+  assert record['won_by'] == 'the last one'
+
+
+def test_the_plan_is_written(tmp_path):
+  graph = graphs.chain(4, groups=[0, 0, 1, 1])
+  _run(tmp_path, 'first', graph)
+  cluster = clusters.make_cluster(1)
+  placement = plan.load(str(tmp_path / 'plans' / 'plan.json'), graph, cluster)
+  np.testing.assert_array_equal(placement.devices, [0] * 4)
+
+
+def test_out_of_memory_says_by_how_much(tmp_path):
+  record = _run(tmp_path, 'first', memory_bytes=150)
+  assert record['status'] == cell_lib.OOM
+  assert record['step_time_s'] is None and record['over_bound'] is None
+  assert record['missing_bytes'] == {'CPU:0': 50}
+
+
+def test_an_illegal_placement_is_an_error(tmp_path):
+  with pytest.raises(cell_lib.IllegalPlacementError,
+                     match='ILLEGAL PLACEMENT by torn: it breaks 2 rules'):
+    _run(tmp_path, 'torn')
+  assert not (tmp_path / 'plans' / 'plan.json').exists()
+
+
+def test_limits_of_a_placement(tmp_path):
+  record = _run(tmp_path, 'searching')
+  assert record['limits'] == {'critical_path_s': 4., 'busiest_device_s': 4.,
+                              'busiest_channel_s': 0.}
+
+
+def test_a_long_curve_is_thinned():
+  class Recorder:
+    evaluations = 5000
+    curve = [(i, i * .1, 10. - i * 1e-3) for i in range(5000)]
+  record = cell_lib._search(Recorder, 1., object())
+  assert len(record['curve']) <= 501
+  assert record['curve'][0] == [0, 0., 10.]
+  assert record['curve'][-1][0] == 4999
+
+
+def test_the_digest_sees_what_the_fingerprint_does_not():
+  graph, cluster = graphs.chain(3), clusters.make_cluster(1)
+  costs = clusters.FixedCosts(1.)
+  loaded = _loaded(graph, cluster, costs)
+  others = [
+      dataclasses.replace(loaded, graph=graph.replace(flops=[1., 2., 3.])),
+      dataclasses.replace(loaded, graph=graph.replace(groups=[0, 0, 1])),
+      dataclasses.replace(loaded, cluster=clusters.make_cluster(2)),
+      dataclasses.replace(loaded, cost_model=clusters.FixedCosts(2.)),
+      dataclasses.replace(loaded, expert_devices=np.zeros(3, np.int32))]
+  digests = [item.digest for item in (loaded, *others)]
+  assert len(set(digests)) == len(digests)
+
+
+def test_a_loaded_task_survives_its_file(tmp_path):
+  loaded = _loaded(graphs.random_graph(0, 50), clusters.make_cluster(1),
+                   clusters.FixedCosts(1.))
+  loading.save(tmp_path / 'task', loaded)
+  again = loading.read(tmp_path / 'task')
+  assert again.digest == loaded.digest
+  assert again.summary() == loaded.summary()
+  assert not again.graph.edges.flags.writeable

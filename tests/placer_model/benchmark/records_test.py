@@ -1,0 +1,51 @@
+"""Files of an output folder."""
+
+import json
+
+import pytest
+
+from gdp_grappler import errors
+from placer_model.benchmark import records
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tasks as tasks_lib
+
+_TASK = tasks_lib.Task('net', '2xP100')
+
+
+def test_a_record_comes_back(tmp_path):
+  path = records.Folder(tmp_path).record(_TASK, 'metis', 'k1')
+  records.write(path, 'k1', 'net@2xP100', 'metis', {'status': 'ok'})
+  assert records.read(path, 'k1') == {
+      'schema': settings_lib.SCHEMA, 'key': 'k1', 'task': 'net@2xP100',
+      'placer': 'metis', 'status': 'ok'}
+
+
+@pytest.mark.parametrize('text', [
+    '', '{"key": "k1"', '[]', '{"key": "k2", "schema": 1}',
+    '{"key": "k1", "schema": 0}'])
+def test_what_cannot_be_used_is_not_there(tmp_path, text):
+  path = tmp_path / 'cell.json'
+  path.write_text(text)
+  assert records.read(path, 'k1') is None
+  assert records.read(tmp_path / 'nothing.json', 'k1') is None
+
+
+def test_a_failure_is_written(tmp_path):
+  path = tmp_path / 'cell.json'
+  record = records.write_failure(path, 'k1', 't', 'p', 'it broke')
+  assert record == json.loads(path.read_text())
+  assert (record['status'], record['message']) == ('failed', 'it broke')
+
+
+def test_cells_of_other_settings_have_other_files(tmp_path):
+  folder = records.Folder(tmp_path)
+  files = {folder.record(_TASK, 'metis', 'k1'), folder.record(
+      _TASK, 'metis', 'k2'), folder.plan(_TASK, 'metis', 'k1'), folder.plan(
+          _TASK, 'metis', 'k2')}
+  assert len(files) == 4
+
+
+def test_a_file_in_the_way(tmp_path):
+  (tmp_path / 'out').write_text('')
+  with pytest.raises(errors.GdpError, match='Give another --out_dir'):
+    records.Folder(tmp_path / 'out')

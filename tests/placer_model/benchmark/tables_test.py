@@ -1,0 +1,98 @@
+"""Tables against golden files, and what they say."""
+
+import csv
+import io
+import pathlib
+
+import pytest
+
+from helpers import bench_results
+from placer_model.benchmark import tables
+
+_GOLDEN = pathlib.Path(__file__).parents[2] / 'testdata' / 'benchmark'
+_CELL = bench_results.cell
+
+
+def _tasks():
+  search = [[1, .5, 3.], [40, 90., 1.2]]
+  return [
+      bench_results.task(
+          'rnnlm-2@2xP100', cpu_only=_CELL(5.), gpu_only=_CELL(None),
+          human_expert=_CELL(1.5), metis=_CELL(1.25), scotch=_CELL(1.25),
+          best_of=_CELL(1.25, won_by='metis'),
+          gdp=_CELL(1., seconds=3.), hdp=_CELL(1.2, seconds=120.,
+                                               curve=search)),
+      bench_results.task(
+          'gnmt-2@2xP100', human_expert=_CELL(2.), metis=_CELL(None),
+          gdp=bench_results.failure(), hdp=_CELL(None)),
+      bench_results.task(
+          'nmt-2@2xK40', 'hdp', cpu_only=_CELL(9.), gpu_only=_CELL(None),
+          human_expert=_CELL(3.), scotch=_CELL(4.), min_cut=_CELL(6.),
+          hdp=_CELL(2.), local_search=_CELL(1.)),
+      bench_results.task(
+          'lost@2xP100', '', metis=bench_results.failure('no graph'),
+          random=bench_results.failure('no graph'))]
+
+
+@pytest.mark.parametrize('name, make', [
+    ('table1', tables.table1), ('hdp_table', tables.hdp_table),
+    ('all', tables.everything), ('means', tables.means)])
+def test_golden(name, make):
+  table = make(_tasks())
+  assert table.to_markdown() == (_GOLDEN / f'{name}.md').read_text()
+  assert table.to_csv() == (_GOLDEN / f'{name}.csv').read_text()
+
+
+def _column(table, head):
+  return [row[table.head.index(head)] for row in table.numbers]
+
+
+def test_table1_compares_with_human_and_hdp():
+  table = tables.table1(_tasks())
+  assert _column(table, 'model (#devices)') == [
+      'rnnlm-2 (2)', 'gnmt-2 (2)', 'lost (2)', 'geometric mean']
+  assert _column(table, 'GDP: speed-up over human')[:2] == [1.5, None]
+  assert _column(table, 'GDP: search speed-up over HDP')[0] == 30.
+  # The human expert and what learns are no heuristics.
+  assert _column(table, 'which')[:2] == ['metis', None]
+
+
+def test_hdp_table_compares_with_the_best_of_the_others():
+  table = tables.hdp_table(_tasks())
+  [row, mean] = _column(table, 'HDP: speed-up over the best of these')
+  assert row == mean == 1.5
+
+
+def test_equals_share_the_lead():
+  table = tables.means(_tasks())
+  leads = dict(zip(_column(table, 'placer'), _column(table, 'best on')))
+  assert leads['gdp'] == 1 and leads['local_search'] == 1
+  assert leads['metis'] == 0
+
+
+def test_no_task_says_so():
+  assert tables.hdp_table([]).to_markdown().startswith('None of the tasks')
+  assert tables.table1([]).to_csv().count('\n') == 1
+
+
+def test_columns_have_names_of_their_own():
+  for make in (tables.table1, tables.hdp_table, tables.everything,
+               tables.means):
+    head = make(_tasks()).head
+    assert len(set(head)) == len(head)
+
+
+def test_bars_in_names_do_not_break_rows():
+  table = tables.Table(('a',), (('x|y',),), (('x|y',),))
+  assert table.to_markdown().splitlines()[-1] == r'| x\|y |'
+
+
+def test_csv_has_bare_numbers():
+  rows = list(csv.DictReader(io.StringIO(
+      tables.everything(_tasks()).to_csv())))
+  first = rows[0]
+  assert (first['task'], first['placer']) == ('rnnlm-2@2xP100', 'cpu_only')
+  assert float(first['FIFO step']) == 5.
+  assert float(first['cut bytes']) == 3 << 20
+  assert rows[1]['FIFO step'] == '' and rows[1]['status'] == 'oom'
+  assert float(rows[1]['missing memory']) == 3 << 30
