@@ -56,4 +56,17 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
+    # The list schedulers among the placers.
+    "libgdp_list_scheduler.so": {
+        "srcs": ["gdp_grappler/placers/list_scheduling/list_scheduler.cc"],
+        "hdrs": [
+            "gdp_grappler/placers/list_scheduling/earliest_task_first.h",
+            "gdp_grappler/placers/list_scheduling/schedule_state.h",
+            "gdp_grappler/placers/list_scheduling/timeline.h",
+        ],
+        "copts": ["-std=c++17", "-O3"],
+        "defines": [],
+        "linkopts": [],
+        "tensorflow": False,
+    },
 }

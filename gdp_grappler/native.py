@@ -29,6 +29,16 @@ def load_simulator() -> ctypes.CDLL:
 
 
 @functools.cache
+def load_list_scheduler() -> ctypes.CDLL:
+  """The list schedulers; knows nothing of TensorFlow.
+
+  Raises:
+    PluginError: the library is missing or cannot be loaded.
+  """
+  return _load('libgdp_list_scheduler.so')
+
+
+@functools.cache
 def load_grappler() -> ctypes.CDLL:
   """The Grappler pass and the op estimator; linked against TensorFlow.
 

@@ -11,9 +11,20 @@ from gdp_grappler.placers import placer as placer_lib
 # Name -> module and class. Imported when asked for, so that a missing optional
 # library only matters to who wants it.
 _PLACERS = {
+    'best_of': ('best_of', 'BestOfPlacer'),
     'gdp': ('learned', 'LearnedPlacer'),
+    'heft': ('list_scheduling.heft', 'HeftPlacer'),
+    'human_expert': ('human_expert', 'HumanExpertPlacer'),
+    'local_search': ('local_search', 'LocalSearchPlacer'),
+    'm_etf': ('list_scheduling.m_etf', 'MEtfPlacer'),
+    'm_sct': ('list_scheduling.m_sct', 'MSctPlacer'),
+    'm_topo': ('list_scheduling.m_topo', 'MTopoPlacer'),
     'metis': ('metis', 'MetisPlacer'),
+    'min_cut': ('min_cut', 'MinCutPlacer'),
+    'mt_kahypar': ('mt_kahypar', 'MtKahyparPlacer'),
     'random': ('random_placer', 'RandomPlacer'),
+    'round_robin': ('round_robin', 'RoundRobinPlacer'),
+    'scotch': ('scotch', 'ScotchPlacer'),
     'single_device': ('single_device', 'SingleDevicePlacer'),
 }
 LEARNED = 'gdp'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 
@@ -28,9 +29,38 @@ class SingleDevicePlacer:
   def place_on(self, problem: placer_lib.Problem, device: int
                ) -> placement_lib.Placement:
     """The placement around one device, an index into the cluster."""
-    allowed = problem.allowed
-    fallback = np.where(allowed[:, problem.cluster.host], problem.cluster.host,
+    return OnlyDevicePlacer(device).place(problem)
+
+
+class OnlyDevicePlacer:
+  """Everything on a device of the user's choice, wherever that is allowed.
+
+  Groups that may not be there go to the host, or to the first device they may
+  have. The evaluator is not asked.
+  """
+
+  def __init__(self, device: int | str):
+    """From an index into the cluster, or a name such as 'GPU:0'."""
+    self._device = device
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      ClusterError: the cluster has no such device.
+    """
+    cluster, allowed = problem.cluster, problem.allowed
+    device = self._index(cluster)
+    fallback = np.where(allowed[:, cluster.host], cluster.host,
                         allowed.argmax(axis=1))
     return placement_lib.from_groups(
-        problem.graph, np.where(allowed[:, device], device, fallback),
-        problem.cluster)
+        problem.graph, np.where(allowed[:, device], device, fallback), cluster)
+
+  def _index(self, cluster) -> int:
+    if isinstance(self._device, str):
+      return cluster.device_index(self._device)
+    if not 0 <= self._device < cluster.num_devices:
+      raise errors.ClusterError(
+          f'There is no device {self._device} in cluster "{cluster.name}"; '
+          f'give 0 to {cluster.num_devices - 1}.')
+    return self._device

@@ -10,6 +10,7 @@ import numpy as np
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import ordering
+from gdp_grappler.evaluation import recorder
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
@@ -82,27 +83,11 @@ def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
 
 
 def _place(name, problem) -> Result:
-  counting = _Counting(problem.evaluator)
+  watched = recorder.Recorder(problem.evaluator, problem.cluster)
   start = time.monotonic()
   placement = registry.create(name).place(
-      dataclasses.replace(problem, evaluator=counting))
+      dataclasses.replace(problem, evaluator=watched))
   seconds = time.monotonic() - start
-  evaluation = counting.evaluate(problem.graph, placement)
-  return in_order(problem, Result(name, placement, evaluation, counting.count,
-                                  seconds))
-
-
-class _Counting:
-  """An evaluator that counts."""
-
-  def __init__(self, evaluator):
-    self.count = 0
-    self._evaluator = evaluator
-
-  def evaluate(self, graph, placement):
-    self.count += 1
-    return self._evaluator.evaluate(graph, placement)
-
-  def evaluate_many(self, graph, devices, priorities=None):
-    self.count += len(devices)
-    return self._evaluator.evaluate_many(graph, devices, priorities)
+  evaluation = watched.evaluate(problem.graph, placement)
+  return in_order(problem, Result(name, placement, evaluation,
+                                  watched.evaluations, seconds))

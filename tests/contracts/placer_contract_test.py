@@ -1,6 +1,8 @@
 """What every registered placer owes; the learned one has tests of its own."""
 
 import dataclasses
+import functools
+import pathlib
 
 import numpy as np
 import pytest
@@ -8,6 +10,10 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import simulator
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import sources
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
@@ -29,7 +35,12 @@ def _mixed():
 
 _CLUSTERS = {'alone': clusters.make_cluster(0), 'one GPU':
              clusters.make_cluster(1), '4xP100': presets.preset('4xP100'),
-             'mixed': _mixed()}
+             'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': _mixed()}
+_TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
+_each_cluster = pytest.mark.parametrize(
+    'cluster', _CLUSTERS.values(), ids=_CLUSTERS.keys())
+# For searches, where it does not matter how far they come.
+_SHORT_S = 0.2
 
 
 def _graph(seed, num_ops=150):
@@ -41,25 +52,56 @@ def _graph(seed, num_ops=150):
   return graph.replace(allowed_types=types, pins=pins[graph.groups].tolist())
 
 
-def _place(name, graph, cluster, seed=0):
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+  """Those that run others, or long, do so less: others have their turn."""
+  monkeypatch.setattr(best_of, 'DEFAULT_NAMES',
+                      ('single_device', 'human_expert', 'metis'))
+  monkeypatch.setattr(local_search, '_MOST', 500)
+
+
+@functools.cache
+def _training_step(file_name):
+  return graph_def_io.read(sources.load(str(_TESTDATA / file_name)))
+
+
+def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S):
+  """With an expert who knows nothing of what is allowed."""
+  expert = np.random.default_rng(seed).integers(
+      0, cluster.num_devices, graph.num_ops)
   problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
-                               seed)
+                               seed, expert, time_budget_s)
   return registry.create(name).place(problem)
 
 
-@pytest.mark.parametrize('cluster', _CLUSTERS.values(), ids=_CLUSTERS.keys())
-@pytest.mark.parametrize('seed', range(3))
-def test_placements_are_legal(name, cluster, seed):
-  graph = _graph(seed)
-  placement = _place(name, graph, cluster, seed)
+def _check(placement, graph, cluster):
   assert placement.violations(graph) == ()
   assert placement.cluster == cluster
   assert set(placement.device_strings()) <= set(cluster.device_names)
 
 
+@_each_cluster
+@pytest.mark.parametrize('seed', range(3))
+def test_placements_are_legal(name, cluster, seed):
+  graph = _graph(seed)
+  _check(_place(name, graph, cluster, seed), graph, cluster)
+
+
+@_each_cluster
+@pytest.mark.parametrize('file_name',
+                         sorted(path.name for path in _TESTDATA.glob('*.pb')))
+def test_training_steps_are_placed(name, cluster, file_name):
+  graph = _training_step(file_name)
+  placement = _place(name, graph, cluster)
+  _check(placement, graph, cluster)
+  price = simulator.Simulator(cluster).evaluate(graph, placement)
+  assert price.valid and 0 < price.step_time_s < float('inf')
+
+
 def test_the_same_seed_gives_the_same_placement(name):
-  first, second = (_place(name, _graph(1), _CLUSTERS['mixed'], 5).devices
-                   for _ in range(2))
+  # A search that a clock may stop owes nothing.
+  first, second = (_place(name, _graph(1, 40), _CLUSTERS['mixed'], 5,
+                          time_budget_s=None).devices for _ in range(2))
   assert first.tolist() == second.tolist()
 
 

@@ -38,7 +38,7 @@ def test_core_depends_on_four_packages(distribution):
       'absl-py', 'numpy', 'rich', 'tensorflow']
 
 
-@pytest.mark.parametrize('name', ['gdp', 'gdp_train'])
+@pytest.mark.parametrize('name', ['gdp', 'gdp_bench', 'gdp_train'])
 def test_console_script_exists(distribution, name):
   (script,) = distribution.entry_points.select(group='console_scripts',
                                                name=name)

@@ -1,3 +1,6 @@
+import pytest
+
+from gdp_grappler import errors
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
@@ -39,3 +42,21 @@ def test_a_device_that_is_full_loses():
   pinned = graphs.chain(3, param_bytes=[900, 900, 100],
                         pins=['CPU:0', '', ''])
   assert _place(pinned, roomy, [[1, 9]] * 3) == [0, 1, 1]
+
+
+@pytest.mark.parametrize('device, expected', [
+    (0, [0, 1, 0]), ('GPU:1', [2, 1, 0]), ('/gpu:0', [1, 1, 0]), (2, [2, 1, 0])
+])
+def test_a_device_of_ones_choice(device, expected):
+  graph = graphs.chain(3, pins=['', 'GPU:0', ''],
+                       allowed_types=[[1, 1], [1, 1], [1, 0]])
+  problem = placer_lib.Problem(graph, clusters.make_cluster(2), None)
+  placer = single_device.OnlyDevicePlacer(device)
+  assert placer.place(problem).devices.tolist() == expected
+
+
+@pytest.mark.parametrize('device', [3, -1, 'GPU:2', 'TPU'])
+def test_a_device_that_is_not_there(device):
+  problem = placer_lib.Problem(graphs.chain(3), clusters.make_cluster(2), None)
+  with pytest.raises(errors.ClusterError):
+    single_device.OnlyDevicePlacer(device).place(problem)

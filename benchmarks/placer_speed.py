@@ -1,0 +1,106 @@
+"""Prints how many seconds each placer takes, and what was aimed at.
+
+Run it from the repository with `python -m benchmarks.placer_speed`. Graphs are
+generated: layers of ops that take about a millisecond, each with two inputs on
+average from the layer before, and tensors that take a third of a millisecond to
+send. The cluster is 8xP100. Times are wall-clock and include everything that a
+placer does with a new graph, its evaluations as well; processor time is in
+brackets.
+"""
+
+import argparse
+import time
+
+import numpy as np
+from rich import console
+from rich import table
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
+from gdp_grappler.placers.list_scheduling import heft
+from gdp_grappler.placers.list_scheduling import m_etf
+from gdp_grappler.placers.list_scheduling import m_sct
+from gdp_grappler.placers.list_scheduling import m_topo
+from tests.helpers import clusters
+
+_PLACERS = {
+    'm_topo': m_topo.MTopoPlacer, 'm_etf': m_etf.MEtfPlacer,
+    'm_sct': m_sct.MSctPlacer, 'heft': heft.HeftPlacer,
+    'single_device': single_device.SingleDevicePlacer}
+# (placer, ops) -> seconds that it may take on two cores.
+_TARGETS_S = {('m_etf', 83_000): 2, ('m_sct', 83_000): 20,
+              ('m_etf', 50_000): 2, ('m_sct', 50_000): 5}
+_OP_S = 1e-3
+_TENSOR_BYTES = 4e6
+
+
+def layered_graph(num_ops: int, width: int, seed: int = 0
+                 ) -> tuple[op_graph.OpGraph, np.ndarray]:
+  """A graph of layers, and the seconds of its ops [N].
+
+  Args:
+    num_ops: N.
+    width: Ops of a layer.
+    seed: Of everything random.
+  """
+  rng = np.random.default_rng(seed)
+  consumers = np.repeat(np.arange(num_ops), 1 + rng.poisson(1., num_ops))
+  producers = (consumers // width - 1) * width + rng.integers(
+      0, width, len(consumers))
+  edges = np.unique(np.stack([producers, consumers], axis=1)[producers >= 0],
+                    axis=0)
+  zeros = np.zeros(num_ops)
+  graph = op_graph.OpGraph(
+      name=f'layers of {width}', names=[f'op{i}' for i in range(num_ops)],
+      op_types=['MatMul'] * num_ops, edges=edges, edge_tensors=edges[:, 0],
+      tensor_ops=np.arange(num_ops),
+      tensor_bytes=rng.lognormal(0, 1, num_ops) * _TENSOR_BYTES, flops=zeros,
+      io_bytes=zeros, param_bytes=zeros, groups=np.arange(num_ops),
+      allowed_types=np.ones((num_ops, 2)), pins=[''] * num_ops,
+      user_pins=zeros, devices=[''] * num_ops)
+  return graph, rng.lognormal(0, 1, num_ops) * _OP_S
+
+
+def _seconds(name, num_ops, width) -> tuple[float, float]:
+  """Wall-clock and processor seconds of one placement of a new graph."""
+  graph, op_s = layered_graph(num_ops, width)
+  cluster = presets.preset('8xP100')
+  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(op_s))
+  problem = placer_lib.Problem(graph, cluster, evaluator)
+  start, busy = time.perf_counter(), time.process_time()
+  _PLACERS[name]().place(problem)
+  return time.perf_counter() - start, time.process_time() - busy
+
+
+def _cell(name, num_ops, width) -> str:
+  wall_s, busy_s = _seconds(name, num_ops, width)
+  target_s = _TARGETS_S.get((name, num_ops))
+  if target_s is None:
+    return f'{wall_s:.2f} ({busy_s:.2f})'
+  colour = 'green' if wall_s <= target_s else 'red'
+  return f'[{colour}]{wall_s:.2f}[/] ({busy_s:.2f}) of {target_s}'
+
+
+def main():
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--sizes', type=int, nargs='*',
+                      default=[10_000, 50_000, 83_000])
+  parser.add_argument('--widths', type=int, nargs='*', default=[8, 64, 512])
+  parser.add_argument('--placers', nargs='*', choices=_PLACERS,
+                      default=list(_PLACERS))
+  flags = parser.parse_args()
+  result = table.Table('ops', 'layer', *flags.placers,
+                       title='Seconds per placement, 8xP100')
+  for num_ops in flags.sizes:
+    for width in flags.widths:
+      result.add_row(f'{num_ops:,}', str(width),
+                     *(_cell(name, num_ops, width) for name in flags.placers))
+  console.Console(width=120).print(result)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,120 @@
+"""The best of what several placers propose."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Sequence
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+
+# Everything that neither learns nor searches, in the order of preference
+# between equals.
+DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
+                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Choice:
+  """What one placer proposed.
+
+  Attributes:
+    name: The placer.
+    placement: Its placement.
+    evaluation: The price of that, in the order of its priorities if it has any.
+  """
+
+  name: str
+  placement: placement_lib.Placement
+  evaluation: evaluator_lib.Evaluation
+
+
+class BestOfPlacer:
+  """The cheapest placement of a set of placers, and who found it.
+
+  Placements that fit into memory come first; of equals, the placer that was
+  named first. A placer that cannot take part, because its library is missing
+  or it has no answer to this graph, is left out with a notice.
+
+  Attributes:
+    choices: What each placer proposed when `place` last ran, best first.
+    skipped: Placers that did not take part then, and why.
+  """
+
+  def __init__(self, names: Sequence[str] | None = None):
+    """From names in the registry; None for `DEFAULT_NAMES`.
+
+    Raises:
+      GdpError: there is no such placer, or none is named.
+    """
+    names = DEFAULT_NAMES if names is None else names
+    if not names:
+      raise errors.GdpError('best_of was given no placers; name at least one '
+                            f'of {", ".join(registry.names())}.')
+    self._names = tuple(dict.fromkeys(names))
+    for name in set(self._names) - set(DEFAULT_NAMES) - set(registry.names()):
+      registry.create(name)  # Raises, and knows names that are similar.
+    self.choices: tuple[Choice, ...] = ()
+    self.skipped: dict[str, str] = {}
+
+  @property
+  def winner(self) -> str | None:
+    """Whose placement `place` last returned; None before it ran."""
+    return self.choices[0].name if self.choices else None
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster, or
+        none of the placers could place it.
+    """
+    placements, self.skipped = place_each(problem, self._names)
+    if not placements:
+      raise errors.InfeasiblePlacementError(
+          f'None of the placers could place graph "{problem.graph.name}": '
+          + ' '.join(f'{name}: {why}' for name, why in self.skipped.items()))
+    choices = [Choice(name, placement, problem.evaluator.evaluate(
+        problem.graph, placement)) for name, placement in placements.items()]
+    self.choices = tuple(sorted(choices, key=lambda choice: (
+        not choice.evaluation.valid, choice.evaluation.step_time_s)))
+    return self.choices[0].placement
+
+
+def place_each(problem: placer_lib.Problem, names: Sequence[str]
+              ) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
+  """Runs placers, as many as can.
+
+  Args:
+    problem: What to place.
+    names: Placers of the registry.
+
+  Returns:
+    The placements by name, and why the other placers have none.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  _ = problem.allowed  # Raises where no placer could help.
+  placements, skipped = {}, {}
+  for name in names:
+    if name == 'human_expert' and problem.expert_devices is None:
+      skipped[name] = 'Nobody said how an expert would place this graph.'
+      continue
+    try:
+      placements[name] = registry.create(name).place(problem)
+    except errors.GdpError as error:
+      skipped[name] = str(error)
+      _notice(name, str(error))
+  return placements, skipped
+
+
+@functools.cache  # Once per process: one search after the other would say it.
+def _notice(name, why):
+  logging.warning('The placer "%s" is left out. %s', name, why)

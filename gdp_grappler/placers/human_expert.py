@@ -1,0 +1,62 @@
+"""The placement that a human expert gave, made legal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+
+
+class HumanExpertPlacer:
+  """Each group where the expert puts most of it, as the graph allows.
+
+  The expert's word is `Problem.expert_devices`, one device per op. Of the
+  devices that a group may have, it gets the one on which most of its time would
+  be spent; if the expert named none of these, as for an op without a kernel
+  for GPUs, it goes to the host, or to the first device it may have.
+  """
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      InfeasiblePlacementError: nobody said where an expert would put this
+        graph, or what was said does not fit it.
+    """
+    graph, cluster, allowed = problem.graph, problem.cluster, problem.allowed
+    votes = np.zeros(allowed.shape)
+    wanted = _checked(problem)
+    # Ops that take no time have a vote as well, a very small one.
+    np.add.at(votes, (graph.groups, wanted), 1e-15 + problem.op_seconds[
+        np.arange(graph.num_ops), wanted])
+    votes[~allowed] = 0.
+    fallback = np.where(allowed[:, cluster.host], cluster.host,
+                        allowed.argmax(axis=1))
+    return placement_lib.from_groups(
+        graph, np.where(votes.any(axis=1), votes.argmax(axis=1), fallback),
+        cluster)
+
+
+def _checked(problem) -> np.ndarray:
+  """int [N], what the expert said."""
+  graph, wanted = problem.graph, problem.expert_devices
+  if wanted is None:
+    raise errors.InfeasiblePlacementError(
+        f'Nobody said how an expert would place graph "{graph.name}"; the '
+        'named workloads say it. Choose another placer for this one.')
+  wanted = np.asarray(wanted)
+  if wanted.shape != (graph.num_ops,) or not np.issubdtype(
+      wanted.dtype, np.integer):
+    raise errors.InfeasiblePlacementError(
+        f'The expert\'s placement of graph "{graph.name}" is {wanted.dtype} '
+        f'{list(wanted.shape)}; give one integer for each of its '
+        f'{graph.num_ops} ops.')
+  num_devices = problem.cluster.num_devices
+  if wanted.size and not 0 <= wanted.min() <= wanted.max() < num_devices:
+    raise errors.InfeasiblePlacementError(
+        f'The expert\'s placement of graph "{graph.name}" names devices '
+        f'{wanted.min()} to {wanted.max()}; cluster "{problem.cluster.name}" '
+        f'has 0 to {num_devices - 1}.')
+  return wanted

@@ -1,0 +1,325 @@
+// The task that can start first, on the device where it can.
+
+#ifndef GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_EARLIEST_TASK_FIRST_H_
+#define GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_EARLIEST_TASK_FIRST_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "gdp_grappler/placers/list_scheduling/schedule_state.h"
+
+namespace gdp {
+
+// How ETF chooses; see native_scheduler.py.
+struct EtfOptions {
+  bool earliest_finish;  // Device by the end of the bundle, not the start.
+  bool local_first;      // Among tasks that can start: least data to fetch.
+  bool favourites;       // Devices wait for favourite children.
+};
+
+// ETF (Hwang et al. 1989) with memory limits as in m-ETF, and the reserved
+// devices of SCT (Hanen and Munier 1995) as in m-SCT (Jeon et al. 2020).
+//
+// Each device has two heaps of ready tasks: those whose data is there when the
+// device gets free, by urgency, and those whose data comes later, by arrival.
+// Entries are thrown out when they come up, not when they become wrong.
+class EarliestTaskFirst {
+ public:
+  EarliestTaskFirst(ScheduleState* state, const std::vector<double>& ranks,
+                    const std::vector<int32_t>& order, EtfOptions options)
+      : s_(*state),
+        options_(options),
+        urgency_(s_.t.num_tasks),
+        waiting_(s_.t.num_tasks),
+        choices_(s_.t.num_tasks, 0),
+        arrival_(int64_t{s_.t.num_tasks} * s_.D, kNever),
+        later_(s_.D),
+        now_(s_.D),
+        reserved_for_(s_.D, kNone),
+        reserved_until_(s_.D, 0.0),
+        free_(s_.m.num_units, 0.0),
+        slot_free_(s_.m.num_units) {
+    for (int32_t u = 0; u < s_.m.num_units; ++u) {
+      slot_free_[u].assign(s_.m.slots[u], 0.0);
+    }
+    bundle_tasks_.Fill(
+        s_.t.num_bundles, s_.t.num_tasks,
+        [&](int32_t i) { return s_.t.bundle[i]; }, [](int32_t i) { return i; });
+    std::vector<int32_t> urgent = order;
+    std::stable_sort(urgent.begin(), urgent.end(), [&](int32_t a, int32_t b) {
+      return ranks[a] > ranks[b];
+    });
+    for (int32_t i = 0; i < s_.t.num_tasks; ++i) urgency_[urgent[i]] = i;
+    for (const int32_t task : order) {
+      waiting_[task] = s_.flow.num_inputs(task);
+    }
+    for (const int32_t task : order) {
+      if (!s_.flow.num_inputs(task)) Ready(task);
+    }
+  }
+
+  void Run() {
+    for (int32_t left = s_.t.num_tasks; left > 0;) {
+      Choice choice = Next();
+      if (options_.earliest_finish) choice.device = EarliestFinish(choice);
+      if (Place(choice)) --left;
+    }
+  }
+
+ private:
+  struct Entry {
+    double key;  // When data arrives, or seconds of data to fetch, or 0.
+    int32_t urgency, task;
+    bool operator>(const Entry& other) const {
+      return key != other.key ? key > other.key : urgency > other.urgency;
+    }
+  };
+  using Heap =
+      std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>>;
+
+  struct Choice {
+    double start_s = kNever;
+    int32_t urgency = 0, task = kNone, device = kNone;
+    double remote_s = 0;
+    bool BetterThan(const Choice& o) const {
+      return std::tie(start_s, urgency, remote_s) <
+             std::tie(o.start_s, o.urgency, o.remote_s);
+    }
+  };
+
+  double& Arrival(int32_t task, int32_t d) {
+    return arrival_[int64_t{task} * s_.D + d];
+  }
+
+  double Free(int32_t d) const { return free_[s_.m.units[d]]; }
+
+  bool Placed(int32_t task) const { return s_.device[task] != kNone; }
+
+  // All tasks before it are placed.
+  void Ready(int32_t task) {
+    choices_[task] = 0;
+    for (int32_t d = 0; d < s_.D; ++d) {
+      if (s_.Allowed(task, d) && s_.Fits(task, d)) {
+        ++choices_[task];
+        Await(task, d);
+      }
+    }
+    if (!choices_[task]) Force(task);
+  }
+
+  void Await(int32_t task, int32_t d) {
+    Arrival(task, d) = s_.Estimate(task, d).time_s;
+    later_[d].push({Arrival(task, d), urgency_[task], task});
+  }
+
+  // A bundle that fits nowhere.
+  void Force(int32_t task) {
+    const int32_t bundle = s_.t.bundle[task];
+    const int32_t d = s_.LeastOverflow(bundle);
+    s_.Fix(bundle, d);
+    for (const int32_t other : Row{bundle_tasks_, bundle}) {
+      if (!waiting_[other] && !Placed(other)) Await(other, d);
+    }
+  }
+
+  // Whether an entry still means something; drops a choice that lost its room.
+  bool Live(const Entry& entry, int32_t d) {
+    if (Placed(entry.task) || !s_.Allowed(entry.task, d)) return false;
+    if (s_.Fits(entry.task, d)) return true;
+    if (--choices_[entry.task] == 0) Force(entry.task);
+    return false;
+  }
+
+  // Moves what has arrived by the time the device is free to `now_`.
+  void Settle(int32_t d) {
+    const double free_s = Free(d);
+    Heap& later = later_[d];
+    while (!later.empty()) {
+      const Entry entry = later.top();
+      if (entry.key == Arrival(entry.task, d) && Live(entry, d)) {
+        if (entry.key > free_s) break;
+        later.pop();
+        const ScheduleState::Arrival arrival = s_.Estimate(entry.task, d);
+        Arrival(entry.task, d) = arrival.time_s;
+        if (arrival.time_s > free_s) {
+          later.push({arrival.time_s, entry.urgency, entry.task});
+        } else {
+          now_[d].push({options_.local_first ? arrival.remote_s : 0.0,
+                        entry.urgency, entry.task});
+        }
+      } else {
+        PopStale(&later, entry);
+      }
+    }
+    while (!now_[d].empty() && !Live(now_[d].top(), d)) now_[d].pop();
+  }
+
+  // `Live` may have added entries: the top need not be the one looked at.
+  static void PopStale(Heap* heap, const Entry& entry) {
+    if (heap->top().task == entry.task && heap->top().key == entry.key) {
+      heap->pop();
+    }
+  }
+
+  // The best task on one device.
+  Choice BestOn(int32_t d) {
+    Settle(d);
+    Choice best;
+    const double free_s = Free(d);
+    if (!now_[d].empty()) {
+      best.task = now_[d].top().task;
+      best.start_s = free_s;
+    } else if (!later_[d].empty()) {
+      best.task = later_[d].top().task;
+      best.start_s = later_[d].top().key;
+    } else {
+      return best;
+    }
+    best.device = d;
+    best.urgency = urgency_[best.task];
+    if (options_.favourites) Favour(d, free_s, &best);
+    return best;
+  }
+
+  // A reserved device takes its favourite child or what is urgent: a task that
+  // could start on any device (Hanen and Munier 1995).
+  void Favour(int32_t d, double free_s, Choice* best) {
+    const int32_t child = reserved_for_[d];
+    if (child == kNone || Placed(child) || child == best->task) return;
+    if (!Urgent(best->task, best->start_s)) {
+      best->start_s = std::max(best->start_s, reserved_until_[d]);
+    }
+    if (!waiting_[child] && s_.Allowed(child, d) && s_.Fits(child, d)) {
+      const double start_s = std::max(free_s, Arrival(child, d));
+      if (start_s <= best->start_s) {
+        *best = Choice{start_s, urgency_[child], child, d};
+      }
+    }
+  }
+
+  bool Urgent(int32_t task, double time_s) {
+    for (int32_t d = 0; d < s_.D; ++d) {
+      if (s_.Allowed(task, d) && Arrival(task, d) > time_s) return false;
+    }
+    return true;
+  }
+
+  Choice Next() {
+    Choice best;
+    for (int32_t d = 0; d < s_.D; ++d) {
+      Choice choice = BestOn(d);
+      if (choice.task == kNone || choice.start_s > best.start_s) continue;
+      if (choice.task == best.task && choice.start_s == best.start_s) {
+        // The same task on two devices: where less has to be fetched.
+        choice.remote_s = s_.Estimate(choice.task, d).remote_s;
+        best.remote_s = s_.Estimate(best.task, best.device).remote_s;
+      }
+      if (choice.BetterThan(best)) best = choice;
+    }
+    return best;
+  }
+
+  // Where the bundle of the chosen task ends first, were it alone.
+  int32_t EarliestFinish(const Choice& choice) {
+    const int32_t bundle = s_.t.bundle[choice.task];
+    if (s_.bundle_device[bundle] != kNone) return choice.device;
+    int32_t best = choice.device;
+    double best_s = kNever, best_remote_s = kNever;
+    for (int32_t d = 0; d < s_.D; ++d) {
+      if (!s_.Allowed(choice.task, d) || !s_.Fits(choice.task, d)) continue;
+      const ScheduleState::Arrival arrival = s_.Estimate(choice.task, d);
+      const double finish_s = std::max(Free(d), arrival.time_s) +
+                              s_.bundle_seconds[int64_t{bundle} * s_.D + d];
+      if (std::tie(finish_s, arrival.remote_s) <
+          std::tie(best_s, best_remote_s)) {
+        best = d;
+        best_s = finish_s;
+        best_remote_s = arrival.remote_s;
+      }
+    }
+    return best;
+  }
+
+  // False if the data turns out to arrive later than thought.
+  bool Place(const Choice& choice) {
+    const int32_t task = choice.task, d = choice.device;
+    const double known_s = std::max(Free(d), Arrival(task, d));
+    const ScheduleState::Arrival arrival = s_.Estimate(task, d);
+    if (!options_.earliest_finish && arrival.time_s > known_s) {
+      Arrival(task, d) = arrival.time_s;
+      if (!now_[d].empty() && now_[d].top().task == task) now_[d].pop();
+      later_[d].push({arrival.time_s, urgency_[task], task});
+      return false;
+    }
+    s_.Fix(s_.t.bundle[task], d);
+    s_.device[task] = d;
+    std::vector<double>& slots = slot_free_[s_.m.units[d]];
+    double& slot = *std::min_element(slots.begin(), slots.end());
+    s_.start_s[task] = std::max(slot, s_.Fetch(task, d).time_s);
+    slot = s_.end_s[task] = s_.start_s[task] + s_.Seconds(task, d);
+    free_[s_.m.units[d]] = *std::min_element(slots.begin(), slots.end());
+    for (const int32_t tensor : s_.fetched) ArrivesSooner(tensor, d);
+    if (options_.favourites) Reserve(task, d);
+    for (const int32_t tensor : Row{s_.flow.outputs, task}) {
+      for (const int32_t consumer : Row{s_.flow.consumers, tensor}) {
+        if (!--waiting_[consumer]) Ready(consumer);
+      }
+    }
+    return true;
+  }
+
+  // A tensor is on its way to a device: others there need not wait for theirs.
+  void ArrivesSooner(int32_t tensor, int32_t d) {
+    for (const int32_t task : Row{s_.flow.consumers, tensor}) {
+      // Never: it may not be there, or not all before it are placed.
+      const double known_s = Arrival(task, d);
+      if (known_s == kNever || known_s <= Free(d) || Placed(task)) continue;
+      const double time_s = s_.Estimate(task, d).time_s;
+      if (time_s < known_s) {
+        Arrival(task, d) = time_s;
+        later_[d].push({time_s, urgency_[task], task});
+      }
+    }
+  }
+
+  // Until the favourite child could as well start elsewhere.
+  void Reserve(int32_t task, int32_t d) {
+    reserved_for_[d] = s_.t.favourite[task];
+    if (reserved_for_[d] == kNone) return;
+    double longest_s = 0;
+    for (const int32_t tensor : Row{s_.flow.outputs, task}) {
+      for (int32_t other = 0; other < s_.D; ++other) {
+        if (other == d) continue;
+        const int64_t link = int64_t{d} * s_.D + other;
+        longest_s = std::max(
+            longest_s, s_.m.latency_s[link] +
+                           static_cast<double>(s_.t.tensor_bytes[tensor]) /
+                               s_.m.bytes_per_s[link]);
+      }
+    }
+    reserved_until_[d] = s_.end_s[task] + longest_s;
+  }
+
+  ScheduleState& s_;
+  const EtfOptions options_;
+  Rows bundle_tasks_;                  // [B]
+  std::vector<int32_t> urgency_;       // [M] 0 has the highest rank.
+  std::vector<int32_t> waiting_;       // [M] inputs whose maker is not placed.
+  std::vector<int32_t> choices_;       // [M] devices with room.
+  std::vector<double> arrival_;        // [M, D]
+  std::vector<Heap> later_, now_;      // [D]
+  std::vector<int32_t> reserved_for_;  // [D] a favourite child.
+  std::vector<double> reserved_until_;          // [D]
+  std::vector<double> free_;                    // [units] its first free slot.
+  std::vector<std::vector<double>> slot_free_;  // [units, slots]
+};
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_PLACERS_LIST_SCHEDULING_EARLIEST_TASK_FIRST_H_

@@ -1,0 +1,76 @@
+"""Earliest task first within memory limits (m-ETF)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.list_scheduling import candidates
+from gdp_grappler.placers.list_scheduling import native_scheduler
+from gdp_grappler.placers.list_scheduling import proposals
+
+_Bundles, _Rules = proposals.Bundles, native_scheduler.Rules
+_LOCAL = _Rules(local_first=True)
+_FINISH = _Rules(local_first=True, earliest_finish=True)
+_LIKE_PUBLISHED = proposals.Way(_Bundles(), _Rules(queues=False))
+# In order of what they are worth on training graphs and random layered ones.
+_WAYS = (
+    proposals.Way(_Bundles(grain=1.), _LOCAL),
+    proposals.Way(_Bundles(), _LOCAL),
+    _LIKE_PUBLISHED,
+    proposals.Way(_Bundles(grain=1., halvings=1), _LOCAL),
+    proposals.Way(_Bundles(grain=1., dear=.1), _LOCAL),
+    proposals.Way(_Bundles(parts=2), _Rules()),
+    proposals.Way(_Bundles(grain=1., dear=1.), _LOCAL),
+    proposals.Way(_Bundles(grain=1., every_device=True), _FINISH),
+    proposals.Way(_Bundles(grain=1., halvings=2), _LOCAL),
+    proposals.Way(_Bundles(grain=1.), _Rules(queues=False, local_first=True)),
+    proposals.Way(_Bundles(grain=1.), _Rules()),
+    proposals.Way(_Bundles(grain=4.), _LOCAL),
+    proposals.Way(_Bundles(grain=16., parts=1), _LOCAL),
+    proposals.Way(_Bundles(parts=2, halvings=1), _Rules()),
+    proposals.Way(_Bundles(grain=16., parts=4), _Rules()),
+)
+# For large graphs.
+_FEW = 5
+
+
+class MEtfPlacer:
+  """Among all ready ops the one that can start first, where it can.
+
+  Hwang, Chow, Anger and Lee, "Scheduling precedence graphs in systems with
+  interprocessor communication times", SIAM J. Comput. 18(2), 1989, with the
+  memory limits of Jeon et al., "Baechi: fast device placement of machine
+  learning graphs", SoCC 2020, section 3.2: a device that has no room left for
+  an op is no choice for it.
+
+  Proposes several placements and keeps the cheapest by the evaluator: ETF as
+  published, where transfers do not disturb each other and each op stands for
+  itself; with transfers queueing for their link as in the simulator; with ops
+  joined whose communication outweighs them, and large tensors kept at home
+  (Baechi's co-placement and fusion, section 3.1); with half or a quarter of the
+  accelerators. Among ops that can start at once the one of the highest upward
+  rank is next, or the one with the least data to fetch. Where accelerators
+  differ, the op that can start first goes where it ends first. CPUs get only
+  what accelerators cannot have, except in a proposal with all devices, which
+  small graphs may gain from.
+
+  Large graphs get fewer proposals: time grows with ops x devices.
+  """
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    shared = proposals.Proposals(problem)
+    return candidates.best(
+        problem, [shared.proposer(way) for way in _ways(shared)])
+
+
+def _ways(shared: proposals.Proposals) -> list[proposals.Way]:
+  """Those that suit a problem."""
+  result = list(_WAYS[:_FEW] if shared.large else _WAYS)
+  if not shared.equal_devices:
+    result = [_LIKE_PUBLISHED, *(dataclasses.replace(
+        way, rules=dataclasses.replace(way.rules, earliest_finish=True))
+                                 for way in result)]
+  return result

@@ -1,0 +1,133 @@
+"""What list schedulers schedule: tasks that share devices in bundles."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.placers import placer as placer_lib
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TaskGraph:
+  """M tasks, each some ops that run one after the other on one device.
+
+  Tasks exchange T tensors; a message, of 0 bytes, stands for control edges.
+  Tasks form no cycle. B bundles of tasks get one device each; they may well
+  form cycles, such as a variable that is read first and assigned last.
+
+  Attributes:
+    op_tasks: int32 [N], the task of each op.
+    seconds: float64 [M, D].
+    tensor_tasks: int32 [T], which task makes a tensor.
+    tensor_bytes: int64 [T].
+    uses: int32 [U, 2], tensor and another task that needs it; by tensor.
+    group_bundles: int32 [G], the bundle of each group of ops.
+    bundles: int32 [M], the bundle of each task.
+    allowed: bool [B, D].
+  """
+
+  op_tasks: np.ndarray
+  seconds: np.ndarray
+  tensor_tasks: np.ndarray
+  tensor_bytes: np.ndarray
+  uses: np.ndarray
+  group_bundles: np.ndarray
+  bundles: np.ndarray
+  allowed: np.ndarray
+
+  @property
+  def num_tasks(self) -> int:
+    return len(self.seconds)
+
+  @property
+  def num_bundles(self) -> int:
+    return len(self.allowed)
+
+  def bundle_sums(self, by_group: np.ndarray) -> np.ndarray:
+    """[B] sums of what groups have, [G]."""
+    return np.bincount(self.group_bundles, by_group, self.num_bundles)
+
+  def pairs(self, latency_s: float, s_per_byte: float
+           ) -> tuple[np.ndarray, np.ndarray]:
+    """Tasks that send to each other, [E, 2], and the seconds it takes [E].
+
+    Ordered by producer, then consumer.
+
+    Args:
+      latency_s: Of each tensor.
+      s_per_byte: Of each tensor.
+    """
+    producers = self.tensor_tasks[self.uses[:, 0]].astype(np.int64)
+    keys, where = np.unique(producers * self.num_tasks + self.uses[:, 1],
+                            return_inverse=True)
+    sent_s = latency_s + self.tensor_bytes[self.uses[:, 0]] * s_per_byte
+    pairs = np.stack(np.divmod(keys, max(1, self.num_tasks)), axis=1)
+    return pairs.astype(np.int32), np.bincount(where, sent_s, len(keys))
+
+
+def from_problem(problem: placer_lib.Problem, allowed: np.ndarray
+                ) -> TaskGraph:
+  """One task per op and one bundle per group.
+
+  Args:
+    problem: Graph and costs.
+    allowed: bool [G, D], the devices to choose from.
+  """
+  graph = problem.graph
+  n = graph.num_ops
+  alive = graph.executions > 0
+  # One message per op stands for its control edges.
+  tensors = np.where(graph.edge_tensors < 0,
+                     len(graph.tensor_ops) + graph.edges[:, 0],
+                     graph.edge_tensors)
+  makers = np.concatenate([graph.tensor_ops, np.arange(n, dtype=np.int32)])
+  size = np.concatenate([graph.tensor_bytes * alive[graph.tensor_ops],
+                         np.zeros(n, np.int64)])
+  makers, size, uses = _compact(makers, size, tensors, graph.edges[:, 1])
+  return TaskGraph(
+      np.arange(n, dtype=np.int32), np.asarray(problem.op_seconds, float),
+      makers, size, uses, np.arange(graph.num_groups, dtype=np.int32),
+      graph.groups, allowed)
+
+
+def contract(tasks: TaskGraph, labels: np.ndarray, group_labels: np.ndarray
+            ) -> TaskGraph:
+  """Joins tasks, and bundles.
+
+  Args:
+    tasks: M tasks, B bundles.
+    labels: int [M], tasks with the same number become one. They must leave no
+      cycle.
+    group_labels: int [B], bundles with the same number become one; tasks that
+      become one must be in bundles that do.
+  """
+  _, joined = np.unique(labels, return_inverse=True)
+  first, joined_bundles = np.unique(group_labels, return_index=True,
+                                    return_inverse=True)[1:]
+  seconds = np.stack([np.bincount(joined, column)
+                      for column in tasks.seconds.T], axis=1)
+  makers, size, uses = _compact(
+      joined[tasks.tensor_tasks], tasks.tensor_bytes, tasks.uses[:, 0],
+      joined[tasks.uses[:, 1]])
+  bundles = np.empty(len(seconds), np.int32)
+  bundles[joined] = joined_bundles[tasks.bundles]
+  return TaskGraph(
+      joined[tasks.op_tasks].astype(np.int32), seconds, makers, size, uses,
+      joined_bundles[tasks.group_bundles].astype(np.int32), bundles,
+      tasks.allowed[first])
+
+
+def _compact(makers, size, tensors, consumers):
+  """Makers and sizes of the tensors that leave their task, and the uses."""
+  leaves = makers[tensors] != consumers
+  span = int(consumers.max(initial=0)) + 1
+  # np.unique hashes, which takes ten times longer than sorting on such keys.
+  keys = np.sort(tensors[leaves].astype(np.int64) * span + consumers[leaves])
+  keys = keys[np.diff(keys, prepend=-1) > 0]
+  tensors, consumers = np.divmod(keys, span)
+  first = np.diff(tensors, prepend=-1) > 0
+  kept, renumbered = tensors[first], np.cumsum(first) - 1
+  uses = np.stack([renumbered, consumers], axis=1).astype(np.int32)
+  return makers[kept].astype(np.int32), size[kept].astype(np.int64), uses

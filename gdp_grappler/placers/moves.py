@@ -1,0 +1,224 @@
+"""Steps from one placement to another, for searches.
+
+A move takes groups that belong together to another device: what is moved one
+by one is pulled apart first, and nearly every such step costs transfers. So
+most moves are of many groups, of every order of magnitude, chosen by what they
+send each other, by when they run, or by their names.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+
+import numpy as np
+
+from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import placer as placer_lib
+
+# Units per level; levels nearly as fine as the groups are left out.
+_UNITS = (40, 160, 640, 2560)
+_SCOPE_DEPTHS = (1, 2, 3, 4, 5)
+# Scopes that gradients and optimizers put around the names of a model.
+_WRAPPERS = ('gradient', 'train')
+# Larger sets are moved as units, scopes and stretches, which costs less.
+_MOST_GROWN = 1000
+# A light edge draws a group into a cluster this often; a heavy one always.
+_LEAST_EAGERNESS = 0.2
+
+
+class Moves:
+  """Draws moves of the G groups of one graph.
+
+  Attributes:
+    kinds: Names for `draw`:
+      group: one group.
+      ball: connected groups, joined at random, heavy edges sooner.
+      patch: the same within one device.
+      unit: a unit of `coarsening`, coarse or fine.
+      part: what a unit has on one device.
+      scope: ops under one name scope, those of their gradients included.
+      window: what a device runs in one stretch of the topological order.
+      border: a stretch of it before or after a change of devices.
+      swap: two devices exchange what they run in a stretch.
+      device: everything that is on a device.
+    shares: float64 [kinds], how often to draw each where nothing is known.
+    movable: int [M], groups with more than one device.
+  """
+
+  kinds = ('group', 'ball', 'patch', 'unit', 'part', 'scope', 'window',
+           'border', 'swap', 'device')
+  shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1]) / 12.6
+
+  def __init__(self, problem: placer_lib.Problem):
+    graph = problem.graph
+    self._problem, self._allowed = problem, problem.allowed
+    self.movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
+    self._order = self._topological(graph)
+    self._rank = np.full(graph.num_groups, -1)
+    self._rank[self._order] = np.arange(len(self._order))
+    self._starts, self._neighbours, self._eagerness = self._edges(problem)
+
+  def draw(self, kind: str, devices: np.ndarray, rng: np.random.Generator
+          ) -> np.ndarray:
+    """A neighbour of a placement.
+
+    Args:
+      kind: One of `kinds`; where the graph offers none of that kind, a patch.
+      devices: int [G], legal; unchanged.
+      rng: Of the move.
+
+    Returns:
+      int [G], legal; it may be equal to `devices`.
+    """
+    start = int(rng.choice(self.movable))
+    target = self._target(devices, start, rng)
+    if kind == 'swap':
+      stretch = self._stretch(start, self._size(rng))
+      return self._moved(devices, stretch, target, back=devices[start])
+    return self._moved(
+        devices, getattr(self, f'_{kind}')(devices, start, rng), target)
+
+  def _moved(self, devices, groups, target, back=None):
+    """`groups` to `target`, as far as they may; those there go `back`."""
+    result = devices.copy()
+    if back is not None:
+      leaving = groups[devices[groups] == target]
+      result[leaving[self._allowed[leaving, back]]] = back
+      groups = groups[devices[groups] == back]
+    result[groups[self._allowed[groups, target]]] = target
+    return result
+
+  def _target(self, devices, start, rng) -> int:
+    """A neighbour's device or any, but another one."""
+    possible = self._allowed[start].copy()
+    possible[devices[start]] = False
+    near = devices[self._neighbours[self._starts[start]:
+                                    self._starts[start + 1]]]
+    near = near[possible[near]]
+    if near.size and rng.random() < .5:
+      return int(rng.choice(near))
+    return int(rng.choice(np.flatnonzero(possible)))
+
+  def _size(self, rng) -> int:
+    """From 1 to half of the groups, every order of magnitude alike."""
+    return int(math.exp(rng.random() * math.log(
+        max(len(self.movable) // 2, 1) + 1)))
+
+  def _group(self, devices, start, rng):
+    del devices, rng
+    return np.array([start])
+
+  def _ball(self, devices, start, rng):
+    return self._grown(np.zeros_like(devices), start, rng)
+
+  def _patch(self, devices, start, rng):
+    return self._grown(devices, start, rng)
+
+  def _unit(self, devices, start, rng):
+    return self._labelled(self._units, devices, start, rng)
+
+  def _part(self, devices, start, rng):
+    return _alike(self._unit(devices, start, rng), devices, start)
+
+  def _scope(self, devices, start, rng):
+    return self._labelled(self._scopes, devices, start, rng)
+
+  def _window(self, devices, start, rng):
+    return _alike(self._stretch(start, self._size(rng)), devices, start)
+
+  def _border(self, devices, start, rng):
+    """Up to the next change of devices, or away from the last one."""
+    in_order = devices[self._order]
+    changes = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
+    at = np.searchsorted(changes, self._rank[start], 'right')
+    first = changes[at - 1] if at else 0
+    last = changes[at] if at < len(changes) else len(in_order)
+    rank, size = int(self._rank[start]), self._size(rng)
+    if rng.random() < .5:
+      return self._order[max(rank, last - size):last]
+    return self._order[first:min(rank + 1, first + size)]
+
+  def _device(self, devices, start, rng):
+    del rng
+    return np.flatnonzero(devices == devices[start])
+
+  def _stretch(self, start, size):
+    first = max(int(self._rank[start]) - size // 2, 0)
+    return self._order[first:first + size]
+
+  def _labelled(self, labels, devices, start, rng):
+    if not labels:
+      return self._patch(devices, start, rng)
+    chosen = labels[rng.integers(len(labels))]
+    return np.flatnonzero(chosen == chosen[start])
+
+  def _grown(self, devices, start, rng):
+    """Connected groups on one device, of random number, around `start`."""
+    # Plain Python: most are small, and numpy would look at every edge.
+    draw = random.Random(int(rng.integers(1 << 62))).random
+    size = min(self._size(rng), _MOST_GROWN)
+    inside, frontier = {start}, self._edges_within(devices, start)
+    while frontier and len(inside) < size:
+      index = int(draw() * len(frontier))
+      group, eagerness = frontier[index]
+      if group not in inside and draw() >= eagerness:
+        continue
+      frontier[index] = frontier[-1]
+      frontier.pop()
+      if group not in inside:
+        inside.add(group)
+        frontier += self._edges_within(devices, group)
+    return np.fromiter(inside, int, len(inside))
+
+  def _edges_within(self, devices, group) -> list[tuple[int, float]]:
+    edges = slice(self._starts[group], self._starts[group + 1])
+    near = self._neighbours[edges]
+    same = devices[near] == devices[group]
+    return list(zip(near[same].tolist(), self._eagerness[edges][same].tolist()))
+
+  def _topological(self, graph) -> np.ndarray:
+    """Movable groups by their first ops."""
+    first = np.unique(graph.groups[graph.topological_order],
+                      return_index=True)[1]
+    return self.movable[np.argsort(first[self.movable], kind='stable')]
+
+  @staticmethod
+  def _edges(problem):
+    """Starts, neighbours and how eagerly these are joined."""
+    starts, neighbours, size = group_graph.build(
+        problem, np.arange(problem.cluster.num_devices)).adjacency
+    rank = np.argsort(np.argsort(size, kind='stable'), kind='stable')
+    return starts.tolist(), neighbours, _LEAST_EAGERNESS + (
+        1 - _LEAST_EAGERNESS) * (rank + 1) / max(len(rank), 1)
+
+  @functools.cached_property
+  def _units(self) -> list[np.ndarray]:
+    """int [G] each, units of groups from coarse to fine."""
+    graph = self._problem.graph
+    first = np.unique(graph.groups, return_index=True)[1]
+    return [coarsening.coarsen(
+        graph, self._allowed, self._problem.op_seconds,
+        coarsening.CoarseningConfig(count, graph.num_groups))[first]
+            for count in _UNITS if count < graph.num_groups / 2]
+
+  @functools.cached_property
+  def _scopes(self) -> list[np.ndarray]:
+    """int [G] each, name scopes of groups from short to long."""
+    graph = self._problem.graph
+    first = np.unique(graph.groups, return_index=True)[1]
+    paths = [[part for part in graph.names[op].split('/')[:-1]
+              if not part.startswith(_WRAPPERS)] for op in first]
+    result = []
+    for depth in _SCOPE_DEPTHS:
+      labels = np.unique(['/'.join(path[:depth]) for path in paths],
+                         return_inverse=True)[1]
+      if labels.max() and (not result or (labels != result[-1]).any()):
+        result.append(labels)
+    return result
+
+
+def _alike(groups, devices, start):
+  return groups[devices[groups] == devices[start]]

@@ -1,0 +1,129 @@
+import copy
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation import simulator
+from helpers import clusters
+from helpers import graphs
+
+_CLUSTER = clusters.make_cluster(2, memory_bytes=1000)
+# One op: 9, 5 or 3 seconds, and too large for nothing.
+_GRAPH = graphs.make_graph(num_ops=1)
+
+
+def _simulator(seconds=((9, 5, 3),), workspace=0):
+  return simulator.Simulator(
+      _CLUSTER, clusters.FixedCosts(seconds, workspace))
+
+
+class _Clock:
+  """Each look at it takes a second."""
+
+  def __init__(self):
+    self.now = 100.
+
+  def __call__(self):
+    self.now += 1
+    return self.now
+
+
+def _placed(device):
+  return placement_lib.Placement([device], _CLUSTER)
+
+
+def test_the_curve_holds_every_call_that_found_better():
+  recorded = recorder.Recorder(_simulator(), clock=_Clock())
+  recorded.evaluate(_GRAPH, _placed(0))
+  recorded.evaluate(_GRAPH, _placed(0))
+  recorded.evaluate_many(_GRAPH, np.array([[0], [1], [0]]))
+  recorded.step_times(_GRAPH, np.array([[0], [1], [2], [2]]))
+  assert recorded.curve == [(1, 1., 9.), (4, 2., 5.), (8, 3., 3.)]
+  assert recorded.evaluations == 9
+  assert recorded.best_placement.devices.tolist() == [2]
+  assert recorded.best_step_time_s == 3.
+
+
+def test_answers_are_passed_on():
+  inner = _simulator()
+  recorded = recorder.Recorder(inner)
+  devices = np.array([[0], [1]])
+  assert recorded.evaluate(_GRAPH, _placed(1)) == inner.evaluate(
+      _GRAPH, _placed(1))
+  assert recorded.evaluate_many(_GRAPH, devices) == inner.evaluate_many(
+      _GRAPH, devices)
+  for one, other in zip(recorded.step_times(_GRAPH, devices),
+                        inner.step_times(_GRAPH, devices)):
+    assert one.tolist() == other.tolist()
+  assert recorded.cost_model is inner.cost_model
+  assert recorded.cluster is inner.cluster
+  assert recorded.threads == inner.threads
+
+
+@pytest.mark.parametrize('how', ['evaluate', 'evaluate_many', 'step_times'])
+def test_what_overflows_is_not_best(how):
+  # On GPU:1 the op would be fast, but needs more than there is.
+  recorded = recorder.Recorder(_simulator(workspace=[[0, 0, 1001]]))
+  for device in (2, 1):
+    if how == 'evaluate':
+      recorded.evaluate(_GRAPH, _placed(device))
+    else:
+      getattr(recorded, how)(_GRAPH, np.array([[device]]))
+  assert [(n, s) for n, _, s in recorded.curve] == [(2, 5.)]
+  assert recorded.best_placement.devices.tolist() == [1]
+
+
+def test_rules_that_are_broken_count_but_do_not_win():
+  graph = graphs.make_graph(num_ops=1, pins=['GPU:0'])
+  recorded = recorder.Recorder(_simulator())
+  recorded.step_times(graph, np.array([[2], [0]]))
+  recorded.evaluate(graph, _placed(2))
+  assert recorded.evaluations == 3 and recorded.curve == []
+  assert recorded.best_placement is None
+  assert recorded.best_step_time_s == float('inf')
+
+
+@pytest.mark.parametrize('priorities', [[[1.], [2.]], [2.]])
+def test_the_best_keeps_its_priorities(priorities):
+  recorded = recorder.Recorder(_simulator())
+  recorded.step_times(_GRAPH, np.array([[0], [1]]), np.array(priorities))
+  assert recorded.best_placement.priorities.tolist() == [2.]
+
+
+def test_no_placements_at_all():
+  recorded = recorder.Recorder(_simulator())
+  recorded.step_times(_GRAPH, np.zeros((0, 1), int))
+  assert recorded.evaluations == 0 and recorded.curve == []
+
+
+class _Stopwatch:
+  """Has neither bare prices nor a cluster."""
+
+  def evaluate(self, graph, placement):
+    return _simulator().evaluate(graph, placement)
+
+  def evaluate_many(self, graph, devices, priorities=None):
+    return _simulator().evaluate_many(graph, devices, priorities)
+
+
+def test_a_stopwatch_has_no_bare_prices_and_may_lack_a_cluster():
+  with pytest.raises(ValueError, match='_Stopwatch has no `cluster`'):
+    recorder.Recorder(_Stopwatch())
+  recorded = recorder.Recorder(_Stopwatch(), _CLUSTER)
+  assert not hasattr(recorded, 'step_times')
+  assert not hasattr(recorded, 'cost_model')
+  recorded.evaluate_many(_GRAPH, np.array([[1]]))
+  assert recorded.best_placement.cluster is _CLUSTER
+
+
+def test_seconds_since_it_was_made():
+  assert recorder.Recorder(_simulator(), clock=_Clock()).seconds == 1.
+
+
+def test_what_it_lacks_is_an_attribute_error():
+  with pytest.raises(AttributeError, match='nothing'):
+    _ = recorder.Recorder(_simulator()).nothing
+  with pytest.raises(AttributeError):
+    _ = copy.copy(recorder.Recorder.__new__(recorder.Recorder)).evaluations

@@ -1,0 +1,38 @@
+"""Steps of small workloads on one batch of made-up data."""
+
+import re
+
+import numpy as np
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+_CLASSES = 10
+
+
+def losses(workload, steps=20):
+  """float [steps], the loss before each step."""
+  with tf.Graph().as_default() as graph:
+    tf1.set_random_seed(1)
+    loss = workload.build()
+    step = workload.optimizer().minimize(loss, name='train')
+    draw = np.random.default_rng(0)
+    feeds = {op.outputs[0]: made_up(op.outputs[0], draw)
+             for op in graph.get_operations() if op.type == 'Placeholder'}
+    with tf1.Session() as session:
+      session.run(tf1.global_variables_initializer())
+      return [session.run((loss, step), feeds)[0] for _ in range(steps)]
+
+
+def made_up(placeholder, draw):
+  """Labels below 10, or normal values."""
+  shape = placeholder.shape.as_list()
+  if placeholder.dtype.is_integer:
+    return draw.integers(0, _CLASSES, shape)
+  return draw.normal(size=shape)
+
+
+def sizes(graph):
+  """Number of weights of a model, and the set of stages that hold some."""
+  variables = graph.get_collection(tf1.GraphKeys.TRAINABLE_VARIABLES)
+  return (sum(v.shape.num_elements() for v in variables),
+          {int(re.match(r'stage(\d+)/', v.name)[1]) for v in variables})

@@ -1,0 +1,131 @@
+import sys
+
+from absl import logging
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from helpers import clusters
+from helpers import graphs
+
+_CLUSTER = clusters.make_cluster(2, memory_bytes=1000)
+
+
+class _Fixed:
+  """Says the same device of every op; one that is not there is refused."""
+
+  def __init__(self, device):
+    self._device = device
+
+  def place(self, problem):
+    if self._device is None:
+      raise errors.GdpError('It cannot.')
+    return placement_lib.from_groups(
+        problem.graph, np.full(problem.graph.num_groups, self._device),
+        problem.cluster)
+
+
+@pytest.fixture(autouse=True)
+def notices(monkeypatch):
+  """What was logged; placers are `random` on CPU:0, `metis` on GPU:0."""
+  best_of._notice.cache_clear()
+  devices = {'random': 0, 'metis': 1, 'single_device': 2, 'gdp': None}
+  monkeypatch.setattr(registry, 'create',
+                      lambda name: _Fixed(devices[name]))
+  told = []
+  monkeypatch.setattr(logging, 'warning', lambda text, *args:
+                      told.append(text % args))
+  return told
+
+
+def _problem(seconds, workspace=0, **fields):
+  evaluator = simulator.Simulator(
+      _CLUSTER, clusters.FixedCosts(seconds, workspace))
+  return placer_lib.Problem(graphs.chain(2, **fields), _CLUSTER, evaluator)
+
+
+def _winner(names, *costs):
+  placer = best_of.BestOfPlacer(names)
+  devices = placer.place(_problem(*costs)).devices.tolist()
+  assert devices == placer.choices[0].placement.devices.tolist()
+  return placer.winner, devices
+
+
+def test_the_cheapest_wins():
+  names = ('random', 'metis', 'single_device')
+  assert _winner(names, [[3, 1, 2]] * 2) == ('metis', [1, 1])
+  assert _winner(names, [[3, 2, 1]] * 2) == ('single_device', [2, 2])
+
+
+def test_of_equals_the_first_named_wins():
+  assert _winner(('single_device', 'metis'), 1)[0] == 'single_device'
+  assert _winner(('metis', 'single_device'), 1)[0] == 'metis'
+
+
+def test_what_overflows_loses_to_what_fits():
+  assert _winner(('random', 'metis'), [[9, 1, 1]] * 2,
+                 [[0, 1001, 0]] * 2)[0] == 'random'
+
+
+def test_all_prices_are_told_best_first():
+  placer = best_of.BestOfPlacer(('random', 'metis', 'single_device'))
+  assert placer.winner is None
+  placer.place(_problem([[3, 1, 2]] * 2))
+  assert [(c.name, c.evaluation.step_time_s) for c in placer.choices] == [
+      ('metis', 2.), ('single_device', 4.), ('random', 6.)]
+  assert placer.skipped == {}
+
+
+def test_who_cannot_is_left_out_and_that_is_said_once(notices):
+  placer = best_of.BestOfPlacer(('gdp', 'random'))
+  for _ in range(2):
+    placer.place(_problem(1))
+  assert placer.winner == 'random'
+  assert placer.skipped == {'gdp': 'It cannot.'}
+  assert notices == ['The placer "gdp" is left out. It cannot.']
+
+
+def test_without_an_expert_nothing_is_missing(notices):
+  placer = best_of.BestOfPlacer(('human_expert', 'random'))
+  placer.place(_problem(1))
+  assert placer.winner == 'random' and list(placer.skipped) == ['human_expert']
+  assert not notices
+
+
+def test_if_nobody_can():
+  placer = best_of.BestOfPlacer(('gdp',))
+  with pytest.raises(errors.InfeasiblePlacementError,
+                     match='None of the placers .*gdp: It cannot'):
+    placer.place(_problem(1))
+
+
+def test_a_graph_that_cannot_be_placed_is_refused_at_once():
+  problem = _problem(1, pins=['GPU:9', ''], user_pins=[True, False])
+  with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
+    best_of.BestOfPlacer(('random',)).place(problem)
+
+
+def test_unknown_names_and_none(monkeypatch):
+  monkeypatch.undo()
+  with pytest.raises(errors.GdpError, match='Did you mean "metis"'):
+    best_of.BestOfPlacer(('random', 'metiss'))
+  with pytest.raises(errors.GdpError, match='no placers'):
+    best_of.BestOfPlacer(())
+
+
+def test_defaults_are_in_the_registry():
+  assert set(best_of.DEFAULT_NAMES) <= set(registry.names())
+
+
+def test_a_missing_library_is_said(monkeypatch, notices):
+  monkeypatch.undo()
+  monkeypatch.setitem(sys.modules, 'pymetis', None)
+  placer = best_of.BestOfPlacer(('metis', 'single_device'))
+  placer.place(_problem(1))
+  assert placer.winner == 'single_device'
+  assert 'pymetis' in placer.skipped['metis']

@@ -1,0 +1,216 @@
+import itertools
+
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer as placer_lib
+from helpers import clusters
+from helpers import graphs
+
+_SINGLE = ('single_device',)
+
+
+def _problem(graph, costs=None, num_gpus=2, memory_bytes=1 << 40, seed=0,
+             **fields):
+  cluster = clusters.make_cluster(num_gpus, memory_bytes=memory_bytes)
+  evaluator = recorder.Recorder(simulator.Simulator(cluster, costs, threads=1))
+  return placer_lib.Problem(graph, cluster, evaluator, seed, **fields)
+
+
+def _price(problem, placement):
+  return problem.evaluator.evaluate(problem.graph, placement).step_time_s
+
+
+def _place(problem, evaluations=300, starts=_SINGLE):
+  return local_search.LocalSearchPlacer(evaluations, starts).place(problem)
+
+
+def test_two_independent_ops_part():
+  problem = _problem(graphs.make_graph(num_ops=2),
+                     clusters.FixedCosts([[9, 3, 3]] * 2))
+  placement = _place(problem)
+  assert sorted(placement.devices.tolist()) == [1, 2]
+  assert _price(problem, placement) == 3.
+
+
+def _best_of_all(problem):
+  """Every placement priced: the oracle of small graphs."""
+  every = np.array(list(itertools.product(
+      range(problem.cluster.num_devices), repeat=problem.graph.num_groups)))
+  return problem.evaluator.step_times(
+      problem.graph, every[:, problem.graph.groups])[0].min()
+
+
+@pytest.mark.parametrize('seed', range(6))
+def test_small_graphs_are_placed_as_well_as_can_be(seed):
+  rng = np.random.default_rng(seed)
+  edges = [(a, b, int(rng.integers(1, 300))) for a, b in
+           itertools.combinations(range(7), 2) if rng.random() < .3]
+  problem = _problem(graphs.make_graph(edges, 7), clusters.FixedCosts(
+      rng.uniform(1, 9, (7, 3))), seed=seed)
+  found = _price(problem, _place(problem, 2000))
+  assert found == pytest.approx(_best_of_all(problem))
+
+
+def test_a_chain_that_is_long_to_send_stays_together():
+  problem = _problem(graphs.chain(20), clusters.FixedCosts(1))
+  assert len(set(_place(problem).devices.tolist())) == 1
+
+
+def test_two_chains_part_as_wholes():
+  edges = [(i, i + 1, 1000) for i in range(19)]
+  edges += [(i + 20, i + 21, 1000) for i in range(19)]
+  problem = _problem(graphs.make_graph(edges), clusters.FixedCosts(1))
+  devices = _place(problem, 1000).devices
+  assert len(set(devices[:20])) == len(set(devices[20:])) == 1
+  assert devices[0] != devices[20]
+
+
+def test_what_fits_beats_what_is_faster():
+  # Both fit on no device together; apart they wait for a transfer.
+  graph = graphs.chain(2, param_bytes=600)
+  problem = _problem(graph, clusters.FixedCosts([[50, 1, 1]] * 2),
+                     memory_bytes=1000)
+  placement = _place(problem)
+  assert sorted(placement.devices.tolist()) == [1, 2]
+  assert problem.evaluator.evaluate(graph, placement).valid
+
+
+def test_finds_into_memory_where_no_start_fits():
+  # 30 ops of 100 bytes on three devices for 11 of them: room for three more.
+  graph = graphs.make_graph(num_ops=30, param_bytes=100)
+  problem = _problem(graph, clusters.FixedCosts([[9, 1, 1]] * 30),
+                     memory_bytes=1100)
+  placement = _place(problem, 1000)
+  assert problem.evaluator.evaluate(graph, placement).valid
+
+
+_cases = st.tuples(st.integers(0, 1 << 20), st.integers(1, 60),
+                   st.integers(0, 3), st.sampled_from([1 << 40, 1 << 27]))
+
+
+def _case(case, **fields):
+  seed, num_ops, num_gpus, memory_bytes = case
+  rng = np.random.default_rng(seed)
+  graph = graphs.random_graph(seed, num_ops)
+  types = np.ones((num_ops, 2), bool)
+  types[:, 1] = (rng.random(graph.num_groups) < .8)[graph.groups]
+  return _problem(graph.replace(allowed_types=types), None, num_gpus,
+                  memory_bytes, seed, **fields)
+
+
+def _rank(evaluation):
+  """What is smaller is better; all that overflow are alike."""
+  return (0, evaluation.step_time_s) if evaluation.valid else (1, 0)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(_cases)
+def test_legal_repeatable_and_never_worse_than_a_start(case):
+  problem = _case(case)
+  placement = _place(problem, 150)
+  assert placement.violations(problem.graph) == ()
+  assert placement.devices.tolist() == _place(_case(case), 150).devices.tolist()
+  found = problem.evaluator.evaluate(problem.graph, placement)
+  starts = local_search.starting_points(
+      problem, _SINGLE, np.random.default_rng(problem.seed))
+  assert _rank(found) <= min(map(_rank, problem.evaluator.evaluate_many(
+      problem.graph, starts[:, problem.graph.groups])))
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(_cases, st.integers(0, 200))
+def test_prices_no_more_than_it_was_told(case, evaluations):
+  problem = _case(case)
+  starts = len(local_search.starting_points(problem, (),
+                                            np.random.default_rng(0)))
+  _place(problem, evaluations, ())
+  assert problem.evaluator.evaluations <= max(evaluations, starts)
+
+
+def test_returns_the_best_that_was_priced():
+  problem = _case((5, 60, 2, 1 << 40))
+  placement = _place(problem, 200)
+  best = problem.evaluator.best_step_time_s
+  assert _price(problem, placement) == best
+
+
+def test_the_expert_is_a_start():
+  expert = np.random.default_rng(0).integers(0, 3, 40)
+  costs = np.full((40, 3), 100.)
+  costs[np.arange(40), expert] = 1
+  problem = _problem(graphs.make_graph(num_ops=40), clusters.FixedCosts(costs),
+                     expert_devices=expert)
+  placement = _place(problem, 0, ('human_expert',))
+  assert placement.devices.tolist() == expert.tolist()
+
+
+class _Clock:
+  """Each look at it takes a second."""
+
+  def __init__(self):
+    self.now = 0.
+
+  def __call__(self):
+    self.now += 1
+    return self.now
+
+
+@pytest.mark.parametrize('budget_s, batches', [(0, 0), (.5, 0), (4.5, 4)])
+def test_stops_when_its_time_is_over(budget_s, batches):
+  problem = _problem(graphs.random_graph(0, 50), time_budget_s=budget_s)
+  starts = len(local_search.starting_points(problem, (),
+                                            np.random.default_rng(0)))
+  placer = local_search.LocalSearchPlacer(10_000, (), _Clock())
+  placer.place(problem)
+  assert problem.evaluator.evaluations == starts + 16 * batches
+
+
+def test_ample_time_changes_nothing():
+  graph = graphs.random_graph(3, 50)
+  free = _place(_problem(graph)).devices
+  hurried = _place(_problem(graph, time_budget_s=1e6)).devices
+  assert free.tolist() == hurried.tolist()
+
+
+def test_nothing_to_move():
+  problem = _problem(graphs.chain(3, pins=['GPU:0'] * 3))
+  assert _place(problem, 1000).devices.tolist() == [1, 1, 1]
+  assert problem.evaluator.evaluations < 100
+
+
+class _Stopwatch:
+  """Counts; has no bare prices, and cannot run anything on GPU:0."""
+
+  def __init__(self, problem):
+    self._inner = problem.evaluator
+    self.count = 0
+
+  def evaluate_many(self, graph, devices, priorities=None):
+    self.count += len(devices)
+    broken = graph.replace(pins=['GPU:1'] * graph.num_ops)
+    return [self._inner.evaluate_many(
+        broken if (row == 1).any() else graph, row[None], priorities)[0]
+            for row in devices]
+
+
+def test_few_placements_are_measured_and_some_fail():
+  problem = _problem(graphs.chain(6), clusters.FixedCosts([[5, 1, 2]] * 6))
+  stopwatch = _Stopwatch(problem)
+  placement = local_search.LocalSearchPlacer(None, ()).place(
+      placer_lib.Problem(problem.graph, problem.cluster, stopwatch))
+  assert placement.devices.tolist() == [2] * 6
+  assert 100 < stopwatch.count <= 300
+
+
+@pytest.mark.parametrize('num_ops, expected', [
+    (100, 20_000), (10_000, 8000), (80_000, 1000)])
+def test_large_graphs_get_fewer_evaluations(num_ops, expected):
+  problem = _problem(graphs.make_graph(num_ops=num_ops))
+  assert local_search.evaluations_for(problem) == expected
