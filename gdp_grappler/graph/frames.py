@@ -67,12 +67,10 @@ class _Frame:
   entries: float = 1.
 
 
-def describe_assumed(frames: Frames, trip_count: float) -> str | None:
-  """One line about loops of unknown length; None if there are none."""
-  if not frames.assumed:
-    return None
-  count, plural = len(frames.assumed), 's' * (len(frames.assumed) > 1)
-  return (f'{count} while loop{plural} of unknown length ("{frames.assumed[0]}"'
+def describe_assumed(names: Sequence[str], trip_count: float) -> str:
+  """One line about loops of unknown length, of which there are some."""
+  plural = 's' * (len(names) > 1)
+  return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
           f'{", ..." if plural else ""}) counted as {trip_count:g} iterations.')
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from typing import Callable, Sequence
@@ -12,6 +13,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
+from gdp_grappler.graph import calls as calls_lib
 from gdp_grappler.graph import colocation
 from gdp_grappler.graph import frames as frames_lib
 from gdp_grappler.graph import kernels
@@ -46,12 +48,28 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       are free to move, each with its reads, updates and optimizer slots.
     unknown_dim: Size taken for every dimension that the graph does not know.
     trip_count: Iterations of the while loops whose number it does not tell.
-    tell: Hears one line if there are such loops.
+    tell: Hears one line if there are such loops, and one about each function
+      that cannot be read.
 
   Raises:
     InvalidGraphError: the graph is empty, a node is missing, or TensorFlow
       rejects one.
   """
+  assumed: list[str] = []
+  def read_body(graph_def):
+    body = dataclasses.replace(source, graph_def=graph_def, feeds=(),
+                               fetches=())
+    graph, frames = _read(body, False, unknown_dim, trip_count, calls, assumed)
+    return graph, frames.values.scalar if frames.values else lambda _: None
+  calls = calls_lib.Calls(source.graph_def.library, read_body, tell)
+  result, _ = _read(source, live, unknown_dim, trip_count, calls, assumed)
+  if tell and assumed:
+    tell(frames_lib.describe_assumed(assumed, trip_count))
+  return result
+
+
+def _read(source, live, unknown_dim, trip_count, calls, assumed):
+  """The graph and its control flow; adds names of loops to `assumed`."""
   nodes = source.graph_def.node
   if not nodes:
     raise errors.InvalidGraphError(
@@ -60,7 +78,12 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   raw_edges = _edges(source.name, nodes)
   properties = op_properties.estimate(source.graph_def, unknown_dim)
   signatures = [node_types.signature(node) for node in nodes]
-  starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes))
+  flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
+  called = calls.find(nodes, raw_edges,
+                      lambda tensor: properties.shape(*tensor))
+  for op, call in called.items():
+    flops[op], io_bytes[op] = call.flops, call.io_bytes
+  starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)
   variable_bytes = np.array(
       [_variable_bytes(node, unknown_dim) for node in nodes], np.int64)
   sets = colocation.joined(nodes, signatures, raw_edges)
@@ -72,11 +95,10 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   pins, user_pins = _pins(source, nodes, signatures, groups, live)
   if live:
     groups, pins = _respect_what_is(nodes, groups, pins)
-  frames = frames_lib.analyse(nodes, raw_edges, properties.flops,
+  frames = frames_lib.analyse(nodes, raw_edges, flops,
                               lambda tensor: properties.shape(*tensor),
                               trip_count)
-  if tell and frames.assumed:
-    tell(frames_lib.describe_assumed(frames, trip_count))
+  assumed += frames.assumed
   for op, size in tensor_lists.list_bytes(
       nodes, raw_edges, frames,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
@@ -84,7 +106,7 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   kept = [(s, o, t) for s, o, t in raw_edges if not (
       nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))]
   kept += [(source, -1, target) for source, target in frames.exits]
-  return op_graph.OpGraph(
+  result = op_graph.OpGraph(
       name=source.name,
       names=[node.name for node in nodes],
       op_types=[node.op for node in nodes],
@@ -92,8 +114,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       edge_tensors=[starts[s] + o if o >= 0 else -1 for s, o, _ in kept],
       tensor_ops=np.repeat(np.arange(len(nodes)), np.diff(starts)),
       tensor_bytes=tensor_bytes,
-      flops=properties.flops,
-      io_bytes=properties.io_bytes,
+      flops=flops,
+      io_bytes=io_bytes,
       param_bytes=variable_bytes,
       groups=groups,
       allowed_types=_allowed_types(nodes, pins, live),
@@ -101,6 +123,7 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       user_pins=user_pins,
       devices=[node.device for node in nodes],
       executions=frames.executions)
+  return result, frames
 
 
 def write(graph_def: graph_pb2.GraphDef, device_strings: Sequence[str],
@@ -157,11 +180,12 @@ def _edges(graph_name, nodes) -> list[tuple[int, int, int]]:
   return result
 
 
-def _tensors(properties, edges, n) -> tuple[np.ndarray, np.ndarray]:
+def _tensors(properties, edges, n, called) -> tuple[np.ndarray, np.ndarray]:
   """Where each op's tensors begin [N + 1], and the bytes of each [T].
 
-  Shape inference knows no outputs of some ops (calls of functions); those
-  that an edge uses are added with 0 bytes.
+  Shape inference knows no outputs of some ops; those that an edge uses are
+  added with 0 bytes. What a call holds while it runs is one more output, which
+  nobody reads.
   """
   counts = np.diff(properties.output_starts)
   used = np.zeros(n, np.int64)
@@ -169,11 +193,20 @@ def _tensors(properties, edges, n) -> tuple[np.ndarray, np.ndarray]:
     if output >= used[source]:
       used[source] = output + 1
   wanted = np.maximum(counts, used)
+  for op, call in called.items():
+    wanted[op] = max(wanted[op], len(call.output_bytes)) + (call.held_bytes > 0)
   starts = np.concatenate([[0], np.cumsum(wanted)])
   sizes = np.zeros(starts[-1], np.int64)
   own = np.arange(len(properties.output_bytes))
   shift = np.repeat(starts[:-1] - properties.output_starts[:-1], counts)
   sizes[own + shift] = properties.output_bytes
+  for op, call in called.items():
+    outputs = sizes[starts[op]:starts[op + 1]]
+    known = len(call.output_bytes)
+    outputs[:known] = np.where(outputs[:known] > 0, outputs[:known],
+                               call.output_bytes)
+    if call.held_bytes:
+      outputs[-1] = call.held_bytes
   return starts, sizes
 
 

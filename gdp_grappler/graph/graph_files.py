@@ -20,7 +20,7 @@ from gdp_grappler.graph import source_graph
 
 _HDF5 = b'\x89HDF\r\n'
 _KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
-          'a .keras file or module:function')
+          'a .keras file, module:function or keras_applications:NAME')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

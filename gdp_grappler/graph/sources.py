@@ -2,7 +2,9 @@
 
 The kind is told by content, not by the name of the file: a graph captured by
 the pass, a MetaGraph, a GraphDef, a SavedModel or a saved Keras model. A name
-of the form `module:function` stands for a function that returns a Keras model.
+of the form `module:function` stands for a function that returns a Keras model,
+`keras_applications:EfficientNetB0` for any model of `keras.applications`, with
+random weights.
 
 A Keras model becomes its training step, and a SavedModel the function behind
 its signature, both as a custom Grappler pass receives them: functions inlined,
@@ -19,12 +21,15 @@ from typing import Callable
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler.graph import cost_graph
 from gdp_grappler.graph import graph_files
+from gdp_grappler.graph import graph_json
 from gdp_grappler.graph import pruning
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import tracing
 
 DEFAULT_BATCH_SIZE = 32
+_APPLICATIONS = 'keras_applications:'
 _MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
 
 
@@ -36,8 +41,8 @@ def load(path: str, name: str | None = None, *,
   """Reads a graph.
 
   Args:
-    path: A file, a SavedModel directory, or `module:function`; the current
-      directory is searched for the module.
+    path: A file, a SavedModel directory, `module:function`; the current
+      directory is searched for the module; or `keras_applications:NAME`.
     name: What to call the graph; by default what the file says or is called.
     batch_size: Stands for the unknown first dimension of inputs of Keras
       models and SavedModels.
@@ -53,10 +58,12 @@ def load(path: str, name: str | None = None, *,
   file = pathlib.Path(path)
   label = name or _label(path)
   if not file.exists() and _MODULE_FUNCTION.fullmatch(path):
-    return tracing.trace('function', path, label, batch_size, None, tell)
+    kind = 'application' if path.startswith(_APPLICATIONS) else 'function'
+    return tracing.trace(kind, path, label, batch_size, None, tell)
   if file.is_dir():
     return tracing.trace('saved_model', _saved_model_dir(file), label,
                          batch_size, signature, tell)
+  _refuse_given(file)
   content = graph_files.read(path)
   if content.kind == 'keras':
     return tracing.trace('keras', path, label, batch_size, None, tell)
@@ -82,6 +89,17 @@ def _from_protos(content, path, name, label, prune):
       pruning.declared_fetches(content.message) or pruning.fetches(graph_def))
   graph_files.check_ends(result, path)
   return pruning.simplify(result, path, prune)
+
+
+def _refuse_given(file):
+  """Raises an error for a graph that is costs alone."""
+  data = file.read_bytes() if file.is_file() else b''
+  if graph_json.is_graph_json(data) or cost_graph.is_cost_graph(data):
+    raise errors.InvalidGraphError(
+        f'{file} is a graph of costs without TensorFlow ops (JSON or '
+        'CostGraphDef), which cannot be run, profiled or trained on as a '
+        'GraphDef. `gdp place` and `gdp simulate` take it; here give the graph '
+        'that it was made from.')
 
 
 def _saved_model_dir(directory: pathlib.Path) -> str:

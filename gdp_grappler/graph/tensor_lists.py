@@ -3,6 +3,10 @@
 A loop of which a gradient is taken pushes what the backward pass needs on
 lists: all of it is there at once, until the loop of the gradient pops it. Shape
 inference gives a list no size, because it depends on the number of iterations.
+
+A list holds references. What every iteration pushes anew takes memory anew; a
+value from outside of the loop is one buffer, however often it is pushed; and
+the value of a variable is the variable's own memory.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from gdp_grappler.graph import values as values_lib
 
 # What adds an element to a list: which of its inputs is the element.
 _ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
-_FILLED = ('EmptyTensorList', 'TensorListReserve')
+_VARIABLES = ('ReadVariableOp', 'Variable', 'VariableV2')
+_FILLED = ('EmptyTensorList', 'TensorListReserve', '_Arg')
 
 
 def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
@@ -49,7 +54,12 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
     if made is None or nodes[made[0]].op not in _FILLED:
       continue
     element = inputs[op][_ADDS[nodes[op].op]]
-    per_list = frames.executions[op] / max(frames.executions[made[0]], 1)
+    source, _ = frames.values.source(element)
+    if nodes[source].op in _VARIABLES:
+      buffers = 0.
+    else:
+      buffers = min(frames.executions[op], max(frames.executions[source], 1))
+    per_list = buffers / max(frames.executions[made[0]], 1)
     fills.setdefault(made[0], []).append((element, per_list))
   return {op: int(_filled(op, fills, frames.values, bytes_of, ()))
           for op in fills}

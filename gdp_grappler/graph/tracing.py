@@ -32,7 +32,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   """Has a worker trace something and reads what it captured.
 
   Args:
-    kind: 'keras', 'function' or 'saved_model'.
+    kind: 'keras', 'function', 'application' or 'saved_model'.
     path: What to trace.
     name: What to call the graph.
     batch_size: For unknown first dimensions.

@@ -8,7 +8,9 @@ step, the one that fetches a batch, ends the run. So no step is ever computed.
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
 import json
 import os
 import pathlib
@@ -47,7 +49,8 @@ def _trace(request, note) -> source_graph.SourceGraph:
     call = _signature_call(path, request['signature'], batch_size)
     marker = _FEED
   else:
-    load = load_keras if request['kind'] == 'keras' else call_function
+    load = {'keras': load_keras, 'function': call_function,
+            'application': load_application}[request['kind']]
     call = training_step.empty_step(load(path), path, batch_size, note)
     marker = 'IteratorGetNext'
   graph_def = _collect(call, path, marker)
@@ -170,6 +173,27 @@ def call_function(path: str):
     raise errors.InvalidGraphError(
         f'{path} raised {one_line(error)}. It is called without arguments and '
         'must return a Keras model.') from error
+
+
+def load_application(path: str):
+  """The model of `keras_applications:NAME`, with random weights.
+
+  Raises:
+    InvalidGraphError: `keras.applications` has no such model.
+  """
+  import keras  # pylint: disable=g-import-not-at-top
+  name = path.split(':')[1]
+  known = sorted(n for n, value in vars(keras.applications).items()
+                 if inspect.isfunction(value))
+  if name not in known:
+    lower = {n.lower(): n for n in known}
+    near = difflib.get_close_matches(name.lower(), lower, 3)
+    raise errors.InvalidGraphError(
+        f'keras.applications of Keras {keras.__version__} has no model '
+        f'"{name}". ' + (
+            f'Did you mean {" or ".join(lower[n] for n in near)}?' if near
+            else f'It has: {", ".join(known)}.'))
+  return getattr(keras.applications, name)(weights=None)
 
 
 def _origin(module_name: str) -> str:

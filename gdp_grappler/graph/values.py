@@ -379,10 +379,13 @@ class Values:
     return None
 
   def creator(self, handle: Tensor) -> Tensor | None:
-    """The op that made a list or an array of tensors; None if not found."""
+    """What made a list or an array of tensors; None if not found.
+
+    For a list that a function is called with, its argument.
+    """
     for _ in range(_MAX_DEPTH):
       kind = self._types[handle[0]]
-      if kind in _LISTS or kind == 'TensorArrayV3':
+      if kind in _LISTS or kind in ('TensorArrayV3', '_Arg'):
         return handle
       if kind not in _SAME and kind not in (
           'Merge', 'TensorListPushBack', 'TensorListPopBack',

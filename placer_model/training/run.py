@@ -16,12 +16,11 @@ import rich.console
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import given_costs
 from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import measurer
 from gdp_grappler.evaluation import simulator
@@ -148,17 +147,31 @@ class _Task:
 
 def _load_task(options) -> _Task:
   _cluster(options)  # An unknown name is told at once.
-  source = sources.load(options.graph, batch_size=options.batch_size)
-  cluster = _cluster(options, source.devices)
-  graph = graph_def_io.read(source, unknown_dim=options.batch_size)
-  allowed = constraints.allowed_devices(graph, cluster)
-  op_seconds = cost_model.CostModel().op_seconds(graph, cluster)
-  units = (coarsening.coarsen(graph, allowed, op_seconds)
+  problem = _problem(options)
+  graph, cluster = problem.graph, problem.cluster
+  units = (coarsening.coarsen(graph, problem.allowed, problem.op_seconds)
            if options.units == 'coarse' else coarsening.groups_as_units(graph))
-  evaluator = _make_evaluator(options, cluster, source)
-  return _Task(graph, cluster, evaluator, op_seconds, units,
-               featurizer.featurize(graph, cluster, units, op_seconds),
-               placer_lib.Problem(graph, cluster, evaluator, options.seed))
+  features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
+  return _Task(graph, cluster, problem.evaluator, problem.op_seconds, units,
+               features, problem)
+
+
+def _problem(options) -> placer_lib.Problem:
+  given = given_costs.load(options.graph)
+  if given is None:
+    source = sources.load(options.graph, batch_size=options.batch_size)
+    cluster = _cluster(options, source.devices)
+    graph = graph_def_io.read(source, unknown_dim=options.batch_size)
+    evaluator = _make_evaluator(options, cluster, source)
+  elif options.reward == 'measured':
+    raise errors.GdpError(
+        f'{options.graph} has costs but no TensorFlow ops, so its steps cannot '
+        'be measured. Use --reward=simulated.')
+  else:
+    graph, costs = given
+    cluster = _cluster(options)
+    evaluator = simulator.Simulator(cluster, costs)
+  return placer_lib.Problem(graph, cluster, evaluator, options.seed)
 
 
 def _cluster(options, devices=()) -> cluster_lib.Cluster:

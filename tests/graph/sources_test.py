@@ -223,6 +223,16 @@ class TestTraced:
     shapes = [v.shape for v in runnable.convert(source).variables]
     assert shapes.count((12, 8)) == 3 and (6, 12) in shapes
 
+  @pytest.mark.e2e
+  def test_application_becomes_its_training_step(self):
+    source = sources.load('keras_applications:MobileNet', batch_size=2)
+    assert source.name == 'MobileNet'
+    types = op_types(source)
+    assert types['DepthwiseConv2dNative'] == 13
+    assert types['DepthwiseConv2dNativeBackpropFilter'] == 13
+    shapes = [v.shape for v in runnable.convert(source).variables]
+    assert (2, 224, 224, 3) in shapes and shapes.count((3, 3, 3, 32)) == 3
+
   def test_compiled_model_with_two_ends(self):
     notes = []
     source = sources.load('some_models:two_ends', 'ends', tell=notes.append)
@@ -337,6 +347,23 @@ class TestBadInput:
     with pytest.raises(errors.InvalidGraphError) as caught:
       tracing_worker.call_function(path)
     assert part in str(caught.value) and '\n' not in str(caught.value)
+
+  @pytest.mark.parametrize('name, part', [
+      ('EficientNetB0', 'has no model "EficientNetB0". Did you mean '
+       'EfficientNetB0'),
+      ('resnet50', 'Did you mean ResNet50 or'), ('keras', 'It has: ConvNeXt')])
+  def test_unknown_applications(self, name, part):
+    with pytest.raises(errors.InvalidGraphError) as caught:
+      tracing_worker.load_application(f'keras_applications:{name}')
+    assert part in str(caught.value) and '\n' not in str(caught.value)
+
+  @pytest.mark.parametrize('name, content', [
+      ('g.pb', b'{"nodes": []}'),
+      ('g.json', b'node { name: "a" id: 1 compute_cost: 3 }')])
+  def test_graphs_that_are_costs_alone(self, tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    check_error(str(tmp_path / name), 'graph of costs without TensorFlow ops',
+                'gdp simulate')
 
   def test_model_without_inputs(self):
     check_error('some_models:shapeless', 'does not know its inputs',

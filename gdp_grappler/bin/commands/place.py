@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
 
 
@@ -37,6 +38,11 @@ def run(arguments) -> int:
   # A GraphDef is written with all its nodes; a plan needs those that run.
   source, graph, cluster, simulator = common.read(
       arguments, prune=arguments.output.endswith('.json'))
+  if source is None and not arguments.output.endswith('.json'):
+    raise errors.GdpError(
+        f'Cannot write {arguments.output}: {arguments.graph} has costs but no '
+        'TensorFlow ops, so there is no GraphDef to place. End --output in '
+        '.json for a plan.')
   if arguments.plan:
     name, placement = arguments.plan, plan.load(arguments.plan, graph, cluster)
   else:
@@ -68,7 +74,7 @@ def _ordered(arguments, source, graph, placement, simulator):
     return dataclasses.replace(placement, priorities=None), (), ''
   if not arguments.output.endswith('.json'):
     edges, order = _control_edges(source, graph, placement, simulator,
-                                  arguments.batch_size)
+                                  arguments)
     return placement, edges, (
         f'; ordered: {len(edges)} control edges, '
         f'{order.with_edges_s * 1e3:.4g} ms for {order.fifo_s * 1e3:.4g}')
@@ -81,7 +87,7 @@ def _ordered(arguments, source, graph, placement, simulator):
       else '; first in, first out, as the critical path first gives no gain')
 
 
-def _control_edges(source, graph, placement, simulator, batch_size):
+def _control_edges(source, graph, placement, simulator, arguments):
   """Edges for a step: an edge must not make it run what it does not need."""
   # pylint: disable=g-import-not-at-top
   import numpy as np
@@ -97,7 +103,8 @@ def _control_edges(source, graph, placement, simulator, batch_size):
       step, feeds=tuple(feed for feed in source.feeds if feed in runs))
   ops = np.array([i for i, name in enumerate(graph.names) if name in runs])
   order = control_edges.control_edges(
-      graph_def_io.read(step, unknown_dim=batch_size),
+      graph_def_io.read(step, unknown_dim=arguments.batch_size,
+                        trip_count=arguments.trip_count),
       placement_lib.Placement(
           placement.devices[ops], placement.cluster,
           None if placement.priorities is None else placement.priorities[ops]),
@@ -107,14 +114,14 @@ def _control_edges(source, graph, placement, simulator, batch_size):
 
 def _write(path, source, graph, placement, edges):
   # pylint: disable=g-import-not-at-top
-  from google.protobuf import text_format
-
-  from gdp_grappler import files
   from gdp_grappler.cluster import plan
-  from gdp_grappler.graph import graph_def_io
   if path.endswith('.json'):
     plan.save(path, graph, placement)
     return
+  from google.protobuf import text_format
+
+  from gdp_grappler import files
+  from gdp_grappler.graph import graph_def_io
   placed = graph_def_io.write(source.graph_def, placement.device_strings(),
                               edges)
   files.write_atomically(

@@ -25,7 +25,6 @@ def add(commands) -> None:
 
 def run(arguments) -> int:
   """Prices, draws and says so."""
-  common.load_tensorflow()
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import plan
   from gdp_grappler.evaluation import price

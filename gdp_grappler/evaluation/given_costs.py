@@ -1,0 +1,254 @@
+"""Prices of ops that the graph's own file gives.
+
+For each op and device the first of these that holds:
+
+1. seconds for the device by its full name, its short name ('GPU:0'), its model
+   ('P100', 'haswell': told by its figures), its type, or for every device;
+2. seconds for another device of the type, times how much faster that one is:
+   by the roofline where the op has FLOPs or bytes, else by the arithmetic that
+   dense kernels reach;
+3. the roofline, where the op has FLOPs or bytes, or no seconds at all.
+
+An op that has neither on a type of device cannot be there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import pathlib
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import validation
+from gdp_grappler.evaluation import cost_model
+from gdp_grappler.graph import cost_graph
+from gdp_grappler.graph import given
+from gdp_grappler.graph import graph_json
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GivenCostModel:
+  """A cost model of what a file says.
+
+  Attributes:
+    costs: What it says.
+    base: The roofline for the rest.
+  """
+
+  costs: given.GivenCosts
+  base: cost_model.CostModel = cost_model.CostModel()
+
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+    """float64 [N, D], seconds of one step; see `CostModel.op_seconds`.
+
+    Where an op cannot be, it costs what it does on the slowest other device.
+
+    Raises:
+      GdpError: the file says nothing of an op, or of a device it may be on.
+    """
+    rows = self._rows(graph)
+    roofline = self.base.op_seconds(graph, cluster)
+    result = np.stack([
+        self._column(graph, rows, cluster, device, roofline[:, column])
+        for column, device in enumerate(cluster.devices)], 1)
+    types = [op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices]
+    unknown = np.isnan(result)
+    lacking = np.argwhere(unknown & graph.allowed_types[:, types])
+    if lacking.size:
+      op, column = lacking[0]
+      device = cluster.devices[column]
+      raise errors.GdpError(
+          f'{self.costs.path}: node "{graph.names[op]}", field "seconds": '
+          f'nothing there holds on {device.short_name} of cluster '
+          f'"{cluster.name}". Add "{device.type}", or "flops" or "io_bytes".')
+    worst = np.where(unknown, 0., result).max(1, keepdims=True)
+    return np.where(unknown, worst, result)
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D], as the file has them."""
+    once = self.costs.workspace_bytes[self._rows(graph)]
+    return np.repeat(once[:, None], cluster.num_devices, 1)
+
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """None: files say nothing of it."""
+    return cost_model.no_contention(cluster)
+
+  def _column(self, graph, rows, cluster, device, roofline) -> np.ndarray:
+    """float64 [N], NaN where nothing is known."""
+    seconds = {label: column[rows]
+               for label, column in self.costs.seconds.items()}
+    result = np.full(graph.num_ops, np.nan)
+    def fill(column):
+      np.copyto(result, column, where=np.isnan(result))
+    for label in _labels(device):
+      if label in seconds:
+        fill(seconds[label])
+    sized = (graph.flops > 0) | (graph.io_bytes > 0)
+    for label, column in seconds.items():
+      other = _figures(label, device, cluster)
+      if other is not None and np.isnan(result).any():
+        theirs = self.base.seconds(graph.op_types, graph.flops, graph.io_bytes,
+                                   (other,))[:, 0] * graph.executions
+        dense = (other.peak_flops * other.efficiency) / (
+            device.peak_flops * device.efficiency)
+        fill(column * np.where(sized, roofline / np.where(
+            theirs > 0, theirs, 1.), dense))
+    bare = np.all([np.isnan(column) for column in seconds.values()], axis=0)
+    fill(np.where(sized | bare, roofline, np.nan))
+    return result
+
+  def _rows(self, graph) -> np.ndarray:
+    """int [N], where the file has the graph's ops."""
+    if graph.names == self.costs.names:
+      return np.arange(graph.num_ops)
+    unknown = next((n for n in graph.names if n not in self._index), None)
+    if unknown is not None:
+      raise errors.GdpError(
+          f'{self.costs.path} gives costs for its own graph, which has no op '
+          f'"{unknown}". Price that one, or leave these costs out.')
+    return np.array([self._index[name] for name in graph.names], int)
+
+  @functools.cached_property
+  def _index(self) -> dict[str, int]:
+    return {name: i for i, name in enumerate(self.costs.names)}
+
+
+def load(path: str | os.PathLike[str]
+         ) -> tuple[op_graph.OpGraph, GivenCostModel] | None:
+  """A graph with costs of its own; None if the path is anything else.
+
+  TensorFlow is not imported.
+
+  Args:
+    path: A file that `docs/graph_json.md` describes, or a CostGraphDef or a
+      RunMetadata that has one, as text or binary.
+
+  Raises:
+    InvalidGraphError: it is such a file, but a wrong one.
+  """
+  path = os.fspath(path)
+  if not os.path.isfile(path):
+    return None
+  try:
+    data = pathlib.Path(path).read_bytes()
+  except OSError as error:
+    raise errors.InvalidGraphError(
+        f'Cannot read graph {path}: {error.strerror}.') from error
+  if graph_json.is_graph_json(data) or path.endswith('.json'):
+    graph, costs = graph_json.read(path, data)
+  elif cost_graph.is_cost_graph(data):
+    graph, costs = cost_graph.read(path, data)
+  else:
+    return None
+  _check_labels(costs)
+  return _where_priced(graph, costs), GivenCostModel(costs)
+
+
+def _where_priced(graph, costs) -> op_graph.OpGraph:
+  """The graph without the types of device on which an op has no price."""
+  priced = np.zeros((graph.num_ops, len(op_graph.DEVICE_TYPES)), bool)
+  priced |= ((graph.flops > 0) | (graph.io_bytes > 0))[:, None]
+  for label, seconds in costs.seconds.items():
+    kind = _type(label)
+    known = ~np.isnan(seconds)
+    for column, name in enumerate(op_graph.DEVICE_TYPES):
+      if kind in (name, given.ANYWHERE):
+        priced[:, column] |= known
+  # Neither seconds nor work: a launch, wherever it is.
+  priced |= ~priced.any(1, keepdims=True)
+  allowed = graph.allowed_types & priced
+  nowhere = np.flatnonzero(~allowed.any(1))
+  if nowhere.size:
+    op = nowhere[0]
+    kinds = ' and '.join(name for name, ok in zip(
+        op_graph.DEVICE_TYPES, graph.allowed_types[op]) if ok)
+    raise given.wrong(
+        costs.path, f'node "{graph.names[op]}", field "seconds"',
+        f'it has none for {kinds}, where the node has to be; add them')
+  return graph.replace(allowed_types=allowed)
+
+
+def _check_labels(costs) -> None:
+  for label, seconds in costs.seconds.items():
+    if _type(label) is None:
+      op = costs.names[np.flatnonzero(~np.isnan(seconds))[0]]
+      near = validation.nearest(label, (*op_graph.DEVICE_TYPES,
+                                        *device_figures.CARDS,
+                                        *device_figures.CPUS, 'GPU:0'))
+      raise given.wrong(
+          costs.path, f'node "{op}", field "seconds"', f'"{label}" is no '
+          f'device.{near} Give a type (CPU, GPU), a card '
+          f'({", ".join(device_figures.CARDS)}), a processor '
+          f'({", ".join(device_figures.CPUS)}) or a device such as GPU:0')
+
+
+def _type(label) -> str | None:
+  """The type of device that a label is about; None if it is no label."""
+  if label == given.ANYWHERE or label in op_graph.DEVICE_TYPES:
+    return label
+  if label in device_figures.CARDS:
+    return 'GPU'
+  if label in device_figures.CPUS:
+    return 'CPU'
+  try:
+    kind = cluster_lib.device_type(cluster_lib.canonical_device(label))
+  except errors.ClusterError:
+    return None
+  return kind if kind in op_graph.DEVICE_TYPES else None
+
+
+def _labels(device) -> tuple[str, ...]:
+  """What the seconds of a device may be called, the narrowest first."""
+  short = device.short_name
+  spellings = (device.name, short, f'/device:{short}', f'/{short}',
+               short.lower(), f'/{short.lower()}')
+  return (*spellings, *_models(device), device.type, given.ANYWHERE)
+
+
+def _models(device) -> list[str]:
+  """The models whose figures a device has."""
+  return [name for name, model in _all_models(device.type).items() if all(
+      getattr(model, f) == getattr(device, f) for f in model.FIGURES)]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Model:
+  """Figures of a card or a processor."""
+  peak_flops: float
+  efficiency: float
+  bandwidth_bytes_per_s: float
+  launch_s: float
+
+  FIGURES = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s')
+
+
+@functools.cache
+def _all_models(kind) -> dict[str, _Model]:
+  if kind == 'GPU':
+    return {name: _Model(card.peak_flops, card.efficiency,
+                         card.bandwidth_bytes_per_s, card.launch_s)
+            for name, card in device_figures.CARDS.items()}
+  return {name: _Model(*(cpu.figures[f.name]
+                         for f in dataclasses.fields(_Model)))
+          for name, cpu in device_figures.CPUS.items()}
+
+
+def _figures(label, device, cluster) -> cluster_lib.Device | None:
+  """A device of the same type as `device` with the figures of a label."""
+  if _type(label) != device.type or label == device.type:
+    return None
+  model = _all_models(device.type).get(label)
+  if model is not None:
+    return dataclasses.replace(device, **dataclasses.asdict(model))
+  try:
+    return cluster.devices[cluster.device_index(label)]
+  except errors.ClusterError:
+    return None

@@ -1,0 +1,134 @@
+"""`gdp place` and `gdp simulate` on graphs with costs of their own."""
+
+import json
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.bin import gdp
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import sources
+from helpers import fresh
+from helpers import graph_defs
+from helpers import profiles
+
+tf1 = tf.compat.v1
+_ROOT = pathlib.Path(__file__).parents[2]
+_GRAPH = str(_ROOT / 'tests/testdata/dense_train_step.pb')
+_COSTS = ('node { name: "a" id: 1 output_info { size: 8 } compute_cost: 3000 } '
+          'node { name: "b" id: 2 compute_cost: 4000 '
+          'input_info { preceding_node: 1 } }')
+
+
+@pytest.fixture(name='folder')
+def _folder(tmp_path):
+  """The example of the page, and a CostGraphDef."""
+  page = (_ROOT / 'docs/graph_json.md').read_text()
+  text = re.search(r'```json\n(.*?)```', page, re.DOTALL)[1]
+  (tmp_path / 'towers.json').write_text(text)
+  (tmp_path / 'costs.pbtxt').write_text(_COSTS)
+  return tmp_path
+
+
+def _run(*arguments):
+  return gdp.run([str(argument) for argument in arguments])
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize('name, step_ms', [('towers.json', 6.2),
+                                           ('costs.pbtxt', 7)])
+def test_places_and_simulates_without_tensorflow(folder, name, step_ms):
+  done = fresh.run_code(f'''
+import sys
+from gdp_grappler.bin import gdp
+graph, plan = {str(folder / name)!r}, {str(folder / 'plan.json')!r}
+assert gdp.run(['place', graph, '--cluster=2xP100', '--placer=random',
+                '--order=critical_path', '--output=' + plan]) == 0
+assert gdp.run(['place', graph, '--cluster=2xP100', '--placer=single_device',
+                '--output=' + plan]) == 0
+assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
+assert gdp.run(['simulate', graph, '--plan=' + plan, '--json',
+                '--trace=' + plan + '.trace']) == 0
+assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
+''')
+  assert done.results['step_time_s'] == pytest.approx(step_ms * 1e-3, rel=.05)
+  assert done.results['valid']
+  trace = json.loads((folder / 'plan.json.trace').read_text())
+  assert trace['traceEvents']
+
+
+@pytest.mark.parametrize('command, said', [
+    (['place', 'towers.json', '--cluster=2xP100', '--placer=random',
+      '--output=out.pb'], 'has costs but no TensorFlow ops'),
+    (['place', 'costs.pbtxt', '--cluster=2xP100', '--placer=random',
+      '--output=out.pbtxt'], 'has costs but no TensorFlow ops'),
+    (['place', 'towers.json', '--cluster=2xP100', '--placer=random',
+      '--output=out.json', '--profile=p.json'], 'Leave out --profile'),
+    (['place', 'towers.json', '--cluster=cpu', '--placer=random',
+      '--output=out.json'], 'Op "join" is pinned to GPU:0'),
+    (['profile', 'towers.json', '--output=out.json'],
+     'is a graph of costs without TensorFlow ops'),
+    (['profile', 'costs.pbtxt', '--output=out.json'],
+     'is a graph of costs without TensorFlow ops')])
+def test_what_cannot_be_done_gets_one_line(folder, monkeypatch, capsys, command,
+                                           said):
+  monkeypatch.chdir(folder)
+  assert _run(*command) == 2
+  error = capsys.readouterr().err
+  assert said in error and error.count('\n') == 1
+  assert not list(folder.glob('out.*'))
+
+
+def test_a_plan_of_other_sizes_does_not_fit(folder, capsys):
+  arguments = '--cluster=2xP100', '--placer=random', '--output'
+  path, made = folder / 'towers.json', folder / 'plan.json'
+  assert _run('place', path, *arguments, made) == 0
+  path.write_text(path.read_text().replace('800000, 400', '800000, 401'))
+  assert _run('simulate', path, '--plan', made) == 2
+  assert 'was made for graph "two-towers"' in capsys.readouterr().err
+
+
+def test_trip_count_is_told_and_counts(tmp_path, capsys):
+  def make():
+    limit = tf1.placeholder(tf.int32, [], name='limit')
+    weight = tf.ones([64, 64])
+    tf.identity(tf1.while_loop(
+        lambda i, _: i < limit, lambda i, x: (i + 1, x @ weight),
+        [0, tf.ones([64, 64])])[1], name='result')
+  (tmp_path / 'loop.pb').write_bytes(
+      graph_defs.built(make).SerializeToString())
+  steps = []
+  for count in (5, 500):
+    common = tmp_path / 'loop.pb', f'--trip_count={count}'
+    assert _run('place', *common, '--cluster=1xP100', '--placer=single_device',
+                '--output', tmp_path / 'plan.json') == 0
+    _, told = capsys.readouterr()
+    assert f'counted as {count} iterations.' in told
+    assert len([l for l in told.splitlines() if l.startswith('gdp: ')]) == 1
+    assert _run('simulate', *common, '--plan', tmp_path / 'plan.json',
+                '--json') == 0
+    steps.append(json.loads(capsys.readouterr().out)['step_time_s'])
+  assert steps[1] > 20 * steps[0]
+
+
+def test_simulate_takes_a_profile(tmp_path, capsys):
+  graph = graph_def_io.read(sources.load(_GRAPH))
+  made = tmp_path / 'plan.json'
+  assert _run('place', _GRAPH, '--cluster=cpu', '--placer=single_device',
+              '--output', made) == 0
+  profiles.of_graph(graph, np.full(graph.num_ops, .25)).save(
+      tmp_path / 'profile.json')
+  prices = []
+  for arguments in ([], ['--profile', tmp_path / 'profile.json']):
+    capsys.readouterr()
+    assert _run('simulate', _GRAPH, '--plan', made, '--json', *arguments) == 0
+    prices.append(json.loads(capsys.readouterr().out))
+  busy = [price['devices'][0]['busy_s'] for price in prices]
+  assert busy[1] == pytest.approx(
+      .25 * graph.num_ops, rel=1e-3)
+  assert busy[0] < 1 and prices[1]['step_time_s'] > prices[0]['step_time_s']
+  assert _run('simulate', _GRAPH, '--plan', made, '--profile=no/such') == 2
+  assert 'no/such' in capsys.readouterr().err
