@@ -126,13 +126,31 @@ def test_a_device_without_room_is_no_choice():
   assert result.devices.tolist() == [2, 1, 1]
 
 
-def test_what_fits_nowhere_goes_where_it_overflows_least():
+@pytest.mark.parametrize('sizes, least', [([80, 50, 70], 1), ([50, 80, 70], 0)])
+@pytest.mark.parametrize('rules', [_PLAIN, _HEFT])
+def test_what_fits_nowhere_goes_where_it_overflows_least(rules, sizes, least):
   graph = graphs.make_graph(num_ops=3)
   cluster = clusters.make_cluster(2, memory_bytes=100)
   tasks = _tasks(graph, cluster, [9, 9, 1])
-  for rules in (_PLAIN, _HEFT):
-    result = _run(tasks, cluster, rules, bundle_bytes=np.array([80, 50, 70]))
-    assert result.devices[2] == result.devices[1]
+  result = _run(tasks, cluster, rules, bundle_bytes=np.array(sizes))
+  assert result.devices.tolist() == [1, 2, 1 + least]
+
+
+@pytest.mark.parametrize('rules', [
+    _PLAIN, _HEFT, native_scheduler.Rules(local_first=True),
+    native_scheduler.Rules(earliest_finish=True)])
+@pytest.mark.parametrize('seed', range(6))
+def test_bundles_stay_together_where_memory_is_short(seed, rules):
+  cluster = clusters.make_cluster(2 + seed % 4, latency_s=.1,
+                                  bandwidth_bytes_per_s=1e6, memory_bytes=1000)
+  tasks = _random_tasks(seed, 150, cluster, window=30 if seed % 3 else 150)
+  # A tenth more than there is room for.
+  size = np.random.default_rng(seed).exponential(1, tasks.num_bundles)
+  size *= 1100 * cluster.num_devices / size.sum()
+  devices = _run(tasks, cluster, rules, bundle_bytes=size).devices
+  assert tasks.allowed[tasks.bundles, devices].all()
+  for bundle in range(tasks.num_bundles):
+    assert len(set(devices[tasks.bundles == bundle])) == 1
 
 
 def test_bundles_stay_together():
@@ -143,8 +161,8 @@ def test_bundles_stay_together():
     assert devices[0] == devices[3] and devices[1] == devices[2]
 
 
-def _random_tasks(seed, num_ops, cluster):
-  graph = graphs.random_graph(seed, num_ops, window=12)
+def _random_tasks(seed, num_ops, cluster, window=12):
+  graph = graphs.random_graph(seed, num_ops, window=window)
   rng = np.random.default_rng(seed)
   return _tasks(graph, cluster, rng.lognormal(
       0, 1, (num_ops, cluster.num_devices)), gpus_only=bool(seed % 2))

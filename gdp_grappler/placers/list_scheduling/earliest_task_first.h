@@ -67,6 +67,11 @@ class EarliestTaskFirst {
   void Run() {
     for (int32_t left = s_.t.num_tasks; left > 0;) {
       Choice choice = Next();
+      // Looking for it may have forced a bundle onto a device.
+      if (choice.task == kNone || !s_.Allowed(choice.task, choice.device) ||
+          !s_.Fits(choice.task, choice.device)) {
+        continue;
+      }
       if (options_.earliest_finish) choice.device = EarliestFinish(choice);
       if (Place(choice)) --left;
     }
