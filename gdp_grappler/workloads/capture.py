@@ -1,0 +1,154 @@
+"""The training step of a workload as the pass receives it, cached on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+from typing import Callable
+
+from google.protobuf import message
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow.python.framework import versions
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.evaluation import profiler
+from gdp_grappler.graph import graph_files
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import tracing
+from gdp_grappler.workloads import workload as workload_lib
+
+_WORKER = 'gdp_grappler.workloads.capture_worker'
+_TIMEOUT_S = 1800
+_PACKAGE = 'gdp_grappler.workloads.'
+
+
+def capture(workload: workload_lib.Workload, family: types.ModuleType,
+            tell: Callable[[str], None]) -> source_graph.SourceGraph:
+  """Builds a workload in a process of its own, or finds it in the cache.
+
+  Args:
+    workload: A registered one: the process finds it by name.
+    family: The module that defines it.
+    tell: Hears one line if the graph is built.
+
+  Raises:
+    InvalidGraphError: it cannot be built.
+    GdpError: the cache cannot be written.
+  """
+  path = cache_path(workload, family)
+  known = cached(path)
+  if known is not None:
+    return known
+  tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
+  with tempfile.TemporaryDirectory(prefix='gdp_workload_') as directory:
+    data = _build(workload.name, pathlib.Path(directory))
+  files.write_atomically(path, _digest(data) + data, make_folder=True)
+  result = cached(path)
+  if result is None:
+    raise errors.GdpError(f'{path} cannot be read back. Remove it and see to '
+                          'its disk, or set GDP_CACHE_DIR to another place.')
+  return result
+
+
+def cache_path(workload: workload_lib.Workload, family: types.ModuleType
+              ) -> pathlib.Path:
+  """Where a workload is kept: another place for every version of its code."""
+  digest = hashlib.sha256(versions.VERSION.encode())
+  here = pathlib.Path(__file__)
+  sources = [pathlib.Path(module.__file__) for module in _modules(family)]
+  for source in (here, here.with_name('capture_worker.py'), *sources):
+    digest.update(source.read_bytes())
+  key = digest.hexdigest()[:16]
+  return (profiler.cache_folder() / 'workloads'
+          / f'{workload.name.replace("@", "_")}_{key}.pb')
+
+
+def _modules(family: types.ModuleType) -> list[types.ModuleType]:
+  """The family and the modules of this package that it is made with."""
+  found = {family.__name__: family}
+  waiting = [family]
+  while waiting:
+    for value in vars(waiting.pop()).values():
+      name = getattr(value, '__name__', '')
+      if (isinstance(value, types.ModuleType) and name.startswith(_PACKAGE)
+          and name not in found):
+        found[name] = value
+        waiting.append(value)
+  return [found[name] for name in sorted(found)]
+
+
+def cached(path: pathlib.Path) -> source_graph.SourceGraph | None:
+  """A graph that was kept; None if there is none or it is damaged."""
+  try:
+    data = path.read_bytes()
+  except FileNotFoundError:
+    return None
+  except OSError as error:
+    raise errors.GdpError(
+        f'Cannot read {path}: {error.strerror}. Make it readable, or set '
+        'GDP_CACHE_DIR to another place.') from error
+  size = len(_digest(b''))
+  if data[:size] != _digest(data[size:]):
+    return None
+  try:
+    return source_graph.from_meta_graph(
+        meta_graph_pb2.MetaGraphDef.FromString(data[size:]))
+  except message.DecodeError:
+    return None
+
+
+def _digest(data: bytes) -> bytes:
+  """What stands before a graph in the cache, so that damage shows."""
+  return hashlib.sha256(data).hexdigest().encode() + b'\n'
+
+
+def _build(name, directory) -> bytes:
+  """A serialized captured graph, made by a worker."""
+  path, output = directory / 'graph.pb', directory / 'output'
+  with open(output, 'w+b') as file:
+    try:
+      code = subprocess.run(
+          [sys.executable, '-m', _WORKER, name, str(path)],
+          env=_environment(), stdin=subprocess.DEVNULL, stdout=file,
+          stderr=file, timeout=_TIMEOUT_S, check=False).returncode
+    except subprocess.TimeoutExpired as error:
+      raise errors.InvalidGraphError(
+          f'Building {name} took more than {_TIMEOUT_S} s. Try again when the '
+          'machine is less busy.') from error
+  if code:
+    raise errors.InvalidGraphError(
+        f'Building {name} failed ({_ending(code)}): '
+        f'{tracing.last_line(output)}. Building takes up to 6 GB of memory: '
+        'see that there is as much.')
+  data = path.read_bytes()
+  graph_files.check_nodes(
+      meta_graph_pb2.MetaGraphDef.FromString(data).graph_def, name)
+  return data
+
+
+def _environment() -> dict[str, str]:
+  """The plugin off, no GPU, and no fusion that depends on the CPU's kind.
+
+  So a workload is the same graph on every machine.
+  """
+  result = {key: value for key, value in os.environ.items()
+            if key not in ('GDP_CAPTURE_DIR', 'GDP_PLACEMENT')}
+  result.update(
+      GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3', CUDA_VISIBLE_DEVICES='-1',
+      TF_ENABLE_ONEDNN_OPTS='0', PYTHONPATH=os.pathsep.join(
+          [os.getcwd()] + [p for p in sys.path if p]))
+  return result
+
+
+def _ending(code: int) -> str:
+  if code > 0:
+    return f'exit code {code}'
+  name = signal.Signals(-code).name
+  return f'{name}, out of memory?' if name == 'SIGKILL' else name

@@ -1,0 +1,56 @@
+"""Gradients clipped together, sparse ones as TensorFlow makes them."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+
+
+class ClippedOptimizer(tf1.train.Optimizer):
+  """Scales all gradients by one factor so that their norm has a bound.
+
+  Pascanu et al., arXiv 1211.5063, algorithm 1. What concerns one weight is
+  computed under the weight's name, so that it belongs to its stage. Gradients
+  of embeddings stay slices, and so update only the rows that were read.
+  """
+
+  def __init__(self, inner: tf1.train.Optimizer, norm: float):
+    """Initializes a ClippedOptimizer.
+
+    Args:
+      inner: Applies the gradients.
+      norm: Largest norm of all gradients together.
+    """
+    super().__init__(use_locking=False, name='clipped')
+    self._inner = inner
+    self._norm = norm
+
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    """See `Optimizer`."""
+    pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+    squares = []
+    for gradient, variable in pairs:
+      with _scope(variable):
+        squares.append(tf.nn.l2_loss(_values(gradient)))
+    norm = tf.sqrt(2. * tf.add_n(squares))
+    factor = self._norm / tf.maximum(norm, self._norm)
+    return self._inner.apply_gradients(
+        [(_scaled(g, factor, v), v) for g, v in pairs], global_step, name)
+
+
+def _scaled(gradient, factor, variable) -> tf.Tensor | tf.IndexedSlices:
+  with _scope(variable):
+    scaled = _values(gradient) * factor
+  if isinstance(gradient, tf.IndexedSlices):
+    return tf.IndexedSlices(scaled, gradient.indices, gradient.dense_shape)
+  return scaled
+
+
+def _values(gradient) -> tf.Tensor:
+  return (gradient.values if isinstance(gradient, tf.IndexedSlices)
+          else gradient)
+
+
+def _scope(variable):
+  return tf.name_scope(f'{variable.op.name}/clip/')

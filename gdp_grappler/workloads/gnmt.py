@@ -1,0 +1,159 @@
+"""GNMT: translation by deep LSTMs, attention feeding every decoder layer.
+
+Wu et al., arXiv 1609.08144, section 3: the lowest encoder layer reads in both
+directions, residual connections from the third layer up, additive attention
+asked by the lowest decoder layer's last output and fed to all decoder layers,
+1,024 units, dropout 0.2, gradients clipped to norm 5, Adam. Batch 64 as in
+GDP's appendix. The decoder's layers begin with the encoder's last states. The
+papers do not say how far they unroll: with 65 source and 65 target steps the
+graphs have OPS.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+
+from gdp_grappler.workloads import clipping
+from gdp_grappler.workloads import experts
+from gdp_grappler.workloads import recurrent
+from gdp_grappler.workloads import workload as workload_lib
+
+tf1 = tf.compat.v1
+# Layers are numbered from 0; this one adds its input to its output.
+_FIRST_RESIDUAL = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+  """The sizes of a model.
+
+  Attributes:
+    layers: L, of LSTM, in the encoder and in the decoder.
+    batch: Sentence pairs.
+    units: Width of embeddings, cells, outputs and attention.
+    words: Of each vocabulary.
+    source: Steps of the encoder.
+    target: Steps of the decoder.
+    block: Decoder steps per product with the softmax matrix.
+    dropout: Share of what goes into each layer that is zeroed.
+    rate: Of learning.
+  """
+
+  layers: int
+  batch: int = 64
+  units: int = 1024
+  words: int = 32_000
+  source: int = 65
+  target: int = 65
+  block: int = 13
+  dropout: float = .2
+  rate: float = 2e-4
+
+
+def build(sizes: Sizes) -> tf.Tensor:
+  """The loss of a batch of translations.
+
+  Encoder layer k is stage k, decoder layer k is stage L + k, embeddings with
+  the lowest of each; attention is stage 2 L and the softmax stage 2 L + 1.
+  """
+  source = tf1.placeholder(tf.int32, [sizes.source, sizes.batch], 'source')
+  target = tf1.placeholder(tf.int32, [sizes.target + 1, sizes.batch], 'target')
+  memory, states = _encode(sizes, source)
+  outputs = _decode(sizes, memory, states, target[:-1])
+  return recurrent.softmax_loss(2 * sizes.layers + 1, outputs, target[1:],
+                                sizes.words, sizes.block)
+
+
+def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
+  """Outputs [T] of the top layer, and each layer's last state [L]."""
+  words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
+  forward, backward = (_lstm(sizes, 0, name, sizes.units)
+                       for name in ('forward', 'backward'))
+  ahead = [forward.step(word, sizes.dropout) for word in words]
+  behind = [backward.step(word, sizes.dropout) for word in reversed(words)]
+  with tf.name_scope('stage0/both'):
+    outputs = [tf.concat(pair, axis=1)
+               for pair in zip(ahead, reversed(behind))]
+  upper = [_lstm(sizes, k, 'encoder', sizes.units * (2 if k == 1 else 1))
+           for k in range(1, sizes.layers)]
+  for t, x in enumerate(outputs):
+    for k, lstm in enumerate(upper, 1):
+      x = _residual(k, k, x, lstm.step(x, sizes.dropout))
+    outputs[t] = x
+  return outputs, [forward.state, *(lstm.state for lstm in upper)]
+
+
+def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
+  """Outputs [T] of the top layer for the words int [T, B] before."""
+  first = sizes.layers
+  words = recurrent.embedded(first, 'embedding', sizes.words, sizes.units, ids)
+  attention = recurrent.Attention(2 * sizes.layers, memory, sizes.units,
+                                  sizes.units)
+  width = sizes.units + memory[0].shape[1]
+  lstms = [_lstm(sizes, first + k, 'decoder', width)
+           for k in range(sizes.layers)]
+  for lstm, state in zip(lstms, states):
+    lstm.state = state
+  outputs = []
+  for x in words:
+    context = attention.step(lstms[0].state.hidden)
+    for k, lstm in enumerate(lstms):
+      y = lstm.step(_beside(first + k, x, context), sizes.dropout)
+      x = _residual(first + k, k, x, y)
+    outputs.append(x)
+  return outputs
+
+
+def _lstm(sizes, stage, name, width) -> recurrent.Lstm:
+  return recurrent.Lstm(stage, name, width, sizes.units, sizes.batch)
+
+
+def _beside(stage, x, context) -> tf.Tensor:
+  with tf.name_scope(f'stage{stage}/beside'):
+    return tf.concat([x, context], axis=1)
+
+
+def _residual(stage, layer, x, y) -> tf.Tensor:
+  if layer < _FIRST_RESIDUAL:
+    return y
+  with tf.name_scope(f'stage{stage}/residual'):
+    return x + y
+
+
+def joined_stages(num_layers: int) -> tuple[tuple[int, ...], ...]:
+  """How experts put stages together where devices are few.
+
+  First encoder and decoder layers of one height, which do not run at the same
+  time; then attention and softmax with the highest. See
+  `experts.stage_per_device`.
+  """
+  heights = (*range(num_layers), *range(num_layers))
+  return ((*heights, num_layers, num_layers + 1),
+          (*heights, num_layers - 1, num_layers - 1))
+
+
+def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
+  return workload_lib.Workload(
+      name=name,
+      setting=(f'{sizes.layers} + {sizes.layers} layers, batch {sizes.batch}, '
+               f'hidden {sizes.units}, {sizes.words} words, {sizes.source} + '
+               f'{sizes.target} steps, Adam'),
+      source='GDP (arXiv 1910.01578) appendix; Wu et al. 2016',
+      paper_ops=paper_ops,
+      num_devices=sizes.layers,
+      build=functools.partial(build, sizes),
+      optimizer=lambda: clipping.ClippedOptimizer(
+          tf1.train.AdamOptimizer(sizes.rate), norm=5.),
+      expert=functools.partial(experts.stage_per_device,
+                               joined=joined_stages(sizes.layers)))
+
+
+WORKLOADS = (
+    *(_workload(f'gnmt-{n}', Sizes(n), ops)
+      for n, ops in ((2, 28_044), (4, 46_600), (8, 83_712))),
+    *(_workload(f'gnmt-{n}@tiny', Sizes(n, 4, 16, 20, 2, 2, 2, .1, .02), 0)
+      for n in (2, 4, 8)),
+)

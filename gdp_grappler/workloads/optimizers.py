@@ -1,0 +1,198 @@
+"""Optimizers of the workloads, and what else belongs to an update.
+
+TensorFlow has RMSProp and Adam as one fused op per weight. Optimizers written
+in Python, as those of Keras 3, are one op per arithmetic operation; so are
+those here. Where a workload uses which, it says so.
+"""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import tensorflow as tf
+
+from gdp_grappler.workloads import layers
+
+tf1 = tf.compat.v1
+# (gradient, variable) pairs -> such pairs.
+Clip = Callable[[list], list]
+
+
+class TrainingStep(tf1.train.Optimizer):
+  """An optimizer with what else belongs to an update.
+
+  Gradients are dense and may be clipped; the updates that layers asked for
+  (`UPDATE_OPS`) run with the weights'; and every weight and statistic of batch
+  norm may have a moving average, as in Szegedy et al., arXiv 1512.00567,
+  section 8.
+  """
+
+  def __init__(self, inner: tf1.train.Optimizer, clip: Clip | None = None,
+               average_decay: float | None = None):
+    """Initializes a TrainingStep.
+
+    Args:
+      inner: Applies the gradients.
+      clip: Limits them first; None for no limit.
+      average_decay: Of the moving averages; None for none.
+    """
+    super().__init__(use_locking=False, name='step')
+    self._inner = inner
+    self._clip = clip
+    self._average_decay = average_decay
+
+  def compute_gradients(self, *args, **kwargs):
+    """As the inner optimizer's."""
+    return self._inner.compute_gradients(*args, **kwargs)
+
+  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    """An op that clips, applies and averages."""
+    pairs = [(_dense(g, v), v) for g, v in grads_and_vars if g is not None]
+    if self._clip is not None:
+      pairs = self._clip(pairs)
+    applied = self._inner.apply_gradients(pairs, global_step)
+    updates = tf1.get_collection(tf1.GraphKeys.UPDATE_OPS)
+    averages = []
+    if self._average_decay is not None:
+      averaged = [v for _, v in pairs] + tf1.get_collection(layers.STATISTICS)
+      with tf.control_dependencies([applied, *updates]):
+        averages = [_average(v, self._average_decay) for v in averaged]
+    return tf.group(applied, *updates, *averages, name=name or 'step')
+
+
+class Adam(tf1.train.Optimizer):
+  """Adam, one op per arithmetic operation.
+
+  Kingma and Ba, arXiv 1412.6980, algorithm 1 with the rate of section 2.
+  """
+
+  def __init__(self, rate: float, beta1: float = .9, beta2: float = .999,
+               epsilon: float = 1e-8):
+    """Initializes an Adam.
+
+    Args:
+      rate: The learning rate.
+      beta1: Of the average of gradients.
+      beta2: Of the average of their squares.
+      epsilon: Added to the root of the latter.
+    """
+    super().__init__(use_locking=False, name='Adam')
+    self._rate = rate
+    self._betas = beta1, beta2
+    self._epsilon = epsilon
+
+  def _create_slots(self, var_list):
+    for variable in var_list:
+      self._zeros_slot(variable, 'mean', self._name)
+      self._zeros_slot(variable, 'square', self._name)
+    first = min(var_list, key=lambda v: v.name)
+    self._steps = self._create_non_slot_variable(0., 'steps', first)
+
+  def _prepare(self):
+    step = self._steps + 1.
+    beta1, beta2 = self._betas
+    self._corrected = self._rate * tf.sqrt(1. - tf.pow(beta2, step)) / (
+        1. - tf.pow(beta1, step))
+
+  def _resource_apply_dense(self, grad, handle):
+    mean, square = (self.get_slot(handle, name) for name in ('mean', 'square'))
+    beta1, beta2 = self._betas
+    new_mean = mean * beta1 + grad * (1. - beta1)
+    new_square = square * beta2 + tf.square(grad) * (1. - beta2)
+    update = self._corrected * new_mean / (
+        tf.sqrt(new_square) + self._epsilon)
+    return tf.group(mean.assign(new_mean).op, square.assign(new_square).op,
+                    handle.assign_sub(update).op)
+
+  def _finish(self, update_ops, name_scope):
+    with tf.control_dependencies(update_ops):
+      return self._steps.assign_add(1., name=name_scope).op
+
+
+class RmsProp(tf1.train.Optimizer):
+  """Centered RMSProp with momentum, one op per arithmetic operation.
+
+  Tieleman and Hinton, lecture 6.5 of "Neural Networks for Machine Learning",
+  2012; Graves, arXiv 1308.0850, equations 38 to 41.
+  """
+
+  def __init__(self, rate: float, rho: float = .9, momentum: float = .9,
+               epsilon: float = 1.):
+    """Initializes an RmsProp.
+
+    Args:
+      rate: The learning rate.
+      rho: Of the averages of gradients, from 0, and their squares, from 1.
+      momentum: Share of the last update that is in the next.
+      epsilon: Added to the average before its root is taken.
+    """
+    super().__init__(use_locking=False, name='RmsProp')
+    self._rate = rate
+    self._rho = rho
+    self._momentum = momentum
+    self._epsilon = epsilon
+
+  def _create_slots(self, var_list):
+    for variable in var_list:
+      self._get_or_make_slot_with_initializer(
+          variable, tf1.ones_initializer(), variable.shape, tf.float32,
+          'square', self._name)
+      self._zeros_slot(variable, 'mean', self._name)
+      self._zeros_slot(variable, 'momentum', self._name)
+
+  def _resource_apply_dense(self, grad, handle):
+    square, mean, momentum = (self.get_slot(handle, name) for name in
+                              ('square', 'mean', 'momentum'))
+    new_square = square * self._rho + tf.square(grad) * (1. - self._rho)
+    new_mean = mean * self._rho + grad * (1. - self._rho)
+    spread = new_square - tf.square(new_mean) + self._epsilon
+    update = (momentum * self._momentum
+              + self._rate * grad * tf.math.rsqrt(spread))
+    return tf.group(square.assign(new_square).op, mean.assign(new_mean).op,
+                    momentum.assign(update).op, handle.assign_sub(update).op)
+
+
+def clip_each(limit: float) -> Clip:
+  """Scales each gradient whose norm exceeds the limit."""
+  def clip(pairs):
+    result = []
+    for gradient, variable in pairs:
+      with tf.name_scope(f'{variable.op.name}/clip/'):
+        result.append((tf.clip_by_norm(gradient, limit), variable))
+    return result
+  return clip
+
+
+def clip_jointly(limit: float) -> Clip:
+  """Scales all gradients alike if the norm of all together exceeds the limit.
+
+  As `tf.clip_by_global_norm`, but each op is in the scope of its weight.
+  """
+  def clip(pairs):
+    squares = []
+    for gradient, variable in pairs:
+      with tf.name_scope(f'{variable.op.name}/clip/'):
+        squares.append(tf.nn.l2_loss(gradient))
+    scale = limit / tf.maximum(tf.sqrt(2. * tf.add_n(squares)), limit)
+    result = []
+    for gradient, variable in pairs:
+      with tf.name_scope(f'{variable.op.name}/clip/'):
+        result.append((gradient * scale, variable))
+    return result
+  return clip
+
+
+def _dense(gradient, variable) -> tf.Tensor:
+  """A gradient of all rows of a table, of which few may have been read."""
+  if not isinstance(gradient, tf.IndexedSlices):
+    return gradient
+  with tf.name_scope(f'{variable.op.name}/dense/'):
+    return tf.math.unsorted_segment_sum(gradient.values, gradient.indices,
+                                        variable.shape[0])
+
+
+def _average(variable, decay) -> tf.Operation:
+  with tf.name_scope(f'{variable.op.name}/average/'):
+    shadow = layers.weights(f'{variable.op.name}/average', variable.shape,
+                            tf1.zeros_initializer(), trainable=False)
+    return shadow.assign_sub((shadow - variable) * (1. - decay)).op

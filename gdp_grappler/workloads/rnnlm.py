@@ -1,0 +1,85 @@
+"""RNNLM: a language model of LSTM layers, unrolled to a grid of cells.
+
+Zaremba et al., arXiv 1409.2329, with the sizes of GDP's appendix (batch 64,
+hidden size 2048), the 10,000 words of the Penn Treebank, dropout between the
+layers, gradients clipped to norm 5, gradient descent. The papers do not say how
+far they unroll: with 60 steps the graphs have OPS.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+
+from gdp_grappler.workloads import clipping
+from gdp_grappler.workloads import experts
+from gdp_grappler.workloads import recurrent
+from gdp_grappler.workloads import workload as workload_lib
+
+tf1 = tf.compat.v1
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+  """The sizes of a model.
+
+  Attributes:
+    layers: Of LSTM.
+    batch: Sentences.
+    units: Width of embedding, cells and outputs.
+    words: Of the vocabulary.
+    steps: Unrolled.
+    block: Steps per product with the softmax matrix.
+    dropout: Share of what goes up from layer to layer that is zeroed.
+  """
+
+  layers: int
+  batch: int = 64
+  units: int = 2048
+  words: int = 10_000
+  steps: int = 60
+  block: int = 10
+  dropout: float = .5
+
+
+def build(sizes: Sizes) -> tf.Tensor:
+  """The loss of predicting each next word.
+
+  Layer k, the embedding with the lowest, is stage k; the softmax is the last.
+  """
+  ids = tf1.placeholder(tf.int32, [sizes.steps + 1, sizes.batch], 'ids')
+  outputs = recurrent.embedded(0, 'embedding', sizes.words, sizes.units,
+                               ids[:-1])
+  lstms = [recurrent.Lstm(k, 'lstm', sizes.units, sizes.units, sizes.batch)
+           for k in range(sizes.layers)]
+  for t in range(sizes.steps):
+    for lstm in lstms:
+      outputs[t] = lstm.step(outputs[t], sizes.dropout)
+  return recurrent.softmax_loss(sizes.layers, outputs, ids[1:], sizes.words,
+                                sizes.block)
+
+
+def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
+  softmax_with_top = (*range(sizes.layers), sizes.layers - 1)
+  return workload_lib.Workload(
+      name=name,
+      setting=(f'{sizes.layers} layers, batch {sizes.batch}, hidden '
+               f'{sizes.units}, {sizes.words} words, {sizes.steps} steps, SGD'),
+      source='GDP (arXiv 1910.01578) appendix; Zaremba et al. 2014',
+      paper_ops=paper_ops,
+      num_devices=sizes.layers,
+      build=functools.partial(build, sizes),
+      optimizer=lambda: clipping.ClippedOptimizer(
+          tf1.train.GradientDescentOptimizer(1.), norm=5.),
+      expert=functools.partial(experts.stage_per_device,
+                               joined=(softmax_with_top,)))
+
+
+WORKLOADS = (
+    *(_workload(f'rnnlm-{n}', Sizes(n), ops)
+      for n, ops in ((2, 9_021), (4, 18_000), (8, 36_000))),
+    *(_workload(f'rnnlm-{n}@tiny', Sizes(n, 4, 16, 20, 2, 2, .1), 0)
+      for n in (2, 4, 8)),
+)

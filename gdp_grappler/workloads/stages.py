@@ -1,0 +1,64 @@
+"""Which stage of its workload each op belongs to."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+
+_STAGE = re.compile(r'stage(\d+)')
+
+
+def of(graph: op_graph.OpGraph) -> np.ndarray:
+  """int [N], the stage of each op.
+
+  An op has the first 'stage<k>' of its name. An op without one belongs to the
+  stage of the first op that it feeds, or else is fed by; to stage 0 if there is
+  none. Then all ops of a group join the stage of its largest variable, or, if
+  it has none, of most of its ops, so that weights, optimizer slots and updates
+  stay together.
+  """
+  found = map(_STAGE.search, graph.names)
+  result = [int(match[1]) if match else -1 for match in found]
+  if min(result, default=0) < 0:
+    order = graph.topological_order.tolist()
+    _inherit(result, order[::-1], graph.successors)
+    _inherit(result, order, _producers(graph))
+  return _agreed(graph, np.maximum(np.array(result, int), 0))
+
+
+def _inherit(stages: list[int], order: list[int],
+             neighbours: tuple[list[int], list[int]]) -> None:
+  """Gives ops without a stage that of their first neighbour with one."""
+  ends, starts = neighbours
+  for op in order:
+    if stages[op] < 0:
+      stages[op] = next((stages[end] for end in ends[starts[op]:starts[op + 1]]
+                         if stages[end] >= 0), -1)
+
+
+def _producers(graph) -> tuple[list[int], list[int]]:
+  """Producers sorted by consumer [E], and where each op's begin [N + 1]."""
+  order = np.argsort(graph.edges[:, 1], kind='stable')
+  counts = np.bincount(graph.edges[:, 1], minlength=graph.num_ops)
+  starts = np.concatenate([[0], np.cumsum(counts)])
+  return graph.edges[order, 0].tolist(), starts.tolist()
+
+
+def _agreed(graph, stages) -> np.ndarray:
+  """int [N], one stage per group."""
+  if not graph.num_ops:
+    return stages
+  num_stages = int(stages.max()) + 1
+  keys = graph.groups.astype(np.int64) * num_stages + stages
+  pairs, first, counts = np.unique(keys, return_index=True, return_counts=True)
+  largest = np.zeros(len(pairs), np.int64)
+  np.maximum.at(largest, np.searchsorted(pairs, keys), graph.param_bytes)
+  # The last pair of each group wins: the largest variable, then the most ops,
+  # then the op that comes first.
+  ranked = np.lexsort((-first, counts, largest, pairs // num_stages))
+  of_groups = np.zeros(graph.num_groups, int)
+  of_groups[(pairs // num_stages)[ranked]] = (pairs % num_stages)[ranked]
+  return of_groups[graph.groups]

@@ -1,0 +1,188 @@
+"""Transformer-XL, a language model with recurrence between segments.
+
+Dai et al., arXiv 1901.02860, with the sizes of GDP's appendix: batch 64,
+sequences of 256 in segments of 64, d_model 500, d_inner 1000, 10 heads of 50.
+A step unrolls the 4 segments of a sequence. Each layer attends to its segment
+and to what it was given in the segment before, through which no gradient
+flows; the first segment is given what the previous step left, as an input.
+
+The papers name no vocabulary, no optimizer and no dropout. Here: 10,000 words
+as in Penn Treebank, embedding and softmax with weights of their own, Adam in
+elementary operations with the gradients clipped to a global norm of 0.25 as in
+the authors' code, dropout 0.1 in all the places where they have it but on the
+encoding of distances.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from gdp_grappler.workloads import experts
+from gdp_grappler.workloads import layers
+from gdp_grappler.workloads import optimizers
+from gdp_grappler.workloads import workload
+
+tf1 = tf.compat.v1
+_MASKED = -1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Sizes of a Transformer-XL."""
+
+  layers: int
+  batch: int = 64
+  length: int = 256
+  segment: int = 64
+  width: int = 500
+  inner: int = 1000
+  heads: int = 10
+  head_width: int = 50
+  words: int = 10_000
+  dropout: float = .1
+
+
+def build(config: Config) -> tf.Tensor:
+  """The loss of predicting each next word."""
+  last = config.layers + 1
+  with tf.name_scope('stage0'):
+    ids = tf1.placeholder(tf.int32, [config.batch, config.length + 1], 'ids')
+  memories = [_first_memory(config, layer) for layer in range(config.layers)]
+  losses = []
+  for start in range(0, config.length, config.segment):
+    x = _embedded(ids, start, config)
+    for layer in range(config.layers):
+      with layers.stage(layer + 1):
+        memory, memories[layer] = memories[layer], tf.stop_gradient(x)
+        x = _layer(x, memory, config)
+    with layers.stage(last):
+      logits = layers.dense(x, 'softmax', config.words)
+      losses.append(layers.cross_entropy(
+          logits, ids[:, start + 1:start + config.segment + 1]))
+  with tf.name_scope(f'stage{last}/'):
+    return tf.add_n(losses) / len(losses)
+
+
+def _first_memory(config, layer) -> tf.Tensor:
+  with tf.name_scope(f'stage{layer + 1}/'):
+    return tf1.placeholder(
+        tf.float32, [config.batch, config.segment, config.width], 'memory')
+
+
+def _embedded(ids, start, config) -> tf.Tensor:
+  """Vectors of a segment's words, [B, S, width]."""
+  with layers.stage(0):
+    ids = ids[:, start:start + config.segment]
+    table = layers.weights('embedding', [config.words, config.width],
+                           tf1.random_normal_initializer(stddev=.02))
+    x = tf.gather(table, ids) * config.width ** .5
+    return layers.dropout(x, config.dropout)
+
+
+def _layer(x, memory, config) -> tf.Tensor:
+  """Attention and a feed-forward part, each added to its input."""
+  mixed = layers.dropout(_attention(x, memory, config), config.dropout)
+  x = layers.layer_norm(x + mixed, 'attention_norm')
+  y = tf.nn.relu(layers.dense(x, 'up', config.inner))
+  y = layers.dropout(y, config.dropout)
+  y = layers.dropout(layers.dense(y, 'down', config.width), config.dropout)
+  return layers.layer_norm(x + y, 'feed_forward_norm')
+
+
+def _attention(x, memory, config) -> tf.Tensor:
+  """Relative attention of [B, S, width] to memory and itself (section 3.3)."""
+  context = tf.concat([memory, x], 1)
+  query = _heads(layers.dense(x, 'query', _joint(config), False), config)
+  key = _heads(layers.dense(context, 'key', _joint(config), False), config)
+  value = _heads(layers.dense(context, 'value', _joint(config), False), config)
+  distance = tf.constant(_sinusoids(context.shape[1], config.width))
+  position = tf.reshape(
+      layers.dense(distance, 'position', _joint(config), False),
+      [1, -1, config.heads, config.head_width])
+  content_bias, position_bias = (
+      layers.weights(name, [config.heads, 1, config.head_width],
+                     tf1.zeros_initializer())
+      for name in ('content_bias', 'position_bias'))
+  by_content = tf.matmul(query + content_bias, key, transpose_b=True)
+  by_position = _shifted(tf.einsum('bhqd,khd->bhqk', query + position_bias,
+                                   position[0]))
+  scores = (by_content + by_position) * config.head_width ** -.5
+  scores += tf.constant(_mask(config.segment))
+  weights = layers.dropout(tf.nn.softmax(scores), config.dropout)
+  mixed = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
+  mixed = tf.reshape(mixed, [config.batch, config.segment, _joint(config)])
+  return layers.dense(mixed, 'join', config.width, bias=False)
+
+
+def _joint(config) -> int:
+  return config.heads * config.head_width
+
+
+def _heads(x, config) -> tf.Tensor:
+  """[B, S, heads * d] -> [B, heads, S, d]."""
+  x = tf.reshape(x, [config.batch, -1, config.heads, config.head_width])
+  return tf.transpose(x, [0, 2, 1, 3])
+
+
+def _shifted(scores) -> tf.Tensor:
+  """Turns the distance of column k into that of key k (appendix B).
+
+  Row q of S has to move S - 1 - q columns to the left: one column of padding
+  and a reshape make each row start one element later than the one above.
+  """
+  batch, heads, rows, columns = scores.shape
+  padded = tf.pad(scores, [[0, 0], [0, 0], [0, 0], [1, 0]])
+  padded = tf.reshape(padded, [batch, heads, columns + 1, rows])
+  return tf.reshape(padded[:, :, 1:], [batch, heads, rows, columns])
+
+
+def _sinusoids(length, width) -> np.ndarray:
+  """float32 [length, width], encodings of the distances length-1 .. 0."""
+  rates = 1. / 10_000. ** (np.arange(0., width, 2.) / width)
+  angles = np.arange(length - 1., -1., -1.)[:, None] * rates
+  return np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
+
+
+def _mask(segment) -> np.ndarray:
+  """float32 [S, 2S], very negative where a key is later than the query."""
+  later = np.triu(np.ones([segment, 2 * segment], np.float32), segment + 1)
+  return later * np.float32(_MASKED)
+
+
+def _optimizer() -> optimizers.TrainingStep:
+  return optimizers.TrainingStep(optimizers.Adam(2.5e-4),
+                                 optimizers.clip_jointly(.25))
+
+
+def _workload(depth) -> workload.Workload:
+  return workload.Workload(
+      name=f'transformer-xl-{depth}',
+      setting=(f'{depth} layers, batch 64, 4 segments of 64, d_model 500, '
+               'd_inner 1000, 10 heads of 50, 10,000 words, unfused Adam'),
+      source='GDP (Zhou et al., arXiv 1910.01578), appendix',
+      paper_ops={2: 2618, 4: 5200, 8: 10_400}[depth],
+      num_devices=depth,
+      build=functools.partial(build, Config(depth)),
+      optimizer=_optimizer,
+      expert=experts.equal_blocks)
+
+
+def _tiny(depth) -> workload.Workload:
+  segments = max(1, 4 // depth)
+  return dataclasses.replace(
+      _workload(depth), name=f'transformer-xl-{depth}@tiny',
+      setting=(f'{depth} layers, batch 4, {segments} x 8 words, d_model 16, '
+               'gradient descent'),
+      paper_ops=0,
+      build=functools.partial(build, Config(
+          depth, batch=4, length=8 * segments, segment=8, width=16, inner=32,
+          heads=2, head_width=8, words=50, dropout=0.)),
+      optimizer=functools.partial(tf1.train.GradientDescentOptimizer, .3))
+
+
+WORKLOADS: tuple[workload.Workload, ...] = tuple(
+    make(depth) for depth in (2, 4, 8) for make in (_workload, _tiny))

@@ -1,0 +1,151 @@
+"""WaveNet, a model of raw audio.
+
+van den Oord et al., arXiv 1609.03499, sections 2.1 to 2.4: causal convolutions
+with a filter of 2 whose dilation doubles from 1 to 256 in each stack, gated
+activations, residual and skip connections, and a softmax over 256 mu-law
+levels. GDP's appendix gives the batch of 64, nine layers per stack and 2048
+samples, which is what four stacks can see. So '2x18' of its tables are two
+stacks with 18 layers in all and '4x36' four with 36; their op counts are not
+given. The 4,374 and 8,516 ops belong to five stacks (45 layers) and ten (90).
+
+Not given either and chosen here: 128 residual and 128 skip channels, Adam, and
+for the appendix's two as many GPUs as hold them. A dilated convolution is a
+dense one between two transpositions, as TensorFlow can train it on any device.
+The model adds up skip connections layer by layer; Grappler turns that into one
+sum at the end, so that on several devices every layer's part is sent there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+
+from gdp_grappler.workloads import experts
+from gdp_grappler.workloads import layers
+from gdp_grappler.workloads import workload
+
+tf1 = tf.compat.v1
+_FILTER = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Sizes of a WaveNet.
+
+  Attributes:
+    stacks: Of `layers_per_stack` layers each.
+    layers_per_stack: The last one's dilation divides `samples`.
+    batch: Sequences.
+    samples: Of each sequence.
+    channels: Of the residual connections and inside a layer.
+    skip_channels: Of the skip connections.
+    levels: Of a sample.
+  """
+
+  stacks: int
+  layers_per_stack: int = 9
+  batch: int = 64
+  samples: int = 2048
+  channels: int = 128
+  skip_channels: int = 128
+  levels: int = 256
+
+
+def build(config: Config) -> tf.Tensor:
+  """The loss of predicting each next sample; each layer is a stage."""
+  with tf.name_scope('stage0'):
+    audio = tf1.placeholder(tf.int32, [config.batch, config.samples + 1],
+                            'audio')
+  with layers.stage(0):
+    x = tf.one_hot(audio[:, :-1], config.levels)
+    x = _from_rows(_convolved(_to_rows(x, 1), 'input', config.channels))
+  skips = None
+  depth = config.stacks * config.layers_per_stack
+  for layer in range(depth):
+    with layers.stage(layer + 1):
+      x, skip = _layer(x, 2 ** (layer % config.layers_per_stack), config,
+                       last=layer == depth - 1)
+      skips = skip if skips is None else skips + skip
+  with layers.stage(depth + 1):
+    y = layers.dense(tf.nn.relu(skips), 'hidden', config.skip_channels)
+    logits = layers.dense(tf.nn.relu(y), 'levels', config.levels)
+    return layers.cross_entropy(logits, audio[:, 1:])
+
+
+def _layer(x, dilation, config, last) -> tuple[tf.Tensor, tf.Tensor]:
+  """What the next layer gets and what the output gets (figure 4).
+
+  Args:
+    x: [B, T, channels].
+    dilation: Distance of the two samples that a filter sees.
+    config: Sizes.
+    last: No layer comes after; then the first result is `x`.
+  """
+  rows = _to_rows(x, dilation)
+  gated = (tf.tanh(_convolved(rows, 'filter', config.channels))
+           * tf.sigmoid(_convolved(rows, 'gate', config.channels)))
+  gated = _from_rows(gated)
+  skip = layers.dense(gated, 'skip', config.skip_channels)
+  if last:
+    return x, skip
+  return x + layers.dense(gated, 'residual', config.channels), skip
+
+
+def _to_rows(x, dilation) -> tf.Tensor:
+  """[B, T, C] -> [B, dilation, 1 + T / dilation, C].
+
+  A row has every `dilation`-th sample, after a zero for the past.
+  """
+  x = tf.pad(x, [[0, 0], [(_FILTER - 1) * dilation, 0], [0, 0]])
+  x = tf.reshape(x, [x.shape[0], -1, dilation, x.shape[-1]])
+  return tf.transpose(x, [0, 2, 1, 3])
+
+
+def _from_rows(x) -> tf.Tensor:
+  """[B, dilation, T / dilation, C] -> [B, T, C]."""
+  x = tf.transpose(x, [0, 2, 1, 3])
+  return tf.reshape(x, [x.shape[0], -1, x.shape[-1]])
+
+
+def _convolved(x, name, channels) -> tf.Tensor:
+  """[B, H, 1 + W, in] -> [B, H, W, channels], along the rows."""
+  y = layers.convolution(x, name, (1, _FILTER), channels, padding='VALID')
+  with tf1.variable_scope(name):
+    return tf.nn.bias_add(
+        y, layers.weights('bias', [channels], tf1.zeros_initializer()))
+
+
+def _optimizer(rate) -> tf1.train.Optimizer:
+  return tf1.train.AdamOptimizer(rate)
+
+
+def _workload(name, stacks, num_devices, paper_ops) -> workload.Workload:
+  return workload.Workload(
+      name=f'wavenet-{name}',
+      setting=(f'{stacks} stacks of 9 layers, batch 64, 2048 samples, '
+               '128 residual and 128 skip channels, Adam'),
+      source='GDP (Zhou et al., arXiv 1910.01578), appendix',
+      paper_ops=paper_ops,
+      num_devices=num_devices,
+      build=functools.partial(build, Config(stacks)),
+      optimizer=functools.partial(_optimizer, 1e-3),
+      expert=experts.equal_blocks)
+
+
+def _tiny(full) -> workload.Workload:
+  stacks = full.build.args[0].stacks
+  return dataclasses.replace(
+      full, name=f'{full.name}@tiny',
+      setting=f'{stacks} stacks of 1 layer, batch 4, 32 samples, 8 channels',
+      paper_ops=0,
+      build=functools.partial(build, Config(stacks, 1, 4, 32, 8, 16, 16)),
+      optimizer=functools.partial(_optimizer, 1e-2))
+
+
+_FULL = (_workload('2x18', 2, 2, 0), _workload('4x36', 4, 4, 0),
+         _workload('5-stack', 5, 4, 4374), _workload('10-stack', 10, 8, 8516))
+
+WORKLOADS: tuple[workload.Workload, ...] = tuple(
+    variant for full in _FULL for variant in (full, _tiny(full)))
