@@ -1,0 +1,138 @@
+"""ColocRL: an LSTM Placer over hand-made co-location groups.
+
+Mirhoseini et al., Device Placement Optimization with Reinforcement Learning
+(ICML 2017), section 3.3: an op whose output only one other op consumes stays
+with it, and what belongs to one layer, or one step of a layer, stays together.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from gdp_grappler.graph import colocation
+from gdp_grappler.graph import op_graph
+from placer_model.hdp import placers
+from placer_model.hdp import search as search_lib
+
+# Scopes that gradients and optimizers put around the layer they belong to, and
+# the suffix of an op's gradient.
+_WRAPPERS = frozenset(('gradients', 'gradient_tape', 'StatefulPartitionedCall',
+                       'PartitionedCall', 'training', 'optimizer', 'update'))
+_GRADIENT = re.compile(r'_grad(_\d+)?$')
+
+
+class ColocRlPlacer(placers.HdpPlacer):
+  """Devices learned for groups that are given; see `hand_made_groups`."""
+
+  def _search(self, problem) -> search_lib.Search:
+    grouping = hand_made_groups(
+        problem.graph, problem.allowed, problem.op_seconds.min(axis=1),
+        self.config.coloc_groups)
+    return placers.over_groups(
+        problem, self.config, self._embedder(problem),
+        int(grouping.max(initial=0)) + 1, grouping=grouping)
+
+
+def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,
+                     seconds: np.ndarray, max_groups: int) -> np.ndarray:
+  """int32 [G], what stays together, numbered in topological order.
+
+  First, a unit goes with the unit that alone consumes an output of it, if both
+  may have the same devices. What is left is cut into layers: the tree of name
+  scopes, gradients with what they are gradients of, its branches in
+  topological order, is halved by work until there are `max_groups`.
+
+  Args:
+    graph: N ops in G units.
+    allowed: bool [G, D].
+    seconds: float64 [N], work of the ops.
+    max_groups: At most so many, at least 1.
+  """
+  sets = _with_only_consumer(graph, allowed)
+  count = int(sets.max(initial=-1)) + 1
+  of_ops = sets[graph.groups]
+  if count > max_groups:
+    sets = _Layers(graph, of_ops, count, seconds).cut(max_groups)[sets]
+    of_ops = sets[graph.groups]
+  order = of_ops[graph.topological_order]
+  _, first = np.unique(order, return_index=True)
+  rank = np.empty(len(first), np.int32)
+  rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+  return rank[sets]
+
+
+def _with_only_consumer(graph, allowed) -> np.ndarray:
+  """int [G], sets of units, 0 .. count - 1."""
+  source, target = graph.groups[graph.edges].T
+  kinds = np.unique(allowed, axis=0, return_inverse=True)[1].reshape(-1)
+  # The only consumer of an op is its lowest and its highest one.
+  lowest = np.full(graph.num_ops, graph.num_groups)
+  highest = np.full(graph.num_ops, -1)
+  np.minimum.at(lowest, graph.edges[:, 0], target)
+  np.maximum.at(highest, graph.edges[:, 0], target)
+  only = np.flatnonzero(lowest == highest)
+  unit, consumer = graph.groups[only], highest[only]
+  union = colocation.UnionFind(graph.num_groups)
+  for a, b in zip(unit.tolist(), consumer.tolist()):
+    if kinds[a] == kinds[b]:
+      union.join(a, b)
+  return union.numbers()
+
+
+class _Layers:
+  """Sets of ops in the tree of name scopes."""
+
+  def __init__(self, graph, sets, count, seconds):
+    self._work = np.bincount(sets, seconds, count)
+    at = np.empty(graph.num_ops, np.int64)
+    at[graph.topological_order] = np.arange(graph.num_ops)
+    self._place = np.full(count, graph.num_ops)
+    np.minimum.at(self._place, sets, at)
+    # The costliest op of a set gives it its scope.
+    leader = np.zeros(count, np.int64)
+    order = np.argsort(seconds, kind='stable')
+    leader[sets[order]] = order
+    self._paths = [(*_scope(graph.names[op]), f'\0{i}')
+                   for i, op in enumerate(leader.tolist())]
+
+  def cut(self, max_parts) -> np.ndarray:
+    """int [count], the part of each set."""
+    parts = [(np.arange(len(self._paths)), 0)]
+    done = []
+    while parts and len(parts) + len(done) < max_parts:
+      heaviest = max(range(len(parts)),
+                     key=lambda i: self._work[parts[i][0]].sum())
+      members, depth = parts.pop(heaviest)
+      if len(members) == 1:
+        done.append((members, depth))
+      else:
+        parts.extend(self._halve(members, depth))
+    result = np.empty(len(self._paths), np.int64)
+    for number, (members, _) in enumerate(parts + done):
+      result[members] = number
+    return result
+
+  def _halve(self, members, depth):
+    """Two parts of about equal work that tear no scope of one depth."""
+    while True:
+      keys = np.unique([self._paths[i][depth] for i in members.tolist()],
+                       return_inverse=True)[1].reshape(-1)
+      if keys.max():
+        break
+      depth += 1
+    first = np.full(keys.max() + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, keys, self._place[members])
+    order = np.argsort(first)
+    # A little for every set, so that sets without work are halved as well.
+    work = np.bincount(keys, self._work[members] + 1e-12)[order]
+    total = np.cumsum(work)
+    cut = int(np.abs(total - total[-1] / 2)[:-1].argmin())
+    left = np.isin(keys, order[:cut + 1])
+    return (members[left], depth), (members[~left], depth)
+
+
+def _scope(name) -> tuple[str, ...]:
+  parts = [_GRADIENT.sub('', p) for p in name.split('/')]
+  return tuple(p for p in parts[:-1] if p not in _WRAPPERS)

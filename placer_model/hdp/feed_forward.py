@@ -1,0 +1,52 @@
+"""A Placer without memory: each row by itself, for HDP without grouping."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from placer_model.hdp import config as config_lib
+from placer_model.hdp import weights as weights_lib
+
+
+class FeedForwardPlacer(tf.Module):
+  """One hidden layer and a softmax over devices; used like `Seq2SeqPlacer`."""
+
+  def __init__(self, num_features: int, num_devices: int,
+               config: config_lib.HdpConfig, seed: int):
+    """Makes the net with its first weights.
+
+    Args:
+      num_features: F.
+      num_devices: D.
+      config: Sizes and equation 1.
+      seed: Of the weights.
+    """
+    super().__init__(name='feed_forward_placer')
+    make = weights_lib.Weights(seed)
+    self._config = config
+    self._hidden = make.matrix(num_features, config.grouper_units, 'hidden')
+    self._bias = make.zeros(config.grouper_units, 'bias')
+    self._softmax = make.matrix(config.grouper_units, num_devices, 'softmax')
+
+  def sample(self, rows: tf.Tensor, allowed: tf.Tensor, count: int,
+             seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """See `Seq2SeqPlacer.sample`."""
+    logits = weights_lib.with_noise(self._logits(rows), noise, seed + 1)
+    logits = tf.where(allowed, logits, weights_lib.MASKED_LOGIT)
+    return tf.transpose(
+        tf.random.stateless_categorical(logits, count, seed, tf.int32))
+
+  def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor, devices: tf.Tensor
+               ) -> tuple[tf.Tensor, tf.Tensor]:
+    """See `Seq2SeqPlacer.log_prob`."""
+    logits = tf.where(allowed, self._logits(rows), weights_lib.MASKED_LOGIT)
+    log_p = tf.nn.log_softmax(logits)                           # [K, D]
+    choices = tf.one_hot(devices, allowed.shape[1])             # [S, K, D]
+    entropy = -tf.reduce_sum(tf.exp(log_p) * log_p, axis=1)
+    return (tf.einsum('skd,kd->s', choices, log_p), tf.reduce_mean(entropy))
+
+  def _logits(self, rows) -> tf.Tensor:
+    hidden = tf.nn.relu(tf.matmul(rows, self._hidden) + self._bias)
+    return weights_lib.bounded(tf.matmul(hidden, self._softmax),
+                               self._config.tanh_constant,
+                               self._config.temperature)

@@ -1,0 +1,55 @@
+"""The Grouper: a feed-forward net and a softmax over groups (HDP, 2.1)."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from placer_model.hdp import config as config_lib
+from placer_model.hdp import weights as weights_lib
+
+
+class Grouper(tf.Module):
+  """Assigns each unit by itself to a group."""
+
+  def __init__(self, num_features: int, num_groups: int,
+               config: config_lib.HdpConfig, seed: int):
+    """Makes the net with its first weights.
+
+    Args:
+      num_features: F.
+      num_groups: K.
+      config: Width of the hidden layer, scale of the first weights.
+      seed: Of the weights.
+    """
+    super().__init__(name='grouper')
+    make = weights_lib.Weights(seed)
+    self._hidden = make.matrix(num_features, config.grouper_units, 'hidden')
+    self._bias = make.zeros(config.grouper_units, 'bias')
+    self._softmax = make.matrix(config.grouper_units, num_groups, 'softmax',
+                                config.initial_group_scale)
+
+  def sample(self, units: tf.Tensor, seed: tf.Tensor, noise: tf.Tensor
+             ) -> tf.Tensor:
+    """int32 [G], a group for each unit.
+
+    Args:
+      units: float32 [G, F].
+      seed: int32 [2].
+      noise: As in `weights.with_noise`.
+    """
+    logits = weights_lib.with_noise(self._logits(units), noise, seed + 1)
+    return tf.random.stateless_categorical(logits, 1, seed, tf.int32)[:, 0]
+
+  def log_prob(self, units: tf.Tensor, grouping: tf.Tensor
+               ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Log-probability of a grouping int32 [G]; mean entropy per unit."""
+    logits = self._logits(units)
+    log_p = -tf.nn.sparse_softmax_cross_entropy_with_logits(grouping, logits)
+    p = tf.nn.softmax(logits)
+    entropy = (tf.reduce_logsumexp(logits, axis=1)
+               - tf.reduce_sum(p * logits, axis=1))
+    return tf.reduce_sum(log_p), tf.reduce_mean(entropy)
+
+  def _logits(self, units) -> tf.Tensor:
+    hidden = tf.nn.relu(tf.matmul(units, self._hidden) + self._bias)
+    return tf.matmul(hidden, self._softmax)

@@ -1,0 +1,122 @@
+"""HDP and its ablations as placers (Mirhoseini et al., ICLR 2018)."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import placer as placer_lib
+from placer_model.hdp import config as config_lib
+from placer_model.hdp import embedding
+from placer_model.hdp import feed_forward
+from placer_model.hdp import grouper as grouper_lib
+from placer_model.hdp import policy as policy_lib
+from placer_model.hdp import search as search_lib
+from placer_model.hdp import seq2seq
+
+_SEED_RANGE = 1 << 31
+
+
+class HdpPlacer:
+  """The hierarchical planner: groups and their devices learned jointly.
+
+  It returns the best valid placement it ever sampled.
+
+  Attributes:
+    config: Of the search.
+    history: [steps] `search.Step` of the last `place`.
+  """
+
+  def __init__(self, config: config_lib.HdpConfig | None = None):
+    """Initializes the placer; `config` is the preset `tuned` if None."""
+    self.config = config or config_lib.preset('tuned')
+    self.history = ()
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      InfeasiblePlacementError: no placement sampled was valid.
+    """
+    start = time.monotonic()
+    search = self._search(problem)
+    try:
+      return search.run(start)
+    finally:
+      self.history = tuple(search.history)
+
+  def _search(self, problem) -> search_lib.Search:
+    embedder = self._embedder(problem)
+    num_groups = self.config.num_groups(problem.cluster.num_devices)
+    grouper = grouper_lib.Grouper(
+        embedder.units.shape[1], num_groups, self.config,
+        weight_seed(problem, 0))
+    return over_groups(problem, self.config, embedder, num_groups,
+                       grouper=grouper)
+
+  def _embedder(self, problem) -> embedding.GraphEmbedder:
+    return embedding.GraphEmbedder(
+        problem.graph, self.config.max_outputs, self.config.adjacency_size,
+        self.config.place_scale)
+
+
+class HdpRandomGroupingPlacer(HdpPlacer):
+  """HDP's ablation: groups drawn once at random, devices learned."""
+
+  def _search(self, problem) -> search_lib.Search:
+    num_groups = self.config.num_groups(problem.cluster.num_devices)
+    grouping = np.random.default_rng(problem.seed % _SEED_RANGE).integers(
+        num_groups, size=problem.graph.num_groups, dtype=np.int32)
+    return over_groups(problem, self.config, self._embedder(problem),
+                       num_groups, grouping=grouping)
+
+
+class HdpNoGroupingPlacer(HdpPlacer):
+  """HDP's ablation: a feed-forward net places each unit by itself.
+
+  It sees what the Grouper sees. A sequence of as many steps as there are ops
+  is not an option: attention over 80,000 ops from 80,000 ops is out of reach.
+  """
+
+  def _search(self, problem) -> search_lib.Search:
+    embedder = self._embedder(problem)
+    placer = feed_forward.FeedForwardPlacer(
+        embedder.units.shape[1], problem.cluster.num_devices, self.config,
+        weight_seed(problem, 1))
+    count = problem.graph.num_groups
+    return search_lib.Search(
+        problem, policy_lib.Policy(None, placer, embedder.units, self.config),
+        lambda _: embedder.units, count, self.config,
+        np.arange(count, dtype=np.int32))
+
+
+def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
+                embedder: embedding.GraphEmbedder, num_groups: int,
+                grouper: grouper_lib.Grouper | None = None,
+                grouping: np.ndarray | None = None) -> search_lib.Search:
+  """A search with the sequence-to-sequence Placer over K groups.
+
+  Args:
+    problem: What to place where.
+    config: Of the search.
+    embedder: Of the problem's graph.
+    num_groups: K.
+    grouper: Gives the groups, or else
+    grouping: int [G], fixed groups.
+  """
+  def embed(grouping):
+    return embedder.groups(grouping, num_groups)
+
+  width = embed(np.zeros(problem.graph.num_groups, np.int32)).shape[1]
+  placer = seq2seq.Seq2SeqPlacer(width, problem.cluster.num_devices, config,
+                                 weight_seed(problem, 1))
+  policy = policy_lib.Policy(grouper, placer, embedder.units, config)
+  return search_lib.Search(problem, policy, embed, num_groups, config,
+                           grouping)
+
+
+def weight_seed(problem: placer_lib.Problem, network: int) -> int:
+  """Seed of a network's first weights."""
+  return (2 * problem.seed + network) % _SEED_RANGE

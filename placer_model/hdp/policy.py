@@ -1,0 +1,107 @@
+"""Grouper and Placer together: samples and updates."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from placer_model.hdp import config as config_lib
+from placer_model.hdp import feed_forward
+from placer_model.hdp import grouper as grouper_lib
+from placer_model.hdp import seq2seq
+
+Placer = seq2seq.Seq2SeqPlacer | feed_forward.FeedForwardPlacer
+
+
+class Policy:
+  """Two networks under one optimizer, compiled for one graph.
+
+  Random numbers depend on the seeds given and on nothing else.
+  """
+
+  def __init__(self, grouper: grouper_lib.Grouper | None, placer: Placer,
+               units: np.ndarray, config: config_lib.HdpConfig):
+    """Initializes a Policy.
+
+    Args:
+      grouper: None where the grouping is given.
+      placer: Devices of groups.
+      units: float32 [G, F], what the Grouper sees.
+      config: Of the search.
+    """
+    self._grouper, self._placer = grouper, placer
+    self._units = tf.constant(units)
+    self._config = config
+    self._variables = [
+        *(grouper.trainable_variables if grouper else ()),
+        *placer.trainable_variables]
+    self._optimizer = tf.keras.optimizers.Adam(config.learning_rate)
+    self._optimizer.build(self._variables)
+    self._sample_grouping = tf.function(self._grouping, autograph=False)
+    self._sample_devices = tf.function(self._devices, autograph=False)
+    self._compiled_update = tf.function(self._descend, autograph=False)
+
+  def sample_grouping(self, seed: tuple[int, int], noise: float) -> np.ndarray:
+    """int32 [G], one sample of the Grouper."""
+    return self._sample_grouping(tf.constant(seed), tf.constant(noise)).numpy()
+
+  def sample_devices(self, rows: np.ndarray, allowed: np.ndarray,
+                     seed: tuple[int, int], noise: float) -> np.ndarray:
+    """int32 [S, K], samples of the Placer.
+
+    Args:
+      rows: float32 [K, W], embeddings of the groups.
+      allowed: bool [K, D].
+      seed: Two numbers.
+      noise: On the logits.
+    """
+    return self._sample_devices(
+        tf.constant(rows), tf.constant(allowed), tf.constant(seed),
+        tf.constant(noise)).numpy()
+
+  def update(self, grouping: np.ndarray, rows: np.ndarray,
+             allowed: np.ndarray, devices: np.ndarray, advantages: np.ndarray,
+             learning_rate: float) -> float:
+    """One step along the policy gradient.
+
+    Args:
+      grouping: int32 [G].
+      rows: float32 [K, W].
+      allowed: bool [K, D].
+      devices: int32 [S, K].
+      advantages: float [S].
+      learning_rate: Of this step.
+
+    Returns:
+      Nats per decision of the Placer, before the update.
+    """
+    self._optimizer.learning_rate.assign(learning_rate)
+    entropy = self._compiled_update(
+        tf.constant(grouping, tf.int32), tf.constant(rows),
+        tf.constant(allowed), tf.constant(devices, tf.int32),
+        tf.constant(advantages, tf.float32))
+    return float(entropy)
+
+  def _grouping(self, seed, noise):
+    return self._grouper.sample(self._units, seed, noise)
+
+  def _devices(self, rows, allowed, seed, noise):
+    return self._placer.sample(rows, allowed, self._config.placer_samples,
+                               seed, noise)
+
+  def _descend(self, grouping, rows, allowed, devices, advantages):
+    with tf.GradientTape() as tape:
+      log_p, entropy = self._placer.log_prob(rows, allowed, devices)
+      bonus = entropy
+      if self._grouper is not None:
+        group_log_p, group_entropy = self._grouper.log_prob(
+            self._units, grouping)
+        log_p += group_log_p
+        bonus += group_entropy
+      loss = (-tf.reduce_mean(advantages * log_p)
+              - self._config.entropy_weight * bonus)
+    gradients = tape.gradient(loss, self._variables)
+    gradients, _ = tf.clip_by_global_norm(gradients,
+                                          self._config.max_gradient_norm)
+    self._optimizer.apply_gradients(zip(gradients, self._variables))
+    return entropy

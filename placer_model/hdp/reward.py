@@ -1,0 +1,61 @@
+"""Reward, baseline and advantage of HDP's policy gradient (section 2.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def rewards(seconds: np.ndarray, unit_s: float, failing_signal: float
+            ) -> np.ndarray:
+  """Minus the square root of the run time.
+
+  Args:
+    seconds: float [S]; infinite where a placement fails, for want of memory or
+      otherwise.
+    unit_s: What run times are measured in.
+    failing_signal: Charged where a placement fails, in that unit. Nothing
+      that runs is charged more.
+
+  Returns:
+    float64 [S].
+  """
+  return -np.sqrt(np.minimum(np.asarray(seconds) / unit_s, failing_signal))
+
+
+class MovingBaseline:
+  """An exponential moving average of the mean reward of a step.
+
+  Attributes:
+    value: Baseline of the next step; None before the first, where nothing is
+      given: its own mean stands in.
+  """
+
+  def __init__(self, decay: float, value: float | None = None,
+               normalize: bool = False):
+    """Initializes a MovingBaseline.
+
+    Args:
+      decay: Weight of the old average.
+      value: The first.
+      normalize: Divide by the root of a moving average of the squares.
+    """
+    self.value = value
+    self._decay, self._normalize = decay, normalize
+    self._square = None
+
+  def advantages(self, values: np.ndarray) -> np.ndarray:
+    """float64 [S], above the average of the steps before; updates it."""
+    mean = float(values.mean())
+    if self.value is None:
+      self.value = mean
+    result = values - self.value
+    self.value = self._moved(self.value, mean)
+    if not self._normalize:
+      return result
+    square = float((result ** 2).mean())
+    self._square = square if self._square is None else self._moved(
+        self._square, square)
+    return result / max(self._square ** 0.5, 1e-8)
+
+  def _moved(self, old, new):
+    return self._decay * old + (1 - self._decay) * new

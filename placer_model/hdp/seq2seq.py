@@ -1,0 +1,154 @@
+"""The Placer: LSTM encoder and decoder with attention (HDP, section 2.1)."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from placer_model.hdp import config as config_lib
+from placer_model.hdp import weights as weights_lib
+
+
+class Seq2SeqPlacer(tf.Module):
+  """Reads K groups, then names a device for each, one after the other.
+
+  The encoder has two directions. The decoder is fed the embedding of the
+  device it named last, attends to the encoder's states by content (Bahdanau et
+  al. 2015), and samples from softmax(C tanh(l / T)), equation 1.
+  """
+
+  def __init__(self, num_features: int, num_devices: int,
+               config: config_lib.HdpConfig, seed: int):
+    """Makes the net with its first weights.
+
+    Args:
+      num_features: W.
+      num_devices: D.
+      config: Sizes and switches.
+      seed: Of the weights.
+    """
+    super().__init__(name='seq2seq_placer')
+    make = weights_lib.Weights(seed)
+    hidden, half = config.hidden_units, config.hidden_units // 2
+    self._config = config
+    self._forward = _Lstm(make, num_features, half, 'forward')
+    self._backward = _Lstm(make, num_features, half, 'backward')
+    fed = hidden * (2 if config.aligned_decoder else 1)
+    self._decoder = _Lstm(make, fed, hidden, 'decoder')
+    self._go = make.matrix(1, hidden, 'go')
+    self._devices = make.matrix(num_devices, hidden, 'devices')
+    self._memory_map = make.matrix(hidden, config.attention_units, 'memory')
+    self._query_map = make.matrix(hidden, config.attention_units, 'query')
+    self._attention = make.matrix(config.attention_units, 1, 'attention')
+    self._softmax = make.matrix(2 * hidden, num_devices, 'softmax')
+
+  def sample(self, rows: tf.Tensor, allowed: tf.Tensor, count: int,
+             seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    """Samples placements.
+
+    Args:
+      rows: float32 [K, W], embeddings of the groups.
+      allowed: bool [K, D].
+      count: S.
+      seed: int32 [2].
+      noise: As in `weights.with_noise`.
+
+    Returns:
+      int32 [S, K].
+    """
+    memory, keys, state = self._encode(rows, count)
+    size, num_devices = allowed.shape
+    uniform = tf.random.stateless_uniform([size, count, num_devices], seed,
+                                          1e-20, 1.)
+    gumbel = -tf.math.log(-tf.math.log(uniform))
+
+    def decide(i, signal, cell, hidden, chosen):
+      signal = self._align(signal, tf.repeat(memory[i][None], count, axis=0))
+      cell, hidden = self._decoder.step(signal, cell, hidden)
+      logits = weights_lib.with_noise(
+          self._logits(hidden, memory, keys), noise, seed + i)
+      logits = tf.where(allowed[i], logits, weights_lib.MASKED_LOGIT)
+      device = tf.argmax(logits + gumbel[i], axis=-1, output_type=tf.int32)
+      return (i + 1, tf.gather(self._devices, device), cell, hidden,
+              chosen.write(i, device))
+
+    chosen = tf.while_loop(
+        lambda i, *_: i < size, decide,
+        (0, tf.repeat(self._go, count, axis=0), *state,
+         tf.TensorArray(tf.int32, size, element_shape=[count])))[-1]
+    return tf.transpose(chosen.stack())
+
+  def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor, devices: tf.Tensor
+               ) -> tuple[tf.Tensor, tf.Tensor]:
+    """Log-probabilities [S] of placements int32 [S, K]; mean entropy."""
+    count = devices.shape[0]
+    memory, keys, state = self._encode(rows, count)
+    devices = tf.transpose(devices)                             # [K, S]
+    # A product, for the gradient of a gather adds up in no certain order.
+    fed = tf.tensordot(tf.one_hot(devices[:-1], allowed.shape[1]),
+                       self._devices, 1)
+    go = tf.repeat(self._go, count, axis=0)
+    signals = tf.concat([go[None], fed], axis=0)                # [K, S, h]
+    signals = self._align(signals, tf.repeat(memory[:, None], count, axis=1))
+    _, hidden = self._decoder.run(signals, *state)              # [K, S, h]
+    logits = tf.where(allowed[:, None], self._logits(hidden, memory, keys),
+                      weights_lib.MASKED_LOGIT)
+    log_p, entropy = weights_lib.log_prob_and_entropy(logits, devices)
+    return tf.reduce_sum(log_p, axis=0), tf.reduce_mean(entropy)
+
+  def _encode(self, rows, count):
+    """States [K, h], keys [K, a], and the decoder's first state, [S, h]."""
+    rows = rows[:, None]                                        # [K, 1, W]
+    cell_f, hidden_f = self._forward.run(rows)
+    cell_b, hidden_b = self._backward.run(rows[::-1])
+    memory = tf.concat([hidden_f, hidden_b[::-1]], axis=-1)[:, 0]
+    state = [tf.repeat(tf.concat([f[-1], b[-1]], axis=-1), count, axis=0)
+             for f, b in ((cell_f, cell_b), (hidden_f, hidden_b))]
+    return memory, tf.matmul(memory, self._memory_map), state
+
+  def _align(self, signal, memory) -> tf.Tensor:
+    """What the decoder is fed: with the group's own state, or without."""
+    if not self._config.aligned_decoder:
+      return signal
+    return tf.concat([signal, memory], axis=-1)
+
+  def _logits(self, hidden, memory, keys) -> tf.Tensor:
+    """Decoder states [..., h] to [..., D]."""
+    query = tf.tensordot(hidden, self._query_map, 1)            # [..., a]
+    match = tf.tanh(query[..., None, :] + keys)                 # [..., K, a]
+    scores = tf.tensordot(match, self._attention, 1)[..., 0]    # [..., K]
+    context = tf.tensordot(tf.nn.softmax(scores), memory, 1)    # [..., h]
+    logits = tf.tensordot(tf.concat([hidden, context], axis=-1),
+                          self._softmax, 1)
+    return weights_lib.bounded(logits, self._config.tanh_constant,
+                               self._config.temperature)
+
+
+class _Lstm(tf.Module):
+  """Weights of an LSTM, run by TensorFlow's fused kernels."""
+
+  def __init__(self, make, inputs, units, name):
+    super().__init__(name=name)
+    self._weights = make.matrix(inputs + units, 4 * units, f'{name}_kernel')
+    self._bias = make.zeros(4 * units, f'{name}_bias')
+    self._units = units
+
+  def run(self, x, cell=None, hidden=None):
+    """Whole sequences [K, S, inputs] to cells and states, [K, S, units]."""
+    zeros = tf.zeros([x.shape[1], self._units])
+    result = tf.raw_ops.BlockLSTM(
+        seq_len_max=tf.cast(x.shape[0], tf.int64), x=x,
+        cs_prev=zeros if cell is None else cell,
+        h_prev=zeros if hidden is None else hidden, **self._arguments())
+    return result.cs, result.h
+
+  def step(self, x, cell, hidden):
+    """One step of S sequences, [S, inputs]; without gradient."""
+    result = tf.raw_ops.LSTMBlockCell(x=x, cs_prev=cell, h_prev=hidden,
+                                      **self._arguments())
+    return result.cs, result.h
+
+  def _arguments(self):
+    peephole = tf.zeros([self._units])
+    return dict(w=self._weights, b=self._bias, wci=peephole, wcf=peephole,
+                wco=peephole, forget_bias=1., cell_clip=-1.,
+                use_peephole=False)

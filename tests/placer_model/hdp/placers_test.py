@@ -1,0 +1,147 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from helpers import clusters
+from helpers import graphs
+from placer_model.hdp import coloc_rl
+from placer_model.hdp import config as config_lib
+from placer_model.hdp import placers
+
+# So few units need a Grouper that begins undecided and learns quickly.
+_SMALL = config_lib.preset('tuned').replace(
+    steps=150, max_groups=4, hidden_units=16, attention_units=8,
+    initial_group_scale=1., place_scale=1., learning_rate=0.02)
+_ALL = (placers.HdpPlacer, placers.HdpRandomGroupingPlacer,
+        placers.HdpNoGroupingPlacer, coloc_rl.ColocRlPlacer)
+
+
+def _two_chains(length=4):
+  """Two chains that know nothing of each other."""
+  edges = [(i, i + 1, 100) for i in range(2 * length - 1) if i + 1 != length]
+  return graphs.make_graph(
+      edges, 2 * length, op_types=['MatMul'] * length + ['Conv2D'] * length,
+      allowed_types=np.tile([False, True], (2 * length, 1)))
+
+
+def _problem(graph, seconds=(100., 10., 10.), seed=0, **cluster):
+  cluster = clusters.make_cluster(2, **cluster)
+  costs = clusters.FixedCosts(np.tile(seconds, (graph.num_ops, 1)))
+  return placer_lib.Problem(
+      graph, cluster, simulator.Simulator(cluster, costs, threads=1), seed)
+
+
+def _seconds(problem, placement):
+  evaluation = problem.evaluator.evaluate(problem.graph, placement)
+  assert evaluation.valid
+  return evaluation.step_time_s
+
+
+@pytest.mark.parametrize('kind', [placers.HdpPlacer, coloc_rl.ColocRlPlacer])
+def test_finds_the_optimal_split(kind):
+  problem = _problem(_two_chains())
+  placer = kind(_SMALL)
+  assert _seconds(problem, placer.place(problem)) == 40.
+  assert placer.history[-1].best_step_time_s == 40.
+  assert placer.history[-1].evaluations == 600
+
+
+@pytest.mark.parametrize('kind', _ALL[1:])
+def test_policy_learns_to_avoid_the_slow_device(kind):
+  graph = _two_chains().replace(allowed_types=np.ones((8, 2), bool))
+  placer = kind(_SMALL.replace(steps=60))
+  placer.place(_problem(graph))
+  values = [step.reward for step in placer.history]
+  assert np.mean(values[-10:]) > np.mean(values[:5]) + 0.3
+
+
+@pytest.mark.parametrize('kind', _ALL)
+def test_legal_deterministic_and_quiet(kind):
+  allowed = np.ones((40, 2), bool)
+  allowed[::5, 1] = False
+  graph = graphs.random_graph(5, 40).replace(allowed_types=allowed)
+  problem = _problem(graph, seed=3, bandwidth_bytes_per_s=1e8)
+  tf.random.set_seed(7)
+  untouched = tf.random.normal([2]).numpy()
+  tf.random.set_seed(7)
+  config = _SMALL.replace(steps=3, logits_noise=0.5)
+  first, second = kind(config), kind(config)
+  placement = first.place(problem)
+  np.testing.assert_array_equal(tf.random.normal([2]), untouched)
+  assert not placement.violations(graph)
+  np.testing.assert_array_equal(placement.devices,
+                                second.place(problem).devices)
+  assert ([dataclasses.replace(s, seconds=0) for s in first.history]
+          == [dataclasses.replace(s, seconds=0) for s in second.history])
+  third = kind(config)
+  third.place(dataclasses.replace(problem, seed=4))
+  assert [s.reward for s in third.history] != [s.reward for s in first.history]
+
+
+def test_memory_failures_are_charged_and_avoided():
+  # GPU:0 would be best for all ops, but holds no more than five or so.
+  graph = _two_chains().replace(param_bytes=[100] * 8)
+  roomy = _problem(graph, (100., 1., 9.), memory_bytes=2000)
+  tight = _problem(graph, (100., 1., 9.), memory_bytes=800)
+  free, held = (placers.HdpNoGroupingPlacer(_SMALL) for _ in range(2))
+  assert set(free.place(roomy).devices) == {1}
+  placement = held.place(tight)
+  assert set(placement.devices) == {1, 2}
+  assert _seconds(tight, placement) > 8.
+  failing = -_SMALL.failing_signal ** 0.5
+  shares = np.array([step.valid_share for step in held.history])
+  values = np.array([step.reward for step in held.history])
+  assert 0 < shares.min() < 1
+  assert (values[shares < 1] < failing * (1 - shares[shares < 1])).all()
+  assert shares[-20:].mean() > shares[:20].mean()
+
+
+def test_nothing_fits():
+  graph = _two_chains().replace(param_bytes=[1000] * 8)
+  problem = _problem(graph, memory_bytes=900)
+  placer = placers.HdpNoGroupingPlacer(_SMALL.replace(steps=2))
+  with pytest.raises(errors.InfeasiblePlacementError,
+                     match='None of 8 sampled placements'):
+    placer.place(problem)
+  failing = -_SMALL.failing_signal ** 0.5
+  assert [step.reward for step in placer.history] == [failing] * 2
+
+
+def test_time_budget_counts_instead_of_steps():
+  problem = dataclasses.replace(_problem(_two_chains()), time_budget_s=0.)
+  placer = placers.HdpNoGroupingPlacer(_SMALL)
+  placer.place(problem)
+  assert len(placer.history) == 1
+
+
+class _OnlyEvaluateMany:
+  """An evaluator without the bare path, such as a stopwatch."""
+
+  def __init__(self, evaluator):
+    self.evaluate_many = evaluator.evaluate_many
+    self.cost_model = evaluator.cost_model
+
+
+def test_bare_path_makes_no_difference():
+  graph = _two_chains().replace(param_bytes=[100] * 8)
+  problem = _problem(graph, memory_bytes=600)
+  slow = dataclasses.replace(
+      problem, evaluator=_OnlyEvaluateMany(problem.evaluator))
+  rewards = []
+  for asked in (problem, slow):
+    placer = placers.HdpRandomGroupingPlacer(_SMALL.replace(steps=4))
+    placer.place(asked)
+    rewards.append([step.reward for step in placer.history])
+  assert rewards[0] == rewards[1]
+
+
+def test_published_preset_runs():
+  problem = _problem(_two_chains())
+  config = config_lib.preset('published').replace(steps=2)
+  placement = placers.HdpPlacer(config).place(problem)
+  assert not placement.violations(problem.graph)
