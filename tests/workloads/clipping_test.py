@@ -12,8 +12,9 @@ def _after_a_step(norm):
   with tf.Graph().as_default() as graph:
     weight = tf1.get_variable('stage0/weight', initializer=10.,
                               use_resource=True)
-    table = tf1.get_variable('stage1/table', initializer=np.zeros((3, 2), np.float32),
-                             use_resource=True)
+    table = tf1.get_variable(
+        'stage1/table', initializer=np.zeros((3, 2), np.float32),
+        use_resource=True)
     row = tf.nn.embedding_lookup(table, [1])
     loss = 3. * weight + 4. * tf.reduce_sum(row[:, 1])
     step = clipping.ClippedOptimizer(
