@@ -74,7 +74,7 @@ def create(name: str) -> placer_lib.Placer:
     return OnlyPlacer(_ONLY[name])
   if name in registry.names():
     return registry.create(name)
-  placers = importlib.import_module('placer_model.hdp.placers').PLACERS
+  placers = importlib.import_module('placer_model.hdp.registry').PLACERS
   if name not in placers:
     raise errors.GdpError(f'Placer "{name}" is not among those of '
                           f'placer_model.hdp: {", ".join(placers)}.')
