@@ -22,9 +22,9 @@ class Device:
   Attributes:
     name: Full name, '/job:localhost/replica:0/task:0/device:GPU:0'.
     type: 'CPU' or 'GPU'.
-    memory_bytes: Capacity of its memory.
+    memory_bytes: Capacity of its memory, the same for all that share it.
     peak_flops: Arithmetic operations per second at best.
-    efficiency: Share of `peak_flops` that dense kernels really reach.
+    efficiency: Share of `peak_flops` that dense kernels really reach, up to 1.
     bandwidth_bytes_per_s: Of its own memory.
     launch_s: Seconds the executor needs to start one op.
     compute: Devices with the same value take turns: they are cut from one
@@ -56,6 +56,11 @@ class Device:
   def short_name(self) -> str:
     """'GPU:0'."""
     return self.name.rsplit('device:', 1)[-1]
+
+  @property
+  def named_type(self) -> str:
+    """'GPU', as the name says."""
+    return device_type(self.name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +97,8 @@ class Cluster:
       measured and how well.
 
   Raises:
-    ClusterError: no device, no CPU, a name twice, a missing link or a figure
-      out of range.
+    ClusterError: no device, no CPU, a name twice or at odds with its type, one
+      memory of two sizes, a missing link or a figure out of range.
   """
 
   name: str
@@ -139,10 +144,10 @@ class Cluster:
 
   @functools.cached_property
   def pool_bytes(self) -> np.ndarray:
-    """int64 [P], capacity of each memory pool: that of its largest device."""
+    """int64 [P], capacity of each memory pool."""
     result = np.zeros(self.memory_pools.max() + 1, np.int64)
     for pool, device in zip(self.memory_pools, self.devices):
-      result[pool] = max(result[pool], device.memory_bytes)
+      result[pool] = device.memory_bytes
     return result
 
   @functools.cached_property

@@ -36,15 +36,8 @@ def allowed_devices(graph: op_graph.OpGraph,
 
 def _kernels(graph, cluster) -> np.ndarray:
   """bool [N, D]."""
-  columns = [op_graph.DEVICE_TYPES.index(d.type)
-             if d.type in op_graph.DEVICE_TYPES else -1
-             for d in cluster.devices]
-  if -1 in columns:
-    odd = cluster.devices[columns.index(-1)]
-    raise errors.ClusterError(
-        f'Device {odd.short_name} of cluster "{cluster.name}" has type '
-        f'{odd.type}; supported are {", ".join(op_graph.DEVICE_TYPES)}.')
-  return graph.allowed_types[:, columns]
+  return graph.allowed_types[:, [op_graph.DEVICE_TYPES.index(d.type)
+                                 for d in cluster.devices]]
 
 
 def _pinned_ops(graph) -> dict[str, list[int]]:

@@ -49,6 +49,7 @@ from tensorflow.core.protobuf import device_properties_pb2
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import validation
 
 _FIELDS = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
@@ -173,6 +174,9 @@ def _add_default_links(default, devices, links):
     if default.HasField(field):
       raise errors.ClusterError(f'default_link.{field} is '
                                 f'"{getattr(default, field)}"; leave it out.')
+  # Here, for errors to name what is in the file.
+  validation.check_link('default_link',
+                        _link('default_link', default, 'one', 'another'))
   for source in devices:
     for target in devices:
       ends = source.name, target.name
@@ -208,6 +212,10 @@ def _device(at, named, notes) -> cluster_lib.Device:
   if properties.type not in ('CPU', 'GPU'):
     raise errors.ClusterError(f'{at}.properties.type is "{properties.type}"; '
                               'give "CPU" or "GPU".')
+  if properties.type != cluster_lib.device_type(name):
+    raise errors.ClusterError(
+        f'{at}.properties.type is "{properties.type}", but the name says '
+        f'"{cluster_lib.device_type(name)}"; change one of them.')
   own = _environment(f'{at}.properties.environment', properties.environment)
   is_cpu = properties.type == 'CPU'
   slots = own.pop('slots', _CPU_SLOTS if is_cpu else 1)
@@ -252,9 +260,10 @@ def _environment(at, environment) -> dict[str, Any]:
 
 def _gpu_flops(at, properties, notes) -> float:
   """As Grappler has it; by the card's data sheet if it only has a name."""
+  _check_clock(at, properties)
   architecture = properties.environment.get('architecture', '')
   major, _, minor = architecture.partition('.')
-  if properties.num_cores > 0 and properties.frequency > 0 and architecture:
+  if properties.num_cores and properties.frequency and architecture:
     if not major.isdigit() or not minor.isdigit():
       raise errors.ClusterError(
           f'{at}.properties.environment["architecture"] is "{architecture}"; '
@@ -273,7 +282,8 @@ def _gpu_flops(at, properties, notes) -> float:
 
 
 def _cpu_flops(at, properties, notes) -> float:
-  if properties.num_cores <= 0 or properties.frequency <= 0:
+  _check_clock(at, properties)
+  if not properties.num_cores or not properties.frequency:
     raise errors.ClusterError(
         f'{at}.properties lacks num_cores or frequency (MHz), which give its '
         'FLOP/s; add them or environment["peak_flops"].')
@@ -283,6 +293,14 @@ def _cpu_flops(at, properties, notes) -> float:
                  'for want of environment["cpu_instruction_set"].')
   return device_figures.cpu_flops(
       properties.num_cores, properties.frequency * 1e6, sets)
+
+
+def _check_clock(at, properties):
+  for field, unit in (('num_cores', 'how many'), ('frequency', 'MHz')):
+    value = getattr(properties, field)
+    if value < 0:
+      raise errors.ClusterError(
+          f'{at}.properties.{field} is {value}; give {unit}.')
 
 
 def _bandwidth(at, properties, notes) -> float:

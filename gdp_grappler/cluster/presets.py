@@ -37,7 +37,8 @@ _DGX1_CARDS = 8
 _CPUS = {'cpu': 'broadwell', **{name: name for name in device_figures.CPUS}}
 GRAMMAR = ('[HOSTSx]HOST[-NETWORK], HOST = [COUNTx]CARD[+...] or a processor, '
            f'such as 2xP100, 8xV100, 2xP100+2xK40, cpu, 2x8xV100-ib; cards: '
-           f'{", ".join(_CARDS)}, 1 to {_MOST_CARDS} per host; processors: '
+           f'{", ".join(_CARDS)}, 1 to {_MOST_CARDS} per host, up to '
+           f'{_MOST_HOSTS} hosts; processors: '
            f'{", ".join(_CPUS)}; networks: '
            f'{", ".join(device_figures.NETWORKS)}')
 # Every host of one kind of card; those of several hosts, mixed sets and named
@@ -68,7 +69,7 @@ def preset(name: str) -> cluster_lib.Cluster:
                    f'{name}-eth10')
   if dash and hosts == 1:
     raise _unknown(name, 'a network joins hosts, but there is one; write for '
-                   f'example 2x{name}')
+                   f'example {_with_hosts(body, network_name)}')
   return _build(name, hosts, cpu, cards,
                 device_figures.NETWORKS.get(network_name))
 
@@ -82,16 +83,26 @@ def is_preset(name: str) -> bool:
   return True
 
 
+def _with_hosts(body, network_name) -> str:
+  """The nearest preset that has several hosts; the network is known."""
+  return next(name for name in (
+      f'2x{body}-{network_name}', f'2x1x{body}-{network_name}',
+      f'2x8xV100-{network_name}') if is_preset(name))
+
+
 def _hosts(name, body) -> tuple[int, str]:
   """How many hosts, and what each is: (2, '8xV100') of '2x8xV100'."""
-  match = re.fullmatch(rf'([1-9]\d?)x((?:[1-9]\d*x.*)|(?:{"|".join(_CPUS)}))',
-                       body)
+  host = rf'[1-9]\d*x.*|{"|".join(_CPUS)}'
+  match = re.fullmatch(rf'([1-9]\d{{0,8}})x({host})', body)
   if not match:
     return 1, body
   hosts = int(match[1])
-  if hosts > _MOST_HOSTS or '+' in match[2]:
-    raise _unknown(name, f'it is for 1 to {_MOST_HOSTS} equal hosts of one '
-                   'kind of card; describe others in a cluster file')
+  if hosts > _MOST_HOSTS:
+    raise _unknown(name, f'it has {hosts} hosts, and presets have 1 to '
+                   f'{_MOST_HOSTS}; describe more in a cluster file')
+  if '+' in match[2]:
+    raise _unknown(name, 'several hosts are equal and of one kind of card; '
+                   'describe others in a cluster file')
   return hosts, match[2]
 
 
@@ -99,11 +110,12 @@ def _host(name, body) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
   """The processors and cards of one host."""
   cpu, cards = None, []
   for part in body.split('+'):
-    match = re.fullmatch(r'(?:([1-9]\d?)x)?(\w+)', part)
+    match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)', part)
     if part in _CPUS and cpu is None:
       cpu = _CPUS[part]
     elif match and match[2] in _CARDS:
-      cards += [device_figures.CARDS[match[2]]] * int(match[1] or 1)
+      count = min(int(match[1] or 1), _MOST_CARDS + 1)
+      cards += [device_figures.CARDS[match[2]]] * count
     else:
       raise _unknown(name)
   if len(cards) > _MOST_CARDS:

@@ -11,21 +11,23 @@ from gdp_grappler import errors
 _LARGEST = 1e18
 _MOST_SLOTS = 1 << 16
 _MOST_CHANNELS = 8
+_TYPES = ('CPU', 'GPU')
 
 
 def check(cluster: Any) -> None:
   """Raises a ClusterError unless a `Cluster` is complete and in range.
 
   Raises:
-    ClusterError: no device, no CPU, a name twice, a missing or unknown link, or
-      a figure out of range.
+    ClusterError: no device, no CPU, a name twice or at odds with its type, one
+      memory of two sizes, a missing or unknown link, or a figure out of range.
   """
   try:
     _check_text('name', cluster.name)
     for index, device in enumerate(cluster.devices):
       _check_device(f'devices[{index}]', device)
     for index, link in enumerate(cluster.links):
-      _check_link(f'links[{index}]', link)
+      check_link(f'links[{index}]', link,
+                 f' ({link.source} -> {link.target})')
     _check_figure('step_s', cluster.step_s, or_zero=True)
     for index, note in enumerate(cluster.notes):
       _check_text(f'notes[{index}]', note)
@@ -49,9 +51,19 @@ def _check_device(at, device):
   for field in ('name', 'type', 'compute', 'memory'):
     _check_text(f'{at}.{field}', getattr(device, field))
   where = f' ({device.name})'
+  if device.type not in _TYPES:
+    raise errors.ClusterError(
+        f'{at}.type{where} is {device.type!r}; give CPU or GPU.')
   for field in ('memory_bytes', 'peak_flops', 'efficiency',
                 'bandwidth_bytes_per_s'):
     _check_figure(f'{at}.{field}{where}', getattr(device, field))
+  if device.memory_bytes % 1:
+    raise errors.ClusterError(f'{at}.memory_bytes{where} is '
+                              f'{device.memory_bytes!r}; give whole bytes.')
+  if device.efficiency > 1:
+    raise errors.ClusterError(
+        f'{at}.efficiency{where} is {device.efficiency!r}; give the share of '
+        'peak_flops that is reached, up to 1.')
   for field in ('launch_s', 'copy_s'):
     _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
   if device.copy_bytes_per_s is not None:
@@ -63,10 +75,19 @@ def _check_device(at, device):
                               f'number from 1 to {_MOST_SLOTS}.')
 
 
-def _check_link(at, link):
+def check_link(at: str, link: Any, where: str = '') -> None:
+  """Raises a ClusterError unless the figures of a `Link` are in range.
+
+  Args:
+    at: What the user's file calls it, 'links[3]'.
+    link: To check.
+    where: Said behind the field.
+
+  Raises:
+    ClusterError: a figure or a text is wrong.
+  """
   _check_text(f'{at}.source', link.source)
   _check_text(f'{at}.target', link.target)
-  where = f' ({link.source} -> {link.target})'
   _check_figure(f'{at}.bandwidth_bytes_per_s{where}',
                 link.bandwidth_bytes_per_s)
   _check_figure(f'{at}.latency_s{where}', link.latency_s, or_zero=True)
@@ -88,6 +109,24 @@ def _check_devices(devices):
       raise errors.ClusterError(
           f'devices[{index}].name: device "{device.name}" is listed twice, at '
           f'devices[{first[device.name]}] too; remove one.')
+  for index, device in enumerate(devices):
+    if device.type != device.named_type:
+      raise errors.ClusterError(
+          f'devices[{index}].type ({device.name}) is {device.type!r}, but the '
+          f'name says {device.named_type!r}; change one of them.')
+  _check_memories(devices)
+
+
+def _check_memories(devices):
+  first = {}
+  for index, device in enumerate(devices):
+    other = first.setdefault(device.memory, index)
+    if device.memory_bytes != devices[other].memory_bytes:
+      raise errors.ClusterError(
+          f'devices[{index}].memory_bytes ({device.name}) is '
+          f'{device.memory_bytes}, but devices[{other}], which shares its '
+          f'memory "{device.memory}", has {devices[other].memory_bytes}; give '
+          'both the same.')
 
 
 def _check_links(names, links):

@@ -17,12 +17,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import re
 import statistics
 import time
 from typing import Any, Callable, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation import link_fit
 from gdp_grappler.evaluation import session_config
 
@@ -45,6 +47,10 @@ _BESIDE = 0.1
 # Share of a transfer's bytes that copying at one of its ends may take.
 _END = 0.45
 _MARKS = ('measured: ', 'assumed: ')
+# What notes say of links whose figures were assumed.
+_OF_LINKS = re.compile(
+    r', between tasks .*(?=\.$)|^.*: PCIe of .* is assumed;.*')
+_MOST_NAMED = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,11 +102,13 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
     progress: Told what is being done.
 
   Raises:
+    ClusterError: nobody answers at `target`.
     MeasurementError: a device is not there, or a step fails.
   """
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   names = cluster.device_names
   try:
+    _check_devices(tf, cluster, target)
     with _session(tf, names, target) as session:
       step_s = _empty_step_s(tf, session, names)
     pairs = []
@@ -143,6 +151,8 @@ def apply(cluster: cluster_lib.Cluster, timings: Timings
   measured = ['step_s'] + ['latency_s and bandwidth_bytes_per_s of links'] * (
       bool(links)) + ['copy_s and copy_bytes_per_s'] * bool(timings.copies)
   notes = [note for note in cluster.notes if not note.startswith(_MARKS)]
+  if timings.pairs:
+    notes = [rest for note in notes if (rest := _OF_LINKS.sub('', note))]
   notes.append('measured: ' + ', '.join(measured))
   notes.append('assumed: all other figures')
   if timings.pairs:
@@ -151,6 +161,30 @@ def apply(cluster: cluster_lib.Cluster, timings: Timings
                  f'{100 * worst.line.error:.0f} %')
   return dataclasses.replace(cluster, devices=devices, links=links,
                              step_s=timings.step_s, notes=tuple(notes))
+
+
+def _check_devices(tf, cluster, target):
+  """Before TensorFlow says it, at length, of some op."""
+  names = cluster.device_names
+  if target:
+    there = remote_devices.remote_cluster(target).device_names
+  else:
+    with _session(tf, names, target) as session:
+      there = [device.name for device in session.list_devices()]
+  missing = [name for name in names if name not in there]
+  if missing:
+    raise errors.MeasurementError(
+        f'Transfers of cluster "{cluster.name}" cannot be timed: it names '
+        f'{_listed(missing)}, but {target or "this process"} has '
+        f'{_listed(there)}. Time it where its devices are, with '
+        '--target=grpc://HOST:PORT if they are in other processes.')
+
+
+def _listed(names) -> str:
+  here = cluster_lib.local_name('', '').removesuffix(':')
+  more = len(names) - _MOST_NAMED
+  return ', '.join(name.removeprefix(here) for name in names[:_MOST_NAMED]) + (
+      f' and {more} more' if more > 0 else '')
 
 
 def _with_copies(device, index, timings) -> cluster_lib.Device:

@@ -8,6 +8,7 @@ devices with a network between them.
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import json
 import os
 import socket
@@ -177,7 +178,8 @@ def device_names(count: int) -> tuple[str, ...]:
 def cluster(count: int) -> cluster_lib.Cluster:
   """The devices of N workers on this machine, of assumed speeds.
 
-  Nothing is started for it.
+  Nothing is started for it. Workers that have to share a core are as much
+  slower, and a note says so.
 
   Raises:
     MeasurementError: no worker at all.
@@ -187,10 +189,31 @@ def cluster(count: int) -> cluster_lib.Cluster:
         f'{count} local workers cannot be used. Give at least one.')
   total = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
   cores = len(os.sched_getaffinity(0))
-  return remote_devices.of_devices(
+  result = remote_devices.of_devices(
       f'{count} local worker{"s" * (count > 1)}',
       [(name, total // count) for name in device_names(count)],
       max(1, cores // count))
+  return result if count <= cores else _sharing(result, cores)
+
+
+def _sharing(alone, cores) -> cluster_lib.Cluster:
+  """As `divide_cores` pins more workers than there are cores."""
+  count = alone.num_devices
+  sharers = [len(range(task % cores, count, cores)) for task in range(count)]
+  note = (f'{count} workers share {cores} core{"s" * (cores > 1)}, up to '
+          f'{max(sharers)} to a core: their speeds are divided by that.')
+  return dataclasses.replace(
+      alone, notes=(*alone.notes, note), devices=tuple(
+          _slower(device, times)
+          for device, times in zip(alone.devices, sharers)))
+
+
+def _slower(device, times) -> cluster_lib.Device:
+  return dataclasses.replace(
+      device, peak_flops=device.peak_flops / times,
+      bandwidth_bytes_per_s=device.bandwidth_bytes_per_s / times,
+      launch_s=device.launch_s * times, copy_s=device.copy_s * times,
+      copy_bytes_per_s=device.copy_bytes_per_s / times)
 
 
 def divide_cores(count: int, cores: Sequence[int] | None = None

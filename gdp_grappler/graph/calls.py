@@ -156,7 +156,7 @@ class Calls:
       try:
         self._known[key] = self._price(node, names, arguments)
       except (errors.InvalidGraphError, ArithmeticError, KeyError, IndexError,
-              TypeError, ValueError) as error:
+              RuntimeError, TypeError, ValueError) as error:
         self._known[key] = None
         if self._tell:
           reason = str(error).strip().splitlines() or [type(error).__name__]
@@ -277,7 +277,7 @@ class Calls:
       inputs: What its arguments are, tensors of the graph around it.
       pivot: What nodes without inputs wait for, so that they run in the loop.
     """
-    function = self._functions[name]
+    function = self._with_plain_calls(self._functions[name])
     graph_def, tensors = function_def_to_graph.function_def_to_graph_def(
         function)
     arguments = {arg.name: (arg.type, tensor) for arg, tensor in zip(
@@ -301,6 +301,30 @@ class Calls:
     outputs = function.signature.output_arg
     return (nodes, [prefix + tensors[function.ret[out.name]]
                     for out in outputs], [out.type for out in outputs])
+
+
+  def _with_plain_calls(self, function):
+    """With PartitionedCalls in place of ops that are functions' names.
+
+    TensorFlow only knows such an op where its function is registered.
+    """
+    result, renamed = type(function)(), {}
+    result.CopyFrom(function)
+    for node in result.node_def:
+      if node.op not in self._functions:
+        continue
+      callee = self._functions[node.op].signature
+      for k, output in enumerate(callee.output_arg):
+        renamed[f'{node.name}:{output.name}:0'] = f'{node.name}:output:{k}'
+      node.attr['f'].func.name = node.op
+      node.attr['Tin'].list.type.extend(a.type for a in callee.input_arg)
+      node.attr['Tout'].list.type.extend(a.type for a in callee.output_arg)
+      node.op = 'PartitionedCall'
+    for node in result.node_def:
+      node.input[:] = [renamed.get(text, text) for text in node.input]
+    for key, text in list(result.ret.items()):
+      result.ret[key] = renamed.get(text, text)
+    return result
 
 
 def _argument(nodes, inputs, tensor, shape_of, number

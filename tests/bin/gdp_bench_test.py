@@ -17,7 +17,9 @@ from helpers import processes
 pytestmark = pytest.mark.e2e
 
 _DATA = pathlib.Path(__file__).parents[1] / 'testdata'
-_PROGRAM = [sys.executable, '-c',
+# Whoever runs the tests in the background may have Ctrl-C ignored.
+_PROGRAM = [sys.executable, '-c', 'import signal; '
+            'signal.signal(signal.SIGINT, signal.default_int_handler); '
             'from placer_model.bin import gdp_bench; gdp_bench.run()']
 _TASKS = ','.join((f'{_DATA / "dense_train_step.pb"}@2xP100',
                    f'{_DATA / "lstm_train_step.pb"}@2xK40'))

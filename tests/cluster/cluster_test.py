@@ -6,6 +6,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
 from helpers import clusters
 
@@ -122,6 +123,12 @@ def _fields(path, value):
     (['devices', 1], 3, r'devices[1] is 3; give a JSON object'),
     (['devices'], [], 'no CPU device'),
     (['devices', 0, 'type'], 'GPU', 'no CPU device'),
+    (['devices', 1, 'type'], 'CPU',
+     f"devices[1].type ({_GPU}) is 'CPU', but the name says 'GPU'"),
+    (['devices', 1, 'type'], 'abc',
+     f"devices[1].type ({_GPU}) is 'abc'; give CPU or GPU"),
+    (['devices', 1, 'type'], 'gpu', "is 'gpu'; give CPU or GPU"),
+    (['devices', 1, 'name'], 'card', "but the name says 'CARD'"),
     (['devices', 1, 'name'], _CPU, 'devices[1].name: device "' + _CPU
      + '" is listed twice, at devices[0]'),
     (['devices', 1, 'memory_bytes'], None,
@@ -129,6 +136,10 @@ def _fields(path, value):
     (['devices', 1, 'memory_bytes'], 0,
      f'devices[1].memory_bytes ({_GPU}) is 0; give a positive number'),
     (['devices', 1, 'memory_bytes'], True, 'is True'),
+    (['devices', 1, 'memory_bytes'], 1.5,
+     f'devices[1].memory_bytes ({_GPU}) is 1.5; give whole bytes'),
+    (['devices', 1, 'efficiency'], 1.5,
+     f'devices[1].efficiency ({_GPU}) is 1.5; give the share'),
     (['devices', 1, 'memory_bytes'], 1e30, 'is 1e+30'),
     (['devices', 1, 'type'], 5, 'devices[1].type is 5; give a text'),
     (['devices', 1, 'compute'], [1], 'devices[1].compute is [1]'),
@@ -169,6 +180,34 @@ def test_wrong_files_are_explained(path, value, message):
   assert message in str(error.value)
   assert str(error.value).startswith('cluster.json: ')
   assert '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('path, value', [
+    (['devices', 1, 'efficiency'], 1), (['devices', 1, 'memory_bytes'], 1e9),
+    (['devices', 2, 'memory'], _CPU), (['step_s'], 0)])
+def test_figures_at_the_border_are_right(path, value):
+  cluster_lib.from_json(_fields(path, value), 'cluster.json')
+
+
+def test_one_memory_has_one_size():
+  host, first, second = clusters.make_cluster(2, memory=['m', 'g', 'g']).devices
+  with pytest.raises(errors.ClusterError) as error:
+    dataclasses.replace(clusters.make_cluster(2), devices=(
+        host, first, dataclasses.replace(second, memory_bytes=1 << 30)))
+  assert f'devices[2].memory_bytes ({second.name}) is {1 << 30}' in str(
+      error.value)
+  assert f'devices[1], which shares its memory "g", has {1 << 40}' in str(
+      error.value)
+
+
+def test_devices_of_a_type_without_figures(tmp_path):
+  path = tmp_path / 'tpus.json'
+  path.write_text(presets.preset('2xP100').to_json().replace('GPU', 'TPU'))
+  with pytest.raises(errors.ClusterError) as error:
+    cluster_file.read(str(path))
+  assert str(error.value).startswith(f'{path}: ')
+  assert "devices[1].type (" in str(error.value)
+  assert "is 'TPU'; give CPU or GPU" in str(error.value)
 
 
 def test_errors_name_the_cluster():

@@ -1,12 +1,9 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
-from helpers import clusters
 from helpers import graphs
 
 _CLUSTER = presets.preset('2xP100')
@@ -50,14 +47,6 @@ def test_torn_groups_are_explained():
   with pytest.raises(errors.InfeasiblePlacementError,
                      match='op2 .* on GPU:1; op0 .* on GPU:0. Remove a pin'):
     _allowed(groups=[0, 1, 0], pins=['GPU:0', '', 'GPU:1'])
-
-
-def test_devices_of_other_types():
-  cluster = clusters.make_cluster(1)
-  odd = dataclasses.replace(cluster.devices[1], type='TPU')
-  cluster = dataclasses.replace(cluster, devices=(cluster.devices[0], odd))
-  with pytest.raises(errors.ClusterError, match='type TPU; supported are CPU'):
-    constraints.allowed_devices(graphs.chain(2), cluster)
 
 
 def test_empty_graph():

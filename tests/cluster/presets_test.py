@@ -104,7 +104,10 @@ def test_every_card_keeps_its_data_sheet():
     ('17xP100', 'at most 16 cards'), ('12xP100+5xK40', 'at most 16 cards'),
     ('0xP100', 'Unknown'), ('22xP100 ', 'Unknown'), ('2xP100\n', 'Unknown'),
     ('2x8xV100', '2 hosts need a network'), ('8xV100-ib', 'there is one'),
-    ('17x1xP100-ib', '1 to 16 equal hosts'),
+    ('17x1xP100-ib', 'it has 17 hosts, and presets have 1 to 16;'),
+    ('100x2xP100-eth10', 'it has 100 hosts, and presets have 1 to 16;'),
+    ('100xcpu-eth10', 'it has 100 hosts'),
+    ('100xP100', 'at most 16 cards'), ('999999999xP100', 'at most 16 cards'),
     ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
     ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
 def test_unknown_presets(name, message):
@@ -113,6 +116,17 @@ def test_unknown_presets(name, message):
   assert message in str(error.value)
   assert f'Unknown cluster "{name}"' in str(error.value)
   assert not presets.is_preset(name)
+
+
+@pytest.mark.parametrize('name, example', [
+    ('1x2xP100-ib', '2x2xP100-ib'), ('8xV100-eth25', '2x8xV100-eth25'),
+    ('P100-ib', '2x1xP100-ib'), ('1xcpu-ib', '2xcpu-ib'),
+    ('2xP100+2xK40-ib', '2x8xV100-ib')])
+def test_a_network_for_one_host_suggests_a_preset(name, example):
+  with pytest.raises(errors.ClusterError,
+                     match=rf'there is one; write for example {example}\.'):
+    presets.preset(name)
+  assert presets.is_preset(example)
 
 
 def test_a_large_cluster_is_built_at_once():

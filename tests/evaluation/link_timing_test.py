@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
@@ -114,6 +115,40 @@ def test_larger_tensors_take_longer_between_workers():
   assert all(1e7 < l.bandwidth_bytes_per_s < 1e12 for l in changed.links)
 
 
-def test_devices_that_are_not_there():
-  with pytest.raises(errors.MeasurementError, match='"2xP100" cannot be timed'):
-    link_timing.measure(presets.preset('2xP100'), sizes=(1, 2))
+@pytest.mark.parametrize('name, missing', [
+    ('2xP100', 'GPU:0, GPU:1'),
+    ('8xP100', 'GPU:0, GPU:1, GPU:2, GPU:3 and 4 more'),
+    ('2xcpu-ib', '/job:worker/replica:0/task:0/device:CPU:0, /job:worker/'
+     'replica:0/task:1/device:CPU:0')])
+def test_devices_that_are_not_there(name, missing):
+  with pytest.raises(errors.MeasurementError) as error:
+    link_timing.measure(presets.preset(name), sizes=(1, 2))
+  assert str(error.value) == (
+      f'Transfers of cluster "{name}" cannot be timed: it names {missing}, but '
+      'this process has CPU:0. Time it where its devices are, with '
+      '--target=grpc://HOST:PORT if they are in other processes.')
+
+
+def test_notes_no_longer_assume_what_was_measured(tmp_path):
+  cluster = remote_devices.of_devices('two', [
+      (f'/job:worker/replica:0/task:{task}/device:CPU:0', 1 << 30)
+      for task in range(2)], cores=1)
+  cluster = dataclasses.replace(cluster, notes=(
+      *cluster.notes, 'GPU:0: PCIe of 12 GB/s is assumed; NVML does not tell.',
+      'GPU:0: another card.'))
+  assert '10 Gbit/s Ethernet' in cluster.notes[0]
+  timed = link_timing.apply(cluster, _timings(_line(1, 1), _line(1, 1), {}))
+  assert timed.notes[:3] == (
+      'Speeds are assumed: 1 core per CPU, every GPU a V100.',
+      'GPU:0: another card.',
+      'measured: step_s, latency_s and bandwidth_bytes_per_s of links')
+  path = str(tmp_path / 'timed.pbtxt')
+  cluster_file.write(path, timed)
+  assert cluster_file.read(path).notes == timed.notes
+
+
+def test_a_lone_device_keeps_its_notes():
+  cluster = remote_devices.of_devices(
+      'one', [('/job:worker/replica:0/task:0/device:CPU:0', 1 << 30)])
+  timed = link_timing.apply(cluster, link_timing.Timings(1e-3, (), {}))
+  assert timed.notes[0] == cluster.notes[0]

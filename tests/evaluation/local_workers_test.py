@@ -150,3 +150,24 @@ def test_a_cluster_without_starting_anything():
   assert processes.children(os.getpid()) == before
   with pytest.raises(errors.MeasurementError, match='at least one'):
     local_workers.cluster(0)
+
+
+def test_workers_that_share_cores_are_slower(monkeypatch):
+  monkeypatch.setattr('os.sched_getaffinity', lambda pid: {3, 4})
+  alone, = {(d.peak_flops, d.bandwidth_bytes_per_s, d.launch_s, d.copy_s,
+             d.copy_bytes_per_s) for d in local_workers.cluster(2).devices}
+  assert len(local_workers.cluster(2).notes) == 1
+  cluster = local_workers.cluster(50)
+  assert cluster.device_names == local_workers.device_names(50)
+  assert cluster.notes[1] == ('50 workers share 2 cores, up to 25 to a core: '
+                              'their speeds are divided by that.')
+  for device in cluster.devices:
+    assert (25 * device.peak_flops, 25 * device.bandwidth_bytes_per_s,
+            device.launch_s / 25, device.copy_s / 25,
+            25 * device.copy_bytes_per_s) == pytest.approx(alone)
+
+
+def test_the_worker_that_has_a_core_for_itself_keeps_its_speed(monkeypatch):
+  monkeypatch.setattr('os.sched_getaffinity', lambda pid: {3, 4})
+  speeds = [d.peak_flops for d in local_workers.cluster(3).devices]
+  assert [speeds[1] / speed for speed in speeds] == [2, 1, 2]

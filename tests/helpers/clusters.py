@@ -47,6 +47,19 @@ def make_cluster(num_gpus: int = 2, *,
   return cluster_lib.Cluster('test', tuple(devices), tuple(links))
 
 
+def as_cpu(cluster: cluster_lib.Cluster, index: int) -> cluster_lib.Cluster:
+  """The cluster with a GPU of this process made a second CPU."""
+  old, new = cluster.device_names[index], cluster_lib.local_name('CPU', 1)
+  renamed = {name: name for name in cluster.device_names} | {old: new}
+  return dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(d, name=new, type='CPU') if d.name == old else d
+          for d in cluster.devices),
+      links=tuple(dataclasses.replace(link, source=renamed[link.source],
+                                      target=renamed[link.target])
+                  for link in cluster.links))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class FixedCosts:
   """A cost model that charges what it is told: [N], [N, D] or one number."""

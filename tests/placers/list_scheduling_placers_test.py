@@ -44,8 +44,8 @@ def _mixed():
   devices = list(preset.devices)
   devices[1] = dataclasses.replace(devices[1], peak_flops=1e12, launch_s=1e-5)
   devices[2] = dataclasses.replace(devices[2], memory_bytes=1 << 31)
-  devices[3] = dataclasses.replace(devices[3], type='CPU')
-  return dataclasses.replace(preset, devices=tuple(devices))
+  return clusters.as_cpu(
+      dataclasses.replace(preset, devices=tuple(devices)), 3)
 
 
 def _restricted(seed, num_ops=150):

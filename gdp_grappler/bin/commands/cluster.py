@@ -10,6 +10,7 @@ import sys
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import presets
+from gdp_grappler.cluster import remote_devices
 
 _SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 _EPILOG = f"""\
@@ -31,7 +32,8 @@ def add(commands) -> None:
                       help='instead of CLUSTER: N TensorFlow servers on this '
                       'machine, each on cores of its own')
   parser.add_argument('--target', metavar='grpc://HOST:PORT', help=(
-      'where the devices of CLUSTER are; not needed if CLUSTER says it'))
+      'where the devices of CLUSTER are; not needed if CLUSTER says it, and '
+      'stands for it if there is none'))
   parser.add_argument('--json', action='store_true',
                       help='print JSON instead of tables')
   parser.add_argument('--output', metavar='FILE', help=(
@@ -42,7 +44,9 @@ def add(commands) -> None:
 def run(arguments) -> int:
   """Prints it."""
   _check(arguments)
-  name, count = arguments.cluster or '', arguments.local_workers
+  count = arguments.local_workers
+  name = (arguments.target if arguments.cluster is None
+          else arguments.cluster) or ''
   if count or name == 'local' or name.startswith('grpc:') or arguments.measure:
     common.load_tensorflow()
   # pylint: disable=g-import-not-at-top
@@ -69,10 +73,15 @@ def run(arguments) -> int:
 
 def _check(arguments):
   """Fails before the work, not after it."""
-  if (arguments.cluster is None) == (arguments.local_workers is None):
-    raise errors.ClusterError('Give either a cluster or --local_workers=N.')
-  if arguments.target and not arguments.measure:
-    raise errors.ClusterError('--target says where to measure; add --measure.')
+  named = arguments.cluster is not None or arguments.target is not None
+  if named == (arguments.local_workers is not None):
+    raise errors.ClusterError('Give either a cluster or --local_workers=N; '
+                              '--target=grpc://HOST:PORT is a cluster too.')
+  if arguments.target is not None:
+    remote_devices.check_target(arguments.target)
+    if arguments.cluster is not None and not arguments.measure:
+      raise errors.ClusterError(
+          '--target says where to measure; add --measure.')
   if arguments.output:
     path = pathlib.Path(arguments.output)
     if path.suffix not in _SUFFIXES:
