@@ -29,6 +29,9 @@ _INITIALIZER = 'gdp_initialize'
 _PLACEHOLDERS = ('Placeholder', 'PlaceholderV2')
 _BATCHES = ('IteratorGetNext', 'IteratorGetNextSync')
 _REF_VARIABLES = ('VariableV2', 'Variable')
+# The second ones are those of a function whose devices are settled.
+_ARGUMENTS = ('_Arg', '_DeviceArg')
+_RETURNS = ('_Retval', '_DeviceRetval')
 # Types whose values cannot be made up.
 _OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
 _DRAWN = (tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int32, tf.int64)
@@ -152,10 +155,10 @@ def _targets(source) -> tuple[str, ...]:
   """
   nodes = source.graph_def.node
   targets = source.fetches or pruning.fetches(source.graph_def)
-  if any(node.op in ('_Arg', '_Retval') for node in nodes):
+  if any(node.op in _ARGUMENTS + _RETURNS for node in nodes):
     targets += tuple(name for name in pruning.sinks(source.graph_def)
                      if name not in targets)
-    arguments = {node.name for node in nodes if node.op == '_Arg'}
+    arguments = {node.name for node in nodes if node.op in _ARGUMENTS}
     targets = tuple(t for t in targets if t not in arguments)
   return tuple(targets)
 
@@ -204,16 +207,17 @@ def _iterators(graph_def) -> set[str]:
     for tensor in node.input:
       if not tensor.startswith('^'):
         readers.setdefault(tensor.split(':')[0], set()).add(node.op)
-  return {n.name for n in graph_def.node if n.op == '_Arg'
+  return {n.name for n in graph_def.node if n.op in _ARGUMENTS
           and readers.get(n.name, {''}) <= set(_BATCHES)
           and n.attr['T'].type in _OPAQUE}
 
 
 def _convert_node(node, batch_size):
   """Nodes and variables in place of one node."""
-  if node.op == '_Arg' and node.attr['T'].type == types_pb2.DT_RESOURCE:
+  if (node.op in _ARGUMENTS
+      and node.attr['T'].type == types_pb2.DT_RESOURCE):
     return _variable_argument(node, batch_size)
-  if node.op == '_Arg':
+  if node.op in _ARGUMENTS:
     shape = _argument_shape(node)
     return _inputs(node, [node.attr['T'].type], [shape], batch_size)
   if node.op in _PLACEHOLDERS:
@@ -225,7 +229,7 @@ def _convert_node(node, batch_size):
   result = node_def_pb2.NodeDef()
   result.CopyFrom(node)
   _strip(result)
-  if node.op == '_Retval':
+  if node.op in _RETURNS:
     result.op = 'Identity'
     del result.attr['index']
   elif node.op == 'VarHandleOp' or node.op in _REF_VARIABLES:

@@ -62,6 +62,7 @@ def _trace(request, note) -> source_graph.SourceGraph:
 
 def _collect(call, path, marker):
   """Graph of the function that has a node called or typed like `marker`."""
+  _succeed()  # Now has its own graph behind it: later calls bring none.
   context.enable_graph_collection()
   failure = None
   try:
@@ -70,7 +71,7 @@ def _collect(call, path, marker):
     raise
   except Exception as error:  # pylint: disable=broad-except
     failure = error  # Of no interest if the graph came into being before it.
-  tf.identity(tf.constant(0))  # A success; only then are graphs handed over.
+  _succeed()
   graphs = [f.post_optimization_graph for f in
             context.context().export_run_metadata().function_graphs]
   context.disable_graph_collection()
@@ -81,6 +82,16 @@ def _collect(call, path, marker):
         f'{path} cannot be traced: {one_line(failure)}. Make it run, or '
         'capture its graph with GDP_CAPTURE_DIR in your own program.')
   return max(ours, key=lambda g: len(g.node))
+
+
+def _succeed():
+  """Runs an op: TensorFlow hands collected graphs over after a success.
+
+  The graph of the op itself, made when it runs for the first time, would be
+  merged into that of a step which failed, so its first time has to come before
+  the collection.
+  """
+  tf.identity(tf.constant(0))
 
 
 def _signature_call(path, key, batch_size):

@@ -10,6 +10,7 @@ import numpy as np
 import rich.table
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from placer_model.training import baselines as baselines_lib
 
@@ -18,6 +19,9 @@ _PACKAGES = ('gdp-grappler', 'tensorflow', 'tf-agents', 'tensorflow-gnn',
              'tf-keras', 'numpy')
 # Step times closer than this are the same: the simulator's sums are not exact.
 _SAME = 1e-9
+# In what TensorFlow or Linux say of a step that needed too much memory, which
+# another placement may not.
+_WANT_OF_MEMORY = ('OOM', 'allocate memory', 'want of memory')
 
 
 def versions() -> dict[str, str]:
@@ -53,6 +57,42 @@ def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
   }
 
 
+def never_runs(evaluations: Sequence[evaluator_lib.Evaluation]
+              ) -> placement_lib.Violation | None:
+  """The first violation if steps fail wherever their ops are; else None.
+
+  That is so if all placements were run and failed, none for want of memory.
+  """
+  violations = [v for e in evaluations for v in e.violations]
+  if evaluations and all(
+      not e.valid and all(v.kind == 'run' and not _wants_memory(v)
+                          for v in e.violations) for e in evaluations):
+    return violations[0]
+  return None
+
+
+def defeat(violations: Sequence[placement_lib.Violation]) -> str:
+  """A sentence on why no placement is valid, and one on what to do.
+
+  Args:
+    violations: Of some of the placements, at least one.
+  """
+  if all(v.kind == 'memory' for v in violations):
+    return ('No placement that fits into memory was found, so there is nothing '
+            'to export. Give more --iterations, or a cluster with more memory.')
+  if all(v.kind == 'memory' or _wants_memory(v) for v in violations):
+    remedy = 'Give more --iterations, or a cluster with more memory.'
+  else:
+    remedy = 'Mend that, or use --reward=simulated.'
+  first = next(v for v in violations if v.kind != 'memory')
+  return ('No placement that runs was found, so there is nothing to export. '
+          f'The first failure: {first.message.rstrip(". ")}. {remedy}')
+
+
+def _wants_memory(violation) -> bool:
+  return any(sign in violation.message for sign in _WANT_OF_MEMORY)
+
+
 def verdict(placers: Mapping[str, Mapping[str, Any]]) -> str:
   """One line: what the run has found.
 
@@ -61,7 +101,7 @@ def verdict(placers: Mapping[str, Mapping[str, Any]]) -> str:
   """
   single, gdp = placers['single_device'], placers['gdp']
   if not gdp['valid']:
-    return 'No placement that fits into memory was found.'
+    return f'No placement that runs was found: {gdp["violations"][0]}.'
   used = [device for device, count in gdp['ops'].items() if count]
   kind = 'simulated' if gdp['simulated'] else 'measured'
   if not single['valid']:

@@ -112,6 +112,7 @@ def train(options: Options, console: rich.console.Console) -> dict[str, Any]:
 
   Raises:
     GdpError: bad input, a full disk, or a model directory of another run.
+    MeasurementError: no step of the graph runs.
     Interrupted: Ctrl-C.
   """
   start = time.monotonic()
@@ -125,6 +126,7 @@ def train(options: Options, console: rich.console.Console) -> dict[str, Any]:
       stack.enter_context(task.evaluator)
     with _Interrupt() as interrupt:
       baselines = baselines_lib.place_all(task.problem)
+      _check_that_steps_run(task, baselines)
       trainer = _make_trainer(options, config, placer_config, task, baselines)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                       trainer.checkpoint())
@@ -252,6 +254,16 @@ def _make_trainer(options, config, placer_config, task, baselines
       baselines_lib.reference_s(baselines, task.op_seconds))
 
 
+def _check_that_steps_run(task, baselines):
+  """Ends a run from which nothing could be learned."""
+  failure = results_lib.never_runs([b.evaluation for b in baselines])
+  if failure is not None:
+    raise errors.MeasurementError(
+        f'Steps of "{task.graph.name}" fail in all {len(baselines)} placements '
+        f'to start from: {failure.message.rstrip(". ")}. Mend that, or use '
+        '--reward=simulated.')
+
+
 def _learn(options, config, trainer, store, interrupt, console):
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   if store.restore():
@@ -313,10 +325,12 @@ def _conclude(options, task, baselines, trainer, console, start
   greedy = trainer.distill()
   state = trainer.state
   if state.best_decisions is None:
-    raise errors.GdpError(
-        'No placement that fits into memory was found, so there is nothing to '
-        'export. Give more --iterations, or a cluster with more memory. The '
-        f'checkpoint in {options.model_dir} is kept.')
+    said = task.evaluator.evaluate(
+        task.graph, trainer.placement(greedy.decisions[0]))
+    violations = [v for evaluation in (*(b.evaluation for b in baselines), said)
+                  for v in evaluation.violations]
+    raise errors.GdpError(f'{results_lib.defeat(violations)} The checkpoint in '
+                          f'{options.model_dir} is kept.')
   export.export_policy(trainer.placer, str(options.model_dir / 'policy'), {
       'units': options.units, 'graph': task.graph.name,
       'graph_fingerprint': task.graph.fingerprint,

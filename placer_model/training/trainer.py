@@ -188,7 +188,11 @@ class Trainer:
 
   def best_placement(self) -> placement_lib.Placement:
     """The best valid placement; there must be one."""
-    return self._environment.placement(self.state.best_decisions)
+    return self.placement(self.state.best_decisions)
+
+  def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
+    """What int [M] decisions stand for."""
+    return self._environment.placement(decisions)
 
   def _sample(self, probabilities, rng):
     """int32 [K, M]."""

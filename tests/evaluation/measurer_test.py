@@ -168,6 +168,25 @@ def test_memory_is_counted_where_it_is():
   assert peaks[0] < 20_000 and peaks[1] >= 80_000
 
 
+def test_a_keras_model_that_a_function_returns(tmp_path, monkeypatch):
+  (tmp_path / 'small_model.py').write_text(textwrap.dedent('''
+      import keras
+
+      def build():
+        return keras.Sequential([
+            keras.Input((12,)), keras.layers.Dense(8, 'relu'),
+            keras.layers.Dense(3, 'softmax')])
+      '''))
+  monkeypatch.syspath_prepend(str(tmp_path))
+  source = sources.load('small_model:build', batch_size=4)
+  graph, cluster = graph_def_io.read(source, unknown_dim=4), local_cluster(2)
+  with measurer_lib.Measurer(source, cluster, batch_size=4,
+                             **QUICK) as measurer:
+    result = measurer.evaluate(graph, on(graph, cluster, 1))
+  assert not result.violations
+  assert 0 < result.step_time_s < math.inf
+
+
 def test_a_crash_is_a_violation_of_the_placement_only():
   source, graph = build(lambda: tf.group(tf.raw_ops.Abort(error_msg='bang')))
   cluster = local_cluster(2)

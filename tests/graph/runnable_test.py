@@ -169,6 +169,21 @@ def test_resource_that_is_no_variable():
     runnable.convert(source)
 
 
+def test_arguments_and_results_of_a_function_whose_devices_are_settled():
+  source = node_source(
+      'node { name: "x" op: "_DeviceArg" attr { key: "T" value { type: '
+      'DT_FLOAT } } attr { key: "index" value { i: 0 } } attr { key: '
+      '"_output_shapes" value { list { shape { dim { size: 3 } } } } } } '
+      'node { name: "y" op: "Neg" input: "x" attr { key: "T" value { type: '
+      'DT_FLOAT } } } '
+      'node { name: "y_RetVal" op: "_DeviceRetval" input: "y" attr { key: "T" '
+      'value { type: DT_FLOAT } } attr { key: "index" value { i: 0 } } }')
+  converted = runnable.convert(source)
+  assert converted.targets == ('y_RetVal',)
+  with session(converted, all_on(source)) as run:
+    assert run.run('y_RetVal:0').shape == (3,)
+
+
 def test_op_without_a_device():
   source = load('dense')
   devices = all_on(source)

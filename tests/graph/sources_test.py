@@ -274,6 +274,15 @@ class TestTraced:
                 signature='third')
 
 
+  @pytest.mark.parametrize('path', ['some_models:plain', 'doubler'])
+  def test_nothing_of_the_tracing_itself_is_in_the_graph(self, path):
+    source = sources.load(path)
+    assert not {'_DeviceArg', '_DeviceRetval'} & set(op_types(source))
+    assert not {'input', 'output_RetVal'} & {
+        node.name for node in source.graph_def.node}
+    assert source.fetches == ('identity_RetVal',)
+
+
 class TestBadInput:
 
   @pytest.mark.parametrize('content, reason', [

@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 import rich.console
 
 from gdp_grappler.cluster import placement as placement_lib
@@ -11,6 +12,8 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import results
 
 _MEMORY = placement_lib.Violation('memory', 'GPU:0 needs 1 byte more')
+_RUN = placement_lib.Violation('run', 'node x: not within [0, 0).')
+_OOM = placement_lib.Violation('run', 'OOM when allocating tensor on GPU:0')
 
 
 def _entry(name, step_time_s, devices=(1, 1, 1), violations=(),
@@ -82,6 +85,42 @@ def test_verdict_where_no_single_device_holds_the_graph():
                   _entry('gdp', 0.002, simulated=False))
   assert said == ('GDP found a placement that runs, 2.000 ms (measured); no '
                   'single device can hold the graph.')
+
+
+def test_verdict_on_what_does_not_run():
+  said = _verdict(_entry('single_device', 1.0),
+                  _entry('gdp', float('inf'), violations=[_RUN]))
+  assert said.startswith('No placement that runs was found: node x')
+
+
+def _evaluations(*violations):
+  return [evaluator_lib.Evaluation(
+      float('inf') if v else 1.0, (0, 0, 0), tuple(v), False)
+          for v in violations]
+
+
+def test_steps_that_never_run():
+  assert results.never_runs(_evaluations([_RUN], [_RUN, _RUN])) is _RUN
+
+
+@pytest.mark.parametrize('violations', [
+    (), ([],), ([_RUN], []), ([_RUN], [_MEMORY]), ([_RUN], [_OOM])])
+def test_steps_that_may_run_elsewhere(violations):
+  assert results.never_runs(_evaluations(*violations)) is None
+
+
+@pytest.mark.parametrize('violations, parts, absent', [
+    ([_MEMORY, _MEMORY], ['fits into memory', 'with more memory'], 'failure'),
+    ([_MEMORY, _RUN], ['first failure: node x: not within [0, 0). Mend'],
+     'memory'),
+    ([_RUN, _OOM], ['node x', '--reward=simulated'], 'memory'),
+    ([_OOM, _MEMORY], ['first failure: OOM when', 'with more memory'],
+     'Mend')])
+def test_defeat_gives_its_reason(violations, parts, absent):
+  said = results.defeat(violations)
+  for part in parts:
+    assert part in said
+  assert absent not in said
 
 
 def test_table_tells_simulated_from_measured():

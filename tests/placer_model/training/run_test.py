@@ -11,6 +11,7 @@ import rich.console
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
@@ -186,6 +187,52 @@ def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):
   with pytest.raises(errors.GdpError, match='fits into memory'):
     _train(_options(graph_path, tmp_path / 'model', cluster=str(path)))
   assert list((tmp_path / 'model' / 'checkpoints').glob('ckpt-2.index'))
+
+
+class _Failing:
+  """Measures steps that fail, on one device in another way than on several."""
+
+  def __init__(self, simulator, alone, spread):
+    self._simulator, self._kinds = simulator, (alone, spread)
+
+  def evaluate(self, graph, placement):
+    price = self._simulator.evaluate(graph, placement)
+    kind = self._kinds[len(set(placement.devices.tolist())) > 1]
+    return dataclasses.replace(
+        price, step_time_s=np.inf, simulated=False,
+        violations=(placement_lib.Violation(kind, f'bad {kind}'),))
+
+  def evaluate_many(self, graph, devices, priorities=None):
+    del priorities
+    return [self.evaluate(graph, placement_lib.Placement(
+        row, self._simulator.cluster)) for row in devices]
+
+
+@pytest.fixture
+def failing(monkeypatch):
+  """Has a run measure steps that fail in the ways given."""
+  def arm(alone, spread):
+    monkeypatch.setattr(
+        run_lib, '_make_evaluator', lambda options, cluster, source: _Failing(
+            run_lib.simulator.Simulator(cluster), alone, spread))
+  return arm
+
+
+def test_steps_that_never_run_end_the_run_at_once(graph_path, tmp_path,
+                                                 no_export, failing):
+  failing('run', 'run')
+  with pytest.raises(errors.MeasurementError,
+                     match='fail in all 3 placements to start from: bad run. '):
+    _train(_options(graph_path, tmp_path, reward='measured'))
+  assert not (tmp_path / 'checkpoints').exists()
+
+
+def test_steps_that_fail_are_no_want_of_memory(graph_path, tmp_path, no_export,
+                                               failing):
+  failing('memory', 'run')
+  with pytest.raises(errors.GdpError, match='first failure: bad run') as caught:
+    _train(_options(graph_path, tmp_path, reward='measured'))
+  assert 'memory' not in str(caught.value).replace(str(tmp_path), '')
 
 
 def _contents(directory: pathlib.Path):
