@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import difflib
 import json
 import pathlib
 from typing import Any
@@ -32,6 +33,8 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
+_FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
+           'priorities')
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
@@ -183,6 +186,7 @@ def _check_fields(path, fields):
     raise errors.PlanError(
         f'Plan {path} has version {fields.get("version")!r}; this program '
         f'reads {_VERSION}. {_REMEDY}')
+  _check_names(path, fields)
   for key, kinds in (('graph', str), ('fingerprint', str),
                      ('cluster', (str, dict)), ('devices', dict)):
     if not isinstance(fields.get(key), kinds):
@@ -191,6 +195,17 @@ def _check_fields(path, fields):
     if not isinstance(device, str):
       raise _damaged(path, f'the device of "{op}" is {device!r}')
   _check_priorities(path, fields)
+
+
+def _check_names(path, fields):
+  """A misspelt field would be lost without a word."""
+  for key in fields:
+    if key not in _FIELDS:
+      near = difflib.get_close_matches(key, _FIELDS, 1)
+      remedy = (f'Did you mean "{near[0]}"?' if near else
+                f'Remove it; there are {", ".join(_FIELDS)}.')
+      raise errors.PlanError(f'Plan {path} has an unknown field "{key}". '
+                             f'{remedy}')
 
 
 def _check_priorities(path, fields):
@@ -222,10 +237,11 @@ def _check_graph(path, plan, graph):
               f'{_some("missing op", missing)}') if unknown or missing else (
                   'the ops are the same but not their sizes or edges, as '
                   'with another batch size')
+    other = (f'not for "{graph.name}"' if plan.graph != graph.name else
+             f'but this "{graph.name}" has another fingerprint')
     raise errors.PlanError(
-        f'Plan {path} was made for graph "{plan.graph}", not for '
-        f'"{graph.name}": {detail}. Give the graph it was made for, or place '
-        'this one.')
+        f'Plan {path} was made for graph "{plan.graph}", {other}: {detail}. '
+        'Give the graph it was made for, or place this one.')
   if unknown or missing:
     raise errors.PlanError(
         f'Plan {path} does not fit graph "{graph.name}": '

@@ -10,8 +10,7 @@ from typing import Sequence
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation import link_timing
-
-_UNITS = ((1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1, ''))
+from gdp_grappler.reports import units
 
 
 def text(cluster: cluster_lib.Cluster,
@@ -51,9 +50,9 @@ def _devices(cluster) -> str:
     rows.append((
         names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}',
         str(len(names)), f'{figures.memory_bytes / 2**30:.4g} GiB',
-        str(figures.slots), _amount(figures.peak_flops, 'FLOP/s'),
+        str(figures.slots), units.amount(figures.peak_flops, 'FLOP/s'),
         f'{100 * figures.efficiency:.0f} %',
-        _amount(figures.bandwidth_bytes_per_s, 'B/s'),
+        units.amount(figures.bandwidth_bytes_per_s, 'B/s'),
         _seconds(figures.launch_s), _copy(figures), _shares(cluster, sharing)))
   return _table(rows)
 
@@ -77,7 +76,7 @@ def _copy(figures) -> str:
     return 'engines'
   rate = figures.copy_bytes_per_s
   return _seconds(figures.copy_s) + (
-      f' + {_amount(rate, "B/s")}' if rate else '')
+      f' + {units.amount(rate, "B/s")}' if rate else '')
 
 
 def _links(cluster) -> str:
@@ -94,7 +93,7 @@ def _links(cluster) -> str:
     first = members[0]
     rows.append((
         f'{key[0]} -> {key[1]}', str(len(members)), _seconds(key[2]),
-        _amount(key[3], 'B/s'),
+        units.amount(key[3], 'B/s'),
         f'{_short(cluster, index[first.source])} -> '
         f'{_short(cluster, index[first.target])}', ', '.join(first.channels)))
   return _table(rows)
@@ -111,7 +110,7 @@ def _measured(cluster, timings) -> str:
     rows.append((
         f'{_short(cluster, pair.source)} -> {_short(cluster, pair.target)}',
         _seconds(link.latency_s),
-        bound + _amount(link.bandwidth_bytes_per_s, 'B/s'),
+        bound + units.amount(link.bandwidth_bytes_per_s, 'B/s'),
         f'{100 * pair.line.error:.0f} %',
         f'{100 * pair.line.worst_error:.0f} %'))
   return _table(rows)
@@ -129,11 +128,6 @@ def _short(cluster, index) -> str:
 
 def _number(things, what) -> str:
   return f'{len(things)} {what}' + 's' * (len(things) != 1)
-
-
-def _amount(value: float, unit: str) -> str:
-  scale, prefix = next(u for u in _UNITS if value > 0.9995 * u[0] or u[0] == 1)
-  return f'{value / scale:.3g} {prefix}{unit}'
 
 
 def _seconds(value: float) -> str:

@@ -125,10 +125,19 @@ def test_simulate_takes_a_profile(tmp_path, capsys):
   for arguments in ([], ['--profile', tmp_path / 'profile.json']):
     capsys.readouterr()
     assert _run('simulate', _GRAPH, '--plan', made, '--json', *arguments) == 0
-    prices.append(json.loads(capsys.readouterr().out))
+    out, told = capsys.readouterr()
+    prices.append(json.loads(out))
   busy = [price['devices'][0]['busy_s'] for price in prices]
   assert busy[1] == pytest.approx(
       .25 * graph.num_ops, rel=1e-3)
+  assert told == (f'gdp: Profile {tmp_path}/profile.json of '
+                  f'"dense_train_step": CPU:0: {graph.num_ops} ops measured, 0 '
+                  'interpolated by type and size, 0 on the scaled roofline.\n')
+  assert _run('place', _GRAPH, '--cluster=2xP100', '--placer=single_device',
+              '--output', tmp_path / 'other.json', '--profile',
+              tmp_path / 'profile.json') == 0
+  assert ('GPU:0, GPU:1: all ops on the roofline, as no such device was '
+          'profiled.') in capsys.readouterr().err
   assert busy[0] < 1 and prices[1]['step_time_s'] > prices[0]['step_time_s']
   assert _run('simulate', _GRAPH, '--plan', made, '--profile=no/such') == 2
   assert 'no/such' in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -61,8 +62,36 @@ def _run(*arguments):
 def test_simulate_takes_the_cluster_of_the_plan_and_prints_both(saved, capsys):
   assert _run('simulate', _GRAPH, f'--plan={saved["gains"]}') == 0
   out = capsys.readouterr().out
-  assert 'on 2xP100' in out and 'with fifo: peak' in out
-  assert 'ms first in first out, ' in out and ' ms in order (simulated)' in out
+  assert 'on 2xP100' in out
+  assert ' ms first in, first out, ' in out
+  assert ' ms with the critical path first (simulated)' in out
+  peaks = out.split('peak memory with --order=fifo: ')[1]
+  assert re.fullmatch(r'CPU:0 [1-9][\d.]* \w?B, GPU:0 [1-9][\d.]* \w?B, '
+                      r'GPU:1 [1-9][\d.]* \w?B\n', peaks)
+
+
+def test_simulate_names_plan_and_ops_that_break_a_rule(saved, graph, tmp_path,
+                                                       capsys):
+  path = tmp_path / 'plan.json'
+  fields = json.loads(pathlib.Path(saved['gains']).read_text())
+  group = np.flatnonzero(graph.groups == np.bincount(graph.groups).argmax())
+  for op, device in zip(group[:2], ('GPU:0', 'GPU:1')):
+    fields['devices'][graph.names[op]] = device
+  path.write_text(json.dumps(fields))
+  assert _run('simulate', _GRAPH, f'--plan={path}') == 2
+  error = capsys.readouterr().err
+  assert f'"devices" of plan {path} breaks' in error
+  assert 'Nothing was written' not in error and error.count('\n') == 1
+  assert any(graph.names[op] in error for op in group)
+
+
+def test_simulate_looks_for_the_folder_of_the_trace_first(tmp_path, capsys):
+  assert _run('simulate', 'no_graph.pb', '--plan=no_plan.json',
+              f'--trace={tmp_path}/none/t.json') == 2
+  assert 'none/t.json: its folder does not exist' in capsys.readouterr().err
+  assert _run('simulate', 'no_graph.pb', '--plan=no_plan.json',
+              f'--trace={tmp_path}') == 2
+  assert 'it is a folder' in capsys.readouterr().err
 
 
 def test_simulate_as_json(saved, graph, cluster, capsys):
@@ -143,7 +172,7 @@ def test_place_writes_control_edges_into_a_graph(saved, tmp_path, capsys):
                       for text in node.input))
   out = capsys.readouterr().out
   assert counts[1] > counts[0]
-  assert f'ordered: {counts[1] - counts[0]} control edges' in out
+  assert f'ordered by {counts[1] - counts[0]} control edge' in out
 
 
 def test_priorities_of_a_plan_survive_the_way_to_the_simulator(

@@ -42,6 +42,13 @@ def test_bad_arguments_get_one_line(tmp_path, capsys, arguments, message):
   assert message in error and error.count('\n') == 1
 
 
+@pytest.mark.parametrize('cores', ['a', '0,', '-1', ''])
+def test_cores_that_are_no_numbers(tmp_path, capsys, cores):
+  with pytest.raises(SystemExit):
+    _run(tmp_path, f'--cores={cores}')
+  assert f'"{cores}" is no list of cores' in capsys.readouterr().err
+
+
 def test_a_missing_graph(tmp_path, capsys):
   assert _run(tmp_path, graph='none.pb') == 2
   assert 'none.pb' in capsys.readouterr().err

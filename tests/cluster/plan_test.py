@@ -196,6 +196,27 @@ def test_plan_for_another_batch_size(path):
   check_error(lambda: plan.load(path, other), 'another batch size')
 
 
+def test_ops_of_another_graph_of_the_same_name(path):
+  other = graphs.make_graph([(0, 1, 8)], name='net')
+  check_error(lambda: plan.load(path, other),
+              'made for graph "net", but this "net" has another fingerprint: '
+              '2 unknown ops')
+
+
+@pytest.mark.parametrize('field, reason', [
+    ('priority', 'Did you mean "priorities"?'),
+    ('comment', 'Remove it; there are format, version,')])
+def test_unknown_field(path, graph, field, reason):
+  edit(path, **{field: {}})
+  check_error(lambda: plan.load(path, graph), f'unknown field "{field}"',
+              reason, path)
+
+
+def test_the_version_of_a_later_plan_comes_before_its_fields(path, graph):
+  edit(path, version=2, colour='red')
+  check_error(lambda: plan.load(path, graph), 'has version 2')
+
+
 def test_placement_of_another_graph_is_not_saved(path, graph, cluster):
   check_error(lambda: plan.save(
       path, graph, placement_lib.Placement([0], cluster)), '1 ops')

@@ -37,8 +37,8 @@ def add_graph(parser: argparse.ArgumentParser, cluster_help: str = CLUSTER_HELP,
                       'by `gdp profile`; by default the roofline')
 
 
-def read(arguments, prune=True, cluster=None):
-  """The graph as it came, as arrays, the cluster and its simulator.
+def read(arguments, cluster=None):
+  """The step as it came, as arrays, the cluster and its simulator.
 
   A graph with costs of its own came as no GraphDef: None stands for it, and
   TensorFlow is not imported.
@@ -58,12 +58,23 @@ def read(arguments, prune=True, cluster=None):
   if own is not None:
     graph, costs = own
     return None, graph, cluster, simulator.Simulator(cluster, costs)
-  source, graph = _read_tensorflow(arguments, prune)
+  source, graph = _read_tensorflow(arguments, True, _tell)
   return source, graph, cluster, simulator.Simulator(
-      cluster, _cost_model(arguments.profile, graph))
+      cluster, _cost_model(arguments.profile, graph, cluster))
 
 
-def _read_tensorflow(arguments, prune):
+def read_whole(arguments, source, graph):
+  """A step and its arrays, with what no step runs, such as initializers."""
+  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.graph import graph_files
+  # Other kinds, and captured graphs, are read as they run.
+  if not pathlib.Path(arguments.graph).is_file() or graph_files.read(
+      arguments.graph).kind != 'meta_graph':
+    return source, graph
+  return _read_tensorflow(arguments, False, None)
+
+
+def _read_tensorflow(arguments, prune, tell):
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph import sources
@@ -71,18 +82,35 @@ def _read_tensorflow(arguments, prune):
                         prune=prune)
   return source, graph_def_io.read(
       source, unknown_dim=arguments.batch_size,
-      trip_count=arguments.trip_count, tell=_tell)
+      trip_count=arguments.trip_count, tell=tell)
 
 
 def _tell(line):
   print(f'gdp: {line}', file=sys.stderr)
 
 
-def _cost_model(path, graph):
+def _cost_model(path, graph, cluster):
   if path is None:
     return None
   from gdp_grappler.evaluation import profiled_costs  # pylint: disable=g-import-not-at-top
-  return profiled_costs.from_file(path, graph)
+  costs = profiled_costs.from_file(path, graph)
+  _tell(_describe_coverage(path, costs, graph, cluster))
+  return costs
+
+
+def _describe_coverage(path, costs, graph, cluster) -> str:
+  """Which devices and ops a profile is about, and which it is not."""
+  measured, lacking = [], []
+  for device, label in zip(cluster.devices, cluster.device_labels):
+    known = costs.profile.of(device.name, device.type) is not None
+    (measured if known else lacking).append(label)
+  parts = []
+  if measured:
+    parts.append(f'{", ".join(measured)}: {costs.coverage(graph)}')
+  if lacking:
+    parts.append(f'{", ".join(lacking)}: all ops on the roofline, as no such '
+                 'device was profiled')
+  return f'Profile {path} of "{costs.profile.graph}": ' + '; '.join(parts) + '.'
 
 
 def load_tensorflow():
@@ -97,17 +125,31 @@ def check_writable(path):
   if target.suffix not in ('.json', '.pb', '.pbtxt'):
     raise errors.GdpError(f'Cannot tell what to write to {path}: end its name '
                           'in .json (plan), .pb or .pbtxt (GraphDef).')
-  if not target.absolute().parent.is_dir():
+  check_folder(path)
+
+
+def check_folder(path):
+  """Fails before the work if a file cannot be written where it is to be."""
+  target = pathlib.Path(path).absolute()
+  if not target.parent.is_dir():
     raise errors.GdpError(f'Cannot write {path}: its folder does not exist.')
+  if target.is_dir():
+    raise errors.GdpError(f'Cannot write {path}: it is a folder.')
 
 
-def refuse_illegal(placement, graph):
+def refuse_illegal(placement, graph, origin, remedy):
   """Raises an error unless the placement keeps the graph's rules."""
   violations = placement.violations(graph)
   if violations:
+    count = len(violations)
     raise errors.InfeasiblePlacementError(
-        f'The placement breaks {len(violations)} rules of {graph.name}, the '
-        f'first: {violations[0].message}. Nothing was written.')
+        f'{origin} breaks {count} rule{"s" * (count > 1)} of graph '
+        f'"{graph.name}", such as: {violations[0].message}. {remedy}')
+
+
+def origin_of_plan(path):
+  """What to call the devices that a plan file gives."""
+  return f'"devices" of plan {path}'
 
 
 def warn(evaluation):

@@ -32,59 +32,80 @@ def run(arguments) -> int:
   """Places, writes and says so."""
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import plan
+  from gdp_grappler.cluster import whole_graph
   from gdp_grappler.placers import placer as placer_lib
   from gdp_grappler.placers import registry
+  from gdp_grappler.reports import units
   common.check_writable(arguments.output)
-  # A GraphDef is written with all its nodes; a plan needs those that run.
-  source, graph, cluster, simulator = common.read(
-      arguments, prune=arguments.output.endswith('.json'))
-  if source is None and not arguments.output.endswith('.json'):
+  source, graph, cluster, simulator = common.read(arguments)
+  as_plan = arguments.output.endswith('.json')
+  if source is None and not as_plan:
     raise errors.GdpError(
         f'Cannot write {arguments.output}: {arguments.graph} has costs but no '
         'TensorFlow ops, so there is no GraphDef to place. End --output in '
         '.json for a plan.')
+  # A plan has the ops that run; a GraphDef is written with all its nodes.
+  whole = None if as_plan else common.read_whole(arguments, source, graph)
+  if whole is not None:
+    graph = whole_graph.with_rules(graph, whole[1])
   if arguments.plan:
     name, placement = arguments.plan, plan.load(arguments.plan, graph, cluster)
+    origin = common.origin_of_plan(name)
   else:
     name = arguments.placer or registry.LEARNED
     placement = registry.create(name, arguments.policy).place(
         placer_lib.Problem(graph, cluster, simulator, arguments.seed))
-  common.refuse_illegal(placement, graph)
-  placement, edges, said = _ordered(arguments, source, graph, placement,
-                                    simulator)
-  _write(arguments.output, source, graph, placement, edges)
+    origin = f'The placement by {name}'
+  common.refuse_illegal(placement, graph, origin, 'Nothing was written.')
+  if whole is None:
+    placement, said = _prioritized(arguments.order, graph, placement, simulator)
+    plan.save(arguments.output, graph, placement)
+  else:
+    edges, said = _edges(arguments, source, graph, placement, simulator)
+    _write(arguments.output, *whole, graph, placement, edges)
   evaluation = simulator.evaluate(
       graph, dataclasses.replace(placement, priorities=None))
   tensors, size = placement.cut(graph)
   print(f'{graph.name}: {graph.num_ops} ops placed by {name}: '
         + ', '.join(f'{d} {n}' for d, n in placement.counts().items())
-        + f'; cut {tensors} tensors, {size / 1e6:.2f} MB; predicted step '
+        + f'; cut {tensors} tensors, {units.amount(size, "B")}; predicted step '
         f'{evaluation.step_time_s * 1e3:.4g} ms (simulated){said} -> '
         f'{arguments.output}')
   common.warn(evaluation)
   return 0
 
 
-def _ordered(arguments, source, graph, placement, simulator):
-  """The placement to write, control edges [C, 2], and what to say of them."""
-  # pylint: disable=g-import-not-at-top
-  from gdp_grappler.evaluation import ordering
-  own = placement.priorities is not None
-  if arguments.order == ordering.FIFO or not (own or arguments.order):
-    return dataclasses.replace(placement, priorities=None), (), ''
-  if not arguments.output.endswith('.json'):
-    edges, order = _control_edges(source, graph, placement, simulator,
-                                  arguments)
-    return placement, edges, (
-        f'; ordered: {len(edges)} control edges, '
-        f'{order.with_edges_s * 1e3:.4g} ms for {order.fifo_s * 1e3:.4g}')
-  if own:
-    return placement, (), '; ordered as in the plan'
+def _is_ordered(order, placement):
+  """Whether an order is asked for, or the plan has one that is to be kept."""
+  from gdp_grappler.evaluation import ordering  # pylint: disable=g-import-not-at-top
+  return order == ordering.CRITICAL_PATH or (
+      order is None and placement.priorities is not None)
+
+
+def _prioritized(order, graph, placement, simulator):
+  """The placement to save, and what to say of its order."""
+  from gdp_grappler.evaluation import ordering  # pylint: disable=g-import-not-at-top
+  if not _is_ordered(order, placement):
+    return dataclasses.replace(placement, priorities=None), ''
+  if placement.priorities is not None:
+    return placement, '; ordered as in the plan'
   best = ordering.best_order(graph, placement, simulator)
-  return best.placement, (), (
+  return best.placement, (
       f'; ordered by the critical path: {best.ordered_s * 1e3:.4g} ms'
       if best.order == ordering.CRITICAL_PATH
       else '; first in, first out, as the critical path first gives no gain')
+
+
+def _edges(arguments, source, graph, placement, simulator):
+  """Control edges [C, 2] between ops of the step, and what to say of them."""
+  if not _is_ordered(arguments.order, placement):
+    return (), ''
+  edges, order = _control_edges(source, graph, placement, simulator, arguments)
+  if not len(edges):  # pylint: disable=g-explicit-length-test
+    return edges, '; no control edges, as none are predicted to pay'
+  return edges, (f'; ordered by {len(edges)} control edge'
+                 f'{"s" * (len(edges) > 1)}: '
+                 f'{order.with_edges_s * 1e3:.4g} ms')
 
 
 def _control_edges(source, graph, placement, simulator, arguments):
@@ -112,18 +133,19 @@ def _control_edges(source, graph, placement, simulator, arguments):
   return ops[order.control_edges], order
 
 
-def _write(path, source, graph, placement, edges):
+def _write(path, source, whole, graph, placement, edges):
+  """The whole graph, of which `graph` and the rest are the step."""
   # pylint: disable=g-import-not-at-top
-  from gdp_grappler.cluster import plan
-  if path.endswith('.json'):
-    plan.save(path, graph, placement)
-    return
   from google.protobuf import text_format
 
   from gdp_grappler import files
+  from gdp_grappler.cluster import whole_graph
   from gdp_grappler.graph import graph_def_io
-  placed = graph_def_io.write(source.graph_def, placement.device_strings(),
-                              edges)
+  placement = whole_graph.extend(placement, graph, whole)
+  rows = whole_graph.positions(graph, whole)
+  placed = graph_def_io.write(
+      source.graph_def, placement.device_strings(),
+      [(rows[first], rows[then]) for first, then in edges])
   files.write_atomically(
       path, text_format.MessageToString(placed).encode()
       if path.endswith('.pbtxt') else placed.SerializeToString())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import pathlib
+import re
 import sys
 
 from gdp_grappler import errors
@@ -86,16 +86,14 @@ def _check(arguments):
     raise errors.GdpError(
         f'--cores names core {min(lacking)}, which this process may not use; '
         f'it has {", ".join(map(str, sorted(os.sched_getaffinity(0))))}.')
-  if not pathlib.Path(arguments.output).absolute().parent.is_dir():
-    raise errors.GdpError(
-        f'Cannot write {arguments.output}: its folder does not exist.')
+  common.check_folder(arguments.output)
 
 
 def _cores(text: str) -> tuple[int, ...]:
-  cores = tuple(int(part) for part in text.split(','))
-  if min(cores) < 0:
-    raise argparse.ArgumentTypeError(f'{text} has a negative number')
-  return cores
+  if not re.fullmatch('[0-9]+(,[0-9]+)*', text):
+    raise argparse.ArgumentTypeError(
+        f'"{text}" is no list of cores; give their numbers, such as 0 or 0,1')
+  return tuple(map(int, text.split(',')))
 
 
 def _tell(line: str) -> None:

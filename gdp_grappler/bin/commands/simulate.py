@@ -29,11 +29,14 @@ def run(arguments) -> int:
   from gdp_grappler.cluster import plan
   from gdp_grappler.evaluation import price
   from gdp_grappler.reports import timeline
+  if arguments.trace:
+    common.check_folder(arguments.trace)
   own = plan.read(arguments.plan)
   _, graph, cluster, simulator = common.read(
       arguments, cluster=None if arguments.cluster else own.cluster)
   placement = plan.load(arguments.plan, graph, cluster)
-  common.refuse_illegal(placement, graph)
+  common.refuse_illegal(placement, graph, common.origin_of_plan(arguments.plan),
+                        'Correct it, or place the graph again.')
   result = price.price(graph, placement, simulator, arguments.order)
   if arguments.trace:
     timeline.write_chrome_trace(arguments.trace, graph, result.schedule,
@@ -41,10 +44,22 @@ def run(arguments) -> int:
   if arguments.json:
     print(json.dumps(result.to_json(graph)))
   else:
+    ordered = ('with the critical path first' if own.priorities is None
+               else 'by the priorities of the plan')
     print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
-          f'{result.fifo_s * 1e3:.4g} ms first in first out, '
-          f'{result.ordered_s * 1e3:.4g} ms in order (simulated); with '
-          f'{result.order}: peak ' + ', '.join(
-              f'{b / 1e9:.2f} GB' for b in result.evaluation.peak_bytes))
+          f'{result.fifo_s * 1e3:.4g} ms first in, first out, '
+          f'{result.ordered_s * 1e3:.4g} ms {ordered} (simulated); peak memory '
+          f'with --order={result.order}: '
+          + _peaks(cluster, result.evaluation.peak_bytes))
     common.warn(result.evaluation)
   return 0
+
+
+def _peaks(cluster, peak_bytes) -> str:
+  """'CPU:0 1.2 MB, GPU:0 3 GB'; devices of one memory together."""
+  from gdp_grappler.reports import units  # pylint: disable=g-import-not-at-top
+  pools = cluster.memory_pools
+  return ', '.join(
+      ' + '.join(label for label, own in zip(cluster.device_labels, pools)
+                 if own == pool) + ' ' + units.amount(size, 'B')
+      for pool, size in enumerate(peak_bytes))

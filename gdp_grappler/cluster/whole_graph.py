@@ -1,0 +1,80 @@
+"""From the step of a graph to the whole graph, initializers and all.
+
+A step is what runs; plans are made for it. A GraphDef that is written has the
+other nodes as well, and TensorFlow places these too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.graph import op_graph
+
+
+def positions(step: op_graph.OpGraph, whole: op_graph.OpGraph) -> np.ndarray:
+  """int [N], where the N ops of a step are in the whole graph.
+
+  Raises:
+    InvalidGraphError: it lacks one.
+  """
+  index = {name: op for op, name in enumerate(whole.names)}
+  lacking = next((name for name in step.names if name not in index), None)
+  if lacking is not None:
+    raise errors.InvalidGraphError(
+        f'Graph "{whole.name}" lacks op "{lacking}" of its own step: inlining '
+        'its functions gave it another name. Export it without functions.')
+  return np.array([index[name] for name in step.names], int)
+
+
+def with_rules(step: op_graph.OpGraph, whole: op_graph.OpGraph
+               ) -> op_graph.OpGraph:
+  """The step, kept by the rules of the whole graph too.
+
+  An initializer that is pinned, or has no kernel for GPUs, restricts its
+  variable.
+
+  Raises:
+    InvalidGraphError: the whole graph lacks an op of the step.
+  """
+  rows = positions(step, whole)
+  allowed = np.ones((whole.num_groups, whole.allowed_types.shape[1]), bool)
+  np.logical_and.at(allowed, whole.groups, whole.allowed_types)
+  _, groups = np.unique(whole.groups[rows], return_inverse=True)
+  pins, user_pins = list(step.pins), step.user_pins.copy()
+  pinned = {whole.groups[op]: op for op, pin in enumerate(whole.pins) if pin}
+  for op, group in enumerate(whole.groups[rows].tolist()):
+    if group in pinned and not pins[op]:
+      pins[op] = whole.pins[pinned[group]]
+      user_pins[op] = whole.user_pins[pinned[group]]
+  return step.replace(groups=groups, allowed_types=allowed[whole.groups[rows]],
+                      pins=pins, user_pins=user_pins)
+
+
+def extend(placement: placement_lib.Placement, step: op_graph.OpGraph,
+           whole: op_graph.OpGraph) -> placement_lib.Placement:
+  """Devices for the whole graph, without priorities.
+
+  Ops of the step stay where they are and draw the rest of their groups along,
+  as a variable does its initializer. Other groups go to the host, or to the
+  first device that suits them.
+
+  Args:
+    placement: Of the step.
+    step: N ops.
+    whole: These ops and others.
+
+  Raises:
+    InvalidGraphError: the whole graph lacks an op of the step.
+    InfeasiblePlacementError: the cluster cannot hold the whole graph.
+  """
+  rows, cluster = positions(step, whole), placement.cluster
+  allowed = constraints.allowed_devices(whole, cluster)
+  of_groups = np.where(allowed[:, cluster.host], cluster.host,
+                       allowed.argmax(axis=1))
+  of_groups[whole.groups[rows]] = placement.devices
+  devices = of_groups[whole.groups]
+  devices[rows] = placement.devices
+  return placement_lib.Placement(devices, cluster)

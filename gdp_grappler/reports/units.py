@@ -1,0 +1,12 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+_PREFIXES = ((1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1, ''))
+
+
+def amount(value: float, unit: str) -> str:
+  """Three digits and the prefix that fits: '12.3 MB' for 12345678 and 'B'."""
+  scale, prefix = next(
+      p for p in _PREFIXES if value > 0.9995 * p[0] or p[0] == 1)
+  return f'{value / scale:.3g} {prefix}{unit}'

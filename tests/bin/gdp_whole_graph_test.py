@@ -1,0 +1,100 @@
+"""Tests of `gdp place` on GraphDefs with more than a step."""
+
+import json
+import re
+
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+
+from gdp_grappler.bin import gdp
+from helpers import graph_defs
+
+tf1 = tf.compat.v1
+
+
+def _train():
+  inputs = tf1.placeholder(tf.float32, [None, 64], 'inputs')
+  hidden = inputs
+  for i in range(3):
+    weight = tf1.get_variable(f'w{i}', [64, 64], use_resource=True)
+    hidden = tf.nn.relu(hidden @ weight)
+  tf1.train.MomentumOptimizer(.1, .9).minimize(
+      tf.reduce_sum(hidden), name='train')
+  tf1.global_variables_initializer()
+
+
+@pytest.fixture(scope='module')
+def paths(tmp_path_factory):
+  """A graph with initializers, and a plan for its step."""
+  folder = tmp_path_factory.mktemp('graphs')
+  (folder / 'v1.pb').write_bytes(graph_defs.built(_train).SerializeToString())
+  arguments = str(folder / 'v1.pb'), '--cluster=2xP100'
+  assert gdp.run(['place', *arguments, '--placer=random', '--seed=3',
+                  f'--output={folder}/plan.json']) == 0
+  return arguments, folder / 'plan.json'
+
+
+def _place(paths, tmp_path, *arguments):
+  output = tmp_path / 'placed.pb'
+  assert gdp.run(['place', *paths[0], f'--output={output}', *arguments]) == 0
+  return {node.name: node for node in graph_pb2.GraphDef.FromString(
+      output.read_bytes()).node}
+
+
+def test_a_plan_of_the_step_places_the_whole_graph(paths, tmp_path):
+  nodes = _place(paths, tmp_path, f'--plan={paths[1]}')
+  devices = json.loads(paths[1].read_text())['devices']
+  assert len(nodes) > len(devices)
+  for op, device in devices.items():
+    assert nodes[op].device.endswith(device)
+  for i in range(3):
+    assert nodes[f'w{i}/Assign'].device == nodes[f'w{i}'].device
+  assert nodes['init'].device.endswith('CPU:0')
+  assert len({nodes[f'w{i}'].device for i in range(3)}) > 1
+
+
+def test_tensorflow_runs_what_was_placed(paths, tmp_path):
+  nodes = _place(paths, tmp_path, '--placer=random')
+  for node in nodes.values():
+    node.device = node.device.replace('GPU:0', 'CPU:1').replace('GPU:1',
+                                                                'CPU:2')
+  with tf.Graph().as_default() as graph:
+    tf.import_graph_def(graph_pb2.GraphDef(node=nodes.values()), name='')
+  config = tf1.ConfigProto(device_count={'CPU': 3}, allow_soft_placement=False)
+  with tf1.Session(graph=graph, config=config) as session:
+    session.run('init')
+    before = session.run('w0/Read/ReadVariableOp:0')
+    session.run('train', {'inputs:0': [[1.] * 64]})
+    assert (session.run('w0/Read/ReadVariableOp:0') != before).any()
+
+
+def test_control_edges_are_between_ops_of_the_step(paths, tmp_path, capsys):
+  step = json.loads(paths[1].read_text())['devices']
+  added = []
+  for seed in range(4):
+    fifo, ordered = (_place(paths, tmp_path, '--placer=random',
+                            f'--seed={seed}', f'--order={order}')
+                     for order in ('fifo', 'critical_path'))
+    for name, node in ordered.items():
+      assert node.device == fifo[name].device
+      added += [(ordered[first[1:]], node)
+                for first in set(node.input) - set(fifo[name].input)]
+  assert added and 'control edge' in capsys.readouterr().out
+  for first, then in added:
+    assert first.name in step and then.name in step
+    assert first.device == then.device
+
+
+def test_plan_and_graph_have_the_same_price(paths, tmp_path, capsys):
+  lines = []
+  for arguments in (['--placer=random', '--seed=3'], [f'--plan={paths[1]}'],
+                    [f'--plan={paths[1]}', '--order=critical_path']):
+    _place(paths, tmp_path, *arguments)
+    line = capsys.readouterr().out
+    assert line.count(' ms') == 1 + ('; ordered by ' in line)
+    lines.append(re.sub(' by [^:]*:|ms .*', '', line))
+  assert gdp.run(['place', *paths[0], f'--plan={paths[1]}',
+                  f'--output={tmp_path}/again.json']) == 0
+  lines.append(re.sub(' by [^:]*:|ms .*', '', capsys.readouterr().out))
+  assert 'cut' in lines[0] and len(set(lines)) == 1
