@@ -4,9 +4,10 @@ Wu et al., arXiv 1609.08144, section 3: the lowest encoder layer reads in both
 directions, residual connections from the third layer up, additive attention
 asked by the lowest decoder layer's last output and fed to all decoder layers,
 1,024 units, dropout 0.2, gradients clipped to norm 5, Adam. Batch 64 as in
-GDP's appendix. The decoder's layers begin with the encoder's last states. The
-papers do not say how far they unroll: with 65 source and 65 target steps the
-graphs have OPS.
+GDP's appendix; 32,000 words. The decoder's layers begin with the encoder's last
+states. The papers do not say how far they unroll: with 65 source and 65 target
+steps the graphs have 26,203, 45,650 and 84,802 ops as the pass receives them
+(GDP: 28,044, 46,600 and 83,712). The softmax takes 13 decoder steps at a time.
 """
 
 from __future__ import annotations
@@ -70,20 +71,14 @@ def build(sizes: Sizes) -> tf.Tensor:
 def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
-  forward, backward = (_lstm(sizes, 0, name, sizes.units)
-                       for name in ('forward', 'backward'))
-  ahead = [forward.step(word, sizes.dropout) for word in words]
-  behind = [backward.step(word, sizes.dropout) for word in reversed(words)]
-  with tf.name_scope('stage0/both'):
-    outputs = [tf.concat(pair, axis=1)
-               for pair in zip(ahead, reversed(behind))]
+  outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
   upper = [_lstm(sizes, k, 'encoder', sizes.units * (2 if k == 1 else 1))
            for k in range(1, sizes.layers)]
   for t, x in enumerate(outputs):
     for k, lstm in enumerate(upper, 1):
       x = _residual(k, k, x, lstm.step(x, sizes.dropout))
     outputs[t] = x
-  return outputs, [forward.state, *(lstm.state for lstm in upper)]
+  return outputs, [lowest, *(lstm.state for lstm in upper)]
 
 
 def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:

