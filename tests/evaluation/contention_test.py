@@ -60,7 +60,9 @@ def test_one_device_of_a_type_lends_its_costs_but_not_its_bus():
 
 
 @pytest.mark.e2e
-def test_workers_are_clocked_together_once(tmp_path):
+def test_workers_are_clocked_together_once(tmp_path, monkeypatch):
+  monkeypatch.setattr(contention, '_ROUNDS', 1)
+  monkeypatch.setattr(contention, '_WINDOW_S', .1)
   source = sources.load(str(_TESTDATA / 'dense_train_step.pb'))
   told = []
   def profile():
