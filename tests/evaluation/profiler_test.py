@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import local_devices
+from gdp_grappler.evaluation import contention
 from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import profiled_costs
 from gdp_grappler.evaluation import profiler
@@ -129,7 +130,10 @@ def test_a_graph_that_fails_says_so(tmp_path):
   assert not list(tmp_path.glob('profiles/*'))
 
 
-def test_local_workers_are_profiled_one_by_one(tmp_path, no_process):
+def test_local_workers_are_profiled_one_by_one(tmp_path, no_process,
+                                               monkeypatch):
+  monkeypatch.setattr(contention, '_ROUNDS', 1)
+  monkeypatch.setattr(contention, '_WINDOW_S', .1)
   source = _source('dense')
   profile = profiler.profile_local_workers(source, 2, steps=2,
                                            cache_dir=tmp_path)
