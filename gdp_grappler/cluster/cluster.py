@@ -133,6 +133,12 @@ class Cluster:
     return next(i for i, d in enumerate(self.devices) if d.type == 'CPU')
 
   @functools.cached_property
+  def accelerators(self) -> tuple[int, ...]:
+    """Indices of the GPUs; of all devices where there is none."""
+    gpus = tuple(i for i, d in enumerate(self.devices) if d.type == 'GPU')
+    return gpus or tuple(range(self.num_devices))
+
+  @functools.cached_property
   def compute_units(self) -> np.ndarray:
     """int32 [D], devices with the same number take turns computing."""
     return _numbered([d.compute for d in self.devices])

@@ -34,6 +34,18 @@ def allowed_devices(graph: op_graph.OpGraph,
   return by_group
 
 
+def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:
+  """int [G], where groups go that cannot have what was wanted for them.
+
+  That is the host, or the first device they may have.
+
+  Args:
+    allowed: bool [G, D] of `allowed_devices`.
+    host: Index of the host.
+  """
+  return np.where(allowed[:, host], host, allowed.argmax(axis=1))
+
+
 def _kernels(graph, cluster) -> np.ndarray:
   """bool [N, D]."""
   return graph.allowed_types[:, [op_graph.DEVICE_TYPES.index(d.type)

@@ -72,8 +72,7 @@ def extend(placement: placement_lib.Placement, step: op_graph.OpGraph,
   """
   rows, cluster = positions(step, whole), placement.cluster
   allowed = constraints.allowed_devices(whole, cluster)
-  of_groups = np.where(allowed[:, cluster.host], cluster.host,
-                       allowed.argmax(axis=1))
+  of_groups = constraints.fallback_devices(allowed, cluster.host)
   of_groups[whole.groups[rows]] = placement.devices
   devices = of_groups[whole.groups]
   devices[rows] = placement.devices

@@ -44,7 +44,6 @@ _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
 _WARMUP = 10
 _DISTURBED = .1  # More than this share is worth a word.
 _TIMEOUT_S = 1800.
-_CACHE = 'GDP_CACHE_DIR'
 
 
 def profile_graph(source: source_graph.SourceGraph, *, batch_size: int = 32,
@@ -70,7 +69,7 @@ def profile_graph(source: source_graph.SourceGraph, *, batch_size: int = 32,
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
     refresh: Whether to measure anew what is in the cache.
-    cache_dir: Folder of the cache; by default `cache_folder()`.
+    cache_dir: Folder of the cache; by default `files.cache_folder()`.
     tell: Hears one line: what was reused or is being measured.
 
   Raises:
@@ -81,7 +80,7 @@ def profile_graph(source: source_graph.SourceGraph, *, batch_size: int = 32,
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
   model = str(target) if remote and not cores else _model(device)
-  folder = pathlib.Path(cache_dir or cache_folder()) / 'profiles'
+  folder = pathlib.Path(cache_dir or files.cache_folder()) / 'profiles'
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = folder / f'{key}.json'
   if not refresh:
@@ -158,7 +157,7 @@ def _with_contention(profile, source, target, *, batch_size: int = 32,
   key = hashlib.sha256(repr((
       profile.fingerprint, profile.tensorflow, batch_size, names,
       [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
-  path = (pathlib.Path(cache_dir or cache_folder()) / 'contention'
+  path = (pathlib.Path(cache_dir or files.cache_folder()) / 'contention'
           / f'{key.hexdigest()[:24]}.json')
   found = None if refresh else _known_shares(path, len(names))
   if found is None:
@@ -230,14 +229,6 @@ def remote_places(target: str) -> list[Place]:
   """
   return [Place(device.name, target)
           for device in remote_devices.remote_cluster(target).devices]
-
-
-def cache_folder() -> pathlib.Path:
-  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder."""
-  if os.environ.get(_CACHE):
-    return pathlib.Path(os.environ[_CACHE])
-  base = os.environ.get('XDG_CACHE_HOME')
-  return pathlib.Path(base or pathlib.Path.home() / '.cache') / 'gdp_grappler'
 
 
 def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,

@@ -75,7 +75,7 @@ def _run(request, directory) -> dict:
   if not answer.exists():
     raise errors.InvalidGraphError(
         f'Tracing {request["path"]} ended without a result '
-        f'({_ending(code)}): {last_line(directory / "stderr")}. Capture its '
+        f'({ending(code)}): {last_line(directory / "stderr")}. Capture its '
         'graph with GDP_CAPTURE_DIR in your own program and give that.')
   return json.loads(answer.read_text())
 
@@ -90,7 +90,8 @@ def _environment() -> dict[str, str]:
   return result
 
 
-def _ending(code: int) -> str:
+def ending(code: int) -> str:
+  """How a process ended, for an error message."""
   if code >= 0:
     return f'exit code {code}'
   name = signal.Signals(-code).name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 
@@ -32,8 +33,7 @@ class HumanExpertPlacer:
     np.add.at(votes, (graph.groups, wanted), 1e-15 + problem.op_seconds[
         np.arange(graph.num_ops), wanted])
     votes[~allowed] = 0.
-    fallback = np.where(allowed[:, cluster.host], cluster.host,
-                        allowed.argmax(axis=1))
+    fallback = constraints.fallback_devices(allowed, cluster.host)
     return placement_lib.from_groups(
         graph, np.where(votes.any(axis=1), votes.argmax(axis=1), fallback),
         cluster)

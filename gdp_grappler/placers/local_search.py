@@ -20,6 +20,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import moves as moves_lib
@@ -268,8 +269,7 @@ def _blocks(problem, rng) -> np.ndarray:
   The stretches of the first are of equal work, the others end anywhere.
   """
   graph, cluster = problem.graph, problem.cluster
-  gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
-  devices = np.array(gpus or range(cluster.num_devices))
+  devices = np.array(cluster.accelerators)
   first = np.unique(graph.groups[graph.topological_order],
                     return_index=True)[1]
   order = np.argsort(first, kind='stable')
@@ -288,8 +288,8 @@ def _blocks(problem, rng) -> np.ndarray:
 
 def _legal(problem, devices) -> np.ndarray:
   """int [K, G], on the host or the first allowed device where one is not."""
-  allowed, host = problem.allowed, problem.cluster.host
-  fallback = np.where(allowed[:, host], host, allowed.argmax(axis=1))
+  allowed = problem.allowed
+  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
   ok = allowed[np.arange(allowed.shape[0]), devices]
   return np.where(ok, devices, fallback)
 

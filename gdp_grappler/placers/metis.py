@@ -15,6 +15,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import partition_process
 from gdp_grappler.placers import partitioning
 from gdp_grappler.placers import placer as placer_lib
 
@@ -61,17 +62,14 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
   Raises:
     GdpError: pymetis is not installed.
   """
-  if shares is None:
-    shares = np.full(num_parts, 1 / num_parts)
+  shares, _ = partitioning.completed(graph, num_parts, shares, None)
   # As asked for, and as the library does it by itself.
   limits = {*_ufactors(imbalance, num_parts),
             (False, _DEFAULT_UFACTORS[False]), (True, _DEFAULT_UFACTORS[True])}
   found = [_cut(graph, shares, recursive, ufactor, seed)
            for seed in seeds for recursive, ufactor in sorted(limits)]
-  def key(parts):
-    excess = max(graph.imbalance(parts, shares) - 1 - imbalance, 0.)
-    return round(excess, 4), graph.cut(parts)
-  return min(found, key=key)
+  return min(found, key=lambda parts: (
+      partitioning.excess(graph, parts, shares, imbalance), graph.cut(parts)))
 
 
 def _propose(problem, memory, see):
@@ -132,7 +130,7 @@ def _cut(graph, shares, recursive, ufactor, seed) -> np.ndarray:
   pymetis = _pymetis()
   starts, neighbours, _ = graph.adjacency
   # It complains of parts that stay empty.
-  with partitioning.stdout_dropped():
+  with partition_process.stdout_dropped():
     _, parts = pymetis.part_graph(
         count, pymetis.CSRAdjacency(starts, neighbours),
         vweights=graph.integer_weights, eweights=graph.integer_edges,

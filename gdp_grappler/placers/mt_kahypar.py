@@ -16,6 +16,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import partition_process
 from gdp_grappler.placers import partitioning
 from gdp_grappler.placers import placer as placer_lib
 
@@ -73,20 +74,16 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
     GdpError: mtkahypar is not installed, or it failed.
   """
   _check_installed()
-  if shares is None:
-    shares = np.full(num_parts, 1 / num_parts)
-  if fixed is None:
-    fixed = np.full(graph.num_vertices, partitioning.FREE)
+  shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
   if num_parts == 1 or not graph.num_vertices:
     return np.zeros(graph.num_vertices, int)
   found = [parts for parts in _run([
       dict(graph=graph, shares=shares, distances=distances, fixed=fixed,
            imbalance=imbalance, seed=seed) for seed in seeds])
            if parts is not None]
-  def key(parts):
-    excess = max(graph.imbalance(parts, shares) - 1 - imbalance, 0.)
-    return round(excess, 4), sent_bytes(graph, parts, distances)
-  return min(found, key=key)
+  return min(found, key=lambda parts: (
+      partitioning.excess(graph, parts, shares, imbalance),
+      sent_bytes(graph, parts, distances)))
 
 
 def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
@@ -142,7 +139,7 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
 def _run(jobs) -> list[np.ndarray | None]:
   """Of each job; None where the library gave up on one of several."""
   try:
-    return partitioning.call_worker(_WORKER, jobs, _TIMEOUT_S)
+    return partition_process.call_worker(_WORKER, jobs, _TIMEOUT_S)
   except errors.GdpError as error:
     # One job without a solution ends the process for all.
     results = [_run_alone(job) for job in jobs]
@@ -153,7 +150,7 @@ def _run(jobs) -> list[np.ndarray | None]:
 
 def _run_alone(job) -> np.ndarray | None:
   try:
-    return partitioning.call_worker(_WORKER, [job], _TIMEOUT_S)[0]
+    return partition_process.call_worker(_WORKER, [job], _TIMEOUT_S)[0]
   except errors.GdpError:
     return None
 

@@ -14,7 +14,7 @@ import mtkahypar
 import numpy as np
 
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import partitioning
+from gdp_grappler.placers import partition_process
 
 # Distances are multiples of the shortest one, in steps of a quarter.
 _DISTANCE_STEPS = 4
@@ -115,4 +115,4 @@ def _lengths(distances) -> np.ndarray:
 
 
 if __name__ == '__main__':
-  partitioning.serve(run)
+  partition_process.serve(run)

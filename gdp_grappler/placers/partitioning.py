@@ -6,20 +6,13 @@ many placements, on fewer devices too, and the best by price is taken.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import dataclasses
-import os
-import sys
-from typing import Any, Callable, Iterator, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
-from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import messages
-from gdp_grappler.evaluation import worker_process
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
 
@@ -81,9 +74,7 @@ See = Callable[[Sequence[Proposal]], Proposal]
 
 def accelerators(problem: placer_lib.Problem) -> np.ndarray:
   """int [A], the GPUs, or the CPUs where there is none; the fastest first."""
-  cluster = problem.cluster
-  gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
-  devices = np.array(gpus or range(cluster.num_devices))
+  devices = np.array(problem.cluster.accelerators)
   return devices[np.argsort(-_speeds(problem, devices), kind='stable')]
 
 
@@ -231,6 +222,23 @@ def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
   return result
 
 
+def completed(graph: group_graph.GroupGraph, num_parts: int,
+              shares: np.ndarray | None, fixed: np.ndarray | None
+             ) -> tuple[np.ndarray, np.ndarray]:
+  """Shares [k] and fixed parts [V], equal and free where none are given."""
+  if shares is None:
+    shares = np.full(num_parts, 1 / num_parts)
+  if fixed is None:
+    fixed = np.full(graph.num_vertices, FREE)
+  return shares, fixed
+
+
+def excess(graph: group_graph.GroupGraph, parts: np.ndarray,
+           shares: np.ndarray, imbalance: float) -> float:
+  """How much more than `imbalance` the heaviest part has, rounded."""
+  return round(max(graph.imbalance(parts, shares) - 1 - imbalance, 0.), 4)
+
+
 def best(problem: placer_lib.Problem,
          propose: Callable[[placer_lib.Problem, float, See], object]
          ) -> placement_lib.Placement:
@@ -253,68 +261,6 @@ def best(problem: placer_lib.Problem,
       break
   return placement_lib.from_groups(problem.graph, judge.devices,
                                    problem.cluster)
-
-
-@contextlib.contextmanager
-def stdout_dropped() -> Iterator[None]:
-  """Drops what native code prints to standard output."""
-  native = ctypes.CDLL(None)
-  sys.stdout.flush()
-  native.fflush(None)
-  real = os.dup(1)
-  nowhere = os.open(os.devnull, os.O_WRONLY)
-  os.dup2(nowhere, 1)
-  try:
-    yield
-  finally:
-    native.fflush(None)
-    os.dup2(real, 1)
-    os.close(real)
-    os.close(nowhere)
-
-
-def call_worker(module: str, request: Any, timeout_s: float,
-                environment: dict[str, str] | None = None) -> Any:
-  """What a module answers to a request in a process of its own.
-
-  Libraries with global state or threads of their own, that print, or that may
-  crash, do no harm there.
-
-  Args:
-    module: Full name; run with `serve`.
-    request: Anything that can be pickled.
-    timeout_s: How long it may take.
-    environment: Variables beside those of this process.
-
-  Raises:
-    GdpError: the process died or took too long, or the library refused.
-  """
-  worker = worker_process.WorkerProcess(module, environment=environment)
-  name = module.rpartition('.')[2].removesuffix('_worker')
-  try:
-    worker.send(request)
-    answer, problem = worker.receive(timeout_s)
-  except worker_process.Died as error:
-    raise errors.GdpError(
-        f'The placer "{name}" failed: {error}. Use another placer, such as '
-        '"metis".') from error
-  finally:
-    worker.close()
-  if problem:
-    raise errors.GdpError(f'The placer "{name}" failed: {problem}.')
-  return answer
-
-
-def serve(answer: Callable[[Any], Any]) -> None:
-  """The other side of `call_worker`: answers one request."""
-  stream = messages.answers()
-  messages.end_with_parent()
-  request = messages.receive(sys.stdin.buffer.read)
-  try:
-    messages.send(stream, (answer(request), ''))
-  except Exception as error:  # pylint: disable=broad-except
-    # Whatever the library raises is told by the caller.
-    messages.send(stream, (None, f'{type(error).__name__}: {error}'))
 
 
 class _Judge:

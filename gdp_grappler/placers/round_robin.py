@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -23,10 +24,8 @@ class RoundRobinPlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     cluster, allowed = problem.cluster, problem.allowed
-    gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
-    turns = np.array(gpus or range(cluster.num_devices))
-    devices = np.where(allowed[:, cluster.host], cluster.host,
-                       allowed.argmax(axis=1))
+    turns = np.array(cluster.accelerators)
+    devices = constraints.fallback_devices(allowed, cluster.host)
     choices, turn = allowed[:, turns], 0
     for group in _in_topological_order(problem.graph).tolist():
       ahead = np.flatnonzero(np.roll(choices[group], -turn))

@@ -16,6 +16,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import partition_process
 from gdp_grappler.placers import partitioning
 from gdp_grappler.placers import placer as placer_lib
 
@@ -71,10 +72,7 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
     GdpError: scotchpy is not installed, or Scotch failed.
   """
   check_installed('scotch')
-  if shares is None:
-    shares = np.full(num_parts, 1 / num_parts)
-  if fixed is None:
-    fixed = np.full(graph.num_vertices, partitioning.FREE)
+  shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
   if num_parts == 1 or not graph.num_vertices:
     return np.zeros(graph.num_vertices, int)
   if seeds is None:
@@ -88,10 +86,9 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
            imbalance=imbalance * factor, seed=seed, balanced=balanced)
       for form in ((distances,) if distances is not None else (None, uniform))
       for factor in (1., 0.3) for balanced in (False, True) for seed in seeds])
-  def key(parts):
-    excess = max(graph.imbalance(parts, shares) - 1 - imbalance, 0.)
-    return round(excess, 4), partitioning.traffic(graph, parts, distances)
-  return min(found, key=key)
+  return min(found, key=lambda parts: (
+      partitioning.excess(graph, parts, shares, imbalance),
+      partitioning.traffic(graph, parts, distances)))
 
 
 def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int, bool]],
@@ -159,5 +156,5 @@ def _distances(target, topology) -> np.ndarray | None:
 
 
 def _run(jobs):
-  return partitioning.call_worker(
+  return partition_process.call_worker(
       _WORKER, jobs, _TIMEOUT_S, {'SCOTCH_PTHREAD_NUMBER': '1'})

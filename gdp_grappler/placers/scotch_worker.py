@@ -15,7 +15,7 @@ import scotchpy
 from scotchpy import common
 
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import partitioning
+from gdp_grappler.placers import partition_process
 
 # Of processors in an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000
@@ -113,4 +113,4 @@ def _architecture(job) -> scotchpy.Arch:
 
 
 if __name__ == '__main__':
-  partitioning.serve(run)
+  partition_process.serve(run)

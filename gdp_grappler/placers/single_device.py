@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 
@@ -51,8 +52,7 @@ class OnlyDevicePlacer:
     """
     cluster, allowed = problem.cluster, problem.allowed
     device = self._index(cluster)
-    fallback = np.where(allowed[:, cluster.host], cluster.host,
-                        allowed.argmax(axis=1))
+    fallback = constraints.fallback_devices(allowed, cluster.host)
     return placement_lib.from_groups(
         problem.graph, np.where(allowed[:, device], device, fallback), cluster)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,6 @@ from tensorflow.python.framework import versions
 
 from gdp_grappler import errors
 from gdp_grappler import files
-from gdp_grappler.evaluation import profiler
 from gdp_grappler.graph import graph_files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import tracing
@@ -66,7 +64,7 @@ def cache_path(workload: workload_lib.Workload, family: types.ModuleType
   for source in (here, here.with_name('capture_worker.py'), *sources):
     digest.update(source.read_bytes())
   key = digest.hexdigest()[:16]
-  return (profiler.cache_folder() / 'workloads'
+  return (files.cache_folder() / 'workloads'
           / f'{workload.name.replace("@", "_")}_{key}.pb')
 
 
@@ -124,7 +122,7 @@ def _build(name, directory) -> bytes:
           'machine is less busy.') from error
   if code:
     raise errors.InvalidGraphError(
-        f'Building {name} failed ({_ending(code)}): '
+        f'Building {name} failed ({tracing.ending(code)}): '
         f'{tracing.last_line(output)}. Building takes up to 6 GB of memory: '
         'see that there is as much.')
   data = path.read_bytes()
@@ -145,10 +143,3 @@ def _environment() -> dict[str, str]:
       TF_ENABLE_ONEDNN_OPTS='0', PYTHONPATH=os.pathsep.join(
           [os.getcwd()] + [p for p in sys.path if p]))
   return result
-
-
-def _ending(code: int) -> str:
-  if code > 0:
-    return f'exit code {code}'
-  name = signal.Signals(-code).name
-  return f'{name}, out of memory?' if name == 'SIGKILL' else name

@@ -33,8 +33,8 @@ def single_device(graph: op_graph.OpGraph, stages: np.ndarray,
     int [N], devices.
   """
   del stages
-  places = accelerators(cluster)
-  best = places[int(seconds[:, places].sum(axis=0).argmin())]
+  places = cluster.accelerators
+  best = places[int(seconds[:, list(places)].sum(axis=0).argmin())]
   return np.full(graph.num_ops, best)
 
 
@@ -63,7 +63,7 @@ def stage_per_device(graph: op_graph.OpGraph, stages: np.ndarray,
     int [N], devices.
   """
   del graph, seconds
-  places = np.array(accelerators(cluster))
+  places = np.array(cluster.accelerators)
   units = stages
   for unit_of_stage in joined:
     if len(np.unique(units)) <= len(places):
@@ -93,17 +93,11 @@ def equal_blocks(graph: op_graph.OpGraph, stages: np.ndarray,
     int [N], devices.
   """
   del graph
-  places = accelerators(cluster)
+  places = cluster.accelerators
   present, ranks = np.unique(stages, return_inverse=True)
   costs = np.stack([np.bincount(ranks, seconds[:, place], len(present))
                     for place in places])
   return np.array(places)[_equal_blocks(costs)[ranks]]
-
-
-def accelerators(cluster: cluster_lib.Cluster) -> list[int]:
-  """Indices of the GPUs, or of all devices where there is none."""
-  gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
-  return gpus or list(range(cluster.num_devices))
 
 
 def _blocks(num_units: int, num_devices: int) -> np.ndarray:

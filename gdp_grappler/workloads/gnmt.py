@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Callable
 
 import tensorflow as tf
 
@@ -55,15 +56,28 @@ class Sizes:
 
 
 def build(sizes: Sizes) -> tf.Tensor:
-  """The loss of a batch of translations.
+  """The loss of a batch of translations; stages as in `translation_loss`."""
+  return translation_loss(sizes, _encode, _decode)
+
+
+def translation_loss(sizes: Sizes, encode: Callable, decode: Callable
+                    ) -> tf.Tensor:
+  """The loss of a batch of sentence pairs.
 
   Encoder layer k is stage k, decoder layer k is stage L + k, embeddings with
   the lowest of each; attention is stage 2 L and the softmax stage 2 L + 1.
+
+  Args:
+    sizes: Of the model.
+    encode: Makes outputs [source] and last states [L] of sizes and words
+      [source, batch].
+    decode: Makes outputs [target] of sizes, those outputs and states, and the
+      words before each, [target, batch].
   """
   source = tf1.placeholder(tf.int32, [sizes.source, sizes.batch], 'source')
   target = tf1.placeholder(tf.int32, [sizes.target + 1, sizes.batch], 'target')
-  memory, states = _encode(sizes, source)
-  outputs = _decode(sizes, memory, states, target[:-1])
+  memory, states = encode(sizes, source)
+  outputs = decode(sizes, memory, states, target[:-1])
   return recurrent.softmax_loss(2 * sizes.layers + 1, outputs, target[1:],
                                 sizes.words, sizes.block)
 

@@ -29,13 +29,8 @@ tf1 = tf.compat.v1
 
 
 def build(sizes: gnmt.Sizes) -> tf.Tensor:
-  """The loss of a batch of translations; stages as in `gnmt.build`."""
-  source = tf1.placeholder(tf.int32, [sizes.source, sizes.batch], 'source')
-  target = tf1.placeholder(tf.int32, [sizes.target + 1, sizes.batch], 'target')
-  memory, states = _encode(sizes, source)
-  outputs = _decode(sizes, memory, states, target[:-1])
-  return recurrent.softmax_loss(2 * sizes.layers + 1, outputs, target[1:],
-                                sizes.words, sizes.block)
+  """The loss of a batch of translations; stages as for `gnmt`."""
+  return gnmt.translation_loss(sizes, _encode, _decode)
 
 
 def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:

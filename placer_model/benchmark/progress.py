@@ -7,8 +7,8 @@ import math
 from typing import Any, Sequence
 
 import rich.console
-import rich.progress
 
+from gdp_grappler.reports import live_bar
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
 
@@ -55,12 +55,7 @@ class Progress:
     self._console = console
     self._eta = Eta(placers, jobs)
     self._total, self._done = len(placers), 0
-    self._live = rich.progress.Progress(
-        rich.progress.TextColumn('{task.description}'),
-        rich.progress.BarColumn(bar_width=20),
-        rich.progress.TextColumn('{task.completed}/{task.total}'),
-        rich.progress.TextColumn('ETA {task.fields[eta]}'),
-        console=console, transient=True) if console.is_terminal else None
+    self._live = live_bar.live_bar(console)
     self._bar = None
 
   def __enter__(self) -> Progress:

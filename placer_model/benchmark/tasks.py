@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
-from typing import Callable, Collection, Sequence
+from typing import Callable, Collection
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import validation
@@ -102,25 +102,6 @@ def parse(text: str, workloads: Collection[str],
     for task in found:
       _check_source(task.source, task.source, workloads)
   return _without_repetition(found)
-
-
-def check_clusters(tasks: Sequence[Task], resolve: Callable) -> None:
-  """Names an unknown cluster before any work is done.
-
-  Args:
-    tasks: Of `parse`.
-    resolve: `resolve.resolve`, or what stands for it.
-
-  Raises:
-    ClusterError: nothing of that name.
-  """
-  for cluster in dict.fromkeys(task.cluster for task in tasks):
-    resolve(cluster)
-
-
-def is_workload(task: Task, workloads: Collection[str]) -> bool:
-  """Whether the task's graph is one of ours."""
-  return task.source in workloads
 
 
 def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:

@@ -17,7 +17,6 @@ import os
 import pathlib
 import shlex
 import sys
-import textwrap
 
 # The trainer's libraries need Keras 2, and this process has nothing to place.
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
@@ -30,6 +29,7 @@ from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
+from placer_model.bin import command_line
 
 _TASKS = flags.DEFINE_string(
     'tasks', None, "'all' for those of the papers, or NAME[@CLUSTER],...; NAME "
@@ -67,29 +67,26 @@ _BATCH_SIZE = flags.DEFINE_integer(
     'batch_size', 32, 'Size of dimensions that graph files leave open.',
     lower_bound=1)
 _JSON = flags.DEFINE_boolean('json', False, 'Print results.json.')
-_ALL = (_TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
-        _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON)
-_REQUIRED = (_TASKS, _OUT_DIR)
+_LINE = command_line.CommandLine(
+    'gdp_bench', __doc__, (
+        _TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
+        _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON),
+    lambda: [f for f in (_TASKS, _OUT_DIR) if not f.value])
 
 
 def run():
   """The console script."""
   try:
-    app.run(main, flags_parser=_parse)
+    app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:
-    _say('interrupted; nothing had been started yet.')
+    _LINE.say('interrupted; nothing had been started yet.')
     sys.exit(130)
 
 
 def main(argv: list[str]) -> int:
   """Compares; returns the exit code."""
   del argv
-  try:
-    return _bench()
-  except errors.GdpError as error:
-    return _fail(str(error))
-  except OSError as error:
-    return _fail(f'{error.filename or "input or output"}: {error.strerror}.')
+  return _LINE.exit_code(_bench)
 
 
 def _bench() -> int:
@@ -104,7 +101,7 @@ def _bench() -> int:
   try:
     results = runner.run(_options(runner), console)
   except runner.Interrupted as interrupted:
-    _say(str(interrupted))
+    _LINE.say(str(interrupted))
     return 130
   if _JSON.value:
     print(json.dumps(results))
@@ -112,7 +109,7 @@ def _bench() -> int:
     summary.show(results, _OUT_DIR.value, console)
   failed = runner.failures(results)
   if failed:
-    _say(f'{len(failed)} cells failed, the first: {failed[0]}')
+    _LINE.say(f'{len(failed)} cells failed, the first: {failed[0]}')
   return 1 if failed else 0
 
 
@@ -150,51 +147,12 @@ def _options(runner):
 def _command() -> str:
   """What was typed."""
   given = [f'--{flag.name}={_text(flag.value)}' for flag in (
-      flags.FLAGS[holder.name] for holder in _ALL) if flag.present]
+      flags.FLAGS[holder.name] for holder in _LINE.flags) if flag.present]
   return shlex.join(['gdp_bench', *given])
 
 
 def _text(value) -> str:
   return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _parse(argv: list[str]) -> list[str]:
-  """Parses flags; a bad one is one line and exit code 2."""
-  if {'--help', '-help', '-h'} & set(argv[1:]):
-    print(_help())
-    sys.exit(0)
-  try:
-    rest = flags.FLAGS(argv)
-  except flags.Error as error:
-    sys.exit(_fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
-  if len(rest) > 1:
-    sys.exit(_fail(f'unexpected argument "{rest[1]}"; all input comes by '
-                   'flags (--help lists them).'))
-  missing = [f'--{f.name}' for f in _REQUIRED if not f.value]
-  if missing:
-    sys.exit(_fail(f'{" and ".join(missing)} must be given (--help lists all '
-                   'flags).'))
-  return rest
-
-
-def _help() -> str:
-  """Our own flags; absl would list those of the console script, none."""
-  lines = [__doc__.strip(), '']
-  for holder in _ALL:
-    flag = flags.FLAGS[holder.name]
-    default = '' if flag.default is None else f' (default {flag.default})'
-    lines += textwrap.wrap(
-        f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
-  return '\n'.join(lines)
-
-
-def _fail(message: str) -> int:
-  _say(f'error: {" ".join(message.split())}')
-  return 2
-
-
-def _say(message: str):
-  print(f'gdp_bench: {message}', file=sys.stderr)
 
 
 if __name__ == '__main__':

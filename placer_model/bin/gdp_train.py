@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-import textwrap
 
 # The trainer's libraries need Keras 2, and this process has nothing to place.
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
@@ -22,8 +21,8 @@ from absl import app
 from absl import flags
 from absl import logging
 
-from gdp_grappler import errors
 from gdp_grappler import quiet
+from placer_model.bin import command_line
 
 _GRAPH = flags.DEFINE_string(
     'graph', None, 'A captured graph, SavedModel directory, .keras file, '
@@ -69,29 +68,35 @@ _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Model directory of another run; start from its '
     'weights.')
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
-_ALL = (_GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
+
+
+def _missing():
+  """What was measured on may stand for the cluster."""
+  elsewhere = _TARGET.value or _LOCAL_WORKERS.value
+  return [f for f in _REQUIRED
+          if not f.value and not (f is _CLUSTER and elsewhere)]
+
+
+_LINE = command_line.CommandLine(
+    'gdp_train', __doc__, (
+        _GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
         _ITERATIONS, _TIME_BUDGET_S, _SEED, _ROLLOUTS, _CONFIG, _UNITS,
-        _BATCH_SIZE, _INIT_POLICY)
+        _BATCH_SIZE, _INIT_POLICY), _missing)
 
 
 def run():
   """The console script."""
   try:
-    app.run(main, flags_parser=_parse)
+    app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:
-    _say('interrupted; nothing had been learned yet.')
+    _LINE.say('interrupted; nothing had been learned yet.')
     sys.exit(130)
 
 
 def main(argv: list[str]) -> int:
   """Trains; returns the exit code."""
   del argv
-  try:
-    return _train()
-  except errors.GdpError as error:
-    return _fail(str(error))
-  except OSError as error:
-    return _fail(f'{error.filename or "input or output"}: {error.strerror}.')
+  return _LINE.exit_code(_train)
 
 
 def _train() -> int:
@@ -100,20 +105,21 @@ def _train() -> int:
     import tensorflow as tf
 
     from placer_model.training import run as run_lib
+    from placer_model.training import task as task_lib
   logging.set_verbosity(logging.WARNING)
   tf.keras.utils.set_random_seed(_SEED.value)
   tf.config.experimental.enable_op_determinism()
   try:
-    run_lib.train(_options(run_lib), rich.console.Console())
+    run_lib.train(_options(task_lib), rich.console.Console())
   except run_lib.Interrupted as interrupted:
-    _say(str(interrupted))
+    _LINE.say(str(interrupted))
     return 130
   return 0
 
 
-def _options(run_lib):
-  """Flags as `run.Options`."""
-  return run_lib.Options(
+def _options(task_lib):
+  """Flags as `task.Options`."""
+  return task_lib.Options(
       graph=_GRAPH.value, cluster=_CLUSTER.value or '', reward=_REWARD.value,
       target=_TARGET.value or '', local_workers=_LOCAL_WORKERS.value,
       model_dir=pathlib.Path(_MODEL_DIR.value), units=_UNITS.value,
@@ -122,47 +128,6 @@ def _options(run_lib):
       time_budget_s=_TIME_BUDGET_S.value,
       init_policy=(pathlib.Path(_INIT_POLICY.value) if _INIT_POLICY.value
                    else None))
-
-
-def _parse(argv: list[str]) -> list[str]:
-  """Parses flags; a bad one is one line and exit code 2."""
-  if {'--help', '-help', '-h'} & set(argv[1:]):
-    print(_help())
-    sys.exit(0)
-  try:
-    rest = flags.FLAGS(argv)
-  except flags.Error as error:
-    sys.exit(_fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
-  if len(rest) > 1:
-    sys.exit(_fail(f'unexpected argument "{rest[1]}"; all input comes by '
-                   'flags (--help lists them).'))
-  elsewhere = _TARGET.value or _LOCAL_WORKERS.value
-  missing = [f'--{f.name}' for f in _REQUIRED
-             if not f.value and not (f is _CLUSTER and elsewhere)]
-  if missing:
-    sys.exit(_fail(f'{" and ".join(missing)} must be given (--help lists all '
-                   'flags).'))
-  return rest
-
-
-def _help() -> str:
-  """Our own flags; absl would list those of the console script, none."""
-  lines = [__doc__.strip(), '']
-  for holder in _ALL:
-    flag = flags.FLAGS[holder.name]
-    default = '' if flag.default is None else f' (default {flag.default})'
-    lines += textwrap.wrap(
-        f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
-  return '\n'.join(lines)
-
-
-def _fail(message: str) -> int:
-  _say(f'error: {" ".join(message.split())}')
-  return 2
-
-
-def _say(message: str):
-  print(f'gdp_train: {message}', file=sys.stderr)
 
 
 if __name__ == '__main__':

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler.cluster import constraints
+
 
 def allowed_devices(grouping: np.ndarray, num_groups: int,
                     allowed: np.ndarray) -> np.ndarray:
@@ -44,7 +46,7 @@ def devices_of_units(grouping: np.ndarray, devices: np.ndarray,
     allowed: bool [G, D].
     host: Index of the host.
   """
-  fallback = np.where(allowed[:, host], host, allowed.argmax(axis=1))
+  fallback = constraints.fallback_devices(allowed, host)
   wanted = devices[:, grouping]
   ok = allowed[np.arange(len(grouping)), wanted]
   return np.where(ok, wanted, fallback)

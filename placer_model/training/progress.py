@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 import rich.console
-import rich.progress
 
+from gdp_grappler.reports import live_bar
 from placer_model.training import run_state
 from placer_model.training import trainer as trainer_lib
 
@@ -26,12 +26,7 @@ class Progress:
     self._budget_s = time_budget_s
     self._start = self._said = time.monotonic()
     self._first_step_s: float | None = None
-    self._live = rich.progress.Progress(
-        rich.progress.TextColumn('{task.description}'),
-        rich.progress.BarColumn(bar_width=20),
-        rich.progress.TextColumn('{task.completed}/{task.total}'),
-        rich.progress.TextColumn('ETA {task.fields[eta]}'),
-        console=console, transient=True) if console.is_terminal else None
+    self._live = live_bar.live_bar(console)
     self._task = None
 
   def __enter__(self) -> Progress:

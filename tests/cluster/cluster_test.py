@@ -25,6 +25,14 @@ def test_names_host_and_pools():
   assert cluster.pool_bytes.tolist() == [1 << 40, 1 << 40]
 
 
+def test_accelerators_are_the_gpus():
+  assert presets.preset('2xP100').accelerators == (1, 2)
+
+
+def test_accelerators_are_the_cpus_where_there_is_no_gpu():
+  assert presets.preset('2xcpu-eth10').accelerators == (0, 1)
+
+
 def test_the_first_cpu_is_the_host():
   cluster = clusters.make_cluster(1)
   turned = dataclasses.replace(cluster, devices=cluster.devices[::-1])

@@ -24,31 +24,21 @@ from gdp_grappler.evaluation import measurer as measurer_lib
 from gdp_grappler.evaluation import measuring_worker
 from gdp_grappler.evaluation import messages
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
+from helpers import measured
 from helpers import processes
 
 # Not with Bazel's unit tests.
 pytestmark = pytest.mark.e2e
+QUICK = measured.QUICK
 
 tf1 = tf.compat.v1
 TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
-QUICK = dict(steps=3, warmup=1, budget_s=0.2)
 
 
 def local_cluster(number=3):
   return local_devices.local_cluster(
       [cluster_lib.local_name('CPU', i) for i in range(number)])
-
-
-def build(function):
-  """A source and its OpGraph from what a function builds and returns."""
-  graph = tf.Graph()
-  with graph.as_default():
-    fetch = function()
-  source = source_graph.SourceGraph('test', graph.as_graph_def(), (),
-                                    (getattr(fetch, 'op', fetch).name,))
-  return source, graph_def_io.read(source)
 
 
 def on(graph, cluster, device=0):
@@ -144,7 +134,7 @@ def test_more_work_takes_longer_and_more_memory():
 
   results = []
   for size in (8, 700):
-    source, graph = build(lambda size=size: product(size))
+    source, graph = measured.build(lambda size=size: product(size))
     cluster = local_cluster(1)
     with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
       results.append(measurer.evaluate(graph, on(graph, cluster)))
@@ -158,7 +148,7 @@ def test_memory_is_counted_where_it_is():
     weights = tf1.get_variable('w', (100, 200), use_resource=True)
     return tf.matmul(weights, weights, transpose_b=True, name='y')
 
-  source, graph = build(product)
+  source, graph = measured.build(product)
   local = local_cluster(2)
   cluster = cluster_lib.Cluster('apart', tuple(
       dataclasses.replace(d, memory=d.name) for d in local.devices),
@@ -188,7 +178,8 @@ def test_a_keras_model_that_a_function_returns(tmp_path, monkeypatch):
 
 
 def test_a_crash_is_a_violation_of_the_placement_only():
-  source, graph = build(lambda: tf.group(tf.raw_ops.Abort(error_msg='bang')))
+  source, graph = measured.build(
+      lambda: tf.group(tf.raw_ops.Abort(error_msg='bang')))
   cluster = local_cluster(2)
   with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
     for device in range(2):
@@ -204,7 +195,7 @@ def test_an_op_that_fails_is_a_violation():
     index = tf1.placeholder(tf.int32, (3,), 'index')
     return tf.gather(tf.constant([1., 2.]), index + 5, name='y')
 
-  source, graph = build(wrong)
+  source, graph = measured.build(wrong)
   cluster = local_cluster(1)
   with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
     result = measurer.evaluate(graph, on(graph, cluster))
@@ -212,17 +203,8 @@ def test_an_op_that_fails_is_a_violation():
   assert 'not in [0, 2)' in result.violations[0].message
 
 
-def endless():
-  tf1.disable_control_flow_v2()
-  try:
-    return tf1.while_loop(lambda i: i >= 0, lambda i: i * 0,
-                          [tf.constant(0)], name='loop')
-  finally:
-    tf1.enable_control_flow_v2()
-
-
 def test_a_hang_is_a_violation():
-  source, graph = build(endless)
+  source, graph = measured.build(measured.endless)
   cluster = local_cluster(1)
   with measurer_lib.Measurer(source, cluster, timeout_s=3, **QUICK) as measurer:
     result = measurer.evaluate(graph, on(graph, cluster))
@@ -232,7 +214,7 @@ def test_a_hang_is_a_violation():
 
 
 def test_a_device_that_the_machine_lacks():
-  source, graph = build(lambda: tf.constant(1.) * tf1.placeholder(
+  source, graph = measured.build(lambda: tf.constant(1.) * tf1.placeholder(
       tf.float32, (), 'x'))
   cluster = presets.preset('2xP100')
   if tf.config.list_physical_devices('GPU'):
@@ -244,8 +226,8 @@ def test_a_device_that_the_machine_lacks():
 
 @pytest.mark.parametrize('kind', [signal.SIGINT, signal.SIGKILL])
 def test_the_process_ends_with_its_parent(tmp_path, kind):
-  source, _ = build(endless)
-  path = tmp_path / 'endless.pb'
+  source, _ = measured.build(measured.endless)
+  path = tmp_path / 'measured.endless.pb'
   path.write_bytes(source.to_meta_graph().SerializeToString())
   # Whoever runs the tests in the background may have Ctrl-C ignored.
   program = textwrap.dedent(f'''

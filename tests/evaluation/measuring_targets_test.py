@@ -25,16 +25,16 @@ from gdp_grappler.evaluation import measuring_worker
 from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import worker_process
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources
+from helpers import measured
 from helpers import processes
 
 # Not with Bazel's unit tests.
 pytestmark = pytest.mark.e2e
+QUICK = measured.QUICK
 
 tf1 = tf.compat.v1
 TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
-QUICK = dict(steps=3, warmup=1, budget_s=.2)
 CLUSTER = local_workers_lib.cluster(2)
 
 
@@ -47,16 +47,6 @@ def workers():
 @pytest.fixture(scope='module')
 def trained():
   source = sources.load(str(TESTDATA / 'dense_train_step.pb'))
-  return source, graph_def_io.read(source)
-
-
-def build(function):
-  """A source and its OpGraph from what a function builds and returns."""
-  graph = tf.Graph()
-  with graph.as_default():
-    fetch = function()
-  source = source_graph.SourceGraph('test', graph.as_graph_def(), (),
-                                    (getattr(fetch, 'op', fetch).name,))
   return source, graph_def_io.read(source)
 
 
@@ -110,7 +100,7 @@ def test_variables_do_not_outlive_their_placement(workers):
     weights = tf1.get_variable('w', (3000, 1000), use_resource=True)
     return weights.assign_add(tf.ones((3000, 1000))).op
 
-  source, graph = build(big)
+  source, graph = measured.build(big)
   with measurer_lib.Measurer(source, CLUSTER, target=workers.target, steps=1,
                              warmup=0, budget_s=0) as measurer:
     sizes = []
@@ -174,7 +164,7 @@ def test_a_server_that_crashes_is_a_violation_of_the_placement_only():
   def wrong():
     return tf.group(tf.raw_ops.Abort(error_msg='bang'))
 
-  source, graph = build(wrong)
+  source, graph = measured.build(wrong)
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2,
                              **QUICK) as measurer:
     for device in range(2):
@@ -185,17 +175,8 @@ def test_a_server_that_crashes_is_a_violation_of_the_placement_only():
       assert math.isinf(result.step_time_s)
 
 
-def endless():
-  tf1.disable_control_flow_v2()
-  try:
-    return tf1.while_loop(lambda i: i >= 0, lambda i: i * 0,
-                          [tf.constant(0)], name='loop')
-  finally:
-    tf1.enable_control_flow_v2()
-
-
 def test_a_hang_is_a_violation_at_once():
-  source, graph = build(endless)
+  source, graph = measured.build(measured.endless)
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2, timeout_s=3,
                              **QUICK) as measurer:
     result, = measurer.evaluate_many(graph, np.zeros((1, graph.num_ops)))
@@ -256,7 +237,7 @@ def test_control_edges_make_an_order():
     with tf.control_dependencies([x]):
       return tf.group(slow, tf.identity(x, name='fast'))
 
-  source, graph = build(race)
+  source, graph = measured.build(race)
   setup_edges = []
   def edges(graph, placement):
     setup_edges.append(placement.priorities.tolist())

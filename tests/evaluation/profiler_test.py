@@ -105,18 +105,6 @@ def test_a_damaged_profile_is_measured_again(tmp_path, no_process):
   assert 'not a usable profile' in said[0] and 'anew' in said[0]
 
 
-@pytest.mark.parametrize('variables,folder', [
-    ({'GDP_CACHE_DIR': '/a', 'XDG_CACHE_HOME': '/b'}, '/a'),
-    ({'XDG_CACHE_HOME': '/b'}, '/b/gdp_grappler'),
-    ({'HOME': '/c'}, '/c/.cache/gdp_grappler')])
-def test_where_the_cache_is(monkeypatch, variables, folder):
-  for name in ('GDP_CACHE_DIR', 'XDG_CACHE_HOME'):
-    monkeypatch.delenv(name, raising=False)
-  for name, value in variables.items():
-    monkeypatch.setenv(name, value)
-  assert str(profiler.cache_folder()) == folder
-
-
 def test_a_graph_that_fails_says_so(tmp_path):
   graph = tf.Graph()
   with graph.as_default():

@@ -8,7 +8,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import mt_kahypar
-from gdp_grappler.placers import partitioning
+from gdp_grappler.placers import partition_process
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
@@ -99,7 +99,7 @@ def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
       raise errors.GdpError('SIGSEGV')
     return [np.zeros(job['graph'].num_vertices, int) for job in jobs]
 
-  monkeypatch.setattr(partitioning, 'call_worker', call_worker)
+  monkeypatch.setattr(partition_process, 'call_worker', call_worker)
   graph = weighted_graphs.path(4)
   assert mt_kahypar.partition(graph, 2).tolist() == [0] * 4
   with pytest.raises(errors.GdpError, match='SIGSEGV'):

@@ -9,6 +9,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import simulator
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import partition_process
 from gdp_grappler.placers import partitioning
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
@@ -143,7 +144,7 @@ def test_the_least_overflow_where_nothing_can_fit():
 
 
 def test_native_output_is_dropped(capfd):
-  with partitioning.stdout_dropped():
+  with partition_process.stdout_dropped():
     os.write(1, b'noise')
   os.write(1, b'kept')
   assert capfd.readouterr().out == 'kept'
@@ -152,6 +153,6 @@ def test_native_output_is_dropped(capfd):
 @pytest.mark.e2e
 def test_a_worker_that_fails_is_one_line():
   with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
-    partitioning.call_worker('gdp_grappler.placers.scotch_worker', 'nonsense',
-                             60)
+    partition_process.call_worker('gdp_grappler.placers.scotch_worker',
+                                  'nonsense', 60)
   assert 'scotchpy' not in sys.modules

@@ -3,7 +3,6 @@ import itertools
 import numpy as np
 import pytest
 
-from gdp_grappler.cluster import presets
 from gdp_grappler.workloads import experts
 from helpers import clusters
 from helpers import graphs
@@ -17,14 +16,6 @@ def _place(rule, stages, cluster, seconds=None, **options):
     seconds = np.ones((len(stages), cluster.num_devices))
   return rule(graph, stages, cluster, np.array(seconds, float),
               **options).tolist()
-
-
-def test_accelerators_are_the_gpus():
-  assert experts.accelerators(clusters.make_cluster(3)) == [1, 2, 3]
-
-
-def test_accelerators_are_the_cpus_where_there_is_no_gpu():
-  assert experts.accelerators(presets.preset('2xcpu-eth10')) == [0, 1]
 
 
 def test_single_device_is_the_fastest():

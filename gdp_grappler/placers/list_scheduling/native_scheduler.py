@@ -62,11 +62,6 @@ class ListSchedule:
   start_s: np.ndarray
   end_s: np.ndarray
 
-  @property
-  def makespan_s(self) -> float:
-    """When the last task ends."""
-    return float(self.end_s.max(initial=0.))
-
 
 def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
         bundle_bytes: np.ndarray, pool_bytes: np.ndarray, rules: Rules,

@@ -66,10 +66,8 @@ class Proposals:
 
   @functools.cached_property
   def accelerators(self) -> np.ndarray:
-    """int, devices that are no CPU; all of them if there are only CPUs."""
-    types = [device.type for device in self.problem.cluster.devices]
-    return np.flatnonzero([kind != 'CPU' for kind in types]
-                          if set(types) != {'CPU'} else [True] * len(types))
+    """int, those of the cluster."""
+    return np.array(self.problem.cluster.accelerators)
 
   def targets(self, halvings: int) -> np.ndarray:
     """int, the accelerators in use; see `Bundles.halvings`."""

@@ -18,6 +18,7 @@ from gdp_grappler.graph import sources
 from placer_model import export
 from placer_model.training import results
 from placer_model.training import run as run_lib
+from placer_model.training import task as task_lib
 
 _PLACERS = ('single_device', 'random', 'metis', 'gdp')
 
@@ -50,7 +51,7 @@ def no_export(monkeypatch):
 
 
 def _options(graph_path, model_dir, **changes):
-  return run_lib.Options(**{**dict(
+  return task_lib.Options(**{**dict(
       graph=graph_path, cluster='2xP100', reward='simulated',
       model_dir=model_dir, iterations=2, rollouts=4), **changes})
 
@@ -179,7 +180,7 @@ def test_starts_from_another_runs_weights(graph_path, tmp_path, no_export):
 
 
 def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):
-  cluster = run_lib.resolve.resolve('2xP100')
+  cluster = task_lib.resolve.resolve('2xP100')
   tiny = dataclasses.replace(cluster, name='tiny', devices=[
       dataclasses.replace(d, memory_bytes=100) for d in cluster.devices])
   path = tmp_path / 'tiny.json'
@@ -213,8 +214,8 @@ def failing(monkeypatch):
   """Has a run measure steps that fail in the ways given."""
   def arm(alone, spread):
     monkeypatch.setattr(
-        run_lib, '_make_evaluator', lambda options, cluster, source: _Failing(
-            run_lib.simulator.Simulator(cluster), alone, spread))
+        task_lib, '_make_evaluator', lambda options, cluster, source: _Failing(
+            task_lib.simulator.Simulator(cluster), alone, spread))
   return arm
 
 

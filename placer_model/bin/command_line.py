@@ -1,0 +1,82 @@
+"""What our programs' command lines have in common."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import Callable, Sequence
+
+from absl import flags
+
+from gdp_grappler import errors
+
+
+class CommandLine:
+  """The flags of one program, its help and its complaints.
+
+  Attributes:
+    program: Its name.
+    flags: Its own flags, in the order of the help.
+  """
+
+  def __init__(self, program: str, text: str,
+               own: Sequence[flags.FlagHolder],
+               missing: Callable[[], Sequence[flags.FlagHolder]]):
+    """Describes a program.
+
+    Args:
+      program: Its name.
+      text: What it does, for the help.
+      own: Its flags.
+      missing: Those that should have been given and were not, once parsed.
+    """
+    self.program, self.flags = program, tuple(own)
+    self._text, self._missing = text, missing
+
+  def parse(self, argv: list[str]) -> list[str]:
+    """Parses flags, for `app.run`; a bad one is one line and exit code 2."""
+    if {'--help', '-help', '-h'} & set(argv[1:]):
+      print(self._help())
+      sys.exit(0)
+    try:
+      rest = flags.FLAGS(argv)
+    except flags.Error as error:
+      sys.exit(self.fail(
+          f'{str(error).splitlines()[0]} (--help lists all flags)'))
+    if len(rest) > 1:
+      sys.exit(self.fail(f'unexpected argument "{rest[1]}"; all input comes by '
+                         'flags (--help lists them).'))
+    missing = [f'--{flag.name}' for flag in self._missing()]
+    if missing:
+      sys.exit(self.fail(f'{" and ".join(missing)} must be given (--help lists '
+                         'all flags).'))
+    return rest
+
+  def exit_code(self, work: Callable[[], int]) -> int:
+    """What the work returns; 2 after a line for an error of ours or a file."""
+    try:
+      return work()
+    except errors.GdpError as error:
+      return self.fail(str(error))
+    except OSError as error:
+      return self.fail(
+          f'{error.filename or "input or output"}: {error.strerror}.')
+
+  def fail(self, message: str) -> int:
+    """Prints an error in one line; returns the exit code for bad input."""
+    self.say(f'error: {" ".join(message.split())}')
+    return 2
+
+  def say(self, message: str) -> None:
+    """Prints a line to standard error."""
+    print(f'{self.program}: {message}', file=sys.stderr)
+
+  def _help(self) -> str:
+    """Our own flags; absl would list those of the console script, none."""
+    lines = [self._text.strip(), '']
+    for holder in self.flags:
+      flag = flags.FLAGS[holder.name]
+      default = '' if flag.default is None else f' (default {flag.default})'
+      lines += textwrap.wrap(
+          f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
+    return '\n'.join(lines)
