@@ -45,11 +45,11 @@ NATIVE_LIBRARIES = {
     },
     # The discrete-event simulator.
     "libgdp_simulator.so": {
-        "srcs": ["gdp_grappler/evaluation/simulator.cc"],
+        "srcs": ["gdp_grappler/evaluation/simulation/simulator.cc"],
         "hdrs": [
-            "gdp_grappler/evaluation/simulator_graph.h",
-            "gdp_grappler/evaluation/simulator_machine.h",
-            "gdp_grappler/evaluation/simulator_queues.h",
+            "gdp_grappler/evaluation/simulation/simulator_graph.h",
+            "gdp_grappler/evaluation/simulation/simulator_machine.h",
+            "gdp_grappler/evaluation/simulation/simulator_queues.h",
         ],
         "copts": ["-std=c++17", "-O3", "-pthread"],
         "defines": [],

@@ -13,14 +13,14 @@ from benchmarks.fidelity import graphs
 from benchmarks.fidelity import placements
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import control_edges
-from gdp_grappler.evaluation import link_timing
-from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import measurer as measurer_lib
-from gdp_grappler.evaluation import ordering
-from gdp_grappler.evaluation import profiled_costs
 from gdp_grappler.evaluation import profiler
 from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.profiling import link_timing
+from gdp_grappler.evaluation.workers import local_workers
 from gdp_grappler.graph import graph_def_io
 
 WORKERS = 2

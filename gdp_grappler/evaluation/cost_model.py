@@ -18,7 +18,7 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import op_families
+from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 
 # Ops that hand on a buffer or nothing: the executor visits them, but no kernel

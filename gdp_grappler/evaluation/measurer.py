@@ -15,15 +15,15 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import bench as bench_lib
-from gdp_grappler.evaluation import control_edges as control_edges_lib
 from gdp_grappler.evaluation import evaluator
-from gdp_grappler.evaluation import measure_config
-from gdp_grappler.evaluation import measurement_cache
-from gdp_grappler.evaluation import measuring_worker
-from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import simulator
-from gdp_grappler.evaluation import timing
+from gdp_grappler.evaluation.measuring import bench as bench_lib
+from gdp_grappler.evaluation.measuring import measure_config
+from gdp_grappler.evaluation.measuring import measurement_cache
+from gdp_grappler.evaluation.measuring import measuring_worker
+from gdp_grappler.evaluation.measuring import timing
+from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
+from gdp_grappler.evaluation.workers import messages
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import runnable
 from gdp_grappler.graph import source_graph

@@ -9,9 +9,9 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import ordering
-from gdp_grappler.evaluation import schedule as schedule_lib
 from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 

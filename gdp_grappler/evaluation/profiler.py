@@ -28,12 +28,12 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
-from gdp_grappler.evaluation import contention
-from gdp_grappler.evaluation import local_workers
-from gdp_grappler.evaluation import messages
-from gdp_grappler.evaluation import profile as profile_lib
-from gdp_grappler.evaluation import profiling_worker
-from gdp_grappler.evaluation import worker_process
+from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.workers import worker_process
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import runnable

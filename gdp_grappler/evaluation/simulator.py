@@ -54,8 +54,8 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import cost_model as cost_model_lib
 from gdp_grappler.evaluation import evaluator
-from gdp_grappler.evaluation import native_simulator
-from gdp_grappler.evaluation import schedule as schedule_lib
+from gdp_grappler.evaluation.simulation import native_simulator
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 # Ops whose output is their first input's buffer, or memory of a variable.

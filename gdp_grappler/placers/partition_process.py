@@ -9,8 +9,8 @@ import sys
 from typing import Any, Callable, Iterator
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import messages
-from gdp_grappler.evaluation import worker_process
+from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.workers import worker_process
 
 
 @contextlib.contextmanager

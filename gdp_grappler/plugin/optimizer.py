@@ -15,8 +15,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import control_edges
 from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.placers import placer as placer_lib

@@ -9,7 +9,7 @@ import dataclasses
 from typing import Sequence
 
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import link_timing
+from gdp_grappler.evaluation.profiling import link_timing
 from gdp_grappler.reports import units
 
 

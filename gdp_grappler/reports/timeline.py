@@ -17,7 +17,7 @@ import numpy as np
 
 from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import schedule as schedule_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
-from gdp_grappler.evaluation import schedule as schedule_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 _STEPS = 200  # Of the search for the best weights.

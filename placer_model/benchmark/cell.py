@@ -13,10 +13,10 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
-from gdp_grappler.evaluation import ordering
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
 from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.placers import placer as placer_lib
 from placer_model.benchmark import bounds
 from placer_model.benchmark import loading

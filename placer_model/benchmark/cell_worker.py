@@ -22,8 +22,8 @@ from typing import BinaryIO
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
-from gdp_grappler.evaluation import messages
 from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.workers import messages
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
 from placer_model.benchmark import records

@@ -7,7 +7,7 @@ import selectors
 import time
 from typing import Iterator, Sequence
 
-from gdp_grappler.evaluation import worker_process
+from gdp_grappler.evaluation.workers import worker_process
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import loading_worker
 from placer_model.benchmark import settings as settings_lib

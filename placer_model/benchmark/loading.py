@@ -122,7 +122,7 @@ def read(path: pathlib.Path) -> Loaded:
 
 def _cluster(task, settings, resolve) -> cluster_lib.Cluster:
   if settings.local_workers:
-    from gdp_grappler.evaluation import local_workers  # pylint: disable=g-import-not-at-top
+    from gdp_grappler.evaluation.workers import local_workers  # pylint: disable=g-import-not-at-top
     return local_workers.cluster(settings.local_workers)
   return resolve.resolve(task.cluster)
 
@@ -130,7 +130,7 @@ def _cluster(task, settings, resolve) -> cluster_lib.Cluster:
 def _graph(task, settings):
   """The graph, its own costs, its SourceGraph and its Workload, or None."""
   # pylint: disable=g-import-not-at-top
-  from gdp_grappler.evaluation import given_costs
+  from gdp_grappler.evaluation.costs import given_costs
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph import sources
   from gdp_grappler.workloads import registry

@@ -9,8 +9,8 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import ordering
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 

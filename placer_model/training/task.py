@@ -12,10 +12,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import given_costs
-from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import measurer
 from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.workers import local_workers
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening

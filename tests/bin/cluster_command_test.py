@@ -10,7 +10,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
-from gdp_grappler.evaluation import local_workers
+from gdp_grappler.evaluation.workers import local_workers
 
 
 def test_tables_by_default_and_json_on_request(capsys):

@@ -13,8 +13,8 @@ from gdp_grappler.bin import gdp
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import ordering
 from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
 from gdp_grappler.placers import placer

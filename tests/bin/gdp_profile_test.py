@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 from gdp_grappler.bin import gdp
-from gdp_grappler.evaluation import profile as profile_lib
+from gdp_grappler.evaluation.costs import profile as profile_lib
 
 _GRAPH = str(pathlib.Path(__file__).parents[1]
              / 'testdata/dense_train_step.pb')

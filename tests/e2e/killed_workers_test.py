@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import constraints
-from gdp_grappler.evaluation import local_workers
 from gdp_grappler.evaluation import measurer as measurer_lib
+from gdp_grappler.evaluation.workers import local_workers
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
 from helpers import processes

@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import cost_model
-from gdp_grappler.evaluation import op_families
+from gdp_grappler.evaluation.costs import op_families
 from helpers import clusters
 from helpers import graphs
 

@@ -21,8 +21,8 @@ from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import measurer as measurer_lib
-from gdp_grappler.evaluation import measuring_worker
-from gdp_grappler.evaluation import messages
+from gdp_grappler.evaluation.measuring import measuring_worker
+from gdp_grappler.evaluation.workers import messages
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
 from helpers import measured

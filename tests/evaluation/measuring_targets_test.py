@@ -17,13 +17,13 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import bench as bench_lib
-from gdp_grappler.evaluation import local_workers as local_workers_lib
-from gdp_grappler.evaluation import measure_config
 from gdp_grappler.evaluation import measurer as measurer_lib
-from gdp_grappler.evaluation import measuring_worker
-from gdp_grappler.evaluation import messages
-from gdp_grappler.evaluation import worker_process
+from gdp_grappler.evaluation.measuring import bench as bench_lib
+from gdp_grappler.evaluation.measuring import measure_config
+from gdp_grappler.evaluation.measuring import measuring_worker
+from gdp_grappler.evaluation.workers import local_workers as local_workers_lib
+from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.workers import worker_process
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
 from helpers import measured

@@ -9,9 +9,9 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import measurer as measurer_lib
-from gdp_grappler.evaluation import profiled_costs
 from gdp_grappler.evaluation import profiler
 from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
 

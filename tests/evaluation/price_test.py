@@ -7,9 +7,9 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import ordering
 from gdp_grappler.evaluation import price
 from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.ordering import ordering
 from helpers import clusters
 from helpers import graphs
 from helpers import orders

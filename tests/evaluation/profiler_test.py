@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import local_devices
-from gdp_grappler.evaluation import contention
-from gdp_grappler.evaluation import local_workers
-from gdp_grappler.evaluation import profiled_costs
 from gdp_grappler.evaluation import profiler
-from gdp_grappler.evaluation import worker_process
+from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.workers import worker_process
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import sources

@@ -6,7 +6,7 @@ from typing import Sequence
 
 import numpy as np
 
-from gdp_grappler.evaluation import profile as profile_lib
+from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.graph import op_graph
 from helpers import graphs
 

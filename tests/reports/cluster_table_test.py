@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import link_fit
-from gdp_grappler.evaluation import link_timing
+from gdp_grappler.evaluation.profiling import link_fit
+from gdp_grappler.evaluation.profiling import link_timing
 from gdp_grappler.reports import cluster_table
 from helpers import clusters
 

@@ -52,7 +52,7 @@ def run(arguments) -> int:
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import cluster_file
   from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation import local_workers
+  from gdp_grappler.evaluation.workers import local_workers
   from gdp_grappler.reports import cluster_table
   cluster, timings = (local_workers.cluster(count) if count
                       else resolve.resolve(name)), None
@@ -93,7 +93,7 @@ def _check(arguments):
 
 
 def _measured(cluster, target):
-  from gdp_grappler.evaluation import link_timing  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.profiling import link_timing  # pylint: disable=g-import-not-at-top
   timings = link_timing.measure(
       cluster, target,
       progress=lambda what: print(f'timing {what}', file=sys.stderr))

@@ -44,7 +44,7 @@ def read(arguments, cluster=None):
   TensorFlow is not imported.
   """
   # pylint: disable=g-import-not-at-top
-  from gdp_grappler.evaluation import given_costs
+  from gdp_grappler.evaluation.costs import given_costs
   own = given_costs.load(arguments.graph)
   if own is None:
     load_tensorflow()
@@ -92,7 +92,7 @@ def _tell(line):
 def _cost_model(path, graph, cluster):
   if path is None:
     return None
-  from gdp_grappler.evaluation import profiled_costs  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.costs import profiled_costs  # pylint: disable=g-import-not-at-top
   costs = profiled_costs.from_file(path, graph)
   _tell(_describe_coverage(path, costs, graph, cluster))
   return costs

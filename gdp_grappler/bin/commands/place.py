@@ -77,14 +77,14 @@ def run(arguments) -> int:
 
 def _is_ordered(order, placement):
   """Whether an order is asked for, or the plan has one that is to be kept."""
-  from gdp_grappler.evaluation import ordering  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.ordering import ordering  # pylint: disable=g-import-not-at-top
   return order == ordering.CRITICAL_PATH or (
       order is None and placement.priorities is not None)
 
 
 def _prioritized(order, graph, placement, simulator):
   """The placement to save, and what to say of its order."""
-  from gdp_grappler.evaluation import ordering  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.ordering import ordering  # pylint: disable=g-import-not-at-top
   if not _is_ordered(order, placement):
     return dataclasses.replace(placement, priorities=None), ''
   if placement.priorities is not None:
@@ -114,7 +114,7 @@ def _control_edges(source, graph, placement, simulator, arguments):
   import numpy as np
 
   from gdp_grappler.cluster import placement as placement_lib
-  from gdp_grappler.evaluation import control_edges
+  from gdp_grappler.evaluation.ordering import control_edges
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph import pruning
   step = dataclasses.replace(

@@ -14,8 +14,8 @@ from tensorflow.python.eager import context
 
 from gdp_grappler.cluster import placement
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import control_edges
 from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import pruning
 from gdp_grappler.graph import source_graph

@@ -15,10 +15,12 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import sources
+from placer_model import config as config_lib
 from placer_model import export
 from placer_model.training import results
 from placer_model.training import run as run_lib
 from placer_model.training import task as task_lib
+from placer_model.training import train_config
 
 _PLACERS = ('single_device', 'random', 'metis', 'gdp')
 
@@ -65,7 +67,7 @@ def _train(options):
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
   """Levers of a few steps, and a network that is quick to trace."""
-  levers, network = run_lib.train_config.preset, run_lib.config_lib.preset
+  levers, network = train_config.preset, config_lib.preset
   def few(name):
     config = levers(name)
     most = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
@@ -73,9 +75,9 @@ def _small(monkeypatch):
     return dataclasses.replace(config, **{
         field: min(getattr(config, field), value)
         for field, value in most.items()})
-  monkeypatch.setattr(run_lib.train_config, 'preset', few)
+  monkeypatch.setattr(train_config, 'preset', few)
   monkeypatch.setattr(
-      run_lib.config_lib, 'preset', lambda name: network(name).replace(
+      config_lib, 'preset', lambda name: network(name).replace(
           graph_layers=1, transformer_layers=0, superposition=False))
 
 

@@ -1,0 +1,264 @@
+"""Seconds and workspace of ops as a profile has them.
+
+For each op the first of these that holds, by device:
+
+1. known: the op of the profiled graph, or one of the same name, type, FLOPs
+   and bytes, takes what it took;
+2. interpolated: its type was profiled. With three different sizes or more,
+   seconds = a + b FLOPs + c bytes, all three not negative, fitted to the
+   profiled ops of the type by least absolute relative error; with fewer, the
+   roofline times the type's median ratio of measured to roofline seconds;
+3. fallen back: the roofline times the median ratio of the op's family, or of
+   the whole profile if the family was not seen either.
+
+Each op also costs the visit that the profile found, each time it runs. On
+devices of a type that was not profiled, the roofline holds.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+import itertools
+import os
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.graph import op_graph
+
+_LEAST_SIZES = 3  # Of a type, to tell what grows with what.
+_ROUNDS = 20  # Of reweighting in a fit.
+
+
+@dataclasses.dataclass(frozen=True)
+class Coverage:
+  """Where the seconds of a graph's ops on one device come from.
+
+  Attributes:
+    known: Ops measured themselves.
+    interpolated: Ops of a measured type.
+    fell_back: Ops on the scaled roofline.
+  """
+
+  known: int
+  interpolated: int
+  fell_back: int
+
+  def __str__(self) -> str:
+    return (f'{self.known} ops measured, {self.interpolated} interpolated by '
+            f'type and size, {self.fell_back} on the scaled roofline')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ProfiledCostModel:
+  """A cost model of measured seconds.
+
+  Attributes:
+    profile: What was measured.
+    base: The roofline for the rest.
+  """
+
+  profile: profile_lib.Profile
+  base: cost_model.CostModel = cost_model.CostModel()
+
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+    """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
+    result = self.base.op_seconds(graph, cluster)
+    for column, device in enumerate(cluster.devices):
+      measured = self.profile.of(device.name, device.type)
+      if measured is not None:
+        result[:, column] = self._seconds(graph, device, measured)
+    return result
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D]; measured where the op is known."""
+    result = np.array(self.base.workspace_bytes(graph, cluster))
+    rows = self._rows(graph)
+    for column, device in enumerate(cluster.devices):
+      measured = self.profile.of(device.name, device.type)
+      if measured is not None:
+        known = rows >= 0
+        result[known, column] = measured.workspace_bytes[rows[known]]
+    return result
+
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """As measured, between devices that were profiled side by side."""
+    result = cost_model.no_contention(cluster)
+    numbers = {}
+    for column, device in enumerate(cluster.devices):
+      measured = self.profile.of(device.name, device.type)
+      if measured is not None and measured.bus and (
+          measured.name == device.name):
+        result.buses[column] = numbers.setdefault(measured.bus, column)
+        result.shares[column] = measured.contention
+    return result
+
+  def coverage(self, graph: op_graph.OpGraph) -> Coverage:
+    """Where the seconds on profiled devices come from."""
+    rows = self._rows(graph)
+    seen = set(self.profile.op_types)
+    unknown = [t for t, row in zip(graph.op_types, rows) if row < 0]
+    interpolated = sum(t in seen for t in unknown)
+    return Coverage(len(rows) - len(unknown), interpolated,
+                    len(unknown) - interpolated)
+
+  def _seconds(self, graph, device, measured) -> np.ndarray:
+    rows = self._rows(graph)
+    known, same_graph = rows >= 0, self._same_graph(graph)
+    once = np.zeros(graph.num_ops)
+    if not known.all():
+      once[~known] = self._laws(measured, device).seconds(
+          [t for t, k in zip(graph.op_types, known) if not k],
+          graph.flops[~known], graph.io_bytes[~known])
+    result = (once + measured.visit_s) * graph.executions
+    hits = rows[known]
+    if same_graph:
+      # How often its ops run was measured as well.
+      result[known] = measured.seconds[hits] + (
+          measured.visits[hits] * measured.visit_s)
+    else:
+      result[known] = (measured.seconds[hits] / measured.visits[hits]
+                       + measured.visit_s) * graph.executions[known]
+    return result
+
+  def _same_graph(self, graph) -> bool:
+    return graph.fingerprint == self.profile.fingerprint and np.array_equal(
+        graph.flops, self.profile.flops) and np.array_equal(
+            graph.io_bytes, self.profile.io_bytes)
+
+  def _rows(self, graph) -> np.ndarray:
+    """int [N], number of the same op in the profile; -1 if it has none."""
+    if self._same_graph(graph):
+      return np.arange(graph.num_ops)
+    return np.array([
+        self._index.get(key, -1) for key in zip(
+            graph.names, graph.op_types, graph.flops.tolist(),
+            graph.io_bytes.tolist())], int)
+
+  @functools.cached_property
+  def _index(self) -> dict[tuple[str, str, float, float], int]:
+    p = self.profile
+    return {key: i for i, key in enumerate(zip(
+        p.op_names, p.op_types, p.flops.tolist(), p.io_bytes.tolist()))}
+
+  def _laws(self, measured, device) -> _Laws:
+    known = self._known_laws
+    key = (measured.name, device)
+    if key not in known:
+      known[key] = _Laws(self.profile, measured, device, self.base)
+    return known[key]
+
+  @functools.cached_property
+  def _known_laws(self) -> dict:
+    return {}
+
+
+def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
+              base: cost_model.CostModel | None = None
+              ) -> ProfiledCostModel:
+  """The costs of a profile file.
+
+  Args:
+    path: What `gdp profile` wrote.
+    graph: What is to be priced.
+    base: The roofline for what the profile does not know; None for the usual.
+
+  Raises:
+    GdpError: the file is missing or damaged, or has no op or type in common
+      with the graph.
+  """
+  profile = profile_lib.load(path)
+  if graph.num_ops and not set(graph.op_types) & set(profile.op_types):
+    raise errors.GdpError(
+        f'{path} is the profile of "{profile.graph}", which has no type of op '
+        f'in common with "{graph.name}". Profile that one: `gdp profile`.')
+  return ProfiledCostModel(profile, base or cost_model.CostModel())
+
+
+class _Laws:
+  """Seconds of one execution, by type and size, on one profiled device."""
+
+  def __init__(self, profile, measured, device, base):
+    ran = np.flatnonzero(measured.executions > 0)
+    self._device, self._base = device, base
+    types = [profile.op_types[i] for i in ran]
+    flops, io_bytes = profile.flops[ran], profile.io_bytes[ran]
+    seconds = measured.seconds[ran] / measured.executions[ran]
+    roofline = base.seconds(types, flops, io_bytes, (device,))[:, 0]
+    ratios = seconds / roofline
+    self._ratio = float(np.median(ratios)) if len(ran) else 1.
+    self._types, self._families, self._fits = {}, {}, {}
+    for label, rows in _grouped(types).items():
+      self._types[label] = float(np.median(ratios[rows]))
+      sizes = np.stack([flops[rows], io_bytes[rows]], 1)
+      if len(np.unique(sizes, axis=0)) >= _LEAST_SIZES:
+        self._fits[label] = fit(*sizes.T, seconds[rows])
+    for label, rows in _grouped([cost_model.family(t) for t in types]).items():
+      self._families[label] = float(np.median(ratios[rows]))
+
+  def seconds(self, types, flops, io_bytes) -> np.ndarray:
+    """[M] seconds of M ops."""
+    roofline = self._base.seconds(types, flops, io_bytes, (self._device,))[:, 0]
+    result = np.zeros(len(types))
+    for label, rows in _grouped(types).items():
+      if label in self._fits:
+        a, b, c = self._fits[label]
+        result[rows] = a + b * flops[rows] + c * io_bytes[rows]
+      else:
+        result[rows] = roofline[rows] * self._types.get(
+            label, self._families.get(cost_model.family(label), self._ratio))
+    return result
+
+
+def fit(flops: np.ndarray, io_bytes: np.ndarray, seconds: np.ndarray
+        ) -> tuple[float, float, float]:
+  """a, b, c >= 0 of seconds ~ a + b flops + c bytes.
+
+  Minimises the sum of absolute relative errors by reweighted least squares
+  (Lawson, "Contributions to the theory of linear least maximum
+  approximation", 1961), so that a few odd ops do not bend the law; the signs
+  are kept by solving for every subset of the three terms.
+
+  Args:
+    flops: [M]
+    io_bytes: [M]
+    seconds: [M]
+  """
+  seconds = np.maximum(seconds, 1e-9)  # The clock's resolution.
+  terms = np.stack([np.ones_like(seconds), flops, io_bytes], 1)
+  scale = np.maximum(terms.max(0), 1e-300)
+  rows = terms / scale / seconds[:, None]  # Relative: should sum to 1.
+  weights = np.ones_like(seconds)
+  for _ in range(_ROUNDS):
+    root = np.sqrt(weights)
+    best = _not_negative(rows * root[:, None], root)
+    weights = 1 / np.maximum(np.abs(rows @ best - 1), 1e-3)
+  return tuple((best / scale).tolist())
+
+
+def _not_negative(rows, wanted) -> np.ndarray:
+  """The x >= 0 [3] with the least |rows x - wanted|."""
+  best, least = np.zeros(3), float(wanted @ wanted)
+  for used in itertools.chain.from_iterable(
+      itertools.combinations(range(3), k) for k in (1, 2, 3)):
+    some = np.linalg.lstsq(rows[:, used], wanted, rcond=None)[0]
+    error = rows[:, used] @ some - wanted
+    if (some >= 0).all() and error @ error < least:
+      best, least = np.zeros(3), float(error @ error)
+      best[list(used)] = some
+  return best
+
+
+def _grouped(labels) -> dict[str, np.ndarray]:
+  """Label -> its positions."""
+  groups = collections.defaultdict(list)
+  for i, label in enumerate(labels):
+    groups[label].append(i)
+  return {label: np.array(rows) for label, rows in groups.items()}

@@ -1,0 +1,228 @@
+"""The process behind `measurer`: runs one graph under many placements.
+
+Speaks over its standard input and output; see `messages`. The first message is
+a `Setup`; every further one a `Request`, to be answered with a `Timing` or a
+`Failure`. It ends when its input does, even in the middle of a step, so it
+cannot outlive its parent.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from typing import Any
+
+import numpy as np
+
+from gdp_grappler.evaluation.measuring import timing
+from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.workers import session_config
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+  """What stays the same for all placements.
+
+  Attributes:
+    graph: A `runnable.Runnable`.
+    op_names: [N] ops of the placed graph.
+    device_names: [D] full device names.
+    gpu_splits_bytes: For each physical GPU the memory of the logical ones cut
+      from it; empty to leave GPUs as they are.
+    target: 'grpc://host:port' of a TensorFlow cluster; '' for the devices of
+      this process.
+    connect_s: A target that does not answer for so long is unreachable.
+    timeout_s: A call of a target that takes longer hangs.
+    schedule: How often to run a step.
+  """
+
+  graph: Any
+  op_names: tuple[str, ...]
+  device_names: tuple[str, ...]
+  gpu_splits_bytes: tuple[tuple[int, ...], ...]
+  target: str
+  connect_s: float
+  timeout_s: float
+  schedule: timing.Schedule
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Request:
+  """One placement.
+
+  Attributes:
+    devices: int [N], numbers of `Setup.device_names`.
+    control_edges: Pairs of op names; the second waits for the first.
+  """
+
+  devices: np.ndarray
+  control_edges: tuple[tuple[str, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+  """A step that ran.
+
+  Attributes:
+    step_time_s: The median.
+    spread_s: The interquartile range.
+    num_steps: How many steps these are of.
+    peak_bytes: [D] most memory that tensors of one step held at a time.
+  """
+
+  step_time_s: float
+  spread_s: float
+  num_steps: int
+  peak_bytes: tuple[int, ...]
+
+
+def main(cores: list[int]) -> None:
+  """Serves until the input ends.
+
+  Args:
+    cores: To run on; empty for all.
+  """
+  if cores:
+    os.sched_setaffinity(0, cores)
+  answers = messages.answers()
+  messages.volunteer_for_oom()
+  messages.end_with_parent()
+  requests: queue.SimpleQueue = queue.SimpleQueue()
+  threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+  import tensorflow  # pylint: disable=g-import-not-at-top,unused-import  # noqa: F401
+  setup = requests.get()
+  messages.send(answers, _complaint(setup))
+  while True:
+    request = requests.get()
+    messages.send(answers, _complaint(setup) if request is None
+                  else run(setup, request))
+
+
+def run(setup: Setup, request: Request) -> Timing | messages.Failure:
+  """Times one placement."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  if setup.target and (complaint := _complaint(setup)):
+    return complaint  # Else the first call would wait as long as for a step.
+  names = dict(zip(setup.op_names, (
+      setup.device_names[device] for device in request.devices)))
+  graph = tf.Graph()
+  try:
+    with graph.as_default():
+      tf.graph_util.import_graph_def(
+          setup.graph.placed(names, request.control_edges), name='')
+    with tf.compat.v1.Session(setup.target, graph=graph,
+                              config=_config(setup)) as session:
+      session.run(graph.get_operation_by_name(setup.graph.initializer))
+      targets = [graph.get_operation_by_name(t) for t in setup.graph.targets]
+      clocked = timing.clock(session.make_callable(targets), setup.schedule)
+      return Timing(clocked.median_s, clocked.spread_s, clocked.num_steps,
+                    _peaks(session, targets, setup.device_names))
+  except tf.errors.DeadlineExceededError:
+    return messages.Failure(f'no answer within {setup.timeout_s:g} s',
+                            lost=True, hung=True)
+  except tf.errors.OpError as error:
+    lost = (tf.errors.UnavailableError, tf.errors.AbortedError,
+            tf.errors.CancelledError)
+    return messages.Failure(_one_line(error), lost=isinstance(error, lost))
+  except ValueError as error:
+    return messages.Failure(_one_line(error))
+
+
+def _one_line(error) -> str:
+  return ' '.join(str(error).split())[:300]
+
+
+def _peaks(session, targets, device_names) -> tuple[int, ...]:
+  """[D] most bytes allocated at a time, by the allocators' own records."""
+  from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
+  options = config_pb2.RunOptions(
+      trace_level=config_pb2.RunOptions.FULL_TRACE)
+  metadata = config_pb2.RunMetadata()
+  session.run(targets, options=options, run_metadata=metadata)
+  hosts = {_task(name): name for name in reversed(device_names)}
+  changes = collections.defaultdict(list)
+  for device in metadata.step_stats.dev_stats:
+    for node in device.node_stats:
+      for used in node.memory:
+        # Pinned host memory is the host's, whatever device asked for it.
+        owner = hosts.get(_task(device.device)) if (
+            'host' in used.allocator_name) else device.device
+        changes[owner] += [(r.alloc_micros, r.alloc_bytes)
+                           for r in used.allocation_records]
+  return tuple(_highest(changes[name]) for name in device_names)
+
+
+def _task(name: str) -> str:
+  """'/job:worker/replica:0/task:1' of a full device name."""
+  return name.split('/device:')[0]
+
+
+def _highest(changes: list[tuple[int, int]]) -> int:
+  """Highest sum on the way, in the order of time."""
+  if not changes:
+    return 0
+  sizes = np.array([size for _, size in sorted(changes)], np.int64)
+  return max(0, int(sizes.cumsum().max()))
+
+
+def _config(setup: Setup, timeout_s: float | None = None):
+  """Of the target or of this process, with the GPUs cut as they should be."""
+  config = session_config.as_it_is(
+      None if setup.target else session_config.num_cpus(setup.device_names))
+  if setup.target:
+    # Variables die with the session; other sessions see none of them.
+    config.isolate_session_state = True
+    config.operation_timeout_in_ms = int(
+        1000 * (timeout_s or setup.timeout_s))
+  for splits in setup.gpu_splits_bytes:
+    config.gpu_options.experimental.virtual_devices.add(
+        memory_limit_mb=[size >> 20 for size in splits])
+  return config
+
+
+def _complaint(setup: Setup) -> messages.Failure | None:
+  """What is wrong with the devices, if anything is."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  try:
+    with tf.compat.v1.Session(
+        setup.target, graph=tf.Graph(),
+        config=_config(setup, setup.connect_s)) as session:
+      have = [d.name for d in session.list_devices()]
+  except tf.errors.OpError as error:
+    return messages.Failure(
+        f'{setup.target} cannot be reached within {setup.connect_s:g} s: '
+        f'{_one_line(error)}. Start all tasks of that cluster, or name one '
+        'that runs.', fatal=True, lost=True)
+  missing = [d for d in setup.device_names if d not in have]
+  if not missing:
+    return None
+  have = [d for d in have if 'XLA' not in d]
+  return messages.Failure(
+      f'{setup.target or "This machine"} has no device {missing[0]}; it has '
+      f'{", ".join(have)}. Place on these'
+      f'{"" if setup.target else " (--cluster=local)"}, or use '
+      '--reward=simulated.', fatal=True)
+
+
+def _listen(requests) -> None:
+  """Passes messages on; ends the process when there will be no more."""
+  try:
+    while True:
+      requests.put(messages.receive(sys.stdin.buffer.read))
+  except EOFError:
+    os._exit(0)  # The main thread may be in the middle of a long step.
+  except BaseException:  # pylint: disable=broad-except
+    traceback.print_exc()
+    os._exit(1)
+
+
+if __name__ == '__main__':
+  # Messages name this module by its full name, not '__main__'.
+  from gdp_grappler.evaluation.measuring import measuring_worker
+  measuring_worker.main(json.loads(sys.argv[1]))

@@ -1,0 +1,79 @@
+"""Measures how much workers of one machine slow each other down.
+
+Cores share a memory bus and a cache. The step of a graph, all of it on one
+worker, is clocked while the others rest and while all of them run it; what it
+takes longer is the contention that the simulator charges while several compute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation.profiling import contention_worker
+from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.workers import worker_process
+
+_ROUNDS = 3
+_WINDOW_S = 1.5
+_START_S, _STEPS_S = 300., 120.
+
+
+def measure(setups: Sequence[profiling_worker.Setup], name: str
+           ) -> tuple[float, ...]:
+  """For each worker, what its step takes longer for each other one at work.
+
+  Args:
+    setups: [W], the whole graph on one of the workers each.
+    name: Of the graph, for messages.
+
+  Returns:
+    [W] shares of the step; (together / alone - 1) / (W - 1), not negative.
+
+  Raises:
+    MeasurementError: the graph does not run on one of them.
+  """
+  if len(setups) < 2:
+    return (0.,) * len(setups)
+  with contextlib.ExitStack() as stack:
+    processes = []
+    for _ in setups:
+      processes.append(worker_process.WorkerProcess(contention_worker.__name__))
+      stack.callback(processes[-1].close)
+    try:
+      for process, setup in zip(processes, setups):
+        process.send(setup)
+      for process, setup in zip(processes, setups):
+        _check(process.receive(_START_S), setup, name)
+      alone = np.median([[_clock([p])[0] for p in processes]
+                         for _ in range(_ROUNDS)], axis=0)
+      together = np.median([_clock(processes) for _ in range(_ROUNDS)], axis=0)
+    except worker_process.Died as error:
+      raise errors.MeasurementError(
+          f'Running {name} on several workers at a time failed: {error}.'
+      ) from error
+  return shares(alone, together)
+
+
+def shares(alone: Sequence[float], together: Sequence[float]
+          ) -> tuple[float, ...]:
+  """[W] of the median steps [W] alone and [W] together."""
+  ratio = np.asarray(together) / np.asarray(alone)
+  return tuple(np.maximum((ratio - 1) / (len(ratio) - 1), 0.).tolist())
+
+
+def _clock(processes) -> list[float]:
+  for process in processes:
+    process.send(_WINDOW_S)
+  return [process.receive(_WINDOW_S + _STEPS_S) for process in processes]
+
+
+def _check(answer, setup, name):
+  if isinstance(answer, messages.Failure):
+    raise errors.MeasurementError(
+        f'{name} does not run on {setup.device}: {answer.message}. The '
+        'roofline needs no profile.')

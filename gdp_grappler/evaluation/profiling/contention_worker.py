@@ -1,0 +1,55 @@
+"""The process behind `contention`: runs one graph on one device when told to.
+
+Answers a `profiling_worker.Setup` with None, or a `Failure`, once the graph is
+warm. Every further message is a number of seconds; for so long it runs steps,
+and answers with the median of their times.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.evaluation.workers import messages
+
+_WARMUP = 5
+
+
+def main() -> None:
+  """Serves until it is killed or its parent ends."""
+  messages.end_with_parent()
+  messages.volunteer_for_oom()
+  answers = messages.answers()
+  def request():
+    return messages.receive(sys.stdin.buffer.read)
+  setup = request()
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  try:
+    with profiling_worker.session(tf, setup) as step:
+      for _ in range(_WARMUP):
+        step()
+      messages.send(answers, None)
+      while True:
+        messages.send(answers, _median_s(step, request()))
+  except EOFError:
+    return
+  except (tf.errors.OpError, ValueError) as error:
+    messages.send(answers, messages.Failure(
+        ' '.join(str(error).split())[:300]))
+
+
+def _median_s(step, window_s: float) -> float:
+  """Of steps until the window is over, at least one."""
+  seconds, end = [], time.perf_counter() + window_s
+  while not seconds or time.perf_counter() < end:
+    start = time.perf_counter()
+    step()
+    seconds.append(time.perf_counter() - start)
+  return float(np.median(seconds))
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,317 @@
+"""The process behind `profiler`: traces steps of one graph on one device.
+
+Answers a `Setup` with a `Recording` or a `Failure`; see `messages`. It ends
+with its parent.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import graphlib
+import os
+import sys
+import time
+from typing import Any, Callable, Iterator
+
+import numpy as np
+
+from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.workers import session_config
+
+_CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
+_WARMUP_S = 2.  # No further step to warm up, once this has passed.
+_WARM_S = 0.1  # Of untraced steps before each traced one ...
+_WARM_STEPS = 20  # ... but not more than these, and at least one.
+_QUIET = .95  # Share of a step's time that a process on one core has at least
+_QUIET_STEPS = 5  # in a step that counts, if there are that many.
+_FRAMES = ('Enter', 'Exit', 'Merge', 'NextIteration', 'Switch')
+
+
+@dataclasses.dataclass(frozen=True)
+class Setup:
+  """What to run, and where.
+
+  Attributes:
+    graph: A `runnable.Runnable`.
+    op_names: [N] ops of the profiled graph.
+    devices: [N] full device name for each of them.
+    device: The device whose ops are timed.
+    target: Of a TensorFlow server; '' for this process.
+    cores: CPU cores to stay on; () for all.
+    steps: Traced steps.
+    warmup: Steps before anything is timed; fewer if they take long.
+    pool: Threads that run ops side by side in the untraced steps.
+  """
+
+  graph: Any
+  op_names: tuple[str, ...]
+  devices: tuple[str, ...]
+  device: str
+  target: str
+  cores: tuple[int, ...]
+  steps: int
+  warmup: int
+  pool: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+  """What was seen.
+
+  Attributes:
+    step_s: Median of the untraced step.
+    empty_step_s: Median of a step that does nothing.
+    disturbed: Share of the time of untraced steps that other programs had;
+      0 where that cannot be told.
+    chain_visit_s: Seconds per op of a long chain of ops that do nothing.
+    seconds: [N], median over the traced steps of all executions of an op.
+    executions: [N], median over the traced steps.
+    workspace_bytes: [N], most temporary memory of an execution.
+  """
+
+  step_s: float
+  empty_step_s: float
+  disturbed: float
+  chain_visit_s: float
+  seconds: np.ndarray
+  executions: np.ndarray
+  workspace_bytes: np.ndarray
+
+
+def main() -> None:
+  """Answers the one request."""
+  messages.end_with_parent()
+  messages.volunteer_for_oom()
+  answers = messages.answers()
+  setup = messages.receive(sys.stdin.buffer.read)
+  if setup.cores:
+    # Before TensorFlow makes threads, which inherit it.
+    os.sched_setaffinity(0, setup.cores)
+  messages.send(answers, record(setup))
+
+
+def record(setup: Setup) -> Recording | messages.Failure:
+  """Runs the steps."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  try:
+    return _record(tf, setup)
+  except (tf.errors.OpError, ValueError) as error:
+    return messages.Failure(' '.join(str(error).split())[:300])
+
+
+@contextlib.contextmanager
+def session(tf, setup: Setup) -> Iterator[Callable[[], Any]]:
+  """A call that runs one step, all of it on the device."""
+  placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
+  with _session(tf, setup, _imported(tf, placed), setup.pool) as running:
+    running.run(setup.graph.initializer)
+    yield running.make_callable([
+        running.graph.get_operation_by_name(t) for t in setup.graph.targets])
+
+
+def _record(tf, setup) -> Recording:
+  placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
+  graph = _imported(tf, placed)
+  with contextlib.ExitStack() as stack:
+    wide = stack.enter_context(_session(tf, setup, graph, setup.pool))
+    wide.run(setup.graph.initializer)
+    alone = wide
+    if setup.target:
+      # The pool is the server's; edges keep its threads from overlapping.
+      alone = stack.enter_context(_session(
+          tf, setup, _imported(tf, _one_by_one(placed, setup.graph)), 1))
+    elif setup.pool > 1:
+      alone = stack.enter_context(_session(tf, setup, graph, 1))
+    if alone is not wide:
+      alone.run(setup.graph.initializer)
+    steps, step_s, disturbed = _trace(alone, wide, setup)
+  empty_step_s, chain_visit_s = _overheads(tf, setup)
+  return Recording(step_s, empty_step_s, disturbed, chain_visit_s,
+                   *_medians(steps, len(setup.op_names)))
+
+
+def _imported(tf, graph_def):
+  graph = tf.Graph()
+  with graph.as_default():
+    tf.graph_util.import_graph_def(graph_def, name='')
+  return graph
+
+
+def _one_by_one(graph_def, runnable):
+  """The graph with control edges that leave only one order of a step's ops.
+
+  A graph with frames or conditions stays as it is: an edge out of a branch
+  that is not taken would take the rest of the graph with it.
+  """
+  nodes = {node.name: node for node in graph_def.node}
+  if any(node.op.removeprefix('Ref') in _FRAMES for node in nodes.values()):
+    return graph_def
+  inputs = {name: [i.lstrip('^').split(':')[0] for i in node.input]
+            for name, node in nodes.items()}
+  before = graphlib.TopologicalSorter()
+  needed, waiting = set(), list(runnable.targets)
+  while waiting:
+    name = waiting.pop()
+    if name not in needed:
+      needed.add(name)
+      waiting += inputs[name]
+      before.add(name, *inputs[name])
+  order = list(before.static_order())
+  for last, name in zip(order, order[1:]):
+    if last not in inputs[name]:
+      nodes[name].input.append(f'^{last}')
+  return graph_def
+
+
+def _session(tf, setup, graph, pool):
+  """A session that runs the graph as it is, on one thread per core."""
+  config = session_config.as_it_is(session_config.num_cpus(setup.devices))
+  if not setup.target:
+    config.intra_op_parallelism_threads = len(setup.cores)
+    config.session_inter_op_thread_pool.add(num_threads=pool)
+  return tf.compat.v1.Session(setup.target, graph=graph, config=config)
+
+
+def _trace(alone, wide, setup):
+  """Traced steps of ops one by one, the median untraced step, disturbance.
+
+  Every traced step follows some untraced ones: reading the trace of the last
+  one has swept the caches, and what is wanted is a step among steps.
+  """
+  from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
+  options = config_pb2.RunOptions(
+      trace_level=config_pb2.RunOptions.FULL_TRACE)
+  def step(session, **how):
+    return session.make_callable(
+        [session.graph.get_operation_by_name(t) for t in setup.graph.targets],
+        **how)
+  plain, warm = step(wide), step(alone)
+  traced = step(alone, accept_options=True)
+  begin = time.perf_counter()
+  for i in range(setup.warmup):
+    plain()
+    if wide is not alone:
+      warm()
+    if i and time.perf_counter() - begin > _WARMUP_S:
+      break
+  repeats = int(np.clip(
+      _WARM_S / max(_clocked(plain)[0], 1e-9), 1, _WARM_STEPS))
+  owners = dict(zip((node.name for node in setup.graph.graph_def.node),
+                    setup.graph.owners))
+  index = {name: i for i, name in enumerate(setup.op_names)}
+  steps, seconds = [], []
+  for _ in range(setup.steps):
+    plain()
+    seconds += [_clocked(plain) for _ in range(repeats)]
+    if wide is not alone:
+      for _ in range(repeats):
+        warm()
+    metadata = config_pb2.RunMetadata()
+    traced(options=options, run_metadata=metadata)
+    steps.append(_summed(metadata.step_stats, setup.device, owners, index))
+  return (steps, _median_s(seconds, setup), _disturbed(seconds, setup))
+
+
+def _clocked(step: Callable[[], Any]) -> tuple[float, float]:
+  """Seconds on the wall and of all cores."""
+  start, cpu_start = time.perf_counter(), time.process_time()
+  step()
+  cpu_end, end = time.process_time(), time.perf_counter()
+  return end - start, cpu_end - cpu_start
+
+
+def _median_s(seconds, setup) -> float:
+  """Of pairs from `_clocked`.
+
+  A process on one core is either at work or kept from it by others: only the
+  steps that nobody disturbed count. Where there are hardly any, what it worked
+  is the best guess at what they would have taken.
+  """
+  wall, cpu = np.array(seconds).T
+  if len(setup.cores) != 1 or setup.target:
+    return float(np.median(wall))
+  quiet = cpu >= _QUIET * wall
+  return float(np.median(wall[quiet] if quiet.sum() >= _QUIET_STEPS else cpu))
+
+
+def _disturbed(seconds, setup) -> float:
+  wall, cpu = np.sum(seconds, 0)
+  if len(setup.cores) != 1 or setup.target:
+    return 0.
+  return float(np.clip(1 - cpu / wall, 0, 1))
+
+
+def _summed(step_stats, device, owners, index
+           ) -> dict[int, tuple[float, int, int]]:
+  """Op number -> seconds, executions and temporary bytes in one step."""
+  host, kernels = collections.defaultdict(list), collections.Counter()
+  for stats in step_stats.dev_stats:
+    for node in stats.node_stats:
+      name = node.node_name.split(':')[0]
+      op = index.get(owners.get(name, ''))
+      if op is None:
+        continue
+      if stats.device == device:
+        host[op].append((node, index.get(name) == op))
+      elif stats.device.endswith(_all_streams(device)):
+        # On a GPU the executor's record ends with the launch.
+        kernels[op] += (node.op_end_rel_nanos or node.all_end_rel_nanos)
+  result = {}
+  for op, nodes in host.items():
+    nanos = sum(max(0, node.op_end_rel_nanos - node.op_start_rel_nanos)
+                for node, _ in nodes)
+    result[op] = (max(nanos, kernels[op]) * 1e-9,
+                  sum(own for _, own in nodes),
+                  max(_temporary_bytes(node) for node, _ in nodes))
+  return result
+
+
+def _all_streams(device) -> str:
+  return f'device:{device.rsplit("device:", 1)[1]}/stream:all'
+
+
+def _temporary_bytes(node) -> int:
+  """Most memory beyond its outputs that an op held while it ran."""
+  outputs = sum(o.tensor_description.allocation_description.requested_bytes
+                for o in node.output)
+  highest = sum(used.peak_bytes for used in node.memory)
+  return max(node.memory_stats.temp_memory_size, highest - outputs, 0)
+
+
+def _medians(steps, n) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """[N] seconds, executions and temporary bytes."""
+  values = np.zeros((len(steps), n, 3))
+  for row, step in zip(values, steps):
+    for op, record_ in step.items():
+      row[op] = record_
+  seconds, executions, temporary = np.moveaxis(values, 2, 0)
+  return (np.median(seconds, 0), np.round(np.median(executions, 0)),
+          temporary.max(0).astype(np.int64))
+
+
+def _overheads(tf, setup) -> tuple[float, float]:
+  """Seconds of a step that does nothing, and of each further such op."""
+  graph = tf.Graph()
+  with graph.as_default(), graph.device(setup.device):
+    first = last = tf.raw_ops.NoOp(name='empty')
+    for _ in range(_CHAIN):
+      with tf.control_dependencies([last]):
+        last = tf.raw_ops.NoOp(name='link')
+  with _session(tf, setup, graph, setup.pool) as session:
+    empty, chain = (_median_step_s(session.make_callable([op]), setup)
+                    for op in (first, last))
+  return empty, max(0., chain - empty) / _CHAIN
+
+
+def _median_step_s(step, setup) -> float:
+  for _ in range(20):
+    step()
+  return _median_s([_clocked(step) for _ in range(100)], setup)
+
+
+if __name__ == '__main__':
+  # Messages name this module by its full name, not '__main__'.
+  from gdp_grappler.evaluation.profiling import profiling_worker
+  profiling_worker.main()

@@ -1,0 +1,201 @@
+"""The functions of `simulator.cc` over NumPy arrays; the rules are not here."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import weakref
+
+import numpy as np
+
+from gdp_grappler import native
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+
+
+class PreparedGraph:
+  """A graph on a cluster as the native simulator keeps it.
+
+  Holds no reference to the graph. May be used from several threads at once.
+  """
+
+  def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+               tensor_bytes: np.ndarray, aliases: np.ndarray,
+               allowed: np.ndarray, seconds: np.ndarray,
+               workspace_bytes: np.ndarray,
+               contention: cost_model.Contention):
+    """Lays the graph out.
+
+    Args:
+      graph: N ops, T tensors.
+      cluster: D devices.
+      tensor_bytes: int64 [T], what tensors occupy and transfers carry.
+      aliases: bool [N], the op hands on the buffer of its first data input.
+      allowed: bool [G, D].
+      seconds: float64 [N, D].
+      workspace_bytes: int64 [N, D].
+      contention: Of the devices.
+
+    Raises:
+      MemoryError: there is not enough.
+    """
+    self._lib = _library()
+    self._num_ops = graph.num_ops
+    self._num_pools = len(cluster.pool_bytes)
+    arrays = [np.ascontiguousarray(array, dtype) for array, dtype in (
+        (tensor_bytes, np.int64), (aliases, np.uint8), (allowed, np.uint8),
+        (seconds, np.float64), (workspace_bytes, np.int64))]
+    tensor_bytes, aliases, allowed, seconds, workspace = arrays
+    native_graph = _NativeGraph(
+        graph.num_ops, len(graph.edges), len(graph.tensor_ops),
+        graph.num_groups, *map(_address, (
+            graph.edges, graph.edge_tensors, graph.tensor_ops, tensor_bytes,
+            graph.param_bytes, aliases, graph.groups,
+            graph.topological_order)))
+    # The addresses stay good until the call returns.
+    cluster_arrays = _cluster_arrays(cluster, contention)
+    units, channels = cluster_arrays[0], cluster_arrays[-1]
+    native_cluster = _NativeCluster(
+        cluster.num_devices, units.max() + 1, self._num_pools,
+        channels.max() + 1, channels.shape[-1],
+        *map(_address, cluster_arrays), cluster.step_s + 0.0)
+    self._handle = self._lib.gdp_simulator_create(
+        ctypes.byref(native_graph), ctypes.byref(native_cluster),
+        _address(allowed), _address(seconds),
+        _address(workspace) if workspace.any() else None)
+    if not self._handle:
+      raise MemoryError('No memory for the simulator.')
+    weakref.finalize(self, self._lib.gdp_simulator_destroy, self._handle)
+
+  def run(self, devices: np.ndarray, priorities: np.ndarray | None,
+          threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Simulates K placements.
+
+    Args:
+      devices: int32 [K, N].
+      priorities: float64 [K, N] or None.
+      threads: How many at a time.
+
+    Returns:
+      Step times [K], infinite for those that break a rule, and peaks [K, P].
+
+    Raises:
+      MemoryError: there is not enough.
+    """
+    seconds = np.empty(len(devices), np.float64)
+    peaks = np.empty((len(devices), self._num_pools), np.int64)
+    if self._lib.gdp_simulator_run(
+        self._handle, len(devices), _address(devices), _address(priorities),
+        threads, _address(seconds), _address(peaks)):
+      raise MemoryError('No memory for the simulator.')
+    return seconds, peaks
+
+  def schedule(self, devices: np.ndarray, priorities: np.ndarray | None
+              ) -> schedule_lib.Schedule | None:
+    """All that happens; None if the placement breaks a rule of the graph.
+
+    Args:
+      devices: int32 [N].
+      priorities: float64 [N] or None.
+
+    Raises:
+      MemoryError: there is not enough.
+    """
+    seconds = np.empty(1, np.float64)
+    peaks = np.empty(self._num_pools, np.int64)
+    result = self._lib.gdp_schedule_create(
+        self._handle, _address(devices), _address(priorities),
+        _address(seconds), _address(peaks))
+    if not result:
+      raise MemoryError('No memory for the simulator.')
+    try:
+      return (None if np.isinf(seconds[0])
+              else self._read(result, float(seconds[0]), peaks))
+    finally:
+      self._lib.gdp_schedule_destroy(result)
+
+  def _read(self, result, step_time_s, peaks) -> schedule_lib.Schedule:
+    sizes = np.empty(3, np.int64)
+    self._lib.gdp_schedule_sizes(result, _address(sizes))
+    sent, worked, points = sizes.tolist()
+    start_s, end_s = np.empty(self._num_ops), np.empty(self._num_ops)
+    slots = np.empty(self._num_ops, np.int32)
+    transfers, transfer_s = np.empty((sent, 4), np.int32), np.empty((sent, 2))
+    works, work_s = np.empty((worked, 3), np.int32), np.empty((worked, 2))
+    memory_s = np.empty(points)
+    memory_pools = np.empty(points, np.int32)
+    memory_bytes = np.empty(points, np.int64)
+    self._lib.gdp_schedule_read(self._handle, result, *map(_address, (
+        start_s, end_s, slots, transfers, transfer_s, works, work_s, memory_s,
+        memory_pools, memory_bytes)))
+    by_transfer = np.argsort(works[:, 0], kind='stable')
+    return schedule_lib.Schedule(
+        step_time_s, peaks, start_s, end_s, slots, *transfers.T, *transfer_s.T,
+        *works[by_transfer].T, *work_s[by_transfer].T, memory_s, memory_pools,
+        memory_bytes)
+
+
+def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
+  """In the order of `GdpCluster`."""
+  bus_of_unit = np.full(cluster.compute_units.max() + 1, -1, np.int32)
+  bus_of_unit[cluster.compute_units] = contention.buses
+  slots = np.ones(cluster.compute_units.max() + 1, np.int32)
+  np.maximum.at(slots, cluster.compute_units,
+                [device.slots for device in cluster.devices])
+  copy_s = np.array([d.copy_s for d in cluster.devices], np.float64)
+  copy_bytes_per_s = np.array(
+      [np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
+       for d in cluster.devices], np.float64)
+  return [np.ascontiguousarray(array) for array in (
+      cluster.compute_units, cluster.memory_pools, slots, copy_s,
+      copy_bytes_per_s, bus_of_unit, contention.shares,
+      *cluster.link_arrays)]
+
+
+class _NativeGraph(ctypes.Structure):
+  """`GdpGraph` of simulator.cc."""
+  _fields_ = [(name, ctypes.c_int32) for name in (
+      'num_ops', 'num_edges', 'num_tensors', 'num_groups')] + [
+          (name, ctypes.c_void_p) for name in (
+              'edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
+              'param_bytes', 'aliases', 'groups', 'order')]
+
+
+class _NativeCluster(ctypes.Structure):
+  """`GdpCluster` of simulator.cc."""
+  _fields_ = [(name, ctypes.c_int32) for name in (
+      'num_devices', 'num_units', 'num_pools', 'num_channels',
+      'channels_per_link')] + [
+          (name, ctypes.c_void_p) for name in (
+              'units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
+              'buses', 'contention', 'latency_s', 'bytes_per_s',
+              'channels')] + [
+                  ('step_s', ctypes.c_double)]
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+  lib = native.load_simulator()
+  pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+  for name, result, arguments in (
+      ('gdp_simulator_create', pointer, [pointer] * 5),
+      ('gdp_simulator_destroy', None, [pointer]),
+      ('gdp_simulator_run', i32,
+       [pointer, i64, pointer, pointer, i32, pointer, pointer]),
+      ('gdp_schedule_create', pointer, [pointer] * 5),
+      ('gdp_schedule_destroy', None, [pointer]),
+      ('gdp_schedule_sizes', None, [pointer] * 2),
+      ('gdp_schedule_read', None, [pointer] * 12)):
+    function = getattr(lib, name)
+    function.restype, function.argtypes = result, arguments
+  return lib
+
+
+def _address(array: np.ndarray | None) -> int | None:
+  """Where a C-contiguous array begins; the caller keeps the array."""
+  if array is None:
+    return None
+  assert array.flags.c_contiguous
+  return array.ctypes.data

@@ -1,0 +1,312 @@
+// Discrete-event simulation of one step of a placed graph.
+//
+// Plain C interface over arrays; no TensorFlow, no Python. The rules are stated
+// in simulator.py, and tests/helpers/reference_simulator.py is the same machine
+// written for the reader. This one is written for speed: here, everything that
+// does not depend on the placement is laid out once, by topological position;
+// simulator_machine.h runs it.
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gdp_grappler/evaluation/simulation/simulator_graph.h"
+#include "gdp_grappler/evaluation/simulation/simulator_machine.h"
+
+using gdp::kNone;
+
+// A graph and the machines that are not simulating it at the moment.
+struct GdpSimulator : gdp::Graph {
+  std::mutex mutex;  // Guards `idle`.
+  std::vector<std::unique_ptr<gdp::Machine>> idle;
+};
+
+namespace {
+
+// Results of the C functions.
+enum Status : int32_t { kOk = 0, kOutOfMemory = 1 };
+
+std::unique_ptr<gdp::Machine> TakeMachine(GdpSimulator* simulator) {
+  {
+    std::lock_guard<std::mutex> lock(simulator->mutex);
+    if (!simulator->idle.empty()) {
+      std::unique_ptr<gdp::Machine> machine = std::move(simulator->idle.back());
+      simulator->idle.pop_back();
+      return machine;
+    }
+  }
+  return std::make_unique<gdp::Machine>(*simulator);
+}
+
+void GiveBack(GdpSimulator* simulator, std::unique_ptr<gdp::Machine> machine) {
+  std::lock_guard<std::mutex> lock(simulator->mutex);
+  simulator->idle.push_back(std::move(machine));
+}
+
+// Sorts edges into outputs and inputs.
+void LayOutEdges(gdp::Graph* s, const int32_t* edges,
+                 const int32_t* edge_tensors, int32_t num_tensors,
+                 const int32_t* tensor_ops, const int64_t* tensor_bytes) {
+  // Tensors by producer; a tensor keeps its place among its producer's.
+  std::vector<uint8_t> controls(s->num_ops, 0);
+  for (int32_t e = 0; e < s->num_edges; ++e) {
+    if (edge_tensors[e] < 0) controls[s->position[edges[2 * e]]] = 1;
+  }
+  for (int32_t t = 0; t < num_tensors; ++t) {
+    ++s->ops[s->position[tensor_ops[t]] + 1].first_output;
+  }
+  std::vector<int32_t> next(s->num_ops);
+  for (int32_t op = 0; op < s->num_ops; ++op) {
+    next[op] = s->ops[op].first_output;
+    s->ops[op + 1].first_output += next[op] + controls[op];
+  }
+  s->outputs.assign(s->ops.back().first_output + 1, gdp::Output{0, kNone, 0});
+  std::vector<int32_t> tensor_output(num_tensors);
+  for (int32_t t = 0; t < num_tensors; ++t) {
+    gdp::Op& op = s->ops[s->position[tensor_ops[t]]];
+    tensor_output[t] = next[s->position[tensor_ops[t]]]++;
+    s->outputs[tensor_output[t]] = {tensor_bytes[t], t, 0};
+    if (!op.alias) op.own_bytes += tensor_bytes[t];
+  }
+  // What `next` points at now is the output of the control edges, if any.
+
+  // A counting sort of the edges by output.
+  std::vector<int32_t> edge_output(s->num_edges);
+  s->waiting.assign(s->num_ops, 0);
+  for (int32_t e = 0; e < s->num_edges; ++e) {
+    const int32_t tensor = edge_tensors[e];
+    edge_output[e] = tensor < 0 ? next[s->position[edges[2 * e]]]
+                                : tensor_output[tensor];
+    ++s->outputs[edge_output[e] + 1].first_edge;
+    const int32_t consumer = edges[2 * e + 1];
+    ++s->waiting[consumer];
+    if (tensor >= 0) ++s->ops[s->position[consumer] + 1].first_input;
+  }
+  std::vector<int32_t> place(s->outputs.size());
+  for (size_t o = 1; o < s->outputs.size(); ++o) {
+    place[o] = s->outputs[o].first_edge += s->outputs[o - 1].first_edge;
+  }
+  for (int32_t op = 0; op < s->num_ops; ++op) {
+    next[op] = s->ops[op].first_input;
+    s->ops[op + 1].first_input += next[op];
+  }
+  s->num_inputs = s->ops.back().first_input;
+  s->edges.resize(s->num_edges);
+  for (int32_t e = 0; e < s->num_edges; ++e) {
+    const int32_t consumer = s->position[edges[2 * e + 1]];
+    const int32_t input = edge_tensors[e] < 0 ? kNone : next[consumer]++;
+    s->edges[place[edge_output[e]]++] = {consumer, input};
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Sizes: N ops, E edges, T tensors, G groups, D devices, P pools.
+struct GdpGraph {
+  int32_t num_ops, num_edges, num_tensors, num_groups;
+  const int32_t* edges;         // [E, 2]
+  const int32_t* edge_tensors;  // [E], -1 for a control edge
+  const int32_t* tensor_ops;    // [T]
+  const int64_t* tensor_bytes;  // [T]
+  const int64_t* param_bytes;   // [N]
+  const uint8_t* aliases;       // [N]
+  const int32_t* groups;        // [N]
+  const int32_t* order;         // [N], producers before consumers
+};
+
+struct GdpCluster {
+  int32_t num_devices, num_units, num_pools, num_channels, channels_per_link;
+  const int32_t* units;            // [D]
+  const int32_t* pools;            // [D]
+  const int32_t* slots;            // [units]
+  const double* copy_s;            // [D]
+  const double* copy_bytes_per_s;  // [D], infinite with copy engines
+  const int32_t* buses;            // [units], -1: a bus of its own
+  const double* contention;        // [D]
+  const double* latency_s;         // [D, D]
+  const double* bytes_per_s;       // [D, D]
+  const int32_t* channels;         // [D, D, channels_per_link], at most 8
+  double step_s;
+};
+
+// Null if memory runs out. `allowed` [G, D], `seconds` [N, D], `workspace`
+// [N, D] or null where there is none.
+GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
+                                   const GdpCluster* cluster,
+                                   const uint8_t* allowed,
+                                   const double* seconds,
+                                   const int64_t* workspace) try {
+  auto s = std::make_unique<GdpSimulator>();
+  const int32_t n = s->num_ops = graph->num_ops;
+  const int32_t d = s->num_devices = cluster->num_devices;
+  s->num_edges = graph->num_edges;
+  s->num_groups = graph->num_groups;
+  s->num_pools = cluster->num_pools;
+  s->num_units = cluster->num_units;
+  s->num_channels = cluster->num_channels;
+  s->channels_per_link = cluster->channels_per_link;
+  s->step_s = cluster->step_s;
+  s->unit.assign(cluster->units, cluster->units + d);
+  s->pool.assign(cluster->pools, cluster->pools + d);
+  s->slots.assign(cluster->slots, cluster->slots + s->num_units);
+  s->copy_s.assign(cluster->copy_s, cluster->copy_s + d);
+  s->copy_bytes_per_s.assign(cluster->copy_bytes_per_s,
+                             cluster->copy_bytes_per_s + d);
+  s->copy_work = false;
+  for (int32_t i = 0; i < d; ++i) {
+    s->copy_work |= s->copy_s[i] > 0 || s->copy_bytes_per_s[i] < gdp::kInfinity;
+  }
+  s->bus.assign(cluster->buses, cluster->buses + s->num_units);
+  s->contention.assign(cluster->contention, cluster->contention + d);
+  s->contended = false;
+  for (const double share : s->contention) s->contended |= share > 0;
+  for (int32_t i = 0; i < d * d; ++i) {
+    gdp::Link link = {cluster->latency_s[i], cluster->bytes_per_s[i], {}};
+    std::copy_n(cluster->channels + i * s->channels_per_link,
+                s->channels_per_link, link.channels);
+    s->links.push_back(link);
+  }
+
+  s->order.assign(graph->order, graph->order + n);
+  s->group.assign(graph->groups, graph->groups + n);
+  s->allowed.assign(allowed, allowed + int64_t{s->num_groups} * d);
+  s->position.resize(n);
+  s->seconds.resize(int64_t{n} * d);
+  if (workspace) s->workspace.resize(int64_t{n} * d);
+  s->ops.assign(n + 1, gdp::Op{0, 0, 0, false});
+  for (int32_t i = 0; i < n; ++i) {
+    const int32_t op = graph->order[i];
+    s->position[op] = i;
+    s->ops[i].alias = graph->aliases[op];
+    const int64_t bytes = graph->param_bytes[op];
+    if (bytes) s->params.push_back({i, bytes});
+    std::copy_n(seconds + int64_t{op} * d, d, &s->seconds[int64_t{i} * d]);
+    if (workspace) {
+      std::copy_n(workspace + int64_t{op} * d, d,
+                  &s->workspace[int64_t{i} * d]);
+    }
+  }
+  LayOutEdges(s.get(), graph->edges, graph->edge_tensors, graph->num_tensors,
+              graph->tensor_ops, graph->tensor_bytes);
+  for (int32_t i = 0; i < n; ++i) {
+    if (s->waiting[s->order[i]] == 0) s->roots.push_back(i);
+  }
+  return s.release();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void gdp_simulator_destroy(GdpSimulator* simulator) { delete simulator; }
+
+// Simulates K placements, `devices` [K, N] and `priorities` [K, N] or null, in
+// up to `threads` threads. `step_time_s` [K] is infinite for an illegal
+// placement; `peak_bytes` [K, P]. May be called from several threads at once.
+// Returns a Status.
+int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
+                          const int32_t* devices, const double* priorities,
+                          int32_t threads, double* step_time_s,
+                          int64_t* peak_bytes) {
+  std::atomic<int64_t> next{0};
+  std::atomic<int32_t> status{kOk};
+  auto work = [&]() {
+    try {
+      std::unique_ptr<gdp::Machine> machine = TakeMachine(simulator);
+      for (int64_t k; (k = next++) < count;) {
+        machine->Run(devices + k * simulator->num_ops,
+                     priorities ? priorities + k * simulator->num_ops : nullptr,
+                     step_time_s + k, peak_bytes + k * simulator->num_pools,
+                     nullptr);
+      }
+      GiveBack(simulator, std::move(machine));
+    } catch (const std::bad_alloc&) {
+      status = kOutOfMemory;
+    }
+  };
+  std::vector<std::thread> others;
+  try {
+    const int64_t wanted = std::min<int64_t>(threads, count) - 1;
+    others.reserve(std::max<int64_t>(wanted, 0));
+    while (static_cast<int64_t>(others.size()) < wanted) {
+      others.emplace_back(work);
+    }
+  } catch (const std::exception&) {
+    // No more threads to be had: those there are do it all.
+  }
+  work();
+  for (std::thread& thread : others) thread.join();
+  return status;
+}
+
+// Simulates one placement and keeps what happened; null if memory runs out.
+// Read it with gdp_schedule_read, free it with gdp_schedule_destroy.
+gdp::Schedule* gdp_schedule_create(GdpSimulator* simulator,
+                                   const int32_t* devices,
+                                   const double* priorities,
+                                   double* step_time_s,
+                                   int64_t* peak_bytes) try {
+  auto schedule = std::make_unique<gdp::Schedule>();
+  gdp::Machine machine(*simulator);
+  machine.Run(devices, priorities, step_time_s, peak_bytes, schedule.get());
+  return schedule.release();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void gdp_schedule_destroy(gdp::Schedule* schedule) { delete schedule; }
+
+// How much there is to read: transfers M, works W and memory points Q.
+void gdp_schedule_sizes(const gdp::Schedule* schedule, int64_t* sizes) {
+  sizes[0] = static_cast<int64_t>(schedule->transfers.size());
+  sizes[1] = static_cast<int64_t>(schedule->works.size());
+  sizes[2] = static_cast<int64_t>(schedule->memory.size());
+}
+
+// Ops in the order of the graph: `start_s` [N], `end_s` [N], `slots` [N].
+// Transfers in the order of their requests: `transfers` [M, 4] are tensor (-1
+// for a control edge), op, source and target device; `transfer_s` [M, 2] start
+// and end. What units do for transfers, in the order of starts: `works` [W, 3]
+// are transfer, device and slot; `work_s` [W, 2] start and end. Memory in the
+// order of time: `memory_s` [Q], `memory_pools` [Q], `memory_bytes` [Q] since
+// that time.
+void gdp_schedule_read(const GdpSimulator* simulator,
+                       const gdp::Schedule* schedule, double* start_s,
+                       double* end_s, int32_t* slots, int32_t* transfers,
+                       double* transfer_s, int32_t* works, double* work_s,
+                       double* memory_s, int32_t* memory_pools,
+                       int64_t* memory_bytes) {
+  for (size_t i = 0; i < schedule->start_s.size(); ++i) {
+    start_s[simulator->order[i]] = schedule->start_s[i];
+    end_s[simulator->order[i]] = schedule->end_s[i];
+    slots[simulator->order[i]] = schedule->slot[i];
+  }
+  for (const gdp::Transfer& t : schedule->transfers) {
+    for (const int32_t value : {t.tensor, t.op, t.source, t.target}) {
+      *transfers++ = value;
+    }
+    *transfer_s++ = t.start_s;
+    *transfer_s++ = t.end_s;
+  }
+  for (const gdp::Work& work : schedule->works) {
+    for (const int32_t value : {work.transfer, work.device, work.slot}) {
+      *works++ = value;
+    }
+    *work_s++ = work.start_s;
+    *work_s++ = work.end_s;
+  }
+  for (const gdp::MemoryPoint& point : schedule->memory) {
+    *memory_s++ = point.time_s;
+    *memory_pools++ = point.pool;
+    *memory_bytes++ = point.bytes;
+  }
+}
+
+}  // extern "C"

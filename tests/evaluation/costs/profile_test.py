@@ -1,0 +1,117 @@
+"""Tests of gdp_grappler.evaluation.profile."""
+
+import json
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation.costs import profile as profile_lib
+from helpers import profiles
+
+
+def _device(profile, **changes):
+  """The profile as JSON with other fields of its first device."""
+  content = json.loads(profile.read_text())
+  content['devices'][0].update(changes)
+  profile.write_text(json.dumps(content))
+  return profile
+
+
+@pytest.fixture(name='path')
+def fixture_path(tmp_path):
+  result = tmp_path / 'profile.json'
+  profiles.make_profile(3).save(result)
+  return result
+
+
+def test_a_file_gives_back_what_was_written(path):
+  old, new = profiles.make_profile(3), profile_lib.load(path)
+  for field in ('graph', 'fingerprint', 'tensorflow', 'batch_size', 'op_names',
+                'op_types'):
+    assert getattr(new, field) == getattr(old, field)
+  np.testing.assert_array_equal(new.flops, old.flops)
+  np.testing.assert_array_equal(new.io_bytes, old.io_bytes)
+  for a, b in zip(old.devices, new.devices, strict=True):
+    for field in ('name', 'type', 'model', 'cores', 'pool', 'steps', 'step_s',
+                  'empty_step_s', 'disturbed', 'scale', 'visit_s'):
+      assert getattr(a, field) == getattr(b, field)
+    for field in ('seconds', 'executions', 'workspace_bytes'):
+      np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
+    assert b.workspace_bytes.dtype == np.int64
+
+
+def test_a_missing_file(tmp_path):
+  with pytest.raises(errors.GdpError, match=r'none\.json.*gdp profile'):
+    profile_lib.load(tmp_path / 'none.json')
+
+
+@pytest.mark.parametrize('text', ['', '{', '[]', '{"format": "plan"}', '\0'])
+def test_a_file_that_is_no_profile(path, text):
+  path.write_text(text)
+  with pytest.raises(errors.GdpError, match=r'profile\.json is not a usable'):
+    profile_lib.load(path)
+
+
+def test_a_file_cut_short(path):
+  path.write_text(path.read_text()[:200])
+  with pytest.raises(errors.GdpError, match='not JSON'):
+    profile_lib.load(path)
+
+
+def test_binary_data(path):
+  path.write_bytes(b'\xff\xfe\x00')
+  with pytest.raises(errors.GdpError, match='not a usable profile'):
+    profile_lib.load(path)
+
+
+def test_another_version(path):
+  path.write_text(json.dumps({**json.loads(path.read_text()), 'version': 1}))
+  with pytest.raises(errors.GdpError, match='version is 1'):
+    profile_lib.load(path)
+
+
+@pytest.mark.parametrize('field', ['graph', 'op_names', 'flops', 'devices'])
+def test_a_missing_field(path, field):
+  content = json.loads(path.read_text())
+  del content[field]
+  path.write_text(json.dumps(content))
+  with pytest.raises(errors.GdpError, match=f"field '{field}' is missing"):
+    profile_lib.load(path)
+
+
+@pytest.mark.parametrize('field,value', [
+    ('seconds', [1, 2]), ('seconds', [1, 2, -1]), ('seconds', [1, 2, None]),
+    ('seconds', [1, 2, float('nan')]), ('seconds', [1, 2, 'x']),
+    ('seconds', 'x'), ('executions', [1, 1, float('inf')]),
+    ('workspace_bytes', [[1], [1], [1]]), ('visit_s', -1), ('step_s', 'x'),
+    ('name', 3), ('cores', 0), ('cores', [-1]), ('steps', 0), ('pool', True)])
+def test_a_wrong_value_names_its_field(path, field, value):
+  with pytest.raises(errors.GdpError, match='profile.json is not a usable'
+                    ) as caught:
+    profile_lib.load(_device(path, **{field: value}))
+  assert value in ('x', [1, 2, 'x']) or field in str(caught.value)
+
+
+def test_a_device_is_found_by_name_and_else_by_type():
+  profile = profiles.make_profile(2, devices=(
+      ('/job:worker/replica:0/task:0/device:CPU:0', 'CPU'),
+      ('/job:worker/replica:0/task:1/device:CPU:0', 'CPU')))
+  first, second = profile.devices
+  assert profile.of(second.name, 'CPU') is second
+  assert profile.of('/job:localhost/replica:0/task:0/device:CPU:0',
+                    'CPU') is first
+  assert profile.of(first.name, 'GPU') is None
+
+
+def test_profiles_of_one_graph_can_be_joined():
+  a = profiles.make_profile(2, devices=(('a', 'CPU'), ('b', 'CPU')))
+  b = profiles.make_profile(2, devices=(('b', 'CPU'), ('c', 'GPU')))
+  joined = a.joined(b)
+  assert sorted(d.name for d in joined.devices) == ['a', 'b', 'c']
+  assert joined.of('b', 'CPU') is b.devices[0]
+
+
+def test_profiles_of_other_graphs_cannot():
+  with pytest.raises(errors.GdpError, match='different graphs'):
+    profiles.make_profile(2).joined(profiles.make_profile(3))

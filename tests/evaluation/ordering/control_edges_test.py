@@ -1,0 +1,227 @@
+"""Control edges: few, without circles, and as good as they say."""
+
+import dataclasses
+
+import hypothesis
+from hypothesis import strategies
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import ordering
+from helpers import clusters
+from helpers import graphs
+from helpers import orders
+
+_CLUSTER = presets.preset('4xP100')
+_FREE = control_edges.OrderConfig(edge_s=0.)
+
+
+def _random_case(seed, num_ops, window):
+  graph = graphs.random_graph(seed, num_ops, window=window)
+  rng = np.random.default_rng(seed)
+  return graph, placement_lib.from_groups(graph, rng.integers(
+      0, _CLUSTER.num_devices, graph.num_groups), _CLUSTER)
+
+
+def _simulated(graph, placement, edges, simulator):
+  """Step with these edges; a circle among them is an error."""
+  return simulator.evaluate(
+      control_edges.with_edges(graph, edges),
+      dataclasses.replace(placement, priorities=None)).step_time_s
+
+
+def test_one_edge_does_what_priorities_do():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  assert (order.fifo_s, order.ordered_s, order.with_edges_s) == (10., 6., 6.)
+  # The sender is op 4, which FIFO starts last: all others have to wait.
+  assert sorted(order.control_edges[:, 1].tolist()) == [0, 1, 2, 3]
+  # All wait for the sender, or for one that waits.
+  assert set(order.control_edges[:, 0].tolist()) <= {4, 0, 1, 2}
+
+
+def test_contention_is_in_every_price():
+  # Once, only the step without edges knew of it, and orders seemed to pay.
+  graph, placement, costs = orders.late_chain(4)
+  costs = dataclasses.replace(costs, seconds=[1.5, 1., 1., 1., 1., 4.],
+                              buses=[0, 0, 0], shares=.5)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  assert order.fifo_s == simulator.evaluate(graph, placement).step_time_s
+  assert order.with_edges_s == _simulated(
+      graph, placement, order.control_edges, simulator)
+  assert len(order.control_edges)
+
+
+def test_a_single_rival_needs_a_single_edge():
+  # op0 takes 5 s and nobody waits for it; op1 sends to op2 on another device.
+  graph = graphs.make_graph([(1, 2)], 3)
+  placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
+  simulator = simulator_lib.Simulator(placement.cluster,
+                                      clusters.FixedCosts([5., 1., 5.]))
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  assert order.control_edges.tolist() == [[1, 0]]
+  assert (order.fifo_s, order.ordered_s, order.with_edges_s) == (12., 7., 7.)
+
+
+def test_edges_have_their_price():
+  graph = graphs.make_graph([(1, 2)], 3)
+  placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
+  simulator = simulator_lib.Simulator(placement.cluster,
+                                      clusters.FixedCosts([6., 1., 4.5]))
+  # FIFO: 6, 7, 8, 12.5. Ordered: op1 until 1, op0 until 7.
+  def priced(edge_s):
+    return control_edges.control_edges(
+        graph, placement, simulator, control_edges.OrderConfig(edge_s=edge_s))
+
+  assert priced(0.5).with_edges_s == 7.5
+  dear = priced(6.)
+  assert len(dear.control_edges) == 0
+  assert dear.with_edges_s == dear.fifo_s == 12.5
+
+
+def test_no_edges_below_the_least_gain():
+  graph = graphs.make_graph([(1, 2)], 3)
+  placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
+  simulator = simulator_lib.Simulator(placement.cluster,
+                                      clusters.FixedCosts([5., 1., 5.]))
+  for min_gain, edges in ((0.41, 1), (0.42, 0)):  # 12 s become 7 s.
+    order = control_edges.control_edges(
+        graph, placement, simulator,
+        control_edges.OrderConfig(min_gain=min_gain, edge_s=0.))
+    assert len(order.control_edges) == edges
+
+
+def test_nothing_to_gain_needs_no_edges():
+  cluster = clusters.make_cluster()
+  for graph, devices in ((graphs.chain(6), [1, 2, 1, 2, 0, 1]),
+                         (graphs.fan_out(5), [1] * 6)):
+    order = control_edges.control_edges(
+        graph, placement_lib.Placement(devices, cluster),
+        simulator_lib.Simulator(cluster))
+    assert order.control_edges.shape == (0, 2)
+    assert order.with_edges_s == order.fifo_s
+
+
+def test_priorities_of_the_placement_are_obeyed():
+  graph = graphs.make_graph([(0, 2), (1, 3)], 4)
+  cluster = clusters.make_cluster()
+  simulator = simulator_lib.Simulator(cluster,
+                                      clusters.FixedCosts([3., 3., 1., 8.]))
+  placement = placement_lib.Placement([1, 1, 2, 2], cluster)
+  wanted = dataclasses.replace(placement, priorities=[1., 2., 0., 0.])
+  against = dataclasses.replace(placement, priorities=[2., 1., 0., 0.])
+  assert control_edges.control_edges(
+      graph, wanted, simulator, _FREE).control_edges.tolist() == [[1, 0]]
+  assert not len(control_edges.control_edges(
+      graph, against, simulator, _FREE).control_edges)
+
+
+@hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis.given(seed=strategies.integers(0, 10_000),
+                  num_ops=strategies.integers(20, 300),
+                  window=strategies.sampled_from([5, 20, 100]))
+def test_properties_of_all_edges(seed, num_ops, window):
+  graph, placement = _random_case(seed, num_ops, window)
+  simulator = simulator_lib.Simulator(_CLUSTER)
+  order = control_edges.control_edges(graph, placement, simulator)
+  edges = order.control_edges
+  # On one device, none twice, none that is there.
+  first, then = placement.devices[edges].T
+  assert (first == then).all()
+  there = set(map(tuple, graph.edges.tolist()))
+  new = set(map(tuple, edges.tolist()))
+  assert len(new) == len(edges) and not new & there
+  if not len(edges):
+    assert order.with_edges_s == order.fifo_s
+    return
+  assert order.with_edges_s < order.fifo_s * 0.98
+  # No circle, and the step that was promised but for the price of the edges.
+  simulated_s = _simulated(graph, placement, edges, simulator)
+  assert simulated_s == pytest.approx(order.with_edges_s, rel=0.01)
+
+
+def test_most_of_the_gain_is_reached_with_few_edges():
+  gains, edges, ops = [], 0, 0
+  for seed in range(30):
+    graph, placement = _random_case(seed, 400, 30)
+    order = control_edges.control_edges(
+        graph, placement, simulator_lib.Simulator(_CLUSTER), _FREE)
+    if order.ordered_s < 0.97 * order.fifo_s:
+      gains.append((order.fifo_s - order.with_edges_s)
+                   / (order.fifo_s - order.ordered_s))
+      edges, ops = edges + len(order.control_edges), ops + graph.num_ops
+  assert len(gains) >= 5
+  assert np.median(gains) >= 0.9
+  assert edges < ops / 20
+
+
+def test_every_edge_that_is_left_matters():
+  """Leaving out any of few edges costs more than the gain to be kept."""
+  graph, devices = orders.unrolled_lstm(4, 8)
+  placement = placement_lib.Placement(devices, _CLUSTER)
+  simulator = simulator_lib.Simulator(_CLUSTER)
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  kept_s = order.fifo_s - 0.9 * (order.fifo_s - order.ordered_s)
+  assert order.with_edges_s <= kept_s
+  assert 1 <= len(order.control_edges) <= graph.num_ops / 4
+  for i in range(len(order.control_edges)):
+    fewer = np.delete(order.control_edges, i, axis=0)
+    assert _simulated(graph, placement, fewer, simulator) > kept_s
+
+
+def test_devices_that_run_several_ops_at_a_time_keep_doing_so():
+  cluster = clusters.make_cluster()
+  cluster = dataclasses.replace(cluster, devices=tuple(
+      dataclasses.replace(d, slots=2) for d in cluster.devices))
+  # Two long ops and two senders, ready at once; the senders go first, and
+  # side by side.
+  graph = graphs.make_graph([(2, 4), (3, 4)], 5)
+  placement = placement_lib.Placement([1, 1, 1, 1, 2], cluster)
+  order = control_edges.control_edges(
+      graph, placement, simulator_lib.Simulator(
+          cluster, clusters.FixedCosts([6., 6., 1., 1., 6.])), _FREE)
+  assert (order.fifo_s, order.with_edges_s) == (14., 8.)
+  first, then = order.control_edges.T
+  assert set(first.tolist()) <= {2, 3} and set(then.tolist()) <= {0, 1}
+
+
+def test_a_placement_that_cannot_run_has_no_order():
+  graph = graphs.chain(2, groups=[0, 0])
+  cluster = clusters.make_cluster()
+  order = control_edges.control_edges(
+      graph, placement_lib.Placement([1, 2], cluster),
+      simulator_lib.Simulator(cluster))
+  assert not len(order.control_edges) and np.isinf(order.fifo_s)
+
+
+def test_wrong_arguments():
+  graph, placement, _ = orders.late_chain(2)
+  with pytest.raises(ValueError, match='simulator is for "4xP100"'):
+    control_edges.control_edges(graph, placement,
+                                simulator_lib.Simulator(_CLUSTER))
+  with pytest.raises(ValueError, match='not a number'):
+    control_edges.control_edges(
+        graph, dataclasses.replace(placement, priorities=[np.nan] * 4),
+        simulator_lib.Simulator(placement.cluster))
+  for field in ('min_gain', 'kept_gain', 'edge_s', 'max_simulated_ops'):
+    for value in (-0.1, float('inf'), float('nan')):
+      with pytest.raises(ValueError, match=field):
+        control_edges.OrderConfig(**{field: value})
+  with pytest.raises(ValueError, match='heavy_shares'):
+    control_edges.OrderConfig(heavy_shares=(0.5, 1.5))
+
+
+def test_a_measurer_gets_the_edges_alone():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  ordered = ordering.with_critical_path_order(
+      graph, placement, cost_model=costs)
+  np.testing.assert_array_equal(
+      control_edges.chooser(simulator)(graph, ordered),
+      control_edges.control_edges(graph, ordered, simulator).control_edges)

@@ -1,0 +1,98 @@
+"""Tests of contention between workers and of what keeps its results."""
+
+import json
+import pathlib
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.evaluation import profiler
+from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.workers import worker_process
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import runnable
+from gdp_grappler.graph import sources
+from helpers import graphs
+from helpers import profiles
+
+_TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
+
+
+def test_share_is_what_the_step_takes_longer_per_other_worker():
+  assert contention.shares([1., 2.], [1.5, 2.]) == (.5, 0.)
+  assert contention.shares([1., 1., 1.], [1.5, 2., 1.]) == (.25, .5, 0.)
+
+
+def test_faster_beside_others_is_noise():
+  assert contention.shares([1., 1.], [.9, 1.]) == (0., 0.)
+
+
+def test_a_single_worker_starts_nothing(monkeypatch):
+  monkeypatch.setattr(worker_process, 'WorkerProcess', None)
+  assert contention.measure(['the only one'], 'graph') == (0.,)
+
+
+def test_costs_know_who_shares_a_bus():
+  graph = graphs.make_graph(num_ops=1)
+  names = local_workers.device_names(2)
+  profile = profiles.of_graph(
+      graph, [1.], devices=[(name, 'CPU') for name in names],
+      bus='2 local workers', contention=.25)
+  cluster = local_workers.cluster(3)
+  found = profiled_costs.ProfiledCostModel(profile).contention(cluster)
+  # The third worker was not there when the others were profiled.
+  assert found.buses[0] == found.buses[1] != found.buses[2]
+  assert found.shares.tolist() == [.25, .25, 0.]
+
+
+def test_one_device_of_a_type_lends_its_costs_but_not_its_bus():
+  graph = graphs.make_graph(num_ops=1)
+  profile = profiles.of_graph(graph, [1.], devices=[('somewhere', 'CPU')],
+                              bus='a bus', contention=.25)
+  cluster = local_devices.local_cluster(
+      [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2)])
+  found = profiled_costs.ProfiledCostModel(profile).contention(cluster)
+  assert found.shares.tolist() == [0., 0.] and len(set(found.buses)) == 2
+
+
+@pytest.mark.e2e
+def test_workers_are_clocked_together_once(tmp_path, monkeypatch):
+  monkeypatch.setattr(contention, '_ROUNDS', 1)
+  monkeypatch.setattr(contention, '_WINDOW_S', .1)
+  source = sources.load(str(_TESTDATA / 'dense_train_step.pb'))
+  told = []
+  def profile():
+    return profiler.profile_local_workers(
+        source, 2, steps=1, cache_dir=tmp_path, tell=told.append)
+  first = profile()
+  path, = (tmp_path / 'contention').iterdir()
+  assert [d.contention for d in first.devices] == json.loads(path.read_text())
+  assert {d.bus for d in first.devices} == {'2 local workers'}
+  assert sum('all 2 workers' in line for line in told) == 1
+  again = profile()
+  assert sum('all 2 workers' in line for line in told) == 1
+  assert [d.contention for d in again.devices] == [
+      d.contention for d in first.devices]
+  path.write_text('damaged')
+  profile()
+  assert sum('all 2 workers' in line for line in told) == 2
+
+
+@pytest.mark.e2e
+def test_a_graph_that_fails_is_told():
+  setups = _failing_setups()
+  with pytest.raises(errors.MeasurementError, match='does not run on'):
+    contention.measure(setups, 'broken')
+
+
+def _failing_setups():
+  source = sources.load(str(_TESTDATA / 'dense_train_step.pb'))
+  graph = graph_def_io.read(source)
+  nowhere = '/job:localhost/replica:0/task:0/device:GPU:7'
+  return [profiling_worker.Setup(
+      runnable.convert(source, 32), graph.names, (nowhere,) * graph.num_ops,
+      nowhere, '', (), 0, 0, 1)] * 2
