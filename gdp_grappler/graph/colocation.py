@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Iterable, Sequence
 
 import numpy as np
@@ -74,9 +75,17 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
     edges: (producer, output index or -1, consumer), loop-carried ones too.
   """
   sets = UnionFind(len(nodes))
+  # A reference that is read as a value may be sent, as TensorFlow's placer has
+  # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
+  position = collections.Counter()
   for source, output, target in edges:
-    outputs = signatures[source].outputs
-    if 0 <= output < len(outputs) and node_types.is_handle(outputs[output]):
+    if output < 0:
+      continue
+    inputs, outputs = signatures[target].inputs, signatures[source].outputs
+    taken = inputs[position[target]] if position[target] < len(inputs) else None
+    position[target] += 1
+    if output < len(outputs) and node_types.is_handle(outputs[output]) and (
+        taken is None or node_types.is_handle(taken)):
       sets.join(source, target)
   for members in _by_label(nodes, signatures).values():
     sets.join_all(members)

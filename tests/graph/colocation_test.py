@@ -29,6 +29,20 @@ def test_union_find_against_repainting(seed):
   assert list(dict.fromkeys(numbers.tolist())) == list(range(numbers.max() + 1))
 
 
+def test_references_read_as_values_hold_nothing_together():
+  # A Saver reads all variables; it was found to tie them to each other.
+  def make():
+    for name in 'ab':
+      tf1.Variable([1., 2.], use_resource=False, name=name)
+    tf1.train.Saver()
+
+  groups = graph_defs.groups(graph_defs.read(make))
+  assert groups['a'] == groups['a/Assign'] == groups['save/Assign']
+  assert groups['b'] == groups['b/Assign'] == groups['save/Assign_1']
+  assert groups['a/read'] == groups['a']  # By its `_class`.
+  assert len({groups['a'], groups['b'], groups['save/SaveV2']}) == 3
+
+
 def test_join_all_of_none():
   sets = colocation.UnionFind(2)
   sets.join_all([])
@@ -45,7 +59,7 @@ def test_resources_and_references_hold_together():
 
   groups = graph_defs.groups(graph_defs.read(make))
   assert groups['r'] == groups['r/Read/ReadVariableOp'] == groups['r/Assign']
-  assert groups['f'] == groups['f/read'] == groups['f_add']
+  assert groups['f'] == groups['f/Assign'] == groups['f_add']
   assert len({groups['r'], groups['f'], groups['sin']}) == 3
 
 
