@@ -32,7 +32,8 @@ demo: $(VENV)/installed  ## train a policy for InceptionV3 and fit with it
 test: $(VENV)/installed  ## run all tests against the installed package
 	@# From tests/, because interpreters that tests start look into the current
 	@# folder first.
-	cd tests && ../$(BIN)/python -P -m pytest $(PYTEST_ARGS)
+	cd tests && ../$(BIN)/python -P -m pytest --numprocesses=auto \
+	    --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
