@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from typing import Callable, Sequence
@@ -36,7 +37,7 @@ class CommandLine:
   def parse(self, argv: list[str]) -> list[str]:
     """Parses flags, for `app.run`; a bad one is one line and exit code 2."""
     if {'--help', '-help', '-h'} & set(argv[1:]):
-      print(self._help())
+      _print(self._help())
       sys.exit(0)
     try:
       rest = flags.FLAGS(argv)
@@ -80,3 +81,11 @@ class CommandLine:
       lines += textwrap.wrap(
           f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
     return '\n'.join(lines)
+
+
+def _print(text: str) -> None:
+  """Prints, to a reader that may have read enough, as `head` does."""
+  try:
+    print(text, flush=True)
+  except BrokenPipeError:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

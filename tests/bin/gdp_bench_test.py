@@ -67,6 +67,16 @@ def test_help_is_quick():
   assert '--time_budget_s: Seconds for each search' in result.stdout
 
 
+def test_a_reader_of_the_help_may_leave_early():
+  ours, theirs = os.pipe()
+  os.close(ours)
+  with os.fdopen(theirs, 'wb') as output:
+    result = subprocess.run(
+        [*_PROGRAM, '--help'], env=_environment(), stdout=output,
+        stderr=subprocess.PIPE, text=True, check=False, timeout=100)
+  assert (result.returncode, result.stderr) == (0, '')
+
+
 @pytest.mark.parametrize('arguments, said', [
     ([], '--tasks and --out_dir'), (['--jobs=0'], 'jobs'),
     (['--tasks=t', '--out_dir=o', 'stray'], 'stray'),
