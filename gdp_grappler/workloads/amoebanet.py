@@ -84,14 +84,15 @@ def build(config: Config) -> tf.Tensor:
   with layers.stage(0):
     x = layers.convolution(x, 'stem', (3, 3),
                            config.filters >> config.stem_cells, 2)
-    before, x = None, layers.batch_norm(x, 'stem_norm', fused=True)
+    x = tf.nn.relu(layers.batch_norm(x, 'stem_norm', fused=True))
+    before = None
   plan = _plan(config)
   for number, (cell, filters, stride) in enumerate(plan, 1):
     with layers.stage(number):
       before, x = x, _cell(x if before is None else before, x, cell, filters,
                            stride)
   with layers.stage(len(plan) + 1):
-    x = tf.reduce_mean(tf.nn.relu(x), [1, 2])
+    x = tf.reduce_mean(x, [1, 2])
     return layers.cross_entropy(
         layers.dense(x, 'classifier', config.classes), labels)
 
@@ -109,22 +110,27 @@ def _plan(config) -> list[tuple[Cell, int, int]]:
 
 
 def _cell(before, last, cell, filters, stride) -> tf.Tensor:
-  """The output of a cell for the outputs of the two cells before it."""
+  """The output of a cell for the outputs of the two cells before it.
+
+  Whoever uses an output rectifies it first, so that is done once, where it is
+  made: Grappler would merge equal ops of two cells, and leave one cell without.
+  """
   if before.shape[1] != last.shape[1]:
-    before = _halved(before, 'match', filters)
-  states = [_conv(before, 'before', filters), _conv(last, 'last', filters)]
+    before = tf.nn.relu(_halved(before, 'match', filters))
+  states = [_convolved(before, 'before', filters),
+            _convolved(last, 'last', filters)]
   for number in range(0, len(cell.operations), 2):
     states.append(tf.add_n([
         _operation(states[state], f'{kind}_{number + side}', kind, filters,
                    stride if state < 2 else 1)
         for side, (state, kind) in enumerate(
             cell.operations[number:number + 2])]))
-  return tf.concat([states[state] for state in cell.outputs], 3)
+  return tf.nn.relu(tf.concat([states[state] for state in cell.outputs], 3))
 
 
 def _operation(x, name, kind, filters, stride) -> tf.Tensor:
   if kind == 'none':
-    return _halved(x, name, filters) if stride > 1 else x
+    return _halved(tf.nn.relu(x), name, filters) if stride > 1 else x
   if kind.startswith('max'):
     return tf.nn.max_pool2d(x, int(kind[-1]), stride, 'SAME')
   if kind.startswith('avg'):
@@ -145,7 +151,6 @@ def _halved(x, name, filters) -> tf.Tensor:
   Two convolutions look at pixels of even and odd coordinates.
   """
   with tf1.variable_scope(name):
-    x = tf.nn.relu(x)
     shifted = tf.pad(x[:, 1:, 1:], [[0, 0], [0, 1], [0, 1], [0, 0]])
     halves = [layers.convolution(side, f'half{number}', (1, 1),
                                  filters // 2, 2)
@@ -155,7 +160,12 @@ def _halved(x, name, filters) -> tf.Tensor:
 
 def _conv(x, name, filters, size=(1, 1), stride=1) -> tf.Tensor:
   """Rectifier, convolution and batch norm."""
-  x = layers.convolution(tf.nn.relu(x), name, size, filters, stride)
+  return _convolved(tf.nn.relu(x), name, filters, size, stride)
+
+
+def _convolved(x, name, filters, size=(1, 1), stride=1) -> tf.Tensor:
+  """Convolution and batch norm."""
+  x = layers.convolution(x, name, size, filters, stride)
   return layers.batch_norm(x, f'{name}_norm', fused=True)
 
 

@@ -11,8 +11,10 @@ given. The 4,374 and 8,516 ops belong to five stacks (45 layers) and ten (90).
 Not given either and chosen here: 128 residual and 128 skip channels, Adam, and
 for the appendix's two as many GPUs as hold them. A dilated convolution is a
 dense one between two transpositions, as TensorFlow can train it on any device.
-The model adds up skip connections layer by layer; Grappler turns that into one
-sum at the end, so that on several devices every layer's part is sent there.
+The skip connections of a stack are added up and get one bias, which says the
+same as a bias for each of them. It also keeps the stacks' sums apart, so that a
+stack sends one tensor to the output; Grappler would turn a sum over all layers
+into one op, to which every layer would send its own.
 """
 
 from __future__ import annotations
@@ -61,15 +63,18 @@ def build(config: Config) -> tf.Tensor:
   with layers.stage(0):
     x = tf.one_hot(audio[:, :-1], config.levels)
     x = _from_rows(_convolved(_to_rows(x, 1), 'input', config.channels))
-  skips = None
+  sums, skips = [], []
   depth = config.stacks * config.layers_per_stack
   for layer in range(depth):
     with layers.stage(layer + 1):
-      x, skip = _layer(x, 2 ** (layer % config.layers_per_stack), config,
-                       last=layer == depth - 1)
-      skips = skip if skips is None else skips + skip
+      place = layer % config.layers_per_stack
+      x, skip = _layer(x, 2 ** place, config, last=layer == depth - 1)
+      skips.append(skip)
+      if place == config.layers_per_stack - 1:
+        sums.append(_biased(tf.add_n(skips), 'skips'))
+        skips = []
   with layers.stage(depth + 1):
-    y = layers.dense(tf.nn.relu(skips), 'hidden', config.skip_channels)
+    y = layers.dense(tf.nn.relu(tf.add_n(sums)), 'hidden', config.skip_channels)
     logits = layers.dense(tf.nn.relu(y), 'levels', config.levels)
     return layers.cross_entropy(logits, audio[:, 1:])
 
@@ -87,7 +92,7 @@ def _layer(x, dilation, config, last) -> tuple[tf.Tensor, tf.Tensor]:
   gated = (tf.tanh(_convolved(rows, 'filter', config.channels))
            * tf.sigmoid(_convolved(rows, 'gate', config.channels)))
   gated = _from_rows(gated)
-  skip = layers.dense(gated, 'skip', config.skip_channels)
+  skip = layers.dense(gated, 'skip', config.skip_channels, bias=False)
   if last:
     return x, skip
   return x + layers.dense(gated, 'residual', config.channels), skip
@@ -111,14 +116,28 @@ def _from_rows(x) -> tf.Tensor:
 
 def _convolved(x, name, channels) -> tf.Tensor:
   """[B, H, 1 + W, in] -> [B, H, W, channels], along the rows."""
-  y = layers.convolution(x, name, (1, _FILTER), channels, padding='VALID')
+  return _biased(layers.convolution(
+      x, name, (1, _FILTER), channels, padding='VALID'), name)
+
+
+def _biased(x, name) -> tf.Tensor:
   with tf1.variable_scope(name):
     return tf.nn.bias_add(
-        y, layers.weights('bias', [channels], tf1.zeros_initializer()))
+        x, layers.weights('bias', [x.shape[-1]], tf1.zeros_initializer()))
 
 
-def _optimizer(rate) -> tf1.train.Optimizer:
-  return tf1.train.AdamOptimizer(rate)
+class _Adam(tf1.train.AdamOptimizer):
+  """Adam on gradients that are summed up wherever their layer is.
+
+  By default TensorFlow ties a sum to what made its first term. Along residual
+  connections that is the next layer's sum, so that all of them would have to
+  share a device.
+  """
+
+  def compute_gradients(self, *args, **kwargs):
+    """See the base class."""
+    kwargs['aggregation_method'] = tf.AggregationMethod.EXPERIMENTAL_TREE
+    return super().compute_gradients(*args, **kwargs)
 
 
 def _workload(name, stacks, num_devices, paper_ops) -> workload.Workload:
@@ -130,7 +149,7 @@ def _workload(name, stacks, num_devices, paper_ops) -> workload.Workload:
       paper_ops=paper_ops,
       num_devices=num_devices,
       build=functools.partial(build, Config(stacks)),
-      optimizer=functools.partial(_optimizer, 1e-3),
+      optimizer=functools.partial(_Adam, 1e-3),
       expert=experts.equal_blocks)
 
 
@@ -141,7 +160,7 @@ def _tiny(full) -> workload.Workload:
       setting=f'{stacks} stacks of 1 layer, batch 4, 32 samples, 8 channels',
       paper_ops=0,
       build=functools.partial(build, Config(stacks, 1, 4, 32, 8, 16, 16)),
-      optimizer=functools.partial(_optimizer, 1e-2))
+      optimizer=functools.partial(_Adam, 1e-2))
 
 
 _FULL = (_workload('2x18', 2, 2, 0), _workload('4x36', 4, 4, 0),

@@ -50,7 +50,7 @@ def test_layer_is_gated_and_residual():
     return past @ kernel[0, 0] + x @ kernel[0, 1] + values[f'{name}/bias']
   gated = np.tanh(convolved('filter')) / (1. + np.exp(-convolved('gate')))
   np.testing.assert_allclose(
-      skip, gated @ values['skip/kernel'] + values['skip/bias'], atol=1e-5)
+      skip, gated @ values['skip/kernel'], atol=1e-5)
   np.testing.assert_allclose(
       y, x + gated @ values['residual/kernel'] + values['residual/bias'],
       atol=1e-5)
@@ -79,3 +79,13 @@ def test_sizes_of_the_papers():
               'wavenet-2x18': (0, 2), 'wavenet-4x36': (0, 4),
               'wavenet-5-stack': (4374, 5), 'wavenet-10-stack': (8516, 10)}
   assert {f'{name}@tiny' for name in full} < set(_BY_NAME)
+
+
+def test_sums_of_gradients_are_free():
+  with tf.Graph().as_default() as graph:
+    workload = _BY_NAME['wavenet-4x36@tiny']
+    workload.optimizer().minimize(workload.build())
+  sums = [node for node in graph.as_graph_def().node if node.op == 'AddN'
+          and 'gradient' in node.name]
+  assert len(sums) >= 4
+  assert not [node.name for node in sums if '_class' in node.attr]
