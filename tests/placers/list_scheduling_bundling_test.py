@@ -125,8 +125,8 @@ def test_the_share_that_is_alive():
 
 
 @pytest.mark.parametrize('name, halvings, targets', [
-    ('cpu', 0, [0]), ('1xP100', 2, [1]), ('2xP100', 2, [1, 2]),
-    ('4xP100', 1, [1, 2]), ('8xP100', 1, [1, 2, 3, 4]),
+    ('cpu', 0, [0]), ('1xP100', 2, [1]), ('2xP100', 2, [1]),
+    ('4xP100', 1, [1, 2]), ('4xP100', 9, [1]), ('8xP100', 1, [1, 2, 3, 4]),
     ('2xK40+2xP100', 1, [3, 4])])
 def test_accelerators_in_use(name, halvings, targets):
   cluster = presets.preset(name)

@@ -40,16 +40,16 @@ def test_the_order_of_earliest_task_first():
   result = _run(_tasks(graph, cluster, [2, 3, 1, 2, 1]), cluster)
   assert result.devices.tolist() == [2, 1, 2, 1, 1]
   assert result.start_s.tolist() == [0, 0, 2, 3, 5]
-  assert result.makespan_s == 6
+  assert result.end_s.max() == 6
 
 
 def test_a_task_stays_at_home_where_sending_takes_longer_than_waiting():
   graph = graphs.fan_out(2, 1000)  # 11 s to send.
   cluster = clusters.make_cluster(2)
   near = _run(_tasks(graph, cluster, [1, 5, 5]), cluster)
-  assert len(set(near.devices)) == 1 and near.makespan_s == 11
+  assert len(set(near.devices)) == 1 and near.end_s.max() == 11
   far = _run(_tasks(graph, cluster, [1, 20, 20]), cluster)
-  assert len(set(far.devices)) == 2 and far.makespan_s == 32
+  assert len(set(far.devices)) == 2 and far.end_s.max() == 32
 
 
 @pytest.mark.parametrize('queues, start_s', [(False, [3, 4]), (True, [3, 5])])
@@ -61,6 +61,61 @@ def test_transfers_wait_for_their_channel(queues, start_s):
   result = _run(_tasks(graph, cluster, [1, 0, 1, 1], gpus_only=False), cluster,
                 native_scheduler.Rules(queues=queues))
   assert result.start_s[2:].tolist() == start_s
+
+
+def test_a_port_carries_one_transfer_at_a_time_whatever_the_links():
+  # GPU:1 receives two tensors and sends one at the same time, 2 s each. By its
+  # links it may do both.
+  graph = graphs.make_graph(
+      [(0, 3, 100), (1, 4, 100), (2, 5, 100)],
+      pins=['GPU:0', 'GPU:2', 'GPU:1', 'GPU:1', 'GPU:1', 'GPU:2'])
+  cluster = clusters.make_cluster(3)
+  tasks = _tasks(graph, cluster, [1, 1, 1, 1, 1, 1], gpus_only=False)
+  links = _run(tasks, cluster, native_scheduler.Rules(in_order=True))
+  ports = _run(tasks, cluster, native_scheduler.Rules(ports=True,
+                                                      in_order=True))
+  assert links.start_s[3:].tolist() == [3, 5, 3]
+  assert ports.start_s[3:].tolist() == [3, 5, 7]
+
+
+def test_a_sender_need_not_wait_for_the_port_of_the_receiver():
+  # GPU:1 receives from GPU:2 until 2 and from GPU:0 until 4. GPU:0 sends on to
+  # GPU:3 from 2 on, for 5 s.
+  graph = graphs.make_graph(
+      [(0, 3, 100), (1, 4, 100), (2, 5, 400)],
+      pins=['GPU:2', 'GPU:0', 'GPU:0', 'GPU:1', 'GPU:1', 'GPU:3'])
+  cluster = clusters.make_cluster(4)
+  tasks = _tasks(graph, cluster, [0, 0, 0, 1, 1, 1], gpus_only=False)
+  result = _run(tasks, cluster, native_scheduler.Rules(ports=True,
+                                                       in_order=True))
+  assert result.start_s[3:].tolist() == [2, 4, 7]
+
+
+def test_a_message_takes_a_port_too():
+  graph = graphs.make_graph([(0, 1, 0), (0, 2, 0)],
+                            pins=['GPU:0', 'GPU:1', 'GPU:2'])
+  cluster = clusters.make_cluster(3)
+  tasks = _tasks(graph, cluster, [1, 1, 1], gpus_only=False)
+  result = _run(tasks, cluster, native_scheduler.Rules(ports=True))
+  assert sorted(result.start_s.tolist()) == [0, 2, 3]
+
+
+def test_ranks_count_unless_in_order():
+  # Op 1 has the longer way to go.
+  graph = graphs.make_graph([(1, 2)], num_ops=3)
+  cluster = clusters.make_cluster(1)
+  tasks = _tasks(graph, cluster, [1, 1, 1])
+  assert _run(tasks, cluster).start_s.tolist() == [1, 0, 2]
+  in_order = dataclasses.replace(_PLAIN, in_order=True)
+  assert _run(tasks, cluster, in_order).start_s.tolist() == [0, 1, 2]
+
+
+def test_topological_orders():
+  graph = graphs.make_graph([(0, 2), (0, 3), (3, 4), (1, 5)])
+  tasks = _tasks(graph, clusters.make_cluster(1), 1.)
+  order = native_scheduler.topological_order
+  assert order(tasks).tolist() == [0, 1, 2, 3, 5, 4]
+  assert order(tasks, depth_first=True).tolist() == [0, 3, 4, 2, 1, 5]
 
 
 def test_what_is_sent_once_is_there_for_all():
@@ -88,7 +143,7 @@ def test_heft_on_the_example_of_its_paper():
   cluster = clusters.make_cluster(2, latency_s=0, bandwidth_bytes_per_s=1)
   tasks = _tasks(graph, cluster, _PAPER_COSTS, gpus_only=False)
   result = _run(tasks, cluster, _HEFT)
-  assert result.makespan_s == 80
+  assert result.end_s.max() == 80
   assert (result.devices + 1).tolist() == [3, 1, 3, 2, 3, 2, 3, 1, 2, 2]
 
 
@@ -188,7 +243,8 @@ def test_against_the_naive_one(seed, insert):
 
 @pytest.mark.parametrize('rules', [
     native_scheduler.Rules(**{name: True}) for name in (
-        'queues', 'local_first', 'earliest_finish', 'insert')])
+        'queues', 'ports', 'in_order', 'local_first', 'earliest_finish',
+        'insert')])
 @pytest.mark.parametrize('seed', range(4))
 def test_schedules_are_possible(rules, seed):
   cluster = clusters.make_cluster(3, latency_s=.1, bandwidth_bytes_per_s=1e6)

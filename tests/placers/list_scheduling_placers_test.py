@@ -115,7 +115,7 @@ def test_too_much_for_any_memory_is_still_placed(kind):
   assert not problem.evaluator.evaluate(graph, placement).valid
 
 
-@pytest.mark.parametrize('kind', _SCHEDULERS)
+@pytest.mark.parametrize('kind', _PLACERS)
 def test_dear_communication_keeps_all_on_one_device(kind):
   graph = graphs.random_graph(0, 80, window=5)
   cluster = clusters.make_cluster(2, latency_s=1e3)
@@ -137,15 +137,35 @@ def test_cheap_communication_divides_the_work(kind):
 
 @pytest.mark.parametrize('kind', [m_etf.MEtfPlacer, heft.HeftPlacer,
                                   m_sct.MSctPlacer])
-def test_large_graphs_get_fewer_proposals(kind, monkeypatch):
+@pytest.mark.parametrize('limit', ['LARGE', 'LARGE_OPS'])
+def test_large_graphs_get_fewer_proposals(kind, limit, monkeypatch):
+  asked = _asked(monkeypatch)
+  monkeypatch.setattr(proposals, limit, 190)
+  for num_ops in (50, 200):
+    kind().place(_problem(graphs.chain(num_ops), clusters.make_cluster(2), 1.))
+  assert asked[0] > asked[1]
+
+
+def _asked(monkeypatch):
+  """Numbers of proposals, as they are asked for."""
   asked = []
   best = candidates.best
   monkeypatch.setattr(candidates, 'best', lambda problem, proposers: (
       asked.append(len(proposers)), best(problem, proposers))[1])
-  monkeypatch.setattr(proposals, 'LARGE', 300)
-  for num_ops in (50, 200):
-    kind().place(_problem(graphs.chain(num_ops), clusters.make_cluster(2), 1.))
-  assert asked[0] > asked[1]
+  return asked
+
+
+@pytest.mark.parametrize('kind', _PLACERS[1:])
+def test_as_published(kind, monkeypatch):
+  asked = _asked(monkeypatch)
+  problem = _problem(graphs.random_graph(0, 80, window=5),
+                     clusters.make_cluster(2, latency_s=1e3),
+                     [[5, 1, 1]] * 80)
+  published = kind(published=True).place(problem)
+  assert asked == [1]
+  assert published.violations(problem.graph) == ()
+  assert _seconds(problem, kind().place(problem)) < _seconds(
+      problem, published)
 
 
 def test_equal_shares_of_memory_in_topological_order():

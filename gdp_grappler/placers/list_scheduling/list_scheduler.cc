@@ -24,7 +24,14 @@ enum Option : int32_t {
   kLocalFirst = 4,
   kFavourites = 8,
   kInsert = 16,
+  kPorts = 32,
+  kInOrder = 64,
 };
+
+gdp::Waiting WaitingOf(int32_t options) {
+  if (options & kPorts) return gdp::Waiting::kPorts;
+  return options & kQueues ? gdp::Waiting::kChannels : gdp::Waiting::kNothing;
+}
 
 // HEFT (Topcuoglu et al. 2002): the task of the highest rank next, in the
 // earliest gap in which it finishes first.
@@ -101,10 +108,12 @@ class Heft {
 int32_t Schedule(const GdpTasks& tasks, const GdpMachines& machines,
                  int32_t options, int32_t* devices, double* start_s,
                  double* end_s) {
-  gdp::ScheduleState state(tasks, machines, options & kQueues);
+  gdp::ScheduleState state(tasks, machines, WaitingOf(options));
   const std::vector<int32_t> order = state.flow.TopologicalOrder();
   if (static_cast<int32_t>(order.size()) < tasks.num_tasks) return kCycle;
-  const std::vector<double> ranks = state.UpwardRanks(order);
+  const std::vector<double> ranks =
+      options & kInOrder ? std::vector<double>(tasks.num_tasks, 0.0)
+                         : state.UpwardRanks(order);
   if (options & kInsert) {
     Heft(&state).Run(ranks, order);
   } else {
@@ -142,14 +151,16 @@ int32_t gdp_list_schedule(
   }
 }
 
-// Writes the topological order [M].
+// Writes a topological order [M].
 int32_t gdp_topological_order(int32_t num_tasks, int32_t num_tensors,
                               int32_t num_uses, const int32_t* tensor_task,
-                              const int32_t* uses, int32_t* order) {
+                              const int32_t* uses, int32_t depth_first,
+                              int32_t* order) {
   try {
     const gdp::Dataflow flow(num_tasks, num_tensors, num_uses, tensor_task,
                              uses);
-    const std::vector<int32_t> result = flow.TopologicalOrder();
+    const std::vector<int32_t> result =
+        depth_first ? flow.DepthFirstOrder() : flow.TopologicalOrder();
     if (static_cast<int32_t>(result.size()) < num_tasks) return kCycle;
     std::copy(result.begin(), result.end(), order);
   } catch (const std::bad_alloc&) {

@@ -19,34 +19,58 @@ _QUEUES = _Rules(favourites=True)
 _LOCAL = _Rules(favourites=True, local_first=True)
 _FINISH = dataclasses.replace(_LOCAL, earliest_finish=True)
 _FUSED = _Bundles(grain=1.)
-_LIKE_PUBLISHED = proposals.Way(
+_PORTS = _Rules(favourites=True, ports=True)
+_PORTS_LOCAL = dataclasses.replace(_PORTS, local_first=True)
+_PORTS_ORDER = dataclasses.replace(_PORTS, in_order=True)
+_PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
+_DEAR, _DEAREST = _Bundles(grain=1., dear=.1), _Bundles(grain=1., dear=1.)
+# As Baechi has it, and as Hanen and Munier.
+_PUBLISHED = proposals.Way(_Bundles(), _PORTS_ORDER)
+_NO_CONTENTION = proposals.Way(
     _Bundles(), _Rules(favourites=True, queues=False))
 # With the parts of `bundling.co_place_pairs`, in devices, that favourite
 # children and their parents may be; None if devices only wait for them. In
 # order of what they are worth.
 _WAYS = (
     (proposals.Way(_FUSED, _LOCAL), None),
+    (proposals.Way(_DEAREST, _PORTS_ORDER), None),
     (proposals.Way(_FUSED, _LOCAL), 16),
-    (proposals.Way(_FUSED, _LIKE_PUBLISHED.rules), None),
-    (proposals.Way(_Bundles(grain=1., dear=.1), _LOCAL), None),
+    (proposals.Way(_DEAREST, _LOCAL), None),
+    (proposals.Way(_FUSED, _PORTS_LOCAL_ORDER), None),
+    # No favourites: where nothing is worth waiting for.
+    (proposals.Way(_Bundles(parts=4), _Rules(ports=True, in_order=True)), None),
+    (_PUBLISHED, None),
+    (proposals.Way(_Bundles(parts=4), _PORTS_ORDER), None),
+    (proposals.Way(_Bundles(parts=4), _PORTS_LOCAL), None),
+    (proposals.Way(_Bundles(grain=1., dear=10.), _PORTS_LOCAL), None),
+    (proposals.Way(_DEAREST, _PORTS_LOCAL_ORDER), None),
+    (proposals.Way(_FUSED, _NO_CONTENTION.rules), None),
+    (proposals.Way(_DEAR, _LOCAL), None),
+    (proposals.Way(_DEAR, _PORTS_ORDER), None),
+    (proposals.Way(_FUSED, _PORTS_LOCAL), None),
+    (proposals.Way(_FUSED, _PORTS_LOCAL), 16),
     (proposals.Way(_FUSED, _LOCAL), 4),
-    (_LIKE_PUBLISHED, None),
+    (_NO_CONTENTION, None),
+    (proposals.Way(_Bundles(), _PORTS_LOCAL), None),
+    (proposals.Way(_Bundles(), _Rules(favourites=True, in_order=True)), None),
     (proposals.Way(_FUSED, _QUEUES), None),
     (proposals.Way(_FUSED, _LOCAL), 1),
     (proposals.Way(_Bundles(), _LOCAL), None),
     (proposals.Way(_Bundles(), _LOCAL), 4),
     (proposals.Way(_Bundles(parts=2), _QUEUES), None),
-    (proposals.Way(_Bundles(grain=1., dear=1.), _LOCAL), None),
     (proposals.Way(_Bundles(grain=1., halvings=1), _LOCAL), None),
     (proposals.Way(_Bundles(grain=1., halvings=1), _LOCAL), 4),
-    (proposals.Way(_Bundles(grain=1., halvings=2), _LOCAL), None),
+    (proposals.Way(_Bundles(grain=1., halvings=2), _PORTS_LOCAL), None),
     (proposals.Way(_Bundles(grain=1., every_device=True), _FINISH), None),
     (proposals.Way(_Bundles(grain=4.), _LOCAL), None),
+    (proposals.Way(_FUSED, _Rules(local_first=True)), None),
+    (proposals.Way(_Bundles(), _Rules(ports=True, in_order=True)), None),
 )
 # For large graphs.
-_FEW = 5
-# Tasks of a linear program: HiGHS takes 0.3 s for so many.
-_WINDOW = 4000
+_FEW = 6
+# Tasks of a linear program: HiGHS takes 0.3 s for so many, and 0.1 s for half
+# of them, which is hardly worse.
+_WINDOW, _SMALL_WINDOW = 4000, 2000
 
 
 class MSctPlacer:
@@ -60,36 +84,48 @@ class MSctPlacer:
   until the favourite child could as well start elsewhere, it takes only that
   child or what could start on any device.
 
-  Proposes several placements and keeps the cheapest by the evaluator: as
-  published; with transfers queueing for their link as in the simulator; with
-  ops joined whose communication outweighs them (before the program is solved);
-  with favourite children that share the device of their parent for good, up to
-  a fair share of the work; with large tensors kept at home; with half or a
-  quarter of the accelerators. Where accelerators differ, the op that can start
-  first goes where it ends first. CPUs get only what accelerators cannot have,
-  except in a proposal with all devices.
+  Proposes several placements and keeps the cheapest by the evaluator: as in
+  Baechi, where a device sends or receives one tensor at a time, and as in Hanen
+  and Munier, where transfers do not disturb each other; with transfers queueing
+  for their link as in the simulator; in topological or rank order; with ops
+  joined whose communication outweighs them (before the program is solved); with
+  favourite children that share the device of their parent for good, up to a
+  fair share of the work, or for which nothing waits; with large tensors kept at
+  home; with half, a quarter or one of the accelerators. Where accelerators
+  differ, the op that can start first goes where it ends first. CPUs get only
+  what accelerators cannot have, except in a proposal with all devices.
 
   Large graphs get fewer proposals.
+
+  Attributes:
+    published: Whether to make the one proposal of Baechi and no other.
 
   Raises:
     GdpError: highspy is not installed.
   """
 
+  def __init__(self, published: bool = False):
+    self.published = published
+
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     shared = proposals.Proposals(problem)
     ways = _WAYS[:_FEW] if shared.large else _WAYS
+    if self.published:
+      ways = ((_PUBLISHED, None),)
     favourites = {}
     for way, _ in ways:
       key = _same_tasks(way.bundles)
-      if key not in favourites:
+      if way.rules.favourites and key not in favourites:
         tasks = shared.tasks(key)
         favourites[key] = favourite_children.solve(
-            tasks, bundling.work_s(tasks), shared.link, _WINDOW)
-    return candidates.best(problem, [
-        _proposer(shared, _suited(shared, way), at_home,
-                  favourites[_same_tasks(way.bundles)])
-        for way, at_home in ways])
+            tasks, bundling.work_s(tasks), shared.link,
+            _SMALL_WINDOW if shared.large else _WINDOW)
+    scheduled = [_proposer(shared, _suited(shared, way), at_home,
+                           favourites.get(_same_tasks(way.bundles)))
+                 for way, at_home in ways]
+    return candidates.best(
+        problem, scheduled if self.published else [shared.alone, *scheduled])
 
 
 def _same_tasks(bundles) -> proposals.Bundles:
@@ -98,7 +134,7 @@ def _same_tasks(bundles) -> proposals.Bundles:
 
 
 def _suited(shared, way) -> proposals.Way:
-  if shared.equal_devices or way == _LIKE_PUBLISHED:
+  if shared.equal_devices or way in (_PUBLISHED, _NO_CONTENTION):
     return way
   return dataclasses.replace(
       way, rules=dataclasses.replace(way.rules, earliest_finish=True))

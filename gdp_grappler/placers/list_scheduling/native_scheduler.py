@@ -20,12 +20,16 @@ class Rules:
   """How a list scheduler decides.
 
   The order of tasks that are equally good is that of their upward ranks, then
-  the topological one.
+  the topological one, first in first out.
 
   Attributes:
     queues: Transfers wait for the channels of their link, in the gaps that
       those planned before leave, as in the simulator. Otherwise all run at
       once.
+    ports: In place of `queues`: every device sends or receives one tensor or
+      message at a time, in the order in which they are planned, whatever the
+      links are. A sender need not wait for the receiver's turn.
+    in_order: Ranks count for nothing.
     earliest_finish: A task starts where its bundle, run in one go, would end
       first; otherwise where it starts first. The same on equal devices.
     local_first: Of the tasks that can start at once, the one with least to
@@ -36,6 +40,8 @@ class Rules:
   """
 
   queues: bool = True
+  ports: bool = False
+  in_order: bool = False
   earliest_finish: bool = False
   local_first: bool = False
   favourites: bool = False
@@ -45,7 +51,8 @@ class Rules:
     """The options of list_scheduler.cc."""
     return sum(bit for bit, on in (
         (1, self.queues), (2, self.earliest_finish), (4, self.local_first),
-        (8, self.favourites), (16, self.insert)) if on)
+        (8, self.favourites), (16, self.insert), (32, self.ports),
+        (64, self.in_order)) if on)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -118,8 +125,13 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
   return result
 
 
-def topological_order(tasks: task_graph.TaskGraph) -> np.ndarray:
-  """int32 [M], producers first, first in first out.
+def topological_order(tasks: task_graph.TaskGraph, depth_first: bool = False
+                     ) -> np.ndarray:
+  """int32 [M], producers first.
+
+  Args:
+    tasks: M tasks.
+    depth_first: What became ready last is next; otherwise first in first out.
 
   Raises:
     ValueError: the tasks form a cycle.
@@ -130,7 +142,7 @@ def topological_order(tasks: task_graph.TaskGraph) -> np.ndarray:
   result = np.empty(tasks.num_tasks, np.int32)
   _check(_library().gdp_topological_order(
       tasks.num_tasks, len(tasks.tensor_tasks), len(tasks.uses),
-      *(array.ctypes.data for array in keep), result.ctypes.data))
+      *(array.ctypes.data for array in keep), depth_first, result.ctypes.data))
   return result
 
 
@@ -219,7 +231,8 @@ def _library() -> ctypes.CDLL:
   real = ctypes.c_double
   for name, arguments in (
       ('gdp_list_schedule', [pointer, pointer, i32, pointer, pointer, pointer]),
-      ('gdp_topological_order', [i32, i32, i32, pointer, pointer, pointer]),
+      ('gdp_topological_order',
+       [i32, i32, i32, pointer, pointer, i32, pointer]),
       ('gdp_fuse', [i32, i32, pointer, pointer, pointer, pointer, real,
                     pointer]),
       ('gdp_join', [i32, i32, pointer, pointer, pointer, pointer, real,

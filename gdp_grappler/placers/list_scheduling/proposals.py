@@ -15,8 +15,12 @@ from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import reservations
 from gdp_grappler.placers.list_scheduling import task_graph
 
-# Ops times devices above which a problem is large: placers try fewer ways.
+# Ops, and ops times devices, above which a problem is large: placers try fewer
+# ways.
+LARGE_OPS = 40_000
 LARGE = 200_000
+# More than any number of accelerators can be halved.
+_ALL = 63
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Bundles:
     every_device: Choose from all devices; otherwise a CPU is only for what may
       not be on an accelerator, if there is one.
     halvings: How often to halve the number of accelerators to choose from, as
-      long as two are left: where communication is dear, fewer are better. The
+      long as one is left: where communication is dear, fewer are better. The
       fastest stay, of equals the first.
   """
 
@@ -61,8 +65,9 @@ class Proposals:
   @property
   def large(self) -> bool:
     """Whether only few ways can be tried in the time there is."""
-    problem = self.problem
-    return problem.graph.num_ops * problem.cluster.num_devices > LARGE
+    num_ops = self.problem.graph.num_ops
+    return (num_ops > LARGE_OPS
+            or num_ops * self.problem.cluster.num_devices > LARGE)
 
   @functools.cached_property
   def accelerators(self) -> np.ndarray:
@@ -72,7 +77,7 @@ class Proposals:
   def targets(self, halvings: int) -> np.ndarray:
     """int, the accelerators in use; see `Bundles.halvings`."""
     count = len(self.accelerators)
-    left = max(min(2, count), count >> halvings)
+    left = max(1, count >> halvings)
     work_s = self.problem.op_seconds[:, self.accelerators].sum(axis=0)
     return self.accelerators[np.sort(np.argsort(work_s, kind='stable')[:left])]
 
@@ -110,6 +115,11 @@ class Proposals:
     """
     return lambda pool_bytes: self.schedule(
         self.tasks(way.bundles), way.rules, pool_bytes, favourites)
+
+  def alone(self, pool_bytes: np.ndarray) -> np.ndarray:
+    """int [G], everything on the fastest accelerator that may be there."""
+    del pool_bytes
+    return self._choices(Bundles(halvings=_ALL)).argmax(axis=1)
 
   def schedule(self, tasks: task_graph.TaskGraph, rules: native_scheduler.Rules,
                pool_bytes: np.ndarray, favourites: np.ndarray | None = None

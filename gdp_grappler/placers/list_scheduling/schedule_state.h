@@ -113,14 +113,40 @@ struct Dataflow {
     return order;
   }
 
+  // The same, but what became ready last is next.
+  std::vector<int32_t> DepthFirstOrder() const {
+    const int32_t num_tasks = static_cast<int32_t>(inputs.starts.size()) - 1;
+    std::vector<int32_t> waiting(num_tasks), ready, order;
+    order.reserve(num_tasks);
+    for (int32_t task = num_tasks - 1; task >= 0; --task) {
+      waiting[task] = num_inputs(task);
+      if (!waiting[task]) ready.push_back(task);
+    }
+    while (!ready.empty()) {
+      const int32_t task = ready.back();
+      ready.pop_back();
+      order.push_back(task);
+      for (const int32_t tensor : Row{outputs, task}) {
+        for (const int32_t consumer : Row{consumers, tensor}) {
+          if (!--waiting[consumer]) ready.push_back(consumer);
+        }
+      }
+    }
+    return order;
+  }
+
   Rows inputs;     // [M] tensors.
   Rows outputs;    // [M] tensors.
   Rows consumers;  // [T] tasks.
 };
 
+// What transfers wait for; see native_scheduler.py.
+enum class Waiting { kNothing, kChannels, kPorts };
+
 class ScheduleState {
  public:
-  ScheduleState(const GdpTasks& tasks, const GdpMachines& machines, bool queues)
+  ScheduleState(const GdpTasks& tasks, const GdpMachines& machines,
+                Waiting waiting)
       : t(tasks),
         m(machines),
         D(machines.num_devices),
@@ -130,10 +156,11 @@ class ScheduleState {
         bundle_device(tasks.num_bundles, kNone),
         start_s(tasks.num_tasks, 0.0),
         end_s(tasks.num_tasks, 0.0),
-        queues_(queues),
+        waiting_(waiting),
         planned_(machines.num_pools, 0),
         channels_(machines.num_channels),
-        claimed_(machines.num_channels, 0.0) {
+        claimed_(machines.num_channels, 0.0),
+        ports_(machines.num_devices, 0.0) {
     double shortest_s = kNever;
     for (int32_t a = 0; a < D; ++a) {
       for (int32_t b = 0; b < D; ++b) {
@@ -287,6 +314,7 @@ class ScheduleState {
       }
     }
     if (wanted_.size() > 1) std::sort(wanted_.begin(), wanted_.end());
+    if (waiting_ == Waiting::kPorts && !plan) claimed_ports_ = ports_;
     for (const Wanted& w : wanted_) Transfer(w, d, plan, &result);
     for (const int32_t channel : touched_) claimed_[channel] = 0;
     touched_.clear();
@@ -302,7 +330,9 @@ class ScheduleState {
     const double length = m.latency_s[link] +
                           static_cast<double>(bytes) / m.bytes_per_s[link];
     double start = wanted.ready_s + CopyWork(source, bytes);
-    if (queues_ && bytes > 0) {
+    if (waiting_ == Waiting::kPorts) {
+      start = PassPorts(source, d, start, length, plan);
+    } else if (waiting_ == Waiting::kChannels && bytes > 0) {
       const int32_t* first = m.channels + link * m.channels_per_link;
       const int32_t* last = first + m.channels_per_link;
       for (double before = -1; before < start;) {
@@ -329,12 +359,25 @@ class ScheduleState {
     }
   }
 
-  const bool queues_;             // Transfers wait for channels.
+  // When the receiver starts; the sender need not wait for it.
+  double PassPorts(int32_t source, int32_t d, double start, double length,
+                   bool plan) {
+    std::vector<double>& ports = plan ? ports_ : claimed_ports_;
+    const double sent = std::max(start, ports[source]);
+    ports[source] = sent + length;
+    const double received = std::max(sent, ports[d]);
+    ports[d] = received + length;
+    return received;
+  }
+
+  const Waiting waiting_;
   std::vector<double> there_s_;   // [T, D] when a copy arrives.
   std::vector<int64_t> planned_;  // [P] bytes.
   std::vector<Timeline> channels_;
   std::vector<double> claimed_;   // [channels] by inputs of the same task.
   std::vector<int32_t> touched_;
+  std::vector<double> ports_;     // [D] when the last transfer is over.
+  std::vector<double> claimed_ports_;  // [D] by inputs of the same task, too.
   std::vector<Wanted> wanted_;
 };
 
