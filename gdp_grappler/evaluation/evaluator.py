@@ -33,6 +33,10 @@ class Evaluation:
   def valid(self) -> bool:
     return not self.violations
 
+  def overflow_bytes(self, pool_bytes: np.ndarray) -> int:
+    """What is too much for memories of these sizes, int [P], in all."""
+    return int(np.maximum(np.array(self.peak_bytes) - pool_bytes, 0).sum())
+
 
 class Evaluator(Protocol):
   """Prices placements of any graph."""

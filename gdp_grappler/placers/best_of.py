@@ -38,9 +38,10 @@ class Choice:
 class BestOfPlacer:
   """The cheapest placement of a set of placers, and who found it.
 
-  Placements that fit into memory come first; of equals, the placer that was
-  named first. A placer that cannot take part, because its library is missing
-  or it has no answer to this graph, is left out with a notice.
+  Placements that fit into memory come first, then those that exceed it least;
+  of equals, the placer that was named first. A placer that cannot take part,
+  because its library is missing or it has no answer to this graph, is left out
+  with a notice.
 
   Attributes:
     choices: What each placer proposed when `place` last ran, best first.
@@ -83,7 +84,9 @@ class BestOfPlacer:
     choices = [Choice(name, placement, problem.evaluator.evaluate(
         problem.graph, placement)) for name, placement in placements.items()]
     self.choices = tuple(sorted(choices, key=lambda choice: (
-        not choice.evaluation.valid, choice.evaluation.step_time_s)))
+        not choice.evaluation.valid,
+        choice.evaluation.overflow_bytes(problem.cluster.pool_bytes),
+        choice.evaluation.step_time_s)))
     return self.choices[0].placement
 
 

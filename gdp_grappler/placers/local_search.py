@@ -37,6 +37,8 @@ _UNIONS = 4
 # cores about 20 s, or so many if a stopwatch prices them.
 _PRICED_OPS = 80_000_000
 _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
+# The same for a search that only has to fit.
+_RELIEF_OPS, _RELIEF_MOST = 20_000_000, 4_000
 # Shares of the start's step time.
 _FIRST_TEMPERATURE, _LAST_TEMPERATURE = 2e-2, 2e-5
 # Without gain for this share of the search, it goes on from the best.
@@ -100,6 +102,23 @@ class LocalSearchPlacer:
                                      problem.cluster)
 
 
+def relieved(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
+  """int [G], the first placement found that fits, or what overflows least.
+
+  For placers whose proposals all exceed a memory although others may not.
+
+  Args:
+    problem: G groups.
+    devices: int [G], where to begin.
+  """
+  search = _Annealing(problem, np.asarray(devices, np.int32)[None],
+                      np.random.default_rng(problem.seed))
+  limit = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
+  while (search.can_move and not search.fits and search.evaluations < limit):
+    search.step(search.evaluations / limit, _BATCH)
+  return search.best
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Priced:
   """K placements of the groups, or one.
@@ -136,6 +155,12 @@ class _Annealing:
     self._unions = []
     self._tried = np.zeros(len(self._moves.kinds))
     self._gained = np.zeros(len(self._moves.kinds))
+
+  @property
+  def fits(self) -> bool:
+    """Whether the best placement so far runs."""
+    never, overflow, _ = self._best_key
+    return not never and not overflow
 
   @property
   def can_move(self) -> bool:

@@ -18,6 +18,7 @@ from gdp_grappler.placers import partition_process
 
 # Distances are multiples of the shortest one, in steps of a quarter.
 _DISTANCE_STEPS = 4
+_SEED_RANGE = 1 << 31
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
 
 
 def _map(library, job) -> np.ndarray:
-  mtkahypar.set_seed(job.seed)
+  mtkahypar.set_seed(job.seed % _SEED_RANGE)
   context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
   context.logging = False
   count = len(job.shares)

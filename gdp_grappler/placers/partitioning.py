@@ -14,6 +14,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
 
 FREE = -1
@@ -244,8 +245,10 @@ def best(problem: placer_lib.Problem,
          ) -> placement_lib.Placement:
   """The best of many proposals by price.
 
-  One that fits into memory beats one that does not. Where none fits, memory is
-  shared out as well, then memory alone.
+  One that fits into memory beats one that does not. Where none fits, a local
+  search moves groups of the best until it does, which takes least from devices
+  that are almost large enough; and memory is shared out as well, then memory
+  alone.
 
   Args:
     problem: What to place.
@@ -259,6 +262,8 @@ def best(problem: placer_lib.Problem,
     propose(problem, memory, judge.see)
     if judge.fits:
       break
+    if memory in (0., 1.):
+      judge.consider(local_search.relieved(problem, judge.devices))
   return placement_lib.from_groups(problem.graph, judge.devices,
                                    problem.cluster)
 
@@ -284,18 +289,26 @@ class _Judge:
       if devices.tobytes() not in self._seen:
         self._seen.add(devices.tobytes())
         fresh.append((devices, proposal))
-    if not fresh:
-      return self._winner
+    if fresh:
+      for key, (devices, proposal) in zip(
+          self._keys([devices for devices, _ in fresh]), fresh):
+        if self._key is None or key < self._key:
+          self._key, self._winner, self.devices = key, proposal, devices
+    return self._winner
+
+  def consider(self, devices):
+    """Prices a placement of groups, int [G], that is like the winner."""
+    [key] = self._keys([devices])
+    if key < self._key:
+      self._key, self.devices = key, devices
+
+  def _keys(self, devices):
     graph = self._problem.graph
     prices = self._problem.evaluator.evaluate_many(
-        graph, np.stack([d[graph.groups] for d, _ in fresh]))
+        graph, np.stack(devices)[:, graph.groups])
     capacity = self._problem.cluster.pool_bytes
-    for price, (devices, proposal) in zip(prices, fresh):
-      excess = np.maximum(np.array(price.peak_bytes) - capacity, 0).sum()
-      key = (excess, not price.valid, price.step_time_s)
-      if self._key is None or key < self._key:
-        self._key, self._winner, self.devices = key, proposal, devices
-    return self._winner
+    return [(np.maximum(np.array(price.peak_bytes) - capacity, 0).sum(),
+             not price.valid, price.step_time_s) for price in prices]
 
 
 def _group_seconds(problem) -> np.ndarray:

@@ -14,7 +14,8 @@ class SingleDevicePlacer:
   """The best of the placements that use one device wherever it is allowed.
 
   Groups that may not be there go to the host, or to the first device they may
-  have. A device on which everything fits beats one that overflows.
+  have. A device on which everything fits beats one that overflows, of those the
+  least.
   """
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -24,7 +25,9 @@ class SingleDevicePlacer:
     prices = problem.evaluator.evaluate_many(
         problem.graph, np.stack([c.devices for c in candidates]))
     best = min(range(len(candidates)), key=lambda i: (
-        not prices[i].valid, prices[i].step_time_s, i))
+        not prices[i].valid,
+        prices[i].overflow_bytes(problem.cluster.pool_bytes),
+        prices[i].step_time_s, i))
     return candidates[best]
 
   def place_on(self, problem: placer_lib.Problem, device: int

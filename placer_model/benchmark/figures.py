@@ -22,10 +22,16 @@ def has_figures(record: Record | None) -> bool:
 
 
 def ratio(other: Record | None, ours: Record | None) -> float | None:
-  """Step time of another placer over ours; None unless both run."""
+  """Step time of another placer over ours; None unless both run.
+
+  Steps that take no time are equal; nothing else compares with them.
+  """
   if not (valid(other) and valid(ours)):
     return None
-  return other['step_time_s'] / ours['step_time_s']
+  times_s = other['step_time_s'], ours['step_time_s']
+  if not all(times_s):
+    return None if any(times_s) else 1.
+  return times_s[0] / times_s[1]
 
 
 def search_ratio(other: Record | None, ours: Record | None) -> float | None:

@@ -92,13 +92,18 @@ class OnlyPlacer:
     """See `Placer`.
 
     Raises:
-      InfeasiblePlacementError: the cluster has no such device.
+      InfeasiblePlacementError: the cluster has no such device, or the graph
+        nothing for it.
     """
     first = first_device(problem.cluster, self._type)
     if first is None:
       raise errors.InfeasiblePlacementError(
           f'Cluster "{problem.cluster.name}" has no {self._type}. Take another '
           'cluster or another placer.')
+    if len(problem.allowed) and not problem.allowed[:, first].any():
+      raise errors.InfeasiblePlacementError(
+          f'No op of graph "{problem.graph.name}" may be on a {self._type}. '
+          'Take another placer.')
     return single_device.OnlyDevicePlacer(first).place(problem)
 
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import shlex
+import signal
 import sys
 
 # The trainer's libraries need Keras 2, and this process has nothing to place.
@@ -76,6 +78,8 @@ _LINE = command_line.CommandLine(
 
 def run():
   """The console script."""
+  # As Ctrl-C: what is finished is kept, temporary files are not.
+  signal.signal(signal.SIGTERM, signal.default_int_handler)
   try:
     app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:
@@ -119,6 +123,10 @@ def _check():
     raise errors.GdpError(
         'gdp_bench needs the package matplotlib, which is not installed. Run: '
         "pip install 'gdp-grappler[bench]'")
+  for flag in (_TIME_BUDGET_S, _CELL_TIMEOUT_S):
+    if flag.value is not None and not math.isfinite(flag.value):
+      raise errors.GdpError(f'--{flag.name}={flag.value}: give a number of '
+                            'seconds.')
   measured = _REWARD.value == 'measured'
   if _LOCAL_WORKERS.value and not measured:
     raise errors.GdpError('--local_workers are to measure on. Give '

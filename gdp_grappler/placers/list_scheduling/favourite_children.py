@@ -23,6 +23,9 @@ how much has to follow each task; no favourites cross a cut.
 
 from __future__ import annotations
 
+from concurrent import futures
+import os
+
 import numpy as np
 
 from gdp_grappler import errors
@@ -56,14 +59,19 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
   ends = position[pairs]
   work_s = work_s[np.argsort(position)]
   left_s = _work_to_come(ends, work_s)
-  result = np.full(tasks.num_tasks, -1, np.int32)
-  for first in range(0, tasks.num_tasks, window):
+
+  def favourites(first):
     last = min(first + window, tasks.num_tasks)
     inside = np.flatnonzero((ends[:, 0] >= first) & (ends[:, 1] < last))
-    chosen = inside[_window(
+    return inside[_window(
         highs, ends[inside] - first, sent_s[inside], work_s[first:last],
         left_s[first:last]) > _FAVOURITE]
-    result[pairs[chosen, 0]] = pairs[chosen, 1]
+
+  result = np.full(tasks.num_tasks, -1, np.int32)
+  # The solver lets other threads run.
+  with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for chosen in pool.map(favourites, range(0, tasks.num_tasks, window)):
+      result[pairs[chosen, 0]] = pairs[chosen, 1]
   return result
 
 

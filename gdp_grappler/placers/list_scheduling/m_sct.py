@@ -68,9 +68,10 @@ _WAYS = (
 )
 # For large graphs.
 _FEW = 6
-# Tasks of a linear program: HiGHS takes 0.3 s for so many, and 0.1 s for half
-# of them, which is hardly worse.
+# Tasks of a linear program, and of those of a graph of more ops: HiGHS takes
+# 0.3 to 3 s for 4000, a third of that for half of them, which is hardly worse.
 _WINDOW, _SMALL_WINDOW = 4000, 2000
+_MOST_OPS = 10_000
 
 
 class MSctPlacer:
@@ -120,12 +121,13 @@ class MSctPlacer:
         tasks = shared.tasks(key)
         favourites[key] = favourite_children.solve(
             tasks, bundling.work_s(tasks), shared.link,
-            _SMALL_WINDOW if shared.large else _WINDOW)
+            _WINDOW if problem.graph.num_ops <= _MOST_OPS else _SMALL_WINDOW)
     scheduled = [_proposer(shared, _suited(shared, way), at_home,
                            favourites.get(_same_tasks(way.bundles)))
                  for way, at_home in ways]
-    return candidates.best(
-        problem, scheduled if self.published else [shared.alone, *scheduled])
+    if self.published:
+      return candidates.best(problem, scheduled, False)
+    return candidates.best(problem, [shared.alone, *scheduled])
 
 
 def _same_tasks(bundles) -> proposals.Bundles:

@@ -52,7 +52,7 @@ class MTopoPlacer:
     all_bytes = reservations.group_bytes(problem.graph, share=1.)
     if self.published:
       return candidates.best(problem, [
-          _proposer(shared, _PUBLISHED, False, all_bytes)])
+          _proposer(shared, _PUBLISHED, False, all_bytes)], False)
     return candidates.best(problem, [shared.alone, *(
         _proposer(shared, bundles, depth_first, group_bytes)
         for bundles in (_BUNDLES[:_FEW] if shared.large else _BUNDLES)
