@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import tensorflow as tf
 
 from placer_model.hdp import config as config_lib
@@ -12,7 +13,8 @@ class Grouper(tf.Module):
   """Assigns each unit by itself to a group."""
 
   def __init__(self, num_features: int, num_groups: int,
-               config: config_lib.HdpConfig, seed: int):
+               config: config_lib.HdpConfig, seed: int,
+               first: np.ndarray | None = None):
     """Makes the net with its first weights.
 
     Args:
@@ -20,6 +22,7 @@ class Grouper(tf.Module):
       num_groups: K.
       config: Width of the hidden layer, scale of the first weights.
       seed: Of the weights.
+      first: int [G], groups to begin with; None for none.
     """
     super().__init__(name='grouper')
     make = weights_lib.Weights(seed)
@@ -27,6 +30,8 @@ class Grouper(tf.Module):
     self._bias = make.zeros(config.grouper_units, 'bias')
     self._softmax = make.matrix(config.grouper_units, num_groups, 'softmax',
                                 config.initial_group_scale)
+    self._prior = 0. if first is None else config.first_group_logit * (
+        tf.one_hot(first, num_groups))
 
   def sample(self, units: tf.Tensor, seed: tf.Tensor, noise: tf.Tensor
              ) -> tf.Tensor:
@@ -52,4 +57,4 @@ class Grouper(tf.Module):
 
   def _logits(self, units) -> tf.Tensor:
     hidden = tf.nn.relu(tf.matmul(units, self._hidden) + self._bias)
-    return tf.matmul(hidden, self._softmax)
+    return tf.matmul(hidden, self._softmax) + self._prior

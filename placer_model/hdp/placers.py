@@ -11,6 +11,7 @@ from gdp_grappler.placers import placer as placer_lib
 from placer_model.hdp import config as config_lib
 from placer_model.hdp import embedding
 from placer_model.hdp import feed_forward
+from placer_model.hdp import first_groups
 from placer_model.hdp import grouper as grouper_lib
 from placer_model.hdp import policy as policy_lib
 from placer_model.hdp import search as search_lib
@@ -50,9 +51,12 @@ class HdpPlacer:
   def _search(self, problem) -> search_lib.Search:
     embedder = self._embedder(problem)
     num_groups = self.config.num_groups(problem.cluster.num_devices)
+    first = None
+    if self.config.first_group_logit:
+      first = first_groups.joined(problem, num_groups)
     grouper = grouper_lib.Grouper(
         embedder.units.shape[1], num_groups, self.config,
-        weight_seed(problem, 0))
+        weight_seed(problem, 0), first)
     return over_groups(problem, self.config, embedder, num_groups,
                        grouper=grouper)
 

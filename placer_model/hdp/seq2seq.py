@@ -5,6 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from placer_model.hdp import config as config_lib
+from placer_model.hdp import lstm
 from placer_model.hdp import weights as weights_lib
 
 
@@ -30,10 +31,10 @@ class Seq2SeqPlacer(tf.Module):
     make = weights_lib.Weights(seed)
     hidden, half = config.hidden_units, config.hidden_units // 2
     self._config = config
-    self._forward = _Lstm(make, num_features, half, 'forward')
-    self._backward = _Lstm(make, num_features, half, 'backward')
+    self._forward = lstm.Lstm(make, num_features, half, 'forward')
+    self._backward = lstm.Lstm(make, num_features, half, 'backward')
     fed = hidden * (2 if config.aligned_decoder else 1)
-    self._decoder = _Lstm(make, fed, hidden, 'decoder')
+    self._decoder = lstm.Lstm(make, fed, hidden, 'decoder')
     self._go = make.matrix(1, hidden, 'go')
     self._devices = make.matrix(num_devices, hidden, 'devices')
     self._memory_map = make.matrix(hidden, config.attention_units, 'memory')
@@ -121,34 +122,3 @@ class Seq2SeqPlacer(tf.Module):
                           self._softmax, 1)
     return weights_lib.bounded(logits, self._config.tanh_constant,
                                self._config.temperature)
-
-
-class _Lstm(tf.Module):
-  """Weights of an LSTM, run by TensorFlow's fused kernels."""
-
-  def __init__(self, make, inputs, units, name):
-    super().__init__(name=name)
-    self._weights = make.matrix(inputs + units, 4 * units, f'{name}_kernel')
-    self._bias = make.zeros(4 * units, f'{name}_bias')
-    self._units = units
-
-  def run(self, x, cell=None, hidden=None):
-    """Whole sequences [K, S, inputs] to cells and states, [K, S, units]."""
-    zeros = tf.zeros([x.shape[1], self._units])
-    result = tf.raw_ops.BlockLSTM(
-        seq_len_max=tf.cast(x.shape[0], tf.int64), x=x,
-        cs_prev=zeros if cell is None else cell,
-        h_prev=zeros if hidden is None else hidden, **self._arguments())
-    return result.cs, result.h
-
-  def step(self, x, cell, hidden):
-    """One step of S sequences, [S, inputs]; without gradient."""
-    result = tf.raw_ops.LSTMBlockCell(x=x, cs_prev=cell, h_prev=hidden,
-                                      **self._arguments())
-    return result.cs, result.h
-
-  def _arguments(self):
-    peephole = tf.zeros([self._units])
-    return dict(w=self._weights, b=self._bias, wci=peephole, wcf=peephole,
-                wco=peephole, forget_bias=1., cell_clip=-1.,
-                use_peephole=False)
