@@ -118,15 +118,15 @@ class _Holder:
   def run(self, request: Request) -> str:
     """Runs it in a process of its own; '' or why it failed."""
     with tempfile.TemporaryFile() as words:
-      child = os.fork()
+      holder, child = os.getpid(), os.fork()
       if not child:
-        self._run_here(request, words)
+        self._run_here(request, words, holder)
       end = _wait(child, request.timeout_s)
       words.seek(0)
       last = words.read().decode(errors='replace').strip()
     return _explain(end, last.splitlines()[-1][:500] if last else '', request)
 
-  def _run_here(self, request, words: BinaryIO):
+  def _run_here(self, request, words: BinaryIO, holder: int):
     """In the child; never returns."""
     code = _ERROR_EXIT
     try:
@@ -134,7 +134,7 @@ class _Holder:
       os.dup2(words.fileno(), 1)
       null = os.open(os.devnull, os.O_RDONLY)
       os.dup2(null, 0)
-      messages.end_with_parent()
+      messages.end_with_parent(holder)
       messages.volunteer_for_oom()
       if isinstance(request, Draw):
         self._draw(request)

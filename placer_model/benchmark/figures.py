@@ -9,6 +9,7 @@ from placer_model.benchmark import cell as cell_lib
 
 Record = Mapping[str, Any]
 NONE = '-'
+FIFO, ORDERED = 'step_time_s', 'ordered_step_time_s'
 
 
 def valid(record: Record | None) -> bool:
@@ -80,20 +81,21 @@ def failures(task: Mapping[str, Any]) -> list[str]:
           if record['status'] == cell_lib.FAILED]
 
 
-def best(cells: Mapping[str, Record], names: Iterable[str] | None = None
-        ) -> str | None:
+def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
+         key: str = FIFO) -> str | None:
   """The placer with the shortest step of those that run; the first of equals.
 
   Args:
     cells: By placer.
     names: Which count; by default all.
+    key: Of the step time: in which order.
   """
   known = [n for n in (cells if names is None else names)
-           if valid(cells.get(n))]
-  return min(known, key=lambda n: cells[n]['step_time_s']) if known else None
+           if valid(cells.get(n)) and cells[n][key] is not None]
+  return min(known, key=lambda n: cells[n][key]) if known else None
 
 
-def step(record: Record | None, key: str = 'step_time_s') -> str:
+def step(record: Record | None, key: str = FIFO) -> str:
   """'0.1234 s', 'OOM +1.20 GiB', 'infeasible' or 'failed'."""
   if record is None:
     return NONE

@@ -29,8 +29,11 @@ class Verdict:
     over_bound: step / bound.
     bound_by: 'critical path' or 'work': which bound is the larger one.
     reason: 'bound', 'transfers', 'link', 'device' or 'waiting'.
-    memory: Whether one accelerator cannot hold the graph, or the placement
-      fills one nearly.
+    is_full: Whether it fills a memory nearly.
+    needs_several: Whether one accelerator cannot hold the graph.
+    ordered: Who is fastest with the critical path first; None if nobody is
+      priced so.
+    ordered_step_time_s: Of that one.
   """
 
   task: str
@@ -40,13 +43,18 @@ class Verdict:
   over_bound: float
   bound_by: str
   reason: str
-  memory: bool
+  is_full: bool
+  needs_several: bool
+  ordered: str | None
+  ordered_step_time_s: float | None
 
   @property
   def text(self) -> str:
     """One sentence for a reader."""
     return _TEXTS[self.reason] + (
-        '; memory limits the choice' if self.memory else '')
+        '; memory limits the choice' if self.is_full else
+        '; one accelerator does not hold the graph' if self.needs_several
+        else '')
 
 
 _TEXTS = {
@@ -69,10 +77,13 @@ def verdict(task: Mapping[str, Any]) -> Verdict | None:
     return None
   record = cells[best]
   step_s, bound_s = record['step_time_s'], task['lower_bound_s']
+  ordered = figures.best(cells, key=figures.ORDERED)
   return Verdict(
       task['name'], best, step_s, bound_s, step_s / bound_s,
       'critical path' if task['critical_path_s'] >= task['work_s'] else 'work',
-      _reason(record['limits'], step_s, bound_s), _is_full(cells, record))
+      _reason(record['limits'], step_s, bound_s), _is_full(record),
+      _needs_several(cells), ordered,
+      ordered and cells[ordered][figures.ORDERED])
 
 
 def _reason(limits, step_s, bound_s) -> str:
@@ -85,9 +96,11 @@ def _reason(limits, step_s, bound_s) -> str:
   return largest if shares[largest] >= _DOMINATES else 'waiting'
 
 
-def _is_full(cells, record) -> bool:
-  alone = cells.get(placer_sets.GPU_ONLY)
-  if alone is not None and alone['status'] == cell_lib.OOM:
-    return True
+def _is_full(record) -> bool:
   return any(record['peak_bytes'][device] > _FULL * capacity
              for device, capacity in record['capacity_bytes'].items())
+
+
+def _needs_several(cells) -> bool:
+  alone = cells.get(placer_sets.GPU_ONLY)
+  return alone is not None and alone['status'] == cell_lib.OOM

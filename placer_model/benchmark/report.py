@@ -90,8 +90,8 @@ def index(settings: settings_lib.Settings, command: str,
 def _kind(settings) -> str:
   kind = 'All step times are ' + (
       '**simulated**, not measured' if settings.simulated else '**measured**')
-  small = (', on **small variants** (@tiny) of the workloads, which say '
-           'nothing about the full ones' if settings.quick else '')
+  small = (', workloads are **small variants** (@tiny), which say nothing '
+           'about the full ones' if settings.quick else '')
   return (f'{kind}{small}. A speed-up is a ratio of step times, other / ours, '
           'with ready ops first in, first out, as TensorFlow runs them.')
 
@@ -130,7 +130,9 @@ def _headroom(tasks) -> str:
       'over all devices; the larger one is the bound. It cannot be reached '
       f'where data has to move. The best placements take {mean:.2f} times the '
       f'bound (geometric mean of {count} tasks); {len(rows)} of {count} are '
-      'more than 5 % above it.')
+      'more than 5 % above it. TensorFlow runs ready ops first in, first out; '
+      'the last two columns are for those that would run the critical path '
+      'first.')
   return text + '\n\n' + _verdict_table(rows or verdicts)
 
 
@@ -140,18 +142,22 @@ def _bound(tasks) -> str:
   kinds = {
       'communication': [v for v in verdicts
                         if v.reason in headroom.COMMUNICATION],
-      'memory (one accelerator does not hold the graph, or the best placement '
-      'fills a memory to 90 %)': [v for v in verdicts if v.memory],
+      'memory (the best placement fills one to 90 %)': [
+          v for v in verdicts if v.is_full],
       'the work of one device': [v for v in verdicts if v.reason == 'device'],
       'the bound itself': [v for v in verdicts if v.reason == 'bound'],
       'nothing alone: ops wait in turn for devices and wires': [
           v for v in verdicts if v.reason == 'waiting']}
-  lines = [f'* By {kind}: '
-           + (', '.join(v.task for v in found) if found else 'none') + '.'
-           for kind, found in kinds.items()]
+  lines = [f'* By {kind}: {_names(found)}.' for kind, found in kinds.items()]
+  several = [v for v in verdicts if v.needs_several]
+  lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
   return ('What lasts 90 % of the step of the best placement limits it: the '
           'longest path with its transfers, one wire, or one device.\n\n'
           + '\n'.join(lines))
+
+
+def _names(verdicts) -> str:
+  return ', '.join(verdict.task for verdict in verdicts) or 'none'
 
 
 def _verdicts(tasks) -> list[headroom.Verdict]:
@@ -162,9 +168,19 @@ def _verdicts(tasks) -> list[headroom.Verdict]:
 def _verdict_table(verdicts) -> str:
   rows = tuple((v.task, v.placer, f'{v.step_time_s:.4g} s',
                 f'{v.lower_bound_s:.4g} s ({v.bound_by})',
-                figures.times(v.over_bound), v.text) for v in verdicts)
+                figures.times(v.over_bound), v.text, *_ordered(v))
+               for v in verdicts)
   return tables.Table(('task', 'best placer', 'step', 'bound', 'step / bound',
-                       'limited by'), rows, rows).to_markdown().strip()
+                       'limited by', 'best, critical path first',
+                       'step / bound'), rows, rows).to_markdown().strip()
+
+
+def _ordered(verdict) -> tuple[str, str]:
+  if verdict.ordered is None:
+    return figures.NONE, figures.NONE
+  step_s = verdict.ordered_step_time_s
+  return (f'{step_s:.4g} s ({verdict.ordered})',
+          figures.times(step_s / verdict.lower_bound_s))
 
 
 def _task_table(tasks) -> str:

@@ -69,15 +69,19 @@ def answers() -> BinaryIO:
   return result
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int | None = None) -> None:
   """Ends this process when its parent is gone, in whatever it is doing.
 
   The end of the standard input would say so, but a process that the parent
   forked may hold it open, so the parent's number is watched as well. Linux
   could send a signal (PR_SET_PDEATHSIG), but does when the thread that started
   this process ends.
+
+  Args:
+    parent: Its number, if that is known from before this process began: it may
+      be gone already. By default whoever is the parent now.
   """
-  parent = os.getppid()
+  parent = parent or os.getppid()
   def watch():
     while os.getppid() == parent:
       time.sleep(_WATCH_S)

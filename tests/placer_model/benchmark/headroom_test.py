@@ -33,15 +33,29 @@ def test_near_the_bound_there_is_nothing_to_gain():
   assert _verdict(.53, device_s=.53).reason == 'device'
 
 
-def test_memory_limits_where_one_card_is_too_small():
-  assert not _verdict().memory
+def test_one_card_is_too_small():
+  assert not _verdict().needs_several
   verdict = _verdict(others={'gpu_only': _CELL(None)})
-  assert verdict.memory and verdict.text.endswith('memory limits the choice')
+  assert verdict.needs_several and not verdict.is_full
+  assert verdict.text.endswith('one accelerator does not hold the graph')
 
 
 def test_memory_limits_where_it_is_full():
   full = _CELL(1., peak_bytes={'GPU:0': 91}, capacity_bytes={'GPU:0': 100})
-  assert headroom.verdict(bench_results.task(metis=full)).memory
+  verdict = headroom.verdict(bench_results.task(
+      metis=full, gpu_only=_CELL(None)))
+  assert verdict.is_full and verdict.needs_several
+  assert verdict.text.endswith('memory limits the choice')
+
+
+def test_another_order_may_have_another_winner():
+  verdict = headroom.verdict(bench_results.task(
+      metis=_CELL(1.), m_etf=_CELL(1.1, ordered_step_time_s=.6)))
+  assert (verdict.placer, verdict.step_time_s) == ('metis', 1.)
+  assert (verdict.ordered, verdict.ordered_step_time_s) == ('m_etf', .6)
+  verdict = headroom.verdict(bench_results.task(
+      metis=_CELL(1., ordered_step_time_s=None)))
+  assert verdict.ordered is None
 
 
 def test_nothing_runs():

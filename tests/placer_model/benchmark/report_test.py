@@ -63,7 +63,7 @@ def test_headroom_and_limits():
   assert '1 of 1 are more than 5 % above it' in text
   assert '| net@2xP100 | metis | 1.25 s | 0.5 s (critical path) | 2.500x |' in (
       text)
-  assert 'fills a memory to 90 %): net@2xP100.' in text
+  assert 'alone: net@2xP100.' in text
 
 
 def test_measured_steps_have_no_bound():
