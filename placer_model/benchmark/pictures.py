@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 from typing import Any, Mapping, Sequence
 
@@ -82,8 +83,12 @@ def curves(tasks: Sequence[Task], axis: int, name: str, kind: str
   if not shown:
     return None
   figure, panels = _panels(len(shown), 2.6)
+  # A placer has one colour in all panels.
+  placers = dict.fromkeys(p for task in shown for p in _searches(task))
+  colors = dict(zip(placers, itertools.cycle(
+      matplotlib.color_sequences['tab20'])))
   for panel, task in zip(panels, shown):
-    _curves_of(panel, task, axis, name)
+    _curves_of(panel, task, axis, name, colors)
   figure.suptitle(f'Best step time so far over {name} ({kind}); dotted: human '
                   'expert', fontsize=10)
   return figure
@@ -147,7 +152,7 @@ def _searches(task) -> dict[str, np.ndarray]:
           if figures.has_figures(record) and len(record['curve']) > 1}
 
 
-def _curves_of(panel, task, axis, name):
+def _curves_of(panel, task, axis, name, colors):
   found = _searches(task)
   last = max(curve[-1, axis] for curve in found.values())
   for placer, curve in found.items():
@@ -158,7 +163,7 @@ def _curves_of(panel, task, axis, name):
     along = np.append(curve[:, axis], max(end, curve[-1, axis]))
     panel.step(np.maximum(along, 1e-3 if axis else 1),
                np.append(curve[:, 2], curve[-1, 2]), where='post',
-               linewidth=1.2, label=placer)
+               linewidth=1.2, label=placer, color=colors[placer])
   human = task['cells'].get(placer_sets.EXPERT)
   if figures.valid(human):
     panel.axhline(human['step_time_s'], color='black', linewidth=.8,

@@ -30,7 +30,8 @@ _NOTES = {
               'found its best placement / seconds that GDP needed.',
     'hdp_table': _BEST_OTHER,
     'all': ' Critical-path-first: ready ops by their longest way to the end of '
-           'the step.'}
+           'the step. OOM says what the fullest memory lacks, "missing memory" '
+           'what all of them lack.'}
 
 
 def write(folder: records.Folder, settings: settings_lib.Settings,
@@ -80,7 +81,7 @@ def index(settings: settings_lib.Settings, command: str,
       '## What the others are bound by\n\n' + _bound(tasks)]
   failed = [line for task in tasks for line in figures.failures(task)]
   if failed:
-    parts.insert(3, f'**{len(failed)} of {count} cells failed:**\n\n'
+    parts.insert(3, f'**Of {count} cells, {len(failed)} failed:**\n\n'
                  + '\n'.join(f'* {line}' for line in dict.fromkeys(failed)))
   parts += ['## The tasks\n\n' + _task_table(tasks),
             '## Files\n\n' + _files(tasks, pictures)]

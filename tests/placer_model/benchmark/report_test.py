@@ -52,7 +52,7 @@ def test_the_index_says_how_it_was_made():
   text = _index()
   assert '    gdp_bench --x\n' in text
   assert '**simulated**, not measured' in text and 'One cell ran' in text
-  assert '**2 of 5 cells failed:**\n\n* lost@cpu: gone\n' in text
+  assert '**Of 5 cells, 2 failed:**\n\n* lost@cpu: gone\n' in text
   assert '**measured**' in _index(reward='measured')
   assert '**small variants**' in _index(quick=True)
   assert '2 cells ran side by side' in _index(jobs=2)
