@@ -84,6 +84,15 @@ def _infeasible(graph, cluster, by_op, group):
     pinned = f', pinned to {graph.pins[op]}' if graph.pins[op] else ''
     lines.append(f'{graph.names[op]} ({graph.op_types[op]}{pinned}) may be on '
                  + (', '.join(devices) or 'none'))
+  alone = [op for op in ops if not graph.pins[op] and not by_op[op].any()]
+  if alone:
+    op = alone[0]
+    types = [kind for kind, ok in zip(op_graph.DEVICE_TYPES,
+                                      graph.allowed_types[op]) if ok]
+    return errors.InfeasiblePlacementError(
+        f'Op "{graph.names[op]}" ({graph.op_types[op]}) may be on no device of '
+        f'cluster "{cluster.name}", only on a {" or ".join(types) or "none"}. '
+        'Give a cluster that has one.')
   return errors.InfeasiblePlacementError(
       f'No device of cluster "{cluster.name}" suits all ops of a group that '
       f'must stay together: {"; ".join(lines)}. Remove a pin, or give a '

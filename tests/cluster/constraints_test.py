@@ -43,6 +43,15 @@ def test_a_users_pin_to_a_device_without_a_kernel():
              allowed_types=[[True, True], [True, False], [True, True]])
 
 
+def test_an_op_of_another_type_of_device():
+  with pytest.raises(errors.InfeasiblePlacementError,
+                     match=r'"op1" \(MatMul\) may be on no device of cluster '
+                           '"cpu", only on a GPU. Give'):
+    constraints.allowed_devices(
+        graphs.chain(2, allowed_types=[[True, True], [False, True]]),
+        presets.preset('cpu'))
+
+
 def test_torn_groups_are_explained():
   with pytest.raises(errors.InfeasiblePlacementError,
                      match='op2 .* on GPU:1; op0 .* on GPU:0. Remove a pin'):
