@@ -307,8 +307,8 @@ class _Judge:
     prices = self._problem.evaluator.evaluate_many(
         graph, np.stack(devices)[:, graph.groups])
     capacity = self._problem.cluster.pool_bytes
-    return [(np.maximum(np.array(price.peak_bytes) - capacity, 0).sum(),
-             not price.valid, price.step_time_s) for price in prices]
+    return [(price.overflow_bytes(capacity), not price.valid, price.step_time_s)
+            for price in prices]
 
 
 def _group_seconds(problem) -> np.ndarray:

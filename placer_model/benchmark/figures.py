@@ -75,11 +75,6 @@ def why_not(task: Mapping[str, Any], placer: str) -> str:
   return f'{task["name"]}{who}: {message}'
 
 
-def cells_failed(count: int) -> str:
-  """'1 cell failed', '2 cells failed'."""
-  return f'{count} cell{"s" * (count != 1)} failed'
-
-
 def failures(task: Mapping[str, Any]) -> list[str]:
   """A line for each cell of a task that failed."""
   return [why_not(task, placer) for placer, record in task['cells'].items()

@@ -97,7 +97,6 @@ def _bench() -> int:
   _check()
   import rich.console
 
-  from placer_model.benchmark import figures
   from placer_model.benchmark import runner
   from placer_model.benchmark import summary
   logging.set_verbosity(logging.WARNING)
@@ -114,7 +113,8 @@ def _bench() -> int:
     summary.show(results, _OUT_DIR.value, console)
   failed = runner.failures(results)
   if failed:
-    _LINE.say(f'{figures.cells_failed(len(failed))}, the first: {failed[0]}')
+    count = len(failed)
+    _LINE.say(f'{count} cell{"s" * (count > 1)} failed, the first: {failed[0]}')
   return 1 if failed else 0
 
 

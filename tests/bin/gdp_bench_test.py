@@ -82,6 +82,9 @@ def test_a_reader_of_the_help_may_leave_early():
     (['--tasks=t', '--out_dir=o', 'stray'], 'stray'),
     (['--tasks=t', '--out_dir=o', '--placers=metsi'],
      'Did you mean "metis"'),
+    (['--tasks=t', '--out_dir=o', '--time_budget_s=nan'], 'time_budget_s=nan'),
+    (['--tasks=t', '--out_dir=o', '--cell_timeout_s=inf'],
+     'cell_timeout_s=inf'),
     (['--tasks=t', '--out_dir=o', '--local_workers=2'], '--reward=measured'),
     (['--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'],
      'disturb each other')])
@@ -164,10 +167,14 @@ def test_a_graph_that_cannot_be_loaded(tmp_path):
 
 
 @pytest.mark.parametrize('number, code', [
-    (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+    (signal.SIGINT, 130), (signal.SIGTERM, 130),
+    (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_run_that_was_ended_goes_on(tmp_path, number, code):
+  temporary = tmp_path / 'temporary'
+  temporary.mkdir()
   with subprocess.Popen(
-      [*_PROGRAM, *_flags(tmp_path)], env=_environment(), text=True,
+      [*_PROGRAM, *_flags(tmp_path)], text=True,
+      env=_environment() | {'TMPDIR': str(temporary)},
       stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
     try:
       _wait_for(lambda: list(tmp_path.glob('cells/*/*.json')), process)
@@ -180,12 +187,25 @@ def test_a_run_that_was_ended_goes_on(tmp_path, number, code):
   assert processes.ended(children)
   kept = len(list(tmp_path.glob('cells/*/*.json')))
   assert 1 <= kept
-  if number == signal.SIGINT:
+  if number != signal.SIGKILL:
     [line] = stderr.strip().splitlines()
     assert 'Run the same command again' in line
+    assert not list(temporary.iterdir())
   result = _run(*_flags(tmp_path))
   assert result.returncode == 0 and 'kept: ' in result.stdout
   assert len(_steps(_results(tmp_path))) == 6
+
+
+def test_a_chart_is_of_the_placement_in_the_table(tmp_path):
+  # That of another seed, drawn later, once stood for it.
+  chart = tmp_path / 'pictures/gantt/dense_train_step@2xP100.png'
+  drawn = []
+  for placers, seed in (('gpu_only', 0), ('random', 5), ('gpu_only', 0)):
+    result = _run(*_flags(
+        tmp_path, tasks=_TASKS.split(',')[0], placers=placers, seed=seed))
+    assert result.returncode == 0, result.stderr
+    drawn.append(chart.read_bytes())
+  assert drawn[0] == drawn[2] != drawn[1]
 
 
 def _wait_for(condition, process, timeout_s=100):

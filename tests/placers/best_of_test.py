@@ -72,6 +72,11 @@ def test_what_overflows_loses_to_what_fits():
                  [[0, 1001, 0]] * 2)[0] == 'random'
 
 
+def test_of_what_overflows_the_least_wins():
+  assert _winner(('random', 'metis'), [[9, 1, 1]] * 2,
+                 [[1001, 1002, 0]] * 2)[0] == 'random'
+
+
 def test_all_prices_are_told_best_first():
   placer = best_of.BestOfPlacer(('random', 'metis', 'single_device'))
   assert placer.winner is None

@@ -27,6 +27,12 @@ def test_two_cliques_are_cut_at_the_thin_edge():
   assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
 
 
+def test_any_seed_will_do():
+  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2,
+                               seeds=[1 << 40])
+  assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
+
+
 def test_a_tensor_for_several_groups_of_a_device_is_sent_once():
   # One net of ten pins and bytes 10 against three edges of 4.
   graph = group_graph.GroupGraph(

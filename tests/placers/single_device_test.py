@@ -44,6 +44,13 @@ def test_a_device_that_is_full_loses():
   assert _place(pinned, roomy, [[1, 9]] * 3) == [0, 1, 1]
 
 
+def test_of_devices_that_are_full_the_least_wins():
+  # GPU:1 is the fastest, and would lack 150 bytes.
+  cluster = clusters.make_cluster(2, memory_bytes=150)
+  heavy = graphs.chain(3, param_bytes=[100, 100, 100], pins=['GPU:1', '', ''])
+  assert _place(heavy, cluster, [[20, 9, 1]] * 3) == [2, 1, 1]
+
+
 @pytest.mark.parametrize('device, expected', [
     (0, [0, 1, 0]), ('GPU:1', [2, 1, 0]), ('/gpu:0', [1, 1, 0]), (2, [2, 1, 0])
 ])

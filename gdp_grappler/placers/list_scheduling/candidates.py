@@ -20,14 +20,13 @@ _MARGIN = 0.95
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Priced:
-  """Of K proposals, the best; its devices [N], seconds and peaks [P].
+  """Of K proposals, the best; its devices [N] and its price.
 
   The overflow is what is too much for the memories, in bytes.
   """
 
   devices: np.ndarray
   step_time_s: float
-  peaks: np.ndarray
   fits: bool
   overflow: float
 
@@ -83,9 +82,9 @@ def _round(problem, proposers, pool_bytes) -> tuple[_Priced, np.ndarray]:
   overflow = np.maximum(peaks - problem.cluster.pool_bytes, 0).sum(axis=1)
   first = min(range(len(devices)), key=lambda i: (
       not fits[i], overflow[i], seconds[i], i))
-  return _Priced(devices[first], float(seconds[first]), peaks[first],
-                 bool(fits[first]), float(overflow[first])), peaks[
-                     int(seconds.argmin())]
+  winner = _Priced(devices[first], float(seconds[first]), bool(fits[first]),
+                   float(overflow[first]))
+  return winner, peaks[int(seconds.argmin())]
 
 
 def _prices(problem, devices):

@@ -15,6 +15,13 @@ def test_ratios_need_two_placements_that_run():
     assert figures.ratio(_CELL(2.), other) is None
 
 
+def test_steps_that_take_no_time():
+  # A graph of such steps once ended the report of all tasks.
+  assert figures.ratio(_CELL(0.), _CELL(0.)) == 1.
+  assert figures.ratio(_CELL(1.), _CELL(0.)) is None
+  assert figures.ratio(_CELL(0.), _CELL(1.)) is None
+
+
 def test_geomean_skips_what_is_missing():
   assert figures.geomean([2., None, 8.]) == (pytest.approx(4.), 2)
   assert figures.geomean([None]) == (None, 0)
@@ -25,6 +32,8 @@ def test_best_is_the_first_of_equals():
   assert figures.best(cells) == 'b'
   assert figures.best(cells, ['d', 'c', 'unknown']) == 'c'
   assert figures.best(cells, ['a']) is None
+  cells['d'] = _CELL(2., ordered_step_time_s=.1)
+  assert figures.best(cells, key=figures.ORDERED) == 'd'
 
 
 def test_search_ratio_counts_until_the_best():

@@ -51,6 +51,16 @@ def test_only_one_device(name, device):
   np.testing.assert_array_equal(placement.devices, [device] * 3)
 
 
+def test_a_graph_that_may_not_be_there_is_infeasible():
+  # `cpu_only` once put such a graph on a GPU, and won with it.
+  cluster = clusters.make_cluster(2)
+  problem = placer_lib.Problem(
+      graphs.chain(3, allowed_types=[[False, True]] * 3), cluster,
+      simulator.Simulator(cluster))
+  with pytest.raises(errors.InfeasiblePlacementError, match='may be on a CPU'):
+    placer_sets.create('cpu_only').place(problem)
+
+
 def test_no_gpu_is_infeasible():
   cluster = clusters.make_cluster(0)
   problem = placer_lib.Problem(graphs.chain(2), cluster,
