@@ -44,10 +44,12 @@ _VERSION = re.search(r"^__version__ = '(.+)'$",
                      re.MULTILINE).group(1)
 
 _METIS = ['pymetis==2025.2.2']
-_BASELINES = [*_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1',
-              'highspy>=1.15,<2']
+_BASELINES = [
+    *_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1', 'highspy>=1.15,<2'
+]
 _EXTRAS = {
-    'metis': _METIS,
+    'metis':
+        _METIS,
     'train': [
         'tf-agents==0.19.0',
         'tensorflow-gnn==1.0.3',
@@ -55,7 +57,8 @@ _EXTRAS = {
         f'tensorboard>={_MINOR},<{_NEXT_MINOR}',
         *_METIS,
     ],
-    'baselines': _BASELINES,
+    'baselines':
+        _BASELINES,
     'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_BASELINES],
     'dev': [
         'hypothesis>=6,<7',
@@ -136,9 +139,12 @@ class _Library:
     if self._spec['tensorflow']:
       defines += _NATIVE['TENSORFLOW_DEFINES']
       includes = ['-isystem', str(self._tensorflow / 'include')]
-    _run([*_compiler(source), *self._spec['copts'], *_NATIVE['WARNINGS'],
-          '-fPIC', '-I.', *includes, *('-D' + define for define in defines),
-          '-c', source, '-o', str(target)])
+    _run([
+        *_compiler(source), *self._spec['copts'], *_NATIVE['WARNINGS'], '-fPIC',
+        '-I.', *includes, *('-D' + define for define in defines), '-c', source,
+        '-o',
+        str(target)
+    ])
 
   def link(self) -> None:
     """Makes the library unless it is newer than its objects."""
@@ -147,12 +153,17 @@ class _Library:
       return
     libraries = list(self._spec['linkopts'])
     if self._spec['tensorflow']:
-      libraries += [f'-L{self._tensorflow}', '-l:libtensorflow_cc.so.2',
-                    '-l:libtensorflow_framework.so.2']
+      libraries += [
+          f'-L{self._tensorflow}', '-l:libtensorflow_cc.so.2',
+          '-l:libtensorflow_framework.so.2'
+      ]
     # A new file, not an overwritten one: a process may have the old one open.
     self.path.unlink(missing_ok=True)
-    _run([*_compiler(self.sources[0]), '-shared', '-Wl,-z,defs',
-          *map(str, objects), *libraries, '-o', str(self.path)])
+    _run([
+        *_compiler(self.sources[0]), '-shared', '-Wl,-z,defs',
+        *map(str, objects), *libraries, '-o',
+        str(self.path)
+    ])
 
 
 def _build_native() -> None:
@@ -163,11 +174,15 @@ def _build_native() -> None:
   if not info_path.exists() or info_path.read_text() != info:
     shutil.rmtree(_OBJECT_DIR, ignore_errors=True)
   _OBJECT_DIR.mkdir(parents=True, exist_ok=True)
-  libraries = [_Library(name, spec, folder)
-               for name, spec in _NATIVE['NATIVE_LIBRARIES'].items()]
+  libraries = [
+      _Library(name, spec, folder)
+      for name, spec in _NATIVE['NATIVE_LIBRARIES'].items()
+  ]
   with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    jobs = [pool.submit(library.compile, source)
-            for library in libraries for source in library.sources]
+    jobs = [
+        pool.submit(library.compile, source) for library in libraries
+        for source in library.sources
+    ]
     for job in jobs:
       job.result()
   for library in libraries:
@@ -235,20 +250,22 @@ setuptools.setup(
     long_description_content_type='text/markdown',
     license='Apache-2.0',
     python_requires='>=3.11',
-    packages=setuptools.find_packages(
-        include=['gdp_grappler', 'gdp_grappler.*', 'placer_model',
-                 'placer_model.*']),
+    packages=setuptools.find_packages(include=[
+        'gdp_grappler', 'gdp_grappler.*', 'placer_model', 'placer_model.*'
+    ]),
     package_data={
         'gdp_grappler': ['lib/*'],
         'placer_model': ['pretrained/**/*'],
     },
     install_requires=[_TENSORFLOW, 'numpy', 'absl-py', 'rich'],
     extras_require=_EXTRAS,
-    entry_points={'console_scripts': [
-        'gdp = gdp_grappler.bin.gdp:main',
-        'gdp_bench = placer_model.bin.gdp_bench:run',
-        'gdp_train = placer_model.bin.gdp_train:run',
-    ]},
+    entry_points={
+        'console_scripts': [
+            'gdp = gdp_grappler.bin.gdp:main',
+            'gdp_bench = placer_model.bin.gdp_bench:run',
+            'gdp_train = placer_model.bin.gdp_train:run',
+        ]
+    },
     cmdclass={
         'build': Build,
         'build_native': BuildNative,

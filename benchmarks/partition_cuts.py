@@ -24,13 +24,13 @@ from rich import console
 from rich import table
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import sources
-from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import metis
+from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import scotch
+from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers.partitioning import metis
+from gdp_grappler.placers.partitioning import scotch
 from tests.helpers import graphs
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'tests/testdata'
@@ -111,20 +111,21 @@ def _theirs(program, folder, shares) -> np.ndarray:
       (folder / 'shares').write_text(''.join(
           f'{part} = {share}\n' for part, share in enumerate(shares)))
       options.append(f'-tpwgts={folder / "shares"}')
-    subprocess.run([path, *options, str(folder / 'graph.metis'), str(count)],
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([path, *options,
+                    str(folder / 'graph.metis'),
+                    str(count)], check=True, stdout=subprocess.DEVNULL)
     return np.loadtxt(folder / f'graph.metis.part.{count}', int, ndmin=1)
   target = str(count)
   if program.name == 'gmap':
     target = str(folder / 'target')
     speeds = np.round(shares / shares.min() * 1000).astype(int)
-    (folder / 'target').write_text(
-        f'cmpltw {count} {" ".join(map(str, speeds))}\n')
+    (folder
+     / 'target').write_text(f'cmpltw {count} {" ".join(map(str, speeds))}\n')
   arguments = [target, str(folder / 'graph.grf')]
   if program.name == 'gmap':
     arguments.reverse()
-  subprocess.run([path, *program.options, *arguments, str(folder / 'map')],
-                 check=True, stdout=subprocess.DEVNULL)
+  subprocess.run([path, *program.options, *arguments,
+                  str(folder / 'map')], check=True, stdout=subprocess.DEVNULL)
   return np.loadtxt(folder / 'map', int, skiprows=1, ndmin=2)[:, 1]
 
 
@@ -147,11 +148,11 @@ def _rows(graph, shares):
       a, b = graph.cut(theirs), graph.cut(ours)
       excess = graph.imbalance(ours, shares) - 1 - limit
       met = b <= a and excess < 1e-3
-      yield met, (
-          program.name, f'{a:,}', f'{graph.imbalance(theirs, shares):.3f}',
-          f'{their_s:.2f}', f'{b:,}', f'{graph.imbalance(ours, shares):.3f}',
-          f'{our_s:.2f}', f'{b / max(a, 1):.3f}',
-          '[green]met[/]' if met else '[red]missed[/]')
+      yield met, (program.name, f'{a:,}',
+                  f'{graph.imbalance(theirs, shares):.3f}', f'{their_s:.2f}',
+                  f'{b:,}', f'{graph.imbalance(ours, shares):.3f}',
+                  f'{our_s:.2f}', f'{b / max(a, 1):.3f}',
+                  '[green]met[/]' if met else '[red]missed[/]')
 
 
 def _group_graph(graph) -> group_graph.GroupGraph:
@@ -163,25 +164,25 @@ def _group_graph(graph) -> group_graph.GroupGraph:
 def main():
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-  parser.add_argument('--graphs', nargs='*', default=sorted(
-      str(path) for path in _TESTDATA.glob('*_train_step.pb')))
+  parser.add_argument(
+      '--graphs', nargs='*',
+      default=sorted(str(path) for path in _TESTDATA.glob('*_train_step.pb')))
   parser.add_argument('--sizes', type=int, nargs='*', default=[1_000, 10_000],
                       help='ops of generated graphs')
   parser.add_argument('--counts', type=int, nargs='*', default=[2, 4, 8])
   flags = parser.parse_args()
   all_graphs = [graphs.random_graph(0, size) for size in flags.sizes]
-  all_graphs += [graph_def_io.read(sources.load(path))
-                 for path in flags.graphs]
-  result = table.Table(
-      'graph', 'groups', 'parts', 'program', 'its cut', 'imbalance', 's',
-      'our cut', 'imbalance', 's', 'ratio', 'target',
-      title='Cuts at the same balance; ours may not be more')
+  all_graphs += [graph_def_io.read(sources.load(path)) for path in flags.graphs]
+  result = table.Table('graph', 'groups', 'parts', 'program', 'its cut',
+                       'imbalance', 's', 'our cut', 'imbalance', 's', 'ratio',
+                       'target',
+                       title='Cuts at the same balance; ours may not be more')
   missed = 0
   for graph in all_graphs:
     groups = _group_graph(graph)
     for shares in (*(np.full(k, 1 / k) for k in flags.counts), _UNEVEN):
-      parts = (str(len(shares)) if np.allclose(shares, shares[0])
-               else '2:2:1:1')
+      parts = (str(len(shares))
+               if np.allclose(shares, shares[0]) else '2:2:1:1')
       for met, row in _rows(groups, shares):
         missed += not met
         result.add_row(graph.name, f'{groups.num_vertices:,}', parts, *row)

@@ -85,8 +85,8 @@ def main():
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * 4)
   logging.getLogger('gdp_grappler').setLevel(logging.WARNING)
-  tf.config.optimizer.set_experimental_options({'gdp_placement': {
-      'keep_best': False}})
+  tf.config.optimizer.set_experimental_options(
+      {'gdp_placement': {'keep_best': False}})
   _measure(10)  # Loads the policy.
   rows = table.Table('ops', 'first ms', 'cached ms', title='In the pass')
   for num_layers in _LAYERS:

@@ -16,7 +16,7 @@ from rich import console
 from rich import table
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
@@ -29,16 +29,17 @@ from tests.helpers import clusters
 _PLACERS = {
     'm_topo': m_topo.MTopoPlacer, 'm_etf': m_etf.MEtfPlacer,
     'm_sct': m_sct.MSctPlacer, 'heft': heft.HeftPlacer,
-    'single_device': single_device.SingleDevicePlacer}
+    'single_device': single_device.SingleDevicePlacer
+}
 # (placer, ops) -> seconds that it may take on two cores.
-_TARGETS_S = {('m_etf', 83_000): 2, ('m_sct', 83_000): 20,
-              ('m_etf', 50_000): 2, ('m_sct', 50_000): 5}
+_TARGETS_S = {('m_etf', 83_000): 2, ('m_sct', 83_000): 20, ('m_etf', 50_000): 2,
+              ('m_sct', 50_000): 5}
 _OP_S = 1e-3
 _TENSOR_BYTES = 4e6
 
 
-def layered_graph(num_ops: int, width: int, seed: int = 0
-                 ) -> tuple[op_graph.OpGraph, np.ndarray]:
+def layered_graph(num_ops: int, width: int,
+                  seed: int = 0) -> tuple[op_graph.OpGraph, np.ndarray]:
   """A graph of layers, and the seconds of its ops [N].
 
   Args:
@@ -50,17 +51,17 @@ def layered_graph(num_ops: int, width: int, seed: int = 0
   consumers = np.repeat(np.arange(num_ops), 1 + rng.poisson(1., num_ops))
   producers = (consumers // width - 1) * width + rng.integers(
       0, width, len(consumers))
-  edges = np.unique(np.stack([producers, consumers], axis=1)[producers >= 0],
-                    axis=0)
+  edges = np.unique(
+      np.stack([producers, consumers], axis=1)[producers >= 0], axis=0)
   zeros = np.zeros(num_ops)
   graph = op_graph.OpGraph(
-      name=f'layers of {width}', names=[f'op{i}' for i in range(num_ops)],
-      op_types=['MatMul'] * num_ops, edges=edges, edge_tensors=edges[:, 0],
-      tensor_ops=np.arange(num_ops),
+      name=f'layers of {width}', names=[f'op{i}' for i in range(num_ops)
+                                       ], op_types=['MatMul'] * num_ops,
+      edges=edges, edge_tensors=edges[:, 0], tensor_ops=np.arange(num_ops),
       tensor_bytes=rng.lognormal(0, 1, num_ops) * _TENSOR_BYTES, flops=zeros,
       io_bytes=zeros, param_bytes=zeros, groups=np.arange(num_ops),
-      allowed_types=np.ones((num_ops, 2)), pins=[''] * num_ops,
-      user_pins=zeros, devices=[''] * num_ops)
+      allowed_types=np.ones((num_ops, 2)), pins=[''] * num_ops, user_pins=zeros,
+      devices=[''] * num_ops)
   return graph, rng.lognormal(0, 1, num_ops) * _OP_S
 
 

@@ -29,11 +29,11 @@ from tensorflow.python.grappler import item as grappler_item
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_properties
-from gdp_grappler.graph import pruning
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import pruning
+from gdp_grappler.graph.sources import sources
 from tests.helpers import graphs
 
 _CLUSTER = presets.preset('4xP100')
@@ -70,16 +70,18 @@ def _random(graph, count) -> np.ndarray:
 
 def _placements(graph) -> list[np.ndarray]:
   """One GPU, blocks and random, each int32 [1, N]."""
-  blocks = 1 + np.arange(graph.num_groups, dtype=np.int32) * 4 // (
-      graph.num_groups)
-  return [np.ones((1, graph.num_ops), np.int32), blocks[graph.groups][None],
-          _random(graph, 1)]
+  blocks = 1 + np.arange(graph.num_groups,
+                         dtype=np.int32) * 4 // (graph.num_groups)
+  return [
+      np.ones((1, graph.num_ops), np.int32), blocks[graph.groups][None],
+      _random(graph, 1)
+  ]
 
 
 def _generated(sizes) -> table.Table:
-  result = table.Table(
-      'ops', 'prepare', 'one GPU', 'blocks', 'random', 'ordered', 'ns/op',
-      'target', title='Generated graphs: ms per placement in one thread')
+  result = table.Table('ops', 'prepare', 'one GPU', 'blocks', 'random',
+                       'ordered', 'ns/op', 'target',
+                       title='Generated graphs: ms per placement in one thread')
   for num_ops in sizes:
     graph = graphs.random_graph(0, num_ops)
     start = time.process_time()
@@ -92,10 +94,10 @@ def _generated(sizes) -> table.Table:
     order = np.random.default_rng(1).normal(size=num_ops)
     times.append(_best_ms(priced.step_times, graph, devices, order))
     target = _TARGETS_MS.get(num_ops)
-    result.add_row(
-        f'{num_ops:,}', f'{times[0]:.0f}', *(f'{t:.2f}' for t in times[1:]),
-        f'{worst / num_ops * 1e6:.0f}',
-        f'{target} {_verdict(worst <= target)}' if target else '')
+    result.add_row(f'{num_ops:,}', f'{times[0]:.0f}',
+                   *(f'{t:.2f}' for t in times[1:]),
+                   f'{worst / num_ops * 1e6:.0f}',
+                   f'{target} {_verdict(worst <= target)}' if target else '')
   return result
 
 
@@ -115,8 +117,9 @@ def _grappler_call(source, devices) -> Callable[[], object]:
         bandwidth=int(device.bandwidth_bytes_per_s / 1e3))
     if device.type == 'GPU':
       properties.environment['architecture'] = '7'
-    named.append(device_properties_pb2.NamedDevice(
-        name=device.name, properties=properties))
+    named.append(
+        device_properties_pb2.NamedDevice(name=device.name,
+                                          properties=properties))
   cluster = grappler_cluster.Cluster(devices=named)
   item = grappler_item.Item(meta_graph, ignore_colocation=True)
   return lambda: cluster.MeasureCosts(item)
@@ -151,14 +154,15 @@ def _threads(sizes) -> table.Table:
     one, many = (simulator.Simulator(_CLUSTER, threads=threads).step_times
                  for threads in (1, cores))
     # In turns, so that what else the machine does meets both.
-    wall = np.min([[_best_ms(each, graph, devices, clock=time.perf_counter)
-                    for each in (one, many)] for _ in range(3)], axis=0)
+    wall = np.min([[
+        _best_ms(each, graph, devices, clock=time.perf_counter)
+        for each in (one, many)
+    ] for _ in range(3)], axis=0)
     cpu = [_best_ms(each, graph, devices) for each in (one, many)]
     gain = wall[0] / wall[1]
-    result.add_row(
-        f'{num_ops:,}', f'{wall[0]:.1f}', f'{wall[1]:.1f}', f'{gain:.2f}x',
-        f'{cpu[1] / cpu[0] - 1:+.0%}',
-        f'{_TARGET_GAIN}x {_verdict(gain >= _TARGET_GAIN)}')
+    result.add_row(f'{num_ops:,}', f'{wall[0]:.1f}', f'{wall[1]:.1f}',
+                   f'{gain:.2f}x', f'{cpu[1] / cpu[0] - 1:+.0%}',
+                   f'{_TARGET_GAIN}x {_verdict(gain >= _TARGET_GAIN)}')
   return result
 
 
@@ -169,8 +173,9 @@ def main():
                       default=[1_000, 10_000, 83_000, 300_000, 1_000_000])
   parser.add_argument('--thread_sizes', type=int, nargs='*',
                       default=[1_000, 10_000, 83_000])
-  parser.add_argument('--graphs', nargs='*', default=sorted(
-      str(path) for path in _TESTDATA.glob('*_train_step.pb')))
+  parser.add_argument(
+      '--graphs', nargs='*',
+      default=sorted(str(path) for path in _TESTDATA.glob('*_train_step.pb')))
   flags = parser.parse_args()
   terminal = console.Console()
   for rows, make in ((flags.sizes, _generated), (flags.graphs, _real),

@@ -47,13 +47,16 @@ def _row(name: str) -> tuple[list[str], bool]:
       f'{ratio:.2f}{"" if near else " (!)"}' if known else '-',
       f'{graph.num_groups:,}', f'{graph.param_bytes.sum() / 1e9:.2f}',
       f'{seconds:.0f}', f'{built.ru_utime + built.ru_stime:.0f}',
-      f'{built.ru_maxrss * 1024 / 1e9:.2f}'], near
+      f'{built.ru_maxrss * 1024 / 1e9:.2f}'
+  ], near
 
 
 def main(beginnings: list[str]) -> int:
   """Prints the table; 1 if a count is far from the paper's."""
-  names = [n for n in registry.names() if '@' not in n
-           and (not beginnings or n.startswith(tuple(beginnings)))]
+  names = [
+      n for n in registry.names()
+      if '@' not in n and (not beginnings or n.startswith(tuple(beginnings)))
+  ]
   print(f'| {" | ".join(_TITLES)} |\n|{"---|" * len(_TITLES)}', flush=True)
   far = 0
   for name in names:

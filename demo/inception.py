@@ -83,10 +83,9 @@ def _run(*command, keep_output=False, **environment) -> str:
   words = [pathlib.Path(command[0]).name, *command[1:]]
   print('$', *(f'{k}={shlex.quote(v)}' for k, v in environment.items()),
         *map(shlex.quote, words), flush=True)
-  process = subprocess.Popen(
-      command, text=True, stderr=subprocess.PIPE,
-      stdout=subprocess.PIPE if keep_output else None,
-      env={**os.environ, **environment})
+  process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE,
+                             stdout=subprocess.PIPE if keep_output else None,
+                             env={**os.environ, **environment})
   for line in process.stderr:
     if not _START_UP.match(line):
       print(line, end='', file=sys.stderr, flush=True)

@@ -24,12 +24,12 @@ def main(num_devices: int):
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * num_devices)
   keras.utils.set_random_seed(0)
-  model = keras.applications.InceptionV3(
-      weights=None, classes=10, classifier_activation=None,
-      input_shape=(299, 299, 3))
-  model.compile(
-      'adam', keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-      jit_compile=False)
+  model = keras.applications.InceptionV3(weights=None, classes=10,
+                                         classifier_activation=None,
+                                         input_shape=(299, 299, 3))
+  model.compile('adam',
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                jit_compile=False)
   random = np.random.default_rng(0)
   images = random.random((BATCH_SIZE * STEPS, 299, 299, 3), np.float32)
   labels = random.integers(0, 10, BATCH_SIZE * STEPS)
@@ -60,11 +60,13 @@ def _ops_per_device() -> dict[str, int]:
   the transfers that the partitioner adds are left out.
   """
   graphs = context.export_run_metadata().function_graphs
-  counts = [collections.Counter(
-      node.device.rsplit('device:', 1)[-1]
-      for part in graph.partition_graphs for node in part.node
-      if node.op not in ('_Send', '_Recv', '_HostSend', '_HostRecv'))
-            for graph in graphs]
+  counts = [
+      collections.Counter(
+          node.device.rsplit('device:', 1)[-1]
+          for part in graph.partition_graphs for node in part.node
+          if node.op not in ('_Send', '_Recv', '_HostSend', '_HostRecv'))
+      for graph in graphs
+  ]
   return dict(sorted(max(counts, key=lambda c: c.total()).items()))
 
 

@@ -21,7 +21,7 @@ _PUBLIC = {
     'resolve': 'gdp_grappler.cluster.resolve',
     'Placement': 'gdp_grappler.cluster.placement',
     'Evaluation': 'gdp_grappler.evaluation.evaluator',
-    'Simulator': 'gdp_grappler.evaluation.simulator',
+    'Simulator': 'gdp_grappler.evaluation.simulation.simulator',
     'GdpError': 'gdp_grappler.errors',
     'OpGraph': 'gdp_grappler.graph.op_graph',
     'Problem': 'gdp_grappler.placers.placer',

@@ -73,8 +73,8 @@ def _load(file_name: str) -> ctypes.CDLL:
   try:
     return ctypes.CDLL(str(LIB_DIR / file_name))
   except OSError as error:
-    raise errors.PluginError(f'Cannot load {file_name}: {error}. {_REMEDY}'
-                            ) from error
+    raise errors.PluginError(
+        f'Cannot load {file_name}: {error}. {_REMEDY}') from error
 
 
 def _minor(version: str) -> tuple[str, ...]:

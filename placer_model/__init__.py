@@ -13,8 +13,8 @@ import sys as _sys
 
 _os.environ.setdefault('TF_USE_LEGACY_KERAS', '1')
 _tensorflow = _sys.modules.get('tensorflow')
-if _tensorflow is not None and not getattr(
-    _tensorflow, '_tf_uses_legacy_keras', True):
+if _tensorflow is not None and not getattr(_tensorflow, '_tf_uses_legacy_keras',
+                                           True):
   raise ImportError(
       'placer_model needs Keras 2, but TensorFlow is already loaded with '
       'Keras 3. Import placer_model before tensorflow, or set '

@@ -127,9 +127,11 @@ def preset(name: str) -> PlacerConfig:
 # its figures, so the sizes are ours, of the usual order for Transformer-XL and
 # GraphSAGE.
 PRESETS = {
-    'default': PlacerConfig(),
-    'paper': PlacerConfig(
-        hidden_units=128, graph_layers=4, max_neighbors=16,
-        transformer_layers=4, heads=8, head_units=16, feed_forward_units=512,
-        segment_length=256, device_units=64),
+    'default':
+        PlacerConfig(),
+    'paper':
+        PlacerConfig(hidden_units=128, graph_layers=4, max_neighbors=16,
+                     transformer_layers=4, heads=8, head_units=16,
+                     feed_forward_units=512, segment_length=256,
+                     device_units=64),
 }

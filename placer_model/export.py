@@ -64,8 +64,10 @@ class Policy(tf.Module):
     # puts only its ops there.
     @tf.function(input_signature=list(specs.values()), autograph=False)
     def place(op_types, units, edges, edge_bytes, allowed, devices):
-      return network(dict(zip(specs, (
-          op_types, units, edges, edge_bytes, allowed, devices))))
+      return network(
+          dict(
+              zip(specs,
+                  (op_types, units, edges, edge_bytes, allowed, devices))))
 
     self.place = place
 
@@ -99,8 +101,7 @@ def export_policy(network: network_lib.PlacerNetwork,
     _replace(target, temporary / 'policy', temporary / 'old')
 
 
-def close(found: np.ndarray, expected: np.ndarray,
-          allowed: np.ndarray) -> bool:
+def close(found: np.ndarray, expected: np.ndarray, allowed: np.ndarray) -> bool:
   """Whether logits [M, D] agree to `TOLERANCE`; NaN never does."""
   scale = max(1.0, np.max(np.abs(expected[allowed]), initial=0.0))
   return bool(np.all(np.abs(found - expected) <= TOLERANCE * scale))
@@ -110,8 +111,8 @@ def random_features(num_units: int, num_edges: int, num_devices: int,
                     seed: int) -> dict[str, np.ndarray]:
   """Features of no graph in particular, as `Policy.place` takes them."""
   rng = np.random.default_rng(seed)
-  units = rng.lognormal(
-      5, 4, (num_units, len(schema.UNIT_FEATURES))).astype(np.float32)
+  units = rng.lognormal(5, 4, (num_units, len(schema.UNIT_FEATURES))).astype(
+      np.float32)
   # An edge goes up in the order of the units.
   first = rng.integers(0, max(num_units - 1, 1), num_edges)
   second = rng.integers(first + 1, num_units)
@@ -119,13 +120,20 @@ def random_features(num_units: int, num_edges: int, num_devices: int,
   allowed[:, 0] = True
   types = np.array([b'MatMul', b'Conv2D', b'AddV2', b'Identity', b'Mul'])
   return {
-      'op_types': types[rng.integers(0, len(types), num_units)],
-      'units': units,
-      'edges': np.stack([first, second], axis=1).astype(np.int32),
-      'edge_bytes': rng.lognormal(9, 3, num_edges).astype(np.float32),
-      'allowed': allowed,
-      'devices': rng.lognormal(
-          0, 2, (num_devices, len(schema.DEVICE_FEATURES))).astype(np.float32),
+      'op_types':
+          types[rng.integers(0, len(types), num_units)],
+      'units':
+          units,
+      'edges':
+          np.stack([first, second], axis=1).astype(np.int32),
+      'edge_bytes':
+          rng.lognormal(9, 3, num_edges).astype(np.float32),
+      'allowed':
+          allowed,
+      'devices':
+          rng.lognormal(0, 2,
+                        (num_devices, len(schema.DEVICE_FEATURES))).astype(
+                            np.float32),
   }
 
 
@@ -133,8 +141,9 @@ def _describe(network, metadata) -> str:
   own = {
       'schema': schema.fingerprint(),
       'config': dataclasses.asdict(network.config),
-      'versions': {name: importlib.metadata.version(name)
-                   for name in _LIBRARIES},
+      'versions': {
+          name: importlib.metadata.version(name) for name in _LIBRARIES
+      },
   }
   taken = sorted(set(own) & set(metadata))
   if taken:
@@ -181,13 +190,17 @@ def _verify(network, directory, scratch):
   size = network.config.segment_length + 37
   features = random_features(size, 3 * size, 3, seed=network.config.seed)
   np.savez(scratch / 'features.npz', **features)
-  environment = {name: value for name, value in os.environ.items()
-                 if name != 'TF_USE_LEGACY_KERAS'}
+  environment = {
+      name: value for name, value in os.environ.items()
+      if name != 'TF_USE_LEGACY_KERAS'
+  }
   environment.update(GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3')
-  process = subprocess.run(
-      [sys.executable, '-c', _LOADER, str(directory),
-       str(scratch / 'features.npz'), str(scratch / 'logits.npy')],
-      env=environment, capture_output=True, text=True, check=False)
+  process = subprocess.run([
+      sys.executable, '-c', _LOADER,
+      str(directory),
+      str(scratch / 'features.npz'),
+      str(scratch / 'logits.npy')
+  ], env=environment, capture_output=True, text=True, check=False)
   if process.returncode:
     lines = process.stderr.strip().splitlines() or ['no message']
     raise ExportError('The exported policy does not load in a fresh process: '

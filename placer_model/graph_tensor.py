@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 import tensorflow_gnn as tfgnn
 
-OP = 'op'                # the node set
+OP = 'op'  # the node set
 PRODUCERS = 'producers'  # edge set: units receive from their producers
 CONSUMERS = 'consumers'  # edge set: units receive from their consumers
 
@@ -29,9 +29,8 @@ def from_tensors(hidden: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
     A scalar GraphTensor with M nodes.
   """
   num_units = tf.shape(hidden)[0]
-  nodes = tfgnn.NodeSet.from_fields(
-      sizes=tf.reshape(num_units, [1]),
-      features={tfgnn.HIDDEN_STATE: hidden})
+  nodes = tfgnn.NodeSet.from_fields(sizes=tf.reshape(num_units, [1]),
+                                    features={tfgnn.HIDDEN_STATE: hidden})
   edge_sets = {}
   for name, sender, receiver in ((PRODUCERS, 0, 1), (CONSUMERS, 1, 0)):
     senders, receivers = edges[:, sender], edges[:, receiver]
@@ -45,8 +44,8 @@ def from_tensors(hidden: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
                                        edge_sets=edge_sets)
 
 
-def heaviest(receivers: tf.Tensor, edge_bytes: tf.Tensor,
-             num_units: tf.Tensor, count: int) -> tf.Tensor:
+def heaviest(receivers: tf.Tensor, edge_bytes: tf.Tensor, num_units: tf.Tensor,
+             count: int) -> tf.Tensor:
   """Picks the edges with the most bytes of each receiver.
 
   Args:
@@ -64,6 +63,6 @@ def heaviest(receivers: tf.Tensor, edge_bytes: tf.Tensor,
   degrees = tf.math.unsorted_segment_sum(tf.ones_like(receivers), receivers,
                                          num_units)
   starts = tf.cumsum(degrees, exclusive=True)
-  rank = tf.range(tf.shape(order)[0]) - tf.gather(
-      starts, tf.gather(receivers, order))
+  rank = tf.range(tf.shape(order)[0]) - tf.gather(starts,
+                                                  tf.gather(receivers, order))
   return tf.sort(tf.boolean_mask(order, rank < count))

@@ -44,8 +44,8 @@ class PlacerNetwork(tf.keras.Model):
     init = tf.keras.initializers
 
     # Devices.
-    self.device_dense = transformer_xl.dense(
-        config.hidden_units, next(seeds), name='device')
+    self.device_dense = transformer_xl.dense(config.hidden_units, next(seeds),
+                                             name='device')
     self.slot_embedding = tf.keras.layers.Embedding(
         config.device_slots, config.hidden_units, name='slot',
         embeddings_initializer=init.RandomNormal(stddev=0.5, seed=next(seeds)))
@@ -59,19 +59,21 @@ class PlacerNetwork(tf.keras.Model):
     self.graph_layers = [
         graph_sage.GraphSageLayer(config.hidden_units, next(seeds),
                                   name=f'graph_sage_{i}')
-        for i in range(config.graph_layers)]
+        for i in range(config.graph_layers)
+    ]
 
     # Placement network.
     self.conditioning = self._make_conditioning(next(seeds), next(seeds))
     self.norm = norms.GraphNorm(name='norm')
     self.transformer_layers = [
         self._make_transformer(next(seeds), f'transformer_{i}')
-        for i in range(config.transformer_layers)]
+        for i in range(config.transformer_layers)
+    ]
     self.head_norm = norms.LayerNorm(name='head_norm')
     self.head = tf.keras.layers.Dense(
         config.device_units, name='head',
         kernel_initializer=init.VarianceScaling(
-            max(config.initial_logit_scale, 1e-9) ** 2, seed=next(seeds)))
+            max(config.initial_logit_scale, 1e-9)**2, seed=next(seeds)))
     self.device_key = transformer_xl.dense(config.device_units, next(seeds),
                                            name='device_key')
 
@@ -80,8 +82,7 @@ class PlacerNetwork(tf.keras.Model):
       layer.reset()
 
   @tf.autograph.experimental.do_not_convert  # traces 10 times as fast
-  def call(self, features: Features, training: bool | None = None
-           ) -> tf.Tensor:
+  def call(self, features: Features, training: bool | None = None) -> tf.Tensor:
     """Logits of a graph on a cluster.
 
     Args:
@@ -96,24 +97,26 @@ class PlacerNetwork(tf.keras.Model):
         of one type.
     """
     del training
-    devices = self.embed_devices(features['devices'])           # [D, h]
-    x = self.embed_units(features, devices)                     # [M, h]
-    x = self.embed_graph(x, features)                           # [M, h], x0
-    x, conditions = self.attend(x)                              # [M, h]
+    devices = self.embed_devices(features['devices'])  # [D, h]
+    x = self.embed_units(features, devices)  # [M, h]
+    x = self.embed_graph(x, features)  # [M, h], x0
+    x, conditions = self.attend(x)  # [M, h]
     x = superposition.superpose(self.head_norm(x), conditions)  # [M, h]
-    query = self.head(x)                                        # [M, k]
-    key = self.device_key(devices)                              # [D, k]
-    logits = tf.matmul(query, key, transpose_b=True)            # [M, D]
-    logits *= self.config.device_units ** -0.5
+    query = self.head(x)  # [M, k]
+    key = self.device_key(devices)  # [D, k]
+    logits = tf.matmul(query, key, transpose_b=True)  # [M, D]
+    logits *= self.config.device_units**-0.5
     return tf.where(features['allowed'], logits, MASKED_LOGIT)
 
   def embed_devices(self, devices: tf.Tensor) -> tf.Tensor:
     """float32 [D, h]; the slot tells apart devices with equal features."""
-    slots = normalization.device_slots(devices)                 # [D]
-    with tf.control_dependencies([tf.debugging.assert_less(
-        slots, self.config.device_slots,
-        f'This policy knows at most {self.config.device_slots} devices of '
-        'one type; give fewer or train one with more device_slots.')]):
+    slots = normalization.device_slots(devices)  # [D]
+    with tf.control_dependencies([
+        tf.debugging.assert_less(
+            slots, self.config.device_slots,
+            f'This policy knows at most {self.config.device_slots} devices of '
+            'one type; give fewer or train one with more device_slots.')
+    ]):
       slots = tf.identity(slots)
     return tf.nn.relu(
         self.device_dense(normalization.device_inputs(devices))
@@ -121,29 +124,30 @@ class PlacerNetwork(tf.keras.Model):
 
   def embed_units(self, features: Features, devices: tf.Tensor) -> tf.Tensor:
     """Each unit by itself, [M, h]: type, figures, devices it may have."""
-    bucket = tf.strings.to_hash_bucket_fast(
-        features['op_types'], self.config.type_buckets)         # [M]
-    figures = normalization.unit_inputs(
-        features['units'], features['edges'], features['edge_bytes'],
-        features['allowed'], features['devices'])               # [M, F]
-    allowed = tf.cast(features['allowed'], tf.float32)          # [M, D]
-    reach = tf.math.divide_no_nan(
-        tf.matmul(allowed, devices),
-        tf.reduce_sum(allowed, axis=1, keepdims=True))          # [M, h]
-    return self.stem(tf.concat(
-        [self.type_embedding(bucket), figures, reach], axis=-1))
+    bucket = tf.strings.to_hash_bucket_fast(features['op_types'],
+                                            self.config.type_buckets)  # [M]
+    figures = normalization.unit_inputs(features['units'], features['edges'],
+                                        features['edge_bytes'],
+                                        features['allowed'],
+                                        features['devices'])  # [M, F]
+    allowed = tf.cast(features['allowed'], tf.float32)  # [M, D]
+    reach = tf.math.divide_no_nan(tf.matmul(allowed, devices),
+                                  tf.reduce_sum(allowed, axis=1,
+                                                keepdims=True))  # [M, h]
+    return self.stem(
+        tf.concat([self.type_embedding(bucket), figures, reach], axis=-1))
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:
     """The graph embedding network (section 3.1): [M, h] -> x0 [M, h]."""
-    graph = graph_tensor.from_tensors(
-        x, features['edges'], features['edge_bytes'],
-        self.config.max_neighbors)
+    graph = graph_tensor.from_tensors(x, features['edges'],
+                                      features['edge_bytes'],
+                                      self.config.max_neighbors)
     for layer in self.graph_layers:
       graph = layer(graph)
     return graph.node_sets[graph_tensor.OP][tfgnn.HIDDEN_STATE]
 
-  def attend(self, x: tf.Tensor
-             ) -> tuple[tf.Tensor, superposition.Conditions | None]:
+  def attend(self,
+             x: tf.Tensor) -> tuple[tf.Tensor, superposition.Conditions | None]:
     """The placement network (sections 3.2, 3.3): x0 [M, h] -> [M, h]."""
     conditions = None
     if self.conditioning is not None:
@@ -168,34 +172,45 @@ class PlacerNetwork(tf.keras.Model):
 
   def _make_transformer(self, seed, name):
     config = self.config
-    return transformer_xl.TransformerXlLayer(
-        config.hidden_units, config.heads, config.head_units,
-        config.feed_forward_units, config.segment_length, config.attention,
-        seed, name=name)
+    return transformer_xl.TransformerXlLayer(config.hidden_units, config.heads,
+                                             config.head_units,
+                                             config.feed_forward_units,
+                                             config.segment_length,
+                                             config.attention, seed, name=name)
 
 
 def feature_specs() -> dict[str, tf.TensorSpec]:
   """What the network takes: M units, E edges, D devices, all unknown."""
   return {
-      'op_types': tf.TensorSpec([None], tf.string, 'op_types'),
-      'units': tf.TensorSpec([None, len(schema.UNIT_FEATURES)], tf.float32,
-                             'units'),
-      'edges': tf.TensorSpec([None, 2], tf.int32, 'edges'),
-      'edge_bytes': tf.TensorSpec([None], tf.float32, 'edge_bytes'),
-      'allowed': tf.TensorSpec([None, None], tf.bool, 'allowed'),
-      'devices': tf.TensorSpec([None, len(schema.DEVICE_FEATURES)],
-                               tf.float32, 'devices'),
+      'op_types':
+          tf.TensorSpec([None], tf.string, 'op_types'),
+      'units':
+          tf.TensorSpec([None, len(schema.UNIT_FEATURES)], tf.float32, 'units'),
+      'edges':
+          tf.TensorSpec([None, 2], tf.int32, 'edges'),
+      'edge_bytes':
+          tf.TensorSpec([None], tf.float32, 'edge_bytes'),
+      'allowed':
+          tf.TensorSpec([None, None], tf.bool, 'allowed'),
+      'devices':
+          tf.TensorSpec([None, len(schema.DEVICE_FEATURES)], tf.float32,
+                        'devices'),
   }
 
 
 def features_to_tensors(features: schema.GraphFeatures) -> Features:
   """Raw features as the dict that `PlacerNetwork` takes."""
-  return {name: tf.constant(getattr(features, name), spec.dtype)
-          for name, spec in feature_specs().items()}
+  return {
+      name: tf.constant(getattr(features, name), spec.dtype)
+      for name, spec in feature_specs().items()
+  }
 
 
 def _smallest_features() -> Features:
   """One unit on one device."""
-  return {name: tf.zeros([1 if size is None else size for size in spec.shape],
-                         spec.dtype)
-          for name, spec in feature_specs().items()}
+  return {
+      name:
+          tf.zeros([1 if size is None else size
+                    for size in spec.shape], spec.dtype)
+      for name, spec in feature_specs().items()
+  }

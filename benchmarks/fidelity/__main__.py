@@ -60,8 +60,7 @@ def _run(arguments):
     cluster_file.write(str(path), cluster)
   rows, orders = [], []
   for name in names:
-    more_rows, more_orders = study.run(name, cluster, arguments.work_dir,
-                                       _tell)
+    more_rows, more_orders = study.run(name, cluster, arguments.work_dir, _tell)
     rows += more_rows
     orders += more_orders
     study.save(arguments.out_dir / 'results.json', rows, orders, cluster)

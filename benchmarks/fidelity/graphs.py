@@ -15,8 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph import pruning
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import pruning
 
 tf1 = tf.compat.v1
 _LAYER = re.compile(r'layer(\d+)')
@@ -39,17 +39,19 @@ def layers(graph: op_graph.OpGraph) -> np.ndarray:
   An op outside of all layers belongs to that of the first op it feeds, or else
   is fed by; the first layer if there is none.
   """
-  result = np.array([int(match[1]) if (match := _LAYER.search(name)) else -1
-                     for name in graph.names])
+  result = np.array([
+      int(match[1]) if (match := _LAYER.search(name)) else -1
+      for name in graph.names
+  ])
   backward = graph.topological_order[::-1]
   consumers = _neighbours(graph, 0, 1)
   producers = _neighbours(graph, 1, 0)
-  for order, neighbours in ((backward, consumers),
-                            (graph.topological_order, producers)):
+  for order, neighbours in ((backward, consumers), (graph.topological_order,
+                                                    producers)):
     for op in order:
       if result[op] < 0:
-        result[op] = next(
-            (result[n] for n in neighbours[op] if result[n] >= 0), -1)
+        result[op] = next((result[n] for n in neighbours[op] if result[n] >= 0),
+                          -1)
   return np.maximum(result, 0)
 
 
@@ -75,9 +77,11 @@ def lstm() -> tf.Tensor:
       inputs = outputs
   with tf1.variable_scope('layer4'):
     kernel = _weights('softmax', [units, words])
-    losses = [tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=ids[:, t + 1], logits=tf.matmul(hidden, kernel))
-              for t, hidden in enumerate(inputs)]
+    losses = [
+        tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=ids[:, t + 1], logits=tf.matmul(hidden, kernel))
+        for t, hidden in enumerate(inputs)
+    ]
     return tf.reduce_mean(tf.add_n(losses))
 
 
@@ -91,19 +95,21 @@ def cnn() -> tf.Tensor:
     scope = f'layer{block}'
     branches = [
         _convolution(x, f'{scope}/b1', 1, 24),
-        _convolution(_convolution(x, f'{scope}/b3_in', 1, 24),
-                     f'{scope}/b3', 3, 40),
-        _convolution(_convolution(_convolution(
-            x, f'{scope}/b5_in', 1, 16), f'{scope}/b5_a', 3, 32),
-                     f'{scope}/b5_b', 3, 32),
+        _convolution(_convolution(x, f'{scope}/b3_in', 1, 24), f'{scope}/b3', 3,
+                     40),
+        _convolution(
+            _convolution(_convolution(x, f'{scope}/b5_in', 1, 16),
+                         f'{scope}/b5_a', 3, 32), f'{scope}/b5_b', 3, 32),
         _convolution(tf.nn.avg_pool2d(x, 3, 1, 'SAME', name=f'{scope}/pool'),
-                     f'{scope}/pooled', 1, 24)]
+                     f'{scope}/pooled', 1, 24)
+    ]
     x = tf.concat(branches, 3, name=f'{scope}/concat')
   with tf1.variable_scope('layer4'):
     features = tf.reduce_mean(x, [1, 2])
     logits = tf.matmul(features, _weights('softmax', [x.shape[-1], 100]))
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=logits))
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels,
+                                                       logits=logits))
 
 
 def transformer() -> tf.Tensor:
@@ -119,8 +125,9 @@ def transformer() -> tf.Tensor:
       x = x + _dense(inner, 'down', width)
   with tf1.variable_scope('layer4'):
     logits = _dense(x[:, :-1], 'softmax', words)
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=ids[:, 1:], logits=logits))
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=ids[:, 1:],
+                                                       logits=logits))
 
 
 def mixture() -> tf.Tensor:
@@ -136,13 +143,13 @@ def mixture() -> tf.Tensor:
       with tf1.variable_scope(f'layer{5 * layer + 1 + expert}'):
         y = tf.nn.relu(_dense(x, 'in', hidden))
         y = tf.nn.relu(_dense(y, 'middle', hidden))
-        experts.append(_dense(y, 'out', width)
-                       * gate[:, expert:expert + 1])
+        experts.append(_dense(y, 'out', width) * gate[:, expert:expert + 1])
     with tf1.variable_scope(f'layer{5 * layer}'):
       x = x + tf.add_n(experts)
   with tf1.variable_scope('layer10'):
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=_dense(x, 'softmax', 100)))
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=_dense(x, 'softmax', 100)))
 
 
 def towers() -> tf.Tensor:
@@ -166,13 +173,15 @@ def towers() -> tf.Tensor:
       deep = tf.nn.relu(_dense(deep, 'deep', width))
   with tf1.variable_scope('layer0'):
     mixed = tf.add_n(ends) + deep
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=_dense(mixed, 'softmax', words)))
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=_dense(mixed, 'softmax', words)))
 
 
 BUILDERS: dict[str, Callable[[], tf.Tensor]] = {
     'lstm': lstm, 'cnn': cnn, 'transformer': transformer, 'mixture': mixture,
-    'towers': towers}
+    'towers': towers
+}
 # Studied for the order of their ops only.
 FOR_ORDER = ('towers',)
 
@@ -190,8 +199,8 @@ def _dense(x, name, width) -> tf.Tensor:
 def _convolution(x, name, size, channels) -> tf.Tensor:
   with tf1.variable_scope(name):
     kernel = _weights('kernel', [size, size, x.shape[-1], channels])
-    return tf.nn.relu(tf.nn.conv2d(x, kernel, 1, 'SAME')
-                      + _weights('bias', [channels]))
+    return tf.nn.relu(
+        tf.nn.conv2d(x, kernel, 1, 'SAME') + _weights('bias', [channels]))
 
 
 def _normalized(x, name) -> tf.Tensor:
@@ -203,14 +212,16 @@ def _normalized(x, name) -> tf.Tensor:
 
 def _attention(x, heads) -> tf.Tensor:
   batch, length, width = x.shape
+
   def split(name):
-    return tf.transpose(tf.reshape(
-        _dense(x, name, width), [batch, length, heads, -1]), [0, 2, 1, 3])
+    return tf.transpose(
+        tf.reshape(_dense(x, name, width), [batch, length, heads, -1]),
+        [0, 2, 1, 3])
+
   query, key, value = split('query'), split('key'), split('value')
   scores = tf.matmul(query, key, transpose_b=True)
-  mixed = tf.matmul(tf.nn.softmax(scores / (width // heads) ** .5), value)
-  joined = tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]),
-                      [batch, length, width])
+  mixed = tf.matmul(tf.nn.softmax(scores / (width // heads)**.5), value)
+  joined = tf.reshape(tf.transpose(mixed, [0, 2, 1, 3]), [batch, length, width])
   return _dense(joined, 'join', width)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.fidelity import graphs
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -42,12 +42,12 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
   found['expert split, other way'] = (layers <= layers.max() // 2).astype(int)
   found['expert every other layer'] = layers % 2
   for i in range(12):
-    found[f'layers at random {i}'] = rng.integers(
-        0, 2, layers.max() + 1)[layers]
+    found[f'layers at random {i}'] = rng.integers(0, 2,
+                                                  layers.max() + 1)[layers]
   modules = _of_groups(graph, _modules(graph))
   for i in range(10):
-    found[f'modules at random {i}'] = rng.integers(
-        0, 2, modules.max() + 1)[modules]
+    found[f'modules at random {i}'] = rng.integers(0, 2,
+                                                   modules.max() + 1)[modules]
   for i in range(3):
     found[f'metis {i}'] = _metis(graph, simulator, i)
   searched = _searches(graph, simulator, found, rng)
@@ -73,14 +73,16 @@ def _of_groups(graph, labels) -> np.ndarray:
 
 def _modules(graph) -> np.ndarray:
   """int [N]: parts of layers by name, else the layer."""
-  names = [match[0] if (match := _MODULE.search(name)) else f'layer{layer}'
-           for name, layer in zip(graph.names, graphs.layers(graph))]
+  names = [
+      match[0] if (match := _MODULE.search(name)) else f'layer{layer}'
+      for name, layer in zip(graph.names, graphs.layers(graph))
+  ]
   return np.unique(names, return_inverse=True)[1]
 
 
 def _metis(graph, simulator, seed) -> np.ndarray:
-  placement = registry.create('metis').place(placer_lib.Problem(
-      graph, simulator.cluster, simulator, seed))
+  placement = registry.create('metis').place(
+      placer_lib.Problem(graph, simulator.cluster, simulator, seed))
   return _by_group(graph, placement.devices)
 
 
@@ -93,8 +95,8 @@ def _searches(graph, simulator, starts, rng) -> dict[str, np.ndarray]:
   for turn in range(_SEARCH_ROUNDS):
     if turn and turn % 4 == 0:
       result[f'searched for {turn} rounds'] = current
-    proposals = np.stack([_moved(current, neighbours, rng)
-                          for _ in range(_PROPOSALS)])
+    proposals = np.stack(
+        [_moved(current, neighbours, rng) for _ in range(_PROPOSALS)])
     prices = _prices(graph, simulator, proposals)
     if prices.min() < price:
       price, current = prices.min(), proposals[int(prices.argmin())]
@@ -104,8 +106,7 @@ def _searches(graph, simulator, starts, rng) -> dict[str, np.ndarray]:
 def _prices(graph, simulator, by_group) -> np.ndarray:
   allowed = constraints.allowed_devices(graph, simulator.cluster)
   rows = np.arange(graph.num_groups)
-  by_group = np.where(allowed[rows, by_group], by_group,
-                      allowed.argmax(axis=1))
+  by_group = np.where(allowed[rows, by_group], by_group, allowed.argmax(axis=1))
   return simulator.step_times(graph, by_group[:, graph.groups])[0]
 
 

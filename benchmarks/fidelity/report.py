@@ -17,10 +17,11 @@ from gdp_grappler.cluster import cluster as cluster_lib
 
 _COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
             'spread_s', 'problem')
-_COLOURS = {'single': 'black', 'expert': 'tab:green', 'layers': 'tab:olive',
-            'modules': 'tab:cyan', 'metis': 'tab:purple',
-            'searched': 'tab:blue', 'disturbed:': 'tab:orange',
-            'bad:': 'tab:red'}
+_COLOURS = {
+    'single': 'black', 'expert': 'tab:green', 'layers': 'tab:olive',
+    'modules': 'tab:cyan', 'metis': 'tab:purple', 'searched': 'tab:blue',
+    'disturbed:': 'tab:orange', 'bad:': 'tab:red'
+}
 
 
 def write(folder: pathlib.Path, rows: Sequence[study.Row],
@@ -39,9 +40,11 @@ def write(folder: pathlib.Path, rows: Sequence[study.Row],
 
 def table(rows: Sequence[study.Row]) -> str:
   """Markdown, a line per graph."""
-  lines = ['| graph | placements | fastest to slowest (measured) | MAPE | '
-           'simulated / measured | Spearman | Kendall | the simulated best is '
-           'measured |', '|---|---|---|---|---|---|---|---|']
+  lines = [
+      '| graph | placements | fastest to slowest (measured) | MAPE | '
+      'simulated / measured | Spearman | Kendall | the simulated best is '
+      'measured |', '|---|---|---|---|---|---|---|---|'
+  ]
   for name, own in _by_graph(rows).items():
     a = statistics.agreement([r.simulated_s for r in own],
                              [r.measured_s for r in own])
@@ -74,26 +77,35 @@ def _orders(orders) -> str:
   if not orders:
     return ('No placement of these graphs was predicted to gain '
             f'{study.ORDER_GAIN:.0%} or more by its order.')
-  lines = ['| graph | placement | control edges | predicted step | measured '
-           'step | spread |', '|---|---|---|---|---|---|']
-  lines += [f'| {o.graph} | {o.label} | {o.edges} | {o.simulated:.2f}x | '
-            f'{o.measured:.2f}x | {o.spread:.2f} |' for o in orders]
-  lines += ['', *(
-      f'* {name}: predicted {_mean(own, "simulated"):.2f}x, measured '
-      f'{_mean(own, "measured"):.2f}x (geometric means).'
-      for name, own in _grouped(orders).items())]
-  lines += ['', 'Where the prediction has the wrong sign, an order costs more '
-            'than it brings; that is why `order` is `fifo` unless a user '
-            'says otherwise.'] * any(o.measured > 1 for o in orders)
+  lines = [
+      '| graph | placement | control edges | predicted step | measured '
+      'step | spread |', '|---|---|---|---|---|---|'
+  ]
+  lines += [
+      f'| {o.graph} | {o.label} | {o.edges} | {o.simulated:.2f}x | '
+      f'{o.measured:.2f}x | {o.spread:.2f} |' for o in orders
+  ]
+  lines += [
+      '', *(f'* {name}: predicted {_mean(own, "simulated"):.2f}x, measured '
+            f'{_mean(own, "measured"):.2f}x (geometric means).'
+            for name, own in _grouped(orders).items())
+  ]
+  lines += [
+      '', 'Where the prediction has the wrong sign, an order costs more '
+      'than it brings; that is why `order` is `fifo` unless a user '
+      'says otherwise.'
+  ] * any(o.measured > 1 for o in orders)
   return '\n'.join(lines)
 
 
 def _worst(rows) -> str:
-  lines = ['| graph | placement | simulated | measured | error |',
-           '|---|---|---|---|---|']
+  lines = [
+      '| graph | placement | simulated | measured | error |',
+      '|---|---|---|---|---|'
+  ]
   for own in _by_graph(rows).values():
-    for row in sorted(own, key=lambda r: -abs(
-        np.log(r.simulated_s / r.measured_s)))[:3]:
+    for row in sorted(
+        own, key=lambda r: -abs(np.log(r.simulated_s / r.measured_s)))[:3]:
       lines.append(
           f'| {row.graph} | {row.label} | {row.simulated_s * 1e3:.1f} ms | '
           f'{row.measured_s * 1e3:.1f} ms | '
@@ -106,9 +118,9 @@ def _draw(path, rows):
   matplotlib.use('Agg')
   from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
   by_graph = _by_graph(rows)
-  figure, axes = pyplot.subplots(
-      1, len(by_graph), figsize=(4.2 * len(by_graph), 5), squeeze=False,
-      layout='constrained')
+  figure, axes = pyplot.subplots(1, len(by_graph),
+                                 figsize=(4.2 * len(by_graph), 5),
+                                 squeeze=False, layout='constrained')
   families = {}
   for axis, (name, own) in zip(axes[0], by_graph.items()):
     for family, colour in _COLOURS.items():
@@ -116,15 +128,16 @@ def _draw(path, rows):
       if chosen:
         families[family.strip(':')] = axis.scatter(
             [r.measured_s * 1e3 for r in chosen],
-            [r.simulated_s * 1e3 for r in chosen], s=18, color=colour,
-            alpha=.8)
+            [r.simulated_s * 1e3 for r in chosen], s=18, color=colour, alpha=.8)
     times = [t * 1e3 for r in own for t in (r.measured_s, r.simulated_s)]
     ends = [min(times) / 1.1, max(times) * 1.1]
     axis.plot(ends, ends, color='grey', linewidth=.8)
     axis.set(xscale='log', yscale='log', xlim=ends, ylim=ends, title=name,
              xlabel='measured step (ms)', aspect='equal')
-    ticks = [t for t in (20, 30, 50, 70, 100, 150, 200, 300, 500)
-             if ends[0] <= t <= ends[1]]
+    ticks = [
+        t for t in (20, 30, 50, 70, 100, 150, 200, 300, 500)
+        if ends[0] <= t <= ends[1]
+    ]
     for one in (axis.xaxis, axis.yaxis):
       one.set_ticks(ticks, [str(t) for t in ticks])
       one.set_minor_formatter(matplotlib.ticker.NullFormatter())
@@ -136,13 +149,12 @@ def _draw(path, rows):
 
 
 def _page(rows, orders, cluster) -> str:
-  links = ', '.join(
-      f'{link.latency_s * 1e6:.0f} us + bytes / '
-      f'{link.bandwidth_bytes_per_s / 1e9:.2f} GB/s' for link in cluster.links)
-  copies = ', '.join(
-      f'{d.copy_s * 1e6:.0f} us'
-      + (f' + bytes / {d.copy_bytes_per_s / 1e9:.2f} GB/s'
-         if d.copy_bytes_per_s else '') for d in cluster.devices)
+  links = ', '.join(f'{link.latency_s * 1e6:.0f} us + bytes / '
+                    f'{link.bandwidth_bytes_per_s / 1e9:.2f} GB/s'
+                    for link in cluster.links)
+  copies = ', '.join(f'{d.copy_s * 1e6:.0f} us'
+                     + (f' + bytes / {d.copy_bytes_per_s / 1e9:.2f} GB/s' if d.
+                        copy_bytes_per_s else '') for d in cluster.devices)
   return f"""# How true the simulator is
 
 Made by `make fidelity`. Each placement was priced by the simulator and then

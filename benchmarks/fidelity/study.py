@@ -13,14 +13,14 @@ from benchmarks.fidelity import graphs
 from benchmarks.fidelity import placements
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import measurer as measurer_lib
-from gdp_grappler.evaluation import profiler
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.link_timing import ping_pong
+from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import ordering
-from gdp_grappler.evaluation.profiling import link_timing
-from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.profiling import profiler
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 
 WORKERS = 2
@@ -78,23 +78,24 @@ def measured_cluster(tell: Callable[[str], None]) -> cluster_lib.Cluster:
   """The workers with links as timed just now."""
   with local_workers.LocalWorkers(WORKERS) as workers:
     cluster = local_workers.cluster(WORKERS)
-    return link_timing.apply(cluster, link_timing.measure(
-        cluster, workers.target, progress=tell))
+    return ping_pong.apply(
+        cluster, ping_pong.measure(cluster, workers.target, progress=tell))
 
 
 def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
-        tell: Callable[[str], None], seed: int = 0
-       ) -> tuple[list[Row], list[Ordered]]:
+        tell: Callable[[str],
+                       None], seed: int = 0) -> tuple[list[Row], list[Ordered]]:
   """Studies one graph; what was measured before is read from the folder.
 
   Of `graphs.FOR_ORDER` only the orders are studied.
   """
   source = graphs.build(name)
   graph = graph_def_io.read(source)
-  profile = profiler.profile_local_workers(
-      source, WORKERS, cache_dir=folder / 'cache', tell=tell)
-  simulator = simulator_lib.Simulator(
-      cluster, profiled_costs.ProfiledCostModel(profile))
+  profile = profiler.profile_local_workers(source, WORKERS,
+                                           cache_dir=folder / 'cache',
+                                           tell=tell)
+  simulator = simulator_lib.Simulator(cluster,
+                                      profiled_costs.ProfiledCostModel(profile))
   suite = placements.suite(graph, simulator, seed)
   with measurer_lib.Measurer(
       source, cluster, local_workers=WORKERS, steps=15,
@@ -130,20 +131,20 @@ def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
   for label, placement in suite.items():
     order = control_edges.control_edges(graph, placement, simulator)
     if order.with_edges_s <= order.fifo_s * (1 - ORDER_GAIN):
-      found.append((order.with_edges_s / order.fifo_s, label, placement,
-                    order))
+      found.append((order.with_edges_s / order.fifo_s, label, placement, order))
   result = []
   for ratio, label, placement, order in sorted(
       found, key=lambda item: item[0])[:ORDER_COUNT]:
-    ordered = ordering.with_critical_path_order(
-        graph, placement, simulator.cluster, simulator.cost_model)
+    ordered = ordering.with_critical_path_order(graph, placement,
+                                                simulator.cluster,
+                                                simulator.cost_model)
     plain = measurer.evaluate(graph, placement)
     forced = measurer.evaluate(graph, ordered)
     if plain.valid and forced.valid:
       gain = forced.step_time_s / plain.step_time_s
       spread = sum(e.spread_s / e.step_time_s for e in (plain, forced))
-      result.append(Ordered(name, label, len(order.control_edges), ratio, gain,
-                            spread))
+      result.append(
+          Ordered(name, label, len(order.control_edges), ratio, gain, spread))
       tell(f'{name} {label}: {len(order.control_edges)} control edges, '
            f'simulated {ratio:.3f}, measured {gain:.3f} of the step')
   return result
@@ -152,7 +153,11 @@ def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
 def save(path: pathlib.Path, rows: list[Row], orders: list[Ordered],
          cluster: cluster_lib.Cluster) -> None:
   """Writes everything as JSON."""
-  files.write_atomically(path, json.dumps({
-      'cluster': json.loads(cluster.to_json()),
-      'rows': [dataclasses.asdict(row) for row in rows],
-      'orders': [dataclasses.asdict(order) for order in orders]}, indent=1))
+  files.write_atomically(
+      path,
+      json.dumps(
+          {
+              'cluster': json.loads(cluster.to_json()), 'rows': [
+                  dataclasses.asdict(row) for row in rows
+              ], 'orders': [dataclasses.asdict(order) for order in orders]
+          }, indent=1))

@@ -168,8 +168,10 @@ class Cluster:
     most = max((len(link.channels) for link in self.links), default=1)
     channels = np.full((d, d, most), -1, np.int32)
     index = {name: i for i, name in enumerate(self.device_names)}
-    wires = {name: i for i, name in enumerate(sorted(
-        {c for link in self.links for c in link.channels}))}
+    wires = {
+        name: i for i, name in enumerate(
+            sorted({c for link in self.links for c in link.channels}))
+    }
     for link in self.links:
       key = index[link.source], index[link.target]
       latency[key] = link.latency_s
@@ -186,8 +188,8 @@ class Cluster:
     """
     wanted = canonical_device(name)
     for index, full in enumerate(self.device_names):
-      if wanted == full or (not wanted.startswith('/job:')
-                            and full.endswith(wanted)):
+      if wanted == full or (not wanted.startswith('/job:') and
+                            full.endswith(wanted)):
         return index
     raise errors.ClusterError(
         f'Device "{name}" is not in cluster "{self.name}". It has: '
@@ -261,8 +263,8 @@ def from_fields(fields: object, origin: str) -> Cluster:
     fields = {'name': origin, **fields}
     for field, kind in (('devices', Device), ('links', Link)):
       fields[field] = tuple(
-          _from_object(kind, f'{field}[{index}]', item) for index, item in
-          enumerate(_list(field, fields.get(field))))
+          _from_object(kind, f'{field}[{index}]', item)
+          for index, item in enumerate(_list(field, fields.get(field))))
     fields['notes'] = tuple(_list('notes', fields.get('notes', [])))
     return _from_object(Cluster, '', fields)
   except errors.ClusterError as error:

@@ -48,8 +48,9 @@ def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:
 
 def _kernels(graph, cluster) -> np.ndarray:
   """bool [N, D]."""
-  return graph.allowed_types[:, [op_graph.DEVICE_TYPES.index(d.type)
-                                 for d in cluster.devices]]
+  return graph.allowed_types[:, [
+      op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices
+  ]]
 
 
 def _pinned_ops(graph) -> dict[str, list[int]]:
@@ -87,8 +88,10 @@ def _infeasible(graph, cluster, by_op, group):
   alone = [op for op in ops if not graph.pins[op] and not by_op[op].any()]
   if alone:
     op = alone[0]
-    types = [kind for kind, ok in zip(op_graph.DEVICE_TYPES,
-                                      graph.allowed_types[op]) if ok]
+    types = [
+        kind for kind, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])
+        if ok
+    ]
     return errors.InfeasiblePlacementError(
         f'Op "{graph.names[op]}" ({graph.op_types[op]}) may be on no device of '
         f'cluster "{cluster.name}", only on a {" or ".join(types) or "none"}. '

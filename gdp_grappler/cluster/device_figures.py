@@ -114,55 +114,61 @@ NVLINK_BYTES_PER_S = 23e9
 # Compute capability 8.0 and later multiply float32 in TF32, unless
 # tf.config.experimental.enable_tensor_float_32_execution(False) was called;
 # real kernels reach about half of these peaks.
-CARDS = {card.name: card for card in (
-    # NVIDIA Tesla K40 data sheet, 2013: 12 GB GDDR5, 4.29 TFLOP/s, 288 GB/s,
-    # PCIe 3.0 x16.
-    Card('K40', 12 * _GIB, 4.29e12, GPU_EFFICIENCY, 288e9, PCIE3_BYTES_PER_S, 0,
-         'haswell'),
-    # NVIDIA Tesla P100 data sheet, 2016, the PCIe card: 16 GB HBM2,
-    # 9.3 TFLOP/s, 732 GB/s, PCIe 3.0 x16.
-    Card('P100', 16 * _GIB, 9.3e12, GPU_EFFICIENCY, 732e9, PCIE3_BYTES_PER_S, 0,
-         'broadwell'),
-    # NVIDIA Tesla V100 data sheet, 2017, SXM2: 16 GB HBM2, 15.7 TFLOP/s,
-    # 900 GB/s, six bricks of NVLink 2.
-    Card('V100', 16 * _GIB, 15.7e12, GPU_EFFICIENCY, 900e9, PCIE3_BYTES_PER_S,
-         6, 'broadwell2'),
-    # NVIDIA A100 data sheet, 2020, SXM4 40 GB: 156 TFLOP/s TF32, 1555 GB/s,
-    # twelve bricks of NVLink 3, PCIe 4.0 x16.
-    Card('A100', 40 * _GIB, 156e12, 0.5, 1555e9, PCIE4_BYTES_PER_S, 12,
-         'rome2'),
-    # NVIDIA H100 data sheet, 2022, SXM5 80 GB: 989 TFLOP/s TF32 with sparsity,
-    # half of it without, 3.35 TB/s, 18 bricks of NVLink 4, PCIe 5.0 x16.
-    Card('H100', 80 * _GIB, 494.5e12, 0.5, 3350e9, PCIE5_BYTES_PER_S, 18,
-         'sapphire2'),
-    # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s, PCIe 3.0
-    # x16. Only found, in no preset.
-    Card('T4', 16 * _GIB, 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S, 0,
-         'skylake2'),
-)}
+CARDS = {
+    card.name: card for card in (
+        # NVIDIA Tesla K40 data sheet, 2013: 12 GB GDDR5, 4.29 TFLOP/s,
+        # 288 GB/s, PCIe 3.0 x16.
+        Card('K40', 12 * _GIB, 4.29e12, GPU_EFFICIENCY, 288e9,
+             PCIE3_BYTES_PER_S, 0, 'haswell'),
+        # NVIDIA Tesla P100 data sheet, 2016, the PCIe card: 16 GB HBM2,
+        # 9.3 TFLOP/s, 732 GB/s, PCIe 3.0 x16.
+        Card('P100', 16 * _GIB, 9.3e12, GPU_EFFICIENCY, 732e9,
+             PCIE3_BYTES_PER_S, 0, 'broadwell'),
+        # NVIDIA Tesla V100 data sheet, 2017, SXM2: 16 GB HBM2, 15.7 TFLOP/s,
+        # 900 GB/s, six bricks of NVLink 2.
+        Card('V100', 16 * _GIB, 15.7e12, GPU_EFFICIENCY, 900e9,
+             PCIE3_BYTES_PER_S, 6, 'broadwell2'),
+        # NVIDIA A100 data sheet, 2020, SXM4 40 GB: 156 TFLOP/s TF32, 1555 GB/s,
+        # twelve bricks of NVLink 3, PCIe 4.0 x16.
+        Card('A100', 40
+             * _GIB, 156e12, 0.5, 1555e9, PCIE4_BYTES_PER_S, 12, 'rome2'),
+        # NVIDIA H100 data sheet, 2022, SXM5 80 GB: 989 TFLOP/s TF32 with
+        # sparsity, half of it without, 3.35 TB/s, 18 bricks of NVLink 4,
+        # PCIe 5.0 x16.
+        Card('H100', 80
+             * _GIB, 494.5e12, 0.5, 3350e9, PCIE5_BYTES_PER_S, 18, 'sapphire2'),
+        # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s,
+        # PCIe 3.0 x16. Only found, in no preset.
+        Card('T4', 16 * _GIB, 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S,
+             0, 'skylake2'),
+    )
+}
 # As DGX-2 has them (NVIDIA DGX-2 data sheet, 2018): SXM3 with 32 GB, joined by
 # NVSwitch.
-V100_OF_DGX2 = dataclasses.replace(
-    CARDS['V100'], memory_bytes=32 * _GIB, cpu='skylake2')
+V100_OF_DGX2 = dataclasses.replace(CARDS['V100'], memory_bytes=32 * _GIB,
+                                   cpu='skylake2')
 
 # Cores, clocks and memory from Intel ARK and AMD's product pages. 32 FLOP per
 # cycle are two AVX2 units of 8 fused multiply-adds, 64 two of AVX-512.
 CPUS = {
     # HDP, section 4: "Intel Haswell 2300", 2.3 GHz as Google's cloud has it.
-    'haswell': Cpu('Xeon E5-2699 v3', 1, 18, 2.3e9, 32, 68e9, 256 * _GIB),
+    'haswell':
+        Cpu('Xeon E5-2699 v3', 1, 18, 2.3e9, 32, 68e9, 256 * _GIB),
     # GDP, section 4.1: Broadwell.
-    'broadwell': Cpu('Xeon E5-2690 v4', 1, 14, 2.6e9, 32, 76.8e9, 256 * _GIB),
+    'broadwell':
+        Cpu('Xeon E5-2690 v4', 1, 14, 2.6e9, 32, 76.8e9, 256 * _GIB),
     # NVIDIA DGX-1 data sheet, 2017.
-    'broadwell2': Cpu('2 Xeon E5-2698 v4', 2, 20, 2.2e9, 32, 76.8e9,
-                      512 * _GIB),
+    'broadwell2':
+        Cpu('2 Xeon E5-2698 v4', 2, 20, 2.2e9, 32, 76.8e9, 512 * _GIB),
     # NVIDIA DGX-2 data sheet, 2018.
-    'skylake2': Cpu('2 Xeon Platinum 8168', 2, 24, 2.7e9, 64, 128e9,
-                    1536 * _GIB),
+    'skylake2':
+        Cpu('2 Xeon Platinum 8168', 2, 24, 2.7e9, 64, 128e9, 1536 * _GIB),
     # NVIDIA DGX A100 data sheet, 2020.
-    'rome2': Cpu('2 EPYC 7742', 2, 64, 2.25e9, 32, 204.8e9, 1024 * _GIB),
+    'rome2':
+        Cpu('2 EPYC 7742', 2, 64, 2.25e9, 32, 204.8e9, 1024 * _GIB),
     # NVIDIA DGX H100 data sheet, 2022.
-    'sapphire2': Cpu('2 Xeon Platinum 8480C', 2, 56, 2e9, 64, 307.2e9,
-                     2048 * _GIB),
+    'sapphire2':
+        Cpu('2 Xeon Platinum 8480C', 2, 56, 2e9, 64, 307.2e9, 2048 * _GIB),
 }
 
 # Large tensors get about 90 % of the wire. TensorFlow's gRPC takes some 100 us
@@ -181,12 +187,13 @@ NETWORKS = {
 def card_of(title: str) -> Card | None:
   """The card that 'Tesla P100-PCIE-16GB' or 'Tesla K40m' names, if any."""
   words = re.split(r'[^A-Za-z0-9]+', title)
-  return next((card for card in CARDS.values() for word in words
-               if re.fullmatch(card.name + '[a-z]?', word)), None)
+  return next((card for card in CARDS.values()
+               for word in words if re.fullmatch(card.name + '[a-z]?', word)),
+              None)
 
 
-def gpu_flops(multiprocessors: int, hertz: float, capability: tuple[int, int]
-             ) -> float:
+def gpu_flops(multiprocessors: int, hertz: float,
+              capability: tuple[int, int]) -> float:
   """Float32 operations per second: multiprocessors x lanes x clock x 2.
 
   As `OpLevelCostEstimator::GetDeviceInfo` of Grappler
@@ -218,7 +225,8 @@ def cpu_flops(cores: int, hertz: float, instruction_sets: str) -> float:
     instruction_sets: As Grappler writes them into the environment of a CPU's
       `DeviceProperties`, 'AVX512, FMA, AVX2, AVX, SSE4.2'.
   """
-  per_cycle = next((flops for name, flops in (
-      ('AVX512', 64), ('AVX2', 32), ('AVX', 16), ('SSE', 8))
-                    if name in instruction_sets.upper()), 1)
+  per_cycle = next(
+      (flops
+       for name, flops in (('AVX512', 64), ('AVX2', 32), ('AVX', 16),
+                           ('SSE', 8)) if name in instruction_sets.upper()), 1)
   return cores * hertz * per_cycle

@@ -68,14 +68,16 @@ def local_cluster(names: Sequence[str] = (),
   if any(cluster_lib.device_type(n) == 'GPU' for n in known):
     cards = _cards(tf, source or nvml.installed(), notes)
   devices, of_card = [], {}
-  for name in sorted(known, key=lambda n: (
-      cluster_lib.device_type(n) != 'CPU', _number(n))):
+  for name in sorted(
+      known, key=lambda n: (cluster_lib.device_type(n) != 'CPU', _number(n))):
     device, card = _device(_in_full(name), cards, notes)
     devices.append(device)
     of_card[device.name] = card
-  return cluster_lib.Cluster('local', tuple(devices), tuple(
-      _link(source, target, of_card) for source in devices
-      for target in devices if source != target), notes=tuple(notes))
+  return cluster_lib.Cluster(
+      'local', tuple(devices),
+      tuple(
+          _link(source, target, of_card) for source in devices
+          for target in devices if source != target), notes=tuple(notes))
 
 
 def _in_full(name: str) -> str:
@@ -100,12 +102,12 @@ def _device(name, cards, notes) -> tuple[cluster_lib.Device, _Card | None]:
     memory_bytes = 16 << 30
     notes.append(f'GPU:{number}: TensorFlow does not describe it; 16 GiB of '
                  'memory are assumed.')
-  return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=memory_bytes,
-      peak_flops=card.peak_flops, efficiency=card.efficiency,
-      bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
-      launch_s=device_figures.GPU_LAUNCH_S, compute=card.name,
-      memory=name), card
+  return cluster_lib.Device(name=name, type='GPU', memory_bytes=memory_bytes,
+                            peak_flops=card.peak_flops,
+                            efficiency=card.efficiency,
+                            bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+                            launch_s=device_figures.GPU_LAUNCH_S,
+                            compute=card.name, memory=name), card
 
 
 def _cpu(name, notes) -> cluster_lib.Device:
@@ -155,8 +157,8 @@ def _cards(tf, source, notes) -> list[tuple[_Card, int]]:
       parts = tf.config.get_logical_device_configuration(physical) or [None]
       for part in parts:
         limit = part.memory_limit if part is not None else None
-        result.append((card, limit << 20 if limit
-                       else _memory_bytes(physical.name, fact, notes)))
+        result.append((card, limit << 20 if limit else _memory_bytes(
+            physical.name, fact, notes)))
   except (RuntimeError, ValueError) as error:
     raise errors.ClusterError(
         f'TensorFlow does not describe its GPUs: {error}') from error
@@ -211,7 +213,7 @@ def _figures(name, facts, index, notes) -> _Card:
                    'assumed.')
   pcie = known.pcie_bytes_per_s
   if facts.pcie_generation and facts.pcie_lanes:
-    pcie = _PCIE1_LANE_BYTES_PER_S * facts.pcie_lanes * 2 ** (
+    pcie = _PCIE1_LANE_BYTES_PER_S * facts.pcie_lanes * 2**(
         facts.pcie_generation - 1)
   else:
     notes.append(f'{name}: PCIe of {pcie / 1e9:g} GB/s is assumed; NVML does '
@@ -225,8 +227,7 @@ def _link(source, target, of_card) -> cluster_lib.Link:
     return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
                             (f'{source.name} > {target.name}',))
   cards = [of_card[end.name] for end in (source, target)]
-  figures = (_between(*cards) if None not in cards
-             else _with_host(*cards))
+  figures = (_between(*cards) if None not in cards else _with_host(*cards))
   return cluster_lib.Link(source.name, target.name, *figures)
 
 
@@ -258,8 +259,8 @@ def _between(source, target):
       wires.insert(1, _switch(source) + ' up')
     if target.facts.switch_neighbours:
       wires.insert(-1, _switch(target) + ' down')
-  return (latency_s, min(source.pcie_bytes_per_s, target.pcie_bytes_per_s),
-          tuple(wires))
+  return (latency_s, min(source.pcie_bytes_per_s,
+                         target.pcie_bytes_per_s), tuple(wires))
 
 
 def _switch(card) -> str:

@@ -116,8 +116,7 @@ def _message_class():
   """A message of devices and links, made here to spare a compiled .proto."""
   file = descriptor_pb2.FileDescriptorProto(
       name='gdp_grappler/cluster.proto', package='gdp_grappler',
-      syntax='proto2',
-      dependency=[device_properties_pb2.DESCRIPTOR.name])
+      syntax='proto2', dependency=[device_properties_pb2.DESCRIPTOR.name])
   link = file.message_type.add(name='Link')
   _add(link, ('source', 'target'), _FIELDS.TYPE_STRING)
   _add(link, ('latency_s', 'bandwidth_bytes_per_s'), _FIELDS.TYPE_DOUBLE)
@@ -150,12 +149,14 @@ def _add(message, names, kind, repeated=False):
 def _read(message, origin) -> cluster_lib.Cluster:
   try:
     notes = list(message.notes)
-    devices = tuple(_device(f'devices[{i}]', named, notes)
-                    for i, named in enumerate(message.devices))
+    devices = tuple(
+        _device(f'devices[{i}]', named, notes)
+        for i, named in enumerate(message.devices))
     links = {}
     for index, link in enumerate(message.links):
-      ends = tuple(_end(f'links[{index}].{field}', getattr(link, field))
-                   for field in ('source', 'target'))
+      ends = tuple(
+          _end(f'links[{index}].{field}', getattr(link, field))
+          for field in ('source', 'target'))
       if ends in links:
         raise errors.ClusterError(f'links[{index}]: the link {ends[0]} -> '
                                   f'{ends[1]} is listed twice; remove one.')
@@ -227,10 +228,12 @@ def _device(at, named, notes) -> cluster_lib.Device:
     own['peak_flops'] = flops(at, properties, notes) / slots
   if 'bandwidth_bytes_per_s' not in own:
     own['bandwidth_bytes_per_s'] = _bandwidth(at, properties, notes) / slots
-  own.setdefault('efficiency', device_figures.CPU_EFFICIENCY if is_cpu
-                 else device_figures.GPU_EFFICIENCY)
-  own.setdefault('launch_s', device_figures.CPU_LAUNCH_S if is_cpu
-                 else device_figures.GPU_LAUNCH_S)
+  own.setdefault(
+      'efficiency', device_figures.CPU_EFFICIENCY
+      if is_cpu else device_figures.GPU_EFFICIENCY)
+  own.setdefault(
+      'launch_s',
+      device_figures.CPU_LAUNCH_S if is_cpu else device_figures.GPU_LAUNCH_S)
   own.setdefault('compute', name)
   own.setdefault('memory', name)
   if properties.memory_size <= 0:
@@ -268,9 +271,9 @@ def _gpu_flops(at, properties, notes) -> float:
       raise errors.ClusterError(
           f'{at}.properties.environment["architecture"] is "{architecture}"; '
           'give a compute capability such as "6.0".')
-    return device_figures.gpu_flops(
-        properties.num_cores, properties.frequency * 1e6,
-        (int(major), int(minor)))
+    return device_figures.gpu_flops(properties.num_cores,
+                                    properties.frequency * 1e6,
+                                    (int(major), int(minor)))
   card = device_figures.card_of(properties.model)
   if card is not None:
     notes.append(f'{at}: peak_flops from the data sheet of {card.name}.')
@@ -291,8 +294,8 @@ def _cpu_flops(at, properties, notes) -> float:
   if not sets:
     notes.append(f'{at}: one operation per core and cycle, as Grappler counts, '
                  'for want of environment["cpu_instruction_set"].')
-  return device_figures.cpu_flops(
-      properties.num_cores, properties.frequency * 1e6, sets)
+  return device_figures.cpu_flops(properties.num_cores,
+                                  properties.frequency * 1e6, sets)
 
 
 def _check_clock(at, properties):

@@ -112,34 +112,36 @@ class Library:
 
   def _handle(self, index) -> ctypes.c_void_p | None:
     handle = ctypes.c_void_p()
-    status = self._lib.nvmlDeviceGetHandleByIndex_v2(
-        ctypes.c_uint(index), ctypes.byref(handle))
+    status = self._lib.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index),
+                                                     ctypes.byref(handle))
     return handle if status == _SUCCESS else None
 
   def _card(self, handle, handles, buses) -> CardFacts:
     peers, to_switch = self._nvlinks(handle, buses)
     major, minor = self._two('nvmlDeviceGetCudaComputeCapability', handle)
     memory = (ctypes.c_ulonglong * 3)()  # Total, free, used.
-    total = (memory[0] if self._call('nvmlDeviceGetMemoryInfo', handle, memory)
-             else None)
-    megahertz = {clock: self._number('nvmlDeviceGetMaxClockInfo', handle,
-                                     ctypes.c_uint(clock))
-                 for clock in (_CLOCK_SM, _CLOCK_MEMORY)}
+    total = (memory[0]
+             if self._call('nvmlDeviceGetMemoryInfo', handle, memory) else None)
+    megahertz = {
+        clock:
+            self._number('nvmlDeviceGetMaxClockInfo', handle,
+                         ctypes.c_uint(clock))
+        for clock in (_CLOCK_SM, _CLOCK_MEMORY)
+    }
     return CardFacts(
         title=self._text('nvmlDeviceGetName', handle) or '',
         uuid=self._text('nvmlDeviceGetUUID', handle), memory_bytes=total,
-        lanes=self._number('nvmlDeviceGetNumGpuCores', handle),
-        capability=None if major is None else (major, minor),
-        clock_hertz=_hertz(megahertz[_CLOCK_SM]),
+        lanes=self._number('nvmlDeviceGetNumGpuCores',
+                           handle), capability=None if major is None else
+        (major, minor), clock_hertz=_hertz(megahertz[_CLOCK_SM]),
         memory_clock_hertz=_hertz(megahertz[_CLOCK_MEMORY]),
         memory_bus_bits=self._number('nvmlDeviceGetMemoryBusWidth', handle),
         pcie_generation=self._number('nvmlDeviceGetMaxPcieLinkGeneration',
                                      handle),
         pcie_lanes=self._number('nvmlDeviceGetMaxPcieLinkWidth', handle),
-        nvlinks=peers, switch_nvlinks=to_switch,
-        switch_neighbours=tuple(
-            i for i, other in enumerate(handles) if other is not handle
-            and self._share_switch(handle, other)))
+        nvlinks=peers, switch_nvlinks=to_switch, switch_neighbours=tuple(
+            i for i, other in enumerate(handles)
+            if other is not handle and self._share_switch(handle, other)))
 
   def _nvlinks(self, handle, buses) -> tuple[dict[int, int], int]:
     """Active connections per card, and those to a switch."""
@@ -175,8 +177,8 @@ class Library:
 
   def _number(self, name, *arguments) -> int | None:
     result = ctypes.c_uint()
-    return result.value if self._call(
-        name, *arguments, ctypes.byref(result)) else None
+    return result.value if self._call(name, *arguments,
+                                      ctypes.byref(result)) else None
 
   def _two(self, name, handle) -> tuple[int, int] | tuple[None, None]:
     first, second = ctypes.c_int(), ctypes.c_int()
@@ -226,8 +228,10 @@ def visible(cards: list[CardFacts]) -> list[int]:
     if entry.isdigit() and int(entry) < len(cards):
       result.append(int(entry))
       continue
-    named = [i for i, card in enumerate(cards)
-             if entry and card.uuid and card.uuid.startswith(entry)]
+    named = [
+        i for i, card in enumerate(cards)
+        if entry and card.uuid and card.uuid.startswith(entry)
+    ]
     if len(named) != 1:
       break
     result += named

@@ -70,8 +70,9 @@ class Placement:
     data = graph.edge_tensors >= 0
     target = self.devices[graph.edges[data, 1]]
     crossing = self.devices[graph.edges[data, 0]] != target
-    sent = np.unique(np.stack([graph.edge_tensors[data][crossing],
-                               target[crossing]]), axis=1)
+    sent = np.unique(
+        np.stack([graph.edge_tensors[data][crossing], target[crossing]]),
+        axis=1)
     return sent.shape[1], int(graph.tensor_bytes[sent[0]].sum())
 
   def violations(self, graph: op_graph.OpGraph) -> tuple[Violation, ...]:
@@ -81,14 +82,17 @@ class Placement:
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
     if self.devices.shape != (graph.num_ops,):
-      return (Violation('shape', f'{self.devices.size} devices for '
-                        f'{graph.num_ops} ops'),)
+      return (Violation(
+          'shape', f'{self.devices.size} devices for '
+          f'{graph.num_ops} ops'),)
     out = np.flatnonzero((self.devices < 0)
                          | (self.devices >= self.cluster.num_devices))
     if out.size:
-      return tuple(Violation('shape', f'{graph.names[op]} has device number '
-                             f'{self.devices[op]} of '
-                             f'{self.cluster.num_devices}') for op in out)
+      return tuple(
+          Violation(
+              'shape', f'{graph.names[op]} has device number '
+              f'{self.devices[op]} of '
+              f'{self.cluster.num_devices}') for op in out)
     return (*self._wrong_devices(graph), *self._torn(graph),
             *self._wrong_priorities(graph))
 
@@ -96,8 +100,9 @@ class Placement:
     allowed = constraints.allowed_devices(graph, self.cluster)
     ok = allowed[graph.groups, self.devices]
     for op in np.flatnonzero(~ok):
-      suited = ', '.join(d.short_name for d, a in zip(
-          self.cluster.devices, allowed[graph.groups[op]]) if a)
+      suited = ', '.join(
+          d.short_name
+          for d, a in zip(self.cluster.devices, allowed[graph.groups[op]]) if a)
       yield Violation(
           'device', f'{graph.names[op]} ({graph.op_types[op]}) is on '
           f'{self.cluster.devices[self.devices[op]].short_name}; allowed: '
@@ -107,12 +112,14 @@ class Placement:
     if self.priorities is None:
       return
     if self.priorities.shape != (graph.num_ops,):
-      yield Violation('priority', f'{self.priorities.size} priorities for '
-                      f'{graph.num_ops} ops')
+      yield Violation(
+          'priority', f'{self.priorities.size} priorities for '
+          f'{graph.num_ops} ops')
       return
     for op in np.flatnonzero(~np.isfinite(self.priorities)):
-      yield Violation('priority', f'{graph.names[op]} has priority '
-                      f'{self.priorities[op]}')
+      yield Violation(
+          'priority', f'{graph.names[op]} has priority '
+          f'{self.priorities[op]}')
 
   def _torn(self, graph):
     lowest = np.full(graph.num_groups, self.cluster.num_devices)

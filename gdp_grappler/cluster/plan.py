@@ -74,22 +74,20 @@ def save(path: str, graph: op_graph.OpGraph,
   _check_placement(graph, placement)
   labels = placement.cluster.device_labels
   fields = {
-      'format': _FORMAT,
-      'version': _VERSION,
-      'graph': graph.name,
-      'fingerprint': graph.fingerprint,
-      'cluster': _describe(placement.cluster),
-      'devices': {name: labels[device] for name, device in zip(
-          graph.names, placement.devices.tolist())}}
+      'format': _FORMAT, 'version': _VERSION, 'graph': graph.name,
+      'fingerprint': graph.fingerprint, 'cluster': _describe(placement.cluster),
+      'devices': {
+          name: labels[device]
+          for name, device in zip(graph.names, placement.devices.tolist())
+      }
+  }
   if placement.priorities is not None:
-    fields['priorities'] = dict(zip(graph.names,
-                                    placement.priorities.tolist()))
+    fields['priorities'] = dict(zip(graph.names, placement.priorities.tolist()))
   files.write_atomically(path, json.dumps(fields, indent=1) + '\n')
 
 
 def load(path: str, graph: op_graph.OpGraph,
-         cluster: cluster_lib.Cluster | None = None
-         ) -> placement_lib.Placement:
+         cluster: cluster_lib.Cluster | None = None) -> placement_lib.Placement:
   """Reads a plan for a graph.
 
   Whether the placement keeps the graph's rules is not looked at: after an
@@ -107,14 +105,16 @@ def load(path: str, graph: op_graph.OpGraph,
   plan = read(path)
   _check_graph(path, plan, graph)
   cluster = cluster or plan.cluster
-  numbers = {name: _device(path, name, plan, cluster)
-             for name in dict.fromkeys(plan.devices.values())}
+  numbers = {
+      name: _device(path, name, plan, cluster)
+      for name in dict.fromkeys(plan.devices.values())
+  }
   devices = np.array([numbers[plan.devices[op]] for op in graph.names],
                      np.int32)
   if plan.priorities is None:
     return placement_lib.Placement(devices, cluster)
-  return placement_lib.Placement(
-      devices, cluster, [plan.priorities[op] for op in graph.names])
+  return placement_lib.Placement(devices, cluster,
+                                 [plan.priorities[op] for op in graph.names])
 
 
 def read(path: str) -> Plan:
@@ -145,9 +145,8 @@ def _check_placement(graph, placement):
     raise errors.PlanError(
         f'A placement of {len(placement.devices)} ops is no plan for graph '
         f'"{graph.name}" with {graph.num_ops}. Place this graph.')
-  if placement.priorities is not None and (
-      placement.priorities.shape != (graph.num_ops,)
-      or not np.isfinite(placement.priorities).all()):
+  if placement.priorities is not None and (placement.priorities.shape != (
+      graph.num_ops,) or not np.isfinite(placement.priorities).all()):
     raise errors.PlanError(
         f'The priorities of the {graph.num_ops} ops of graph "{graph.name}" '
         'are not one finite number each. Order this placement again.')
@@ -155,8 +154,8 @@ def _check_placement(graph, placement):
 
 def _describe(cluster) -> Any:
   """A preset's name, or all of another cluster."""
-  if presets.is_preset(cluster.name) and (
-      presets.preset(cluster.name) == cluster):
+  if presets.is_preset(cluster.name) and (presets.preset(cluster.name)
+                                          == cluster):
     return cluster.name
   return json.loads(cluster.to_json())
 
@@ -172,8 +171,9 @@ def _cluster(path, description) -> cluster_lib.Cluster:
 
 def _unique(pairs) -> dict:
   """An object whose keys differ; an edit easily leaves an op twice."""
-  twice = [k for k, n in collections.Counter(k for k, _ in pairs).items()
-           if n > 1]
+  twice = [
+      k for k, n in collections.Counter(k for k, _ in pairs).items() if n > 1
+  ]
   if twice:
     raise ValueError(f'"{twice[0]}" is there twice; remove one')
   return dict(pairs)
@@ -202,8 +202,8 @@ def _check_names(path, fields):
   for key in fields:
     if key not in _FIELDS:
       near = difflib.get_close_matches(key, _FIELDS, 1)
-      remedy = (f'Did you mean "{near[0]}"?' if near else
-                f'Remove it; there are {", ".join(_FIELDS)}.')
+      remedy = (f'Did you mean "{near[0]}"?'
+                if near else f'Remove it; there are {", ".join(_FIELDS)}.')
       raise errors.PlanError(f'Plan {path} has an unknown field "{key}". '
                              f'{remedy}')
 
@@ -218,10 +218,11 @@ def _check_priorities(path, fields):
   for op, value in priorities.items():
     if op not in devices:
       raise _damaged(path, f'"priorities" has "{op}", which "devices" lacks')
-    if (isinstance(value, bool) or not isinstance(value, (int, float))
-        or not abs(value) <= _LARGEST_PRIORITY):
-      raise _damaged(path, f'in "priorities", that of "{op}" is {value!r}, not '
-                     'a finite number')
+    if (isinstance(value, bool) or not isinstance(value, (int, float)) or
+        not abs(value) <= _LARGEST_PRIORITY):
+      raise _damaged(
+          path, f'in "priorities", that of "{op}" is {value!r}, not '
+          'a finite number')
   lacking = next((op for op in devices if op not in priorities), None)
   if lacking is not None:
     raise _damaged(path, f'"priorities" lacks "{lacking}"')

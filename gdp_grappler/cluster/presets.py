@@ -45,10 +45,10 @@ GRAMMAR = ('[HOSTSx]HOST[-NETWORK], HOST = [COUNTx]CARD[+...] or a processor, '
 # processors are too many to list.
 NAMES = ('cpu', *(f'{count}x{card}' for card in _CARDS
                   for count in range(1, _MOST_CARDS + 1)))
-_EXAMPLES = NAMES + tuple(
-    f'{hosts}x{count}x{card}-{network}' for hosts in (2, 4, 8)
-    for count in (1, 2, 4, 8) for card in _CARDS
-    for network in device_figures.NETWORKS)
+_EXAMPLES = NAMES + tuple(f'{hosts}x{count}x{card}-{network}'
+                          for hosts in (2, 4, 8) for count in (1, 2, 4, 8)
+                          for card in _CARDS
+                          for network in device_figures.NETWORKS)
 
 
 @functools.lru_cache(maxsize=64)
@@ -60,16 +60,19 @@ def preset(name: str) -> cluster_lib.Cluster:
   """
   body, dash, network_name = name.partition('-')
   if dash and network_name not in device_figures.NETWORKS:
-    raise _unknown(name, f'"{network_name}" is not a network; networks are '
-                   + ', '.join(device_figures.NETWORKS))
+    raise _unknown(
+        name, f'"{network_name}" is not a network; networks are '
+        + ', '.join(device_figures.NETWORKS))
   hosts, body = _hosts(name, body)
   cpu, cards = _host(name, body)
   if hosts > 1 and not dash:
-    raise _unknown(name, f'{hosts} hosts need a network; write for example '
-                   f'{name}-eth10')
+    raise _unknown(
+        name, f'{hosts} hosts need a network; write for example '
+        f'{name}-eth10')
   if dash and hosts == 1:
-    raise _unknown(name, 'a network joins hosts, but there is one; write for '
-                   f'example {_with_hosts(body, network_name)}')
+    raise _unknown(
+        name, 'a network joins hosts, but there is one; write for '
+        f'example {_with_hosts(body, network_name)}')
   return _build(name, hosts, cpu, cards,
                 device_figures.NETWORKS.get(network_name))
 
@@ -85,9 +88,9 @@ def is_preset(name: str) -> bool:
 
 def _with_hosts(body, network_name) -> str:
   """The nearest preset that has several hosts; the network is known."""
-  return next(name for name in (
-      f'2x{body}-{network_name}', f'2x1x{body}-{network_name}',
-      f'2x8xV100-{network_name}') if is_preset(name))
+  return next(name for name in (f'2x{body}-{network_name}',
+                                f'2x1x{body}-{network_name}',
+                                f'2x8xV100-{network_name}') if is_preset(name))
 
 
 def _hosts(name, body) -> tuple[int, str]:
@@ -98,11 +101,13 @@ def _hosts(name, body) -> tuple[int, str]:
     return 1, body
   hosts = int(match[1])
   if hosts > _MOST_HOSTS:
-    raise _unknown(name, f'it has {hosts} hosts, and presets have 1 to '
-                   f'{_MOST_HOSTS}; describe more in a cluster file')
+    raise _unknown(
+        name, f'it has {hosts} hosts, and presets have 1 to '
+        f'{_MOST_HOSTS}; describe more in a cluster file')
   if '+' in match[2]:
-    raise _unknown(name, 'several hosts are equal and of one kind of card; '
-                   'describe others in a cluster file')
+    raise _unknown(
+        name, 'several hosts are equal and of one kind of card; '
+        'describe others in a cluster file')
   return hosts, match[2]
 
 
@@ -122,8 +127,9 @@ def _host(name, body) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
     raise _unknown(name, f'a host has at most {_MOST_CARDS} cards')
   v100 = device_figures.CARDS['V100']
   if cards.count(v100) > _DGX1_CARDS:
-    cards = [device_figures.V100_OF_DGX2 if card == v100 else card
-             for card in cards]
+    cards = [
+        device_figures.V100_OF_DGX2 if card == v100 else card for card in cards
+    ]
   return device_figures.CPUS[cpu or cards[0].cpu], cards
 
 
@@ -136,21 +142,21 @@ def _unknown(name, why='') -> errors.ClusterError:
 
 
 def _build(name, hosts, cpu, cards, network) -> cluster_lib.Cluster:
-  ends = [(host, card) for host in range(hosts)
-          for card in range(-1, len(cards))]
+  ends = [
+      (host, card) for host in range(hosts) for card in range(-1, len(cards))
+  ]
   names = {end: _device_name(*end, hosts) for end in ends}
   paths = topologies.host_paths(cards, cpu.sockets)
   links = []
   for source in ends:
     for target in ends:
       if source != target:
-        path = (_within(paths[source[1], target[1]], source[0], hosts)
-                if source[0] == target[0]
-                else _across(paths, source, target, network, hosts))
-        links.append(cluster_lib.Link(names[source], names[target],
-                                      path.latency_s,
-                                      path.bandwidth_bytes_per_s,
-                                      path.channels))
+        path = (_within(paths[source[1], target[1]], source[0],
+                        hosts) if source[0] == target[0] else _across(
+                            paths, source, target, network, hosts))
+        links.append(
+            cluster_lib.Link(names[source], names[target], path.latency_s,
+                             path.bandwidth_bytes_per_s, path.channels))
   return cluster_lib.Cluster(
       name, tuple(_device(names[end], cpu, cards, end[1]) for end in ends),
       tuple(links))
@@ -168,20 +174,20 @@ def _device(name, cpu, cards, number) -> cluster_lib.Device:
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
   card = cards[number]
-  return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=card.memory_bytes,
-      peak_flops=card.peak_flops, efficiency=card.efficiency,
-      bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
-      compute=name, memory=name)
+  return cluster_lib.Device(name=name, type='GPU',
+                            memory_bytes=card.memory_bytes,
+                            peak_flops=card.peak_flops,
+                            efficiency=card.efficiency,
+                            bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+                            launch_s=card.launch_s, compute=name, memory=name)
 
 
 def _within(path, host, hosts) -> topologies.Path:
   """A path of one host among several: its wires are its own."""
   if hosts == 1:
     return path
-  return topologies.Path(
-      path.latency_s, path.bandwidth_bytes_per_s,
-      tuple(f'task {host} {wire}' for wire in path.channels))
+  return topologies.Path(path.latency_s, path.bandwidth_bytes_per_s,
+                         tuple(f'task {host} {wire}' for wire in path.channels))
 
 
 def _across(paths, source, target, network, hosts) -> topologies.Path:
@@ -193,9 +199,10 @@ def _across(paths, source, target, network, hosts) -> topologies.Path:
   legs = []
   if source[1] >= 0:
     legs.append(_within(paths[source[1], -1], source[0], hosts))
-  legs.append(topologies.Path(
-      network.latency_s, network.bandwidth_bytes_per_s,
-      (f'task {source[0]} network out', f'task {target[0]} network in')))
+  legs.append(
+      topologies.Path(
+          network.latency_s, network.bandwidth_bytes_per_s,
+          (f'task {source[0]} network out', f'task {target[0]} network in')))
   if target[1] >= 0:
     legs.append(_within(paths[-1, target[1]], target[0], hosts))
   slowest = min(leg.bandwidth_bytes_per_s for leg in legs)

@@ -30,8 +30,8 @@ _NOTE = (f'Speeds are assumed: {{cores}} core{{s}} per CPU, every GPU a '
          f'{device_figures.NETWORKS[_NETWORK].title}.')
 
 
-def remote_cluster(target: str, timeout_s: float = TIMEOUT_S
-                   ) -> cluster_lib.Cluster:
+def remote_cluster(target: str,
+                   timeout_s: float = TIMEOUT_S) -> cluster_lib.Cluster:
   """The CPUs and GPUs of all tasks of a cluster.
 
   Args:
@@ -55,9 +55,11 @@ def remote_cluster(target: str, timeout_s: float = TIMEOUT_S
         f'{target} cannot be reached within {timeout_s:g} s: '
         f'{" ".join(str(error).split())[:200]}. Start all tasks of that '
         'cluster, or name one that runs.') from error
-  return of_devices(target, [
-      (d.name, d.memory_limit_bytes if d.device_type == 'GPU'
-       else _MEMORY_BYTES) for d in found if d.device_type in ('CPU', 'GPU')])
+  return of_devices(
+      target,
+      [(d.name,
+        d.memory_limit_bytes if d.device_type == 'GPU' else _MEMORY_BYTES)
+       for d in found if d.device_type in ('CPU', 'GPU')])
 
 
 def check_target(target: str) -> None:
@@ -87,31 +89,33 @@ def of_devices(name: str, devices: Sequence[tuple[str, int]],
   made = sorted((_device(full, size, cores) for full, size in devices),
                 key=lambda d: d.type != 'CPU')
   return cluster_lib.Cluster(
-      name, tuple(made), tuple(
+      name, tuple(made),
+      tuple(
           _link(source, target) for source in made for target in made
-          if source != target),
-      notes=(_NOTE.format(cores=cores, s='s' * (cores > 1)),))
+          if source != target), notes=(_NOTE.format(cores=cores, s='s' *
+                                                    (cores > 1)),))
 
 
 def _device(name, memory_bytes, cores) -> cluster_lib.Device:
   task = _task(name)
   if cluster_lib.device_type(name) == 'GPU':
     card = device_figures.CARDS[_CARD]
-    return cluster_lib.Device(
-        name=name, type='GPU', memory_bytes=memory_bytes,
-        peak_flops=card.peak_flops, efficiency=card.efficiency,
-        bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
-        launch_s=card.launch_s, compute=name, memory=name)
+    return cluster_lib.Device(name=name, type='GPU', memory_bytes=memory_bytes,
+                              peak_flops=card.peak_flops,
+                              efficiency=card.efficiency,
+                              bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
+                              launch_s=card.launch_s, compute=name, memory=name)
   slots = min(_CPU_SLOTS, cores)
   peak = device_figures.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
   # The CPUs of a task share its threads and its memory.
-  return cluster_lib.Device(
-      name=name, type='CPU', memory_bytes=memory_bytes,
-      peak_flops=peak / slots, efficiency=device_figures.CPU_EFFICIENCY,
-      bandwidth_bytes_per_s=_CORE_BYTES_PER_S,
-      launch_s=device_figures.CPU_LAUNCH_S, compute=f'{task} CPU',
-      memory=f'{task} memory', slots=slots, copy_s=_COPY_S,
-      copy_bytes_per_s=_COPY_BYTES_PER_S)
+  return cluster_lib.Device(name=name, type='CPU', memory_bytes=memory_bytes,
+                            peak_flops=peak / slots,
+                            efficiency=device_figures.CPU_EFFICIENCY,
+                            bandwidth_bytes_per_s=_CORE_BYTES_PER_S,
+                            launch_s=device_figures.CPU_LAUNCH_S,
+                            compute=f'{task} CPU', memory=f'{task} memory',
+                            slots=slots, copy_s=_COPY_S,
+                            copy_bytes_per_s=_COPY_BYTES_PER_S)
 
 
 def _link(source, target) -> cluster_lib.Link:
@@ -127,9 +131,9 @@ def _link(source, target) -> cluster_lib.Link:
                             (f'{source.name} > {target.name}',))
   pcie = device_figures.CARDS[_CARD].pcie_bytes_per_s
   return cluster_lib.Link(
-      source.name, target.name, device_figures.COPY_LATENCY_S, pcie, tuple(
-          f'{d.name} {way}' for d, way in ((source, 'out'), (target, 'in'))
-          if d.type == 'GPU'))
+      source.name, target.name, device_figures.COPY_LATENCY_S, pcie,
+      tuple(f'{d.name} {way}' for d, way in ((source, 'out'), (target, 'in'))
+            if d.type == 'GPU'))
 
 
 def _task(name: str) -> str:

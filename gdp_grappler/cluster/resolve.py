@@ -29,7 +29,7 @@ def resolve(text: str, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
     return local_devices.local_cluster(devices)
   if text.startswith('grpc:'):
     return remote_devices.remote_cluster(text)
-  if text in presets.NAMES or not (
-      os.sep in text or os.path.exists(text) or text.endswith(_FILE_SUFFIXES)):
+  if text in presets.NAMES or not (os.sep in text or os.path.exists(text) or
+                                   text.endswith(_FILE_SUFFIXES)):
     return presets.preset(text)
   return cluster_file.read(text)

@@ -48,8 +48,8 @@ class Path:
   channels: tuple[str, ...]
 
 
-def host_paths(cards: Sequence[device_figures.Card], sockets: int = 1
-              ) -> dict[tuple[int, int], Path]:
+def host_paths(cards: Sequence[device_figures.Card],
+               sockets: int = 1) -> dict[tuple[int, int], Path]:
   """All paths of a host.
 
   Args:
@@ -66,8 +66,8 @@ def host_paths(cards: Sequence[device_figures.Card], sockets: int = 1
   for source in ends:
     for target in ends:
       if source != target:
-        paths[source, target] = (_nvlink(cards, source, target)
-                                 or _pcie(cards, sockets, source, target))
+        paths[source, target] = (_nvlink(cards, source, target) or
+                                 _pcie(cards, sockets, source, target))
   return paths
 
 
@@ -98,8 +98,8 @@ def _pcie(cards, sockets, source, target) -> Path:
   switches = len(cards) > _CARDS_WITHOUT_SWITCH
   from_switch, to_switch = (
       end // _CARDS_PER_SWITCH if end >= 0 else -1 for end in (source, target))
-  crosses = sockets > 1 and len(ends) == 2 and (
-      _socket(source, len(cards)) != _socket(target, len(cards)))
+  crosses = sockets > 1 and len(ends) == 2 and (_socket(source, len(cards))
+                                                != _socket(target, len(cards)))
   channels = []
   if source >= 0:
     channels.append(f'GPU:{source} out')

@@ -26,8 +26,7 @@ def check(cluster: Any) -> None:
     for index, device in enumerate(cluster.devices):
       _check_device(f'devices[{index}]', device)
     for index, link in enumerate(cluster.links):
-      check_link(f'links[{index}]', link,
-                 f' ({link.source} -> {link.target})')
+      check_link(f'links[{index}]', link, f' ({link.source} -> {link.target})')
     _check_figure('step_s', cluster.step_s, or_zero=True)
     for index, note in enumerate(cluster.notes):
       _check_text(f'notes[{index}]', note)
@@ -69,8 +68,8 @@ def _check_device(at, device):
   if device.copy_bytes_per_s is not None:
     _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
   slots = device.slots
-  if (isinstance(slots, bool) or not isinstance(slots, int)
-      or not 1 <= slots <= _MOST_SLOTS):
+  if (isinstance(slots, bool) or not isinstance(slots, int) or
+      not 1 <= slots <= _MOST_SLOTS):
     raise errors.ClusterError(f'{at}.slots{where} is {slots!r}; give a whole '
                               f'number from 1 to {_MOST_SLOTS}.')
 
@@ -154,8 +153,8 @@ def _check_links(names, links):
 
 
 def _check_figure(at, value, or_zero=False):
-  if (isinstance(value, bool) or not isinstance(value, (int, float))
-      or not 0 <= value <= _LARGEST or (value == 0 and not or_zero)):
+  if (isinstance(value, bool) or not isinstance(value, (int, float)) or
+      not 0 <= value <= _LARGEST or (value == 0 and not or_zero)):
     wanted = '0 or a positive number' if or_zero else 'a positive number'
     raise errors.ClusterError(
         f'{at} is {value!r}; give {wanted} up to {_LARGEST:.0e}.')

@@ -29,8 +29,8 @@ def positions(step: op_graph.OpGraph, whole: op_graph.OpGraph) -> np.ndarray:
   return np.array([index[name] for name in step.names], int)
 
 
-def with_rules(step: op_graph.OpGraph, whole: op_graph.OpGraph
-               ) -> op_graph.OpGraph:
+def with_rules(step: op_graph.OpGraph,
+               whole: op_graph.OpGraph) -> op_graph.OpGraph:
   """The step, kept by the rules of the whole graph too.
 
   An initializer that is pinned, or has no kernel for GPUs, restricts its

@@ -1,5 +1,7 @@
 """What a placement costs, in seconds and bytes.
 
-Belongs here: prices of ops, the simulator, measured steps. Does not belong
-here: choosing devices (`placers`), drawing (`reports`).
+Belongs here: what every evaluator answers (`evaluator`), all that a simulation
+says of one placement (`price`), what a search spends (`recorder`); a folder
+for each way to know. Does not belong here: choosing devices (`placers`),
+drawing (`reports`).
 """

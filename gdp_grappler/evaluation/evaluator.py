@@ -45,9 +45,9 @@ class Evaluator(Protocol):
                placement: placement_lib.Placement) -> Evaluation:
     """Prices one placement."""
 
-  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                    priorities: np.ndarray | None = None
-                   ) -> Sequence[Evaluation]:
+  def evaluate_many(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> Sequence[Evaluation]:
     """Prices K placements on the evaluator's own cluster.
 
     Args:

@@ -9,9 +9,9 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
 
@@ -47,28 +47,36 @@ class Price:
     data = sent[sent >= 0]
     busy_s = _busy_s(self.placement, self.schedule)
     return {
-        'graph': graph.name, 'cluster': cluster.name, 'simulated': True,
-        'step_time_s': self.fifo_s, 'ordered_step_time_s': self.ordered_s,
-        'order': self.order, 'valid': self.evaluation.valid,
+        'graph': graph.name,
+        'cluster': cluster.name,
+        'simulated': True,
+        'step_time_s': self.fifo_s,
+        'ordered_step_time_s': self.ordered_s,
+        'order': self.order,
+        'valid': self.evaluation.valid,
         'peak_bytes': list(self.evaluation.peak_bytes),
         'violations': [v.message for v in self.evaluation.violations],
-        'transfers': {'tensors': len(data), 'messages': len(sent) - len(data),
-                      'bytes': int(graph.tensor_bytes[data].sum())},
-        'devices': [
-            {'name': device.name, 'ops': int(ops), 'busy_s': float(seconds),
-             'peak_bytes': self.evaluation.peak_bytes[pool]}
-            for device, ops, seconds, pool in zip(
-                cluster.devices, np.bincount(
-                    self.placement.devices, minlength=cluster.num_devices),
-                busy_s, cluster.memory_pools)],
-        'lower_bounds': {'critical_path_s': self.critical_path_s,
-                         'busiest_device_s': self.busiest_s},
+        'transfers': {
+            'tensors': len(data), 'messages': len(sent) - len(data),
+            'bytes': int(graph.tensor_bytes[data].sum())
+        },
+        'devices': [{
+            'name': device.name, 'ops': int(ops), 'busy_s': float(seconds),
+            'peak_bytes': self.evaluation.peak_bytes[pool]
+        } for device, ops, seconds, pool in zip(
+            cluster.devices,
+            np.bincount(self.placement.devices, minlength=cluster.num_devices),
+            busy_s, cluster.memory_pools)],
+        'lower_bounds': {
+            'critical_path_s': self.critical_path_s,
+            'busiest_device_s': self.busiest_s
+        },
     }
 
 
 def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-          simulator: simulator_lib.Simulator, order: str | None = None
-          ) -> Price:
+          simulator: simulator_lib.Simulator,
+          order: str | None = None) -> Price:
   """Simulates a placement in both orders.
 
   Args:
@@ -86,8 +94,9 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                      f'{", ".join(ordering.ORDERS)}.')
   has_order = placement.priorities is not None
   order = order or (ordering.CRITICAL_PATH if has_order else ordering.FIFO)
-  critical = ordering.with_critical_path_order(
-      graph, placement, simulator.cluster, simulator.cost_model)
+  critical = ordering.with_critical_path_order(graph, placement,
+                                               simulator.cluster,
+                                               simulator.cost_model)
   ordered = placement if has_order else critical
   fifo = dataclasses.replace(placement, priorities=None)
   chosen = fifo if order == ordering.FIFO else ordered
@@ -102,8 +111,8 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
       simulator.evaluate(graph, fifo).step_time_s,
       simulator.evaluate(graph, ordered).step_time_s, order, chosen,
       simulator.evaluate(graph, chosen), schedule,
-      step_s + float(critical.priorities.max(initial=0.)),
-      step_s + float((work_s / width).max()))
+      step_s + float(critical.priorities.max(initial=0.)), step_s + float(
+          (work_s / width).max()))
 
 
 def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
@@ -113,16 +122,15 @@ def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
   result = np.bincount(placement.devices, seconds[ops, placement.devices],
                        minlength=cluster.num_devices)
   tensors = schedule.transfer_tensors[schedule.work_transfers]
-  sent = (tensors >= 0) & (
-      graph.executions[graph.tensor_ops[tensors]] > 0)  # Else it is empty.
+  sent = (tensors >= 0) & (graph.executions[graph.tensor_ops[tensors]] > 0
+                          )  # Else it is empty.
   sizes = np.where(sent, graph.tensor_bytes[tensors], 0)
   copy_s = np.array([d.copy_s for d in cluster.devices])
-  per_byte = np.array([1 / (d.copy_bytes_per_s or np.inf)
-                       for d in cluster.devices])
+  per_byte = np.array(
+      [1 / (d.copy_bytes_per_s or np.inf) for d in cluster.devices])
   return result + np.bincount(
       schedule.work_devices, copy_s[schedule.work_devices]
-      + per_byte[schedule.work_devices] * sizes,
-      minlength=cluster.num_devices)
+      + per_byte[schedule.work_devices] * sizes, minlength=cluster.num_devices)
 
 
 def _busy_s(placement, schedule) -> np.ndarray:
@@ -130,6 +138,5 @@ def _busy_s(placement, schedule) -> np.ndarray:
   count = placement.cluster.num_devices
   ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,
                     minlength=count)
-  return ops + np.bincount(
-      schedule.work_devices, schedule.work_end_s - schedule.work_start_s,
-      minlength=count)
+  return ops + np.bincount(schedule.work_devices, schedule.work_end_s
+                           - schedule.work_start_s, minlength=count)

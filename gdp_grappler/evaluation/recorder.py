@@ -80,9 +80,10 @@ class Recorder:
     self._record(np.array([_price(result)]), lambda _: placement)
     return result
 
-  def evaluate_many(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                    priorities: np.ndarray | None = None
-                   ) -> Sequence[evaluator_lib.Evaluation]:
+  def evaluate_many(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None
+  ) -> Sequence[evaluator_lib.Evaluation]:
     """See `evaluator.Evaluator`."""
     results = self._evaluator.evaluate_many(graph, devices, priorities)
     self._record(np.array([_price(r) for r in results]),

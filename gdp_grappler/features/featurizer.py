@@ -11,8 +11,8 @@ from gdp_grappler.graph import op_graph
 
 
 def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-              units: np.ndarray, op_seconds: np.ndarray
-              ) -> schema.GraphFeatures:
+              units: np.ndarray,
+              op_seconds: np.ndarray) -> schema.GraphFeatures:
   """What the policy sees.
 
   Args:
@@ -31,10 +31,10 @@ def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return schema.GraphFeatures(
       op_types=_costliest_types(graph, units, m, op_seconds.min(axis=1)),
       units=np.stack([columns[name] for name in schema.UNIT_FEATURES],
-                     axis=1).astype(np.float32),
-      edges=edges, edge_bytes=edge_bytes.astype(np.float32),
-      allowed=allowed_by_unit(graph, cluster, units),
-      devices=_device_features(cluster))
+                     axis=1).astype(np.float32), edges=edges,
+      edge_bytes=edge_bytes.astype(np.float32),
+      allowed=allowed_by_unit(graph, cluster,
+                              units), devices=_device_features(cluster))
 
 
 def allowed_by_unit(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
@@ -75,21 +75,24 @@ def _unit_columns(graph, units, m, edges, edge_bytes, op_seconds):
     return result
 
   return {
-      'flops': total(graph.flops), 'io_bytes': total(graph.io_bytes),
+      'flops': total(graph.flops),
+      'io_bytes': total(graph.io_bytes),
       'output_bytes': total(graph.output_bytes),
       'param_bytes': total(graph.param_bytes),
       'num_ops': total(np.ones(graph.num_ops)),
       'num_inputs': np.bincount(edges[:, 1], minlength=m),
       'num_outputs': np.bincount(edges[:, 0], minlength=m),
       'input_bytes': np.bincount(edges[:, 1], edge_bytes, m),
-      'fastest_s': total(fastest), 'slowest_s': total(slowest),
-      'downward_rank_s': highest(down), 'upward_rank_s': highest(up),
+      'fastest_s': total(fastest),
+      'slowest_s': total(slowest),
+      'downward_rank_s': highest(down),
+      'upward_rank_s': highest(up),
       'level': highest(level),
   }
 
 
-def path_ranks(graph: op_graph.OpGraph, seconds: np.ndarray
-               ) -> tuple[np.ndarray, np.ndarray]:
+def path_ranks(graph: op_graph.OpGraph,
+               seconds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   """Longest paths through each op, without transfers.
 
   HEFT's ranks (Topcuoglu et al. 2002, section 4), each including the op
@@ -132,15 +135,26 @@ def _device_features(cluster) -> np.ndarray:
   for i, device in enumerate(cluster.devices):
     linked = others[i].any()
     columns = {
-        'is_cpu': device.type == 'CPU', 'is_gpu': device.type == 'GPU',
-        'is_host': i == cluster.host, 'memory_bytes': device.memory_bytes,
-        'flops_per_s': device.peak_flops * device.efficiency,
-        'bandwidth_bytes_per_s': device.bandwidth_bytes_per_s,
-        'launch_s': device.launch_s,
-        'link_latency_s': latency[i, others[i]].mean() if linked else 0.,
-        'link_bytes_per_s': bandwidth[i, others[i]].mean() if linked else 0.,
-        'devices_on_compute': np.sum(
-            cluster.compute_units == cluster.compute_units[i]),
+        'is_cpu':
+            device.type == 'CPU',
+        'is_gpu':
+            device.type == 'GPU',
+        'is_host':
+            i == cluster.host,
+        'memory_bytes':
+            device.memory_bytes,
+        'flops_per_s':
+            device.peak_flops * device.efficiency,
+        'bandwidth_bytes_per_s':
+            device.bandwidth_bytes_per_s,
+        'launch_s':
+            device.launch_s,
+        'link_latency_s':
+            latency[i, others[i]].mean() if linked else 0.,
+        'link_bytes_per_s':
+            bandwidth[i, others[i]].mean() if linked else 0.,
+        'devices_on_compute':
+            np.sum(cluster.compute_units == cluster.compute_units[i]),
     }
     rows.append([float(columns[name]) for name in schema.DEVICE_FEATURES])
   return np.array(rows, np.float32)

@@ -15,19 +15,19 @@ import numpy as np
 # al. 2018, section 3: type, output sizes, adjacency) plus what the simulator
 # knows.
 UNIT_FEATURES = (
-    'flops',             # arithmetic operations
-    'io_bytes',          # read and written
-    'output_bytes',      # sent to consumers
-    'param_bytes',       # variables
-    'num_ops',           # ops in the unit
-    'num_inputs',        # edges from other units
-    'num_outputs',       # edges to other units
-    'input_bytes',       # on these edges
-    'fastest_s',         # seconds on the fastest device
-    'slowest_s',         # seconds on the slowest device
-    'downward_rank_s',   # longest path from a source up to the unit
-    'upward_rank_s',     # longest path from the unit to a sink
-    'level',             # longest path from a source, counted in units
+    'flops',  # arithmetic operations
+    'io_bytes',  # read and written
+    'output_bytes',  # sent to consumers
+    'param_bytes',  # variables
+    'num_ops',  # ops in the unit
+    'num_inputs',  # edges from other units
+    'num_outputs',  # edges to other units
+    'input_bytes',  # on these edges
+    'fastest_s',  # seconds on the fastest device
+    'slowest_s',  # seconds on the slowest device
+    'downward_rank_s',  # longest path from a source up to the unit
+    'upward_rank_s',  # longest path from the unit to a sink
+    'level',  # longest path from a source, counted in units
 )
 
 # Columns of `GraphFeatures.devices`.
@@ -39,9 +39,9 @@ DEVICE_FEATURES = (
     'flops_per_s',
     'bandwidth_bytes_per_s',
     'launch_s',
-    'link_latency_s',            # mean over the links to other devices
-    'link_bytes_per_s',          # mean over the links to other devices
-    'devices_on_compute',        # how many devices share its compute
+    'link_latency_s',  # mean over the links to other devices
+    'link_bytes_per_s',  # mean over the links to other devices
+    'devices_on_compute',  # how many devices share its compute
 )
 
 

@@ -1,8 +1,9 @@
 """What is placed: the dataflow graph, and which devices it allows.
 
-Belongs here: reading and writing GraphDefs, the sources they come from,
-shapes and sizes, the groups of ops that must stay together. `graph_def_io`
-and its helpers are the only modules that handle GraphDef protobufs.
-Does not belong here: devices of a machine (`cluster`), seconds
-(`evaluation`), choosing devices (`placers`).
+Belongs here: the arrays (`op_graph`), their reading and writing
+(`graph_def_io`), what ops of a name do (`op_kinds`), units of ops that belong
+together (`coarsening`); where graphs come from (`sources`), their loops and
+calls (`control_flow`), the rules of TensorFlow (`legality`), graphs that
+bring their own costs (`costed`). Does not belong here: devices of a machine
+(`cluster`), seconds (`evaluation`), choosing devices (`placers`).
 """

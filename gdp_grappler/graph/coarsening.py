@@ -12,8 +12,8 @@ import dataclasses
 
 import numpy as np
 
-from gdp_grappler.graph import colocation
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import colocation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,9 +32,10 @@ class CoarseningConfig:
   light_share: float = 0.1
 
 
-def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
-            op_seconds: np.ndarray,
-            config: CoarseningConfig = CoarseningConfig()) -> np.ndarray:
+def coarsen(
+    graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
+    config: CoarseningConfig = CoarseningConfig()
+) -> np.ndarray:
   """int32 [N], the unit of each op, numbered in topological order.
 
   A unit is a union of groups with the same allowed devices.

@@ -13,16 +13,16 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
-from gdp_grappler.graph import calls as calls_lib
-from gdp_grappler.graph import colocation
-from gdp_grappler.graph import frames as frames_lib
-from gdp_grappler.graph import kernels
-from gdp_grappler.graph import node_types
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_properties
-from gdp_grappler.graph import pins as pins_lib
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph import tensor_lists
+from gdp_grappler.graph.control_flow import calls as calls_lib
+from gdp_grappler.graph.control_flow import frames as frames_lib
+from gdp_grappler.graph.control_flow import tensor_lists
+from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph.legality import kernels
+from gdp_grappler.graph.legality import node_types
+from gdp_grappler.graph.legality import pins as pins_lib
 
 DEFAULT_UNKNOWN_DIM = 32
 _INPUT = re.compile(
@@ -56,11 +56,13 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
       rejects one.
   """
   assumed: list[str] = []
+
   def read_body(graph_def):
     body = dataclasses.replace(source, graph_def=graph_def, feeds=(),
                                fetches=())
     graph, frames = _read(body, False, unknown_dim, trip_count, calls, assumed)
     return graph, frames.values.scalar if frames.values else lambda _: None
+
   calls = calls_lib.Calls(source.graph_def.library, read_body, tell)
   result, _ = _read(source, live, unknown_dim, trip_count, calls, assumed)
   if tell and assumed:
@@ -88,8 +90,8 @@ def _read(source, live, unknown_dim, trip_count, calls, assumed):
       [_variable_bytes(node, unknown_dim) for node in nodes], np.int64)
   sets = colocation.joined(nodes, signatures, raw_edges)
   if not live:
-    output_bytes = np.add.reduceat(
-        np.append(tensor_bytes, 0), starts[:-1]) * (np.diff(starts) > 0)
+    output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
+                                   starts[:-1]) * (np.diff(starts) > 0)
     colocation.join_slots(sets, nodes, raw_edges, variable_bytes, output_bytes)
   groups = sets.numbers()
   pins, user_pins = _pins(source, nodes, signatures, groups, live)
@@ -103,32 +105,29 @@ def _read(source, live, unknown_dim, trip_count, calls, assumed):
       nodes, raw_edges, frames,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
     tensor_bytes[starts[op]] = size
-  kept = [(s, o, t) for s, o, t in raw_edges if not (
-      nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))]
+  kept = [
+      (s, o, t) for s, o, t in raw_edges
+      if not (nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))
+  ]
   kept += [(source, -1, target) for source, target in frames.exits]
   result = op_graph.OpGraph(
-      name=source.name,
-      names=[node.name for node in nodes],
-      op_types=[node.op for node in nodes],
+      name=source.name, names=[node.name for node in nodes
+                              ], op_types=[node.op for node in nodes],
       edges=np.array([(s, t) for s, _, t in kept], np.int32).reshape(-1, 2),
       edge_tensors=[starts[s] + o if o >= 0 else -1 for s, o, _ in kept],
-      tensor_ops=np.repeat(np.arange(len(nodes)), np.diff(starts)),
-      tensor_bytes=tensor_bytes,
-      flops=flops,
-      io_bytes=io_bytes,
-      param_bytes=variable_bytes,
-      groups=groups,
-      allowed_types=_allowed_types(nodes, pins, live),
-      pins=pins,
-      user_pins=user_pins,
-      devices=[node.device for node in nodes],
-      executions=frames.executions)
+      tensor_ops=np.repeat(np.arange(len(nodes)),
+                           np.diff(starts)), tensor_bytes=tensor_bytes,
+      flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
+      allowed_types=_allowed_types(nodes, pins,
+                                   live), pins=pins, user_pins=user_pins,
+      devices=[node.device for node in nodes], executions=frames.executions)
   return result, frames
 
 
-def write(graph_def: graph_pb2.GraphDef, device_strings: Sequence[str],
-          control_edges: Sequence[tuple[int, int]] = ()
-          ) -> graph_pb2.GraphDef:
+def write(
+    graph_def: graph_pb2.GraphDef, device_strings: Sequence[str],
+    control_edges: Sequence[tuple[int, int]] = ()
+) -> graph_pb2.GraphDef:
   """A copy of a graph with the given devices and more control edges.
 
   Args:
@@ -149,8 +148,8 @@ def write(graph_def: graph_pb2.GraphDef, device_strings: Sequence[str],
   for node, device in zip(result.node, device_strings):
     node.device = device
   for first, then in np.asarray(control_edges, int).reshape(-1, 2).tolist():
-    if first == then or not (0 <= first < len(result.node)
-                             and 0 <= then < len(result.node)):
+    if first == then or not (0 <= first < len(result.node) and
+                             0 <= then < len(result.node)):
       raise ValueError(f'There can be no control edge from node {first} to '
                        f'node {then} of {len(result.node)}.')
     text = f'^{result.node[first].name}'
@@ -220,11 +219,11 @@ def _variable_bytes(node, unknown_dim) -> int:
     shape, dtype = node.attr['shape'].shape, node.attr['dtype'].type
   else:
     return 0
-  if shape is None or shape.unknown_rank or dtype in (
-      types_pb2.DT_INVALID, types_pb2.DT_STRING, types_pb2.DT_VARIANT):
+  if shape is None or shape.unknown_rank or dtype in (types_pb2.DT_INVALID,
+                                                      types_pb2.DT_STRING,
+                                                      types_pb2.DT_VARIANT):
     return 0
-  elements = math.prod(unknown_dim if d.size < 0 else d.size
-                       for d in shape.dim)
+  elements = math.prod(unknown_dim if d.size < 0 else d.size for d in shape.dim)
   return elements * dtypes.as_dtype(dtype).size
 
 
@@ -234,10 +233,14 @@ def _pins(source, nodes, signatures, groups, live):
   Where a variable lives, its reads and updates are: as with `tf.device`, a
   user's pin on those means nothing, only one on the variable does.
   """
-  callers = {name.lstrip('^').split(':')[0]
-             for name in (*source.feeds, *source.fetches)}
-  holders = [pins_lib.holds_state(node, types)
-             for node, types in zip(nodes, signatures)]
+  callers = {
+      name.lstrip('^').split(':')[0]
+      for name in (*source.feeds, *source.fetches)
+  }
+  holders = [
+      pins_lib.holds_state(node, types)
+      for node, types in zip(nodes, signatures)
+  ]
   stateful_groups = {g for g, holds in zip(groups, holders) if holds}
   pins, by_user = [], []
   for node, types, group, holder in zip(nodes, signatures, groups, holders):
@@ -246,8 +249,8 @@ def _pins(source, nodes, signatures, groups, live):
       pin, user = '', False
     if live and (holder or pins_lib.draws_from_a_stream(node)):
       pin, user = node.device, False
-    elif not pin and node.name in callers and not any(map(
-        node_types.is_handle, (*types.inputs, *types.outputs))):
+    elif not pin and node.name in callers and not any(
+        map(node_types.is_handle, (*types.inputs, *types.outputs))):
       pin = node.device if types.outputs else ''
     pins.append(pin)
     by_user.append(user)
@@ -268,8 +271,10 @@ def _respect_what_is(nodes, groups, pins):
     return groups, pins
   labels = [(-1, i) if g in spread else (g, 0) for i, g in enumerate(groups)]
   numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
-  pins = [node.device if g in spread else pin
-          for node, g, pin in zip(nodes, groups, pins)]
+  pins = [
+      node.device if g in spread else pin
+      for node, g, pin in zip(nodes, groups, pins)
+  ]
   return np.array([numbers[label] for label in labels], np.int32), pins
 
 

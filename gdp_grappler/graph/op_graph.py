@@ -67,18 +67,18 @@ class OpGraph:
   def __post_init__(self):
     if self.executions is None:
       object.__setattr__(self, 'executions', np.ones(len(self.names)))
-    for field, dtype, shape in (
-        ('edges', np.int32, (-1, 2)),
-        ('edge_tensors', np.int32, (-1,)),
-        ('tensor_ops', np.int32, (-1,)),
-        ('tensor_bytes', np.int64, (-1,)),
-        ('flops', np.float64, (-1,)),
-        ('io_bytes', np.float64, (-1,)),
-        ('param_bytes', np.int64, (-1,)),
-        ('groups', np.int32, (-1,)),
-        ('allowed_types', np.bool_, (-1, len(DEVICE_TYPES))),
-        ('user_pins', np.bool_, (-1,)),
-        ('executions', np.float64, (-1,))):
+    for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
+                                                               np.int32, (-1,)),
+                                ('tensor_ops', np.int32,
+                                 (-1,)), ('tensor_bytes', np.int64,
+                                          (-1,)), ('flops', np.float64, (-1,)),
+                                ('io_bytes', np.float64,
+                                 (-1,)), ('param_bytes', np.int64,
+                                          (-1,)), ('groups', np.int32, (-1,)),
+                                ('allowed_types', np.bool_,
+                                 (-1, len(DEVICE_TYPES))), ('user_pins',
+                                                            np.bool_, (-1,)),
+                                ('executions', np.float64, (-1,))):
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
@@ -103,8 +103,8 @@ class OpGraph:
       low = -1 if field == 'edge_tensors' else 0
       if array.size and (array.min() < low or array.max() >= bound):
         raise _invalid(self.name, f'{field} points outside the graph')
-    if n and not np.array_equal(
-        np.unique(self.groups), np.arange(self.groups.max() + 1)):
+    if n and not np.array_equal(np.unique(self.groups),
+                                np.arange(self.groups.max() + 1)):
       raise _invalid(self.name, 'groups are not numbered 0 .. G-1')
 
   @property

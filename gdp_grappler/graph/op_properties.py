@@ -48,8 +48,7 @@ class OpProperties:
     return np.concatenate([[0], np.cumsum(np.maximum(self.output_ranks, 0))])
 
 
-def estimate(graph_def: graph_pb2.GraphDef,
-             unknown_dim: int) -> OpProperties:
+def estimate(graph_def: graph_pb2.GraphDef, unknown_dim: int) -> OpProperties:
   """Infers shapes and asks Grappler's OpLevelCostEstimator about every op.
 
   Args:
@@ -73,11 +72,10 @@ def estimate(graph_def: graph_pb2.GraphDef,
     ranks = _copy(lib.gdp_properties_ranks(handle), starts[-1], np.int64)
     return OpProperties(
         flops=_copy(lib.gdp_properties_flops(handle), n, np.float64),
-        io_bytes=_copy(lib.gdp_properties_io_bytes(handle), n, np.float64),
-        output_starts=starts,
+        io_bytes=_copy(lib.gdp_properties_io_bytes(handle), n,
+                       np.float64), output_starts=starts,
         output_bytes=_copy(lib.gdp_properties_bytes(handle), starts[-1],
-                           np.int64),
-        output_ranks=ranks,
+                           np.int64), output_ranks=ranks,
         output_dims=_copy(lib.gdp_properties_dims(handle),
                           ranks[ranks > 0].sum(), np.int64))
   finally:
@@ -129,8 +127,9 @@ def _copy(address, size, dtype) -> np.ndarray:
 def _library():
   lib = native.load_grappler()
   lib.gdp_properties_new.restype = ctypes.c_void_p
-  lib.gdp_properties_new.argtypes = [ctypes.c_char_p, ctypes.c_size_t,
-                                     ctypes.c_int64]
+  lib.gdp_properties_new.argtypes = [
+      ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64
+  ]
   lib.gdp_properties_delete.restype = None
   lib.gdp_properties_error.restype = ctypes.c_char_p
   for name in ('error', 'flops', 'io_bytes', 'starts', 'bytes', 'ranks', 'dims',

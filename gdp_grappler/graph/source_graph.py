@@ -52,8 +52,11 @@ def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
 
 def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
   """Reads what `SourceGraph.to_meta_graph` wrote."""
+
   def values(key):
-    return tuple(value.decode() for value in
-                 meta_graph.collection_def[key].bytes_list.value)
-  return SourceGraph(values(_NAME)[0], meta_graph.graph_def, values(_FEEDS),
-                     values(_FETCHES), values(_DEVICES))
+    return tuple(value.decode()
+                 for value in meta_graph.collection_def[key].bytes_list.value)
+
+  return SourceGraph(
+      values(_NAME)[0], meta_graph.graph_def, values(_FEEDS), values(_FETCHES),
+      values(_DEVICES))

@@ -81,17 +81,23 @@ class BestOfPlacer:
       raise errors.InfeasiblePlacementError(
           f'None of the placers could place graph "{problem.graph.name}": '
           + ' '.join(f'{name}: {why}' for name, why in self.skipped.items()))
-    choices = [Choice(name, placement, problem.evaluator.evaluate(
-        problem.graph, placement)) for name, placement in placements.items()]
-    self.choices = tuple(sorted(choices, key=lambda choice: (
-        not choice.evaluation.valid,
-        choice.evaluation.overflow_bytes(problem.cluster.pool_bytes),
-        choice.evaluation.step_time_s)))
+    choices = [
+        Choice(name, placement,
+               problem.evaluator.evaluate(problem.graph, placement))
+        for name, placement in placements.items()
+    ]
+    self.choices = tuple(
+        sorted(
+            choices, key=lambda choice:
+            (not choice.evaluation.valid,
+             choice.evaluation.overflow_bytes(problem.cluster.pool_bytes),
+             choice.evaluation.step_time_s)))
     return self.choices[0].placement
 
 
-def place_each(problem: placer_lib.Problem, names: Sequence[str]
-              ) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
+def place_each(
+    problem: placer_lib.Problem, names: Sequence[str]
+) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
   """Runs placers, as many as can.
 
   Args:

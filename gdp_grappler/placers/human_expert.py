@@ -30,8 +30,8 @@ class HumanExpertPlacer:
     votes = np.zeros(allowed.shape)
     wanted = _checked(problem)
     # Ops that take no time have a vote as well, a very small one.
-    np.add.at(votes, (graph.groups, wanted), 1e-15 + problem.op_seconds[
-        np.arange(graph.num_ops), wanted])
+    np.add.at(votes, (graph.groups, wanted),
+              1e-15 + problem.op_seconds[np.arange(graph.num_ops), wanted])
     votes[~allowed] = 0.
     fallback = constraints.fallback_devices(allowed, cluster.host)
     return placement_lib.from_groups(

@@ -38,8 +38,10 @@ class LearnedPlacer:
     Raises:
       PolicyMismatchError: no such folder, or a policy for other features.
     """
-    self._policy = _load(str(pathlib.Path(
-        policy or os.environ.get('GDP_POLICY') or shipped_policy()).resolve()))
+    self._policy = _load(
+        str(
+            pathlib.Path(policy or os.environ.get('GDP_POLICY') or
+                         shipped_policy()).resolve()))
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
@@ -50,10 +52,11 @@ class LearnedPlacer:
     logits = self._policy.logits(features)
     candidates = np.concatenate([
         logits.argmax(axis=1)[None],
-        _sample(logits, _NUM_SAMPLES, problem.seed)])[:, units]
+        _sample(logits, _NUM_SAMPLES, problem.seed)
+    ])[:, units]
     prices = problem.evaluator.evaluate_many(graph, candidates)
-    best = min(range(len(candidates)), key=lambda i: (
-        not prices[i].valid, prices[i].step_time_s, i))
+    best = min(range(len(candidates)), key=lambda i:
+               (not prices[i].valid, prices[i].step_time_s, i))
     return placement_lib.Placement(candidates[best], cluster)
 
   def _units(self, problem, seconds) -> np.ndarray:
@@ -72,9 +75,9 @@ class _Policy:
   def logits(self, features: schema.GraphFeatures) -> np.ndarray:
     """float [M, D]; disallowed devices are very unlikely."""
     result = self._model.place(
-        np.array(features.op_types, object).astype(bytes), features.units,
-        features.edges, features.edge_bytes, features.allowed,
-        features.devices).numpy()
+        np.array(features.op_types,
+                 object).astype(bytes), features.units, features.edges,
+        features.edge_bytes, features.allowed, features.devices).numpy()
     return np.where(features.allowed, result, -np.inf)
 
 
@@ -118,8 +121,7 @@ def _load(folder: str) -> _Policy:
     # TensorFlow raises a dozen types for a damaged SavedModel.
     raise errors.PolicyMismatchError(
         f'The policy in {folder} is damaged ({type(error).__name__}). Export '
-        'it again with gdp_train.'
-    ) from error
+        'it again with gdp_train.') from error
 
 
 def _sample(logits, count, seed) -> np.ndarray:

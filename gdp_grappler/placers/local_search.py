@@ -88,8 +88,8 @@ class LocalSearchPlacer:
     rng = np.random.default_rng(problem.seed)
     search = _Annealing(problem, starting_points(problem, self._starts, rng),
                         rng)
-    limit = (evaluations_for(problem) if self._evaluations is None
-             else self._evaluations)
+    limit = (evaluations_for(problem)
+             if self._evaluations is None else self._evaluations)
     while search.can_move and search.evaluations < limit:
       progress = search.evaluations / limit
       if problem.time_budget_s is not None:
@@ -111,7 +111,8 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
     problem: G groups.
     devices: int [G], where to begin.
   """
-  search = _Annealing(problem, np.asarray(devices, np.int32)[None],
+  search = _Annealing(problem,
+                      np.asarray(devices, np.int32)[None],
                       np.random.default_rng(problem.seed))
   limit = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
   while (search.can_move and not search.fits and search.evaluations < limit):
@@ -169,14 +170,14 @@ class _Annealing:
 
   def step(self, progress, count):
     """Prices `count` steps at some progress from 0 to 1, and takes one."""
-    temperature_s = self._unit_s * _between(
-        _FIRST_TEMPERATURE, _LAST_TEMPERATURE, progress)
+    temperature_s = self._unit_s * _between(_FIRST_TEMPERATURE,
+                                            _LAST_TEMPERATURE, progress)
     self._penalty = _between(_FIRST_PENALTY, _LAST_PENALTY, progress)
     unions = self._unions[:count]
     kinds = self._rng.choice(len(self._tried), count - len(unions),
                              p=self._shares())
-    proposals = self._price(np.stack(unions + [
-        self._draw(kind) for kind in kinds]))
+    proposals = self._price(
+        np.stack(unions + [self._draw(kind) for kind in kinds]))
     gains = self._gains(proposals)
     self._learn(kinds, gains[len(unions):] / temperature_s)
     self._take(proposals, gains, temperature_s)
@@ -203,8 +204,8 @@ class _Annealing:
   def _shares(self) -> np.ndarray:
     """float64 [kinds], how often each kind is drawn."""
     success = self._moves.shares * (self._gained + .05) / (self._tried + 1)
-    return (_SHARE_OF_HABIT * self._moves.shares
-            + (1 - _SHARE_OF_HABIT) * success / success.sum())
+    return (_SHARE_OF_HABIT * self._moves.shares +
+            (1 - _SHARE_OF_HABIT) * success / success.sum())
 
   def _learn(self, kinds, gains):
     """Takes down gains [K], in units of the temperature."""
@@ -217,8 +218,9 @@ class _Annealing:
     """Moves on by Metropolis' rule and notes what to try together."""
     least = temperature_s * np.log(1 - self._rng.random(len(gains)))
     ranked = np.argsort(-gains, kind='stable')
-    gaining = [priced.devices[k] for k in ranked
-               if gains[k] > _GAIN * self._unit_s]
+    gaining = [
+        priced.devices[k] for k in ranked if gains[k] > _GAIN * self._unit_s
+    ]
     self._unions = _together(self._current.devices, gaining[:_UNIONS + 1])
     taken = next((k for k in ranked if gains[k] >= least[k]), None)
     if taken is not None:
@@ -237,8 +239,9 @@ class _Annealing:
     """Prices int [K, G], and keeps the best ever."""
     seconds, overflow = self._seconds(devices[:, self._problem.graph.groups])
     self.evaluations += len(devices)
-    for row, key in zip(devices, zip(
-        np.isinf(seconds).tolist(), overflow.tolist(), seconds.tolist())):
+    for row, key in zip(
+        devices,
+        zip(np.isinf(seconds).tolist(), overflow.tolist(), seconds.tolist())):
       if self._best_key is None or key < self._best_key:
         self.best, self._best_key = row, key
     return _Priced(devices, seconds, overflow)
@@ -278,8 +281,11 @@ def starting_points(problem: placer_lib.Problem, names: Sequence[str],
   """
   first = np.unique(problem.graph.groups, return_index=True)[1]
   placements, _ = best_of.place_each(problem, names)
-  return np.concatenate([_singles(problem), _blocks(problem, rng), *(
-      p.devices[first][None] for p in placements.values())]).astype(np.int32)
+  return np.concatenate([
+      _singles(problem),
+      _blocks(problem, rng),
+      *(p.devices[first][None] for p in placements.values())
+  ]).astype(np.int32)
 
 
 def _singles(problem) -> np.ndarray:
@@ -295,16 +301,16 @@ def _blocks(problem, rng) -> np.ndarray:
   """
   graph, cluster = problem.graph, problem.cluster
   devices = np.array(cluster.accelerators)
-  first = np.unique(graph.groups[graph.topological_order],
-                    return_index=True)[1]
+  first = np.unique(graph.groups[graph.topological_order], return_index=True)[1]
   order = np.argsort(first, kind='stable')
-  work = np.cumsum(np.bincount(
-      graph.groups, problem.op_seconds[:, devices].min(axis=1),
-      graph.num_groups)[order])
+  work = np.cumsum(
+      np.bincount(graph.groups, problem.op_seconds[:, devices].min(axis=1),
+                  graph.num_groups)[order])
   rows = []
   for index in range(_BLOCK_STARTS if len(devices) > 1 else 0):
-    ends = (np.sort(rng.random(len(devices) - 1)) if index
-            else np.arange(1, len(devices)) / len(devices))
+    ends = (np.sort(rng.random(len(devices)
+                               - 1)) if index else np.arange(1, len(devices))
+            / len(devices))
     row = np.empty(graph.num_groups, int)
     row[order] = devices[np.searchsorted(ends * work[-1], work)]
     rows.append(row)
@@ -321,7 +327,7 @@ def _legal(problem, devices) -> np.ndarray:
 
 def _between(first, last, progress):
   """From the first to the last, every factor alike."""
-  return first * (last / first) ** progress
+  return first * (last / first)**progress
 
 
 def _together(current, gaining) -> list[np.ndarray]:

@@ -15,8 +15,8 @@ import random
 import numpy as np
 
 from gdp_grappler.graph import coarsening
-from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import group_graph
 
 # Units per level; levels nearly as fine as the groups are left out.
 _UNITS = (40, 160, 640, 2560)
@@ -61,8 +61,8 @@ class Moves:
     self._rank[self._order] = np.arange(len(self._order))
     self._starts, self._neighbours, self._eagerness = self._edges(problem)
 
-  def draw(self, kind: str, devices: np.ndarray, rng: np.random.Generator
-          ) -> np.ndarray:
+  def draw(self, kind: str, devices: np.ndarray,
+           rng: np.random.Generator) -> np.ndarray:
     """A neighbour of a placement.
 
     Args:
@@ -78,8 +78,8 @@ class Moves:
     if kind == 'swap':
       stretch = self._stretch(start, self._size(rng))
       return self._moved(devices, stretch, target, back=devices[start])
-    return self._moved(
-        devices, getattr(self, f'_{kind}')(devices, start, rng), target)
+    return self._moved(devices,
+                       getattr(self, f'_{kind}')(devices, start, rng), target)
 
   def _moved(self, devices, groups, target, back=None):
     """`groups` to `target`, as far as they may; those there go `back`."""
@@ -95,8 +95,8 @@ class Moves:
     """A neighbour's device or any, but another one."""
     possible = self._allowed[start].copy()
     possible[devices[start]] = False
-    near = devices[self._neighbours[self._starts[start]:
-                                    self._starts[start + 1]]]
+    near = devices[self._neighbours[self._starts[start]:self._starts[start
+                                                                     + 1]]]
     near = near[possible[near]]
     if near.size and rng.random() < .5:
       return int(rng.choice(near))
@@ -104,8 +104,8 @@ class Moves:
 
   def _size(self, rng) -> int:
     """From 1 to half of the groups, every order of magnitude alike."""
-    return int(math.exp(rng.random() * math.log(
-        max(len(self.movable) // 2, 1) + 1)))
+    return int(
+        math.exp(rng.random() * math.log(max(len(self.movable) // 2, 1) + 1)))
 
   def _group(self, devices, start, rng):
     del devices, rng
@@ -199,18 +199,22 @@ class Moves:
     """int [G] each, units of groups from coarse to fine."""
     graph = self._problem.graph
     first = np.unique(graph.groups, return_index=True)[1]
-    return [coarsening.coarsen(
-        graph, self._allowed, self._problem.op_seconds,
-        coarsening.CoarseningConfig(count, graph.num_groups))[first]
-            for count in _UNITS if count < graph.num_groups / 2]
+    return [
+        coarsening.coarsen(graph, self._allowed, self._problem.op_seconds,
+                           coarsening.CoarseningConfig(count,
+                                                       graph.num_groups))[first]
+        for count in _UNITS if count < graph.num_groups / 2
+    ]
 
   @functools.cached_property
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, name scopes of groups from short to long."""
     graph = self._problem.graph
     first = np.unique(graph.groups, return_index=True)[1]
-    paths = [[part for part in graph.names[op].split('/')[:-1]
-              if not part.startswith(_WRAPPERS)] for op in first]
+    paths = [[
+        part for part in graph.names[op].split('/')[:-1]
+        if not part.startswith(_WRAPPERS)
+    ] for op in first]
     result = []
     for depth in _SCOPE_DEPTHS:
       labels = np.unique(['/'.join(path[:depth]) for path in paths],

@@ -11,8 +11,8 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import cost_model
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 
 
@@ -51,8 +51,8 @@ class Problem:
     the roofline.
     """
     costs = getattr(self.evaluator, 'cost_model', None)
-    return (costs or cost_model.CostModel()).op_seconds(
-        self.graph, self.cluster)
+    return (costs or cost_model.CostModel()).op_seconds(self.graph,
+                                                        self.cluster)
 
 
 class Placer(Protocol):

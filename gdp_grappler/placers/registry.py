@@ -19,12 +19,12 @@ _PLACERS = {
     'm_etf': ('list_scheduling.m_etf', 'MEtfPlacer'),
     'm_sct': ('list_scheduling.m_sct', 'MSctPlacer'),
     'm_topo': ('list_scheduling.m_topo', 'MTopoPlacer'),
-    'metis': ('metis', 'MetisPlacer'),
-    'min_cut': ('min_cut', 'MinCutPlacer'),
-    'mt_kahypar': ('mt_kahypar', 'MtKahyparPlacer'),
+    'metis': ('partitioning.metis', 'MetisPlacer'),
+    'min_cut': ('partitioning.min_cut', 'MinCutPlacer'),
+    'mt_kahypar': ('partitioning.mt_kahypar', 'MtKahyparPlacer'),
     'random': ('random_placer', 'RandomPlacer'),
     'round_robin': ('round_robin', 'RoundRobinPlacer'),
-    'scotch': ('scotch', 'ScotchPlacer'),
+    'scotch': ('partitioning.scotch', 'ScotchPlacer'),
     'single_device': ('single_device', 'SingleDevicePlacer'),
 }
 LEARNED = 'gdp'

@@ -20,18 +20,20 @@ class SingleDevicePlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    candidates = [self.place_on(problem, device)
-                  for device in range(problem.cluster.num_devices)]
+    candidates = [
+        self.place_on(problem, device)
+        for device in range(problem.cluster.num_devices)
+    ]
     prices = problem.evaluator.evaluate_many(
         problem.graph, np.stack([c.devices for c in candidates]))
-    best = min(range(len(candidates)), key=lambda i: (
-        not prices[i].valid,
-        prices[i].overflow_bytes(problem.cluster.pool_bytes),
-        prices[i].step_time_s, i))
+    best = min(
+        range(len(candidates)), key=lambda i:
+        (not prices[i].valid, prices[i].overflow_bytes(
+            problem.cluster.pool_bytes), prices[i].step_time_s, i))
     return candidates[best]
 
-  def place_on(self, problem: placer_lib.Problem, device: int
-               ) -> placement_lib.Placement:
+  def place_on(self, problem: placer_lib.Problem,
+               device: int) -> placement_lib.Placement:
     """The placement around one device, an index into the cluster."""
     return OnlyDevicePlacer(device).place(problem)
 

@@ -32,7 +32,8 @@ def write(source: source_graph.SourceGraph, fingerprint: str,
   path = pathlib.Path(directory) / (
       f'{name}_{len(source.graph_def.node)}_{fingerprint[:6]}.pb')
   if not path.exists():
-    files.write_atomically(path, source.to_meta_graph().SerializeToString(),
+    files.write_atomically(path,
+                           source.to_meta_graph().SerializeToString(),
                            make_folder=True)
   return path
 
@@ -51,8 +52,9 @@ def readable_name(graph_id: str, graph_def: graph_pb2.GraphDef) -> str:
     and branches do not count.
   """
   counts = collections.Counter(
-      name for node in graph_def.node for name in
-      node.experimental_debug_info.original_func_names or (graph_id,))
+      name for node in graph_def.node
+      for name in node.experimental_debug_info.original_func_names or
+      (graph_id,))
   for name, _ in counts.most_common():
     match = _DECORATED.fullmatch(name)
     if match:

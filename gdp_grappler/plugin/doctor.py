@@ -72,8 +72,8 @@ def examine(policy: str | None = None) -> list[Finding]:
     policy: A policy folder to check; the default one if None.
   """
   findings = []
-  for check in (_tensorflow, _libraries, _loaders, _other_plugins,
-                _environment, _in_a_fresh_process, _xla):
+  for check in (_tensorflow, _libraries, _loaders, _other_plugins, _environment,
+                _in_a_fresh_process, _xla):
     findings.extend(check())
   return findings + list(_policy(policy))
 
@@ -103,9 +103,9 @@ def _libraries() -> Iterator[Finding]:
 
 def _loaders() -> Iterator[Finding]:
   """TensorFlow loads what lies in any tensorflow-plugins folder of sys.path."""
-  found = sorted({str(path.resolve()) for path in _plugin_files()
-                  if path.name == _LOADER}
-                 | set(_named_by_environment()))
+  found = sorted(
+      {str(path.resolve()) for path in _plugin_files() if path.name == _LOADER}
+      | set(_named_by_environment()))
   if len(found) == 1:
     yield Finding(GOOD, 'loader', found[0])
   elif not found:
@@ -117,8 +117,10 @@ def _loaders() -> Iterator[Finding]:
 
 
 def _other_plugins() -> Iterator[Finding]:
-  others = sorted({path.name for path in _plugin_files()
-                   if path.suffix == '.so' and path.name != _LOADER})
+  others = sorted({
+      path.name for path in _plugin_files()
+      if path.suffix == '.so' and path.name != _LOADER
+  })
   yield Finding(NOTE if others else GOOD, 'other TensorFlow plugins',
                 ', '.join(others) or 'none')
 
@@ -144,13 +146,15 @@ def _environment() -> Iterator[Finding]:
 
 
 def _in_a_fresh_process() -> Iterator[Finding]:
-  environment = {key: value for key, value in os.environ.items()
-                 if key not in ('GDP_DISABLE', 'GDP_PLACEMENT',
-                                'GDP_CAPTURE_DIR', 'TF_USE_LEGACY_KERAS')}
+  environment = {
+      key: value for key, value in os.environ.items()
+      if key not in ('GDP_DISABLE', 'GDP_PLACEMENT', 'GDP_CAPTURE_DIR',
+                     'TF_USE_LEGACY_KERAS')
+  }
   try:
-    done = subprocess.run(
-        [sys.executable, '-c', _PROBE], env=environment, capture_output=True,
-        text=True, timeout=_TIMEOUT_S, check=False)
+    done = subprocess.run([sys.executable, '-c', _PROBE], env=environment,
+                          capture_output=True, text=True, timeout=_TIMEOUT_S,
+                          check=False)
   except subprocess.TimeoutExpired:
     yield Finding(BAD, 'hook', f'no answer within {_TIMEOUT_S} s',
                   'Set GDP_DISABLE=1 to work without the plugin.')
@@ -169,20 +173,20 @@ def _read_report(report, errors_printed) -> Iterator[Finding]:
   said = [l for l in errors_printed.splitlines() if l.startswith('[gdp]')]
   yield Finding(
       GOOD if report['hook'] else BAD, 'hook',
-      'active after a bare `import tensorflow`' if report['hook']
-      else 'not active' + (f': {said[-1]}' if said else ''),
+      'active after a bare `import tensorflow`'
+      if report['hook'] else 'not active' + (f': {said[-1]}' if said else ''),
       '' if report['hook'] else _REINSTALL)
   if report['hook']:
     works = len(report['used']) > 1
     yield Finding(
         GOOD if works else BAD, 'placement',
-        f'a function really ran on {len(report["used"])} of 2 logical CPUs'
-        + (f': {said[-1]}' if said and not works else ''),
+        f'a function really ran on {len(report["used"])} of 2 logical CPUs' +
+        (f': {said[-1]}' if said and not works else ''),
         '' if works else _REINSTALL)
   gpus = report['gpus']
   yield Finding(
-      GOOD if len(gpus) > 1 else NOTE, 'devices',
-      ', '.join(gpus) or 'one CPU, no GPU',
+      GOOD if len(gpus) > 1 else NOTE, 'devices', ', '.join(gpus) or
+      'one CPU, no GPU',
       '' if len(gpus) > 1 else 'With fewer than two physical devices nothing '
       'can get faster; graphs are then left as they are.')
 
@@ -190,12 +194,14 @@ def _read_report(report, errors_printed) -> Iterator[Finding]:
 def _xla() -> Iterator[Finding]:
   flags = os.environ.get('TF_XLA_FLAGS', '')
   if '--tf_xla_auto_jit' in flags:
-    yield Finding(NOTE, 'XLA', f'TF_XLA_FLAGS={flags}',
-                  'Compiled clusters cannot be split: unset TF_XLA_FLAGS to '
-                  'have their ops placed.')
+    yield Finding(
+        NOTE, 'XLA', f'TF_XLA_FLAGS={flags}',
+        'Compiled clusters cannot be split: unset TF_XLA_FLAGS to '
+        'have their ops placed.')
   else:
-    yield Finding(GOOD, 'XLA', 'no auto-clustering; models compiled with '
-                  'jit_compile=True are one op, use jit_compile=False')
+    yield Finding(
+        GOOD, 'XLA', 'no auto-clustering; models compiled with '
+        'jit_compile=True are one op, use jit_compile=False')
 
 
 def _policy(policy) -> Iterator[Finding]:

@@ -73,8 +73,8 @@ class Host:
     if query.graph is None:
       return self._known(key, start)
     try:
-      settings = (settings_lib.from_json(query.settings) if query.settings
-                  else settings_lib.Settings())
+      settings = (settings_lib.from_json(query.settings)
+                  if query.settings else settings_lib.Settings())
       decision, message = self._thread.run(
           functools.partial(self._serve, query, settings, directory, key),
           settings.time_budget_s)

@@ -74,9 +74,9 @@ class _Request(ctypes.Structure):
   ]
 
 
-_PlaceFunction = ctypes.CFUNCTYPE(
-    ctypes.c_int, ctypes.POINTER(_Request), ctypes.POINTER(ctypes.c_void_p),
-    ctypes.POINTER(ctypes.c_size_t))
+_PlaceFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Request),
+                                  ctypes.POINTER(ctypes.c_void_p),
+                                  ctypes.POINTER(ctypes.c_size_t))
 # The pass may call it as long as the process lives.
 _registered: list[_PlaceFunction] = []
 
@@ -129,11 +129,10 @@ def _read(request: _Request) -> Query:
   graph = None
   if request.graph is not None:
     graph = ctypes.string_at(request.graph, request.graph_size)
-  return Query(
-      request.id.decode(), request.fingerprint.decode(),
-      request.settings.decode(), _lines(request.feeds),
-      _lines(request.fetches), _lines(request.devices), graph,
-      bool(request.may_place))
+  return Query(request.id.decode(), request.fingerprint.decode(),
+               request.settings.decode(), _lines(request.feeds),
+               _lines(request.fetches), _lines(request.devices), graph,
+               bool(request.may_place))
 
 
 def _lines(text: bytes) -> tuple[str, ...]:
@@ -141,8 +140,9 @@ def _lines(text: bytes) -> tuple[str, ...]:
 
 
 def _lines_of(decision: Decision) -> str:
-  return '\n'.join((*decision.devices, *(
-      f'{first} {then}' for first, then in decision.control_edges)))
+  return '\n'.join(
+      (*decision.devices,
+       *(f'{first} {then}' for first, then in decision.control_edges)))
 
 
 def _write(data: bytes, allocate, response, size) -> None:

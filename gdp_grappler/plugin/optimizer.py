@@ -15,8 +15,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import simulator
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -63,8 +63,8 @@ def optimize(source: source_graph.SourceGraph,
   evaluator = simulator.Simulator(cluster)
   problem = placer_lib.Problem(graph, cluster, evaluator, settings.seed)
   before = _as_it_was(graph, cluster)
-  if ((problem.allowed.sum(axis=1) == 1).all()
-      and not before.violations(graph)):
+  if ((problem.allowed.sum(axis=1) == 1).all() and
+      not before.violations(graph)):
     return _ordered(Outcome(None, ''), graph, before, evaluator, settings)
   after = registry.create(settings.placer, settings.policy).place(problem)
   violations = after.violations(graph)
@@ -111,11 +111,11 @@ def _as_it_was(graph, cluster) -> placement_lib.Placement:
       np.array([index[name] for name in graph.devices]), cluster)
 
 
-def _decide(graph, before, after, evaluator, settings
-           ) -> tuple[Outcome, placement_lib.Placement]:
+def _decide(graph, before, after, evaluator,
+            settings) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
-  old, new = evaluator.evaluate_many(
-      graph, np.stack([before.devices, after.devices]))
+  old, new = evaluator.evaluate_many(graph,
+                                     np.stack([before.devices, after.devices]))
   predicted = (f'predicted step {_ms(old.step_time_s)} -> '
                f'{_ms(new.step_time_s)} ms (simulated)')
   worth = new.valid and new.step_time_s < old.step_time_s
@@ -137,8 +137,8 @@ def _decide(graph, before, after, evaluator, settings
 def _ordered(outcome, graph, placement, evaluator, settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
-  if (settings.order == 'fifo'
-      or not set(devices) <= set(placement.cluster.device_names)):
+  if (settings.order == 'fifo' or
+      not set(devices) <= set(placement.cluster.device_names)):
     return outcome
   order = control_edges.control_edges(graph, placement, evaluator)
   if not len(order.control_edges):

@@ -39,8 +39,10 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
       raise ValueError(f'Unknown option {key!r}. '
                        + settings_lib.nearest(key, (NAME,)))
     settings_lib.from_option(value)
-  return {**options, **({NAME: copy.deepcopy(options[NAME])}
-                        if NAME in options else {})}
+  return {
+      **options,
+      **({NAME: copy.deepcopy(options[NAME])} if NAME in options else {})
+  }
 
 
 @functools.cache
@@ -100,8 +102,8 @@ def _write_parameters(parameters, settings: settings_lib.Settings | None):
   parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops
   parameters['capture'].b = bool(capture_directory())
   # A report for another cluster does not need devices here.
-  parameters['anywhere'].b = bool(
-      settings and settings.cluster and settings.mode == 'report')
+  parameters['anywhere'].b = bool(settings and settings.cluster and
+                                  settings.mode == 'report')
 
 
 @functools.cache

@@ -67,8 +67,8 @@ class PlacerThread:
 
   def _start(self):
     if self._thread is None:
-      self._thread = threading.Thread(
-          target=_work, args=(self._jobs,), name='gdp_placer', daemon=True)
+      self._thread = threading.Thread(target=_work, args=(self._jobs,),
+                                      name='gdp_placer', daemon=True)
       self._thread.start()
 
 

@@ -94,9 +94,8 @@ def from_text(text: str) -> Any:
   try:
     value = json.loads(text)
   except ValueError as error:
-    raise ValueError(
-        f'{text!r} is neither 0, 1 nor a dict as JSON, such as '
-        '{"placer": "metis"}.') from error
+    raise ValueError(f'{text!r} is neither 0, 1 nor a dict as JSON, such as '
+                     '{"placer": "metis"}.') from error
   from_option(value)
   return value
 
@@ -172,8 +171,8 @@ def _count(key: str, value: Any) -> int:
 
 
 def _seconds(key: str, value: Any) -> float:
-  if (isinstance(value, bool) or not isinstance(value, (int, float))
-      or not 0 < value <= _LONGEST_S):
+  if (isinstance(value, bool) or not isinstance(value, (int, float)) or
+      not 0 < value <= _LONGEST_S):
     raise _bad(key, value,
                f'a positive number of seconds up to {_LONGEST_S:.0f}')
   return float(value)
@@ -193,8 +192,7 @@ _CHECKS = {
 
 
 def _bad(key: str, value: Any, valid: str) -> ValueError:
-  return ValueError(
-      f"'gdp_placement' has {key} = {value!r}; valid is {valid}.")
+  return ValueError(f"'gdp_placement' has {key} = {value!r}; valid is {valid}.")
 
 
 def _quoted(names: tuple[str, ...]) -> str:

@@ -9,20 +9,23 @@ import dataclasses
 from typing import Sequence
 
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation.profiling import link_timing
+from gdp_grappler.evaluation.link_timing import ping_pong
 from gdp_grappler.reports import units
 
 
 def text(cluster: cluster_lib.Cluster,
-         timings: link_timing.Timings | None = None) -> str:
+         timings: ping_pong.Timings | None = None) -> str:
   """Devices, links, and what else there is to know; several lines.
 
   Args:
     cluster: What to show.
     timings: Of its links, if they were measured.
   """
-  parts = [f'Cluster {cluster.name}: {_number(cluster.devices, "device")}, '
-           f'{_number(cluster.links, "link")}', _devices(cluster)]
+  parts = [
+      f'Cluster {cluster.name}: {_number(cluster.devices, "device")}, '
+      f'{_number(cluster.links, "link")}',
+      _devices(cluster)
+  ]
   if timings is not None and timings.pairs:
     parts.append(_measured(cluster, timings))
   elif cluster.links:
@@ -39,21 +42,21 @@ def _devices(cluster) -> str:
   groups: dict[tuple, list[int]] = {}
   for index, device in enumerate(cluster.devices):
     figures = dataclasses.replace(device, name='', compute='', memory='')
-    sharing = tuple(tuple(members) for members in (
-        _sharing(cluster.compute_units, index),
-        _sharing(cluster.memory_pools, index)))
+    sharing = tuple(
+        tuple(members) for members in (_sharing(cluster.compute_units, index),
+                                       _sharing(cluster.memory_pools, index)))
     groups.setdefault((figures, sharing), []).append(index)
   rows = [('device', 'count', 'memory', 'ops at a time', 'FLOP/s each',
            'reached', 'memory rate', 'per op', 'per copy', 'shares')]
   for (figures, sharing), members in groups.items():
     names = [_short(cluster, index) for index in members]
-    rows.append((
-        names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}',
-        str(len(names)), f'{figures.memory_bytes / 2**30:.4g} GiB',
-        str(figures.slots), units.amount(figures.peak_flops, 'FLOP/s'),
-        f'{100 * figures.efficiency:.0f} %',
-        units.amount(figures.bandwidth_bytes_per_s, 'B/s'),
-        _seconds(figures.launch_s), _copy(figures), _shares(cluster, sharing)))
+    rows.append(
+        (names[0] if len(names) == 1 else f'{names[0]} .. {names[-1]}',
+         str(len(names)), f'{figures.memory_bytes / 2**30:.4g} GiB',
+         str(figures.slots), units.amount(figures.peak_flops, 'FLOP/s'),
+         f'{100 * figures.efficiency:.0f} %',
+         units.amount(figures.bandwidth_bytes_per_s, 'B/s'),
+         _seconds(figures.launch_s), _copy(figures), _shares(cluster, sharing)))
   return _table(rows)
 
 
@@ -75,8 +78,8 @@ def _copy(figures) -> str:
   if not figures.copy_s and figures.copy_bytes_per_s is None:
     return 'engines'
   rate = figures.copy_bytes_per_s
-  return _seconds(figures.copy_s) + (
-      f' + {units.amount(rate, "B/s")}' if rate else '')
+  return _seconds(
+      figures.copy_s) + (f' + {units.amount(rate, "B/s")}' if rate else '')
 
 
 def _links(cluster) -> str:
@@ -87,15 +90,15 @@ def _links(cluster) -> str:
            link.bandwidth_bytes_per_s, len(link.channels))
     groups.setdefault(key, []).append(link)
   index = {name: i for i, name in enumerate(cluster.device_names)}
-  rows = [('link', 'count', 'latency', 'bandwidth', 'such as',
-           'which occupies')]
+  rows = [('link', 'count', 'latency', 'bandwidth', 'such as', 'which occupies')
+         ]
   for key, members in groups.items():
     first = members[0]
-    rows.append((
-        f'{key[0]} -> {key[1]}', str(len(members)), _seconds(key[2]),
-        units.amount(key[3], 'B/s'),
-        f'{_short(cluster, index[first.source])} -> '
-        f'{_short(cluster, index[first.target])}', ', '.join(first.channels)))
+    rows.append(
+        (f'{key[0]} -> {key[1]}', str(len(members)), _seconds(key[2]),
+         units.amount(key[3],
+                      'B/s'), f'{_short(cluster, index[first.source])} -> '
+         f'{_short(cluster, index[first.target])}', ', '.join(first.channels)))
   return _table(rows)
 
 
@@ -107,12 +110,12 @@ def _measured(cluster, timings) -> str:
   for pair in timings.pairs:
     link = links[names[pair.source], names[pair.target]]
     bound = 'over ' if pair.line.bounded else ''
-    rows.append((
-        f'{_short(cluster, pair.source)} -> {_short(cluster, pair.target)}',
-        _seconds(link.latency_s),
-        bound + units.amount(link.bandwidth_bytes_per_s, 'B/s'),
-        f'{100 * pair.line.error:.0f} %',
-        f'{100 * pair.line.worst_error:.0f} %'))
+    rows.append(
+        (f'{_short(cluster, pair.source)} -> {_short(cluster, pair.target)}',
+         _seconds(link.latency_s),
+         bound + units.amount(link.bandwidth_bytes_per_s, 'B/s'),
+         f'{100 * pair.line.error:.0f} %',
+         f'{100 * pair.line.worst_error:.0f} %'))
   return _table(rows)
 
 

@@ -14,5 +14,5 @@ def live_bar(console: rich.console.Console) -> rich.progress.Progress | None:
       rich.progress.TextColumn('{task.description}'),
       rich.progress.BarColumn(bar_width=20),
       rich.progress.TextColumn('{task.completed}/{task.total}'),
-      rich.progress.TextColumn('ETA {task.fields[eta]}'),
-      console=console, transient=True)
+      rich.progress.TextColumn('ETA {task.fields[eta]}'), console=console,
+      transient=True)

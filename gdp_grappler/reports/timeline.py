@@ -36,8 +36,8 @@ def write_chrome_trace(path: str | os.PathLike, graph: op_graph.OpGraph,
     ValueError: graph, schedule and placement do not belong together.
     GdpError: the file cannot be written.
   """
-  files.write_atomically(
-      path, json.dumps(chrome_trace(graph, schedule, placement)))
+  files.write_atomically(path,
+                         json.dumps(chrome_trace(graph, schedule, placement)))
 
 
 def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
@@ -56,7 +56,8 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
       'traceEvents': [
           *_device_names(schedule, placement),
           *_ops(graph, schedule, placement), *_work(graph, schedule),
-          *_memory(schedule, cluster), *_links(graph, schedule, cluster)],
+          *_memory(schedule, cluster), *_links(graph, schedule, cluster)
+      ],
       'displayTimeUnit': 'ms',
       'otherData': {
           'simulated': True,
@@ -72,31 +73,38 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
 
 def _device_names(schedule, placement) -> Iterator[dict]:
   for pid, device in enumerate(placement.cluster.devices):
-    rows = np.unique(np.concatenate([
-        [0], schedule.slots[placement.devices == pid],
-        schedule.work_slots[schedule.work_devices == pid]])).tolist()
+    rows = np.unique(
+        np.concatenate([[0], schedule.slots[placement.devices == pid],
+                        schedule.work_slots[schedule.work_devices == pid]
+                       ])).tolist()
     yield _named('process_name', pid, f'{device.short_name} (simulated)')
     for row in rows:
       name = 'compute' if len(rows) == 1 else f'compute {row}'
       yield _named('thread_name', pid, name, row)
-    yield {'ph': 'M', 'name': 'process_sort_index', 'pid': pid, 'tid': 0,
-           'args': {'sort_index': pid}}
+    yield {
+        'ph': 'M', 'name': 'process_sort_index', 'pid': pid, 'tid': 0,
+        'args': {'sort_index': pid}
+    }
 
 
 def _ops(graph, schedule, placement) -> Iterator[dict]:
-  for op, (device, slot, start, end) in enumerate(zip(
-      placement.devices.tolist(), schedule.slots.tolist(),
-      _us(schedule.start_s), _us(schedule.end_s))):
-    args = {'op_type': graph.op_types[op], 'flops': float(graph.flops[op]),
-            'output_bytes': int(graph.output_bytes[op])}
+  for op, (device, slot, start, end) in enumerate(
+      zip(placement.devices.tolist(), schedule.slots.tolist(),
+          _us(schedule.start_s), _us(schedule.end_s))):
+    args = {
+        'op_type': graph.op_types[op], 'flops': float(graph.flops[op]),
+        'output_bytes': int(graph.output_bytes[op])
+    }
     if graph.executions[op] != 1:
       args['executions'] = float(graph.executions[op])
     if placement.priorities is not None:
       # JSON has no infinity.
       args['priority'] = str(placement.priorities[op])
-    yield {'ph': 'X', 'name': graph.names[op], 'cat': graph.op_types[op],
-           'pid': device, 'tid': slot, 'ts': start, 'dur': end - start,
-           'args': args}
+    yield {
+        'ph': 'X', 'name': graph.names[op], 'cat': graph.op_types[op],
+        'pid': device, 'tid': slot, 'ts': start, 'dur': end - start,
+        'args': args
+    }
 
 
 def _work(graph, schedule) -> Iterator[dict]:
@@ -106,35 +114,43 @@ def _work(graph, schedule) -> Iterator[dict]:
       _us(schedule.work_end_s)):
     sends = device == schedule.transfer_sources[transfer]
     name = graph.names[schedule.transfer_ops[transfer]]
-    yield {'ph': 'X', 'name': f'{"send" if sends else "receive"} {name}',
-           'cat': 'copy', 'pid': device, 'tid': slot, 'ts': start,
-           'dur': end - start, 'args': {'transfer': transfer}}
+    yield {
+        'ph': 'X', 'name': f'{"send" if sends else "receive"} {name}',
+        'cat': 'copy', 'pid': device, 'tid': slot, 'ts': start,
+        'dur': end - start, 'args': {'transfer': transfer}
+    }
 
 
 def _memory(schedule, cluster) -> Iterator[dict]:
   """Counters of each pool, drawn at its first device."""
   pools = cluster.memory_pools.tolist()
-  names = [' + '.join(d.short_name for d, p in zip(cluster.devices, pools)
-                      if p == pool) for pool in range(max(pools) + 1)]
+  names = [
+      ' + '.join(d.short_name for d, p in zip(cluster.devices, pools)
+                 if p == pool) for pool in range(max(pools) + 1)
+  ]
   for time, pool, live in zip(_us(schedule.memory_s),
                               schedule.memory_pools.tolist(),
                               schedule.memory_bytes.tolist()):
-    yield {'ph': 'C', 'name': f'memory of {names[pool]}',
-           'pid': pools.index(pool), 'tid': 0, 'ts': time,
-           'args': {'bytes': live}}
+    yield {
+        'ph': 'C', 'name': f'memory of {names[pool]}', 'pid': pools.index(pool),
+        'tid': 0, 'ts': time, 'args': {'bytes': live}
+    }
 
 
 def _links(graph, schedule, cluster) -> Iterator[dict]:
   pid, rows = cluster.num_devices, {}
   yield _named('process_name', pid, 'links (simulated)')
-  for index, (tensor, op, source, target, start, end) in enumerate(zip(
-      schedule.transfer_tensors.tolist(), schedule.transfer_ops.tolist(),
-      schedule.transfer_sources.tolist(), schedule.transfer_targets.tolist(),
-      _us(schedule.transfer_start_s), _us(schedule.transfer_end_s))):
+  for index, (tensor, op, source, target, start, end) in enumerate(
+      zip(schedule.transfer_tensors.tolist(), schedule.transfer_ops.tolist(),
+          schedule.transfer_sources.tolist(),
+          schedule.transfer_targets.tolist(), _us(schedule.transfer_start_s),
+          _us(schedule.transfer_end_s))):
     size = int(graph.tensor_bytes[tensor]) if tensor >= 0 else 0
     row = rows.setdefault((source, target), len(rows))
-    event = {'name': graph.names[op], 'cat': 'transfer' if size else 'message',
-             'pid': pid, 'tid': row, 'args': {'bytes': size}}
+    event = {
+        'name': graph.names[op], 'cat': 'transfer' if size else 'message',
+        'pid': pid, 'tid': row, 'args': {'bytes': size}
+    }
     if size:
       yield {**event, 'ph': 'X', 'ts': start, 'dur': end - start}
     else:
@@ -142,14 +158,15 @@ def _links(graph, schedule, cluster) -> Iterator[dict]:
       yield {**event, 'ph': 'b', 'id': index, 'ts': start}
       yield {**event, 'ph': 'e', 'id': index, 'ts': end}
   for (source, target), row in rows.items():
-    yield _named('thread_name', pid,
-                 f'{cluster.devices[source].short_name} -> '
-                 f'{cluster.devices[target].short_name}', row)
+    yield _named(
+        'thread_name', pid, f'{cluster.devices[source].short_name} -> '
+        f'{cluster.devices[target].short_name}', row)
 
 
 def _named(kind, pid, name, tid=0) -> dict:
-  return {'ph': 'M', 'name': kind, 'pid': pid, 'tid': tid,
-          'args': {'name': name}}
+  return {
+      'ph': 'M', 'name': kind, 'pid': pid, 'tid': tid, 'args': {'name': name}
+  }
 
 
 def _us(seconds: np.ndarray) -> list[float]:

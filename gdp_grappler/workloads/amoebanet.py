@@ -40,14 +40,13 @@ class Cell:
 
 
 # Outputs as trained by the authors' code; the figure has (4, 5, 6) for both.
-NORMAL = Cell((
-    (1, 'conv_1x1'), (1, 'max_3x3'), (1, 'none'), (0, 'conv_1x7_7x1'),
-    (0, 'conv_1x1'), (0, 'conv_1x7_7x1'), (2, 'max_3x3'), (2, 'none'),
-    (1, 'avg_3x3'), (5, 'conv_1x1')), (0, 3, 4, 6))
-REDUCTION = Cell((
-    (0, 'max_2x2'), (0, 'max_3x3'), (2, 'none'), (1, 'conv_3x3'),
-    (2, 'conv_1x7_7x1'), (2, 'max_3x3'), (3, 'none'), (1, 'max_2x2'),
-    (2, 'avg_3x3'), (3, 'conv_1x1')), (4, 5, 6))
+NORMAL = Cell(((1, 'conv_1x1'), (1, 'max_3x3'), (1, 'none'),
+               (0, 'conv_1x7_7x1'), (0, 'conv_1x1'), (0, 'conv_1x7_7x1'),
+               (2, 'max_3x3'), (2, 'none'), (1, 'avg_3x3'), (5, 'conv_1x1')),
+              (0, 3, 4, 6))
+REDUCTION = Cell(((0, 'max_2x2'), (0, 'max_3x3'), (2, 'none'), (1, 'conv_3x3'),
+                  (2, 'conv_1x7_7x1'), (2, 'max_3x3'), (3, 'none'),
+                  (1, 'max_2x2'), (2, 'avg_3x3'), (3, 'conv_1x1')), (4, 5, 6))
 # Inner filters of operations that narrow, work and widen again.
 _INNER = {'conv_3x3': ((3, 3),), 'conv_1x7_7x1': ((1, 7), (7, 1))}
 _NARROWING = 4
@@ -93,8 +92,8 @@ def build(config: Config) -> tf.Tensor:
                            stride)
   with layers.stage(len(plan) + 1):
     x = tf.reduce_mean(x, [1, 2])
-    return layers.cross_entropy(
-        layers.dense(x, 'classifier', config.classes), labels)
+    return layers.cross_entropy(layers.dense(x, 'classifier', config.classes),
+                                labels)
 
 
 def _plan(config) -> list[tuple[Cell, int, int]]:
@@ -117,14 +116,18 @@ def _cell(before, last, cell, filters, stride) -> tf.Tensor:
   """
   if before.shape[1] != last.shape[1]:
     before = tf.nn.relu(_halved(before, 'match', filters))
-  states = [_convolved(before, 'before', filters),
-            _convolved(last, 'last', filters)]
+  states = [
+      _convolved(before, 'before', filters),
+      _convolved(last, 'last', filters)
+  ]
   for number in range(0, len(cell.operations), 2):
-    states.append(tf.add_n([
-        _operation(states[state], f'{kind}_{number + side}', kind, filters,
-                   stride if state < 2 else 1)
-        for side, (state, kind) in enumerate(
-            cell.operations[number:number + 2])]))
+    states.append(
+        tf.add_n([
+            _operation(states[state], f'{kind}_{number + side}', kind, filters,
+                       stride if state < 2 else 1)
+            for side, (state,
+                       kind) in enumerate(cell.operations[number:number + 2])
+        ]))
   return tf.nn.relu(tf.concat([states[state] for state in cell.outputs], 3))
 
 
@@ -152,9 +155,10 @@ def _halved(x, name, filters) -> tf.Tensor:
   """
   with tf1.variable_scope(name):
     shifted = tf.pad(x[:, 1:, 1:], [[0, 0], [0, 1], [0, 1], [0, 0]])
-    halves = [layers.convolution(side, f'half{number}', (1, 1),
-                                 filters // 2, 2)
-              for number, side in enumerate((x, shifted))]
+    halves = [
+        layers.convolution(side, f'half{number}', (1, 1), filters // 2, 2)
+        for number, side in enumerate((x, shifted))
+    ]
     return layers.batch_norm(tf.concat(halves, 3), 'norm', fused=True)
 
 
@@ -177,16 +181,15 @@ _FULL = workload.Workload(
     name='amoebanet',
     setting=('AmoebaNet-D (18, 208), batch 64, images of 224, fused batch '
              'norm, momentum'),
-    source='GDP (Zhou et al., arXiv 1910.01578), appendix',
-    paper_ops=9430,
-    num_devices=4,
-    build=functools.partial(build, Config()),
-    optimizer=functools.partial(_optimizer, .1),
-    expert=experts.equal_blocks)
+    source='GDP (Zhou et al., arXiv 1910.01578), appendix', paper_ops=9430,
+    num_devices=4, build=functools.partial(build, Config()),
+    optimizer=functools.partial(_optimizer, .1), expert=experts.equal_blocks)
 
-WORKLOADS: tuple[workload.Workload, ...] = (_FULL, dataclasses.replace(
-    _FULL, name='amoebanet@tiny',
-    setting='one cell of each kind, 16 filters, batch 4, images of 32',
-    paper_ops=0,
-    build=functools.partial(build, Config(1, 1, 1, 16, 4, 32, 10)),
-    optimizer=functools.partial(_optimizer, .02)))
+WORKLOADS: tuple[workload.Workload, ...] = (
+    _FULL,
+    dataclasses.replace(
+        _FULL, name='amoebanet@tiny',
+        setting='one cell of each kind, 16 filters, batch 4, images of 32',
+        paper_ops=0, build=functools.partial(build,
+                                             Config(1, 1, 1, 16, 4, 32, 10)),
+        optimizer=functools.partial(_optimizer, .02)))

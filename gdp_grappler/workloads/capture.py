@@ -17,9 +17,9 @@ from tensorflow.python.framework import versions
 
 from gdp_grappler import errors
 from gdp_grappler import files
-from gdp_grappler.graph import graph_files
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph import tracing
+from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import tracing
 from gdp_grappler.workloads import workload as workload_lib
 
 _WORKER = 'gdp_grappler.workloads.capture_worker'
@@ -55,8 +55,8 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
   return result
 
 
-def cache_path(workload: workload_lib.Workload, family: types.ModuleType
-              ) -> pathlib.Path:
+def cache_path(workload: workload_lib.Workload,
+               family: types.ModuleType) -> pathlib.Path:
   """Where a workload is kept: another place for every version of its code."""
   digest = hashlib.sha256(versions.VERSION.encode())
   here = pathlib.Path(__file__)
@@ -75,8 +75,8 @@ def _modules(family: types.ModuleType) -> list[types.ModuleType]:
   while waiting:
     for value in vars(waiting.pop()).values():
       name = getattr(value, '__name__', '')
-      if (isinstance(value, types.ModuleType) and name.startswith(_PACKAGE)
-          and name not in found):
+      if (isinstance(value, types.ModuleType) and name.startswith(_PACKAGE) and
+          name not in found):
         found[name] = value
         waiting.append(value)
   return [found[name] for name in sorted(found)]
@@ -112,10 +112,10 @@ def _build(name, directory) -> bytes:
   path, output = directory / 'graph.pb', directory / 'output'
   with open(output, 'w+b') as file:
     try:
-      code = subprocess.run(
-          [sys.executable, '-m', _WORKER, name, str(path)],
-          env=_environment(), stdin=subprocess.DEVNULL, stdout=file,
-          stderr=file, timeout=_TIMEOUT_S, check=False).returncode
+      code = subprocess.run([sys.executable, '-m', _WORKER, name,
+                             str(path)], env=_environment(),
+                            stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                            timeout=_TIMEOUT_S, check=False).returncode
     except subprocess.TimeoutExpired as error:
       raise errors.InvalidGraphError(
           f'Building {name} took more than {_TIMEOUT_S} s. Try again when the '
@@ -136,10 +136,12 @@ def _environment() -> dict[str, str]:
 
   So a workload is the same graph on every machine.
   """
-  result = {key: value for key, value in os.environ.items()
-            if key not in ('GDP_CAPTURE_DIR', 'GDP_PLACEMENT')}
+  result = {
+      key: value for key, value in os.environ.items()
+      if key not in ('GDP_CAPTURE_DIR', 'GDP_PLACEMENT')
+  }
   result.update(
       GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3', CUDA_VISIBLE_DEVICES='-1',
-      TF_ENABLE_ONEDNN_OPTS='0', PYTHONPATH=os.pathsep.join(
-          [os.getcwd()] + [p for p in sys.path if p]))
+      TF_ENABLE_ONEDNN_OPTS='0',
+      PYTHONPATH=os.pathsep.join([os.getcwd()] + [p for p in sys.path if p]))
   return result

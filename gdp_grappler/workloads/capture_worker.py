@@ -14,8 +14,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
 from gdp_grappler import errors
-from gdp_grappler.graph import graph_files
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.plugin import library
 from gdp_grappler.workloads import registry
 from gdp_grappler.workloads import workload as workload_lib
@@ -57,9 +57,9 @@ def capture(workload: workload_lib.Workload) -> source_graph.SourceGraph:
     raise errors.InvalidGraphError(
         f'Grappler did not show {workload.name} to the pass. Report this.')
   query = shown[-1]
-  return source_graph.SourceGraph(
-      workload.name, tf1.GraphDef.FromString(query.graph), query.feeds,
-      (step,), query.devices)
+  return source_graph.SourceGraph(workload.name,
+                                  tf1.GraphDef.FromString(query.graph),
+                                  query.feeds, (step,), query.devices)
 
 
 def _prepare(workload) -> str:

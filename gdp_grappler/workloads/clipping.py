@@ -48,8 +48,8 @@ def _scaled(gradient, factor, variable) -> tf.Tensor | tf.IndexedSlices:
 
 
 def _values(gradient) -> tf.Tensor:
-  return (gradient.values if isinstance(gradient, tf.IndexedSlices)
-          else gradient)
+  return (gradient.values
+          if isinstance(gradient, tf.IndexedSlices) else gradient)
 
 
 def _scope(variable):

@@ -17,8 +17,8 @@ from gdp_grappler.graph import op_graph
 
 
 def single_device(graph: op_graph.OpGraph, stages: np.ndarray,
-                  cluster: cluster_lib.Cluster, seconds: np.ndarray
-                  ) -> np.ndarray:
+                  cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
   """Everything on the accelerator that computes all of it fastest.
 
   So do HDP's authors with Inception-V3 and ResNet, which fit on one GPU.
@@ -74,8 +74,8 @@ def stage_per_device(graph: op_graph.OpGraph, stages: np.ndarray,
 
 
 def equal_blocks(graph: op_graph.OpGraph, stages: np.ndarray,
-                 cluster: cluster_lib.Cluster, seconds: np.ndarray
-                 ) -> np.ndarray:
+                 cluster: cluster_lib.Cluster,
+                 seconds: np.ndarray) -> np.ndarray:
   """Contiguous blocks of stages, the most expensive one as cheap as can be.
 
   GDP's experts place Transformer-XL, WaveNet and AmoebaNet so. What a block
@@ -95,8 +95,8 @@ def equal_blocks(graph: op_graph.OpGraph, stages: np.ndarray,
   del graph
   places = cluster.accelerators
   present, ranks = np.unique(stages, return_inverse=True)
-  costs = np.stack([np.bincount(ranks, seconds[:, place], len(present))
-                    for place in places])
+  costs = np.stack(
+      [np.bincount(ranks, seconds[:, place], len(present)) for place in places])
   return np.array(places)[_equal_blocks(costs)[ranks]]
 
 
@@ -121,8 +121,8 @@ def _equal_blocks(costs: np.ndarray) -> np.ndarray:
   return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
-def _best_division(blocks: np.ndarray, joined: np.ufunc
-                  ) -> tuple[float, list[int]]:
+def _best_division(blocks: np.ndarray,
+                   joined: np.ufunc) -> tuple[float, list[int]]:
   """The least price of dividing all stages, and where blocks end [D].
 
   Dynamic programming over devices and stages.

@@ -60,8 +60,8 @@ def build(sizes: Sizes) -> tf.Tensor:
   return translation_loss(sizes, _encode, _decode)
 
 
-def translation_loss(sizes: Sizes, encode: Callable, decode: Callable
-                    ) -> tf.Tensor:
+def translation_loss(sizes: Sizes, encode: Callable,
+                     decode: Callable) -> tf.Tensor:
   """The loss of a batch of sentence pairs.
 
   Encoder layer k is stage k, decoder layer k is stage L + k, embeddings with
@@ -86,8 +86,10 @@ def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
   outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
-  upper = [_lstm(sizes, k, 'encoder', sizes.units * (2 if k == 1 else 1))
-           for k in range(1, sizes.layers)]
+  upper = [
+      _lstm(sizes, k, 'encoder', sizes.units * (2 if k == 1 else 1))
+      for k in range(1, sizes.layers)
+  ]
   for t, x in enumerate(outputs):
     for k, lstm in enumerate(upper, 1):
       x = _residual(k, k, x, lstm.step(x, sizes.dropout))
@@ -102,8 +104,9 @@ def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
   attention = recurrent.Attention(2 * sizes.layers, memory, sizes.units,
                                   sizes.units)
   width = sizes.units + memory[0].shape[1]
-  lstms = [_lstm(sizes, first + k, 'decoder', width)
-           for k in range(sizes.layers)]
+  lstms = [
+      _lstm(sizes, first + k, 'decoder', width) for k in range(sizes.layers)
+  ]
   for lstm, state in zip(lstms, states):
     lstm.state = state
   outputs = []
@@ -140,8 +143,8 @@ def joined_stages(num_layers: int) -> tuple[tuple[int, ...], ...]:
   `experts.stage_per_device`.
   """
   heights = (*range(num_layers), *range(num_layers))
-  return ((*heights, num_layers, num_layers + 1),
-          (*heights, num_layers - 1, num_layers - 1))
+  return ((*heights, num_layers, num_layers + 1), (*heights, num_layers - 1,
+                                                   num_layers - 1))
 
 
 def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
@@ -151,11 +154,9 @@ def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
                f'hidden {sizes.units}, {sizes.words} words, {sizes.source} + '
                f'{sizes.target} steps, Adam'),
       source='GDP (arXiv 1910.01578) appendix; Wu et al. 2016',
-      paper_ops=paper_ops,
-      num_devices=sizes.layers,
-      build=functools.partial(build, sizes),
-      optimizer=lambda: clipping.ClippedOptimizer(
-          tf1.train.AdamOptimizer(sizes.rate), norm=5.),
+      paper_ops=paper_ops, num_devices=sizes.layers, build=functools.partial(
+          build, sizes), optimizer=lambda: clipping.ClippedOptimizer(
+              tf1.train.AdamOptimizer(sizes.rate), norm=5.),
       expert=functools.partial(experts.stage_per_device,
                                joined=joined_stages(sizes.layers)))
 

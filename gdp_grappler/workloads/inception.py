@@ -66,13 +66,15 @@ def build(config: Config) -> tf.Tensor:
     with net.next_stage():
       x = _MODULE_OF[letter](net, x, next(inner.get(letter, iter(())), 0))
       if config.auxiliary and place == config.modules.rfind('B'):
-        losses.append(_AUXILIARY_WEIGHT * layers.cross_entropy(
-            net.auxiliary(x), labels, _SMOOTHING))
+        losses.append(
+            _AUXILIARY_WEIGHT
+            * layers.cross_entropy(net.auxiliary(x), labels, _SMOOTHING))
   with net.next_stage():
     x = layers.dropout(tf.reduce_mean(x, [1, 2]), .2)
-    losses.append(layers.cross_entropy(
-        layers.dense(x, 'classifier', config.classes, rate=_DECAY), labels,
-        _SMOOTHING))
+    losses.append(
+        layers.cross_entropy(
+            layers.dense(x, 'classifier', config.classes, rate=_DECAY), labels,
+            _SMOOTHING))
     return layers.total_loss(losses)
 
 
@@ -89,10 +91,15 @@ class _Network:
 
   def stem(self, x) -> tf.Tensor:
     """Five convolutions and two poolings: [B, 299, 299, 3] to 35 x 35."""
-    for name, size, channels, stride, padding, pool in (
-        ('1', 3, 32, 2, 'VALID', False), ('2', 3, 32, 1, 'VALID', False),
-        ('3', 3, 64, 1, 'SAME', True), ('4', 1, 80, 1, 'VALID', False),
-        ('5', 3, 192, 1, 'VALID', True)):
+    for name, size, channels, stride, padding, pool in (('1', 3, 32, 2, 'VALID',
+                                                         False),
+                                                        ('2', 3, 32, 1, 'VALID',
+                                                         False), ('3', 3, 64, 1,
+                                                                  'SAME', True),
+                                                        ('4', 1, 80, 1, 'VALID',
+                                                         False), ('5', 3, 192,
+                                                                  1, 'VALID',
+                                                                  True)):
       with self.next_stage():
         x = self.conv(x, f'stem{name}', channels, size, size, stride, padding)
         if pool:
@@ -102,11 +109,10 @@ class _Network:
   def conv(self, x, name, channels, height=1, width=1, stride=1,
            padding='SAME') -> tf.Tensor:
     """Convolution, batch norm and rectifier."""
-    x = layers.convolution(
-        x, name, (height, width), max(4, round(channels * self._config.share)),
-        stride, padding, _DECAY)
-    x = layers.batch_norm(x, f'{name}_norm', .9997,
-                          debias=True)
+    x = layers.convolution(x, name, (height, width),
+                           max(4, round(channels * self._config.share)), stride,
+                           padding, _DECAY)
+    x = layers.batch_norm(x, f'{name}_norm', .9997, debias=True)
     return tf.nn.relu(x)
 
   def chain(self, x, name, *convolutions) -> tf.Tensor:
@@ -134,7 +140,8 @@ def _module_a(net, x, pool_channels) -> tf.Tensor:
       net.chain(x, 'one', (64,)),
       net.chain(x, 'five', (48,), (64, 5, 5)),
       net.chain(x, 'double', (64,), (96, 3, 3), (96, 3, 3)),
-      net.chain(_pooled(x), 'pool', (pool_channels,))], 3)
+      net.chain(_pooled(x), 'pool', (pool_channels,))
+  ], 3)
 
 
 def _reduction_a(net, x, _) -> tf.Tensor:
@@ -142,7 +149,8 @@ def _reduction_a(net, x, _) -> tf.Tensor:
   return tf.concat([
       net.conv(x, 'three', 384, 3, 3, 2, 'VALID'),
       net.conv(double, 'double2', 96, 3, 3, 2, 'VALID'),
-      tf.nn.max_pool2d(x, 3, 2, 'VALID')], 3)
+      tf.nn.max_pool2d(x, 3, 2, 'VALID')
+  ], 3)
 
 
 def _module_b(net, x, width) -> tf.Tensor:
@@ -151,7 +159,8 @@ def _module_b(net, x, width) -> tf.Tensor:
       net.chain(x, 'seven', (width,), (width, 1, 7), (192, 7, 1)),
       net.chain(x, 'double', (width,), (width, 7, 1), (width, 1, 7),
                 (width, 7, 1), (192, 1, 7)),
-      net.chain(_pooled(x), 'pool', (192,))], 3)
+      net.chain(_pooled(x), 'pool', (192,))
+  ], 3)
 
 
 def _reduction_b(net, x, _) -> tf.Tensor:
@@ -160,7 +169,8 @@ def _reduction_b(net, x, _) -> tf.Tensor:
   return tf.concat([
       net.conv(three, 'three1', 320, 3, 3, 2, 'VALID'),
       net.conv(seven, 'seven3', 192, 3, 3, 2, 'VALID'),
-      tf.nn.max_pool2d(x, 3, 2, 'VALID')], 3)
+      tf.nn.max_pool2d(x, 3, 2, 'VALID')
+  ], 3)
 
 
 def _module_c(net, x, _) -> tf.Tensor:
@@ -168,19 +178,23 @@ def _module_c(net, x, _) -> tf.Tensor:
   double = net.chain(x, 'double', (448,), (384, 3, 3))
   return tf.concat([
       net.chain(x, 'one', (320,)),
-      net.conv(three, 'wide', 384, 1, 3), net.conv(three, 'high', 384, 3, 1),
+      net.conv(three, 'wide', 384, 1, 3),
+      net.conv(three, 'high', 384, 3, 1),
       net.conv(double, 'double_wide', 384, 1, 3),
       net.conv(double, 'double_high', 384, 3, 1),
-      net.chain(_pooled(x), 'pool', (192,))], 3)
+      net.chain(_pooled(x), 'pool', (192,))
+  ], 3)
 
 
-_MODULE_OF = {'A': _module_a, 'a': _reduction_a, 'B': _module_b,
-              'b': _reduction_b, 'C': _module_c}
+_MODULE_OF = {
+    'A': _module_a, 'a': _reduction_a, 'B': _module_b, 'b': _reduction_b,
+    'C': _module_c
+}
 
 
 def _optimizer() -> optimizers.TrainingStep:
-  return optimizers.TrainingStep(
-      optimizers.RmsProp(.045), optimizers.clip_each(2.), average_decay=.9999)
+  return optimizers.TrainingStep(optimizers.RmsProp(.045),
+                                 optimizers.clip_each(2.), average_decay=.9999)
 
 
 def _tiny_optimizer() -> optimizers.TrainingStep:
@@ -192,23 +206,19 @@ def _workload(batch) -> workload.Workload:
       name=f'inception-v3-b{batch}',
       setting=(f'batch {batch}, images of 299, auxiliary head, unfused batch '
                'norm and RMSProp, weight decay, moving averages, clipping'),
-      source='GDP (Zhou et al., arXiv 1910.01578), appendix',
-      paper_ops=24_713,
-      num_devices=2,
-      build=functools.partial(build, Config(batch=batch)),
-      optimizer=_optimizer,
-      expert=experts.equal_blocks)
+      source='GDP (Zhou et al., arXiv 1910.01578), appendix', paper_ops=24_713,
+      num_devices=2, build=functools.partial(build, Config(batch=batch)),
+      optimizer=_optimizer, expert=experts.equal_blocks)
 
 
 def _tiny(batch) -> workload.Workload:
   return dataclasses.replace(
       _workload(batch), name=f'inception-v3-b{batch}@tiny',
       setting=(f'stem and one module, batch {batch // 8}, images of 75, '
-               'momentum'),
-      paper_ops=0,
-      build=functools.partial(build, Config(
-          'A', batch // 8, 75, 1 / 16, 10, auxiliary=False)),
-      optimizer=_tiny_optimizer)
+               'momentum'), paper_ops=0, build=functools.partial(
+                   build,
+                   Config('A', batch // 8, 75, 1 / 16, 10,
+                          auxiliary=False)), optimizer=_tiny_optimizer)
 
 
 WORKLOADS: tuple[workload.Workload, ...] = tuple(

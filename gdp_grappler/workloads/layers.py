@@ -40,8 +40,9 @@ def decay(variable: tf.Variable, rate: float) -> None:
 
 def total_loss(losses: Sequence[tf.Tensor]) -> tf.Tensor:
   """The sum of the losses and of all weight decay."""
-  return tf.add_n([*losses, *tf1.get_collection(
-      tf1.GraphKeys.REGULARIZATION_LOSSES)], name='loss')
+  return tf.add_n(
+      [*losses, *tf1.get_collection(tf1.GraphKeys.REGULARIZATION_LOSSES)],
+      name='loss')
 
 
 def dense(x: tf.Tensor, name: str, width: int, bias: bool = True,
@@ -67,8 +68,8 @@ def dense(x: tf.Tensor, name: str, width: int, bias: bool = True,
 
 
 def convolution(x: tf.Tensor, name: str, size: Sequence[int], channels: int,
-                stride: int = 1, padding: str = 'SAME', rate: float = 0.
-                ) -> tf.Tensor:
+                stride: int = 1, padding: str = 'SAME',
+                rate: float = 0.) -> tf.Tensor:
   """A convolution without bias: [B, H, W, in] -> [B, H', W', channels]."""
   with tf1.variable_scope(name):
     kernel = weights('kernel', [*size, x.shape[-1], channels], _scaled)
@@ -97,8 +98,8 @@ def batch_norm(x: tf.Tensor, name: str, momentum: float = .997,
     offset = weights('offset', width, tf1.zeros_initializer())
     factor = weights('factor', width, tf1.ones_initializer())
     if fused:
-      y, mean, variance = tf1.nn.fused_batch_norm(
-          x, factor, offset, epsilon=epsilon)
+      y, mean, variance = tf1.nn.fused_batch_norm(x, factor, offset,
+                                                  epsilon=epsilon)
     else:
       mean, variance = tf.nn.moments(x, [0, 1, 2])
       y = tf.nn.batch_normalization(x, mean, variance, offset, factor, epsilon)
@@ -127,8 +128,9 @@ def _debiased(average, value, momentum) -> tf.Operation:
   biased = weights(f'{name}_biased', value.shape, tf1.zeros_initializer(),
                    False)
   steps = weights(f'{name}_steps', [], tf1.zeros_initializer(), False)
-  with tf.control_dependencies([_towards(biased, value, momentum),
-                                steps.assign_add(1.).op]):
+  with tf.control_dependencies(
+      [_towards(biased, value, momentum),
+       steps.assign_add(1.).op]):
     correction = 1. - tf.pow(momentum, steps.read_value())
     return average.assign(biased.read_value() / correction).op
 
@@ -148,8 +150,8 @@ def dropout(x: tf.Tensor, rate: float) -> tf.Tensor:
   return tf.nn.dropout(x, rate) if rate else x
 
 
-def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.
-                  ) -> tf.Tensor:
+def cross_entropy(logits: tf.Tensor, labels: tf.Tensor,
+                  smoothing: float = 0.) -> tf.Tensor:
   """Mean of -log p of the labels.
 
   Args:
@@ -159,22 +161,25 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, smoothing: float = 0.
       1512.00567, section 7).
   """
   if not smoothing:
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=logits))
+    return tf.reduce_mean(
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels,
+                                                       logits=logits))
   classes = logits.shape[-1]
   targets = tf.one_hot(labels, classes) * (1. - smoothing) + smoothing / classes
-  return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(
-      labels=tf.stop_gradient(targets), logits=logits))
+  return tf.reduce_mean(
+      tf.nn.softmax_cross_entropy_with_logits(labels=tf.stop_gradient(targets),
+                                              logits=logits))
 
 
 def images(batch: int, size: int) -> tuple[tf.Tensor, tf.Tensor]:
   """Placeholders: images float [B, S, S, 3] and labels int [B]."""
-  return (tf1.placeholder(tf.float32, [batch, size, size, 3], 'images'),
-          tf1.placeholder(tf.int32, [batch], 'labels'))
+  return (tf1.placeholder(tf.float32, [batch, size, size, 3],
+                          'images'), tf1.placeholder(tf.int32, [batch],
+                                                     'labels'))
 
 
 def _scaled(shape, dtype) -> tf.Tensor:
   """Normal values such that rectified outputs keep their variance."""
   fan_in = math.prod(shape[:-1])
-  return tf.random.truncated_normal(
-      shape, stddev=math.sqrt(2. / fan_in), dtype=dtype)
+  return tf.random.truncated_normal(shape, stddev=math.sqrt(2. / fan_in),
+                                    dtype=dtype)

@@ -37,8 +37,10 @@ def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
   outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
-  upper = [_lstm(sizes, k, sizes.units * (2 if k == 1 else 1))
-           for k in range(1, sizes.layers)]
+  upper = [
+      _lstm(sizes, k, sizes.units * (2 if k == 1 else 1))
+      for k in range(1, sizes.layers)
+  ]
   outputs = [_upwards(upper, x, sizes) for x in outputs]
   return outputs, [lowest, *(lstm.state for lstm in upper)]
 
@@ -49,8 +51,10 @@ def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
   words = recurrent.embedded(first, 'embedding', sizes.words, sizes.units, ids)
   attention = recurrent.Attention(asks, memory, sizes.units, sizes.units)
   mix = recurrent.Mixer(asks, 2 * sizes.units, sizes.units)
-  lstms = [_lstm(sizes, first + k, sizes.units * (1 if k else 2))
-           for k in range(sizes.layers)]
+  lstms = [
+      _lstm(sizes, first + k, sizes.units * (1 if k else 2))
+      for k in range(sizes.layers)
+  ]
   for lstm, state in zip(lstms, states):
     lstm.state = state
   with tf.name_scope(f'stage{asks}/start'):
@@ -83,11 +87,9 @@ def _workload(name, sizes) -> workload_lib.Workload:
                f'hidden {sizes.units}, {sizes.words} words, {sizes.source} + '
                f'{sizes.target} steps, SGD'),
       source='HDP (Mirhoseini et al., ICLR 2018); Bahdanau et al. 2015',
-      paper_ops=0,
-      num_devices=sizes.layers,
-      build=functools.partial(build, sizes),
-      optimizer=lambda: clipping.ClippedOptimizer(
-          tf1.train.GradientDescentOptimizer(1.), norm=5.),
+      paper_ops=0, num_devices=sizes.layers, build=functools.partial(
+          build, sizes), optimizer=lambda: clipping.ClippedOptimizer(
+              tf1.train.GradientDescentOptimizer(1.), norm=5.),
       expert=functools.partial(experts.stage_per_device,
                                joined=gnmt.joined_stages(sizes.layers)))
 

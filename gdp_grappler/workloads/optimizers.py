@@ -99,10 +99,11 @@ class Adam(tf1.train.Optimizer):
     beta1, beta2 = self._betas
     new_mean = mean * beta1 + grad * (1. - beta1)
     new_square = square * beta2 + tf.square(grad) * (1. - beta2)
-    update = self._corrected * new_mean / (
-        tf.sqrt(new_square) + self._epsilon)
-    return tf.group(mean.assign(new_mean).op, square.assign(new_square).op,
-                    handle.assign_sub(update).op)
+    update = self._corrected * new_mean / (tf.sqrt(new_square) + self._epsilon)
+    return tf.group(
+        mean.assign(new_mean).op,
+        square.assign(new_square).op,
+        handle.assign_sub(update).op)
 
   def _finish(self, update_ops, name_scope):
     with tf.control_dependencies(update_ops):
@@ -134,32 +135,37 @@ class RmsProp(tf1.train.Optimizer):
 
   def _create_slots(self, var_list):
     for variable in var_list:
-      self._get_or_make_slot_with_initializer(
-          variable, tf1.ones_initializer(), variable.shape, tf.float32,
-          'square', self._name)
+      self._get_or_make_slot_with_initializer(variable, tf1.ones_initializer(),
+                                              variable.shape, tf.float32,
+                                              'square', self._name)
       self._zeros_slot(variable, 'mean', self._name)
       self._zeros_slot(variable, 'momentum', self._name)
 
   def _resource_apply_dense(self, grad, handle):
-    square, mean, momentum = (self.get_slot(handle, name) for name in
-                              ('square', 'mean', 'momentum'))
+    square, mean, momentum = (
+        self.get_slot(handle, name) for name in ('square', 'mean', 'momentum'))
     new_square = square * self._rho + tf.square(grad) * (1. - self._rho)
     new_mean = mean * self._rho + grad * (1. - self._rho)
     spread = new_square - tf.square(new_mean) + self._epsilon
     update = (momentum * self._momentum
               + self._rate * grad * tf.math.rsqrt(spread))
-    return tf.group(square.assign(new_square).op, mean.assign(new_mean).op,
-                    momentum.assign(update).op, handle.assign_sub(update).op)
+    return tf.group(
+        square.assign(new_square).op,
+        mean.assign(new_mean).op,
+        momentum.assign(update).op,
+        handle.assign_sub(update).op)
 
 
 def clip_each(limit: float) -> Clip:
   """Scales each gradient whose norm exceeds the limit."""
+
   def clip(pairs):
     result = []
     for gradient, variable in pairs:
       with tf.name_scope(f'{variable.op.name}/clip/'):
         result.append((tf.clip_by_norm(gradient, limit), variable))
     return result
+
   return clip
 
 
@@ -168,6 +174,7 @@ def clip_jointly(limit: float) -> Clip:
 
   As `tf.clip_by_global_norm`, but each op is in the scope of its weight.
   """
+
   def clip(pairs):
     squares = []
     for gradient, variable in pairs:
@@ -179,6 +186,7 @@ def clip_jointly(limit: float) -> Clip:
       with tf.name_scope(f'{variable.op.name}/clip/'):
         result.append((gradient * scale, variable))
     return result
+
   return clip
 
 

@@ -41,8 +41,7 @@ class Lstm:
     state: After the last step; zeros before the first.
   """
 
-  def __init__(self, stage: int, name: str, width: int, units: int,
-               batch: int):
+  def __init__(self, stage: int, name: str, width: int, units: int, batch: int):
     """Makes the weights.
 
     Args:
@@ -55,12 +54,12 @@ class Lstm:
     self._scope = f'stage{stage}/{name}'
     self._steps = 0
     with layers.stage(stage), tf1.variable_scope(name):
-      self._gates = {gate: (
-          _matrix(f'{gate}_kernel', [width, units]),
-          _matrix(f'{gate}_recurrent', [units, units]),
-          tf.convert_to_tensor(layers.weights(
-              f'{gate}_bias', [units], tf1.zeros_initializer())))
-                     for gate in _GATES}
+      self._gates = {
+          gate: (_matrix(f'{gate}_kernel', [width, units]),
+                 _matrix(f'{gate}_recurrent',
+                         [units, units]), _bias(f'{gate}_bias',
+                                                units)) for gate in _GATES
+      }
       zeros = tf.zeros([batch, units])
     self.state = State(zeros, zeros)
 
@@ -105,8 +104,7 @@ def both_ways(stage: int, inputs: Sequence[tf.Tensor], units: int,
   ahead = [forward.step(x, keep_out) for x in inputs]
   behind = [backward.step(x, keep_out) for x in reversed(inputs)]
   with tf.name_scope(f'stage{stage}/both'):
-    outputs = [tf.concat(pair, axis=1)
-               for pair in zip(ahead, reversed(behind))]
+    outputs = [tf.concat(pair, axis=1) for pair in zip(ahead, reversed(behind))]
   return outputs, forward.state
 
 
@@ -164,12 +162,12 @@ class Mixer:
     """[B, units] of a context [B, M] and an output [B, width - M]."""
     with tf.name_scope(f'{self._scope}/step{self._steps}/'):
       self._steps += 1
-      return tf.tanh(tf.matmul(tf.concat([context, output], axis=1),
-                               self._kernel))
+      return tf.tanh(
+          tf.matmul(tf.concat([context, output], axis=1), self._kernel))
 
 
-def embedded(stage: int, name: str, words: int, units: int, ids: tf.Tensor
-            ) -> list[tf.Tensor]:
+def embedded(stage: int, name: str, words: int, units: int,
+             ids: tf.Tensor) -> list[tf.Tensor]:
   """[T] of [B, units], rows of a table for ids int [T, B]."""
   with layers.stage(stage), tf1.variable_scope(name):
     table = layers.weights('table', [words, units], _uniform())
@@ -196,11 +194,17 @@ def softmax_loss(stage: int, outputs: Sequence[tf.Tensor], labels: tf.Tensor,
     for start in range(0, len(outputs), block):
       joined = tf.concat(outputs[start:start + block], axis=0)
       logits = tf.nn.bias_add(tf.matmul(joined, kernel), bias)
-      losses.append(tf.reduce_sum(
-          tf.nn.sparse_softmax_cross_entropy_with_logits(
-              labels=tf.reshape(labels[start:start + block], [-1]),
-              logits=logits)))
+      losses.append(
+          tf.reduce_sum(
+              tf.nn.sparse_softmax_cross_entropy_with_logits(
+                  labels=tf.reshape(labels[start:start + block], [-1]),
+                  logits=logits)))
     return tf.add_n(losses) / float(labels.shape.num_elements())
+
+
+def _bias(name, units):
+  return tf.convert_to_tensor(
+      layers.weights(name, [units], tf1.zeros_initializer()))
 
 
 def _matrix(name, shape) -> tf.Tensor:

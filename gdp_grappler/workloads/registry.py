@@ -39,8 +39,9 @@ def get(name: str) -> workload_lib.Workload:
   return _find(name)[0]
 
 
-def source(name: str, tell: Callable[[str], None] = logging.info
-          ) -> source_graph.SourceGraph:
+def source(
+    name: str, tell: Callable[[str],
+                              None] = logging.info) -> source_graph.SourceGraph:
   """A workload's training step as the pass receives it.
 
   Built in a process of its own the first time, then kept in the cache folder
@@ -58,8 +59,8 @@ def source(name: str, tell: Callable[[str], None] = logging.info
 
 
 def expert_devices(name: str, graph: op_graph.OpGraph,
-                   cluster: cluster_lib.Cluster, op_seconds: np.ndarray
-                   ) -> np.ndarray:
+                   cluster: cluster_lib.Cluster,
+                   op_seconds: np.ndarray) -> np.ndarray:
   """int [N], where a human expert puts the ops of a workload.
 
   What must share a device does; ops without a kernel on the device they get

@@ -46,8 +46,7 @@ def build(config: Config) -> tf.Tensor:
   for group, count in enumerate(config.blocks):
     for block in range(count):
       with layers.stage(number):
-        x = _block(x, config.channels << group,
-                   2 if group and not block else 1)
+        x = _block(x, config.channels << group, 2 if group and not block else 1)
       number += 1
   with layers.stage(number):
     logits = layers.dense(tf.reduce_mean(x, [1, 2]), 'classifier',
@@ -77,16 +76,14 @@ def _optimizer(rate) -> optimizers.TrainingStep:
 _FULL = workload.Workload(
     name='resnet-50',
     setting=('batch 64, images of 224, unfused batch norm, momentum, weight '
-             'decay'),
-    source='HDP (Mirhoseini et al., ICLR 2018), table 1',
-    paper_ops=0,
-    num_devices=2,
-    build=functools.partial(build, Config()),
-    optimizer=functools.partial(_optimizer, .1),
-    expert=experts.single_device)
+             'decay'), source='HDP (Mirhoseini et al., ICLR 2018), table 1',
+    paper_ops=0, num_devices=2, build=functools.partial(build, Config()),
+    optimizer=functools.partial(_optimizer, .1), expert=experts.single_device)
 
-WORKLOADS: tuple[workload.Workload, ...] = (_FULL, dataclasses.replace(
-    _FULL, name='resnet-50@tiny',
-    setting='4 blocks, batch 4, images of 32, 8 channels',
-    build=functools.partial(build, Config((1, 1, 1, 1), 4, 32, 8, 10)),
-    optimizer=functools.partial(_optimizer, .02)))
+WORKLOADS: tuple[workload.Workload, ...] = (
+    _FULL,
+    dataclasses.replace(
+        _FULL, name='resnet-50@tiny',
+        setting='4 blocks, batch 4, images of 32, 8 channels',
+        build=functools.partial(build, Config((1, 1, 1, 1), 4, 32, 8, 10)),
+        optimizer=functools.partial(_optimizer, .02)))

@@ -54,8 +54,10 @@ def build(sizes: Sizes) -> tf.Tensor:
   ids = tf1.placeholder(tf.int32, [sizes.steps + 1, sizes.batch], 'ids')
   outputs = recurrent.embedded(0, 'embedding', sizes.words, sizes.units,
                                ids[:-1])
-  lstms = [recurrent.Lstm(k, 'lstm', sizes.units, sizes.units, sizes.batch)
-           for k in range(sizes.layers)]
+  lstms = [
+      recurrent.Lstm(k, 'lstm', sizes.units, sizes.units, sizes.batch)
+      for k in range(sizes.layers)
+  ]
   for t in range(sizes.steps):
     for lstm in lstms:
       outputs[t] = lstm.step(outputs[t], sizes.dropout)
@@ -70,11 +72,9 @@ def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
       setting=(f'{sizes.layers} layers, batch {sizes.batch}, hidden '
                f'{sizes.units}, {sizes.words} words, {sizes.steps} steps, SGD'),
       source='GDP (arXiv 1910.01578) appendix; Zaremba et al. 2014',
-      paper_ops=paper_ops,
-      num_devices=sizes.layers,
-      build=functools.partial(build, sizes),
-      optimizer=lambda: clipping.ClippedOptimizer(
-          tf1.train.GradientDescentOptimizer(1.), norm=5.),
+      paper_ops=paper_ops, num_devices=sizes.layers, build=functools.partial(
+          build, sizes), optimizer=lambda: clipping.ClippedOptimizer(
+              tf1.train.GradientDescentOptimizer(1.), norm=5.),
       expert=functools.partial(experts.stage_per_device,
                                joined=(softmax_with_top,)))
 

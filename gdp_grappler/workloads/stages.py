@@ -35,8 +35,9 @@ def _inherit(stages: list[int], order: list[int],
   ends, starts = neighbours
   for op in order:
     if stages[op] < 0:
-      stages[op] = next((stages[end] for end in ends[starts[op]:starts[op + 1]]
-                         if stages[end] >= 0), -1)
+      stages[op] = next(
+          (stages[end]
+           for end in ends[starts[op]:starts[op + 1]] if stages[end] >= 0), -1)
 
 
 def _producers(graph) -> tuple[list[int], list[int]]:

@@ -61,16 +61,18 @@ def build(config: Config) -> tf.Tensor:
         x = _layer(x, memory, config)
     with layers.stage(last):
       logits = layers.dense(x, 'softmax', config.words)
-      losses.append(layers.cross_entropy(
-          logits, ids[:, start + 1:start + config.segment + 1]))
+      losses.append(
+          layers.cross_entropy(logits,
+                               ids[:, start + 1:start + config.segment + 1]))
   with tf.name_scope(f'stage{last}/'):
     return tf.add_n(losses) / len(losses)
 
 
 def _first_memory(config, layer) -> tf.Tensor:
   with tf.name_scope(f'stage{layer + 1}/'):
-    return tf1.placeholder(
-        tf.float32, [config.batch, config.segment, config.width], 'memory')
+    return tf1.placeholder(tf.float32,
+                           [config.batch, config.segment, config.width],
+                           'memory')
 
 
 def _embedded(ids, start, config) -> tf.Tensor:
@@ -79,7 +81,7 @@ def _embedded(ids, start, config) -> tf.Tensor:
     ids = ids[:, start:start + config.segment]
     table = layers.weights('embedding', [config.words, config.width],
                            tf1.random_normal_initializer(stddev=.02))
-    x = tf.gather(table, ids) * config.width ** .5
+    x = tf.gather(table, ids) * config.width**.5
     return layers.dropout(x, config.dropout)
 
 
@@ -103,14 +105,13 @@ def _attention(x, memory, config) -> tf.Tensor:
   position = tf.reshape(
       layers.dense(distance, 'position', _joint(config), False),
       [1, -1, config.heads, config.head_width])
-  content_bias, position_bias = (
-      layers.weights(name, [config.heads, 1, config.head_width],
-                     tf1.zeros_initializer())
-      for name in ('content_bias', 'position_bias'))
+  content_bias, position_bias = (layers.weights(
+      name, [config.heads, 1, config.head_width], tf1.zeros_initializer())
+                                 for name in ('content_bias', 'position_bias'))
   by_content = tf.matmul(query + content_bias, key, transpose_b=True)
-  by_position = _shifted(tf.einsum('bhqd,khd->bhqk', query + position_bias,
-                                   position[0]))
-  scores = (by_content + by_position) * config.head_width ** -.5
+  by_position = _shifted(
+      tf.einsum('bhqd,khd->bhqk', query + position_bias, position[0]))
+  scores = (by_content + by_position) * config.head_width**-.5
   scores += tf.constant(_mask(config.segment))
   weights = layers.dropout(tf.nn.softmax(scores), config.dropout)
   mixed = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
@@ -142,7 +143,7 @@ def _shifted(scores) -> tf.Tensor:
 
 def _sinusoids(length, width) -> np.ndarray:
   """float32 [length, width], encodings of the distances length-1 .. 0."""
-  rates = 1. / 10_000. ** (np.arange(0., width, 2.) / width)
+  rates = 1. / 10_000.**(np.arange(0., width, 2.) / width)
   angles = np.arange(length - 1., -1., -1.)[:, None] * rates
   return np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
 
@@ -164,10 +165,8 @@ def _workload(depth) -> workload.Workload:
       setting=(f'{depth} layers, batch 64, 4 segments of 64, d_model 500, '
                'd_inner 1000, 10 heads of 50, 10,000 words, unfused Adam'),
       source='GDP (Zhou et al., arXiv 1910.01578), appendix',
-      paper_ops={2: 2618, 4: 5200, 8: 10_400}[depth],
-      num_devices=depth,
-      build=functools.partial(build, Config(depth)),
-      optimizer=_optimizer,
+      paper_ops={2: 2618, 4: 5200, 8: 10_400}[depth], num_devices=depth,
+      build=functools.partial(build, Config(depth)), optimizer=_optimizer,
       expert=experts.equal_blocks)
 
 
@@ -176,11 +175,11 @@ def _tiny(depth) -> workload.Workload:
   return dataclasses.replace(
       _workload(depth), name=f'transformer-xl-{depth}@tiny',
       setting=(f'{depth} layers, batch 4, {segments} x 8 words, d_model 16, '
-               'gradient descent'),
-      paper_ops=0,
-      build=functools.partial(build, Config(
-          depth, batch=4, length=8 * segments, segment=8, width=16, inner=32,
-          heads=2, head_width=8, words=50, dropout=0.)),
+               'gradient descent'), paper_ops=0, build=functools.partial(
+                   build,
+                   Config(depth, batch=4, length=8 * segments, segment=8,
+                          width=16, inner=32, heads=2, head_width=8, words=50,
+                          dropout=0.)),
       optimizer=functools.partial(tf1.train.GradientDescentOptimizer, .3))
 
 

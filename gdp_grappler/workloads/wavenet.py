@@ -68,7 +68,7 @@ def build(config: Config) -> tf.Tensor:
   for layer in range(depth):
     with layers.stage(layer + 1):
       place = layer % config.layers_per_stack
-      x, skip = _layer(x, 2 ** place, config, last=layer == depth - 1)
+      x, skip = _layer(x, 2**place, config, last=layer == depth - 1)
       skips.append(skip)
       if place == config.layers_per_stack - 1:
         sums.append(_biased(tf.add_n(skips), 'skips'))
@@ -116,8 +116,9 @@ def _from_rows(x) -> tf.Tensor:
 
 def _convolved(x, name, channels) -> tf.Tensor:
   """[B, H, 1 + W, in] -> [B, H, W, channels], along the rows."""
-  return _biased(layers.convolution(
-      x, name, (1, _FILTER), channels, padding='VALID'), name)
+  return _biased(
+      layers.convolution(x, name, (1, _FILTER), channels, padding='VALID'),
+      name)
 
 
 def _biased(x, name) -> tf.Tensor:
@@ -146,11 +147,9 @@ def _workload(name, stacks, num_devices, paper_ops) -> workload.Workload:
       setting=(f'{stacks} stacks of 9 layers, batch 64, 2048 samples, '
                '128 residual and 128 skip channels, Adam'),
       source='GDP (Zhou et al., arXiv 1910.01578), appendix',
-      paper_ops=paper_ops,
-      num_devices=num_devices,
+      paper_ops=paper_ops, num_devices=num_devices,
       build=functools.partial(build, Config(stacks)),
-      optimizer=functools.partial(_Adam, 1e-3),
-      expert=experts.equal_blocks)
+      optimizer=functools.partial(_Adam, 1e-3), expert=experts.equal_blocks)
 
 
 def _tiny(full) -> workload.Workload:
@@ -158,8 +157,8 @@ def _tiny(full) -> workload.Workload:
   return dataclasses.replace(
       full, name=f'{full.name}@tiny',
       setting=f'{stacks} stacks of 1 layer, batch 4, 32 samples, 8 channels',
-      paper_ops=0,
-      build=functools.partial(build, Config(stacks, 1, 4, 32, 8, 16, 16)),
+      paper_ops=0, build=functools.partial(build,
+                                           Config(stacks, 1, 4, 32, 8, 16, 16)),
       optimizer=functools.partial(_Adam, 1e-2))
 
 

@@ -11,8 +11,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import op_graph
 
 # graph, stages int [N], cluster, seconds float [N, D] -> devices int [N].
-Expert = Callable[[op_graph.OpGraph, np.ndarray, cluster_lib.Cluster,
-                   np.ndarray], np.ndarray]
+Expert = Callable[
+    [op_graph.OpGraph, np.ndarray, cluster_lib.Cluster, np.ndarray], np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -72,9 +72,10 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
   # A link with fewer channels than others repeats its last.
   used = channels >= 0
   used[:, 1:] &= channels[:, 1:] != channels[:, :-1]
-  return float(np.bincount(
-      channels[used],
-      np.broadcast_to(seconds[:, None], channels.shape)[used]).max(initial=0.))
+  return float(
+      np.bincount(channels[used],
+                  np.broadcast_to(seconds[:, None],
+                                  channels.shape)[used]).max(initial=0.))
 
 
 def _longest_path_s(graph, seconds) -> float:

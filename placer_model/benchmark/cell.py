@@ -15,8 +15,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
 from placer_model.benchmark import bounds
 from placer_model.benchmark import loading
@@ -37,8 +37,8 @@ class IllegalPlacementError(errors.GdpError):
 
 
 def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
-        simulator: simulator_lib.Simulator, plan_path: pathlib.Path
-       ) -> dict[str, Any]:
+        simulator: simulator_lib.Simulator,
+        plan_path: pathlib.Path) -> dict[str, Any]:
   """Places, prices and writes the plan.
 
   Args:
@@ -55,9 +55,9 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     # Importing libraries and loading a policy is no part of a search.
     placer = placer_sets.create(name)
     recorder = recorder_lib.Recorder(evaluator, loaded.cluster)
-    problem = placer_lib.Problem(
-        loaded.graph, loaded.cluster, recorder, settings.seed,
-        loaded.expert_devices, settings.budget_s(name))
+    problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
+                                 settings.seed, loaded.expert_devices,
+                                 settings.budget_s(name))
     start = time.monotonic()
     placement = placer.place(problem)
     seconds = time.monotonic() - start
@@ -68,8 +68,8 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   return {
       **result, **_placed(placement, loaded.graph),
       **_bounds(loaded, simulator, placement, result),
-      **_search(recorder, seconds, placer),
-      'simulated': settings.simulated}
+      **_search(recorder, seconds, placer), 'simulated': settings.simulated
+  }
 
 
 class _Evaluators:
@@ -85,7 +85,7 @@ class _Evaluators:
     # pylint: disable=g-import-not-at-top
     from tensorflow.core.protobuf import meta_graph_pb2
 
-    from gdp_grappler.evaluation import measurer
+    from gdp_grappler.evaluation.measuring import measurer
     from gdp_grappler.graph import source_graph
     if self._loaded.source is None:
       raise errors.MeasurementError(
@@ -114,15 +114,17 @@ def _refuse_illegal(name, placement, graph):
 def _price(loaded, evaluator, placement) -> dict[str, Any]:
   """Step times in both orders and memory."""
   graph, cluster = loaded.graph, loaded.cluster
-  fifo = evaluator.evaluate(graph, dataclasses.replace(
-      placement, priorities=None))
+  fifo = evaluator.evaluate(graph,
+                            dataclasses.replace(placement, priorities=None))
   broken = [v.message for v in fifo.violations if v.kind != 'memory']
   if broken and not fifo.simulated:
     raise errors.MeasurementError(f'The placement does not run: {broken[0]}')
   if broken:
     raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
-  ordered = evaluator.evaluate(graph, ordering.with_critical_path_order(
-      graph, placement, cluster, getattr(evaluator, 'cost_model', None)))
+  ordered = evaluator.evaluate(
+      graph,
+      ordering.with_critical_path_order(graph, placement, cluster,
+                                        getattr(evaluator, 'cost_model', None)))
   missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
   return {
       'status': OK if fifo.valid else OOM,
@@ -136,38 +138,43 @@ def _price(loaded, evaluator, placement) -> dict[str, Any]:
 
 def _placed(placement: placement_lib.Placement, graph) -> dict[str, Any]:
   tensors, size = placement.cut(graph)
-  return {'ops': placement.counts(), 'cut_tensors': tensors,
-          'cut_bytes': size}
+  return {'ops': placement.counts(), 'cut_tensors': tensors, 'cut_bytes': size}
 
 
 def _bounds(loaded, simulator, placement, result) -> dict[str, Any]:
   """The distance to the bound, and what holds this placement back."""
   if loaded.bound is None:
     return {'lower_bound_s': None, 'over_bound': None, 'limits': None}
-  price = price_lib.price(loaded.graph, dataclasses.replace(
-      placement, priorities=None), simulator)
+  price = price_lib.price(loaded.graph,
+                          dataclasses.replace(placement, priorities=None),
+                          simulator)
   step_s, bound_s = result['step_time_s'], loaded.bound.seconds
   return {
       'lower_bound_s': bound_s,
       'over_bound': step_s / bound_s if step_s and bound_s else None,
       'limits': {
-          'critical_path_s': price.critical_path_s,
-          'busiest_device_s': price.busiest_s,
-          'busiest_channel_s': bounds.busiest_channel_s(
-              price.schedule, loaded.cluster, loaded.graph.tensor_bytes)}}
+          'critical_path_s':
+              price.critical_path_s, 'busiest_device_s':
+                  price.busiest_s, 'busiest_channel_s':
+                      bounds.busiest_channel_s(price.schedule, loaded.cluster,
+                                               loaded.graph.tensor_bytes)
+      }
+  }
 
 
 def _search(recorder, seconds, placer) -> dict[str, Any]:
-  curve = [[int(count), round(float(at_s), 4), float(step_s)]
-           for count, at_s, step_s in recorder.curve if math.isfinite(step_s)]
+  curve = [[int(count), round(float(at_s), 4),
+            float(step_s)] for count, at_s, step_s in recorder.curve
+           if math.isfinite(step_s)]
   stride = -(-len(curve) // _MOST_POINTS) or 1
   kept = curve[::stride]
   if curve and kept[-1] != curve[-1]:
     kept.append(curve[-1])
   winner = getattr(placer, 'winner', None)
-  return {'evaluations': int(recorder.evaluations),
-          'seconds': round(seconds, 4), 'curve': kept,
-          'won_by': winner if isinstance(winner, str) else ''}
+  return {
+      'evaluations': int(recorder.evaluations), 'seconds': round(seconds, 4),
+      'curve': kept, 'won_by': winner if isinstance(winner, str) else ''
+  }
 
 
 def _seconds(evaluation) -> float | None:
@@ -176,6 +183,8 @@ def _seconds(evaluation) -> float | None:
 
 def _per_device(values, cluster, only_positive=False) -> dict[str, int]:
   """By device; devices that share a memory share the figure."""
-  found = {label: int(values[pool]) for label, pool in zip(
-      cluster.device_labels, cluster.memory_pools)}
+  found = {
+      label: int(values[pool])
+      for label, pool in zip(cluster.device_labels, cluster.memory_pools)
+  }
   return {k: v for k, v in found.items() if v or not only_positive}

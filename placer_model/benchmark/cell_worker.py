@@ -22,8 +22,8 @@ from typing import BinaryIO
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
-from gdp_grappler.evaluation import simulator as simulator_lib
-from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.processes import messages
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
 from placer_model.benchmark import records
@@ -106,8 +106,9 @@ class _Holder:
   def __init__(self, setup: Setup):
     self._settings = setup.settings
     self._loaded = loading.read(setup.path)
-    self._simulator = simulator_lib.Simulator(
-        self._loaded.cluster, self._loaded.cost_model, setup.threads)
+    self._simulator = simulator_lib.Simulator(self._loaded.cluster,
+                                              self._loaded.cost_model,
+                                              setup.threads)
     graph = self._loaded.graph
     # What the graph remembers once asked is there before the first cell, so
     # that no placer pays for others.
@@ -167,13 +168,16 @@ class _Holder:
       result = cell_lib.run(self._loaded, self._settings, request.placer,
                             self._simulator, request.plan)
     except errors.InfeasiblePlacementError as error:
-      result = {'status': cell_lib.INFEASIBLE,
-                'message': ' '.join(str(error).split())}
+      result = {
+          'status': cell_lib.INFEASIBLE,
+          'message': ' '.join(str(error).split())
+      }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     records.write(request.result, request.key, self._loaded.task.name,
                   request.placer, {
                       **result, 'settings': self._settings.to_json(),
-                      'process_peak_bytes': peak})
+                      'process_peak_bytes': peak
+                  })
 
 
 def _read(size: int) -> bytes:
@@ -213,13 +217,11 @@ def _explain(end: int | None, words: str, request: Request) -> str:
     return ('the process was killed, by the system for want of memory or by '
             'somebody')
   if end < 0:
-    return f'crashed with {signal.Signals(-end).name}' + (
-        f': {words}' if words else '')
+    return f'crashed with {signal.Signals(-end).name}' + (f': {words}'
+                                                          if words else '')
   if end:
     return words or f'ended with exit code {end}'
   return '' if request.result.exists() else 'ended without a result'
-
-
 
 
 if __name__ == '__main__':

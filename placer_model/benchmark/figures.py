@@ -77,8 +77,10 @@ def why_not(task: Mapping[str, Any], placer: str) -> str:
 
 def failures(task: Mapping[str, Any]) -> list[str]:
   """A line for each cell of a task that failed."""
-  return [why_not(task, placer) for placer, record in task['cells'].items()
-          if record['status'] == cell_lib.FAILED]
+  return [
+      why_not(task, placer) for placer, record in task['cells'].items()
+      if record['status'] == cell_lib.FAILED
+  ]
 
 
 def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
@@ -90,8 +92,10 @@ def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
     names: Which count; by default all.
     key: Of the step time: in which order.
   """
-  known = [n for n in (cells if names is None else names)
-           if valid(cells.get(n)) and cells[n][key] is not None]
+  known = [
+      n for n in (cells if names is None else names)
+      if valid(cells.get(n)) and cells[n][key] is not None
+  ]
   return min(known, key=lambda n: cells[n][key]) if known else None
 
 

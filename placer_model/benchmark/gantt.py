@@ -14,7 +14,7 @@ from matplotlib import patches
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from placer_model.benchmark import pictures
@@ -39,8 +39,10 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
     schedule: Of this placement.
   """
   kinds, names = _kinds(graph, schedule)
-  lanes = [*_device_lanes(placement, schedule, kinds, len(names)),
-           *_transfer_lanes(placement.cluster, schedule)]
+  lanes = [
+      *_device_lanes(placement, schedule, kinds, len(names)),
+      *_transfer_lanes(placement.cluster, schedule)
+  ]
   figure = figure_lib.Figure((14.5, 1.7 + .5 * len(lanes)),
                              layout='constrained')
   axes = figure.subplots()
@@ -54,12 +56,13 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
   axes.set_title(title, fontsize=10)
   for row in range(len(lanes) - 1):
     axes.axhline(row + .5, color='white', linewidth=2)
-  figure.legend(handles=[
-      patches.Patch(color=color, label=label) for color, label in zip(
-          palette, [*names, 'transfer'])],
-                loc='outside lower center', ncols=len(palette), fontsize=8,
-                title='darker: busier; percentages: busy share of the step',
-                title_fontsize=8)
+  figure.legend(
+      handles=[
+          patches.Patch(color=color, label=label)
+          for color, label in zip(palette, [*names, 'transfer'])
+      ], loc='outside lower center', ncols=len(palette), fontsize=8,
+      title='darker: busier; percentages: busy share of the step',
+      title_fontsize=8)
   pictures.save(path, figure)
 
 
@@ -74,8 +77,10 @@ def _kinds(graph, schedule) -> tuple[np.ndarray, list[str]]:
   top = np.argsort(-seconds, kind='stable')[:_MOST_KINDS]
   number = np.full(len(known), len(top))
   number[top] = np.arange(len(top))
-  names = ['no kernel' if known[i] == cost_model.VISIT
-           else str(known[i]).replace('_', ' ') for i in top]
+  names = [
+      'no kernel' if known[i] == cost_model.VISIT else str(known[i]).replace(
+          '_', ' ') for i in top
+  ]
   return number[index], names + ['other'] * (len(known) > len(top))
 
 
@@ -83,9 +88,8 @@ def _device_lanes(placement, schedule, kinds, num_kinds):
   """Label with the busy share, how busy [C] and with what [C]."""
   for number, device in enumerate(placement.cluster.devices):
     ops = np.flatnonzero(placement.devices == number)
-    seconds = _seconds_per_column(
-        schedule.start_s[ops], schedule.end_s[ops], kinds[ops], num_kinds,
-        schedule.step_time_s)
+    seconds = _seconds_per_column(schedule.start_s[ops], schedule.end_s[ops],
+                                  kinds[ops], num_kinds, schedule.step_time_s)
     total = seconds.sum(axis=0)
     share = (schedule.end_s[ops] - schedule.start_s[ops]).sum() / (
         schedule.step_time_s * device.slots)
@@ -110,8 +114,7 @@ def _transfer_lanes(cluster, schedule):
            np.minimum(busy, 1.), np.full(_COLUMNS, -1))
 
 
-def _seconds_per_column(start_s, end_s, kinds, num_kinds, step_s
-                       ) -> np.ndarray:
+def _seconds_per_column(start_s, end_s, kinds, num_kinds, step_s) -> np.ndarray:
   """float64 [num_kinds, C], share of each column that intervals cover.
 
   An interval adds to all columns between its ends: the derivative of what it

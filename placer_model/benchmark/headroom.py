@@ -51,10 +51,10 @@ class Verdict:
   @property
   def text(self) -> str:
     """One sentence for a reader."""
-    return _TEXTS[self.reason] + (
-        '; memory limits the choice' if self.is_full else
-        '; one accelerator does not hold the graph' if self.needs_several
-        else '')
+    return _TEXTS[self.reason] + ('; memory limits the choice'
+                                  if self.is_full else
+                                  '; one accelerator does not hold the graph'
+                                  if self.needs_several else '')
 
 
 _TEXTS = {
@@ -82,16 +82,18 @@ def verdict(task: Mapping[str, Any]) -> Verdict | None:
       task['name'], best, step_s, bound_s, step_s / bound_s,
       'critical path' if task['critical_path_s'] >= task['work_s'] else 'work',
       _reason(record['limits'], step_s, bound_s), _is_full(record),
-      _needs_several(cells), ordered,
-      ordered and cells[ordered][figures.ORDERED])
+      _needs_several(cells), ordered, ordered and
+      cells[ordered][figures.ORDERED])
 
 
 def _reason(limits, step_s, bound_s) -> str:
   if step_s <= _AT_BOUND * bound_s:
     return 'bound'
-  shares = {'transfers': limits['critical_path_s'] / step_s,
-            'link': limits['busiest_channel_s'] / step_s,
-            'device': limits['busiest_device_s'] / step_s}
+  shares = {
+      'transfers': limits['critical_path_s'] / step_s,
+      'link': limits['busiest_channel_s'] / step_s,
+      'device': limits['busiest_device_s'] / step_s
+  }
   largest = max(shares, key=shares.__getitem__)
   return largest if shares[largest] >= _DOMINATES else 'waiting'
 

@@ -7,7 +7,7 @@ import selectors
 import time
 from typing import Iterator, Sequence
 
-from gdp_grappler.evaluation.workers import worker_process
+from gdp_grappler.processes import worker_process
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import loading_worker
 from placer_model.benchmark import settings as settings_lib
@@ -47,13 +47,13 @@ class Loader:
     """Names of the workloads, and the accelerators that the papers give."""
     return self._ask(loading_worker.LIST)
 
-  def load(self, task: tasks_lib.Task, settings: settings_lib.Settings,
-           path: pathlib.Path
-          ) -> loading_worker.Summary | loading_worker.Failure:
+  def load(
+      self, task: tasks_lib.Task, settings: settings_lib.Settings,
+      path: pathlib.Path) -> loading_worker.Summary | loading_worker.Failure:
     """Writes a task's file; see `loading.save`."""
     answer = self._ask(loading_worker.Load(task, settings, path))
-    if (isinstance(answer, loading_worker.Summary)
-        and answer.peak_bytes > _MOST_BYTES):
+    if (isinstance(answer, loading_worker.Summary) and
+        answer.peak_bytes > _MOST_BYTES):
       self.close()
     return answer
 
@@ -85,8 +85,8 @@ class Lanes:
     """
     self._setup, self._count, self._module = setup, count, module
     self._idle: list[worker_process.WorkerProcess] = []
-    self._busy: dict[worker_process.WorkerProcess,
-                     tuple[cell_worker.Request, float]] = {}
+    self._busy: dict[worker_process.WorkerProcess, tuple[cell_worker.Request,
+                                                         float]] = {}
 
   def __enter__(self) -> Lanes:
     return self
@@ -96,8 +96,9 @@ class Lanes:
       process.close()
     self._idle, self._busy = [], {}
 
-  def run(self, cells: Sequence[cell_worker.Request]
-         ) -> Iterator[tuple[cell_worker.Request, str, float]]:
+  def run(
+      self, cells: Sequence[cell_worker.Request]
+  ) -> Iterator[tuple[cell_worker.Request, str, float]]:
     """Runs all cells; those that fail do not stop the others.
 
     Args:
@@ -131,8 +132,10 @@ class Lanes:
         selector.register(process, selectors.EVENT_READ)
       ready = [key.fileobj for key, _ in selector.select(_TICK_S)]
     now = time.monotonic()
-    late = [process for process, (cell, start) in self._busy.items()
-            if now > start + cell.timeout_s + _GRACE_S]
+    late = [
+        process for process, (cell, start) in self._busy.items()
+        if now > start + cell.timeout_s + _GRACE_S
+    ]
     for process in dict.fromkeys((*ready, *late)):
       cell, start = self._busy.pop(process)
       try:
@@ -145,6 +148,6 @@ class Lanes:
 
 
 def setup(path: pathlib.Path, settings: settings_lib.Settings,
-                 cores: int) -> cell_worker.Setup:
+          cores: int) -> cell_worker.Setup:
   """The setup of a task's lanes, which share the cores."""
   return cell_worker.Setup(path, settings, max(1, cores // settings.jobs))

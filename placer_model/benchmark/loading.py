@@ -60,24 +60,29 @@ class Loaded:
     if self.expert_devices is not None:
       result.update(self.expert_devices.tobytes())
     if self.cost_model is not None:
-      result.update(self.cost_model.op_seconds(
-          self.graph, self.cluster).tobytes())
-      result.update(self.cost_model.workspace_bytes(
-          self.graph, self.cluster).tobytes())
+      result.update(
+          self.cost_model.op_seconds(self.graph, self.cluster).tobytes())
+      result.update(
+          self.cost_model.workspace_bytes(self.graph, self.cluster).tobytes())
     return result.hexdigest()[:16]
 
   def summary(self) -> dict[str, Any]:
     """The task's part of results.json, without its cells."""
     bound = self.bound
     return {
-        'name': self.task.name, 'file_name': self.task.file_name,
+        'name': self.task.name,
+        'file_name': self.task.file_name,
         'label': self.task.label,
-        'cluster': self.cluster.name, 'table': self.task.table,
-        'setting': self.setting, 'paper_ops': self.paper_ops,
-        'num_ops': self.graph.num_ops, 'num_groups': self.graph.num_groups,
+        'cluster': self.cluster.name,
+        'table': self.task.table,
+        'setting': self.setting,
+        'paper_ops': self.paper_ops,
+        'num_ops': self.graph.num_ops,
+        'num_groups': self.graph.num_groups,
         'num_edges': len(self.graph.edges),
         'num_accelerators': sum(d.type == 'GPU' for d in self.cluster.devices),
-        'fingerprint': self.graph.fingerprint, 'digest': self.digest,
+        'fingerprint': self.graph.fingerprint,
+        'digest': self.digest,
         'has_expert': self.expert_devices is not None,
         'lower_bound_s': bound.seconds if bound else None,
         'critical_path_s': bound.critical_path_s if bound else None,
@@ -93,17 +98,16 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
   """
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation import cost_model as cost_model_lib
+  from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
   cluster = _cluster(task, settings, resolve)
   graph, costs, source, workload = _graph(task, settings)
   seconds = (costs or cost_model_lib.CostModel()).op_seconds(graph, cluster)
   simulated = settings.simulated
   return Loaded(
-      task, graph, cluster, costs,
-      _expert(task, graph, cluster, seconds),
+      task, graph, cluster, costs, _expert(task, graph, cluster, seconds),
       bounds.lower_bound(graph, cluster, seconds) if simulated else None,
-      None if simulated or source is None
-      else source.to_meta_graph().SerializeToString(),
+      None if simulated or source is None else
+      source.to_meta_graph().SerializeToString(),
       workload.setting if workload else '',
       workload.paper_ops if workload else 0)
 
@@ -122,7 +126,7 @@ def read(path: pathlib.Path) -> Loaded:
 
 def _cluster(task, settings, resolve) -> cluster_lib.Cluster:
   if settings.local_workers:
-    from gdp_grappler.evaluation.workers import local_workers  # pylint: disable=g-import-not-at-top
+    from gdp_grappler.evaluation.measuring import local_workers  # pylint: disable=g-import-not-at-top
     return local_workers.cluster(settings.local_workers)
   return resolve.resolve(task.cluster)
 
@@ -132,20 +136,20 @@ def _graph(task, settings):
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.evaluation.costs import given_costs
   from gdp_grappler.graph import graph_def_io
-  from gdp_grappler.graph import sources
+  from gdp_grappler.graph.sources import sources
   from gdp_grappler.workloads import registry
   workload, batch_size = None, settings.batch_size
   if task.source in registry.names():
     workload = registry.get(task.source)
     source = registry.source(task.source)
   else:
-    given = given_costs.load(task.source) if (
-        pathlib.Path(task.source).is_file()) else None
+    given = given_costs.load(task.source) if (pathlib.Path(
+        task.source).is_file()) else None
     if given is not None:
       return (*given, None, None)
     source = sources.load(task.source, batch_size=batch_size)
-  return (graph_def_io.read(source, unknown_dim=batch_size), None, source,
-          workload)
+  return (graph_def_io.read(source,
+                            unknown_dim=batch_size), None, source, workload)
 
 
 def _expert(task, graph, cluster, seconds) -> np.ndarray | None:
@@ -153,6 +157,6 @@ def _expert(task, graph, cluster, seconds) -> np.ndarray | None:
     return placer_sets.expert_on_one_gpu(graph.num_ops, cluster)
   if task.expert == 'workload':
     from gdp_grappler.workloads import registry  # pylint: disable=g-import-not-at-top
-    return np.asarray(registry.expert_devices(
-        task.source, graph, cluster, seconds), np.int32)
+    return np.asarray(
+        registry.expert_devices(task.source, graph, cluster, seconds), np.int32)
   return None

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.processes import messages
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
 

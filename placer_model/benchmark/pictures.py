@@ -22,8 +22,8 @@ _BAR, _LEARNED, _EXPERT, _BEST = '#8da0cb', '#e78ac3', '#555555', '#1b9e77'
 Task = Mapping[str, Any]
 
 
-def draw_all(folder: records.Folder, tasks: Sequence[Task], simulated: bool
-            ) -> list[pathlib.Path]:
+def draw_all(folder: records.Folder, tasks: Sequence[Task],
+             simulated: bool) -> list[pathlib.Path]:
   """Draws bars and curves; returns all pictures of the folder.
 
   Args:
@@ -34,8 +34,8 @@ def draw_all(folder: records.Folder, tasks: Sequence[Task], simulated: bool
   kind = 'simulated' if simulated else 'measured'
   found = [(folder.picture('bars'), bars(tasks, kind))]
   for axis, name in ((0, 'evaluations'), (1, 'seconds')):
-    found.append((folder.picture(f'curves_{name}'),
-                  curves(tasks, axis, name, kind)))
+    found.append(
+        (folder.picture(f'curves_{name}'), curves(tasks, axis, name, kind)))
   result = []
   for path, figure in found:
     if figure is None:
@@ -69,8 +69,8 @@ def bars(tasks: Sequence[Task], kind: str) -> figure_lib.Figure | None:
   return figure
 
 
-def curves(tasks: Sequence[Task], axis: int, name: str, kind: str
-          ) -> figure_lib.Figure | None:
+def curves(tasks: Sequence[Task], axis: int, name: str,
+           kind: str) -> figure_lib.Figure | None:
   """A panel per task in which something searched; None if there is none.
 
   Args:
@@ -85,12 +85,13 @@ def curves(tasks: Sequence[Task], axis: int, name: str, kind: str
   figure, panels = _panels(len(shown), 2.6)
   # A placer has one colour in all panels.
   placers = dict.fromkeys(p for task in shown for p in _searches(task))
-  colors = dict(zip(placers, itertools.cycle(
-      matplotlib.color_sequences['tab20'])))
+  colors = dict(
+      zip(placers, itertools.cycle(matplotlib.color_sequences['tab20'])))
   for panel, task in zip(panels, shown):
     _curves_of(panel, task, axis, name, colors)
-  figure.suptitle(f'Best step time so far over {name} ({kind}); dotted: human '
-                  'expert', fontsize=10)
+  figure.suptitle(
+      f'Best step time so far over {name} ({kind}); dotted: human '
+      'expert', fontsize=10)
   return figure
 
 
@@ -98,8 +99,8 @@ def _panels(count, height):
   """A figure and `count` axes in rows of up to `_COLUMNS`."""
   columns = min(_COLUMNS, count)
   rows = -(-count // columns)
-  figure = figure_lib.Figure(
-      (max(8., 1. + 3.6 * columns), .6 + height * rows), layout='constrained')
+  figure = figure_lib.Figure((max(8., 1. + 3.6 * columns), .6 + height * rows),
+                             layout='constrained')
   axes = np.ravel(figure.subplots(rows, columns, squeeze=False))
   for unused in axes[count:]:
     unused.set_axis_off()
@@ -118,12 +119,12 @@ def _bars_of(panel, task):
       text = figures.step(cells[name])
       panel.text(.03, row, text, va='center', fontsize=7, color='#b2182b')
       continue
-    panel.barh(row, min(value, _FARTHEST), height=.75, color=_color(
-        name, cells, leader))
+    panel.barh(row, min(value, _FARTHEST), height=.75,
+               color=_color(name, cells, leader))
     # The line of the human expert must not strike the number through.
-    panel.text(min(value, _FARTHEST) + .04, row, f'{value:.2f}', va='center',
-               fontsize=7, bbox={'facecolor': 'white', 'edgecolor': 'none',
-                                 'pad': .4})
+    panel.text(
+        min(value, _FARTHEST) + .04, row, f'{value:.2f}', va='center',
+        fontsize=7, bbox={'facecolor': 'white', 'edgecolor': 'none', 'pad': .4})
   panel.axvline(1., color='black', linewidth=.7)
   if task['lower_bound_s']:
     panel.axvline(task['lower_bound_s'] / unit['step_time_s'], color='black',
@@ -132,8 +133,9 @@ def _bars_of(panel, task):
   panel.set_yticks(range(len(names)), names, fontsize=7)
   panel.tick_params(axis='x', labelsize=7)
   of = 'human' if unit is human else f'no human, {leader}'
-  panel.set_title(f'{task["name"]}\n1 = {of}: {unit["step_time_s"]:.4g} s; '
-                  'dotted: bound', fontsize=7.5)
+  panel.set_title(
+      f'{task["name"]}\n1 = {of}: {unit["step_time_s"]:.4g} s; '
+      'dotted: bound', fontsize=7.5)
 
 
 def _color(name, cells, leader) -> str:
@@ -147,9 +149,11 @@ def _color(name, cells, leader) -> str:
 
 def _searches(task) -> dict[str, np.ndarray]:
   """Curves [C, 3] of placers whose search found something better."""
-  return {name: np.array(record['curve'], float)
-          for name, record in task['cells'].items()
-          if figures.has_figures(record) and len(record['curve']) > 1}
+  return {
+      name: np.array(record['curve'], float)
+      for name, record in task['cells'].items()
+      if figures.has_figures(record) and len(record['curve']) > 1
+  }
 
 
 def _curves_of(panel, task, axis, name, colors):

@@ -22,10 +22,9 @@ EXPERT = 'human_expert'
 LEARNED = (registry.LEARNED, 'hdp', 'hdp_no_grouping', 'hdp_random_grouping',
            'coloc_rl')
 # How tables list them; others follow.
-_ORDER = (
-    CPU_ONLY, GPU_ONLY, 'single_device', EXPERT, 'random', 'round_robin',
-    'metis', 'scotch', 'min_cut', 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct',
-    'heft', 'local_search', 'best_of', *LEARNED)
+_ORDER = (CPU_ONLY, GPU_ONLY, 'single_device', EXPERT, 'random', 'round_robin',
+          'metis', 'scotch', 'min_cut', 'mt_kahypar', 'm_topo', 'm_etf',
+          'm_sct', 'heft', 'local_search', 'best_of', *LEARNED)
 
 
 def heuristics() -> tuple[str, ...]:
@@ -44,8 +43,10 @@ def parse(text: str) -> tuple[str, ...]:
   Raises:
     GdpError: nothing of that name.
   """
-  sets = {'all': (*heuristics(), *LEARNED), 'heuristics': heuristics(),
-          'learned': LEARNED}
+  sets = {
+      'all': (*heuristics(), *LEARNED), 'heuristics': heuristics(),
+      'learned': LEARNED
+  }
   result: list[str] = []
   for item in filter(None, (part.strip() for part in text.split(','))):
     if item not in sets and item not in sets['all']:

@@ -85,15 +85,14 @@ class Progress:
     elif placers:
       self.says(f'[{self._done}/{self._total}] kept: {", ".join(placers)}')
 
-  def not_loaded(self, task: str, placers: Sequence[str], message: str
-                ) -> None:
+  def not_loaded(self, task: str, placers: Sequence[str], message: str) -> None:
     """A task whose cells have all failed."""
     for placer in placers:
       self._eta.ended(placer, None)
     self._done += len(placers)
     self._console.print(
-        f'[{self._done}/{self._total}] {task}: FAILED: {message}',
-        markup=False, highlight=False, soft_wrap=True)
+        f'[{self._done}/{self._total}] {task}: FAILED: {message}', markup=False,
+        highlight=False, soft_wrap=True)
 
   def ended(self, record: dict[str, Any], seconds: float) -> None:
     """Shows the record of a cell that took `seconds`."""
@@ -106,9 +105,8 @@ class Progress:
       self._live.update(self._bar, description=text, completed=self._done,
                         eta=eta)
     if failed or not self._live:
-      self._console.print(
-          f'[{self._done}/{self._total}] {text}  ETA {eta}', markup=False,
-          highlight=False, soft_wrap=True)
+      self._console.print(f'[{self._done}/{self._total}] {text}  ETA {eta}',
+                          markup=False, highlight=False, soft_wrap=True)
 
 
 def clock_text(seconds: float) -> str:

@@ -51,11 +51,10 @@ def beside_table1(tasks: Sequence[Mapping[str, Any]]) -> str:
     rows.append((task, _s(learned), _s(human), _s(metis), _s(hdp),
                  figures.times(human / learned), figures.times(hdp / learned),
                  figures.times(search)))
-  return _section(
-      'GO (NeurIPS 2020, by the authors of GDP) measured', rows,
-      ('task', 'learned (GO-one)', 'human', 'METIS', 'HDP',
-       'learned: speed-up over human', 'learned: over HDP',
-       'search speed-up over HDP'))
+  return _section('GO (NeurIPS 2020, by the authors of GDP) measured', rows,
+                  ('task', 'learned (GO-one)', 'human', 'METIS', 'HDP',
+                   'learned: speed-up over human', 'learned: over HDP',
+                   'search speed-up over HDP'))
 
 
 def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -65,16 +64,17 @@ def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
     before, hdp = HDP[task][:-1], HDP[task][-1]
     best = min(value for value in before if value != OOM)
     rows.append((task, *map(_s, HDP[task]), figures.times(best / hdp)))
-  return _section(
-      'HDP (ICLR 2018) measured', rows,
-      ('task', 'GPU only', 'human', 'Scotch', 'MinCut', 'HDP',
-       'HDP: speed-up over the best of these'))
+  return _section('HDP (ICLR 2018) measured', rows,
+                  ('task', 'GPU only', 'human', 'Scotch', 'MinCut', 'HDP',
+                   'HDP: speed-up over the best of these'))
 
 
 def _full(tasks, known) -> list[str]:
   """Tasks that are known; a small variant is another graph."""
-  return [task['name'] for task in tasks
-          if _TINY not in task['name'] and task['name'] in known]
+  return [
+      task['name'] for task in tasks
+      if _TINY not in task['name'] and task['name'] in known
+  ]
 
 
 def _section(title, rows, head) -> str:

@@ -29,13 +29,11 @@ class Folder:
       raise errors.GdpError(f'Cannot write to {path}: {error.strerror}. Give '
                             'another --out_dir.') from error
 
-  def record(self, task: tasks_lib.Task, placer: str, key: str
-            ) -> pathlib.Path:
+  def record(self, task: tasks_lib.Task, placer: str, key: str) -> pathlib.Path:
     """File of a cell."""
     return self.path / 'cells' / task.file_name / f'{placer}-{key}.json'
 
-  def plan(self, task: tasks_lib.Task, placer: str, key: str
-          ) -> pathlib.Path:
+  def plan(self, task: tasks_lib.Task, placer: str, key: str) -> pathlib.Path:
     """File of the placement of a cell."""
     return self.path / 'plans' / task.file_name / f'{placer}-{key}.json'
 
@@ -63,9 +61,11 @@ def write(path: pathlib.Path, key: str, task: str, placer: str,
   Raises:
     GdpError: it cannot be written.
   """
-  json_files.write_json(path, {
-      'schema': settings_lib.SCHEMA, 'key': key, 'task': task,
-      'placer': placer, **fields})
+  json_files.write_json(
+      path, {
+          'schema': settings_lib.SCHEMA, 'key': key, 'task': task,
+          'placer': placer, **fields
+      })
 
 
 def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
@@ -75,8 +75,8 @@ def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
   Raises:
     GdpError: it cannot be written.
   """
-  write(path, key, task, placer, {'status': cell_lib.FAILED,
-                                  'message': message})
+  write(path, key, task, placer,
+        {'status': cell_lib.FAILED, 'message': message})
   return read(path, key) or {}
 
 
@@ -86,6 +86,6 @@ def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:
     found = json.loads(path.read_text(encoding='utf-8'))
   except (OSError, ValueError):
     return None  # Not there, or damaged by whoever; it is computed again.
-  usable = (isinstance(found, dict) and found.get('key') == key
-            and found.get('schema') == settings_lib.SCHEMA)
+  usable = (isinstance(found, dict) and found.get('key') == key and
+            found.get('schema') == settings_lib.SCHEMA)
   return found if usable else None

@@ -13,14 +13,15 @@ from placer_model.benchmark import records
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tables
 
-_TABLES = {'table1': tables.table1, 'hdp_table': tables.hdp_table,
-           'all': tables.everything, 'means': tables.means}
+_TABLES = {
+    'table1': tables.table1, 'hdp_table': tables.hdp_table,
+    'all': tables.everything, 'means': tables.means
+}
 _TITLES = {
     'table1': "Run time in the form of GDP's table 1",
     'hdp_table': "Run time in the form of HDP's table",
-    'all': 'Every figure of every cell',
-    'means': 'Geometric means over tasks'}
-
+    'all': 'Every figure of every cell', 'means': 'Geometric means over tasks'
+}
 
 _BEST_OTHER = (' "Best other" is the fastest of the placers that neither learn '
                'nor ask the human expert.')
@@ -31,11 +32,12 @@ _NOTES = {
     'hdp_table': _BEST_OTHER,
     'all': ' Critical-path-first: ready ops by their longest way to the end of '
            'the step. OOM says what the fullest memory lacks, "missing memory" '
-           'what all of them lack.'}
+           'what all of them lack.'
+}
 
 
-def write(folder: records.Folder, settings: settings_lib.Settings,
-          command: str, tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def write(folder: records.Folder, settings: settings_lib.Settings, command: str,
+          tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
   """Writes everything but the cells; returns the content of results.json.
 
   Args:
@@ -51,7 +53,8 @@ def write(folder: records.Folder, settings: settings_lib.Settings,
   results = {
       'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
       'command': command, 'settings': settings.to_json(),
-      'versions': settings_lib.versions(), 'tasks': list(tasks)}
+      'versions': settings_lib.versions(), 'tasks': list(tasks)
+  }
   folder.write_results(results)
   for name, make in _TABLES.items():
     table = make(tasks)
@@ -61,36 +64,42 @@ def write(folder: records.Folder, settings: settings_lib.Settings,
         + table.to_markdown() + _published(name, tasks))
     files.write_atomically(folder.path / f'{name}.csv', table.to_csv())
   drawn = pictures.draw_all(folder, tasks, settings.simulated)
-  files.write_atomically(folder.path / 'README.md', index(
-      settings, command, tasks, [path.relative_to(folder.path)
-                                 for path in drawn]))
+  files.write_atomically(
+      folder.path / 'README.md',
+      index(settings, command, tasks,
+            [path.relative_to(folder.path) for path in drawn]))
   return results
 
 
 def index(settings: settings_lib.Settings, command: str,
-          tasks: Sequence[dict[str, Any]], pictures: Sequence[pathlib.Path]
-         ) -> str:
+          tasks: Sequence[dict[str,
+                               Any]], pictures: Sequence[pathlib.Path]) -> str:
   """README.md of an output folder, as Markdown."""
   count = sum(len(task['cells']) for task in tasks)
   parts = [
-      '# Placers compared', _kind(settings),
+      '# Placers compared',
+      _kind(settings),
       f'Made by\n\n    {command}\n\n{len(tasks)} tasks, {count} cells. '
       + _how(settings),
       '## Means\n\n' + tables.means(tasks).to_markdown().strip(),
       '## Where there is headroom\n\n' + _headroom(tasks),
-      '## What the others are bound by\n\n' + _bound(tasks)]
+      '## What the others are bound by\n\n' + _bound(tasks)
+  ]
   failed = [line for task in tasks for line in figures.failures(task)]
   if failed:
-    parts.insert(3, f'**Of {count} cells, {len(failed)} failed:**\n\n'
-                 + '\n'.join(f'* {line}' for line in dict.fromkeys(failed)))
-  parts += ['## The tasks\n\n' + _task_table(tasks),
-            '## Files\n\n' + _files(tasks, pictures)]
+    parts.insert(
+        3, f'**Of {count} cells, {len(failed)} failed:**\n\n'
+        + '\n'.join(f'* {line}' for line in dict.fromkeys(failed)))
+  parts += [
+      '## The tasks\n\n' + _task_table(tasks),
+      '## Files\n\n' + _files(tasks, pictures)
+  ]
   return '\n\n'.join(parts) + '\n'
 
 
 def _kind(settings) -> str:
-  kind = 'All step times are ' + (
-      '**simulated**, not measured' if settings.simulated else '**measured**')
+  kind = 'All step times are ' + ('**simulated**, not measured'
+                                  if settings.simulated else '**measured**')
   small = (', workloads are **small variants** (@tiny), which say nothing '
            'about the full ones' if settings.quick else '')
   return (f'{kind}{small}. A speed-up is a ratio of step times, other / ours, '
@@ -141,14 +150,17 @@ def _bound(tasks) -> str:
   """Communication, memory, or the bound itself."""
   verdicts = _verdicts(tasks)
   kinds = {
-      'communication': [v for v in verdicts
-                        if v.reason in headroom.COMMUNICATION],
-      'memory (the best placement fills one to 90 %)': [
-          v for v in verdicts if v.is_full],
+      'communication': [
+          v for v in verdicts if v.reason in headroom.COMMUNICATION
+      ], 'memory (the best placement fills one to 90 %)': [
+          v for v in verdicts if v.is_full
+      ],
       'the work of one device': [v for v in verdicts if v.reason == 'device'],
       'the bound itself': [v for v in verdicts if v.reason == 'bound'],
       'nothing alone: ops wait in turn for devices and wires': [
-          v for v in verdicts if v.reason == 'waiting']}
+          v for v in verdicts if v.reason == 'waiting'
+      ]
+  }
   lines = [f'* By {kind}: {_names(found)}.' for kind, found in kinds.items()]
   several = [v for v in verdicts if v.needs_several]
   lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
@@ -171,9 +183,10 @@ def _verdict_table(verdicts) -> str:
                 f'{v.lower_bound_s:.4g} s ({v.bound_by})',
                 figures.times(v.over_bound), v.text, *_ordered(v))
                for v in verdicts)
-  return tables.Table(('task', 'best placer', 'step', 'bound', 'step / bound',
-                       'limited by', 'best, critical path first',
-                       'step / bound'), rows, rows).to_markdown().strip()
+  return tables.Table(
+      ('task', 'best placer', 'step', 'bound', 'step / bound', 'limited by',
+       'best, critical path first', 'step / bound'), rows,
+      rows).to_markdown().strip()
 
 
 def _ordered(verdict) -> tuple[str, str]:
@@ -185,18 +198,25 @@ def _ordered(verdict) -> tuple[str, str]:
 
 
 def _task_table(tasks) -> str:
-  rows = tuple(tuple(str(value or figures.NONE) for value in (
-      task['name'], task['num_ops'], task.get('paper_ops'),
-      task.get('num_groups'), task.get('setting'))) for task in tasks)
-  return tables.Table(('task', 'ops', "paper's ops", 'groups', 'setting'),
-                      rows, rows).to_markdown().strip()
+  rows = tuple(
+      tuple(
+          str(value or figures.NONE)
+          for value in (task['name'], task['num_ops'], task.get('paper_ops'),
+                        task.get('num_groups'), task.get('setting')))
+      for task in tasks)
+  return tables.Table(('task', 'ops', "paper's ops", 'groups', 'setting'), rows,
+                      rows).to_markdown().strip()
 
 
 def _files(tasks, pictures) -> str:
-  lines = [f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
-           f'{_TITLES[name]}' for name in _TABLES]
-  lines += ['* [results.json](results.json): all of it, with curves',
-            '* plans/: every placement, as `gdp simulate --plan` reads it; '
-            'cells/: a record per cell']
+  lines = [
+      f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
+      f'{_TITLES[name]}' for name in _TABLES
+  ]
+  lines += [
+      '* [results.json](results.json): all of it, with curves',
+      '* plans/: every placement, as `gdp simulate --plan` reads it; '
+      'cells/: a record per cell'
+  ]
   lines += [f'* [{path.as_posix()}]({path.as_posix()})' for path in pictures]
   return '\n'.join(lines)

@@ -108,7 +108,7 @@ def _cluster(task, settings) -> cluster_lib.Cluster:
     raise errors.GdpError(
         f'Task {task.name} names a cluster, but steps are to be measured on '
         '--local_workers. Give the task without @CLUSTER.')
-  from gdp_grappler.evaluation.workers import local_workers  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.measuring import local_workers  # pylint: disable=g-import-not-at-top
   return local_workers.cluster(settings.local_workers)
 
 
@@ -122,12 +122,15 @@ class _Bench:
 
   def run(self, tasks, grid) -> list[dict[str, Any]]:
     """Every task's part of results.json."""
-    with tempfile.TemporaryDirectory(prefix='gdp_bench') as scratch, (
-        progress_lib.Progress(self._console, [p for _, p in grid],
-                              self._settings.jobs)) as progress:
-      return [self._run_task(task, [p for t, p in grid if t == task],
-                             pathlib.Path(scratch) / 'task', progress)
-              for task in tasks]
+    with tempfile.TemporaryDirectory(
+        prefix='gdp_bench') as scratch, (progress_lib.Progress(
+            self._console, [p for _, p in grid],
+            self._settings.jobs)) as progress:
+      return [
+          self._run_task(task, [p for t, p in grid if t == task],
+                         pathlib.Path(scratch) / 'task', progress)
+          for task in tasks
+      ]
 
   def _run_task(self, task, placers, path, progress) -> dict[str, Any]:
     progress.says(f'{task.name}: loading')
@@ -135,8 +138,11 @@ class _Bench:
     if isinstance(answer, loading_worker.Failure):
       return self._not_loaded(task, placers, answer.message, progress)
     summary = answer.fields
-    keys = {p: settings_lib.cell_key(self._settings, task.name,
-                                     summary['digest'], p) for p in placers}
+    keys = {
+        p:
+            settings_lib.cell_key(self._settings, task.name, summary['digest'],
+                                  p) for p in placers
+    }
     cells = self._known(task, keys)
     progress.kept([p for p in placers if p in cells])
     cells |= self._compute(task, path, progress,
@@ -148,15 +154,19 @@ class _Bench:
 
   def _not_loaded(self, task, placers, message, progress):
     """A task whose cells have all failed for one reason."""
-    cells = {placer: {'task': task.name, 'placer': placer,
-                      'status': cell_lib.FAILED,
-                      'message': f'the graph was not loaded: {message}'}
-             for placer in placers}
+    cells = {
+        placer: {
+            'task': task.name, 'placer': placer, 'status': cell_lib.FAILED,
+            'message': f'the graph was not loaded: {message}'
+        } for placer in placers
+    }
     progress.not_loaded(task.name, placers, message)
-    return {'name': task.name, 'file_name': task.file_name,
-            'label': task.label, 'cluster': task.cluster,
-            'table': task.table, 'setting': '', 'num_ops': None,
-            'num_accelerators': None, 'lower_bound_s': None, 'cells': cells}
+    return {
+        'name': task.name, 'file_name': task.file_name, 'label': task.label,
+        'cluster': task.cluster, 'table': task.table, 'setting': '',
+        'num_ops': None, 'num_accelerators': None, 'lower_bound_s': None,
+        'cells': cells
+    }
 
   def _known(self, task, keys) -> dict[str, Any]:
     """Records of cells that need not be computed; failures are tried again."""
@@ -169,10 +179,12 @@ class _Bench:
     return found
 
   def _compute(self, task, path, progress, keys) -> dict[str, Any]:
-    cells = [cell_worker.Run(
-        placer, key, self._folder.record(task, placer, key),
-        self._folder.plan(task, placer, key), self._settings.timeout_s(placer))
-             for placer, key in keys.items()]
+    cells = [
+        cell_worker.Run(placer, key, self._folder.record(task, placer, key),
+                        self._folder.plan(task, placer, key),
+                        self._settings.timeout_s(placer))
+        for placer, key in keys.items()
+    ]
     for cell in cells:
       cell.result.unlink(missing_ok=True)
     if not cells:
@@ -194,9 +206,9 @@ class _Bench:
   def _record(self, task, cell, message) -> dict[str, Any]:
     record = records.read(cell.result, cell.key)
     if record is None:
-      return records.write_failure(
-          cell.result, cell.key, task.name, cell.placer,
-          message or 'the result cannot be read')
+      return records.write_failure(cell.result, cell.key, task.name,
+                                   cell.placer, message or
+                                   'the result cannot be read')
     self.finished += 1
     return record
 
@@ -218,8 +230,10 @@ class _Bench:
     title = (f'{task.name}: {best}, {figures.step(cells[best])} per step '
              '(simulated, first in, first out)')
     with self._lanes(path) as lanes:
-      for _, message, _ in lanes.run([cell_worker.Draw(
-          title, self._folder.plan(task, best, keys[best]), picture)]):
+      for _, message, _ in lanes.run([
+          cell_worker.Draw(title, self._folder.plan(task, best, keys[best]),
+                           picture)
+      ]):
         if message:
           progress.says(f'{task.name}: no chart: {message}')
         else:

@@ -75,14 +75,16 @@ class Settings:
 
   def to_json(self) -> dict[str, Any]:
     """All that a reader should know."""
-    return {'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
-            'time_budget_s': self.time_budget_s,
-            'local_workers': self.local_workers,
-            'batch_size': self.batch_size, 'jobs': self.jobs}
+    return {
+        'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
+        'time_budget_s': self.time_budget_s,
+        'local_workers': self.local_workers, 'batch_size': self.batch_size,
+        'jobs': self.jobs
+    }
 
 
-def cell_key(settings: Settings, task: str, graph_digest: str, placer: str
-            ) -> str:
+def cell_key(settings: Settings, task: str, graph_digest: str,
+             placer: str) -> str:
   """16 hex digits that change with all that a cell's result depends on.
 
   How many cells run side by side does not count, although seconds of a search
@@ -103,8 +105,10 @@ def cell_key(settings: Settings, task: str, graph_digest: str, placer: str
 @functools.cache
 def versions() -> dict[str, str]:
   """Versions of Python, of this project and of what placers are made of."""
-  found = {'python': platform.python_version(),
-           'gdp-grappler': gdp_grappler.__version__}
+  found = {
+      'python': platform.python_version(),
+      'gdp-grappler': gdp_grappler.__version__
+  }
   for package in _PACKAGES:
     try:
       found[package] = importlib.metadata.version(package)
@@ -119,11 +123,13 @@ def _code_digest(placer) -> str:
   folder = pathlib.Path(gdp_grappler.__file__).parent
   paths = [folder / part for part in _CODE + _LEARNED_CODE * learned]
   trainer = pathlib.Path(__file__).parents[1]
-  paths += [trainer / 'benchmark' / f'{name}.py'
-            for name in ('cell', 'bounds', 'placer_sets')]
+  paths += [
+      trainer / 'benchmark' / f'{name}.py'
+      for name in ('cell', 'bounds', 'placer_sets')
+  ]
   if placer == placer_sets.LEARNED[0]:
-    paths.append(pathlib.Path(os.environ.get('GDP_POLICY')
-                              or trainer / 'pretrained'))
+    paths.append(
+        pathlib.Path(os.environ.get('GDP_POLICY') or trainer / 'pretrained'))
   elif learned:
     paths.append(trainer / 'hdp')
   return _digest(tuple(paths))

@@ -13,15 +13,15 @@ from placer_model.benchmark import tables
 # names the rows.
 _SHOWN = {
     'placer': ('placer', True), 'tasks': ('tasks', False),
-    'OOM': ('OOM', False), 'no placement': ('none', False),
-    'best on': ('best', False),
-    'speed-up over human (tasks)': ('vs human', False),
-    'speed-up over HDP (tasks)': ('vs HDP', False),
-    'step / bound (tasks)': ('/ bound', False)}
+    'OOM': ('OOM', False), 'no placement': ('none', False), 'best on':
+        ('best', False), 'speed-up over human (tasks)': ('vs human', False),
+    'speed-up over HDP (tasks)': ('vs HDP', False), 'step / bound (tasks)':
+        ('/ bound', False)
+}
 
 
-def show(results: dict[str, Any], out_dir: str, console: rich.console.Console
-        ) -> None:
+def show(results: dict[str, Any], out_dir: str,
+         console: rich.console.Console) -> None:
   """Prints the means and where everything is.
 
   Args:

@@ -40,11 +40,14 @@ class Table:
     """With columns of numbers to the right; says so if there is no row."""
     if not self.rows:
       return 'None of the tasks of this run belongs here.\n'
-    right = [any(isinstance(v, (int, float)) for v in column)
-             for column in zip(*self.numbers)]
+    right = [
+        any(isinstance(v, (int, float)) for v in column)
+        for column in zip(*self.numbers)
+    ]
     lines = [self.head, ['---:' if r else '---' for r in right], *self.rows]
-    text = ''.join('| ' + ' | '.join(
-        cell.replace('|', r'\|') for cell in line) + ' |\n' for line in lines)
+    text = ''.join('| ' + ' | '.join(cell.replace('|', r'\|')
+                                     for cell in line) + ' |\n'
+                   for line in lines)
     notes = [f'{i}. {note}\n' for i, note in enumerate(self.footnotes, 1)]
     return text + '\n' * bool(notes) + ''.join(notes)
 
@@ -53,8 +56,8 @@ class Table:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator='\n')
     writer.writerow(self.head)
-    writer.writerows(['' if v is None else v for v in row]
-                     for row in self.numbers)
+    writer.writerows(
+        ['' if v is None else v for v in row] for row in self.numbers)
     return text.getvalue()
 
 
@@ -68,8 +71,8 @@ class _Builder:
   def add(self, cells: Iterable[tuple[str, Any]]):
     self._rows.append(tuple(cells))
 
-  def step(self, task: Task, placer: str | None, key: str = 'step_time_s'
-          ) -> tuple[str, Any]:
+  def step(self, task: Task, placer: str | None,
+           key: str = 'step_time_s') -> tuple[str, Any]:
     """A step time, or why there is none; a failure gets a footnote."""
     record = task['cells'].get(placer)
     text = figures.step(record, key)
@@ -82,8 +85,7 @@ class _Builder:
 
   def build(self) -> Table:
     return Table(
-        self._head,
-        tuple(tuple(text for text, _ in row) for row in self._rows),
+        self._head, tuple(tuple(text for text, _ in row) for row in self._rows),
         tuple(tuple(number for _, number in row) for row in self._rows),
         tuple(self._notes))
 
@@ -94,102 +96,118 @@ def table1(tasks: Sequence[Task]) -> Table:
   All tasks but those of HDP's table. `best` is the best placer that does not
   learn, the human expert aside.
   """
-  builder = _Builder((
-      'model (#devices)', 'ops', 'GDP', 'human', 'METIS', 'HDP', 'best other',
-      'which', 'GDP: speed-up over human', 'GDP: over HDP',
-      'GDP: search speed-up over HDP', 'best other: speed-up over human',
-      'best other: over HDP'))
+  builder = _Builder(
+      ('model (#devices)', 'ops', 'GDP', 'human', 'METIS', 'HDP', 'best other',
+       'which', 'GDP: speed-up over human', 'GDP: over HDP',
+       'GDP: search speed-up over HDP', 'best other: speed-up over human',
+       'best other: over HDP'))
   rows = []
   for task in (t for t in tasks if t['table'] != tasks_lib.HDP):
     cells = task['cells']
     other = _best_heuristic(cells)
-    gains = [figures.ratio(cells.get(_EXPERT), cells.get(_GDP)),
-             figures.ratio(cells.get(_HDP), cells.get(_GDP)),
-             figures.search_ratio(cells.get(_HDP), cells.get(_GDP)),
-             figures.ratio(cells.get(_EXPERT), cells.get(other)),
-             figures.ratio(cells.get(_HDP), cells.get(other))]
+    gains = [
+        figures.ratio(cells.get(_EXPERT), cells.get(_GDP)),
+        figures.ratio(cells.get(_HDP), cells.get(_GDP)),
+        figures.search_ratio(cells.get(_HDP), cells.get(_GDP)),
+        figures.ratio(cells.get(_EXPERT), cells.get(other)),
+        figures.ratio(cells.get(_HDP), cells.get(other))
+    ]
     rows.append(gains)
     builder.add([
-        _text(f'{task["label"]} ({_devices(task)})'), _count(task['num_ops']),
-        *(builder.step(task, name) for name in (
-            _GDP, _EXPERT, 'metis', _HDP, other)),
-        _text(other or figures.NONE), *map(_times, gains)])
+        _text(f'{task["label"]} ({_devices(task)})'),
+        _count(task['num_ops']),
+        *(builder.step(task, name)
+          for name in (_GDP, _EXPERT, 'metis', _HDP, other)),
+        _text(other or figures.NONE), *map(_times, gains)
+    ])
   if rows:
     means = [figures.geomean(column)[0] for column in zip(*rows)]
-    builder.add([_text('geometric mean'), *[_text('')] * 7,
-                 *map(_times, means)])
+    builder.add(
+        [_text('geometric mean'), *[_text('')] * 7, *map(_times, means)])
   return builder.build()
 
 
 def hdp_table(tasks: Sequence[Task]) -> Table:
   """HDP's table 1: run time by placer, and the gain over the best other."""
-  columns = {'CPU only': placer_sets.CPU_ONLY, 'GPU only': placer_sets.GPU_ONLY,
-             'human': _EXPERT, 'Scotch': 'scotch', 'MinCut': 'min_cut',
-             'HDP': _HDP}
-  builder = _Builder((
-      'task', '#GPUs', *columns, 'HDP: speed-up over the best of these', 'GDP',
-      'best other', 'which', 'best other: speed-up over human',
-      'best other: over HDP'))
+  columns = {
+      'CPU only': placer_sets.CPU_ONLY, 'GPU only': placer_sets.GPU_ONLY,
+      'human': _EXPERT, 'Scotch': 'scotch', 'MinCut': 'min_cut', 'HDP': _HDP
+  }
+  builder = _Builder(
+      ('task', '#GPUs', *columns, 'HDP: speed-up over the best of these', 'GDP',
+       'best other', 'which', 'best other: speed-up over human',
+       'best other: over HDP'))
   rows = []
   for task in (t for t in tasks if t['table'] == tasks_lib.HDP):
     cells = task['cells']
     before = figures.best(cells, [c for c in columns.values() if c != _HDP])
     other = _best_heuristic(cells)
     gain = figures.ratio(cells.get(before), cells.get(_HDP))
-    others = [figures.ratio(cells.get(_EXPERT), cells.get(other)),
-              figures.ratio(cells.get(_HDP), cells.get(other))]
+    others = [
+        figures.ratio(cells.get(_EXPERT), cells.get(other)),
+        figures.ratio(cells.get(_HDP), cells.get(other))
+    ]
     rows.append([gain, *others])
     builder.add([
-        _text(task['label']), _count(task['num_accelerators']),
+        _text(task['label']),
+        _count(task['num_accelerators']),
         *(builder.step(task, name) for name in columns.values()),
-        _times(gain), builder.step(task, _GDP), builder.step(task, other),
-        _text(other or figures.NONE), *map(_times, others)])
+        _times(gain),
+        builder.step(task, _GDP),
+        builder.step(task, other),
+        _text(other or figures.NONE), *map(_times, others)
+    ])
   if rows:
     means = [figures.geomean(column)[0] for column in zip(*rows)]
-    builder.add([_text('geometric mean'), *[_text('')] * 7, _times(means[0]),
-                 *[_text('')] * 3, *map(_times, means[1:])])
+    builder.add([
+        _text('geometric mean'), *[_text('')] * 7,
+        _times(means[0]), *[_text('')] * 3, *map(_times, means[1:])
+    ])
   return builder.build()
 
 
 def everything(tasks: Sequence[Task]) -> Table:
   """The long form: a row per cell, every figure."""
-  builder = _Builder((
-      'task', 'placer', 'FIFO step', 'critical-path-first step',
-      'speed-up over human', 'speed-up over HDP', 'lower bound',
-      'step / bound', 'fullest memory', 'peak memory', 'missing memory',
-      'cut tensors', 'cut bytes', 'evaluations', 'seconds', 'won by',
-      'status'))
+  builder = _Builder(('task', 'placer', 'FIFO step', 'critical-path-first step',
+                      'speed-up over human', 'speed-up over HDP', 'lower bound',
+                      'step / bound', 'fullest memory', 'peak memory',
+                      'missing memory', 'cut tensors', 'cut bytes',
+                      'evaluations', 'seconds', 'won by', 'status'))
   for task in tasks:
     for placer, record in task['cells'].items():
-      builder.add([_text(task['name']), _text(placer),
-                   *_row(builder, task, placer, record)])
+      builder.add([
+          _text(task['name']),
+          _text(placer), *_row(builder, task, placer, record)
+      ])
   return builder.build()
 
 
 def means(tasks: Sequence[Task]) -> Table:
   """Geometric means over tasks: a row per placer."""
-  builder = _Builder((
-      'placer', 'tasks', 'OOM', 'no placement', 'best on',
-      'speed-up over human (tasks)', 'speed-up over HDP (tasks)',
-      'step / bound (tasks)', 'slower than the best (tasks)',
-      'median seconds'))
+  builder = _Builder(('placer', 'tasks', 'OOM', 'no placement', 'best on',
+                      'speed-up over human (tasks)',
+                      'speed-up over HDP (tasks)', 'step / bound (tasks)',
+                      'slower than the best (tasks)', 'median seconds'))
   names = dict.fromkeys(name for task in tasks for name in task['cells'])
   for name in names:
     there = [task['cells'] for task in tasks if name in task['cells']]
     of = [cells[name] for cells in there]
     leaders = [figures.best(cells) for cells in there]
     builder.add([
-        _text(name), _count(len(of)),
+        _text(name),
+        _count(len(of)),
         _count(sum(r['status'] == cell_lib.OOM for r in of)),
         _count(sum(not figures.has_figures(r) for r in of)),
         _count(sum(_is_best(cells, name) for cells in there)),
-        _mean(figures.ratio(cells.get(_EXPERT), cells[name])
-              for cells in there),
+        _mean(
+            figures.ratio(cells.get(_EXPERT), cells[name]) for cells in there),
         _mean(figures.ratio(cells.get(_HDP), cells[name]) for cells in there),
         _mean(r.get('over_bound') for r in of),
-        _mean(figures.ratio(cells[name], cells.get(leader))
-              for cells, leader in zip(there, leaders)),
-        _median_seconds(of)])
+        _mean(
+            figures.ratio(cells[name], cells.get(leader))
+            for cells, leader in zip(there, leaders)),
+        _median_seconds(of)
+    ])
   return builder.build()
 
 
@@ -199,27 +217,33 @@ def _row(builder, task, placer, record):
   if not figures.has_figures(record):
     blank = [_text(figures.NONE)] * 13
     return [builder.step(task, placer), *blank, _text(record['status'])]
-  fullest = max(record['peak_bytes'], key=lambda device: (
-      record['peak_bytes'][device] / record['capacity_bytes'][device]))
+  fullest = max(
+      record['peak_bytes'], key=lambda device:
+      (record['peak_bytes'][device] / record['capacity_bytes'][device]))
   missing = sum(record['missing_bytes'].values())
   return [
       builder.step(task, placer),
       builder.step(task, placer, 'ordered_step_time_s'),
       _times(figures.ratio(cells.get(_EXPERT), record)),
       _times(figures.ratio(cells.get(_HDP), record)),
-      _seconds(record['lower_bound_s']), _times(record['over_bound']),
-      _text(fullest), _size(record['peak_bytes'][fullest]),
+      _seconds(record['lower_bound_s']),
+      _times(record['over_bound']),
+      _text(fullest),
+      _size(record['peak_bytes'][fullest]),
       _size(missing) if missing else _text(figures.NONE),
-      _count(record['cut_tensors']), _size(record['cut_bytes']),
+      _count(record['cut_tensors']),
+      _size(record['cut_bytes']),
       _count(record['evaluations']),
       (f'{record["seconds"]:.2f}', record['seconds']),
-      _text(record['won_by'] or figures.NONE), _text(record['status'])]
+      _text(record['won_by'] or figures.NONE),
+      _text(record['status'])
+  ]
 
 
 def _best_heuristic(cells) -> str | None:
   """The best that neither learns nor asks an expert."""
-  return figures.best(cells, [n for n in cells
-                              if n not in (*placer_sets.LEARNED, _EXPERT)])
+  return figures.best(
+      cells, [n for n in cells if n not in (*placer_sets.LEARNED, _EXPERT)])
 
 
 def _is_best(cells, name) -> bool:
@@ -256,8 +280,8 @@ def _size(value) -> tuple[str, Any]:
 
 def _mean(values) -> tuple[str, Any]:
   mean, count = figures.geomean(values)
-  return (figures.NONE if mean is None
-          else f'{figures.times(mean)} ({count})'), mean
+  return (figures.NONE
+          if mean is None else f'{figures.times(mean)} ({count})'), mean
 
 
 def _median_seconds(records) -> tuple[str, Any]:

@@ -13,7 +13,7 @@ from gdp_grappler.cluster import validation
 GDP, HDP = 'gdp', 'hdp'
 _TINY = '@tiny'
 _KERAS = 'keras_applications:'
-# `gdp_grappler.graph.sources` reads these as a function that returns a model.
+# `graph.sources.sources` reads these as a function that returns a model.
 _MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
 
 
@@ -69,9 +69,9 @@ def _paper_tasks() -> tuple[Task, ...]:
 PAPER_TASKS = _paper_tasks()
 
 
-def parse(text: str, workloads: Collection[str],
-          num_devices: Callable[[str], int], *, quick: bool = False,
-          default_cluster: str = '') -> tuple[Task, ...]:
+def parse(text: str, workloads: Collection[str], num_devices: Callable[[str],
+                                                                       int], *,
+          quick: bool = False, default_cluster: str = '') -> tuple[Task, ...]:
   """The tasks that a user means.
 
   Args:
@@ -89,8 +89,10 @@ def parse(text: str, workloads: Collection[str],
   found = []
   for item in filter(None, (part.strip() for part in text.split(','))):
     if item == 'all':
-      found += [dataclasses.replace(task, cluster=default_cluster or
-                                    task.cluster) for task in PAPER_TASKS]
+      found += [
+          dataclasses.replace(task, cluster=default_cluster or task.cluster)
+          for task in PAPER_TASKS
+      ]
     else:
       found += _parse_item(item, workloads, num_devices, default_cluster)
   if not found:
@@ -114,8 +116,8 @@ def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:
   papers = [task for task in PAPER_TASKS if task.source == _large(source)]
   if cluster:
     same = [task for task in papers if task.cluster == cluster]
-    return [dataclasses.replace(task, source=source) for task in same] or [
-        Task(source, cluster, '', expert)]
+    return [dataclasses.replace(task, source=source) for task in same
+           ] or [Task(source, cluster, '', expert)]
   if papers:
     return [dataclasses.replace(task, source=source) for task in papers]
   if source in workloads:
@@ -146,9 +148,9 @@ def _large(source: str) -> str:
 
 def _tiny(task, workloads) -> Task:
   """The task with the small variant of its workload; a file stays itself."""
-  if task.source.endswith(_TINY) or (
-      task.source not in workloads and task.source + _TINY not in workloads
-      and task not in PAPER_TASKS):
+  if task.source.endswith(_TINY) or (task.source not in workloads and
+                                     task.source + _TINY not in workloads and
+                                     task not in PAPER_TASKS):
     return task
   if task.source + _TINY not in workloads:
     raise errors.GdpError(f'Workload "{task.source}" has no small variant for '

@@ -20,8 +20,7 @@ class CommandLine:
     flags: Its own flags, in the order of the help.
   """
 
-  def __init__(self, program: str, text: str,
-               own: Sequence[flags.FlagHolder],
+  def __init__(self, program: str, text: str, own: Sequence[flags.FlagHolder],
                missing: Callable[[], Sequence[flags.FlagHolder]]):
     """Describes a program.
 
@@ -42,15 +41,17 @@ class CommandLine:
     try:
       rest = flags.FLAGS(argv)
     except flags.Error as error:
-      sys.exit(self.fail(
-          f'{str(error).splitlines()[0]} (--help lists all flags)'))
+      sys.exit(
+          self.fail(f'{str(error).splitlines()[0]} (--help lists all flags)'))
     if len(rest) > 1:
-      sys.exit(self.fail(f'unexpected argument "{rest[1]}"; all input comes by '
-                         'flags (--help lists them).'))
+      sys.exit(
+          self.fail(f'unexpected argument "{rest[1]}"; all input comes by '
+                    'flags (--help lists them).'))
     missing = [f'--{flag.name}' for flag in self._missing()]
     if missing:
-      sys.exit(self.fail(f'{" and ".join(missing)} must be given (--help lists '
-                         'all flags).'))
+      sys.exit(
+          self.fail(f'{" and ".join(missing)} must be given (--help lists '
+                    'all flags).'))
     return rest
 
   def exit_code(self, work: Callable[[], int]) -> int:
@@ -78,8 +79,8 @@ class CommandLine:
     for holder in self.flags:
       flag = flags.FLAGS[holder.name]
       default = '' if flag.default is None else f' (default {flag.default})'
-      lines += textwrap.wrap(
-          f'--{flag.name}: {flag.help}{default}', 78, subsequent_indent='    ')
+      lines += textwrap.wrap(f'--{flag.name}: {flag.help}{default}', 78,
+                             subsequent_indent='    ')
     return '\n'.join(lines)
 
 

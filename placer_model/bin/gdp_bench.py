@@ -53,14 +53,13 @@ _LOCAL_WORKERS = flags.DEFINE_integer(
     'each on its own cores, and measure on them.', lower_bound=0)
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Seconds for each search; by default as much as '
-    'each needs, with --quick 2 for those that do not learn.',
-    lower_bound=0)
+    'each needs, with --quick 2 for those that do not learn.', lower_bound=0)
 _CELL_TIMEOUT_S = flags.DEFINE_float(
     'cell_timeout_s', None, 'A cell that takes longer has failed; by default '
     '15 minutes, 2 with --quick, 6 hours for those that learn, and the budget '
     'on top.', lower_bound=1)
-_SEED = flags.DEFINE_integer(
-    'seed', 0, 'The same seed gives the same result.', lower_bound=0)
+_SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same result.',
+                             lower_bound=0)
 _JOBS = flags.DEFINE_integer(
     'jobs', 1, 'Cells side by side. They share the cores, so seconds of '
     'searches are longer than alone and searches with a time budget get less '
@@ -70,9 +69,9 @@ _BATCH_SIZE = flags.DEFINE_integer(
     lower_bound=1)
 _JSON = flags.DEFINE_boolean('json', False, 'Print results.json.')
 _LINE = command_line.CommandLine(
-    'gdp_bench', __doc__, (
-        _TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
-        _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON),
+    'gdp_bench', __doc__,
+    (_TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
+     _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON),
     lambda: [f for f in (_TASKS, _OUT_DIR) if not f.value])
 
 
@@ -141,22 +140,23 @@ def _options(runner):
   """Flags as `runner.Options`."""
   from placer_model.benchmark import settings
   return runner.Options(
-      tasks=_TASKS.value,
-      placers=_PLACERS.value or ('heuristics' if _QUICK.value else 'all'),
-      out_dir=pathlib.Path(_OUT_DIR.value),
-      settings=settings.Settings(
+      tasks=_TASKS.value, placers=_PLACERS.value or
+      ('heuristics' if _QUICK.value else 'all'),
+      out_dir=pathlib.Path(_OUT_DIR.value), settings=settings.Settings(
           seed=_SEED.value, reward=_REWARD.value, quick=_QUICK.value,
           time_budget_s=_TIME_BUDGET_S.value,
           cell_timeout_s=_CELL_TIMEOUT_S.value,
           local_workers=_LOCAL_WORKERS.value, batch_size=_BATCH_SIZE.value,
-          jobs=_JOBS.value),
-      command=_command())
+          jobs=_JOBS.value), command=_command())
 
 
 def _command() -> str:
   """What was typed."""
-  given = [f'--{flag.name}={_text(flag.value)}' for flag in (
-      flags.FLAGS[holder.name] for holder in _LINE.flags) if flag.present]
+  given = [
+      f'--{flag.name}={_text(flag.value)}'
+      for flag in (flags.FLAGS[holder.name] for holder in _LINE.flags)
+      if flag.present
+  ]
   return shlex.join(['gdp_bench', *given])
 
 

@@ -51,10 +51,11 @@ _ITERATIONS = flags.DEFINE_integer(
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Stop learning after so many seconds; loading, '
     'baselines, distillation and export come on top.', lower_bound=0)
-_SEED = flags.DEFINE_integer(
-    'seed', 0, 'The same seed gives the same result.', lower_bound=0)
-_ROLLOUTS = flags.DEFINE_integer(
-    'rollouts', None, 'Placements sampled per iteration.', lower_bound=1)
+_SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same result.',
+                             lower_bound=0)
+_ROLLOUTS = flags.DEFINE_integer('rollouts', None,
+                                 'Placements sampled per iteration.',
+                                 lower_bound=1)
 _CONFIG = flags.DEFINE_string(
     'config', 'default', "Sizes and levers: 'default', or 'paper' for the "
     "paper's method alone.")
@@ -73,15 +74,16 @@ _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 def _missing():
   """What was measured on may stand for the cluster."""
   elsewhere = _TARGET.value or _LOCAL_WORKERS.value
-  return [f for f in _REQUIRED
-          if not f.value and not (f is _CLUSTER and elsewhere)]
+  return [
+      f for f in _REQUIRED if not f.value and not (f is _CLUSTER and elsewhere)
+  ]
 
 
 _LINE = command_line.CommandLine(
-    'gdp_train', __doc__, (
-        _GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
-        _ITERATIONS, _TIME_BUDGET_S, _SEED, _ROLLOUTS, _CONFIG, _UNITS,
-        _BATCH_SIZE, _INIT_POLICY), _missing)
+    'gdp_train', __doc__,
+    (_GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
+     _ITERATIONS, _TIME_BUDGET_S, _SEED, _ROLLOUTS, _CONFIG, _UNITS,
+     _BATCH_SIZE, _INIT_POLICY), _missing)
 
 
 def run():
@@ -125,9 +127,8 @@ def _options(task_lib):
       model_dir=pathlib.Path(_MODEL_DIR.value), units=_UNITS.value,
       config=_CONFIG.value, seed=_SEED.value, batch_size=_BATCH_SIZE.value,
       iterations=_ITERATIONS.value, rollouts=_ROLLOUTS.value,
-      time_budget_s=_TIME_BUDGET_S.value,
-      init_policy=(pathlib.Path(_INIT_POLICY.value) if _INIT_POLICY.value
-                   else None))
+      time_budget_s=_TIME_BUDGET_S.value, init_policy=(pathlib.Path(
+          _INIT_POLICY.value) if _INIT_POLICY.value else None))
 
 
 if __name__ == '__main__':

@@ -11,8 +11,8 @@ import re
 
 import numpy as np
 
-from gdp_grappler.graph import colocation
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import colocation
 from placer_model.hdp import placers
 from placer_model.hdp import search as search_lib
 
@@ -27,12 +27,12 @@ class ColocRlPlacer(placers.HdpPlacer):
   """Devices learned for groups that are given; see `hand_made_groups`."""
 
   def _search(self, problem) -> search_lib.Search:
-    grouping = hand_made_groups(
-        problem.graph, problem.allowed, problem.op_seconds.min(axis=1),
-        self.config.coloc_groups)
-    return placers.over_groups(
-        problem, self.config, self._embedder(problem),
-        int(grouping.max(initial=0)) + 1, grouping=grouping)
+    grouping = hand_made_groups(problem.graph, problem.allowed,
+                                problem.op_seconds.min(axis=1),
+                                self.config.coloc_groups)
+    return placers.over_groups(problem, self.config, self._embedder(problem),
+                               int(grouping.max(initial=0)) + 1,
+                               grouping=grouping)
 
 
 def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,

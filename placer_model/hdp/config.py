@@ -112,7 +112,7 @@ class HdpConfig:
   def learning_rate_at(self, step: int) -> float:
     """Learning rate of a step, counted from 0."""
     decays = max(0, step - self.start_decay_step) // self.decay_steps
-    return self.learning_rate * self.learning_rate_decay ** decays
+    return self.learning_rate * self.learning_rate_decay**decays
 
   def noise_at(self, step: int) -> float:
     """Noise on the logits in a step, counted from 0."""
@@ -126,9 +126,9 @@ class HdpConfig:
     if not ok or not low <= value < float('inf') or (positive and not value):
       raise errors.GdpError(
           f'HDP: {field.name} = {value!r} is not usable; give '
-          + (f'an integer of at least {low}.' if kind is int else
-             'true or false.' if kind is bool else
-             f'a number {"above" if positive else "from"} 0.'))
+          + (f'an integer of at least {low}.' if kind is
+             int else 'true or false.' if kind is
+             bool else f'a number {"above" if positive else "from"} 0.'))
 
 
 _MAY_BE_ZERO = ('stop_noise_step', 'start_decay_step', 'adjacency_size')
@@ -156,12 +156,13 @@ def preset(name: str) -> HdpConfig:
 # policy become certain, but slowly: tanh should not have lost its slope by the
 # time that the policy has learned to avoid the CPU.
 PRESETS = {
-    'published': HdpConfig(),
-    'tuned': HdpConfig(
-        steps=1500, first_group_logit=12., initial_group_scale=0.1,
-        failing_signal=10., tanh_constant=5., temperature=5.,
-        hidden_units=128, attention_units=32, aligned_decoder=True,
-        coloc_groups=64, logits_noise=0., learning_rate=0.001,
-        start_decay_step=1500, baseline_from_failing=False,
-        relative_reward=True, normalize_advantage=True),
+    'published':
+        HdpConfig(),
+    'tuned':
+        HdpConfig(steps=1500, first_group_logit=12., initial_group_scale=0.1,
+                  failing_signal=10., tanh_constant=5., temperature=5.,
+                  hidden_units=128, attention_units=32, aligned_decoder=True,
+                  coloc_groups=64, logits_noise=0., learning_rate=0.001,
+                  start_decay_step=1500, baseline_from_failing=False,
+                  relative_reward=True, normalize_advantage=True),
 }

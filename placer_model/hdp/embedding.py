@@ -42,9 +42,9 @@ class GraphEmbedder:
     self._outputs = _outputs(graph, max_outputs)
     place = place_scale * _places(graph)
     self.units = np.concatenate([
-        self._contents(graph.groups, graph.num_groups),
-        place[:, None],
-        _neighbours(graph, place, adjacency_size)], axis=1).astype(np.float32)
+        self._contents(graph.groups, graph.num_groups), place[:, None],
+        _neighbours(graph, place, adjacency_size)
+    ], axis=1).astype(np.float32)
 
   def groups(self, grouping: np.ndarray, num_groups: int) -> np.ndarray:
     """What the Placer sees.
@@ -73,16 +73,16 @@ class GraphEmbedder:
     width = self._vocabulary
     types = np.bincount(sets * width + self._op_types,
                         minlength=count * width).reshape(count, width)
-    outputs = np.stack([np.bincount(sets, column, count)
-                        for column in self._outputs.T], axis=1)
+    outputs = np.stack(
+        [np.bincount(sets, column, count) for column in self._outputs.T],
+        axis=1)
     outputs = np.log1p(outputs)
     outputs[:, :-1] /= _LOG_LARGE
     return np.concatenate([np.log1p(types), outputs], axis=1)
 
 
 def _type_numbers(graph) -> tuple[np.ndarray, int]:
-  types, numbers = np.unique(np.array(graph.op_types, str),
-                             return_inverse=True)
+  types, numbers = np.unique(np.array(graph.op_types, str), return_inverse=True)
   return numbers.reshape(-1).astype(np.int64), len(types)
 
 
@@ -113,8 +113,9 @@ def _neighbours(graph, place, size) -> np.ndarray:
   """float64 [G, size], signed places of the nearest units by bytes."""
   pairs = graph.groups[graph.edges].astype(np.int64)
   crossing = pairs[:, 0] != pairs[:, 1]
-  keys, where = np.unique(pairs[crossing, 0] * graph.num_groups
-                          + pairs[crossing, 1], return_inverse=True)
+  keys, where = np.unique(
+      pairs[crossing, 0] * graph.num_groups + pairs[crossing, 1],
+      return_inverse=True)
   weight = np.bincount(where, graph.edge_bytes[crossing], len(keys))
   source, target = np.divmod(keys, max(graph.num_groups, 1))
   unit = np.concatenate([source, target])

@@ -36,12 +36,12 @@ class FeedForwardPlacer(tf.Module):
     return tf.transpose(
         tf.random.stateless_categorical(logits, count, seed, tf.int32))
 
-  def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor, devices: tf.Tensor
-               ) -> tuple[tf.Tensor, tf.Tensor]:
+  def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor,
+               devices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """See `Seq2SeqPlacer.log_prob`."""
     logits = tf.where(allowed, self._logits(rows), weights_lib.MASKED_LOGIT)
-    log_p = tf.nn.log_softmax(logits)                           # [K, D]
-    choices = tf.one_hot(devices, allowed.shape[1])             # [S, K, D]
+    log_p = tf.nn.log_softmax(logits)  # [K, D]
+    choices = tf.one_hot(devices, allowed.shape[1])  # [S, K, D]
     entropy = -tf.reduce_sum(tf.exp(log_p) * log_p, axis=1)
     return (tf.einsum('skd,kd->s', choices, log_p), tf.reduce_mean(entropy))
 

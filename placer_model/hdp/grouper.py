@@ -33,8 +33,8 @@ class Grouper(tf.Module):
     self._prior = 0. if first is None else config.first_group_logit * (
         tf.one_hot(first, num_groups))
 
-  def sample(self, units: tf.Tensor, seed: tf.Tensor, noise: tf.Tensor
-             ) -> tf.Tensor:
+  def sample(self, units: tf.Tensor, seed: tf.Tensor,
+             noise: tf.Tensor) -> tf.Tensor:
     """int32 [G], a group for each unit.
 
     Args:
@@ -45,8 +45,8 @@ class Grouper(tf.Module):
     logits = weights_lib.with_noise(self._logits(units), noise, seed + 1)
     return tf.random.stateless_categorical(logits, 1, seed, tf.int32)[:, 0]
 
-  def log_prob(self, units: tf.Tensor, grouping: tf.Tensor
-               ) -> tuple[tf.Tensor, tf.Tensor]:
+  def log_prob(self, units: tf.Tensor,
+               grouping: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Log-probability of a grouping int32 [G]; mean entropy per unit."""
     logits = self._logits(units)
     log_p = -tf.nn.sparse_softmax_cross_entropy_with_logits(grouping, logits)

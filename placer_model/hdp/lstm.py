@@ -34,12 +34,13 @@ class Lstm(tf.Module):
                 tf.convert_to_tensor(self._weights),
                 tf.convert_to_tensor(self._bias))
 
-  def step(self, x: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor
-           ) -> tuple[tf.Tensor, tf.Tensor]:
+  def step(self, x: tf.Tensor, cell: tf.Tensor,
+           hidden: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """One step of S sequences, [S, inputs]; without gradient."""
-    result = tf.raw_ops.LSTMBlockCell(
-        x=x, cs_prev=cell, h_prev=hidden, w=self._weights, b=self._bias,
-        forget_bias=1., cell_clip=-1., **_without_peephole(self._units))
+    result = tf.raw_ops.LSTMBlockCell(x=x, cs_prev=cell, h_prev=hidden,
+                                      w=self._weights, b=self._bias,
+                                      forget_bias=1., cell_clip=-1.,
+                                      **_without_peephole(self._units))
     return result.cs, result.h
 
 
@@ -50,10 +51,10 @@ def _without_peephole(units):
 
 @tf.custom_gradient
 def _run(x, cell, hidden, weights, bias):
-  forward = tf.raw_ops.BlockLSTM(
-      seq_len_max=tf.cast(x.shape[0], tf.int64), x=x, cs_prev=cell,
-      h_prev=hidden, w=weights, b=bias, forget_bias=1., cell_clip=-1.,
-      **_without_peephole(hidden.shape[-1]))
+  forward = tf.raw_ops.BlockLSTM(seq_len_max=tf.cast(x.shape[0], tf.int64), x=x,
+                                 cs_prev=cell, h_prev=hidden, w=weights, b=bias,
+                                 forget_bias=1., cell_clip=-1.,
+                                 **_without_peephole(hidden.shape[-1]))
 
   def gradient(cells_gradient, hiddens_gradient):
     return _gradient(x, cell, hidden, weights, bias, forward, cells_gradient,
@@ -88,11 +89,12 @@ def _gradient(x, cell, hidden, weights, bias, forward, cells_gradient,
   zeros = tf.zeros_like(cell)
   _, by_cell, by_hidden, gates = tf.while_loop(
       lambda k, *_: k >= 0, back,
-      (steps - 1, zeros, zeros, tf.TensorArray(
-          tf.float32, steps, element_shape=[cell.shape[0], 4 * units])))
-  gates = gates.stack()                                    # [K, S, 4 units]
+      (steps - 1, zeros, zeros,
+       tf.TensorArray(tf.float32, steps,
+                      element_shape=[cell.shape[0], 4 * units])))
+  gates = gates.stack()  # [K, S, 4 units]
   flat = tf.reshape(gates, [-1, 4 * units])
   read = tf.reshape(tf.concat([x, hiddens], axis=-1), [-1, weights.shape[0]])
-  return (tf.tensordot(gates, tf.transpose(weights[:-units]), 1), by_cell,
-          by_hidden, tf.matmul(read, flat, transpose_a=True),
-          tf.reduce_sum(flat, axis=0))
+  return (tf.tensordot(gates, tf.transpose(weights[:-units]),
+                       1), by_cell, by_hidden,
+          tf.matmul(read, flat, transpose_a=True), tf.reduce_sum(flat, axis=0))

@@ -54,16 +54,15 @@ class HdpPlacer:
     first = None
     if self.config.first_group_logit:
       first = first_groups.joined(problem, num_groups)
-    grouper = grouper_lib.Grouper(
-        embedder.units.shape[1], num_groups, self.config,
-        weight_seed(problem, 0), first)
+    grouper = grouper_lib.Grouper(embedder.units.shape[1], num_groups,
+                                  self.config, weight_seed(problem, 0), first)
     return over_groups(problem, self.config, embedder, num_groups,
                        grouper=grouper)
 
   def _embedder(self, problem) -> embedding.GraphEmbedder:
-    return embedding.GraphEmbedder(
-        problem.graph, self.config.max_outputs, self.config.adjacency_size,
-        self.config.place_scale)
+    return embedding.GraphEmbedder(problem.graph, self.config.max_outputs,
+                                   self.config.adjacency_size,
+                                   self.config.place_scale)
 
 
 class HdpRandomGroupingPlacer(HdpPlacer):
@@ -86,9 +85,10 @@ class HdpNoGroupingPlacer(HdpPlacer):
 
   def _search(self, problem) -> search_lib.Search:
     embedder = self._embedder(problem)
-    placer = feed_forward.FeedForwardPlacer(
-        embedder.units.shape[1], problem.cluster.num_devices, self.config,
-        weight_seed(problem, 1))
+    placer = feed_forward.FeedForwardPlacer(embedder.units.shape[1],
+                                            problem.cluster.num_devices,
+                                            self.config,
+                                            weight_seed(problem, 1))
     count = problem.graph.num_groups
     return search_lib.Search(
         problem, policy_lib.Policy(None, placer, embedder.units, self.config),
@@ -110,6 +110,7 @@ def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
     grouper: Gives the groups, or else
     grouping: int [G], fixed groups.
   """
+
   def embed(grouping):
     return embedder.groups(grouping, num_groups)
 
@@ -117,8 +118,7 @@ def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
   placer = seq2seq.Seq2SeqPlacer(width, problem.cluster.num_devices, config,
                                  weight_seed(problem, 1))
   policy = policy_lib.Policy(grouper, placer, embedder.units, config)
-  return search_lib.Search(problem, policy, embed, num_groups, config,
-                           grouping)
+  return search_lib.Search(problem, policy, embed, num_groups, config, grouping)
 
 
 def weight_seed(problem: placer_lib.Problem, network: int) -> int:

@@ -34,7 +34,8 @@ class Policy:
     self._config = config
     self._variables = [
         *(grouper.trainable_variables if grouper else ()),
-        *placer.trainable_variables]
+        *placer.trainable_variables
+    ]
     self._optimizer = tf.keras.optimizers.Adam(config.learning_rate)
     self._optimizer.build(self._variables)
     self._sample_grouping = tf.function(self._grouping, autograph=False)
@@ -55,12 +56,11 @@ class Policy:
       seed: Two numbers.
       noise: On the logits.
     """
-    return self._sample_devices(
-        tf.constant(rows), tf.constant(allowed), tf.constant(seed),
-        tf.constant(noise)).numpy()
+    return self._sample_devices(tf.constant(rows), tf.constant(allowed),
+                                tf.constant(seed), tf.constant(noise)).numpy()
 
-  def update(self, grouping: np.ndarray, rows: np.ndarray,
-             allowed: np.ndarray, devices: np.ndarray, advantages: np.ndarray,
+  def update(self, grouping: np.ndarray, rows: np.ndarray, allowed: np.ndarray,
+             devices: np.ndarray, advantages: np.ndarray,
              learning_rate: float) -> float:
     """One step along the policy gradient.
 
@@ -76,18 +76,18 @@ class Policy:
       Nats per decision of the Placer, before the update.
     """
     self._optimizer.learning_rate.assign(learning_rate)
-    entropy = self._compiled_update(
-        tf.constant(grouping, tf.int32), tf.constant(rows),
-        tf.constant(allowed), tf.constant(devices, tf.int32),
-        tf.constant(advantages, tf.float32))
+    entropy = self._compiled_update(tf.constant(grouping, tf.int32),
+                                    tf.constant(rows), tf.constant(allowed),
+                                    tf.constant(devices, tf.int32),
+                                    tf.constant(advantages, tf.float32))
     return float(entropy)
 
   def _grouping(self, seed, noise):
     return self._grouper.sample(self._units, seed, noise)
 
   def _devices(self, rows, allowed, seed, noise):
-    return self._placer.sample(rows, allowed, self._config.placer_samples,
-                               seed, noise)
+    return self._placer.sample(rows, allowed, self._config.placer_samples, seed,
+                               noise)
 
   def _descend(self, grouping, rows, allowed, devices, advantages):
     with tf.GradientTape() as tape:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 
-def rewards(seconds: np.ndarray, unit_s: float, failing_signal: float
-            ) -> np.ndarray:
+def rewards(seconds: np.ndarray, unit_s: float,
+            failing_signal: float) -> np.ndarray:
   """Minus the square root of the run time.
 
   Args:
@@ -52,10 +52,10 @@ class MovingBaseline:
     self.value = self._moved(self.value, mean)
     if not self._normalize:
       return result
-    square = float((result ** 2).mean())
+    square = float((result**2).mean())
     self._square = square if self._square is None else self._moved(
         self._square, square)
-    return result / max(self._square ** 0.5, 1e-8)
+    return result / max(self._square**0.5, 1e-8)
 
   def _moved(self, old, new):
     return self._decay * old + (1 - self._decay) * new

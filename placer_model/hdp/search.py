@@ -74,7 +74,7 @@ class Search:
       self._unit_s = max(float(problem.op_seconds.min(axis=1).sum()), 1e-12)
     self._baseline = reward.MovingBaseline(
         config.baseline_decay,
-        -config.failing_signal ** 0.5 if config.baseline_from_failing else None,
+        -config.failing_signal**0.5 if config.baseline_from_failing else None,
         config.normalize_advantage)
     self._evaluations = 0
     self._start = time.monotonic()
@@ -90,9 +90,9 @@ class Search:
     """
     self._start = start
     budget = self._problem.time_budget_s
-    while not self.history or (
-        len(self.history) < self._config.steps if budget is None
-        else time.monotonic() - self._start < budget):
+    while not self.history or (len(self.history) < self._config.steps
+                               if budget is None else time.monotonic()
+                               - self._start < budget):
       self.step()
     if self.best_devices is None:
       raise errors.InfeasiblePlacementError(
@@ -109,18 +109,19 @@ class Search:
     noise = config.noise_at(count)
     grouping, rows, allowed = self._fixed or self._described(
         self._policy.sample_grouping((self._seed, 2 * count), noise))
-    devices = self._policy.sample_devices(
-        rows, allowed, (self._seed, 2 * count + 1), noise)
-    seconds = self._price(decisions.devices_of_units(
-        grouping, devices, self._problem.allowed, self._problem.cluster.host))
+    devices = self._policy.sample_devices(rows, allowed,
+                                          (self._seed, 2 * count + 1), noise)
+    seconds = self._price(
+        decisions.devices_of_units(grouping, devices, self._problem.allowed,
+                                   self._problem.cluster.host))
     values = reward.rewards(seconds, self._unit_s, config.failing_signal)
-    entropy = self._policy.update(
-        grouping, rows, allowed, devices, self._baseline.advantages(values),
-        config.learning_rate_at(count))
-    self.history.append(Step(
-        self._evaluations, time.monotonic() - self._start,
-        self.best_step_time_s, float(values.mean()),
-        float(np.isfinite(seconds).mean()), entropy))
+    entropy = self._policy.update(grouping, rows, allowed, devices,
+                                  self._baseline.advantages(values),
+                                  config.learning_rate_at(count))
+    self.history.append(
+        Step(self._evaluations,
+             time.monotonic() - self._start, self.best_step_time_s,
+             float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
     return self.history[-1]
 
   def _described(self, grouping):
@@ -138,14 +139,14 @@ class Search:
     return seconds
 
 
-def step_times(problem: placer_lib.Problem, devices: np.ndarray
-               ) -> np.ndarray:
+def step_times(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
   """float64 [S], seconds of placements int [S, N]; infinite if invalid."""
   bare = getattr(problem.evaluator, 'step_times', None)
   if bare is None:
     return np.array([
         e.step_time_s if e.valid else np.inf
-        for e in problem.evaluator.evaluate_many(problem.graph, devices)])
+        for e in problem.evaluator.evaluate_many(problem.graph, devices)
+    ])
   seconds, peaks = bare(problem.graph, devices)
   fits = (peaks <= problem.cluster.pool_bytes).all(axis=1)
   return np.where(fits, seconds, np.inf)

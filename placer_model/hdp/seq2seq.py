@@ -65,12 +65,12 @@ class Seq2SeqPlacer(tf.Module):
     def decide(i, signal, cell, hidden, chosen):
       signal = self._align(signal, tf.repeat(memory[i][None], count, axis=0))
       cell, hidden = self._decoder.step(signal, cell, hidden)
-      logits = weights_lib.with_noise(
-          self._logits(hidden, memory, keys), noise, seed + i)
+      logits = weights_lib.with_noise(self._logits(hidden, memory, keys), noise,
+                                      seed + i)
       logits = tf.where(allowed[i], logits, weights_lib.MASKED_LOGIT)
       device = tf.argmax(logits + gumbel[i], axis=-1, output_type=tf.int32)
-      return (i + 1, tf.gather(self._devices, device), cell, hidden,
-              chosen.write(i, device))
+      return (i + 1, tf.gather(self._devices,
+                               device), cell, hidden, chosen.write(i, device))
 
     chosen = tf.while_loop(
         lambda i, *_: i < size, decide,
@@ -78,19 +78,19 @@ class Seq2SeqPlacer(tf.Module):
          tf.TensorArray(tf.int32, size, element_shape=[count])))[-1]
     return tf.transpose(chosen.stack())
 
-  def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor, devices: tf.Tensor
-               ) -> tuple[tf.Tensor, tf.Tensor]:
+  def log_prob(self, rows: tf.Tensor, allowed: tf.Tensor,
+               devices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Log-probabilities [S] of placements int32 [S, K]; mean entropy."""
     count = devices.shape[0]
     memory, keys, state = self._encode(rows, count)
-    devices = tf.transpose(devices)                             # [K, S]
+    devices = tf.transpose(devices)  # [K, S]
     # A product, for the gradient of a gather adds up in no certain order.
     fed = tf.tensordot(tf.one_hot(devices[:-1], allowed.shape[1]),
                        self._devices, 1)
     go = tf.repeat(self._go, count, axis=0)
-    signals = tf.concat([go[None], fed], axis=0)                # [K, S, h]
+    signals = tf.concat([go[None], fed], axis=0)  # [K, S, h]
     signals = self._align(signals, tf.repeat(memory[:, None], count, axis=1))
-    _, hidden = self._decoder.run(signals, *state)              # [K, S, h]
+    _, hidden = self._decoder.run(signals, *state)  # [K, S, h]
     logits = tf.where(allowed[:, None], self._logits(hidden, memory, keys),
                       weights_lib.MASKED_LOGIT)
     log_p, entropy = weights_lib.log_prob_and_entropy(logits, devices)
@@ -98,12 +98,14 @@ class Seq2SeqPlacer(tf.Module):
 
   def _encode(self, rows, count):
     """States [K, h], keys [K, a], and the decoder's first state, [S, h]."""
-    rows = rows[:, None]                                        # [K, 1, W]
+    rows = rows[:, None]  # [K, 1, W]
     cell_f, hidden_f = self._forward.run(rows)
     cell_b, hidden_b = self._backward.run(rows[::-1])
     memory = tf.concat([hidden_f, hidden_b[::-1]], axis=-1)[:, 0]
-    state = [tf.repeat(tf.concat([f[-1], b[-1]], axis=-1), count, axis=0)
-             for f, b in ((cell_f, cell_b), (hidden_f, hidden_b))]
+    state = [
+        tf.repeat(tf.concat([f[-1], b[-1]], axis=-1), count, axis=0)
+        for f, b in ((cell_f, cell_b), (hidden_f, hidden_b))
+    ]
     return memory, tf.matmul(memory, self._memory_map), state
 
   def _align(self, signal, memory) -> tf.Tensor:
@@ -114,11 +116,11 @@ class Seq2SeqPlacer(tf.Module):
 
   def _logits(self, hidden, memory, keys) -> tf.Tensor:
     """Decoder states [..., h] to [..., D]."""
-    query = tf.tensordot(hidden, self._query_map, 1)            # [..., a]
-    match = tf.tanh(query[..., None, :] + keys)                 # [..., K, a]
-    scores = tf.tensordot(match, self._attention, 1)[..., 0]    # [..., K]
-    context = tf.tensordot(tf.nn.softmax(scores), memory, 1)    # [..., h]
-    logits = tf.tensordot(tf.concat([hidden, context], axis=-1),
-                          self._softmax, 1)
+    query = tf.tensordot(hidden, self._query_map, 1)  # [..., a]
+    match = tf.tanh(query[..., None, :] + keys)  # [..., K, a]
+    scores = tf.tensordot(match, self._attention, 1)[..., 0]  # [..., K]
+    context = tf.tensordot(tf.nn.softmax(scores), memory, 1)  # [..., h]
+    logits = tf.tensordot(tf.concat([hidden, context], axis=-1), self._softmax,
+                          1)
     return weights_lib.bounded(logits, self._config.tanh_constant,
                                self._config.temperature)

@@ -14,38 +14,37 @@ class Weights:
   def __init__(self, seed: int):
     self._seed, self._count = seed, 0
 
-  def matrix(self, rows: int, columns: int, name: str, scale: float = 1.
-            ) -> tf.Variable:
+  def matrix(self, rows: int, columns: int, name: str,
+             scale: float = 1.) -> tf.Variable:
     """float32 [rows, columns], `scale` times what Glorot (2010) has."""
     self._count += 1
-    limit = scale * (6. / (rows + columns)) ** 0.5
-    return tf.Variable(tf.random.stateless_uniform(
-        [rows, columns], [self._seed, -self._count], -limit, limit), name=name)
+    limit = scale * (6. / (rows + columns))**0.5
+    return tf.Variable(
+        tf.random.stateless_uniform([rows, columns], [self._seed, -self._count],
+                                    -limit, limit), name=name)
 
   def zeros(self, size: int, name: str) -> tf.Variable:
     """float32 [size]."""
     return tf.Variable(tf.zeros([size]), name=name)
 
 
-def bounded(logits: tf.Tensor, constant: float, temperature: float
-            ) -> tf.Tensor:
+def bounded(logits: tf.Tensor, constant: float,
+            temperature: float) -> tf.Tensor:
   """C tanh(l / T), equation 1."""
   return constant * tf.tanh(logits / temperature)
 
 
-def with_noise(logits: tf.Tensor, noise: tf.Tensor, seed: tf.Tensor
-               ) -> tf.Tensor:
+def with_noise(logits: tf.Tensor, noise: tf.Tensor,
+               seed: tf.Tensor) -> tf.Tensor:
   """Logits and normal noise, `noise` times their root mean square wide."""
-  width = noise * tf.sqrt(tf.reduce_mean(logits ** 2))
+  width = noise * tf.sqrt(tf.reduce_mean(logits**2))
   return tf.cond(
-      noise > 0.,
-      lambda: logits + width * tf.random.stateless_normal(
-          tf.shape(logits), seed),
-      lambda: logits)
+      noise > 0., lambda: logits + width * tf.random.stateless_normal(
+          tf.shape(logits), seed), lambda: logits)
 
 
-def log_prob_and_entropy(logits: tf.Tensor, choices: tf.Tensor
-                         ) -> tuple[tf.Tensor, tf.Tensor]:
+def log_prob_and_entropy(logits: tf.Tensor,
+                         choices: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
   """Of independent choices.
 
   Args:

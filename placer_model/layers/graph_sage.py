@@ -31,15 +31,21 @@ class GraphSageLayer(tf.keras.layers.Layer):
     super().__init__(**kwargs)
     self._seed = seed
     self.convolutions = {
-        name: graph_sage.GraphSAGEPoolingConv(
-            receiver_tag=tfgnn.TARGET, units=units, hidden_units=units,
-            reduce_type='max_no_inf', activation='sigmoid', name=name)
-        for name in (graph_tensor.PRODUCERS, graph_tensor.CONSUMERS)}
+        name:
+            graph_sage.GraphSAGEPoolingConv(receiver_tag=tfgnn.TARGET,
+                                            units=units, hidden_units=units,
+                                            reduce_type='max_no_inf',
+                                            activation='sigmoid', name=name)
+        for name in (graph_tensor.PRODUCERS, graph_tensor.CONSUMERS)
+    }
     self.dense = tf.keras.layers.Dense(units, 'relu', name='next_state')
-    self._update = tfgnn.keras.layers.GraphUpdate(node_sets={
-        graph_tensor.OP: tfgnn.keras.layers.NodeSetUpdate(
-            self.convolutions,
-            tfgnn.keras.layers.NextStateFromConcat(self.dense))})
+    self._update = tfgnn.keras.layers.GraphUpdate(
+        node_sets={
+            graph_tensor.OP:
+                tfgnn.keras.layers.NodeSetUpdate(
+                    self.convolutions,
+                    tfgnn.keras.layers.NextStateFromConcat(self.dense))
+        })
 
   def call(self, graph: tfgnn.GraphTensor) -> tfgnn.GraphTensor:
     """New states for all units; the edges stay."""

@@ -17,16 +17,29 @@ from placer_model.layers import norms
 
 # Value at which each column counts as small: log1p(value / scale) / 10.
 UNIT_SCALES = {
-    'flops': 1e6, 'io_bytes': 1e3, 'output_bytes': 1e3, 'param_bytes': 1e3,
-    'num_ops': 1.0, 'num_inputs': 1.0, 'num_outputs': 1.0, 'input_bytes': 1e3,
-    'fastest_s': 1e-6, 'slowest_s': 1e-6, 'downward_rank_s': 1e-6,
-    'upward_rank_s': 1e-6, 'level': 1.0,
+    'flops': 1e6,
+    'io_bytes': 1e3,
+    'output_bytes': 1e3,
+    'param_bytes': 1e3,
+    'num_ops': 1.0,
+    'num_inputs': 1.0,
+    'num_outputs': 1.0,
+    'input_bytes': 1e3,
+    'fastest_s': 1e-6,
+    'slowest_s': 1e-6,
+    'downward_rank_s': 1e-6,
+    'upward_rank_s': 1e-6,
+    'level': 1.0,
 }
 # Value at which each column counts as ordinary: log(value / scale) / 5.
 DEVICE_SCALES = {
-    'memory_bytes': 2.0 ** 34, 'flops_per_s': 1e12,
-    'bandwidth_bytes_per_s': 1e11, 'launch_s': 1e-6, 'link_latency_s': 1e-6,
-    'link_bytes_per_s': 1e10, 'devices_on_compute': 1.0,
+    'memory_bytes': 2.0**34,
+    'flops_per_s': 1e12,
+    'bandwidth_bytes_per_s': 1e11,
+    'launch_s': 1e-6,
+    'link_latency_s': 1e-6,
+    'link_bytes_per_s': 1e10,
+    'devices_on_compute': 1.0,
 }
 # Columns also taken relative to their mean over the graph, and to the
 # cluster's best.
@@ -53,13 +66,14 @@ def device_inputs(devices: tf.Tensor) -> tf.Tensor:
       _log_ratio(_device_columns(devices, DEVICE_SCALES),
                  list(DEVICE_SCALES.values())),
       tf.math.divide_no_nan(best, tf.reduce_max(best, axis=0)),
-      tf.fill([tf.shape(devices)[0], 1], _log_count(devices) / 5.0),
+      tf.fill([tf.shape(devices)[0], 1],
+              _log_count(devices) / 5.0),
   ], axis=1)
 
 
 def device_slots(devices: tf.Tensor) -> tf.Tensor:
   """int32 [D], index of each device among the devices of its type."""
-  kind = _device_columns(devices, _TYPES)                     # [D, 2]
+  kind = _device_columns(devices, _TYPES)  # [D, 2]
   same = tf.reduce_all(kind[:, None] == kind[None], axis=-1)  # [D, D]
   before = tf.linalg.band_part(tf.cast(same, tf.int32), -1, 0)
   return tf.reduce_sum(before, axis=1) - 1
@@ -84,11 +98,12 @@ def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
       _relative(units),
       _transfers(units, edges, edge_bytes, devices),
       _choices(allowed, devices),
-  ], axis=1)                                                   # [M, F1]
+  ], axis=1)  # [M, F1]
   shared = tf.concat([
       _whole_graph(units, edge_bytes, devices),
-      tf.reduce_mean(device_inputs(devices), axis=0)], axis=0)  # [F2]
-  shared = tf.ones_like(own[:, :1]) * shared                   # [M, F2]
+      tf.reduce_mean(device_inputs(devices), axis=0)
+  ], axis=0)  # [F2]
+  shared = tf.ones_like(own[:, :1]) * shared  # [M, F2]
   return tf.concat([own, norms.standardize(own), shared], axis=1)
 
 
@@ -100,8 +115,8 @@ def _relative(units):
   times = _unit_columns(units, ('slowest_s', 'fastest_s')) + 1e-9
   along = tf.concat([ranks, tf.reduce_sum(ranks, axis=1, keepdims=True)], 1)
   return tf.concat([
-      _log1p(tf.math.divide_no_nan(magnitude,
-                                   tf.reduce_mean(magnitude, axis=0))),
+      _log1p(tf.math.divide_no_nan(magnitude, tf.reduce_mean(magnitude,
+                                                             axis=0))),
       tf.math.divide_no_nan(along, tf.reduce_max(ranks)),
       tf.math.divide_no_nan(level, tf.reduce_max(level)),
       _log_ratio(times[:, :1], times[:, 1:]),
@@ -110,12 +125,17 @@ def _relative(units):
 
 def _transfers(units, edges, edge_bytes, devices):
   """Bytes in and out, sum and largest, and their seconds against computing."""
-  fastest_s = _unit_columns(units, ('fastest_s',))             # [M, 1]
-  moved = tf.nn.relu(tf.stack([
-      pool(edge_bytes, edges[:, receiver], tf.shape(units)[0])
-      for receiver in (1, 0)  # sent to a unit, sent by it
-      for pool in (tf.math.unsorted_segment_sum,
-                   tf.math.unsorted_segment_max)], axis=1))    # [M, 4]
+  fastest_s = _unit_columns(units, ('fastest_s',))  # [M, 1]
+  moved = tf.nn.relu(
+      tf.stack(
+          [
+              pool(edge_bytes, edges[:, receiver],
+                   tf.shape(units)[0])
+              for receiver in (1, 0)  # sent to a unit, sent by it
+              for pool in (tf.math.unsorted_segment_sum,
+                           tf.math.unsorted_segment_max)
+          ],
+          axis=1))  # [M, 4]
   seconds = moved / _link_speed(devices)
   return tf.concat([
       _log1p(moved / 1e3) / 2.0,
@@ -126,8 +146,8 @@ def _transfers(units, edges, edge_bytes, devices):
 
 def _choices(allowed, devices):
   """How free a unit is: share of devices, no choice, any CPU, any GPU."""
-  free = tf.cast(allowed, tf.float32)                          # [M, D]
-  number = tf.reduce_sum(free, axis=1, keepdims=True)          # [M, 1]
+  free = tf.cast(allowed, tf.float32)  # [M, D]
+  number = tf.reduce_sum(free, axis=1, keepdims=True)  # [M, 1]
   of_type = tf.matmul(free, _device_columns(devices, _TYPES))  # [M, 2]
   return tf.concat([
       tf.reduce_mean(free, axis=1, keepdims=True),
@@ -150,13 +170,14 @@ def _whole_graph(units, edge_bytes, devices):
 
 
 def _unit_columns(units, names):
-  return tf.gather(
-      units, [schema.UNIT_FEATURES.index(name) for name in names], axis=1)
+  return tf.gather(units, [schema.UNIT_FEATURES.index(name) for name in names],
+                   axis=1)
 
 
 def _device_columns(devices, names):
-  return tf.gather(
-      devices, [schema.DEVICE_FEATURES.index(name) for name in names], axis=1)
+  return tf.gather(devices,
+                   [schema.DEVICE_FEATURES.index(name) for name in names],
+                   axis=1)
 
 
 def _row(scales, names):
@@ -165,8 +186,8 @@ def _row(scales, names):
 
 def _link_speed(devices):
   return tf.clip_by_value(
-      tf.reduce_mean(_device_columns(devices, ('link_bytes_per_s',))),
-      1e6, 1e15)
+      tf.reduce_mean(_device_columns(devices, ('link_bytes_per_s',))), 1e6,
+      1e15)
 
 
 def _log_count(rows):

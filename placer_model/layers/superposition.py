@@ -34,8 +34,8 @@ class ConditioningLayer(tf.keras.layers.Layer):
   kernels small: a fresh network begins close to an unconditioned one.
   """
 
-  def __init__(self, transformer: tf.keras.layers.Layer,
-               widths: Sequence[int], scale: float, seed: int = 0, **kwargs):
+  def __init__(self, transformer: tf.keras.layers.Layer, widths: Sequence[int],
+               scale: float, seed: int = 0, **kwargs):
     """Makes the layer.
 
     Args:
@@ -53,8 +53,9 @@ class ConditioningLayer(tf.keras.layers.Layer):
         tf.keras.layers.Dense(
             width, name=f'to_{width}', bias_initializer='ones',
             kernel_initializer=tf.keras.initializers.VarianceScaling(
-                max(scale, 1e-6) ** 2, seed=seed + i))
-        for i, width in enumerate(self._widths)]
+                max(scale, 1e-6)**2, seed=seed + i))
+        for i, width in enumerate(self._widths)
+    ]
 
   def call(self, graph_embedding: tf.Tensor) -> Conditions:
     """Conditions {w: [M, w]} from x0 [M, h]."""

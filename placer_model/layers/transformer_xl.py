@@ -96,18 +96,24 @@ class SegmentAttention(tf.keras.layers.Layer):
     x = superposition.superpose(x, conditions)
     memory = tf.stop_gradient(x)
     parts = tf.concat([
-        self.query(x), self.key(x), self.value(x),
-        self.key(memory), self.value(memory)], axis=1)      # [M, 5 H d]
+        self.query(x),
+        self.key(x),
+        self.value(x),
+        self.key(memory),
+        self.value(memory)
+    ], axis=1)  # [M, 5 H d]
     query, key, value, old_key, old_value = tf.split(
         self._heads_first(to_segments(parts, self._length)), 5, axis=1)
-    key = with_memory(key, old_key)                         # [n, H, 2 S, d]
-    value = with_memory(value, old_value)                   # [n, H, 2 S, d]
-    scores = tf.matmul(query * self._head_units ** -0.5, key,
-                       transpose_b=True)                    # [n, H, S, 2 S]
+    key = with_memory(key, old_key)  # [n, H, 2 S, d]
+    value = with_memory(value, old_value)  # [n, H, 2 S, d]
+    scores = tf.matmul(query * self._head_units**-0.5, key,
+                       transpose_b=True)  # [n, H, S, 2 S]
     weights = tf.nn.softmax(scores + context_bias(size, self._length))
     mixed = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
-    mixed = tf.reshape(mixed, [tf.shape(mixed)[0] * self._length,
-                               self._heads * self._head_units])[:size]
+    mixed = tf.reshape(
+        mixed,
+        [tf.shape(mixed)[0] * self._length, self._heads * self._head_units
+        ])[:size]
     return self.out(superposition.superpose(mixed, conditions))
 
   def _heads_first(self, x):
@@ -142,8 +148,8 @@ class TransformerXlLayer(tf.keras.layers.Layer):
     self.attention = None
     if attention:
       self.attention_norm = norms.LayerNorm(name='norm_1')
-      self.attention = SegmentAttention(
-          units, heads, head_units, segment_length, seed, name='attention')
+      self.attention = SegmentAttention(units, heads, head_units,
+                                        segment_length, seed, name='attention')
     self.norm = norms.LayerNorm(name='norm_2')
     self.inner = dense(feed_forward_units, seed + 4, 'relu', name='inner')
     self.outer = dense(units, seed + 5, name='outer')

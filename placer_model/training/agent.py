@@ -38,12 +38,11 @@ class UnitActor(tf_agents_network.Network):
     self._placer = placer  # Keras then finds its variables.
     self._logits = logits
 
-  def call(self, observation, step_type=None, network_state=(),
-           training=False):
+  def call(self, observation, step_type=None, network_state=(), training=False):
     del step_type, training
     rows = tf.gather(self._logits(), observation)  # [..., D]
-    return (tfp.distributions.Categorical(logits=rows, dtype=tf.int32),
-            network_state)
+    return (tfp.distributions.Categorical(logits=rows,
+                                          dtype=tf.int32), network_state)
 
 
 class NoCritic(tf_agents_network.Network):
@@ -53,8 +52,7 @@ class NoCritic(tf_agents_network.Network):
     super().__init__(input_tensor_spec=observation_spec, state_spec=(),
                      name='NoCritic')
 
-  def call(self, observation, step_type=None, network_state=(),
-           training=False):
+  def call(self, observation, step_type=None, network_state=(), training=False):
     del step_type, training
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 
@@ -67,8 +65,8 @@ class PlacementAgent:
   """
 
   def __init__(self, placer: tf.keras.layers.Layer,
-               features: dict[str, tf.Tensor], num_units: int,
-               num_devices: int, config: train_config.TrainConfig):
+               features: dict[str, tf.Tensor], num_units: int, num_devices: int,
+               config: train_config.TrainConfig):
     """Wraps a placer.
 
     Args:
@@ -78,8 +76,8 @@ class PlacementAgent:
       num_devices: D.
       config: PPO's figures.
     """
-    observation = tensor_spec.BoundedTensorSpec(
-        (), tf.int32, 0, num_units - 1, name='unit')
+    observation = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_units - 1,
+                                                name='unit')
     self._epochs = config.epochs
     self._num_devices = num_devices
     self._logits = lambda: placer(features)
@@ -136,8 +134,10 @@ class PlacementAgent:
                              centred)
     for _ in range(self._epochs):
       info = self._train(experience)
-    return {'loss': float(info.loss),
-            'clip_fraction': float(info.extra.clip_fraction)}
+    return {
+        'loss': float(info.loss),
+        'clip_fraction': float(info.extra.clip_fraction)
+    }
 
 
 def _experience(probabilities, decisions, rewards, advantages, centred):
@@ -154,8 +154,10 @@ def _experience(probabilities, decisions, rewards, advantages, centred):
     rewards = np.concatenate([rewards, rewards])
     advantages = np.concatenate([advantages, -advantages])
   steps, units = decisions.shape
+
   def per_step(values, dtype):
     return tf.constant(np.broadcast_to(values, (units, steps)), dtype)
+
   kinds = np.full(steps, ts.StepType.FIRST)
   if not centred:
     kinds[steps // 2:] = ts.StepType.LAST
@@ -163,13 +165,15 @@ def _experience(probabilities, decisions, rewards, advantages, centred):
   return trajectory.Trajectory(
       step_type=per_step(kinds, tf.int32),
       observation=per_step(np.arange(units)[:, None], tf.int32),
-      action=tf.constant(decisions.T, tf.int32),
-      policy_info={
-          'dist_params': {'logits': tf.constant(np.broadcast_to(
-              logits[:, None], (units, steps, logits.shape[1])), tf.float32)},
-          'value_prediction': per_step(0.0, tf.float32),
+      action=tf.constant(decisions.T, tf.int32), policy_info={
+          'dist_params': {
+              'logits':
+                  tf.constant(
+                      np.broadcast_to(logits[:, None],
+                                      (units, steps, logits.shape[1])),
+                      tf.float32)
+          }, 'value_prediction': per_step(0.0, tf.float32),
           'return': per_step(rewards, tf.float32),
-          'advantage': per_step(advantages, tf.float32)},
-      next_step_type=per_step(ts.StepType.LAST, tf.int32),
-      reward=per_step(rewards, tf.float32),
-      discount=per_step(0.0, tf.float32))
+          'advantage': per_step(advantages, tf.float32)
+      }, next_step_type=per_step(ts.StepType.LAST, tf.int32),
+      reward=per_step(rewards, tf.float32), discount=per_step(0.0, tf.float32))

@@ -52,7 +52,8 @@ def in_order(problem: placer_lib.Problem, result: Result) -> Result:
   if not result.evaluation.valid:
     return result
   ordered = ordering.with_critical_path_order(
-      problem.graph, result.placement,
+      problem.graph,
+      result.placement,
       # A stopwatch has no costs of its own: the roofline then ranks the ops.
       cost_model=getattr(problem.evaluator, 'cost_model', None))
   return dataclasses.replace(
@@ -89,5 +90,6 @@ def _place(name, problem) -> Result:
       dataclasses.replace(problem, evaluator=watched))
   seconds = time.monotonic() - start
   evaluation = watched.evaluate(problem.graph, placement)
-  return in_order(problem, Result(name, placement, evaluation,
-                                  watched.evaluations, seconds))
+  return in_order(
+      problem, Result(name, placement, evaluation, watched.evaluations,
+                      seconds))

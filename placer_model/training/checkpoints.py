@@ -22,8 +22,8 @@ class Checkpoints:
   def __init__(self, directory: pathlib.Path, checkpoint: tf.train.Checkpoint):
     self._directory = directory
     self._checkpoint = checkpoint
-    self._manager = tf.train.CheckpointManager(
-        checkpoint, str(directory), max_to_keep=_KEEP)
+    self._manager = tf.train.CheckpointManager(checkpoint, str(directory),
+                                               max_to_keep=_KEEP)
 
   def restore(self) -> bool:
     """Loads the newest; returns whether there was one.

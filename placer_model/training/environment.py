@@ -74,8 +74,8 @@ class Environment:
 
   def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
     """The placement that int [M] decisions stand for."""
-    return placement_lib.Placement(np.asarray(decisions)[self.units],
-                                   self.cluster)
+    return placement_lib.Placement(
+        np.asarray(decisions)[self.units], self.cluster)
 
   def decisions(self, placement: placement_lib.Placement) -> np.ndarray:
     """int32 [M], where most ops of each unit are.
@@ -96,12 +96,18 @@ class Environment:
 
   def _measure(self, decisions):
     """A placement already timed is not run again."""
-    new = {row.tobytes(): row for row in decisions
-           if row.tobytes() not in self._measured}
+    new = {
+        row.tobytes(): row for row in decisions
+        if row.tobytes() not in self._measured
+    }
     if new:
       self.evaluations += len(new)
-      self._measured.update(zip(new, self._evaluator.evaluate_many(
-          self.graph, np.stack(list(new.values()))[:, self.units])))
+      self._measured.update(
+          zip(
+              new,
+              self._evaluator.evaluate_many(
+                  self.graph,
+                  np.stack(list(new.values()))[:, self.units])))
     found = [self._measured[row.tobytes()] for row in decisions]
     return (np.array([e.step_time_s for e in found]),
             np.array([e.valid for e in found]))

@@ -25,8 +25,7 @@ class Neighbours:
   # A light edge joins units in a given round this often; a heavy one always.
   _LEAST = 0.2
 
-  def __init__(self, num_units: int, edges: np.ndarray,
-               edge_bytes: np.ndarray):
+  def __init__(self, num_units: int, edges: np.ndarray, edge_bytes: np.ndarray):
     """From int [E, 2] edges of units and the bytes [E] they carry."""
     self.num_units = num_units
     self._sources = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
@@ -36,9 +35,9 @@ class Neighbours:
         (rank + 1) / max(len(edges), 1))
     self._eagerness = np.concatenate([eagerness, eagerness])
     self._edges_of = [[] for _ in range(num_units)]
-    for source, target, eager in zip(
-        self._sources.tolist(), self._targets.tolist(),
-        self._eagerness.tolist()):
+    for source, target, eager in zip(self._sources.tolist(),
+                                     self._targets.tolist(),
+                                     self._eagerness.tolist()):
       self._edges_of[source].append((target, eager))
 
   def clusters(self, num_seeds: int, rng: np.random.Generator) -> np.ndarray:
@@ -62,8 +61,7 @@ class Neighbours:
     labels[alone] = num_seeds + np.arange(alone.sum())
     return labels
 
-  def ball(self, start: int, size: int, rng: np.random.Generator
-          ) -> np.ndarray:
+  def ball(self, start: int, size: int, rng: np.random.Generator) -> np.ndarray:
     """bool [M], `size` connected units around `start`, or all in reach."""
     # Plain Python: a ball is small, and numpy would look at every edge.
     draw = random.Random(int(rng.integers(1 << 62))).random

@@ -13,9 +13,9 @@ class Imitation:
     optimizer: An Adam of its own, so that PPO's moments stay PPO's.
   """
 
-  def __init__(self, placer: tf.keras.layers.Layer,
-               features: dict[str, tf.Tensor], allowed: np.ndarray,
-               learning_rate: float):
+  def __init__(self, placer: tf.keras.layers.Layer, features: dict[str,
+                                                                   tf.Tensor],
+               allowed: np.ndarray, learning_rate: float):
     """For a placer whose `features` give masked logits [M, D].
 
     Args:
@@ -65,8 +65,9 @@ class Imitation:
 
   def _one_step(self, targets):
     with tf.GradientTape() as tape:
-      loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(
-          targets, self._placer(self._features)))
+      loss = tf.reduce_mean(
+          tf.nn.softmax_cross_entropy_with_logits(targets,
+                                                  self._placer(self._features)))
     variables = self._placer.trainable_variables
     gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), 1.0)
     self.optimizer.apply_gradients(zip(gradients, variables))

@@ -15,9 +15,9 @@ def write_json(path: pathlib.Path, value):
   Raises:
     GdpError: the file cannot be written; what was there before still is.
   """
-  files.write_atomically(
-      path, json.dumps(value, indent=2, allow_nan=False) + '\n',
-      make_folder=True)
+  files.write_atomically(path,
+                         json.dumps(value, indent=2, allow_nan=False) + '\n',
+                         make_folder=True)
 
 
 def read_json(path: pathlib.Path):

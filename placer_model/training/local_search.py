@@ -43,17 +43,18 @@ class LocalSearch:
     if not self.can_move or not trials:
       return None
     singles = max(trials * 3 // 4, 1)
-    first = self._environment.price(np.stack(
-        [self._flip(decisions, rng) for _ in range(singles)]))
+    first = self._environment.price(
+        np.stack([self._flip(decisions, rng) for _ in range(singles)]))
     gaining = np.flatnonzero(first.step_time_s < step_time_s)
     if gaining.size < 2:
       return first
     ranked = gaining[np.argsort(first.step_time_s[gaining], kind='stable')]
     second = self._environment.price(
         _unions(decisions, first.decisions[ranked], trials - singles))
-    return environment_lib.Trials(*(
-        np.concatenate([getattr(first, field), getattr(second, field)])
-        for field in ('decisions', 'step_time_s', 'valid')))
+    return environment_lib.Trials(*(np.concatenate(
+        [getattr(first, field), getattr(second, field)])
+                                    for field in ('decisions', 'step_time_s',
+                                                  'valid')))
 
   def _flip(self, decisions, rng):
     """int [M], `decisions` with one cluster moved as far as it may go."""

@@ -77,8 +77,8 @@ class Progress:
     if self._first_step_s is None:
       self._first, self._first_step_s = iteration, now
       return math.nan
-    remaining = ((now - self._first_step_s) / (iteration - self._first)
-                 * (self._last - iteration))
+    remaining = ((now - self._first_step_s) / (iteration - self._first) *
+                 (self._last - iteration))
     if self._budget_s is not None:
       remaining = min(remaining, self._budget_s - (now - self._start))
     return max(remaining, 0.0)

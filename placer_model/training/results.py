@@ -57,8 +57,9 @@ def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:
   }
 
 
-def never_runs(evaluations: Sequence[evaluator_lib.Evaluation]
-              ) -> placement_lib.Violation | None:
+def never_runs(
+    evaluations: Sequence[evaluator_lib.Evaluation]
+) -> placement_lib.Violation | None:
   """The first violation if steps fail wherever their ops are; else None.
 
   That is so if all placements were run and failed, none for want of memory.
@@ -123,8 +124,9 @@ def verdict(placers: Mapping[str, Mapping[str, Any]]) -> str:
 def table(graph_name: str, cluster_name: str,
           placers: Mapping[str, Mapping[str, Any]]) -> rich.table.Table:
   """Placers by rows; says in its title whether prices are simulated."""
-  kinds = {'simulated' if e['simulated'] else 'measured'
-           for e in placers.values()}
+  kinds = {
+      'simulated' if e['simulated'] else 'measured' for e in placers.values()
+  }
   result = rich.table.Table(
       title=f'{graph_name} on {cluster_name} ({" and ".join(sorted(kinds))})',
       caption='FIFO: ready ops in the order in which they became ready, as '
@@ -136,7 +138,8 @@ def table(graph_name: str, cluster_name: str,
     result.add_column(column, justify='right')
   single = placers['single_device']
   for name, item in placers.items():
-    result.add_row(name, _ms(item) if item['valid'] else 'invalid',
+    result.add_row(name,
+                   _ms(item) if item['valid'] else 'invalid',
                    _ms(item, 'ordered_step_time_s'), _ratio(single, item),
                    f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
                    str(item['evaluations']), f'{item["seconds"]:.1f}')
@@ -146,8 +149,10 @@ def table(graph_name: str, cluster_name: str,
 def _per_device(evaluation: evaluator_lib.Evaluation,
                 cluster: cluster_lib.Cluster) -> dict[str, int]:
   """Bytes by device; devices that share a memory share the figure."""
-  return {label: int(evaluation.peak_bytes[pool])
-          for label, pool in zip(cluster.device_labels, cluster.memory_pools)}
+  return {
+      label: int(evaluation.peak_bytes[pool])
+      for label, pool in zip(cluster.device_labels, cluster.memory_pools)
+  }
 
 
 def _main_device(item) -> str:

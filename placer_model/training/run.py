@@ -15,7 +15,7 @@ import rich.console
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan
-from gdp_grappler.evaluation import measurer
+from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.features import schema
 from placer_model import config as config_lib
 from placer_model import export
@@ -38,8 +38,8 @@ class Interrupted(Exception):
   """Ctrl-C; a checkpoint has been written."""
 
 
-def train(options: task_lib.Options, console: rich.console.Console
-         ) -> dict[str, Any]:
+def train(options: task_lib.Options,
+          console: rich.console.Console) -> dict[str, Any]:
   """Trains, exports and reports; returns the content of results.json.
 
   Args:
@@ -72,11 +72,12 @@ def train(options: task_lib.Options, console: rich.console.Console
 
 def _identity(options, config, placer_config, task) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
-  train = {key: value for key, value in dataclasses.asdict(config).items()
-           if key not in _NOT_IDENTITY}
+  train = {
+      key: value for key, value in dataclasses.asdict(config).items()
+      if key not in _NOT_IDENTITY
+  }
   return {
-      'graph': {'name': task.graph.name,
-                'fingerprint': task.graph.fingerprint},
+      'graph': {'name': task.graph.name, 'fingerprint': task.graph.fingerprint},
       'cluster': json.loads(task.cluster.to_json()),
       'reward': options.reward,
       'units': options.units,
@@ -88,8 +89,8 @@ def _identity(options, config, placer_config, task) -> dict[str, Any]:
   }
 
 
-def _make_trainer(options, config, placer_config, task, baselines
-                 ) -> trainer_lib.Trainer:
+def _make_trainer(options, config, placer_config, task,
+                  baselines) -> trainer_lib.Trainer:
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
@@ -119,10 +120,12 @@ def _learn(options, config, trainer, store, interrupt, console):
     console.print(f'Resuming after iteration {trainer.state.iteration}.',
                   highlight=False)
   start = time.monotonic()
+
   def stopped() -> bool:
-    return interrupt.pending or (
-        options.time_budget_s is not None
-        and time.monotonic() - start >= options.time_budget_s)
+    return interrupt.pending or (options.time_budget_s is not None and
+                                 time.monotonic() - start
+                                 >= options.time_budget_s)
+
   saver = _Saver(store, trainer.state, config)
   with progress_lib.Progress(console, trainer.state.iteration,
                              config.iterations,
@@ -157,8 +160,8 @@ class _Saver:
     """Saves if enough time or enough iterations have passed."""
     age_s = time.monotonic() - self._saved_s
     new = self._state.iteration - self._saved_iteration
-    if (age_s >= self._config.checkpoint_s
-        or new >= self._config.checkpoint_iterations):
+    if (age_s >= self._config.checkpoint_s or
+        new >= self._config.checkpoint_iterations):
       self.save()
 
   def save(self):
@@ -168,46 +171,52 @@ class _Saver:
     self._saved_iteration = self._state.iteration
 
 
-def _conclude(options, task, baselines, trainer, console, start
-             ) -> dict[str, Any]:
+def _conclude(options, task, baselines, trainer, console,
+              start) -> dict[str, Any]:
   """Distils, exports, writes plan and results, prints the table."""
   greedy = trainer.distill()
   state = trainer.state
   if state.best_decisions is None:
-    said = task.evaluator.evaluate(
-        task.graph, trainer.placement(greedy.decisions[0]))
-    violations = [v for evaluation in (*(b.evaluation for b in baselines), said)
-                  for v in evaluation.violations]
+    said = task.evaluator.evaluate(task.graph,
+                                   trainer.placement(greedy.decisions[0]))
+    violations = [
+        v for evaluation in (*(b.evaluation for b in baselines), said)
+        for v in evaluation.violations
+    ]
     raise errors.GdpError(f'{results_lib.defeat(violations)} The checkpoint in '
                           f'{options.model_dir} is kept.')
-  export.export_policy(trainer.placer, str(options.model_dir / 'policy'), {
-      'units': options.units, 'graph': task.graph.name,
-      'graph_fingerprint': task.graph.fingerprint,
-      'cluster': task.cluster.name, 'seed': options.seed})
+  export.export_policy(
+      trainer.placer, str(options.model_dir / 'policy'), {
+          'units': options.units, 'graph': task.graph.name,
+          'graph_fingerprint': task.graph.fingerprint,
+          'cluster': task.cluster.name, 'seed': options.seed
+      })
   placement = trainer.best_placement()
   plans = options.model_dir / 'plans'
   plans.mkdir(exist_ok=True)
   plan.save(str(plans / f'{_file_name(task.graph.name)}.json'), task.graph,
             placement)
-  found = baselines_lib.in_order(task.problem, baselines_lib.Result(
-      'gdp', placement, task.evaluator.evaluate(task.graph, placement),
-      state.total_evaluations, state.seconds))
+  found = baselines_lib.in_order(
+      task.problem,
+      baselines_lib.Result('gdp', placement,
+                           task.evaluator.evaluate(task.graph, placement),
+                           state.total_evaluations, state.seconds))
   record = _record(options, task, baselines, found, trainer, greedy)
   record['seconds'] = round(time.monotonic() - start, 3)
   json_files.write_json(options.model_dir / 'results.json', record)
   item = record['graphs'][0]
-  console.print(results_lib.table(item['name'], task.cluster.name,
-                                  item['placers']))
+  console.print(
+      results_lib.table(item['name'], task.cluster.name, item['placers']))
   console.print(item['verdict'], highlight=False)
   return record
 
 
-def _record(options, task, baselines, found, trainer, greedy
-           ) -> dict[str, Any]:
+def _record(options, task, baselines, found, trainer, greedy) -> dict[str, Any]:
   """The content of results.json."""
   state = trainer.state
-  placers = {r.placer: results_lib.entry(r, options.seed)
-             for r in (*baselines, found)}
+  placers = {
+      r.placer: results_lib.entry(r, options.seed) for r in (*baselines, found)
+  }
   greedy_s = float(greedy.step_time_s[0])
   placers['gdp'] |= {
       'iterations': state.iteration,
@@ -217,13 +226,19 @@ def _record(options, task, baselines, found, trainer, greedy
       'curve': [list(pair) for pair in state.curve],
   }
   return {
-      'schema': results_lib.SCHEMA,
-      'versions': results_lib.versions(),
-      'cluster': {'name': task.cluster.name,
-                  'devices': list(found.placement.counts())},
-      'config': options.config,
-      'reward': options.reward,
-      'seed': options.seed,
+      'schema':
+          results_lib.SCHEMA,
+      'versions':
+          results_lib.versions(),
+      'cluster': {
+          'name': task.cluster.name, 'devices': list(found.placement.counts())
+      },
+      'config':
+          options.config,
+      'reward':
+          options.reward,
+      'seed':
+          options.seed,
       'graphs': [{
           'name': task.graph.name,
           'fingerprint': task.graph.fingerprint,

@@ -67,8 +67,9 @@ class RunState(tf.train.experimental.PythonState):
 
   def serialize(self) -> str:
     fields = dict(vars(self))
-    fields = {key: value for key, value in fields.items()
-              if not key.startswith('_')}
+    fields = {
+        key: value for key, value in fields.items() if not key.startswith('_')
+    }
     if self.best_decisions is not None:
       fields['best_decisions'] = self.best_decisions.tolist()
     return json.dumps(fields)

@@ -12,17 +12,17 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import measurer
-from gdp_grappler.evaluation import simulator
 from gdp_grappler.evaluation.costs import given_costs
-from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.measuring import measurer
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import placer as placer_lib
 from placer_model.training import train_config
 
@@ -73,8 +73,10 @@ class Options:
     config = train_config.preset(self.config)
     if self.reward == 'measured':
       config = train_config.for_measuring(config)
-    changes = {name: getattr(self, name) for name in ('iterations', 'rollouts')
-               if getattr(self, name) is not None}
+    changes = {
+        name: getattr(self, name) for name in ('iterations', 'rollouts')
+        if getattr(self, name) is not None
+    }
     return dataclasses.replace(config, **changes)
 
 
@@ -104,7 +106,7 @@ def load(options: Options) -> Task:
            if options.units == 'coarse' else coarsening.groups_as_units(graph))
   features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
   return Task(graph, cluster, problem.evaluator, problem.op_seconds, units,
-               features, problem)
+              features, problem)
 
 
 def _problem(options) -> placer_lib.Problem:
@@ -160,11 +162,12 @@ def _measured_cluster(options) -> cluster_lib.Cluster | None:
   return remote_devices.remote_cluster(options.target)
 
 
-def _make_evaluator(options, cluster, source: source_graph.SourceGraph
-                   ) -> evaluator_lib.Evaluator:
+def _make_evaluator(
+    options, cluster,
+    source: source_graph.SourceGraph) -> evaluator_lib.Evaluator:
   if options.reward == 'simulated':
     return simulator.Simulator(cluster)
-  return measurer.Measurer(
-      source, cluster, batch_size=options.batch_size, target=options.target,
-      local_workers=options.local_workers,
-      cache_dir=options.model_dir / 'measurements')
+  return measurer.Measurer(source, cluster, batch_size=options.batch_size,
+                           target=options.target,
+                           local_workers=options.local_workers,
+                           cache_dir=options.model_dir / 'measurements')

@@ -66,8 +66,8 @@ class TrainConfig:
 
   def __post_init__(self):
     for field in ('iterations', 'warm_search_trials', 'warm_start_steps',
-                  'search_trials',
-                  'self_imitation_steps', 'distill_steps', 'entropy_bonus'):
+                  'search_trials', 'self_imitation_steps', 'distill_steps',
+                  'entropy_bonus'):
       self._check(field, getattr(self, field) >= 0, 'zero or more')
     for field in ('rollouts', 'epochs', 'learning_rate', 'clip_ratio',
                   'gradient_clip', 'imitation_learning_rate',
@@ -75,11 +75,10 @@ class TrainConfig:
       self._check(field, getattr(self, field) > 0, 'more than zero')
     self._check('baseline', self.baseline in ('history', 'batch'),
                 "'history' or 'batch'")
-    self._check('exploration',
-                self.exploration in ('correlated', 'independent'),
+    self._check('exploration', self.exploration
+                in ('correlated', 'independent'),
                 "'correlated' or 'independent'")
-    self._check('confidence', 0 < self.confidence < 1,
-                'between 0 and 1')
+    self._check('confidence', 0 < self.confidence < 1, 'between 0 and 1')
 
   def _check(self, field, ok, wanted):
     if not ok:
@@ -88,8 +87,8 @@ class TrainConfig:
 
 
 _LEVERS_OFF = dict(exploration='independent', warm_search_trials=0,
-                   warm_start_steps=0, search_trials=0,
-                   self_imitation_steps=0, distill_steps=0)
+                   warm_start_steps=0, search_trials=0, self_imitation_steps=0,
+                   distill_steps=0)
 _PRESETS = {
     'default': TrainConfig(),
     # The paper's method alone. Its table of PPO figures is not in the text
@@ -116,8 +115,7 @@ def for_measuring(config: TrainConfig) -> TrainConfig:
 
   A fraction of the placements, spent on the policy and around the best one.
   """
-  return dataclasses.replace(
-      config, iterations=min(config.iterations, 20),
-      rollouts=min(config.rollouts, 4),
-      warm_search_trials=0,
-      search_trials=min(config.search_trials, 8))
+  return dataclasses.replace(config, iterations=min(config.iterations, 20),
+                             rollouts=min(config.rollouts,
+                                          4), warm_search_trials=0,
+                             search_trials=min(config.search_trials, 8))

@@ -72,8 +72,7 @@ class Trainer:
   """
 
   def __init__(self, environment: environment_lib.Environment,
-               placer: tf.keras.layers.Layer,
-               features: Mapping[str, tf.Tensor],
+               placer: tf.keras.layers.Layer, features: Mapping[str, tf.Tensor],
                config: train_config.TrainConfig, seed: int,
                baselines: np.ndarray, reference_s: float):
     """Prepares a run; nothing is priced or learned yet.
@@ -93,24 +92,24 @@ class Trainer:
     self._environment, self._config, self._seed = environment, config, seed
     self.placer = placer
     self._baselines = baselines
-    self._agent = agent_lib.PlacementAgent(
-        placer, features, environment.num_units,
-        environment.cluster.num_devices, config)
-    self._imitation = imitation.Imitation(
-        placer, features, environment.allowed, config.imitation_learning_rate)
-    self._neighbours = exploration.Neighbours(
-        environment.num_units, environment.features.edges,
-        environment.features.edge_bytes)
+    self._agent = agent_lib.PlacementAgent(placer, features,
+                                           environment.num_units,
+                                           environment.cluster.num_devices,
+                                           config)
+    self._imitation = imitation.Imitation(placer, features, environment.allowed,
+                                          config.imitation_learning_rate)
+    self._neighbours = exploration.Neighbours(environment.num_units,
+                                              environment.features.edges,
+                                              environment.features.edge_bytes)
     self._search = local_search.LocalSearch(environment, self._neighbours)
 
   def checkpoint(self) -> tf.train.Checkpoint:
     """All that a run has to remember in order to go on exactly."""
     for optimizer in (self._agent.optimizer, self._imitation.optimizer):
       optimizer.build(self.placer.trainable_variables)
-    return tf.train.Checkpoint(
-        placer=self.placer, state=self.state,
-        ppo_optimizer=self._agent.optimizer,
-        imitation_optimizer=self._imitation.optimizer)
+    return tf.train.Checkpoint(placer=self.placer, state=self.state,
+                               ppo_optimizer=self._agent.optimizer,
+                               imitation_optimizer=self._imitation.optimizer)
 
   def warm_up(self) -> Iterator[None]:
     """What comes before the first rollout, in parts of a second or less.
@@ -128,14 +127,16 @@ class Trainer:
       yield
     while state.warm_trials < config.warm_search_trials and self._can_search():
       with self._clock():
-        self._look_around(_WARM_TRIALS, np.random.default_rng(
-            [self._seed, _WARM_STREAM, state.warm_trials]))
+        self._look_around(
+            _WARM_TRIALS,
+            np.random.default_rng([self._seed, _WARM_STREAM,
+                                   state.warm_trials]))
         state.warm_trials += _WARM_TRIALS
       yield
     while state.warm_steps < config.warm_start_steps and self._knows_best():
       with self._clock():
-        self._imitation.slow_down(
-            1 - state.warm_steps / config.warm_start_steps)
+        self._imitation.slow_down(1
+                                  - state.warm_steps / config.warm_start_steps)
         self._imitate(_CHUNK)
         state.warm_steps += _CHUNK
       yield
@@ -153,13 +154,12 @@ class Trainer:
         self._imitation.slow_down(_SELF_IMITATION_SHARE)
         self._imitate(self._config.self_imitation_steps)
       self.state.iteration += 1
-    return Report(
-        iteration=self.state.iteration, reward=float(rewards.mean()),
-        valid_share=float(trials.valid.mean()),
-        sample_step_time_s=float(trials.step_time_s.min()),
-        best_step_time_s=self.state.best_step_time_s,
-        evaluations=self.state.total_evaluations,
-        entropy=_entropy(probabilities), kl=kl, **losses)
+    return Report(iteration=self.state.iteration, reward=float(rewards.mean()),
+                  valid_share=float(trials.valid.mean()),
+                  sample_step_time_s=float(trials.step_time_s.min()),
+                  best_step_time_s=self.state.best_step_time_s,
+                  evaluations=self.state.total_evaluations,
+                  entropy=_entropy(probabilities), kl=kl, **losses)
 
   def distill(self) -> environment_lib.Trials:
     """Makes the policy say the best placement; returns what it says, priced.
@@ -171,8 +171,8 @@ class Trainer:
     said = self._say()
     weights = self.placer.get_weights()
     for done in range(0, self._config.distill_steps, _CHUNK):
-      if not self._knows_best() or (
-          said.step_time_s[0] <= self.state.best_step_time_s):
+      if not self._knows_best() or (said.step_time_s[0]
+                                    <= self.state.best_step_time_s):
         break
       self._imitation.slow_down(1 - done / self._config.distill_steps)
       self._imitate(_CHUNK)
@@ -206,8 +206,7 @@ class Trainer:
     return exploration.choose(probabilities, uniforms, rng)
 
   def _learn(self, probabilities, trials):
-    rewards = reward.rewards(trials.step_time_s, trials.valid,
-                             self.reference_s)
+    rewards = reward.rewards(trials.step_time_s, trials.valid, self.reference_s)
     mean = reward.MeanOfPreviousTrials(self.state.reward_count,
                                        self.state.reward_total)
     advantages = mean.advantages(rewards)
@@ -219,11 +218,10 @@ class Trainer:
   def _look_around(self, trials, rng):
     """Local search around the best placement."""
     before = self._environment.evaluations
-    found = self._search.improve(
-        self.state.best_decisions, self.state.best_step_time_s, trials, rng)
+    found = self._search.improve(self.state.best_decisions,
+                                 self.state.best_step_time_s, trials, rng)
     if found is not None:
-      self.state.record(found, 'search',
-                        self._environment.evaluations - before)
+      self.state.record(found, 'search', self._environment.evaluations - before)
 
   def _imitate(self, steps):
     self._imitation.steps(self.state.best_decisions, self._config.confidence,

@@ -10,7 +10,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
-from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.measuring import local_workers
 
 
 def test_tables_by_default_and_json_on_request(capsys):
@@ -39,24 +39,27 @@ def test_output_is_a_cluster(name, tmp_path, capsys):
   assert 'Cluster 2x2xP100-ib: 6 devices' in capsys.readouterr().out
 
 
-@pytest.mark.parametrize('arguments, message', [
-    (['2xp100'], 'Did you mean "2xP100"?'),
-    ([], 'Give either a cluster or --local_workers=N'),
-    (['local', '--local_workers=2'], 'Give either'),
-    (['--target=grpc://a:1', '--local_workers=2', '--measure'], 'Give either'),
-    (['--target=a:1'], '"a:1" is not a target. Write grpc://host:port'),
-    (['2xP100', '--target=foo', '--measure'], '"foo" is not a target'),
-    (['local', '--target=grpc://a:1'], 'add --measure'),
-    (['2xP100', '--output=c.yaml'], 'end its name in .json or .pbtxt'),
-    (['2xP100', '--output=/no/such/c.json'], 'its folder does not exist'),
-    (['none.json'], 'Cannot read cluster file none.json'),
-    (['grpc:nowhere'], 'is not a target'),
-    (['2xP100', '--measure'],
-     'it names GPU:0, GPU:1, but this process has CPU:0. Time it where')])
+@pytest.mark.parametrize(
+    'arguments, message',
+    [(['2xp100'], 'Did you mean "2xP100"?'),
+     ([], 'Give either a cluster or --local_workers=N'),
+     (['local', '--local_workers=2'], 'Give either'),
+     (['--target=grpc://a:1', '--local_workers=2', '--measure'], 'Give either'),
+     (['--target=a:1'], '"a:1" is not a target. Write grpc://host:port'),
+     (['2xP100', '--target=foo', '--measure'], '"foo" is not a target'),
+     (['local', '--target=grpc://a:1'], 'add --measure'),
+     (['2xP100', '--output=c.yaml'], 'end its name in .json or .pbtxt'),
+     (['2xP100', '--output=/no/such/c.json'], 'its folder does not exist'),
+     (['none.json'], 'Cannot read cluster file none.json'),
+     (['grpc:nowhere'], 'is not a target'),
+     (['2xP100', '--measure'
+      ], 'it names GPU:0, GPU:1, but this process has CPU:0. Time it where')])
 def test_bad_input_is_one_line(arguments, message, capsys):
   assert gdp.run(['cluster', *arguments]) == 2
-  error = [line for line in capsys.readouterr().err.splitlines()
-           if not line.startswith('timing ')]
+  error = [
+      line for line in capsys.readouterr().err.splitlines()
+      if not line.startswith('timing ')
+  ]
   assert len(error) == 1 and message in error[0]
 
 
@@ -66,8 +69,8 @@ def test_a_target_is_a_cluster(cluster, monkeypatch, capsys):
   with socket.socket() as listener:
     listener.bind(('localhost', 0))  # Does not listen: connections fail.
     target = f'grpc://localhost:{listener.getsockname()[1]}'
-    assert gdp.run(['cluster', *cluster, f'--target={target}', '--measure']
-                  ) == 2
+    assert gdp.run(['cluster', *cluster, f'--target={target}',
+                    '--measure']) == 2
   assert f'{target} cannot be reached within 1 s' in capsys.readouterr().err
 
 

@@ -18,23 +18,24 @@ pytestmark = pytest.mark.e2e
 
 _DATA = pathlib.Path(__file__).parents[1] / 'testdata'
 # Whoever runs the tests in the background may have Ctrl-C ignored.
-_PROGRAM = [sys.executable, '-c', 'import signal; '
-            'signal.signal(signal.SIGINT, signal.default_int_handler); '
-            'from placer_model.bin import gdp_bench; gdp_bench.run()']
+_PROGRAM = [
+    sys.executable, '-c', 'import signal; '
+    'signal.signal(signal.SIGINT, signal.default_int_handler); '
+    'from placer_model.bin import gdp_bench; gdp_bench.run()'
+]
 _TASKS = ','.join((f'{_DATA / "dense_train_step.pb"}@2xP100',
                    f'{_DATA / "lstm_train_step.pb"}@2xK40'))
 _PLACERS = 'gpu_only,metis,random'
 
 
 def _environment():
-  return fresh.environment(
-      PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+  return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
 
 
 def _run(*arguments, timeout_s=200):
-  return subprocess.run(
-      [*_PROGRAM, *arguments], env=_environment(), capture_output=True,
-      text=True, check=False, timeout=timeout_s)
+  return subprocess.run([*_PROGRAM, *arguments], env=_environment(),
+                        capture_output=True, text=True, check=False,
+                        timeout=timeout_s)
 
 
 def _flags(out_dir, **changes):
@@ -71,34 +72,35 @@ def test_a_reader_of_the_help_may_leave_early():
   ours, theirs = os.pipe()
   os.close(ours)
   with os.fdopen(theirs, 'wb') as output:
-    result = subprocess.run(
-        [*_PROGRAM, '--help'], env=_environment(), stdout=output,
-        stderr=subprocess.PIPE, text=True, check=False, timeout=100)
+    result = subprocess.run([*_PROGRAM, '--help'], env=_environment(),
+                            stdout=output, stderr=subprocess.PIPE, text=True,
+                            check=False, timeout=100)
   assert (result.returncode, result.stderr) == (0, '')
 
 
-@pytest.mark.parametrize('arguments, said', [
-    ([], '--tasks and --out_dir'), (['--jobs=0'], 'jobs'),
-    (['--tasks=t', '--out_dir=o', 'stray'], 'stray'),
-    (['--tasks=t', '--out_dir=o', '--placers=metsi'],
-     'Did you mean "metis"'),
-    (['--tasks=t', '--out_dir=o', '--time_budget_s=nan'], 'time_budget_s=nan'),
-    (['--tasks=t', '--out_dir=o', '--cell_timeout_s=inf'],
-     'cell_timeout_s=inf'),
-    (['--tasks=t', '--out_dir=o', '--local_workers=2'], '--reward=measured'),
-    (['--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'],
-     'disturb each other')])
+@pytest.mark.parametrize(
+    'arguments, said',
+    [([], '--tasks and --out_dir'), (['--jobs=0'], 'jobs'),
+     (['--tasks=t', '--out_dir=o', 'stray'], 'stray'),
+     (['--tasks=t', '--out_dir=o', '--placers=metsi'], 'Did you mean "metis"'),
+     (['--tasks=t', '--out_dir=o', '--time_budget_s=nan'], 'time_budget_s=nan'),
+     (['--tasks=t', '--out_dir=o', '--cell_timeout_s=inf'
+      ], 'cell_timeout_s=inf'),
+     (['--tasks=t', '--out_dir=o', '--local_workers=2'], '--reward=measured'),
+     (['--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'
+      ], 'disturb each other')])
 def test_bad_flags(arguments, said, tmp_path):
-  result = subprocess.run(
-      [*_PROGRAM, *arguments], env=_environment(), capture_output=True,
-      text=True, check=False, timeout=100, cwd=tmp_path)
+  result = subprocess.run([*_PROGRAM, *arguments], env=_environment(),
+                          capture_output=True, text=True, check=False,
+                          timeout=100, cwd=tmp_path)
   assert said in _assert_one_error_line(result)
   assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize('changes, said', [
-    ({'tasks': 'rnnlm-3@2xP100'}, 'Unknown task "rnnlm-3@2xP100"'),
-    ({'tasks': f'{_DATA / "dense_train_step.pb"}@17xP100'}, '17xP100')])
+@pytest.mark.parametrize(
+    'changes, said',
+    [({'tasks': 'rnnlm-3@2xP100'}, 'Unknown task "rnnlm-3@2xP100"'),
+     ({'tasks': f'{_DATA / "dense_train_step.pb"}@17xP100'}, '17xP100')])
 def test_bad_tasks_are_told_before_work(tmp_path, changes, said):
   result = _run(*_flags(tmp_path / 'out', **changes))
   assert said in _assert_one_error_line(result)
@@ -112,10 +114,9 @@ def test_two_graphs_and_three_placers(tmp_path):
   assert '[6/6]' in result.stdout and 'Tasks: 2 (simulated)' in result.stdout
   steps = _steps(_results(tmp_path))
   assert len(steps) == 6 and all(steps.values())
-  rows = list(csv.DictReader(
-      (tmp_path / 'all.csv').read_text().splitlines()))
-  assert {(r['task'], r['placer']): float(r['FIFO step']) for r in rows
-          } == steps
+  rows = list(csv.DictReader((tmp_path / 'all.csv').read_text().splitlines()))
+  written = {(r['task'], r['placer']): float(r['FIFO step']) for r in rows}
+  assert written == steps
   assert all(float(row['step / bound']) >= 1 for row in rows)
   assert (tmp_path / 'pictures' / 'bars.png').exists()
   charts = {p.stem for p in (tmp_path / 'pictures' / 'gantt').iterdir()}
@@ -162,20 +163,21 @@ def test_a_graph_that_cannot_be_loaded(tmp_path):
   text = (tmp_path / 'out' / 'all.md').read_text()
   assert text.count('failed [1]') == 3
   assert '1. broken@2xP100: the graph was not loaded: ' in text
-  assert all(_steps(_results(tmp_path / 'out'))[
-      'dense_train_step@2xP100', p] for p in _PLACERS.split(','))
+  assert all(
+      _steps(_results(tmp_path / 'out'))['dense_train_step@2xP100', p]
+      for p in _PLACERS.split(','))
 
 
-@pytest.mark.parametrize('number, code', [
-    (signal.SIGINT, 130), (signal.SIGTERM, 130),
-    (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize('number, code', [(signal.SIGINT, 130),
+                                          (signal.SIGTERM, 130),
+                                          (signal.SIGKILL, -signal.SIGKILL)])
 def test_a_run_that_was_ended_goes_on(tmp_path, number, code):
   temporary = tmp_path / 'temporary'
   temporary.mkdir()
-  with subprocess.Popen(
-      [*_PROGRAM, *_flags(tmp_path)], text=True,
-      env=_environment() | {'TMPDIR': str(temporary)},
-      stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+  with subprocess.Popen([*_PROGRAM, *_flags(tmp_path)], text=True,
+                        env=_environment() | {'TMPDIR': str(temporary)},
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE) as process:
     try:
       _wait_for(lambda: list(tmp_path.glob('cells/*/*.json')), process)
       children = processes.children(process.pid)
@@ -201,8 +203,8 @@ def test_a_chart_is_of_the_placement_in_the_table(tmp_path):
   chart = tmp_path / 'pictures/gantt/dense_train_step@2xP100.png'
   drawn = []
   for placers, seed in (('gpu_only', 0), ('random', 5), ('gpu_only', 0)):
-    result = _run(*_flags(
-        tmp_path, tasks=_TASKS.split(',')[0], placers=placers, seed=seed))
+    result = _run(*_flags(tmp_path, tasks=_TASKS.split(',')[0], placers=placers,
+                          seed=seed))
     assert result.returncode == 0, result.stderr
     drawn.append(chart.read_bytes())
   assert drawn[0] == drawn[2] != drawn[1]

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from gdp_grappler.bin import gdp
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
 from helpers import fresh
 from helpers import graph_defs
 from helpers import profiles
@@ -60,19 +60,28 @@ assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
   assert trace['traceEvents']
 
 
-@pytest.mark.parametrize('command, said', [
-    (['place', 'towers.json', '--cluster=2xP100', '--placer=random',
-      '--output=out.pb'], 'has costs but no TensorFlow ops'),
-    (['place', 'costs.pbtxt', '--cluster=2xP100', '--placer=random',
-      '--output=out.pbtxt'], 'has costs but no TensorFlow ops'),
-    (['place', 'towers.json', '--cluster=2xP100', '--placer=random',
-      '--output=out.json', '--profile=p.json'], 'Leave out --profile'),
-    (['place', 'towers.json', '--cluster=cpu', '--placer=random',
-      '--output=out.json'], 'Op "join" is pinned to GPU:0'),
-    (['profile', 'towers.json', '--output=out.json'],
-     'is a graph of costs without TensorFlow ops'),
-    (['profile', 'costs.pbtxt', '--output=out.json'],
-     'is a graph of costs without TensorFlow ops')])
+@pytest.mark.parametrize(
+    'command, said',
+    [([
+        'place', 'towers.json', '--cluster=2xP100', '--placer=random',
+        '--output=out.pb'
+    ], 'has costs but no TensorFlow ops'),
+     ([
+         'place', 'costs.pbtxt', '--cluster=2xP100', '--placer=random',
+         '--output=out.pbtxt'
+     ], 'has costs but no TensorFlow ops'),
+     ([
+         'place', 'towers.json', '--cluster=2xP100', '--placer=random',
+         '--output=out.json', '--profile=p.json'
+     ], 'Leave out --profile'),
+     ([
+         'place', 'towers.json', '--cluster=cpu', '--placer=random',
+         '--output=out.json'
+     ], 'Op "join" is pinned to GPU:0'),
+     (['profile', 'towers.json', '--output=out.json'
+      ], 'is a graph of costs without TensorFlow ops'),
+     (['profile', 'costs.pbtxt', '--output=out.json'
+      ], 'is a graph of costs without TensorFlow ops')])
 def test_what_cannot_be_done_gets_one_line(folder, monkeypatch, capsys, command,
                                            said):
   monkeypatch.chdir(folder)
@@ -92,14 +101,15 @@ def test_a_plan_of_other_sizes_does_not_fit(folder, capsys):
 
 
 def test_trip_count_is_told_and_counts(tmp_path, capsys):
+
   def make():
     limit = tf1.placeholder(tf.int32, [], name='limit')
     weight = tf.ones([64, 64])
-    tf.identity(tf1.while_loop(
-        lambda i, _: i < limit, lambda i, x: (i + 1, x @ weight),
-        [0, tf.ones([64, 64])])[1], name='result')
-  (tmp_path / 'loop.pb').write_bytes(
-      graph_defs.built(make).SerializeToString())
+    tf.identity(
+        tf1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, x @ weight),
+                       [0, tf.ones([64, 64])])[1], name='result')
+
+  (tmp_path / 'loop.pb').write_bytes(graph_defs.built(make).SerializeToString())
   steps = []
   for count in (5, 500):
     common = tmp_path / 'loop.pb', f'--trip_count={count}'
@@ -119,8 +129,8 @@ def test_simulate_takes_a_profile(tmp_path, capsys):
   made = tmp_path / 'plan.json'
   assert _run('place', _GRAPH, '--cluster=cpu', '--placer=single_device',
               '--output', made) == 0
-  profiles.of_graph(graph, np.full(graph.num_ops, .25)).save(
-      tmp_path / 'profile.json')
+  profiles.of_graph(graph, np.full(graph.num_ops,
+                                   .25)).save(tmp_path / 'profile.json')
   prices = []
   for arguments in ([], ['--profile', tmp_path / 'profile.json']):
     capsys.readouterr()
@@ -128,8 +138,7 @@ def test_simulate_takes_a_profile(tmp_path, capsys):
     out, told = capsys.readouterr()
     prices.append(json.loads(out))
   busy = [price['devices'][0]['busy_s'] for price in prices]
-  assert busy[1] == pytest.approx(
-      .25 * graph.num_ops, rel=1e-3)
+  assert busy[1] == pytest.approx(.25 * graph.num_ops, rel=1e-3)
   assert told == (f'gdp: Profile {tmp_path}/profile.json of '
                   f'"dense_train_step": CPU:0: {graph.num_ops} ops measured, 0 '
                   'interpolated by type and size, 0 on the scaled roofline.\n')

@@ -13,10 +13,10 @@ from gdp_grappler.bin import gdp
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import placer
 from gdp_grappler.placers import registry
 
@@ -37,8 +37,10 @@ def cluster():
 def spread(graph, cluster):
   """Random placements."""
   simulator = simulator_lib.Simulator(cluster)
-  return [registry.create('random').place(
-      placer.Problem(graph, cluster, simulator, seed)) for seed in range(40)]
+  return [
+      registry.create('random').place(
+          placer.Problem(graph, cluster, simulator, seed)) for seed in range(40)
+  ]
 
 
 @pytest.fixture(scope='module')
@@ -66,8 +68,9 @@ def test_simulate_takes_the_cluster_of_the_plan_and_prints_both(saved, capsys):
   assert ' ms first in, first out, ' in out
   assert ' ms with the critical path first (simulated)' in out
   peaks = out.split('peak memory with --order=fifo: ')[1]
-  assert re.fullmatch(r'CPU:0 [1-9][\d.]* \w?B, GPU:0 [1-9][\d.]* \w?B, '
-                      r'GPU:1 [1-9][\d.]* \w?B\n', peaks)
+  assert re.fullmatch(
+      r'CPU:0 [1-9][\d.]* \w?B, GPU:0 [1-9][\d.]* \w?B, '
+      r'GPU:1 [1-9][\d.]* \w?B\n', peaks)
 
 
 def test_simulate_names_plan_and_ops_that_break_a_rule(saved, graph, tmp_path,
@@ -99,8 +102,8 @@ def test_simulate_as_json(saved, graph, cluster, capsys):
   fields = json.loads(capsys.readouterr().out)
   simulator = simulator_lib.Simulator(cluster)
   placement = plan.load(saved['gains'], graph)
-  assert fields['step_time_s'] == simulator.evaluate(
-      graph, placement).step_time_s
+  assert fields['step_time_s'] == simulator.evaluate(graph,
+                                                     placement).step_time_s
   assert fields['ordered_step_time_s'] < fields['step_time_s']
   tensors, size = placement.cut(graph)
   assert fields['transfers']['tensors'] == tensors
@@ -109,9 +112,9 @@ def test_simulate_as_json(saved, graph, cluster, capsys):
   assert max(fields['lower_bounds'].values()) <= fields['ordered_step_time_s']
 
 
-@pytest.mark.parametrize('order, key', [('fifo', 'step_time_s'),
-                                        ('critical_path',
-                                         'ordered_step_time_s')])
+@pytest.mark.parametrize('order, key',
+                         [('fifo', 'step_time_s'),
+                          ('critical_path', 'ordered_step_time_s')])
 def test_simulate_draws_the_order_asked_for(saved, tmp_path, capsys, order,
                                             key):
   trace = tmp_path / 'trace.json'
@@ -125,8 +128,10 @@ def test_simulate_draws_the_order_asked_for(saved, tmp_path, capsys, order,
 def test_simulate_names_file_and_op_of_a_wrong_plan(saved, tmp_path, capsys):
   path = tmp_path / 'plan.json'
   fields = json.loads(pathlib.Path(saved['gains']).read_text())
-  fields['devices'] = {'nobodys_op' if i == 3 else op: device for i, (
-      op, device) in enumerate(fields['devices'].items())}
+  fields['devices'] = {
+      'nobodys_op' if i == 3 else op: device
+      for i, (op, device) in enumerate(fields['devices'].items())
+  }
   path.write_text(json.dumps(fields))
   assert _run('simulate', _GRAPH, f'--plan={path}') == 2
   error = capsys.readouterr().err
@@ -164,12 +169,13 @@ def test_place_writes_control_edges_into_a_graph(saved, tmp_path, capsys):
   counts = []
   for order in ('fifo', 'critical_path'):
     path = tmp_path / f'{order}.pb'
-    assert _run('place', _GRAPH, '--cluster=2xP100',
-                f'--plan={saved["gains"]}', f'--order={order}',
-                f'--output={path}') == 0
+    assert _run('place', _GRAPH, '--cluster=2xP100', f'--plan={saved["gains"]}',
+                f'--order={order}', f'--output={path}') == 0
     written = graph_pb2.GraphDef.FromString(path.read_bytes())
-    counts.append(sum(text.startswith('^') for node in written.node
-                      for text in node.input))
+    counts.append(
+        sum(
+            text.startswith('^') for node in written.node
+            for text in node.input))
   out = capsys.readouterr().out
   assert counts[1] > counts[0]
   assert f'ordered by {counts[1] - counts[0]} control edge' in out
@@ -179,11 +185,12 @@ def test_priorities_of_a_plan_survive_the_way_to_the_simulator(
     saved, graph, cluster, tmp_path, capsys):
   path = str(tmp_path / 'own.json')
   placement = plan.load(saved['gains'], graph)
-  own = dataclasses.replace(placement, priorities=np.random.default_rng(
-      0).random(graph.num_ops))
+  own = dataclasses.replace(
+      placement, priorities=np.random.default_rng(0).random(graph.num_ops))
   plan.save(path, graph, own)
   assert _run('simulate', _GRAPH, f'--plan={path}', '--json') == 0
   fields = json.loads(capsys.readouterr().out)
   assert fields['ordered_step_time_s'] == simulator_lib.Simulator(
-      cluster).evaluate(graph, placement_lib.Placement(
-          own.devices, cluster, own.priorities)).step_time_s
+      cluster).evaluate(
+          graph, placement_lib.Placement(own.devices, cluster,
+                                         own.priorities)).step_time_s

@@ -8,14 +8,15 @@ import pytest
 from gdp_grappler.bin import gdp
 from gdp_grappler.evaluation.costs import profile as profile_lib
 
-_GRAPH = str(pathlib.Path(__file__).parents[1]
-             / 'testdata/dense_train_step.pb')
+_GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb')
 _CORE = min(os.sched_getaffinity(0))
 
 
 def _run(tmp_path, *arguments, graph=_GRAPH):
-  return gdp.run(['profile', graph, '--steps=2', f'--cache_dir={tmp_path}',
-                  f'--output={tmp_path}/p.json', *arguments])
+  return gdp.run([
+      'profile', graph, '--steps=2', f'--cache_dir={tmp_path}',
+      f'--output={tmp_path}/p.json', *arguments
+  ])
 
 
 def test_writes_a_profile_and_says_what_it_found(tmp_path, capsys):
@@ -29,13 +30,14 @@ def test_writes_a_profile_and_says_what_it_found(tmp_path, capsys):
   assert 'Reusing the profile' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize('arguments,message', [
-    (['--cluster=2xP100'], 'Cannot profile on "2xP100"'),
-    (['--cluster=grpc://localhost:1'], 'grpc://localhost:1 cannot be reached'),
-    (['--cluster=grpc://localhost:1', '--cores=0'], 'Leave out --cores'),
-    (['--cores=0', '--local_workers=2'], '--local_workers divides the cores'),
-    (['--cores=100000'], 'names core 100000, which'),
-    (['--output=/no/such/folder/p.json'], 'its folder does not exist')])
+@pytest.mark.parametrize(
+    'arguments,message',
+    [(['--cluster=2xP100'], 'Cannot profile on "2xP100"'),
+     (['--cluster=grpc://localhost:1'], 'grpc://localhost:1 cannot be reached'),
+     (['--cluster=grpc://localhost:1', '--cores=0'], 'Leave out --cores'),
+     (['--cores=0', '--local_workers=2'], '--local_workers divides the cores'),
+     (['--cores=100000'], 'names core 100000, which'),
+     (['--output=/no/such/folder/p.json'], 'its folder does not exist')])
 def test_bad_arguments_get_one_line(tmp_path, capsys, arguments, message):
   assert _run(tmp_path, *arguments) == 2
   error = capsys.readouterr().err

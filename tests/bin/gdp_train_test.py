@@ -15,8 +15,10 @@ from helpers import processes
 pytestmark = pytest.mark.e2e
 
 _STEP = pathlib.Path(__file__).parents[1] / 'testdata' / 'dense_train_step.pb'
-_PROGRAM = [sys.executable, '-c',
-            'from placer_model.bin import gdp_train; gdp_train.run()']
+_PROGRAM = [
+    sys.executable, '-c',
+    'from placer_model.bin import gdp_train; gdp_train.run()'
+]
 
 
 def _environment():
@@ -26,16 +28,18 @@ def _environment():
 
 
 def _run(*arguments, timeout_s=200):
-  return subprocess.run(
-      [*_PROGRAM, *arguments], env=_environment(), capture_output=True,
-      text=True, check=False, timeout=timeout_s)
+  return subprocess.run([*_PROGRAM, *arguments], env=_environment(),
+                        capture_output=True, text=True, check=False,
+                        timeout=timeout_s)
 
 
 def _write_graph(path):
   """Two branches of matrix products; a GraphDef as text."""
-  lines = ['node { name: "x" op: "Placeholder" attr { key: "dtype" value { '
-           'type: DT_FLOAT } } attr { key: "shape" value { shape { dim { '
-           'size: 512 } dim { size: 512 } } } } }']
+  lines = [
+      'node { name: "x" op: "Placeholder" attr { key: "dtype" value { '
+      'type: DT_FLOAT } } attr { key: "shape" value { shape { dim { '
+      'size: 512 } dim { size: 512 } } } } }'
+  ]
   for branch in 'ab':
     source = 'x'
     for step in range(3):
@@ -68,14 +72,13 @@ def _assert_one_error_line(result):
   return line
 
 
-@pytest.mark.parametrize('arguments, said', [
-    ([], '--graph and --cluster and --model_dir'),
-    (['--graph=g', '--cluster=2xP100'], '--model_dir'),
-    (['--iterations=many'], 'iterations'),
-    (['--iterations=-1'], 'iterations'),
-    (['--reward=guessed'], 'reward'),
-    (['--grpah=g'], 'grpah'),
-    (['--graph=g', '--cluster=c', '--model_dir=m', 'stray'], 'stray')])
+@pytest.mark.parametrize(
+    'arguments, said',
+    [([], '--graph and --cluster and --model_dir'),
+     (['--graph=g', '--cluster=2xP100'], '--model_dir'),
+     (['--iterations=many'], 'iterations'), (['--iterations=-1'], 'iterations'),
+     (['--reward=guessed'], 'reward'), (['--grpah=g'], 'grpah'),
+     (['--graph=g', '--cluster=c', '--model_dir=m', 'stray'], 'stray')])
 def test_bad_flags(arguments, said):
   assert said in _assert_one_error_line(_run(*arguments))
 
@@ -88,18 +91,19 @@ def test_help_lists_the_flags():
   assert result.stderr == ''
 
 
-@pytest.mark.parametrize('changes, said', [
-    ({'graph': '/nowhere/graph.pb'}, '/nowhere/graph.pb'),
-    ({'cluster': '17xP100'}, '17xP100'),
-    ({'local_workers': 2}, '--reward=measured'),
-    ({'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2},
-     'Both --target and --local_workers'),
-    ({'reward': 'measured', 'target': 'localhost:1'}, 'is not a target'),
-    ({'reward': 'measured', 'target': 'grpc://localhost:1'},
-     'cannot be reached within 10 s'),
-    ({'reward': 'measured', 'local_workers': 2}, 'has device /job:localhost'),
-    ({'cluster': 'target'}, 'There is no cluster'),
-    ({'config': 'papper'}, 'papper')])
+@pytest.mark.parametrize(
+    'changes, said',
+    [({'graph': '/nowhere/graph.pb'}, '/nowhere/graph.pb'),
+     ({'cluster': '17xP100'}, '17xP100'),
+     ({'local_workers': 2}, '--reward=measured'),
+     ({'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2
+      }, 'Both --target and --local_workers'),
+     ({'reward': 'measured', 'target': 'localhost:1'}, 'is not a target'),
+     ({'reward': 'measured', 'target': 'grpc://localhost:1'
+      }, 'cannot be reached within 10 s'),
+     ({'reward': 'measured', 'local_workers': 2}, 'has device /job:localhost'),
+     ({'cluster': 'target'}, 'There is no cluster'),
+     ({'config': 'papper'}, 'papper')])
 def test_bad_input(graph_path, tmp_path, changes, said):
   flags = dict(graph=graph_path, cluster='2xP100',
                model_dir=tmp_path / 'model') | changes
@@ -128,22 +132,23 @@ def test_trains_and_reports(graph_path, tmp_path):
 
 def test_full_disk(graph_path, tmp_path):
   """No file may grow beyond 100 kB: the first checkpoint fails."""
-  command = [_PROGRAM[0], '-c', (
-      'import resource; resource.setrlimit(resource.RLIMIT_FSIZE, '
-      '(100000, 100000)); ' + _PROGRAM[2])]
-  result = subprocess.run(
-      command + _flags(graph_path, tmp_path, iterations=1),
-      env=_environment(), capture_output=True, text=True, check=False,
-      timeout=200)
+  command = [
+      _PROGRAM[0], '-c',
+      ('import resource; resource.setrlimit(resource.RLIMIT_FSIZE, '
+       '(100000, 100000)); ' + _PROGRAM[2])
+  ]
+  result = subprocess.run(command + _flags(graph_path, tmp_path, iterations=1),
+                          env=_environment(), capture_output=True, text=True,
+                          check=False, timeout=200)
   assert 'Free some space' in _assert_one_error_line(result)
   assert not list((tmp_path / 'checkpoints').glob('ckpt*'))
 
 
 def test_interrupted_run_goes_on(graph_path, tmp_path):
   flags = _flags(graph_path, tmp_path)
-  process = subprocess.Popen(
-      [*_PROGRAM, *flags, '--iterations=1000000'], env=_environment(),
-      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+  process = subprocess.Popen([*_PROGRAM, *flags, '--iterations=1000000'],
+                             env=_environment(), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
   try:
     _wait_for(lambda: _is_learning(tmp_path), process)
     process.send_signal(signal.SIGINT)
@@ -168,9 +173,11 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
 
 def test_a_measuring_search_survives_its_killers(tmp_path):
   model = tmp_path / 'model'
-  flags = ['--reward=measured', '--local_workers=2', '--rollouts=3',
-           '--config=paper', '--iterations=1', f'--graph={_STEP}',
-           f'--model_dir={model}']
+  flags = [
+      '--reward=measured', '--local_workers=2', '--rollouts=3',
+      '--config=paper', '--iterations=1', f'--graph={_STEP}',
+      f'--model_dir={model}'
+  ]
   with subprocess.Popen([*_PROGRAM, *flags], env=_environment(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as process:

@@ -19,8 +19,8 @@ def _train():
   for i in range(3):
     weight = tf1.get_variable(f'w{i}', [64, 64], use_resource=True)
     hidden = tf.nn.relu(hidden @ weight)
-  tf1.train.MomentumOptimizer(.1, .9).minimize(
-      tf.reduce_sum(hidden), name='train')
+  tf1.train.MomentumOptimizer(.1, .9).minimize(tf.reduce_sum(hidden),
+                                               name='train')
   tf1.global_variables_initializer()
 
 
@@ -30,16 +30,20 @@ def paths(tmp_path_factory):
   folder = tmp_path_factory.mktemp('graphs')
   (folder / 'v1.pb').write_bytes(graph_defs.built(_train).SerializeToString())
   arguments = str(folder / 'v1.pb'), '--cluster=2xP100'
-  assert gdp.run(['place', *arguments, '--placer=random', '--seed=3',
-                  f'--output={folder}/plan.json']) == 0
+  assert gdp.run([
+      'place', *arguments, '--placer=random', '--seed=3',
+      f'--output={folder}/plan.json'
+  ]) == 0
   return arguments, folder / 'plan.json'
 
 
 def _place(paths, tmp_path, *arguments):
   output = tmp_path / 'placed.pb'
   assert gdp.run(['place', *paths[0], f'--output={output}', *arguments]) == 0
-  return {node.name: node for node in graph_pb2.GraphDef.FromString(
-      output.read_bytes()).node}
+  return {
+      node.name: node
+      for node in graph_pb2.GraphDef.FromString(output.read_bytes()).node
+  }
 
 
 def test_a_plan_of_the_step_places_the_whole_graph(paths, tmp_path):
@@ -57,8 +61,8 @@ def test_a_plan_of_the_step_places_the_whole_graph(paths, tmp_path):
 def test_tensorflow_runs_what_was_placed(paths, tmp_path):
   nodes = _place(paths, tmp_path, '--placer=random')
   for node in nodes.values():
-    node.device = node.device.replace('GPU:0', 'CPU:1').replace('GPU:1',
-                                                                'CPU:2')
+    node.device = node.device.replace('GPU:0',
+                                      'CPU:1').replace('GPU:1', 'CPU:2')
   with tf.Graph().as_default() as graph:
     tf.import_graph_def(graph_pb2.GraphDef(node=nodes.values()), name='')
   config = tf1.ConfigProto(device_count={'CPU': 3}, allow_soft_placement=False)
@@ -94,7 +98,9 @@ def test_plan_and_graph_have_the_same_price(paths, tmp_path, capsys):
     line = capsys.readouterr().out
     assert line.count(' ms') == 1 + ('; ordered by ' in line)
     lines.append(re.sub(' by [^:]*:|ms .*', '', line))
-  assert gdp.run(['place', *paths[0], f'--plan={paths[1]}',
-                  f'--output={tmp_path}/again.json']) == 0
+  assert gdp.run([
+      'place', *paths[0], f'--plan={paths[1]}',
+      f'--output={tmp_path}/again.json'
+  ]) == 0
   lines.append(re.sub(' by [^:]*:|ms .*', '', capsys.readouterr().out))
   assert 'cut' in lines[0] and len(set(lines)) == 1

@@ -13,7 +13,8 @@ from gdp_grappler.cluster import presets
 @pytest.mark.parametrize('name', ['c.json', 'c.pbtxt', 'c', 'c.txt'])
 @pytest.mark.parametrize('content', [
     b'', b' \n', b'null', b'3', b'{', b'\xff\xfe\x00', b'\x00\x01\x02', b'what',
-    b'[1]', b'{"name": "x"}', b'PK\x03\x04'])
+    b'[1]', b'{"name": "x"}', b'PK\x03\x04'
+])
 def test_files_that_are_no_clusters(tmp_path, name, content):
   file = tmp_path / name
   file.write_bytes(content)

@@ -15,8 +15,8 @@ _GPU = '/job:localhost/replica:0/task:0/device:GPU:0'
 
 
 def test_names_host_and_pools():
-  cluster = clusters.make_cluster(
-      2, compute=['c', 'g', 'g'], memory=['m', 'x', 'm'])
+  cluster = clusters.make_cluster(2, compute=['c', 'g', 'g'],
+                                  memory=['m', 'x', 'm'])
   assert cluster.device_names[:2] == (_CPU, _GPU)
   assert [d.short_name for d in cluster.devices] == ['CPU:0', 'GPU:0', 'GPU:1']
   assert cluster.host == 0 and cluster.num_devices == 3
@@ -40,8 +40,8 @@ def test_the_first_cpu_is_the_host():
 
 
 def test_link_arrays():
-  cluster = clusters.make_cluster(
-      1, latency_s=2.0, channels=lambda a, b: (f'{a}{b}',))
+  cluster = clusters.make_cluster(1, latency_s=2.0, channels=lambda a, b:
+                                  (f'{a}{b}',))
   latency, bandwidth, channels = cluster.link_arrays
   assert latency.tolist() == [[0, 2], [2, 0]]
   assert bandwidth.tolist() == [[np.inf, 100], [100, np.inf]]
@@ -49,9 +49,9 @@ def test_link_arrays():
 
 
 def test_links_with_fewer_channels_repeat_their_last():
-  cluster = clusters.make_cluster(2, channels=lambda a, b: (
-      ('x',) if a == 'CPU:0' else ('y', 'x', 'z') if b == 'CPU:0'
-      else ('a', 'y')))
+  cluster = clusters.make_cluster(
+      2, channels=lambda a, b: (('x',) if a == 'CPU:0' else ('y', 'x', 'z')
+                                if b == 'CPU:0' else ('a', 'y')))
   channels = cluster.link_arrays[2]
   assert channels.shape == (3, 3, 3) and channels.dtype == np.int32
   assert channels[0, 1].tolist() == [1, 1, 1]
@@ -60,13 +60,16 @@ def test_links_with_fewer_channels_repeat_their_last():
   assert clusters.make_cluster(0).link_arrays[2].tolist() == [[[-1]]]
 
 
-@pytest.mark.parametrize('text, expected', [
-    ('GPU:0', '/device:GPU:0'), ('gpu:1', '/device:GPU:1'),
-    ('/gpu:1', '/device:GPU:1'), ('/device:CPU:0', '/device:CPU:0'),
-    ('device:cpu:01', '/device:CPU:1'), (_GPU, _GPU),
-    (_GPU.replace('device:GPU', 'gpu'), _GPU),
-    ('', None), ('GPU', None), ('GPU:', None), ('GPU:x', None),
-    ('/job:worker/device:GPU:0', None), ('GPU:0 ', None), ('GPU:0\n', None)])
+@pytest.mark.parametrize('text, expected',
+                         [('GPU:0', '/device:GPU:0'),
+                          ('gpu:1', '/device:GPU:1'),
+                          ('/gpu:1', '/device:GPU:1'),
+                          ('/device:CPU:0', '/device:CPU:0'),
+                          ('device:cpu:01', '/device:CPU:1'), (_GPU, _GPU),
+                          (_GPU.replace('device:GPU', 'gpu'), _GPU), ('', None),
+                          ('GPU', None), ('GPU:', None), ('GPU:x', None),
+                          ('/job:worker/device:GPU:0', None), ('GPU:0 ', None),
+                          ('GPU:0\n', None)])
 def test_canonical_names(text, expected):
   if expected:
     assert cluster_lib.canonical_device(text) == expected
@@ -77,8 +80,8 @@ def test_canonical_names(text, expected):
 
 def test_devices_are_found_by_any_name():
   cluster = presets.preset('2xP100')
-  assert [cluster.device_index(n) for n in ('CPU:0', '/gpu:1', _GPU)] == [
-      0, 2, 1]
+  assert [cluster.device_index(n) for n in ('CPU:0', '/gpu:1', _GPU)
+         ] == [0, 2, 1]
   for name in ('GPU:2', '/job:worker/replica:0/task:0/device:GPU:0'):
     with pytest.raises(errors.ClusterError,
                        match='not in cluster "2xP100". It has: CPU:0, GPU:0'):
@@ -105,9 +108,8 @@ def test_what_a_file_keeps():
   cluster = clusters.make_cluster(2)
   odd = dataclasses.replace(cluster.devices[0], slots=3, copy_s=1e-4,
                             copy_bytes_per_s=2e9)
-  cluster = dataclasses.replace(
-      cluster, devices=(odd, *cluster.devices[1:]), step_s=1e-3,
-      notes=('measured: step_s',))
+  cluster = dataclasses.replace(cluster, devices=(odd, *cluster.devices[1:]),
+                                step_s=1e-3, notes=('measured: step_s',))
   read = cluster_lib.from_json(cluster.to_json(), 'x')
   assert read == cluster and read.notes == cluster.notes
 
@@ -131,23 +133,23 @@ def _fields(path, value):
     (['devices', 1], 3, r'devices[1] is 3; give a JSON object'),
     (['devices'], [], 'no CPU device'),
     (['devices', 0, 'type'], 'GPU', 'no CPU device'),
-    (['devices', 1, 'type'], 'CPU',
-     f"devices[1].type ({_GPU}) is 'CPU', but the name says 'GPU'"),
-    (['devices', 1, 'type'], 'abc',
-     f"devices[1].type ({_GPU}) is 'abc'; give CPU or GPU"),
+    (['devices', 1, 'type'
+     ], 'CPU', f"devices[1].type ({_GPU}) is 'CPU', but the name says 'GPU'"),
+    (['devices', 1, 'type'
+     ], 'abc', f"devices[1].type ({_GPU}) is 'abc'; give CPU or GPU"),
     (['devices', 1, 'type'], 'gpu', "is 'gpu'; give CPU or GPU"),
     (['devices', 1, 'name'], 'card', "but the name says 'CARD'"),
-    (['devices', 1, 'name'], _CPU, 'devices[1].name: device "' + _CPU
-     + '" is listed twice, at devices[0]'),
-    (['devices', 1, 'memory_bytes'], None,
-     'devices[1].memory_bytes is missing'),
-    (['devices', 1, 'memory_bytes'], 0,
-     f'devices[1].memory_bytes ({_GPU}) is 0; give a positive number'),
+    (['devices', 1, 'name'], _CPU,
+     'devices[1].name: device "' + _CPU + '" is listed twice, at devices[0]'),
+    (['devices', 1, 'memory_bytes'
+     ], None, 'devices[1].memory_bytes is missing'),
+    (['devices', 1, 'memory_bytes'
+     ], 0, f'devices[1].memory_bytes ({_GPU}) is 0; give a positive number'),
     (['devices', 1, 'memory_bytes'], True, 'is True'),
-    (['devices', 1, 'memory_bytes'], 1.5,
-     f'devices[1].memory_bytes ({_GPU}) is 1.5; give whole bytes'),
-    (['devices', 1, 'efficiency'], 1.5,
-     f'devices[1].efficiency ({_GPU}) is 1.5; give the share'),
+    (['devices', 1, 'memory_bytes'
+     ], 1.5, f'devices[1].memory_bytes ({_GPU}) is 1.5; give whole bytes'),
+    (['devices', 1, 'efficiency'
+     ], 1.5, f'devices[1].efficiency ({_GPU}) is 1.5; give the share'),
     (['devices', 1, 'memory_bytes'], 1e30, 'is 1e+30'),
     (['devices', 1, 'type'], 5, 'devices[1].type is 5; give a text'),
     (['devices', 1, 'compute'], [1], 'devices[1].compute is [1]'),
@@ -155,8 +157,8 @@ def _fields(path, value):
     (['devices', 1, 'peak_flops'], float('nan'), 'is nan'),
     (['devices', 1, 'efficiency'], -1, 'efficiency'),
     (['devices', 1, 'launch_s'], -1, 'is -1; give 0 or a positive number'),
-    (['devices', 1, 'slots'], 0,
-     f'devices[1].slots ({_GPU}) is 0; give a whole'),
+    (['devices', 1, 'slots'
+     ], 0, f'devices[1].slots ({_GPU}) is 0; give a whole'),
     (['devices', 1, 'slots'], 1.5, 'is 1.5; give a whole'),
     (['devices', 1, 'slots'], True, 'is True; give a whole'),
     (['devices', 1, 'copy_s'], -1, 'devices[1].copy_s'),
@@ -166,19 +168,19 @@ def _fields(path, value):
     (['colour'], 'red', 'colour is an unknown field'),
     (['step_s'], -1, 'step_s is -1'),
     (['notes'], [3], 'notes[0] is 3'),
-    (['links', 3, 'bandwidth_bytes_per_s'], -5,
-     'links[3].bandwidth_bytes_per_s ('),
-    (['links', 3, 'bandwidth_bytes_per_s'], -5,
-     'is -5; give a positive number up to 1e+18.'),
+    (['links', 3, 'bandwidth_bytes_per_s'
+     ], -5, 'links[3].bandwidth_bytes_per_s ('),
+    (['links', 3, 'bandwidth_bytes_per_s'
+     ], -5, 'is -5; give a positive number up to 1e+18.'),
     (['links', 0, 'latency_s'], float('inf'), 'links[0].latency_s'),
     (['links', 0, 'channels'], [], 'has 0 entries; give 1 to 8'),
     (['links', 0, 'channels'], list('abcdefghi'), 'has 9 entries'),
     (['links', 0, 'channels'], [[1], 2], 'links[0].channels'),
-    (['links', 0, 'channels'], 'wire',
-     "links[0].channels is 'wire'; give a list"),
+    (['links', 0, 'channels'
+     ], 'wire', "links[0].channels is 'wire'; give a list"),
     (['links', 0], None, f'the link {_CPU} -> {_GPU} is missing; add it'),
-    (['links', 0, 'target'], _GPU[:-1] + '9', 'links[0].target: ' + _GPU[:-1]
-     + '9 is an unknown device'),
+    (['links', 0, 'target'], _GPU[:-1] + '9',
+     'links[0].target: ' + _GPU[:-1] + '9 is an unknown device'),
     (['links', 0, 'target'], _CPU, 'from ' + _CPU + ' to itself'),
     (['links', 0, 'target'], _GPU[:-1] + '1', 'is listed twice, at links[0]'),
 ])
@@ -190,9 +192,10 @@ def test_wrong_files_are_explained(path, value, message):
   assert '\n' not in str(error.value)
 
 
-@pytest.mark.parametrize('path, value', [
-    (['devices', 1, 'efficiency'], 1), (['devices', 1, 'memory_bytes'], 1e9),
-    (['devices', 2, 'memory'], _CPU), (['step_s'], 0)])
+@pytest.mark.parametrize('path, value', [(['devices', 1, 'efficiency'], 1),
+                                         (['devices', 1, 'memory_bytes'], 1e9),
+                                         (['devices', 2, 'memory'], _CPU),
+                                         (['step_s'], 0)])
 def test_figures_at_the_border_are_right(path, value):
   cluster_lib.from_json(_fields(path, value), 'cluster.json')
 
@@ -200,8 +203,10 @@ def test_figures_at_the_border_are_right(path, value):
 def test_one_memory_has_one_size():
   host, first, second = clusters.make_cluster(2, memory=['m', 'g', 'g']).devices
   with pytest.raises(errors.ClusterError) as error:
-    dataclasses.replace(clusters.make_cluster(2), devices=(
-        host, first, dataclasses.replace(second, memory_bytes=1 << 30)))
+    dataclasses.replace(
+        clusters.make_cluster(2),
+        devices=(host, first, dataclasses.replace(second,
+                                                  memory_bytes=1 << 30)))
   assert f'devices[2].memory_bytes ({second.name}) is {1 << 30}' in str(
       error.value)
   assert f'devices[1], which shares its memory "g", has {1 << 40}' in str(

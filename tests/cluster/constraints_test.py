@@ -20,19 +20,23 @@ def test_everything_is_allowed_by_default():
 
 def test_kernels_of_a_group_count_together():
   types = [[True, False], [True, True], [False, True]]
-  assert _allowed(allowed_types=types, groups=[0, 0, 1]) == [
-      [True, False, False], [False, True, True]]
+  assert _allowed(allowed_types=types, groups=[0, 0,
+                                               1]) == [[True, False, False],
+                                                       [False, True, True]]
 
 
 def test_pins_by_any_name_and_to_the_host_where_the_device_is_absent():
-  assert _allowed(pins=['GPU:1', '', '/job:w/replica:0/task:7/device:GPU:0']
-                  ) == [[False, False, True], [True] * 3, [True, False, False]]
+  assert _allowed(
+      pins=['GPU:1', '', '/job:w/replica:0/task:7/device:GPU:0']) == [[
+          False, False, True
+      ], [True] * 3, [True, False, False]]
 
 
 def test_a_users_pin_has_to_exist():
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match='Op "op1" is pinned to GPU:5. Device "GPU:5" is not '
-                           'in cluster "2xP100". .* remove the pin'):
+  with pytest.raises(
+      errors.InfeasiblePlacementError,
+      match='Op "op1" is pinned to GPU:5. Device "GPU:5" is not '
+      'in cluster "2xP100". .* remove the pin'):
     _allowed(pins=['', 'GPU:5', ''], user_pins=[False, True, False])
 
 
@@ -44,9 +48,10 @@ def test_a_users_pin_to_a_device_without_a_kernel():
 
 
 def test_an_op_of_another_type_of_device():
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match=r'"op1" \(MatMul\) may be on no device of cluster '
-                           '"cpu", only on a GPU. Give'):
+  with pytest.raises(
+      errors.InfeasiblePlacementError,
+      match=r'"op1" \(MatMul\) may be on no device of cluster '
+      '"cpu", only on a GPU. Give'):
     constraints.allowed_devices(
         graphs.chain(2, allowed_types=[[True, True], [False, True]]),
         presets.preset('cpu'))
@@ -59,8 +64,8 @@ def test_torn_groups_are_explained():
 
 
 def test_empty_graph():
-  assert constraints.allowed_devices(
-      graphs.make_graph(), _CLUSTER).shape == (0, 3)
+  assert constraints.allowed_devices(graphs.make_graph(),
+                                     _CLUSTER).shape == (0, 3)
 
 
 @pytest.mark.parametrize('seed', range(5))
@@ -72,6 +77,8 @@ def test_against_a_plain_loop(seed):
   graph = graph.replace(
       groups=np.arange(60), allowed_types=types,
       pins=[rng.choice(['', 'CPU:0']) if cpu else '' for cpu in types[:, 0]])
-  expected = [[types[op, int(d.type == 'GPU')] and graph.pins[op] in (
-      '', d.short_name) for d in _CLUSTER.devices] for op in range(60)]
+  expected = [[
+      types[op, int(d.type == 'GPU')] and graph.pins[op] in ('', d.short_name)
+      for d in _CLUSTER.devices
+  ] for op in range(60)]
   assert constraints.allowed_devices(graph, _CLUSTER).tolist() == expected

@@ -44,12 +44,15 @@ class _Tf:
 
   def list_physical_devices(self, kind):
     assert kind == 'GPU'
-    return [_Physical(f'/physical_device:GPU:{i}')
-            for i in range(len(self._titles))]
+    return [
+        _Physical(f'/physical_device:GPU:{i}') for i in range(len(self._titles))
+    ]
 
   def get_device_details(self, card):
-    return {'device_name': self._titles[int(card.name[-1])],
-            'compute_capability': self._capability}
+    return {
+        'device_name': self._titles[int(card.name[-1])],
+        'compute_capability': self._capability
+    }
 
   def get_logical_device_configuration(self, unused_card):
     return [part and _Part(part) for part in self._parts]
@@ -116,9 +119,9 @@ def test_an_unknown_card_by_its_clocks(monkeypatch):
              for note in cluster.notes)
 
 
-@pytest.mark.parametrize('capability, like', [
-    ((3, 5), 'K40'), ((7, 5), 'V100'), ((9, 0), 'H100'), (None, 'P100'),
-    ((12, 0), 'P100')])
+@pytest.mark.parametrize('capability, like', [((3, 5), 'K40'), ((7, 5), 'V100'),
+                                              ((9, 0), 'H100'), (None, 'P100'),
+                                              ((12, 0), 'P100')])
 def test_without_nvml_an_unknown_card_is_assumed_and_said_to_be(
     capability, like, monkeypatch):
   cluster = _local(_Tf('Test 9000', capability=capability), nvml.NoCards(),
@@ -149,8 +152,9 @@ def test_parts_of_a_card_share_its_compute_and_wires(monkeypatch):
 
 
 def test_cards_behind_one_pcie_switch_share_it(monkeypatch):
-  cards = [dataclasses.replace(_P100, switch_neighbours=(1 - i,))
-           for i in range(2)] + [_P100]
+  cards = [
+      dataclasses.replace(_P100, switch_neighbours=(1 - i,)) for i in range(2)
+  ] + [_P100]
   cluster = _local(_Tf(*[_P100.title] * 3), _Nvml(*cards), monkeypatch)
   channels = cluster.link_arrays[2]
   up, other, third = (set(channels[i, 0].tolist()) for i in (1, 2, 3))
@@ -160,9 +164,11 @@ def test_cards_behind_one_pcie_switch_share_it(monkeypatch):
 
 
 def test_nvlink_between_two_cards(monkeypatch):
-  cards = [nvml.CardFacts('Tesla V100-SXM2-16GB', memory_bytes=16 << 30,
-                          pcie_generation=3, pcie_lanes=16, nvlinks=peers)
-           for peers in ({1: 2}, {0: 2, 2: 1}, {1: 1})]
+  cards = [
+      nvml.CardFacts('Tesla V100-SXM2-16GB', memory_bytes=16 << 30,
+                     pcie_generation=3, pcie_lanes=16, nvlinks=peers)
+      for peers in ({1: 2}, {0: 2, 2: 1}, {1: 1})
+  ]
   cluster = _local(_Tf(*[c.title for c in cards]), _Nvml(*cards), monkeypatch)
   bandwidth = cluster.link_arrays[1]
   assert bandwidth[1, 2] == 46e9 and bandwidth[2, 3] == 23e9
@@ -170,9 +176,11 @@ def test_nvlink_between_two_cards(monkeypatch):
 
 
 def test_nvswitch(monkeypatch):
-  cards = [nvml.CardFacts('NVIDIA A100-SXM4-40GB', memory_bytes=40 << 30,
-                          pcie_generation=4, pcie_lanes=16, switch_nvlinks=12)
-           for _ in range(3)]
+  cards = [
+      nvml.CardFacts('NVIDIA A100-SXM4-40GB', memory_bytes=40 << 30,
+                     pcie_generation=4, pcie_lanes=16, switch_nvlinks=12)
+      for _ in range(3)
+  ]
   cluster = _local(_Tf(*[c.title for c in cards]), _Nvml(*cards), monkeypatch)
   _, bandwidth, channels = cluster.link_arrays
   assert bandwidth[1, 2] == bandwidth[3, 1] == 276e9
@@ -182,9 +190,11 @@ def test_nvswitch(monkeypatch):
 def test_cards_are_told_apart_by_title_and_order(monkeypatch):
   slow = nvml.CardFacts('Tesla T4', memory_bytes=1, pcie_generation=3,
                         pcie_lanes=16)
-  cards = [dataclasses.replace(slow, memory_bytes=1 << 30),
-           dataclasses.replace(_P100, memory_bytes=2 << 30),
-           dataclasses.replace(_P100, memory_bytes=3 << 30)]
+  cards = [
+      dataclasses.replace(slow, memory_bytes=1 << 30),
+      dataclasses.replace(_P100, memory_bytes=2 << 30),
+      dataclasses.replace(_P100, memory_bytes=3 << 30)
+  ]
   # CUDA puts the fast ones first.
   cluster = _local(_Tf(_P100.title, _P100.title, slow.title), _Nvml(*cards),
                    monkeypatch)
@@ -202,16 +212,15 @@ def test_slots_of_the_host_are_its_cores_at_most():
 
 
 def test_the_same_machine_is_the_same_cluster():
-  assert local_devices.local_cluster([_TASK + 'CPU:0']
-                                     ) == local_devices.local_cluster(
-                                         [_TASK + 'CPU:0'])
+  assert local_devices.local_cluster(
+      [_TASK + 'CPU:0']) == local_devices.local_cluster([_TASK + 'CPU:0'])
 
 
 def test_without_names_the_devices_of_the_process():
   cluster = local_devices.local_cluster()
   expected = [d.name for d in tf.config.list_logical_devices('CPU')]
-  assert [d.name.rsplit('/', 1)[1] for d in cluster.devices
-          if d.type == 'CPU'] == [n.rsplit('/', 1)[1] for n in expected]
+  assert [d.name.rsplit('/', 1)[1] for d in cluster.devices if d.type == 'CPU'
+         ] == [n.rsplit('/', 1)[1] for n in expected]
 
 
 def test_no_cpu():

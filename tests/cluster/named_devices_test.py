@@ -14,26 +14,29 @@ from gdp_grappler.cluster import presets
 
 _PATH = (pathlib.Path(__file__).parents[1] / 'testdata' / 'two_cards.pbtxt')
 _TEXT = _PATH.read_text()
-_CPU, _GPU0, _GPU1 = (cluster_lib.local_name(*d) for d in (
-    ('CPU', 0), ('GPU', 0), ('GPU', 1)))
+_CPU, _GPU0, _GPU1 = (
+    cluster_lib.local_name(*d) for d in (('CPU', 0), ('GPU', 0), ('GPU', 1)))
 
 
 def test_text_in_the_terms_of_tensorflow():
   cluster = cluster_file.read(str(_PATH))
   assert cluster.name == 'two cards' and cluster.step_s == 1e-4
-  assert cluster.devices == (
-      cluster_lib.Device(_CPU, 'CPU', 274877906944, 14 * 2.6e9 * 32 / 2, 0.5,
-                         38.4e9, 2e-6, _CPU, _CPU, slots=2),
-      cluster_lib.Device(_GPU0, 'GPU', 17071734784, 56 * 64 * 1328e6 * 2, 0.7,
-                         732.16e9, 5e-6, _GPU0, _GPU0),
-      cluster_lib.Device(_GPU1, 'GPU', 12079136768, 4.29e12, 0.7, 100e9, 7e-6,
-                         _GPU1, "the K40's"))
+  assert cluster.devices == (cluster_lib.Device(_CPU, 'CPU', 274877906944,
+                                                14 * 2.6e9 * 32 / 2, 0.5,
+                                                38.4e9, 2e-6, _CPU, _CPU,
+                                                slots=2),
+                             cluster_lib.Device(_GPU0, 'GPU', 17071734784,
+                                                56 * 64 * 1328e6 * 2, 0.7,
+                                                732.16e9, 5e-6, _GPU0, _GPU0),
+                             cluster_lib.Device(_GPU1, 'GPU', 12079136768,
+                                                4.29e12, 0.7, 100e9, 7e-6,
+                                                _GPU1, "the K40's"))
   links = {(l.source, l.target): l for l in cluster.links}
   assert len(links) == 6
-  assert links[_GPU1, _CPU] == cluster_lib.Link(
-      _GPU1, _CPU, 2e-5, 6e9, ('GPU:1 out', 'switch up'))
-  assert links[_GPU0, _GPU1] == cluster_lib.Link(
-      _GPU0, _GPU1, 1e-5, 10e9, ('GPU:0 out', 'GPU:1 in'))
+  assert links[_GPU1, _CPU] == cluster_lib.Link(_GPU1, _CPU, 2e-5, 6e9,
+                                                ('GPU:1 out', 'switch up'))
+  assert links[_GPU0, _GPU1] == cluster_lib.Link(_GPU0, _GPU1, 1e-5, 10e9,
+                                                 ('GPU:0 out', 'GPU:1 in'))
   assert cluster.notes == (
       'devices[2]: 100 GB/s of memory, as Grappler takes where bandwidth is '
       'not given.',)
@@ -59,8 +62,9 @@ def test_json_to_text_to_json_of_a_file(tmp_path):
 
 def test_named_devices_as_tensorflow_writes_their_json(tmp_path):
   named = device_properties_pb2.NamedDevice()
-  text_format.Parse('name: "/CPU:0" properties { type: "CPU" num_cores: 2 '
-                    'frequency: 1000 memory_size: 100 bandwidth: 50 }', named)
+  text_format.Parse(
+      'name: "/CPU:0" properties { type: "CPU" num_cores: 2 '
+      'frequency: 1000 memory_size: 100 bandwidth: 50 }', named)
   path = tmp_path / 'devices.json'
   path.write_text(json.dumps([json_format.MessageToDict(named)]))
   cluster = cluster_file.read(str(path))
@@ -137,13 +141,17 @@ def test_wrong_text(tmp_path, old, new, message):
   assert '\n' not in str(error.value)
 
 
-@pytest.mark.parametrize('change, message', [
-    ({'devices': [{'name': 'CPU:0', 'properties': {'typ': 'CPU'}}]}, '"typ"'),
-    ({'devices': [{'name': 'CPU:0', 'properties': 3}]}, 'not a cluster file'),
-    ({'links': {}}, 'not a cluster file'), ({'colour': 1}, '"colour"')])
+@pytest.mark.parametrize(
+    'change, message',
+    [({'devices': [{'name': 'CPU:0', 'properties': {'typ': 'CPU'}}]}, '"typ"'),
+     ({'devices': [{'name': 'CPU:0', 'properties': 3}]}, 'not a cluster file'),
+     ({'links': {}}, 'not a cluster file'), ({'colour': 1}, '"colour"')])
 def test_wrong_json_in_the_terms_of_tensorflow(tmp_path, change, message):
-  device = {'name': 'CPU:0', 'properties': {
-      'type': 'CPU', 'numCores': 1, 'frequency': 1, 'memorySize': 1}}
+  device = {
+      'name': 'CPU:0', 'properties': {
+          'type': 'CPU', 'numCores': 1, 'frequency': 1, 'memorySize': 1
+      }
+  }
   path = tmp_path / 'wrong.json'
   path.write_text(json.dumps({'devices': [device]}))
   assert cluster_file.read(str(path)).num_devices == 1

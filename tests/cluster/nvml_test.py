@@ -57,8 +57,11 @@ def _cards(tmp_path_factory):
   folder = tmp_path_factory.mktemp('nvml')
   (folder / 'nvml.c').write_text(_SOURCE)
   library = folder / 'libnvidia-ml.so.1'
-  subprocess.run([compiler, '-shared', '-fPIC', '-w', '-o', str(library),
-                  str(folder / 'nvml.c')], check=True)
+  subprocess.run([
+      compiler, '-shared', '-fPIC', '-w', '-o',
+      str(library),
+      str(folder / 'nvml.c')
+  ], check=True)
   return nvml.Library(str(library)).cards()
 
 
@@ -82,9 +85,10 @@ def test_connections(cards):
   assert [card.switch_neighbours for card in cards] == [(1,), (0,), (), ()]
 
 
-@pytest.mark.parametrize('setting, expected', [
-    (None, [0, 1, 2, 3]), ('', []), ('2,0', [2, 0]), ('1,7,0', [1]),
-    ('GPU-c,1', [2, 1]), ('GPU', []), ('-1', []), ('3, 1', [3, 1])])
+@pytest.mark.parametrize('setting, expected', [(None, [0, 1, 2, 3]), ('', []),
+                                               ('2,0', [2, 0]), ('1,7,0', [1]),
+                                               ('GPU-c,1', [2, 1]), ('GPU', []),
+                                               ('-1', []), ('3, 1', [3, 1])])
 def test_visible_cards(cards, setting, expected, monkeypatch):
   if setting is None:
     monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)

@@ -33,8 +33,8 @@ def test_strings_and_counts():
 
 def test_counts_of_devices_that_differ_only_in_their_task():
   tasks = [f'/job:w/replica:0/task:{i}/device:CPU:0' for i in range(2)]
-  placement = placement_lib.Placement(
-      [1, 1, 0], local_devices.local_cluster(tasks))
+  placement = placement_lib.Placement([1, 1, 0],
+                                      local_devices.local_cluster(tasks))
   assert placement.counts() == {tasks[0]: 1, tasks[1]: 2}
 
 
@@ -52,20 +52,22 @@ def test_from_groups():
 
 
 def test_messages():
-  graph = graphs.chain(
-      3, groups=[0, 0, 1], allowed_types=[[1, 1], [1, 1], [1, 0]])
+  graph = graphs.chain(3, groups=[0, 0, 1], allowed_types=[[1, 1], [1, 1],
+                                                           [1, 0]])
   found = {v.kind: v.message for v in _placed([0, 1, 2]).violations(graph)}
   assert found == {
       'device': 'op2 (MatMul) is on GPU:1; allowed: CPU:0',
       'colocation': 'op0 and op1 must share a device but are on CPU:0 and '
-                    'GPU:0'}
+                    'GPU:0'
+  }
 
 
-@pytest.mark.parametrize('devices, messages', [
-    ([0, 0], ['2 devices for 3 ops']), ([[0, 0, 0]], ['3 devices for 3 ops']),
-    ([], ['0 devices for 3 ops']),
-    ([0, 3, -1], ['op1 has device number 3 of 3',
-                  'op2 has device number -1 of 3'])])
+@pytest.mark.parametrize(
+    'devices, messages',
+    [([0, 0], ['2 devices for 3 ops']), ([[0, 0, 0]], ['3 devices for 3 ops']),
+     ([], ['0 devices for 3 ops']),
+     ([0, 3, -1
+      ], ['op1 has device number 3 of 3', 'op2 has device number -1 of 3'])])
 def test_not_a_device_per_op(devices, messages):
   violations = _placed(devices).violations(graphs.chain(3))
   assert [v.message for v in violations] == messages
@@ -86,8 +88,10 @@ def _random_case(seed):
   gpu, pinned = rng.random((2, n)) < 0.6
   names = rng.choice(['CPU:0', '/gpu:1', 'gone:5'], n)
   types = np.stack([np.ones(n, bool), gpu[groups]], axis=1)
-  pins = [names[g] if pinned[g] and rng.random() < 0.5
-          and (gpu[g] or names[g] != '/gpu:1') else '' for g in groups]
+  pins = [
+      names[g] if pinned[g] and rng.random() < 0.5 and
+      (gpu[g] or names[g] != '/gpu:1') else '' for g in groups
+  ]
   graph = graphs.chain(n, groups=groups, allowed_types=types, pins=pins)
   devices = rng.integers(0, 3, n)
   if rng.random() < 0.5:
@@ -102,8 +106,8 @@ def _breaches(graph, devices):
     of_group[graph.groups[op]].add(device)
     for other in range(graph.num_ops):
       if graph.groups[other] == graph.groups[op]:
-        pin = {'': device, 'CPU:0': 0, '/gpu:1': 2, 'gone:5': 0}[
-            graph.pins[other]]
+        pin = {'': device, 'CPU:0': 0, '/gpu:1': 2,
+               'gone:5': 0}[graph.pins[other]]
         if pin != device or not graph.allowed_types[other, int(device > 0)]:
           wrong.add(graph.names[op])
   return wrong, sum(len(found) > 1 for found in of_group.values())
@@ -132,9 +136,8 @@ def test_violations_of_priorities():
   assert not found(None)
   assert not found([1., -2., 0.])
   assert found([1., 2.]) == [('priority', '2 priorities for 3 ops')]
-  assert found([1., np.nan, np.inf]) == [
-      ('priority', 'op1 has priority nan'),
-      ('priority', 'op2 has priority inf')]
+  assert found([1., np.nan, np.inf]) == [('priority', 'op1 has priority nan'),
+                                         ('priority', 'op2 has priority inf')]
 
 
 def test_priorities_are_numbers_that_nobody_changes():

@@ -82,8 +82,10 @@ def test_it_is_readable(path):
 
 
 def test_an_edited_plan_loads(path, graph, cluster):
-  devices = {'op0': '/gpu:1', 'op1': 'cpu:0', 'op2': 'GPU:1',
-             'op3': '/job:localhost/replica:0/task:0/device:GPU:0'}
+  devices = {
+      'op0': '/gpu:1', 'op1': 'cpu:0', 'op2': 'GPU:1',
+      'op3': '/job:localhost/replica:0/task:0/device:GPU:0'
+  }
   edit(path, devices=devices)
   np.testing.assert_array_equal(
       plan.load(path, graph, cluster).devices, [2, 0, 2, 1])
@@ -137,18 +139,19 @@ def test_a_plan_without_an_order_says_nothing_of_one(path, graph):
   assert plan.load(path, graph).priorities is None
 
 
-@pytest.mark.parametrize('priorities, reason', [
-    (None, '"priorities" is not an object'),
-    ([1, 2, 3, 4], '"priorities" is not an object'),
-    ({'op0': 1, 'op1': 1, 'op2': 1}, '"priorities" lacks "op3"'),
-    ({'op0': 1, 'op1': 1, 'op2': 1, 'op3': 1, 'opt': 1},
-     '"priorities" has "opt", which "devices" lacks'),
-    ({'op0': 1, 'op1': True, 'op2': 1, 'op3': 1},
-     'in "priorities", that of "op1" is True'),
-    ({'op0': 1, 'op1': 'high', 'op2': 1, 'op3': 1},
-     'in "priorities", that of "op1" is \'high\''),
-    ({'op0': 1, 'op1': float('nan'), 'op2': 1, 'op3': 1}, 'is nan'),
-    ({'op0': 1, 'op1': float('inf'), 'op2': 1, 'op3': 1}, 'is inf')])
+@pytest.mark.parametrize(
+    'priorities, reason',
+    [(None, '"priorities" is not an object'),
+     ([1, 2, 3, 4], '"priorities" is not an object'),
+     ({'op0': 1, 'op1': 1, 'op2': 1}, '"priorities" lacks "op3"'),
+     ({'op0': 1, 'op1': 1, 'op2': 1, 'op3': 1, 'opt': 1
+      }, '"priorities" has "opt", which "devices" lacks'),
+     ({'op0': 1, 'op1': True, 'op2': 1, 'op3': 1
+      }, 'in "priorities", that of "op1" is True'),
+     ({'op0': 1, 'op1': 'high', 'op2': 1, 'op3': 1
+      }, 'in "priorities", that of "op1" is \'high\''),
+     ({'op0': 1, 'op1': float('nan'), 'op2': 1, 'op3': 1}, 'is nan'),
+     ({'op0': 1, 'op1': float('inf'), 'op2': 1, 'op3': 1}, 'is inf')])
 def test_wrong_priorities(path, graph, priorities, reason):
   with open(path, encoding='utf-8') as file:
     fields = json.load(file)
@@ -157,8 +160,8 @@ def test_wrong_priorities(path, graph, priorities, reason):
   check_error(lambda: plan.load(path, graph), reason, path)
 
 
-@pytest.mark.parametrize('priorities', [[1., 2., 3.],
-                                        [1., 2., 3., float('nan')]])
+@pytest.mark.parametrize('priorities',
+                         [[1., 2., 3.], [1., 2., 3., float('nan')]])
 def test_wrong_priorities_are_not_saved(path, graph, cluster, priorities):
   placement = placement_lib.Placement([0, 1, 2, 1], cluster, priorities)
   check_error(lambda: plan.save(path, graph, placement),
@@ -177,8 +180,8 @@ def test_unknown_device(path, graph, cluster):
 
 
 def test_unknown_and_missing_ops(path, graph):
-  edit(path, devices={'op0': 'GPU:0', 'op1': 'GPU:0', 'opt': 'GPU:0',
-                      'op3': 'GPU:0'})
+  edit(path,
+       devices={'op0': 'GPU:0', 'op1': 'GPU:0', 'opt': 'GPU:0', 'op3': 'GPU:0'})
   check_error(lambda: plan.load(path, graph), '1 unknown op (such as "opt")',
               '1 missing op (such as "op2")')
 
@@ -198,14 +201,15 @@ def test_plan_for_another_batch_size(path):
 
 def test_ops_of_another_graph_of_the_same_name(path):
   other = graphs.make_graph([(0, 1, 8)], name='net')
-  check_error(lambda: plan.load(path, other),
-              'made for graph "net", but this "net" has another fingerprint: '
-              '2 unknown ops')
+  check_error(
+      lambda: plan.load(path, other),
+      'made for graph "net", but this "net" has another fingerprint: '
+      '2 unknown ops')
 
 
-@pytest.mark.parametrize('field, reason', [
-    ('priority', 'Did you mean "priorities"?'),
-    ('comment', 'Remove it; there are format, version,')])
+@pytest.mark.parametrize('field, reason',
+                         [('priority', 'Did you mean "priorities"?'),
+                          ('comment', 'Remove it; there are format, version,')])
 def test_unknown_field(path, graph, field, reason):
   edit(path, **{field: {}})
   check_error(lambda: plan.load(path, graph), f'unknown field "{field}"',
@@ -218,12 +222,14 @@ def test_the_version_of_a_later_plan_comes_before_its_fields(path, graph):
 
 
 def test_placement_of_another_graph_is_not_saved(path, graph, cluster):
-  check_error(lambda: plan.save(
-      path, graph, placement_lib.Placement([0], cluster)), '1 ops')
+  check_error(
+      lambda: plan.save(path, graph, placement_lib.Placement([0], cluster)),
+      '1 ops')
 
 
 def test_full_disk_leaves_the_old_file(path, graph, cluster, tmp_path,
                                        monkeypatch):
+
   def full(unused_descriptor):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -7,7 +7,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import graphs
 
@@ -24,20 +24,18 @@ def test_every_preset_is_whole_and_symmetric(name):
   assert (latency[others] > 0).all() and np.isfinite(bandwidth[others]).all()
   assert (channels[others] >= 0).all()
   assert (latency == latency.T).all() and (bandwidth == bandwidth.T).all()
-  there_and_back = {(l.source, l.target): set(l.channels)
-                    for l in cluster.links}
-  assert all(wires.isdisjoint(there_and_back[b, a])
-             for (a, b), wires in there_and_back.items())
+  ends = {(l.source, l.target): set(l.channels) for l in cluster.links}
+  assert all(wires.isdisjoint(ends[b, a]) for (a, b), wires in ends.items())
 
 
-@pytest.mark.parametrize('name, gpus', [
-    ('2xP100', 2), ('4xP100', 4), ('8xP100', 8), ('16xK40', 16), ('cpu', 0),
-    ('2xP100+3xK40', 5)])
+@pytest.mark.parametrize('name, gpus', [('2xP100', 2), ('4xP100', 4),
+                                        ('8xP100', 8), ('16xK40', 16),
+                                        ('cpu', 0), ('2xP100+3xK40', 5)])
 def test_devices_of_one_host(name, gpus):
   cluster = presets.preset(name)
   assert [d.type for d in cluster.devices] == ['CPU'] + ['GPU'] * gpus
-  assert [d.short_name for d in cluster.devices[1:]] == [
-      f'GPU:{i}' for i in range(gpus)]
+  assert [d.short_name for d in cluster.devices[1:]
+         ] == [f'GPU:{i}' for i in range(gpus)]
   assert all('/job:localhost/' in d.name for d in cluster.devices)
   assert len(set(cluster.compute_units)) == gpus + 1
   assert len(set(cluster.memory_pools)) == gpus + 1
@@ -46,8 +44,9 @@ def test_devices_of_one_host(name, gpus):
 def test_hosts_are_tasks():
   cluster = presets.preset('2x2xP100-eth10')
   assert [d.name for d in cluster.devices] == [
-      f'/job:worker/replica:0/task:{task}/device:{device}'
-      for task in range(2) for device in ('CPU:0', 'GPU:0', 'GPU:1')]
+      f'/job:worker/replica:0/task:{task}/device:{device}' for task in range(2)
+      for device in ('CPU:0', 'GPU:0', 'GPU:1')
+  ]
   assert cluster.host == 0
 
 
@@ -95,21 +94,21 @@ def test_every_card_keeps_its_data_sheet():
     assert device.memory_bytes == card.memory_bytes
 
 
-@pytest.mark.parametrize('name, message', [
-    ('', 'Unknown cluster "". Presets: '),
-    ('2xp100', 'Did you mean "2xP100"?'),
-    ('2xP10', 'Did you mean "2xP100"?'),
-    ('2x8xV100-ibb', '"ibb" is not a network'),
-    ('2x8xA100ib', 'Did you mean "2x8xA100-ib"?'),
-    ('17xP100', 'at most 16 cards'), ('12xP100+5xK40', 'at most 16 cards'),
-    ('0xP100', 'Unknown'), ('22xP100 ', 'Unknown'), ('2xP100\n', 'Unknown'),
-    ('2x8xV100', '2 hosts need a network'), ('8xV100-ib', 'there is one'),
-    ('17x1xP100-ib', 'it has 17 hosts, and presets have 1 to 16;'),
-    ('100x2xP100-eth10', 'it has 100 hosts, and presets have 1 to 16;'),
-    ('100xcpu-eth10', 'it has 100 hosts'),
-    ('100xP100', 'at most 16 cards'), ('999999999xP100', 'at most 16 cards'),
-    ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
-    ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
+@pytest.mark.parametrize(
+    'name, message',
+    [('', 'Unknown cluster "". Presets: '),
+     ('2xp100', 'Did you mean "2xP100"?'), ('2xP10', 'Did you mean "2xP100"?'),
+     ('2x8xV100-ibb', '"ibb" is not a network'),
+     ('2x8xA100ib', 'Did you mean "2x8xA100-ib"?'),
+     ('17xP100', 'at most 16 cards'), ('12xP100+5xK40', 'at most 16 cards'),
+     ('0xP100', 'Unknown'), ('22xP100 ', 'Unknown'), ('2xP100\n', 'Unknown'),
+     ('2x8xV100', '2 hosts need a network'), ('8xV100-ib', 'there is one'),
+     ('17x1xP100-ib', 'it has 17 hosts, and presets have 1 to 16;'),
+     ('100x2xP100-eth10', 'it has 100 hosts, and presets have 1 to 16;'),
+     ('100xcpu-eth10', 'it has 100 hosts'), ('100xP100', 'at most 16 cards'),
+     ('999999999xP100', 'at most 16 cards'),
+     ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
+     ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
 def test_unknown_presets(name, message):
   with pytest.raises(errors.ClusterError) as error:
     presets.preset(name)
@@ -118,10 +117,11 @@ def test_unknown_presets(name, message):
   assert not presets.is_preset(name)
 
 
-@pytest.mark.parametrize('name, example', [
-    ('1x2xP100-ib', '2x2xP100-ib'), ('8xV100-eth25', '2x8xV100-eth25'),
-    ('P100-ib', '2x1xP100-ib'), ('1xcpu-ib', '2xcpu-ib'),
-    ('2xP100+2xK40-ib', '2x8xV100-ib')])
+@pytest.mark.parametrize('name, example', [('1x2xP100-ib', '2x2xP100-ib'),
+                                           ('8xV100-eth25', '2x8xV100-eth25'),
+                                           ('P100-ib', '2x1xP100-ib'),
+                                           ('1xcpu-ib', '2xcpu-ib'),
+                                           ('2xP100+2xK40-ib', '2x8xV100-ib')])
 def test_a_network_for_one_host_suggests_a_preset(name, example):
   with pytest.raises(errors.ClusterError,
                      match=rf'there is one; write for example {example}\.'):
@@ -143,8 +143,9 @@ def _seconds(name, *transfers, size=12_000_000_000):
   edges = [(2 * i, 2 * i + 1, size) for i in range(len(ends))]
   graph = graphs.make_graph(edges)
   devices = np.array([list(itertools.chain.from_iterable(ends))], np.int32)
-  sim = simulator.Simulator(cluster, clusters.FixedCosts(
-      np.zeros(graph.num_ops)), threads=1)
+  sim = simulator.Simulator(cluster,
+                            clusters.FixedCosts(np.zeros(graph.num_ops)),
+                            threads=1)
   return float(sim.step_times(graph, devices)[0][0])
 
 
@@ -153,8 +154,8 @@ _ALONE = pytest.approx(1 + 1e-5)  # 12 GB over PCIe 3.
 
 def test_two_cards_behind_a_switch_share_the_way_to_the_host():
   assert _seconds('4xP100', ('GPU:0', 'CPU:0')) == _ALONE
-  assert _seconds('4xP100', ('GPU:0', 'CPU:0'), ('GPU:1', 'CPU:0')
-                  ) == pytest.approx(2 + 2e-5)
+  assert _seconds('4xP100', ('GPU:0', 'CPU:0'),
+                  ('GPU:1', 'CPU:0')) == pytest.approx(2 + 2e-5)
   assert _seconds('4xP100', ('GPU:0', 'CPU:0'), ('GPU:2', 'CPU:0')) == _ALONE
   assert _seconds('2xP100', ('GPU:0', 'CPU:0'), ('GPU:1', 'CPU:0')) == _ALONE
 
@@ -166,8 +167,8 @@ def test_both_directions_of_pcie_run_at_once():
 
 def test_peers_behind_a_switch_leave_the_way_to_the_host_alone():
   assert _seconds('4xP100', ('GPU:0', 'GPU:1'), ('GPU:2', 'GPU:3')) == _ALONE
-  assert _seconds('4xP100', ('GPU:0', 'GPU:2'), ('GPU:1', 'GPU:3')
-                  ) == pytest.approx(2 + 2e-5)
+  assert _seconds('4xP100', ('GPU:0', 'GPU:2'),
+                  ('GPU:1', 'GPU:3')) == pytest.approx(2 + 2e-5)
 
 
 def test_bricks_of_a_dgx1():
@@ -194,12 +195,14 @@ def test_pairs_behind_nvswitch_do_not_disturb_each_other():
 
 
 def test_hosts_share_their_network_card():
+
   def send(*tasks_and_gpus, name='2x2xP100-eth10'):
-    return _seconds(name, *[
-        tuple(f'/job:worker/replica:0/task:{task}/device:GPU:{gpu}'
-              for task, gpu in pair) for pair in tasks_and_gpus],
-                    size=1_125_000_000)
+    return _seconds(
+        name, *[
+            tuple(f'/job:worker/replica:0/task:{task}/device:GPU:{gpu}'
+                  for task, gpu in pair) for pair in tasks_and_gpus
+        ], size=1_125_000_000)
+
   assert send(((0, 0), (1, 0))) == pytest.approx(1 + 120e-6)
-  assert send(((0, 0), (1, 0)), ((0, 1), (1, 1))
-              ) == pytest.approx(2 + 240e-6)
+  assert send(((0, 0), (1, 0)), ((0, 1), (1, 1))) == pytest.approx(2 + 240e-6)
   assert send(((0, 0), (1, 0)), ((1, 1), (0, 1))) == pytest.approx(1 + 120e-6)

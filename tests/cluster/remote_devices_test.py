@@ -14,11 +14,11 @@ _TASKS = ('/job:ps/replica:0/task:0', '/job:ps/replica:0/task:1')
 
 
 def test_devices_of_two_tasks():
-  cluster = remote_devices.of_devices('mine', [
-      (f'{_TASKS[0]}/device:GPU:0', 8 << 30),
-      (f'{_TASKS[0]}/device:CPU:0', 1 << 30),
-      (f'{_TASKS[0]}/device:CPU:1', 1 << 30),
-      (f'{_TASKS[1]}/device:CPU:0', 1 << 30)])
+  cluster = remote_devices.of_devices('mine',
+                                      [(f'{_TASKS[0]}/device:GPU:0', 8 << 30),
+                                       (f'{_TASKS[0]}/device:CPU:0', 1 << 30),
+                                       (f'{_TASKS[0]}/device:CPU:1', 1 << 30),
+                                       (f'{_TASKS[1]}/device:CPU:0', 1 << 30)])
   assert [d.type for d in cluster.devices] == ['CPU', 'CPU', 'CPU', 'GPU']
   # The CPUs of one task are the same cores; those of the other are not.
   np.testing.assert_array_equal(cluster.compute_units, [0, 0, 1, 2])
@@ -32,8 +32,8 @@ def test_devices_of_two_tasks():
 
 def test_messages_of_a_task_share_its_network():
   name = '/job:ps/replica:0/task:{}/device:CPU:0'.format
-  cluster = remote_devices.of_devices(
-      'mine', [(name(i), 1 << 30) for i in range(3)])
+  cluster = remote_devices.of_devices('mine',
+                                      [(name(i), 1 << 30) for i in range(3)])
   wires = {(l.source, l.target): set(l.channels) for l in cluster.links}
   assert wires[name(0), name(1)] & wires[name(0), name(2)]
   assert wires[name(1), name(0)] & wires[name(2), name(0)]
@@ -41,10 +41,12 @@ def test_messages_of_a_task_share_its_network():
 
 
 def test_more_cores_compute_faster():
+
   def flops(cores):
     device, = remote_devices.of_devices(
         'mine', [(f'{_TASKS[0]}/device:CPU:0', 1 << 30)], cores).devices
     return device.peak_flops * device.slots
+
   assert flops(8) == 8 * flops(1)
 
 
@@ -72,7 +74,8 @@ def test_somebody_who_does_not_answer():
 
 @pytest.mark.parametrize('text', [
     'grpc://', 'grpc://host', 'grpc://host:port', 'grpc:host:1', 'grpc://:1',
-    'grpc://a b:1', 'grpc://host:1/path'])
+    'grpc://a b:1', 'grpc://host:1/path'
+])
 def test_not_a_target(text):
   with pytest.raises(errors.ClusterError, match='is not a target'):
     resolve.resolve(text)

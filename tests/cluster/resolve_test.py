@@ -5,8 +5,8 @@ from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import resolve
 
-_CPUS = tuple(f'/job:localhost/replica:0/task:0/device:CPU:{i}'
-              for i in range(3))
+_CPUS = tuple(
+    f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3))
 
 
 def test_presets_local_and_files(tmp_path):

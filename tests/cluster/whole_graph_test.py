@@ -23,9 +23,9 @@ def step():
 def _whole(allowed=(True, True), pin=''):
   """The step among others: 'assign' belongs to the variable."""
   return _graph(['init', 'assign', 'variable', 'read', 'table', 'loss'],
-                [0, 1, 1, 1, 2, 3],
-                allowed_types=[(True, True), allowed, (True, True),
-                               (True, True), (False, True), (True, True)],
+                [0, 1, 1, 1, 2, 3], allowed_types=[(True, True), allowed,
+                                                   (True, True), (True, True),
+                                                   (False, True), (True, True)],
                 pins=['', pin, '', '', '', ''], user_pins=[False] * 6)
 
 

@@ -12,19 +12,20 @@ import pytest
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 from helpers import clusters
 from helpers import graphs
 
 _SIMULATED = 'simulator'
 # Name -> (from a cluster, a graph that it can price).
-_EVALUATORS: dict[str, tuple[
-    Callable[[cluster_lib.Cluster], evaluator_lib.Evaluator],
-    Callable[[], op_graph.OpGraph]]] = {
-        _SIMULATED: (simulator.Simulator,
-                     lambda: graphs.random_graph(5, 60)),
-    }
+_EVALUATORS: dict[str,
+                  tuple[Callable[[cluster_lib.Cluster],
+                                 evaluator_lib.Evaluator],
+                        Callable[[], op_graph.OpGraph]]] = {
+                            _SIMULATED: (simulator.Simulator,
+                                         lambda: graphs.random_graph(5, 60)),
+                        }
 
 
 @pytest.fixture(name='case', params=_EVALUATORS)
@@ -36,15 +37,15 @@ def _case(request):
 
 def _legal(graph, count, num_devices=3):
   rng = np.random.default_rng(0)
-  return rng.integers(0, num_devices, (count, graph.num_groups)
-                     )[:, graph.groups]
+  return rng.integers(0, num_devices, (count, graph.num_groups))[:,
+                                                                 graph.groups]
 
 
 def test_legal_placement_has_a_finite_price(case):
   _, evaluator, graph, cluster = case
   for devices in _legal(graph, 3):
-    evaluation = evaluator.evaluate(
-        graph, placement_lib.Placement(devices, cluster))
+    evaluation = evaluator.evaluate(graph,
+                                    placement_lib.Placement(devices, cluster))
     assert evaluation.valid
     assert 0 < evaluation.step_time_s < math.inf
     assert len(evaluation.peak_bytes) == len(cluster.pool_bytes)
@@ -73,8 +74,7 @@ def test_broken_rules_are_those_of_the_placement(case):
 
 def test_wrong_number_of_devices_is_a_violation(case):
   _, evaluator, graph, cluster = case
-  evaluation = evaluator.evaluate(
-      graph, placement_lib.Placement([0], cluster))
+  evaluation = evaluator.evaluate(graph, placement_lib.Placement([0], cluster))
   assert [v.kind for v in evaluation.violations] == ['shape']
 
 
@@ -87,7 +87,8 @@ def test_many_are_priced_in_their_order(case):
   if name == _SIMULATED:
     assert list(many) == [
         evaluator.evaluate(graph, placement_lib.Placement(row, cluster))
-        for row in devices]
+        for row in devices
+    ]
 
 
 def test_order_of_many_is_that_of_each(case):
@@ -99,7 +100,8 @@ def test_order_of_many_is_that_of_each(case):
   if name == _SIMULATED:
     assert list(many) == [
         evaluator.evaluate(graph, placement_lib.Placement(row, cluster, order))
-        for row, order in zip(devices, priorities)]
+        for row, order in zip(devices, priorities)
+    ]
     assert list(many) != evaluator.evaluate_many(graph, devices)
 
 
@@ -109,8 +111,8 @@ def test_many_of_the_wrong_shape(case):
     evaluator.evaluate_many(graph, _legal(graph, 2)[:, 1:])
 
 
-@pytest.mark.parametrize('priorities', [
-    np.zeros((2, 3)), np.full((2, 60), np.nan)])
+@pytest.mark.parametrize(
+    'priorities', [np.zeros((2, 3)), np.full((2, 60), np.nan)])
 def test_order_of_the_wrong_shape_or_without_numbers(case, priorities):
   name, evaluator, graph, _ = case
   if name == _SIMULATED:

@@ -9,9 +9,9 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
@@ -29,16 +29,17 @@ def _mixed():
   devices = list(preset.devices)
   devices[1] = dataclasses.replace(devices[1], peak_flops=1e12, launch_s=1e-5)
   devices[2] = dataclasses.replace(devices[2], memory_bytes=1 << 31)
-  return clusters.as_cpu(
-      dataclasses.replace(preset, devices=tuple(devices)), 3)
+  return clusters.as_cpu(dataclasses.replace(preset, devices=tuple(devices)), 3)
 
 
-_CLUSTERS = {'alone': clusters.make_cluster(0), 'one GPU':
-             clusters.make_cluster(1), '4xP100': presets.preset('4xP100'),
-             'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': _mixed()}
+_CLUSTERS = {
+    'alone': clusters.make_cluster(0), 'one GPU': clusters.make_cluster(1),
+    '4xP100': presets.preset('4xP100'),
+    'two hosts': presets.preset('2x2xK40-eth10'), 'mixed': _mixed()
+}
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
-_each_cluster = pytest.mark.parametrize(
-    'cluster', _CLUSTERS.values(), ids=_CLUSTERS.keys())
+_each_cluster = pytest.mark.parametrize('cluster', _CLUSTERS.values(),
+                                        ids=_CLUSTERS.keys())
 # For searches, where it does not matter how far they come.
 _SHORT_S = 0.2
 
@@ -67,8 +68,8 @@ def _training_step(file_name):
 
 def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S):
   """With an expert who knows nothing of what is allowed."""
-  expert = np.random.default_rng(seed).integers(
-      0, cluster.num_devices, graph.num_ops)
+  expert = np.random.default_rng(seed).integers(0, cluster.num_devices,
+                                                graph.num_ops)
   problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
                                seed, expert, time_budget_s)
   return registry.create(name).place(problem)

@@ -20,8 +20,8 @@ def results(finished):
 
 def test_switching_acts_on_a_traced_function(results):
   steps = results['switching']['steps']
-  assert [len(step['devices']) > 1 for step in steps] == [
-      False, True, False, True, False]
+  assert [len(step['devices']) > 1 for step in steps
+         ] == [False, True, False, True, False]
   assert results['switching']['traces'] == 1
   assert len({step['sum'] for step in steps}) == 1
 

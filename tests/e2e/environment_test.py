@@ -47,10 +47,13 @@ def test_switched_off_it_stays_out_of_the_way():
   assert finished.results['used'] == ['CPU:0']
   assert finished.results['shown'] is None
   assert 'gdp_grappler.plugin.hook' in finished.results['ours']
-  heavy = {'native', 'graph', 'placers', 'plugin.host', 'plugin.option',
-           'plugin.library', 'plugin.optimizer'}
-  assert not heavy & {name.removeprefix('gdp_grappler.')
-                      for name in finished.results['ours']}
+  heavy = {
+      'native', 'graph', 'placers', 'plugin.host', 'plugin.option',
+      'plugin.library', 'plugin.optimizer'
+  }
+  assert not heavy & {
+      name.removeprefix('gdp_grappler.') for name in finished.results['ours']
+  }
 
 
 def test_disabled():
@@ -67,11 +70,13 @@ def test_disable_0_means_enabled():
   assert finished.results['ours']
 
 
-@pytest.mark.parametrize('text, shown, used', [
-    (_RANDOM, json.loads(_RANDOM), ['CPU:0', 'CPU:1']),
-    ('1', True, ['CPU:0']),  # Two halves of a CPU are not faster.
-    ('0', False, ['CPU:0']),
-])
+@pytest.mark.parametrize(
+    'text, shown, used',
+    [
+        (_RANDOM, json.loads(_RANDOM), ['CPU:0', 'CPU:1']),
+        ('1', True, ['CPU:0']),  # Two halves of a CPU are not faster.
+        ('0', False, ['CPU:0']),
+    ])
 def test_environment_switches_on(text, shown, used):
   finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT=text)
   assert finished.results['shown'] == shown
@@ -85,9 +90,11 @@ def test_code_wins_over_the_environment():
   assert finished.results['used'] == ['CPU:0']
 
 
-@pytest.mark.parametrize('text, hint', [
-    ('yes', "'yes' is neither"), ('{"plaser": "metis"}', "mean 'placer'"),
-    ('{"placer": "metsi"}', "mean 'metis'"), ('[1]', 'valid are True, False')])
+@pytest.mark.parametrize('text, hint',
+                         [('yes', "'yes' is neither"),
+                          ('{"plaser": "metis"}', "mean 'placer'"),
+                          ('{"placer": "metsi"}', "mean 'metis'"),
+                          ('[1]', 'valid are True, False')])
 def test_bad_environment_costs_one_line(text, hint):
   finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT=text)
   assert finished.results['used'] == ['CPU:0']
@@ -110,15 +117,17 @@ options = tf.config.optimizer.get_experimental_options()
 print(json.dumps({'messages': messages, 'options': options}))
 '''
   results = fresh.run_code(code).results
-  for message, hint in zip(results['messages'], (
-      "mean 'gdp_placement'", "mean 'seed'", "mean 'apply'",
-      'valid are True, False'), strict=True):
+  for message, hint in zip(results['messages'],
+                           ("mean 'gdp_placement'", "mean 'seed'",
+                            "mean 'apply'", 'valid are True, False'),
+                           strict=True):
     assert hint in message
   assert not {'debug_stripper', 'gdp_placement'} & set(results['options'])
 
 
 def test_missing_library_costs_one_line():
-  finished = fresh.run_code(_START + '''
+  finished = fresh.run_code(
+      _START + '''
 import pathlib
 from gdp_grappler import native
 native.LIB_DIR = pathlib.Path('/nonexistent')
@@ -130,7 +139,8 @@ native.LIB_DIR = pathlib.Path('/nonexistent')
 
 
 def test_library_for_another_tensorflow_costs_one_line():
-  finished = fresh.run_code(_START + '''
+  finished = fresh.run_code(
+      _START + '''
 from gdp_grappler import native
 native.built_for_tensorflow = lambda: '2.20.0'
 ''' + _REPORT, GDP_PLACEMENT=_RANDOM)
@@ -143,10 +153,12 @@ def test_loader_for_another_tensorflow_costs_one_line(tmp_path):
   compiler = shutil.which(os.environ.get('CC', 'gcc'))
   assert compiler, 'a C compiler is needed to build the package as well'
   loader = tmp_path / 'libother_loader.so'
-  subprocess.run([compiler, '-fPIC', '-shared', _SOURCE, '-o', loader, '-ldl',
-                  '-DGDP_TENSORFLOW_MINOR="2.2"'], check=True)
-  finished = fresh.run_code(
-      _START + _REPORT, TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(loader))
+  subprocess.run([
+      compiler, '-fPIC', '-shared', _SOURCE, '-o', loader, '-ldl',
+      '-DGDP_TENSORFLOW_MINOR="2.2"'
+  ], check=True)
+  finished = fresh.run_code(_START + _REPORT,
+                            TF_PLUGGABLE_DEVICE_LIBRARY_PATH=str(loader))
   assert finished.results['used'] == ['CPU:0']
   lines = [l for l in finished.notices if 'built for TensorFlow 2.2 ' in l]
   assert len(lines) == 1 and 'pip install' in lines[0]
@@ -156,8 +168,10 @@ def test_program_without_python_is_left_alone(tmp_path):
   """A C++ server: the loader is there, the interpreter is not."""
   compiler = shutil.which(os.environ.get('CC', 'gcc'))
   loader, server = tmp_path / 'libloader.so', tmp_path / 'server'
-  subprocess.run([compiler, '-fPIC', '-shared', _SOURCE, '-o', loader, '-ldl',
-                  '-DGDP_TENSORFLOW_MINOR="2.21"'], check=True)
+  subprocess.run([
+      compiler, '-fPIC', '-shared', _SOURCE, '-o', loader, '-ldl',
+      '-DGDP_TENSORFLOW_MINOR="2.21"'
+  ], check=True)
   (tmp_path / 'server.c').write_text('''
       #include <dlfcn.h>
       int main(int argc, char** argv) {

@@ -14,8 +14,9 @@ def finished():
   return fresh.run('failures.py')
 
 
-@pytest.mark.parametrize('kind', [*_RUBBISH, 'reenters', 'hangs', 'still_busy',
-                                  'from_cache', 'recovers'])
+@pytest.mark.parametrize(
+    'kind',
+    [*_RUBBISH, 'reenters', 'hangs', 'still_busy', 'from_cache', 'recovers'])
 def test_result_is_right(finished, kind):
   assert finished.results[kind]['right']
 
@@ -24,7 +25,8 @@ def test_result_is_right(finished, kind):
     'RuntimeError: broken placer with two lines', 'SystemExit: 3',
     'gave 1 devices for', 'unknown device "/device:GPU:7"',
     'unknown device "1"', 'gave 0 devices for', "'NoneType'",
-    'longer than its time budget', 'still busy'])
+    'longer than its time budget', 'still busy'
+])
 def test_warns_once_per_cause(finished, text):
   assert sum(text in line for line in finished.notices) == 1
 

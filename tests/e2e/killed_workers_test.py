@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import constraints
-from gdp_grappler.evaluation import measurer as measurer_lib
-from gdp_grappler.evaluation.workers import local_workers
+from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
 from helpers import processes
 
 pytestmark = pytest.mark.e2e
@@ -55,8 +55,10 @@ class _Killer(threading.Thread):
         self.kills += 1
 
   def _workers(self) -> list[int]:
-    found = [p for p in processes.children(os.getpid())
-             if p not in self._before and processes.runs(p)]
+    found = [
+        p for p in processes.children(os.getpid())
+        if p not in self._before and processes.runs(p)
+    ]
     self.seen.update(found)
     return found
 

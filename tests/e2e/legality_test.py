@@ -28,8 +28,9 @@ def verdicts(tmp_path_factory):
   environment.setdefault('TF_PLUGGABLE_DEVICE_LIBRARY_PATH',
                          str(native.LIB_DIR / 'libgdp_loader.so'))
   run = subprocess.run(
-      [sys.executable, str(_HELPERS / 'legality_runner.py'), str(path)],
-      env=environment, capture_output=True, text=True, timeout=280)
+      [sys.executable,
+       str(_HELPERS / 'legality_runner.py'),
+       str(path)], env=environment, capture_output=True, text=True, timeout=280)
   result = {}
   for line in path.read_text().splitlines():
     name, verdict = json.loads(line)
@@ -38,8 +39,8 @@ def verdicts(tmp_path_factory):
   return result
 
 
-@pytest.mark.parametrize(
-    'name', [*real_graphs.FUNCTIONS, *real_graphs.V1_GRAPHS])
+@pytest.mark.parametrize('name',
+                         [*real_graphs.FUNCTIONS, *real_graphs.V1_GRAPHS])
 def test_placed_at_random_gives_the_same_results(name, verdicts):
   assert name in verdicts, verdicts['crash']
   assert verdicts[name] == ''

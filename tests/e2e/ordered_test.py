@@ -12,8 +12,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from helpers import fresh
 
 pytestmark = pytest.mark.e2e
-_CASES = [f'{name} {seed}' for name in (
-    'dense', 'lstm', 'branching', 'conditional') for seed in (0, 1)]
+_CASES = [
+    f'{name} {seed}' for name in ('dense', 'lstm', 'branching', 'conditional')
+    for seed in (0, 1)
+]
 
 
 @pytest.fixture(scope='module')
@@ -26,13 +28,16 @@ def results(tmp_path_factory):
 def _four_cpus():
   """Logical CPUs described as devices of their own, so that order pays."""
   names = [cluster_lib.local_name('CPU', i) for i in range(4)]
-  return cluster_lib.Cluster('cpus', tuple(
-      cluster_lib.Device(
-          name=name, type='CPU', memory_bytes=1 << 34, peak_flops=1e9,
-          efficiency=0.5, bandwidth_bytes_per_s=1e9, launch_s=1e-6,
-          compute=name, memory=name) for name in names), tuple(
-              cluster_lib.Link(a, b, 1e-6, 1e9, (f'{a} to {b}',))
-              for a in names for b in names if a != b))
+  return cluster_lib.Cluster(
+      'cpus',
+      tuple(
+          cluster_lib.Device(name=name, type='CPU', memory_bytes=1 << 34,
+                             peak_flops=1e9, efficiency=0.5,
+                             bandwidth_bytes_per_s=1e9, launch_s=1e-6,
+                             compute=name, memory=name) for name in names),
+      tuple(
+          cluster_lib.Link(a, b, 1e-6, 1e9, (f'{a} to {b}',)) for a in names
+          for b in names if a != b))
 
 
 @pytest.mark.parametrize('name', [*_CASES, 'session'])
@@ -52,6 +57,8 @@ def test_the_executors_get_the_edges_that_are_announced(results, name):
 
 
 def test_there_were_edges(results):
-  ordered = {name.split()[0] for name in results
-             if results[name]['ordered'][1] > results[name]['fifo'][1]}
+  ordered = {
+      name.split()[0] for name in results
+      if results[name]['ordered'][1] > results[name]['fifo'][1]
+  }
   assert {'dense', 'lstm', 'branching', 'conditional', 'session'} == ordered

@@ -14,16 +14,18 @@ def results():
   return fresh.run('pinned.py').results
 
 
-@pytest.mark.parametrize('op, expected', [
-    ('Cos', [_ONE, False]),
-    ('Tanh', [_ONE, False]),  # In the body of a loop.
-    ('Sinh', [_ONE, False]),  # In a branch.
-    ('Atan', [_TWO, False]),  # In an inner scope.
-    ('Erf', [_ONE, True]),  # In both kinds.
-    ('Asin', [_ONE, False]),  # In a function traced inside.
-    ('Softplus', ['', True]),
-    ('Exp', ['', False]),  # Outside.
-])
+@pytest.mark.parametrize(
+    'op, expected',
+    [
+        ('Cos', [_ONE, False]),
+        ('Tanh', [_ONE, False]),  # In the body of a loop.
+        ('Sinh', [_ONE, False]),  # In a branch.
+        ('Atan', [_TWO, False]),  # In an inner scope.
+        ('Erf', [_ONE, True]),  # In both kinds.
+        ('Asin', [_ONE, False]),  # In a function traced inside.
+        ('Softplus', ['', True]),
+        ('Exp', ['', False]),  # Outside.
+    ])
 def test_function(results, op, expected):
   assert results['function'][op] == expected
 

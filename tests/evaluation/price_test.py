@@ -8,8 +8,8 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import price
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import orders
@@ -47,12 +47,12 @@ def test_the_order_that_is_asked_for_is_drawn():
 
 def test_tensors_are_counted_once_per_device():
   graph = graphs.fan_out(4, 300)
-  placement = placement_lib.Placement([1, 1, 2, 2, 0],
-                                      clusters.make_cluster())
+  placement = placement_lib.Placement([1, 1, 2, 2, 0], clusters.make_cluster())
   found = price.price(graph, placement,
                       simulator_lib.Simulator(placement.cluster))
   assert found.to_json(graph)['transfers'] == {
-      'tensors': 2, 'messages': 0, 'bytes': 600}
+      'tensors': 2, 'messages': 0, 'bytes': 600
+  }
 
 
 def test_no_order_is_faster_than_the_bounds():
@@ -60,8 +60,10 @@ def test_no_order_is_faster_than_the_bounds():
   simulator = simulator_lib.Simulator(cluster)
   for seed in range(30):
     graph = graphs.random_graph(seed, 150)
-    placement = placement_lib.from_groups(graph, np.random.default_rng(
-        seed).integers(0, cluster.num_devices, graph.num_groups), cluster)
+    placement = placement_lib.from_groups(
+        graph,
+        np.random.default_rng(seed).integers(0, cluster.num_devices,
+                                             graph.num_groups), cluster)
     for order in ordering.ORDERS:
       found = price.price(graph, placement, simulator, order)
       least_s = max(found.critical_path_s, found.busiest_s)

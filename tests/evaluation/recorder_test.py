@@ -5,7 +5,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import recorder
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import graphs
 
@@ -15,8 +15,7 @@ _GRAPH = graphs.make_graph(num_ops=1)
 
 
 def _simulator(seconds=((9, 5, 3),), workspace=0):
-  return simulator.Simulator(
-      _CLUSTER, clusters.FixedCosts(seconds, workspace))
+  return simulator.Simulator(_CLUSTER, clusters.FixedCosts(seconds, workspace))
 
 
 class _Clock:
@@ -50,8 +49,8 @@ def test_answers_are_passed_on():
   inner = _simulator()
   recorded = recorder.Recorder(inner)
   devices = np.array([[0], [1]])
-  assert recorded.evaluate(_GRAPH, _placed(1)) == inner.evaluate(
-      _GRAPH, _placed(1))
+  assert recorded.evaluate(_GRAPH,
+                           _placed(1)) == inner.evaluate(_GRAPH, _placed(1))
   assert recorded.evaluate_many(_GRAPH, devices) == inner.evaluate_many(
       _GRAPH, devices)
   for one, other in zip(recorded.step_times(_GRAPH, devices),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
@@ -25,9 +25,9 @@ def _column(features, name):
 
 
 def test_sums_over_the_ops_of_a_unit():
-  graph = graphs.make_graph(
-      [(0, 1, 10), (0, 2, 10), (1, 3, 20), (2, 3, 30), (0, 3)],
-      flops=[1, 2, 3, 4], io_bytes=[10, 20, 30, 40], param_bytes=[5, 0, 7, 0])
+  graph = graphs.make_graph([(0, 1, 10), (0, 2, 10), (1, 3, 20), (2, 3, 30),
+                             (0, 3)], flops=[1, 2, 3, 4],
+                            io_bytes=[10, 20, 30, 40], param_bytes=[5, 0, 7, 0])
   features = _features(graph, [0, 1, 1, 2])
   assert _column(features, 'flops') == [1, 5, 4]
   assert _column(features, 'io_bytes') == [10, 50, 40]
@@ -37,11 +37,11 @@ def test_sums_over_the_ops_of_a_unit():
 
 
 def test_edges_between_units_count_a_tensor_once():
-  graph = graphs.make_graph(
-      [(0, 1, 10), (0, 2, 10), (1, 2, 20), (1, 3, 20), (2, 3, 30), (0, 3)])
+  graph = graphs.make_graph([(0, 1, 10), (0, 2, 10), (1, 2, 20), (1, 3, 20),
+                             (2, 3, 30), (0, 3)])
   features = _features(graph, [0, 1, 1, 2])
-  edges = dict(zip(map(tuple, features.edges.tolist()),
-                   features.edge_bytes.tolist()))
+  edges = dict(
+      zip(map(tuple, features.edges.tolist()), features.edge_bytes.tolist()))
   assert edges == {(0, 1): 10, (1, 2): 50, (0, 2): 0}
   assert _column(features, 'num_inputs') == [0, 1, 2]
   assert _column(features, 'num_outputs') == [2, 1, 0]
@@ -69,8 +69,8 @@ def test_the_costliest_op_names_a_unit():
 def test_a_unit_may_be_where_all_its_ops_may_be():
   graph = graphs.make_graph([(0, 1, 1), (1, 2, 1)], pins=['', 'GPU:1', ''],
                             allowed_types=[[1, 1], [1, 1], [1, 0]])
-  assert _features(graph, [0, 0, 1]).allowed.tolist() == [
-      [False, False, True], [True, False, False]]
+  assert _features(graph, [0, 0, 1]).allowed.tolist() == [[False, False, True],
+                                                          [True, False, False]]
 
 
 def test_devices():

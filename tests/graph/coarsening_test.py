@@ -57,8 +57,7 @@ def test_no_unit_outgrows_a_fair_share_unless_it_was_so_before():
 
 
 def test_light_ops_join_what_they_feed():
-  graph = graphs.make_graph(
-      [(i, i + 1, 2048) for i in range(9)] + [(10, 5, 4)])
+  graph = graphs.make_graph([(i, i + 1, 2048) for i in range(9)] + [(10, 5, 4)])
   seconds = np.ones((11, 2))
   seconds[10] = 1e-6
   units = _coarsen(graph, seconds=seconds)

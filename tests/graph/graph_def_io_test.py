@@ -13,8 +13,8 @@ _IDENTITY = {'T': graph_defs.FLOAT}
 
 
 def _read(*nodes, live=False, **fields):
-  return graph_def_io.read(graph_defs.source(
-      graph_defs.graph_def(*nodes), **fields), live=live)
+  return graph_def_io.read(
+      graph_defs.source(graph_defs.graph_def(*nodes), **fields), live=live)
 
 
 def _placeholder(name, **fields):
@@ -88,12 +88,12 @@ def test_loop_carried_edges_are_left_out():
 
 
 def test_write_adds_control_edges_once():
-  definition = graph_defs.graph_def(
-      _placeholder('a'), _identity('b', 'a'), _identity('c', 'a'))
+  definition = graph_defs.graph_def(_placeholder('a'), _identity('b', 'a'),
+                                    _identity('c', 'a'))
   definition.node[2].input.append('^b')
   placed = graph_def_io.write(definition, ['x'] * 3, [(1, 2), (0, 1), (0, 1)])
-  assert [list(node.input) for node in placed.node] == [
-      [], ['a', '^a'], ['a', '^b']]
+  assert [list(node.input) for node in placed.node] == [[], ['a', '^a'],
+                                                        ['a', '^b']]
   assert list(definition.node[1].input) == ['a']
 
 
@@ -140,19 +140,17 @@ def test_graphs_that_cannot_be_read(nodes, message):
 
 def test_pins_of_ops_that_stay():
   text = graph_defs.node('s', 'StringUpper', ['t'])
-  graph = _read(
-      graph_defs.node('t', 'Placeholder', dtype={'type': 7}), text,
-      _placeholder('a'), _identity('b', 'a'))
+  graph = _read(graph_defs.node('t', 'Placeholder', dtype={'type': 7}), text,
+                _placeholder('a'), _identity('b', 'a'))
   assert graph.pins == ('CPU:0', 'CPU:0', 'CPU:0', '')
   assert not graph.user_pins.any()
 
 
 def test_callers_nodes_stay_where_they_are_when_live():
-  graph = _read(
-      _placeholder('a', device=graph_defs.CPU(1)),
-      _identity('b', 'a', device=graph_defs.CPU(1)),
-      _identity('c', 'b', device=graph_defs.CPU(2)),
-      live=True, feeds=('a',), fetches=('c:0',))
+  graph = _read(_placeholder('a', device=graph_defs.CPU(1)),
+                _identity('b', 'a', device=graph_defs.CPU(1)),
+                _identity('c', 'b', device=graph_defs.CPU(2)), live=True,
+                feeds=('a',), fetches=('c:0',))
   assert graph.pins == (graph_defs.CPU(1), '', graph_defs.CPU(2))
 
 
@@ -189,10 +187,10 @@ def test_pin_on_a_read_means_nothing_and_on_a_variable_moves_it():
 
 def test_groups_that_tensorflow_spread_stay_as_they_are():
   common = {'_class': (b'loc:@a',)}
-  graph = _read(
-      _placeholder('a', device=graph_defs.CPU(0)),
-      _identity('b', 'a', device=graph_defs.CPU(0), **common),
-      _identity('c', 'a', device=graph_defs.CPU(1), **common), live=True)
+  graph = _read(_placeholder('a', device=graph_defs.CPU(0)),
+                _identity('b', 'a', device=graph_defs.CPU(0), **common),
+                _identity('c', 'a', device=graph_defs.CPU(1), **common),
+                live=True)
   assert len(set(graph.groups)) == 3
   assert graph.pins == tuple(map(graph_defs.CPU, (0, 0, 1)))
 
@@ -206,9 +204,8 @@ def test_a_node_may_stay_where_no_kernel_is_registered():
 
 
 def test_fused_and_channels_first_kernels_keep_their_type_when_live():
-  conv = graph_defs.node(
-      'c', 'BiasAdd', ['a', 'a'], device=graph_defs.GPU(0),
-      T=graph_defs.FLOAT, data_format=b'NCHW')
+  conv = graph_defs.node('c', 'BiasAdd', ['a', 'a'], device=graph_defs.GPU(0),
+                         T=graph_defs.FLOAT, data_format=b'NCHW')
   graph = _read(_placeholder('a'), conv, live=True)
   assert graph.allowed_types[1].tolist() == [False, True]
   assert _read(_placeholder('a'), conv).allowed_types[1].all()
@@ -218,10 +215,11 @@ def test_conflicting_pins_of_a_group_are_explained():
   graph = _read(
       graph_defs.node('a', 'NoOp', _gdp_pin=b'GPU:0'),
       graph_defs.node('b', 'NoOp', _gdp_pin=b'GPU:1', _class=(b'loc:@a',)))
-  with pytest.raises(errors.InfeasiblePlacementError,
-                     match=r'b \(NoOp, pinned to GPU:1\) may be on GPU:1; '
-                           r'a \(NoOp, pinned to GPU:0\) may be on GPU:0. '
-                           'Remove a pin'):
+  with pytest.raises(
+      errors.InfeasiblePlacementError,
+      match=r'b \(NoOp, pinned to GPU:1\) may be on GPU:1; '
+      r'a \(NoOp, pinned to GPU:0\) may be on GPU:0. '
+      'Remove a pin'):
     constraints.allowed_devices(graph, presets.preset('2xP100'))
 
 
@@ -242,16 +240,16 @@ def test_leave_alone_keeps_the_device():
   assert np.argwhere(allowed).tolist() == [[0, 2], [1, 0]]
 
 
-@pytest.mark.parametrize('op, live, stays', [
-    ('RandomUniform', True, True), ('RandomUniform', False, False),
-    ('Square', True, False)])
+@pytest.mark.parametrize('op, live, stays', [('RandomUniform', True, True),
+                                             ('RandomUniform', False, False),
+                                             ('Square', True, False)])
 def test_a_stream_of_random_numbers_stays_where_it_runs(op, live, stays):
   shape = graph_defs.node('shape', 'Placeholder', device=graph_defs.CPU(1),
                           dtype={'type': 3})
   node = graph_defs.node('a', op, ['shape'], graph_defs.CPU(1), T={'type': 3},
                          dtype={'type': 1})
-  graph = graph_def_io.read(graph_defs.source(
-      graph_defs.graph_def(shape, node)), live=live)
+  graph = graph_def_io.read(
+      graph_defs.source(graph_defs.graph_def(shape, node)), live=live)
   assert bool(graph.pins[1]) == stays
 
 

@@ -70,8 +70,8 @@ def test_arguments_of_a_function_have_their_shape():
 @pytest.mark.parametrize('nodes, message', [
     ([('a', 'NoSuchOp', [])], "Op type not registered 'NoSuchOp'"),
     ([('a', 'NoOp', ['^b']), ('b', 'NoOp', ['^a'])], 'topological order'),
-    ([('a', 'NoOp', []), ('b', 'MatMul', ['a', 'a'])],
-     '"b" .MatMul. lacks the attribute "T"'),
+    ([('a', 'NoOp', []),
+      ('b', 'MatMul', ['a', 'a'])], '"b" .MatMul. lacks the attribute "T"'),
 ])
 def test_graphs_that_are_none(nodes, message):
   definition = graph_defs.graph_def(*(graph_defs.node(*n) for n in nodes))

@@ -11,12 +11,13 @@ def cell(step_s: float | None = 1., *, placer: str = '', **changes) -> dict:
       'status': 'oom' if step_s is None else 'ok', 'step_time_s': step_s,
       'ordered_step_time_s': None if step_s is None else .9 * step_s,
       'peak_bytes': {'CPU:0': 1 << 20, 'GPU:0': 2 << 30},
-      'capacity_bytes': {'CPU:0': 1 << 40, 'GPU:0': 16 << 30},
-      'missing_bytes': missing, 'cut_tensors': 7, 'cut_bytes': 3 << 20,
-      'lower_bound_s': .5, 'over_bound': None if step_s is None else 2 * step_s,
-      'limits': {'critical_path_s': .1, 'busiest_device_s': .2,
-                 'busiest_channel_s': .3},
-      'evaluations': 4, 'seconds': 2., 'curve': [], 'won_by': '', **changes}
+      'capacity_bytes': {'CPU:0': 1 << 40,
+                         'GPU:0': 16 << 30}, 'missing_bytes': missing,
+      'cut_tensors': 7, 'cut_bytes': 3 << 20, 'lower_bound_s': .5,
+      'over_bound': None if step_s is None else 2 * step_s, 'limits': {
+          'critical_path_s': .1, 'busiest_device_s': .2, 'busiest_channel_s': .3
+      }, 'evaluations': 4, 'seconds': 2., 'curve': [], 'won_by': '', **changes
+  }
 
 
 def failure(message: str = 'crashed with SIGSEGV') -> dict:
@@ -29,8 +30,10 @@ def task(name: str = 'net@2xP100', table: str = 'gdp', **cells) -> dict:
   label, cluster = name.rsplit('@', 1)
   return {
       'name': name, 'file_name': name, 'label': label, 'cluster': cluster,
-      'table': table, 'setting': 'batch 64', 'num_ops': 1000,
-      'paper_ops': 1100, 'num_groups': 800, 'num_accelerators': 2,
-      'lower_bound_s': .5, 'critical_path_s': .5, 'work_s': .4,
-      'cells': {placer: dict(record, placer=placer, task=name)
-                for placer, record in cells.items()}}
+      'table': table, 'setting': 'batch 64', 'num_ops': 1000, 'paper_ops': 1100,
+      'num_groups': 800, 'num_accelerators': 2, 'lower_bound_s': .5,
+      'critical_path_s': .5, 'work_s': .4, 'cells': {
+          placer: dict(record, placer=placer, task=name)
+          for placer, record in cells.items()
+      }
+  }

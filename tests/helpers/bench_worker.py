@@ -19,9 +19,9 @@ class _First:
 
   def place(self, problem):
     """See `Placer`."""
-    return placement_lib.from_groups(
-        problem.graph, np.zeros(problem.graph.num_groups, int),
-        problem.cluster)
+    return placement_lib.from_groups(problem.graph,
+                                     np.zeros(problem.graph.num_groups, int),
+                                     problem.cluster)
 
 
 class _Torn(_First):
@@ -69,8 +69,10 @@ def _give_up():
   raise errors.InfeasiblePlacementError('Nothing fits.')
 
 
-_DOING = {'crash': _crash, 'exit': _exit, 'raise': _raise, 'refuse': _refuse,
-          'give_up': _give_up, 'hang': lambda: time.sleep(100)}
+_DOING = {
+    'crash': _crash, 'exit': _exit, 'raise': _raise, 'refuse': _refuse,
+    'give_up': _give_up, 'hang': lambda: time.sleep(100)
+}
 
 
 def _create(name):

@@ -8,17 +8,15 @@ from typing import Callable, Sequence
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import cost_model
 
 
-def make_cluster(num_gpus: int = 2, *,
-                 latency_s: float = 1.0,
-                 bandwidth_bytes_per_s: float = 100.0,
-                 memory_bytes: int = 1 << 40,
-                 compute: Sequence[str] | None = None,
-                 memory: Sequence[str] | None = None,
-                 channels: Callable[[str, str], tuple[str, ...]] | None = None
-                ) -> cluster_lib.Cluster:
+def make_cluster(
+    num_gpus: int = 2, *, latency_s: float = 1.0,
+    bandwidth_bytes_per_s: float = 100.0, memory_bytes: int = 1 << 40,
+    compute: Sequence[str] | None = None, memory: Sequence[str] | None = None,
+    channels: Callable[[str, str], tuple[str, ...]] | None = None
+) -> cluster_lib.Cluster:
   """CPU:0, GPU:0, ... with figures that one can compute in the head.
 
   Args:
@@ -35,15 +33,19 @@ def make_cluster(num_gpus: int = 2, *,
   short = ['CPU:0'] + [f'GPU:{i}' for i in range(num_gpus)]
   full = [cluster_lib.local_name(*s.split(':')) for s in short]
   devices = [
-      cluster_lib.Device(
-          name=name, type=short[i][:3], memory_bytes=memory_bytes,
-          peak_flops=1e9, efficiency=0.5, bandwidth_bytes_per_s=1e9,
-          launch_s=1e-3, compute=(compute or full)[i],
-          memory=(memory or full)[i]) for i, name in enumerate(full)]
+      cluster_lib.Device(name=name, type=short[i][:3],
+                         memory_bytes=memory_bytes, peak_flops=1e9,
+                         efficiency=0.5, bandwidth_bytes_per_s=1e9,
+                         launch_s=1e-3, compute=(compute or
+                                                 full)[i], memory=(memory or
+                                                                   full)[i])
+      for i, name in enumerate(full)
+  ]
   links = [
       cluster_lib.Link(full[a], full[b], latency_s, bandwidth_bytes_per_s,
-                       channels(short[a], short[b]))
-      for a in range(len(full)) for b in range(len(full)) if a != b]
+                       channels(short[a], short[b])) for a in range(len(full))
+      for b in range(len(full)) if a != b
+  ]
   return cluster_lib.Cluster('test', tuple(devices), tuple(links))
 
 
@@ -54,10 +56,10 @@ def as_cpu(cluster: cluster_lib.Cluster, index: int) -> cluster_lib.Cluster:
   return dataclasses.replace(
       cluster, devices=tuple(
           dataclasses.replace(d, name=new, type='CPU') if d.name == old else d
-          for d in cluster.devices),
-      links=tuple(dataclasses.replace(link, source=renamed[link.source],
-                                      target=renamed[link.target])
-                  for link in cluster.links))
+          for d in cluster.devices), links=tuple(
+              dataclasses.replace(link, source=renamed[link.source],
+                                  target=renamed[link.target])
+              for link in cluster.links))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,4 +87,5 @@ class FixedCosts:
     count = cluster.num_devices
     buses = np.arange(count) if self.buses is None else self.buses
     return cost_model.Contention(
-        np.asarray(buses), np.broadcast_to(self.shares, count).astype(float))
+        np.asarray(buses),
+        np.broadcast_to(self.shares, count).astype(float))

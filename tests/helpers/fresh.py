@@ -40,8 +40,10 @@ class Finished:
 
 def environment(**changes: str) -> dict[str, str]:
   """This process's variables without those that steer us or Keras."""
-  result = {key: value for key, value in os.environ.items()
-            if not key.startswith('GDP_') and key != 'TF_USE_LEGACY_KERAS'}
+  result = {
+      key: value for key, value in os.environ.items()
+      if not key.startswith('GDP_') and key != 'TF_USE_LEGACY_KERAS'
+  }
   return {**result, 'TF_CPP_MIN_LOG_LEVEL': '3', **changes}
 
 
@@ -57,7 +59,7 @@ def run_code(code: str, timeout_s: float = 120, **variables: str) -> Finished:
 
 
 def _run(command, timeout_s, variables) -> Finished:
-  done = subprocess.run(
-      [sys.executable, *command], env=environment(**variables), text=True,
-      capture_output=True, timeout=timeout_s, check=False)
+  done = subprocess.run([sys.executable, *command],
+                        env=environment(**variables), text=True,
+                        capture_output=True, timeout=timeout_s, check=False)
   return Finished(done.returncode, done.stdout, done.stderr)

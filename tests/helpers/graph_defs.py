@@ -50,14 +50,14 @@ def built(make: Callable[[], object]) -> tf.compat.v1.GraphDef:
   return graph.as_graph_def()
 
 
-def source(definition: tf.compat.v1.GraphDef, **fields
-          ) -> source_graph.SourceGraph:
+def source(definition: tf.compat.v1.GraphDef,
+           **fields) -> source_graph.SourceGraph:
   """A graph named 'test'."""
   return source_graph.SourceGraph('test', definition, **fields)
 
 
-def read(make: Callable[[], object], *, live: bool = False, **fields
-        ) -> op_graph.OpGraph:
+def read(make: Callable[[], object], *, live: bool = False,
+         **fields) -> op_graph.OpGraph:
   """What `graph_def_io.read` makes of the graph that a function builds."""
   return graph_def_io.read(source(built(make), **fields), live=live)
 

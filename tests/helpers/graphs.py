@@ -9,16 +9,11 @@ import numpy as np
 from gdp_grappler.graph import op_graph
 
 
-def make_graph(edges: Sequence[tuple[int, ...]] = (),
-               num_ops: int | None = None,
-               *,
-               name: str = 'test',
-               names: Sequence[str] | None = None,
-               op_types: Sequence[str] | None = None,
-               flops=0.0,
-               io_bytes=0.0,
-               param_bytes=0,
-               groups: Sequence[int] | None = None,
+def make_graph(edges: Sequence[tuple[int,
+                                     ...]] = (), num_ops: int | None = None, *,
+               name: str = 'test', names: Sequence[str] | None = None,
+               op_types: Sequence[str] | None = None, flops=0.0, io_bytes=0.0,
+               param_bytes=0, groups: Sequence[int] | None = None,
                allowed_types: np.ndarray | None = None,
                pins: Sequence[str] | None = None,
                user_pins: Sequence[bool] | None = None,
@@ -56,33 +51,28 @@ def make_graph(edges: Sequence[tuple[int, ...]] = (),
       tensor_bytes.append(edge[2])
     edge_tensors.append(tensors[key])
   return op_graph.OpGraph(
-      name=name,
-      names=names or [f'op{i}' for i in range(num_ops)],
+      name=name, names=names or [f'op{i}' for i in range(num_ops)],
       op_types=op_types or ['MatMul'] * num_ops,
-      edges=[edge[:2] for edge in edges],
-      edge_tensors=edge_tensors,
-      tensor_ops=[op for op, _ in tensors],
-      tensor_bytes=tensor_bytes,
-      flops=np.broadcast_to(flops, num_ops),
-      io_bytes=np.broadcast_to(io_bytes, num_ops),
-      param_bytes=np.broadcast_to(param_bytes, num_ops),
-      groups=np.arange(num_ops) if groups is None else groups,
-      allowed_types=(np.ones((num_ops, len(op_graph.DEVICE_TYPES)), bool)
-                     if allowed_types is None else allowed_types),
-      pins=pins or [''] * num_ops,
+      edges=[edge[:2] for edge in edges
+            ], edge_tensors=edge_tensors, tensor_ops=[op for op, _ in tensors],
+      tensor_bytes=tensor_bytes, flops=np.broadcast_to(flops, num_ops),
+      io_bytes=np.broadcast_to(io_bytes, num_ops), param_bytes=np.broadcast_to(
+          param_bytes,
+          num_ops), groups=np.arange(num_ops) if groups is None else groups,
+      allowed_types=(np.ones(
+          (num_ops, len(op_graph.DEVICE_TYPES)), bool) if allowed_types is None
+                     else allowed_types), pins=pins or [''] * num_ops,
       user_pins=[False] * num_ops if user_pins is None else user_pins,
       devices=devices or [''] * num_ops)
 
 
-def chain(num_ops: int, tensor_bytes: int = 100, **fields
-         ) -> op_graph.OpGraph:
+def chain(num_ops: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:
   """op0 -> op1 -> ... with tensors of one size."""
   return make_graph([(i, i + 1, tensor_bytes) for i in range(num_ops - 1)],
                     num_ops, **fields)
 
 
-def fan_out(width: int, tensor_bytes: int = 100, **fields
-           ) -> op_graph.OpGraph:
+def fan_out(width: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:
   """op0 feeds the same tensor to op1 .. op`width`."""
   return make_graph([(0, i, tensor_bytes) for i in range(1, width + 1)],
                     width + 1, **fields)
@@ -111,14 +101,13 @@ def random_graph(seed: int, num_ops: int, *, fan_in: float = 1.8,
   consumers = np.repeat(np.arange(num_ops), counts)
   reach = np.minimum(consumers, window)
   producers = consumers - 1 - (rng.random(consumers.size) * reach).astype(int)
-  kinds = np.where(rng.random(consumers.size) < control, -1,
-                   (rng.random(consumers.size) < 0.2).astype(int))
-  sizes = rng.choice([0, 8, 1 << 10, 1 << 16, 1 << 20, 12345678],
-                     (num_ops, 2))
-  edges = [(number[p], number[c]) if kind < 0
-           else (number[p], number[c], sizes[p, kind], kind)
-           for p, c, kind in zip(producers.tolist(), consumers.tolist(),
-                                 kinds.tolist())]
+  kinds = np.where(
+      rng.random(consumers.size) < control, -1, (rng.random(consumers.size)
+                                                 < 0.2).astype(int))
+  sizes = rng.choice([0, 8, 1 << 10, 1 << 16, 1 << 20, 12345678], (num_ops, 2))
+  edges = [(number[p], number[c]) if kind < 0 else
+           (number[p], number[c], sizes[p, kind], kind) for p, c, kind in zip(
+               producers.tolist(), consumers.tolist(), kinds.tolist())]
   op_types = np.where(rng.random(num_ops) < aliases, 'Identity', 'MatMul')
   groups = np.arange(num_ops)
   shared = rng.random(num_ops) < 0.2
@@ -127,6 +116,6 @@ def random_graph(seed: int, num_ops: int, *, fan_in: float = 1.8,
       edges, num_ops, name=f'random{seed}', op_types=op_types.tolist(),
       flops=rng.exponential(1e9, num_ops) * (rng.random(num_ops) < 0.5),
       io_bytes=rng.exponential(1e6, num_ops),
-      param_bytes=(rng.integers(1, 1 << 20, num_ops)
-                   * (rng.random(num_ops) < 0.1)),
+      param_bytes=(rng.integers(1, 1 << 20, num_ops) *
+                   (rng.random(num_ops) < 0.1)),
       groups=np.unique(groups, return_inverse=True)[1])

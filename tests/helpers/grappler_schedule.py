@@ -12,7 +12,7 @@ from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import item as grappler_item
 
 from gdp_grappler.graph import op_properties
-from gdp_grappler.graph import pruning
+from gdp_grappler.graph.sources import pruning
 
 # Grappler's estimator divides bytes by this. So many GB/s that whatever is
 # sent takes the shortest time there is, 1 ns, and ops cost their arithmetic.
@@ -44,8 +44,7 @@ class GrapplerSchedule:
   receives_s: dict[tuple[str, int, str], float]
 
 
-def run(definition: graph_pb2.GraphDef, devices: list[str]
-       ) -> GrapplerSchedule:
+def run(definition: graph_pb2.GraphDef, devices: list[str]) -> GrapplerSchedule:
   """Schedules every op of a graph on virtual devices.
 
   Args:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 # pylint: disable=g-import-not-at-top,wrong-import-position
 from gdp_grappler.cluster import local_devices  # noqa: E402
-from gdp_grappler.evaluation import simulator  # noqa: E402
+from gdp_grappler.evaluation.simulation import simulator  # noqa: E402
 from gdp_grappler.graph import graph_def_io  # noqa: E402
 from gdp_grappler.graph import source_graph  # noqa: E402
 from gdp_grappler.placers import placer as placer_lib  # noqa: E402
@@ -55,9 +55,11 @@ class _Notices(logging.Handler):
 
 
 def _option(seed):
-  tf.config.optimizer.set_experimental_options({'gdp_placement': (
-      False if seed is None else {'placer': 'random', 'keep_best': False,
-                                  'seed': seed, 'min_ops': 4})})
+  tf.config.optimizer.set_experimental_options({
+      'gdp_placement':
+          (False if seed is None else
+           {'placer': 'random', 'keep_best': False, 'seed': seed, 'min_ops': 4})
+  })
 
 
 def _run_function(make, seed=None):
@@ -99,8 +101,9 @@ def _run_session(graph, fetches, initializers, feed, optimize=False):
   with tf1.Session(graph=graph, config=config) as session:
     for name in initializers:
       session.run(name)
-    return [[np.asarray(v) for v in session.run(fetches, feed)
-             if v is not None] for _ in range(_NUM_STEPS)]
+    return [[
+        np.asarray(v) for v in session.run(fetches, feed) if v is not None
+    ] for _ in range(_NUM_STEPS)]
 
 
 def _placed_offline(graph, fetches, initializers, feed, seed, live):
@@ -110,14 +113,14 @@ def _placed_offline(graph, fetches, initializers, feed, seed, live):
       tuple(_op(f) for f in (*fetches, *initializers)))
   op_graph = graph_def_io.read(source, live=live)
   cluster = local_devices.local_cluster()
-  placement = registry.create('random').place(placer_lib.Problem(
-      op_graph, cluster, simulator.Simulator(cluster), seed))
+  placement = registry.create('random').place(
+      placer_lib.Problem(op_graph, cluster, simulator.Simulator(cluster), seed))
   if placement.violations(op_graph):
     raise ValueError(placement.violations(op_graph)[0].message)
   result = tf.Graph()
   with result.as_default():
-    tf1.import_graph_def(graph_def_io.write(
-        definition, placement.device_strings()), name='')
+    tf1.import_graph_def(
+        graph_def_io.write(definition, placement.device_strings()), name='')
   return result
 
 

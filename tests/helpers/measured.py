@@ -25,7 +25,7 @@ def endless():
   """A loop that never ends."""
   tf1.disable_control_flow_v2()
   try:
-    return tf1.while_loop(lambda i: i >= 0, lambda i: i * 0,
-                          [tf.constant(0)], name='loop')
+    return tf1.while_loop(lambda i: i >= 0, lambda i: i * 0, [tf.constant(0)],
+                          name='loop')
   finally:
     tf1.enable_control_flow_v2()

@@ -20,10 +20,10 @@ def late_chain(fillers: int):
     Graph, placement without an order, cost model.
   """
   graph = graphs.make_graph([(fillers, fillers + 1)], fillers + 2)
-  placement = placement_lib.Placement(
-      [1] * (fillers + 1) + [2], clusters.make_cluster())
-  return graph, placement, clusters.FixedCosts(
-      [1.] * (fillers + 1) + [float(fillers)])
+  placement = placement_lib.Placement([1] * (fillers + 1) + [2],
+                                      clusters.make_cluster())
+  return graph, placement, clusters.FixedCosts([1.] * (fillers + 1)
+                                               + [float(fillers)])
 
 
 def unrolled_lstm(layers: int, steps: int):
@@ -42,15 +42,15 @@ def unrolled_lstm(layers: int, steps: int):
     number[key] = len(devices)
     devices.append(layer + 1)
     flops.append(work)
-    edges.extend((number[i], number[key], 1 << 18) for i in inputs
-                 if i in number)
+    edges.extend(
+        (number[i], number[key], 1 << 18) for i in inputs if i in number)
 
   for t in range(steps):
     for l in range(layers):
       op(('forward', l, t), l, 1e9, ('forward', l - 1, t),
          ('forward', l, t - 1))
-  op('loss', layers - 1, 1e8, *(('forward', layers - 1, t)
-                                for t in range(steps)))
+  op('loss', layers - 1, 1e8,
+     *(('forward', layers - 1, t) for t in range(steps)))
   for t in reversed(range(steps)):
     for l in reversed(range(layers)):
       above = ('backward', l + 1, t) if l + 1 < layers else 'loss'

@@ -13,8 +13,10 @@ from helpers import graphs
 CPU = '/job:localhost/replica:0/task:0/device:CPU:0'
 
 
-def make_profile(num_ops: int, *, devices: Sequence[tuple[str, str]] = (
-    (CPU, 'CPU'),)) -> profile_lib.Profile:
+def make_profile(
+    num_ops: int, *,
+    devices: Sequence[tuple[str,
+                            str]] = ((CPU, 'CPU'),)) -> profile_lib.Profile:
   """Of a chain of MatMuls whose op i takes i + 1 ms."""
   graph = graphs.chain(num_ops, flops=np.arange(num_ops) * 1e6)
   return of_graph(graph, (np.arange(num_ops) + 1) * 1e-3, devices=devices)
@@ -44,7 +46,8 @@ def of_graph(graph: op_graph.OpGraph, seconds: np.ndarray, *,
             + empty_step_s)
   return profile_lib.Profile(
       graph.name, graph.fingerprint, '2.21.0', 32, graph.names, graph.op_types,
-      graph.flops, graph.io_bytes, tuple(
+      graph.flops, graph.io_bytes,
+      tuple(
           profile_lib.DeviceProfile(
               name, kind, 'made up', (0,), 1, 20, float(step_s), empty_step_s,
               0., 1., visit_s, np.asarray(seconds, float), executions,

@@ -31,8 +31,7 @@ def _v1(make):
 
 def _x(*shape, dtype=np.float32):
   size = int(np.prod(shape))
-  return tf.constant(
-      (np.arange(size) % 7 - 3).reshape(shape) / 4 + 0.1, dtype)
+  return tf.constant((np.arange(size) % 7 - 3).reshape(shape) / 4 + 0.1, dtype)
 
 
 def _w(*shape, dtype=tf.float32):
@@ -47,10 +46,11 @@ def _train(model, optimizer, x, y):
   @tf.function
   def step():
     with tf.GradientTape() as tape:
-      loss = tf.reduce_mean((model(x, training=True) - y) ** 2)
+      loss = tf.reduce_mean((model(x, training=True) - y)**2)
     variables = model.trainable_variables
     optimizer.apply(tape.gradient(loss, variables), variables)
     return loss
+
   return step
 
 
@@ -68,17 +68,24 @@ def dense_adam():
 def cnn_batch_norm_momentum():
   k = tf.keras
   model = k.Sequential([
-      k.layers.Conv2D(4, 3, activation='relu'), k.layers.BatchNormalization(),
-      k.layers.MaxPooling2D(), k.layers.Dropout(0.3, seed=1),
-      k.layers.Flatten(), k.layers.Dense(1)])
+      k.layers.Conv2D(4, 3, activation='relu'),
+      k.layers.BatchNormalization(),
+      k.layers.MaxPooling2D(),
+      k.layers.Dropout(0.3, seed=1),
+      k.layers.Flatten(),
+      k.layers.Dense(1)
+  ])
   return _train(model, k.optimizers.SGD(0.01, 0.9), _x(2, 8, 8, 3), _x(2, 1))
 
 
 @_function
 def lstm_rmsprop():
   k = tf.keras
-  model = k.Sequential([k.layers.LSTM(4, return_sequences=True),
-                        k.layers.GRU(4, reset_after=False), k.layers.Dense(1)])
+  model = k.Sequential([
+      k.layers.LSTM(4, return_sequences=True),
+      k.layers.GRU(4, reset_after=False),
+      k.layers.Dense(1)
+  ])
   return _train(model, k.optimizers.RMSprop(), _x(2, 5, 3), _x(2, 1))
 
 
@@ -86,8 +93,11 @@ def lstm_rmsprop():
 def masked_embedding_lstm():
   k = tf.keras
   tokens = tf.constant([[1, 2, 3, 0], [4, 0, 0, 0]])
-  model = k.Sequential([k.layers.Embedding(6, 3, mask_zero=True),
-                        k.layers.LSTM(3), k.layers.Dense(1)])
+  model = k.Sequential([
+      k.layers.Embedding(6, 3, mask_zero=True),
+      k.layers.LSTM(3),
+      k.layers.Dense(1)
+  ])
   return _train(model, k.optimizers.Adagrad(), tokens, _x(2, 1))
 
 
@@ -114,9 +124,10 @@ def while_loop_gradient():
     with tf.GradientTape() as tape:
       for _ in tf.range(4):
         x = tf.tanh(x @ w)
-      loss = tf.reduce_sum(x ** 2)
+      loss = tf.reduce_sum(x**2)
     w.assign_sub(0.1 * tape.gradient(loss, w))
     return loss, x
+
   return step
 
 
@@ -136,6 +147,7 @@ def nested_while_loops():
       loss = tf.reduce_sum(x)
     w.assign_sub(0.1 * tape.gradient(loss, w))
     return loss
+
   return step
 
 
@@ -150,6 +162,7 @@ def loops_one_after_another():
     b = tf.while_loop(lambda i, _: i < 2, lambda i, b: (i + 1, b + a),
                       (0, x * 2))[1]
     return a + b, tf.reduce_sum(b @ w)
+
   return step
 
 
@@ -168,9 +181,10 @@ def cond_in_while_in_cond():
             x = x - 0.5
       else:
         x = x @ (w + w)
-      loss = tf.reduce_sum(x ** 2)
+      loss = tf.reduce_sum(x**2)
     w.assign_sub(0.1 * tape.gradient(loss, w))
     return loss
+
   return step
 
 
@@ -185,6 +199,7 @@ def while_with_assignment():
       total.assign_add(tf.sqrt(v))
     v.assign(1.0)
     return total.read_value() * 2.0 + v
+
   return step
 
 
@@ -201,6 +216,7 @@ def break_continue_and_random():
         break
       x = x + tf.random.stateless_uniform([4, 4], generator + i)
     return x
+
   return step
 
 
@@ -217,6 +233,7 @@ def map_fn_and_scan():
       loss = tf.reduce_sum(a) + tf.reduce_sum(b) + tf.reduce_max(c)
     w.assign_sub(0.01 * tape.gradient(loss, w))
     return loss, b, c
+
   return step
 
 
@@ -236,6 +253,7 @@ def tensor_arrays():
       b = tf.reduce_sum(inner.read(1) * inner.read(2)) + tf.reduce_sum(
           inner.gather([0, 3]))
     return a, rest.concat(), tape.gradient(b, x), array.size()
+
   return step
 
 
@@ -252,10 +270,11 @@ def tensor_list_ops():
                                     element_dtype=tf.float32)
     both = raw.TensorListConcatLists(input_a=d, input_b=a,
                                      element_dtype=tf.float32)
-    return (last, raw.TensorListStack(input_handle=both, element_shape=[3],
-                                      element_dtype=tf.float32),
-            raw.TensorListLength(input_handle=both) + 1,
-            tf.add_n([x, x * 2.0]))
+    return (last,
+            raw.TensorListStack(input_handle=both, element_shape=[3],
+                                element_dtype=tf.float32),
+            raw.TensorListLength(input_handle=both) + 1, tf.add_n([x, x * 2.0]))
+
   return step
 
 
@@ -268,10 +287,11 @@ def add_n_of_tensor_lists():
       tape.watch(x)
       out = 0.0
       for i in tf.range(3):
-        out += tf.reduce_sum(tf.gather(x, i) ** 2) * tf.reduce_sum(x[i:])
+        out += tf.reduce_sum(tf.gather(x, i)**2) * tf.reduce_sum(x[i:])
       for i in tf.range(2):
         out += tf.reduce_sum(x[i] * x)
     return out, tape.gradient(out, x)
+
   return step
 
 
@@ -288,6 +308,7 @@ def switch_case():
       loss = tf.reduce_sum(y * z)
     w.assign_sub(0.1 * tape.gradient(loss, w))
     return loss
+
   return step
 
 
@@ -303,12 +324,13 @@ def sparse_updates():
   @tf.function
   def step(ids=tf.constant([[1, 2], [2, 5]])):
     with tf.GradientTape() as tape:
-      loss = tf.reduce_sum(tf.gather(table, ids) ** 2) + tf.reduce_sum(
+      loss = tf.reduce_sum(tf.gather(table, ids)**2) + tf.reduce_sum(
           tf.nn.embedding_lookup(table, [1, 3]))
     gradient = tape.gradient(loss, table)
     optimizer.apply([gradient], [table])
     table.scatter_add(tf.IndexedSlices(tf.ones([2, 3]), tf.constant([0, 1])))
     return loss, gradient.values
+
   return step
 
 
@@ -326,6 +348,7 @@ def order_by_control_edges():
     with tf.control_dependencies([a.assign(a * 0.5)]):
       z = tf.identity(a.read_value())
     return x, y, z, b + a
+
   return step
 
 
@@ -350,6 +373,7 @@ def variables_of_many_types():
     wave.assign(wave * tf.complex(0.0, 1.0))
     return (count % 2, big, flag, text, half, tf.cast(brain, tf.float32),
             tf.math.imag(wave))
+
   return step
 
 
@@ -370,6 +394,7 @@ def variables_passed_to_functions():
     y = inner(a, x)
     z = inlined(b, x) + inlined(a, x)
     return y + inner(b, z), a + b
+
   return step
 
 
@@ -388,6 +413,7 @@ def variable_in_cond():
       y = x @ b
       a.assign_sub(b)
     return y
+
   return step
 
 
@@ -399,11 +425,12 @@ def partitioned_and_batched_reads():
   def step(ids=tf.constant([0, 4, 8, 1])):
     rows = tf.nn.embedding_lookup(shards, ids)
     with tf.GradientTape() as tape:
-      loss = tf.reduce_sum(tf.concat(shards, 0) ** 2)
+      loss = tf.reduce_sum(tf.concat(shards, 0)**2)
     gradients = tape.gradient(loss, shards)
     for shard, gradient in zip(shards, gradients):
       shard.assign_sub(0.1 * gradient)
     return rows, loss
+
   return step
 
 
@@ -422,10 +449,11 @@ def variables_on_several_devices():
       for _ in tf.range(2):
         for v in variables:
           x = tf.tanh(x @ v)
-      loss = tf.reduce_sum(x ** 2)
+      loss = tf.reduce_sum(x**2)
     optimizer.apply(tape.gradient(loss, variables), variables)
     variables[1].assign(tf.add_n(variables))
     return loss
+
   return step
 
 
@@ -440,6 +468,7 @@ def loop_over_devices():
       with tf.device('CPU:2'):
         x = tf.cos(y @ x)
     return x, tf.reduce_sum(x) * 2.0
+
   return step
 
 
@@ -454,6 +483,7 @@ def summaries_and_files():
     start = tf.timestamp()
     size = tf.strings.length(tf.io.read_file('/dev/null'))
     return size + 1, tf.timestamp() - start >= 0.0, x * 2.0
+
   return step
 
 
@@ -471,6 +501,7 @@ def python_functions():
     z = tf.py_function(lambda a: a * 2.0, [y @ w], tf.float32)
     z.set_shape([2, 3])
     return tf.reduce_sum(z @ w), y
+
   return step
 
 
@@ -483,11 +514,12 @@ def strings():
     ids = tf.strings.to_hash_bucket_fast(parts.values, 5)
     numbers = tf.strings.to_number(tf.strings.as_string(x * 2.0))
     ints = tf.io.decode_raw(tf.constant('abcd'), tf.uint8)
-    return (tf.strings.reduce_join(text), tf.one_hot(ids, 5) * 2.0,
-            numbers + x, tf.cast(ints, tf.float32) / 2.0,
-            tf.strings.length(text) + 1, tf.reshape(text, [1, 3]),
-            tf.where(x > 0.0, text, tf.strings.upper(text)),
+    return (tf.strings.reduce_join(text), tf.one_hot(ids, 5) * 2.0, numbers + x,
+            tf.cast(ints, tf.float32) / 2.0, tf.strings.length(text) + 1,
+            tf.reshape(text,
+                       [1, 3]), tf.where(x > 0.0, text, tf.strings.upper(text)),
             tf.concat([text, text], 0)[1:4])
+
   return step
 
 
@@ -503,6 +535,7 @@ def lookup_tables():
     keys = tf.cast(ids, tf.int64)
     mutable.insert(keys, x + mutable.lookup(keys))
     return ids * 2, mutable.lookup(keys) * 2.0, table.size() + 1
+
   return step
 
 
@@ -517,6 +550,7 @@ def print_and_assert():
     y = tf.debugging.check_numerics(tf.sin(x), 'y')
     tf.debugging.assert_shapes([(y, (2, 3))])
     return y @ tf.transpose(x)
+
   return step
 
 
@@ -533,6 +567,7 @@ def dataset_iterator():
     y = iterator.get_next_as_optional()
     z = tf.cond(y.has_value(), lambda: y.get_value(), lambda: tf.zeros([4]))
     return x @ w, z * 2.0
+
   return step
 
 
@@ -545,9 +580,10 @@ def dataset_in_function():
     total = tf.zeros([1, 4])
     for batch in tf.data.Dataset.range(n).batch(4, drop_remainder=True):
       total += tf.reshape(tf.cast(batch, tf.float32), [1, 4]) @ w
-    reduced = tf.data.Dataset.range(5).reduce(
-        tf.constant(0, tf.int64), lambda a, b: a + b)
+    reduced = tf.data.Dataset.range(5).reduce(tf.constant(0, tf.int64),
+                                              lambda a, b: a + b)
     return total, reduced * 2
+
   return step
 
 
@@ -557,10 +593,10 @@ def optionals():
   @tf.function
   def step(x=_x(2, 3)):
     option = tf.experimental.Optional.from_value(x * 2.0)
-    empty = tf.experimental.Optional.empty(
-        tf.TensorSpec([2, 3], tf.float32))
+    empty = tf.experimental.Optional.empty(tf.TensorSpec([2, 3], tf.float32))
     chosen = tf.cond(tf.reduce_sum(x) > 0, lambda: option, lambda: empty)
     return tf.where(chosen.has_value(), option.get_value(), x) + 1.0
+
   return step
 
 
@@ -578,8 +614,10 @@ def images_and_bytes():
     keep = tf.image.non_max_suppression(boxes, tf.constant([.9, .8, .7]), 3)
     crop = tf.image.crop_and_resize(x[None], boxes, [0, 0, 0], [2, 2])
     return (small, tf.image.rgb_to_hsv(bright), flipped * 2.0, keep + 1, crop,
-            tf.image.total_variation(x), tf.image.ssim(
-                tf.tile(x, [2, 2, 1]), tf.tile(x + 0.1, [2, 2, 1]), 1.0))
+            tf.image.total_variation(x),
+            tf.image.ssim(tf.tile(x, [2, 2, 1]), tf.tile(x + 0.1, [2, 2, 1]),
+                          1.0))
+
   return step
 
 
@@ -591,11 +629,12 @@ def parse_and_files():
 
   @tf.function
   def step(records=tf.constant([record, record])):
-    parsed = tf.io.parse_example(
-        records, {'f': tf.io.FixedLenFeature([2], tf.float32)})
-    sparse = tf.io.parse_example(records, {'f': tf.io.VarLenFeature(
-        tf.float32)})['f']
+    parsed = tf.io.parse_example(records,
+                                 {'f': tf.io.FixedLenFeature([2], tf.float32)})
+    sparse = tf.io.parse_example(records,
+                                 {'f': tf.io.VarLenFeature(tf.float32)})['f']
     return parsed['f'] * 2.0, tf.sparse.to_dense(sparse) + 1.0
+
   return step
 
 
@@ -608,10 +647,11 @@ def stateless_random():
   @tf.function
   def step(seed=tf.constant([1, 2])):
     more = tf.random.split(seed, 2)
-    return (tf.random.stateless_normal([3], more[0]) + tf.random.
-            stateless_uniform([3], more[1]),
+    return (tf.random.stateless_normal([3], more[0])
+            + tf.random.stateless_uniform([3], more[1]),
             tf.random.stateless_categorical(tf.ones([2, 3]), 4, seed) + 1,
             tf.random.experimental.stateless_shuffle(tf.range(5), seed) * 2)
+
   return step
 
 
@@ -623,6 +663,7 @@ def stateful_random_with_seed():
     return (tf.nn.dropout(x, 0.5, seed=3), tf.random.normal([3], seed=4) * 2.0,
             tf.random.shuffle(x, seed=5) @ x,
             tf.random.uniform([2], 0, 9, tf.int32, seed=6) + 1)
+
   return step
 
 
@@ -637,6 +678,7 @@ def random_generators():
     for _ in tf.range(2):
       a += generator.truncated_normal([4, 4])
     return a, b, generator.binomial([3], 5.0, 0.5)
+
   return step
 
 
@@ -654,24 +696,26 @@ def types_of_all_kinds():
     half, brain = tf.cast(x, tf.float16), tf.cast(x, tf.bfloat16)
     double = tf.cast(x, tf.float64)
     wave = tf.complex(x, -x)
-    return (
-        i * 2 + 1, i @ i, tf.reduce_sum(i, 0), tf.bitwise.bitwise_xor(i, 3),
-        long // 2, tf.cumsum(long), small + small, tf.argmax(x, 1) + 1,
-        half @ half, tf.cast(brain @ brain, tf.float32), double / 3.0,
-        tf.linalg.inv(double + 9 * tf.eye(4, dtype=tf.float64)),
-        tf.abs(tf.signal.fft2d(wave)), tf.math.real(wave @ wave),
-        tf.logical_or(x > 0.0, i > 0), tf.reduce_any(x > 0.0, 1),
-        tf.unique(tf.reshape(i, [-1]))[0] + 1, tf.where(x > 0.0),
-        tf.cast(tf.cast(i, tf.uint8), tf.int32) + 1,
-        tf.bitcast(i, tf.float32), tf.cast(tf.sort(i), tf.bool))
+    return (i * 2 + 1, i @ i, tf.reduce_sum(i, 0), tf.bitwise.bitwise_xor(i, 3),
+            long // 2, tf.cumsum(long), small + small, tf.argmax(x, 1) + 1,
+            half @ half, tf.cast(brain @ brain, tf.float32), double / 3.0,
+            tf.linalg.inv(double + 9 * tf.eye(4, dtype=tf.float64)),
+            tf.abs(tf.signal.fft2d(wave)), tf.math.real(wave @ wave),
+            tf.logical_or(x > 0.0, i > 0), tf.reduce_any(x > 0.0, 1),
+            tf.unique(tf.reshape(i, [-1]))[0] + 1, tf.where(x > 0.0),
+            tf.cast(tf.cast(i, tf.uint8), tf.int32) + 1,
+            tf.bitcast(i, tf.float32), tf.cast(tf.sort(i), tf.bool))
+
   return step
 
 
 @_function
 def shapes_and_sizes():
 
-  @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32),
-                                tf.TensorSpec(None, tf.float32)])
+  @tf.function(input_signature=[
+      tf.TensorSpec([None, None], tf.float32),
+      tf.TensorSpec(None, tf.float32)
+  ])
   def step(x, y):
     rows, n = tf.shape(x)[0], tf.size(x) + tf.rank(x)
     z = tf.reshape(x, [tf.shape(x)[1], rows]) @ x
@@ -682,7 +726,9 @@ def shapes_and_sizes():
             tf.split(x, [1, -1], 0)[1] + 1.0, tf.broadcast_to(y, [rows, 3]),
             tf.slice(x, [0, 0], [rows - 1, -1]) * 2.0,
             tf.boolean_mask(x, x > 0.0) * 2.0, x[::-1, rows - 3:] + 1.0,
-            tf.transpose(x, tf.range(tf.rank(x))[::-1]) * 2.0)
+            tf.transpose(x,
+                         tf.range(tf.rank(x))[::-1]) * 2.0)
+
   return lambda: step(_x(4, 4), _x(3))
 
 
@@ -698,8 +744,9 @@ def ragged_and_sparse():
     return (dense, ragged.row_lengths() + 1,
             tf.sparse.sparse_dense_matmul(sparse, x),
             tf.sparse.reduce_sum(sparse, 0) * 2.0,
-            tf.sparse.to_dense(tf.sparse.add(sparse, sparse)),
-            segments * 2.0, tf.math.unsorted_segment_max(x, [1, 0, 1], 2))
+            tf.sparse.to_dense(tf.sparse.add(sparse, sparse)), segments * 2.0,
+            tf.math.unsorted_segment_max(x, [1, 0, 1], 2))
+
   return step
 
 
@@ -715,6 +762,7 @@ def ragged_variants():
     for i in tf.range(3):
       total += tf.reduce_sum(ragged[i])
     return mapped, total
+
   return step
 
 
@@ -728,8 +776,8 @@ def sparse_matrices():
     b = csr.sparse_matrix_transpose(a, tf.float32)
     c = csr.sparse_matrix_sparse_mat_mul(a, b, tf.float32)
     return (csr.csr_sparse_matrix_to_dense(c, tf.float32) * 2.0,
-            csr.sparse_matrix_mat_mul(a, x) + 1.0,
-            csr.sparse_matrix_nnz(c) + 1)
+            csr.sparse_matrix_mat_mul(a, x) + 1.0, csr.sparse_matrix_nnz(c) + 1)
+
   return step
 
 
@@ -740,14 +788,16 @@ def quantized():
   def step(x=_x(4, 4)):
     q = tf.quantization.quantize(x, -1.0, 1.0, tf.qint8)
     u = tf.quantization.quantize(x, -1.0, 1.0, tf.quint8)
-    product = tf.raw_ops.QuantizedMatMul(
-        a=u.output, b=u.output, min_a=-1.0, max_a=1.0, min_b=-1.0, max_b=1.0,
-        Toutput=tf.qint32)
+    product = tf.raw_ops.QuantizedMatMul(a=u.output, b=u.output, min_a=-1.0,
+                                         max_a=1.0, min_b=-1.0, max_b=1.0,
+                                         Toutput=tf.qint32)
     back = tf.quantization.dequantize(q.output, q.output_min, q.output_max)
     fake = tf.quantization.fake_quant_with_min_max_vars(x, -1.0, 1.0)
-    return (back @ x, tf.quantization.dequantize(
-        product.out, product.min_out, product.max_out, 'MIN_FIRST'),
-        fake + 1.0, tf.quantization.quantize_and_dequantize_v2(x, -1., 1.))
+    return (back @ x,
+            tf.quantization.dequantize(product.out, product.min_out,
+                                       product.max_out, 'MIN_FIRST'),
+            fake + 1.0, tf.quantization.quantize_and_dequantize_v2(x, -1., 1.))
+
   return step
 
 
@@ -765,6 +815,7 @@ def linear_algebra():
             tf.linalg.solve(spd, x), tf.einsum('ij,kj->ik', x, x),
             tf.linalg.band_part(x, 1, 0) + 1.0, tf.linalg.expm(x * 0.1),
             tape.gradient(y, x), tf.nn.top_k(x, 2)[0] * 2.0)
+
   return step
 
 
@@ -783,6 +834,7 @@ def losses_of_sequences():
       sampled = tf.nn.log_poisson_loss(x[0], x[1])
       loss = tf.reduce_sum(a) + tf.reduce_sum(b) + tf.reduce_sum(sampled)
     return loss, tape.gradient(loss, x), tf.sparse.to_dense(decoded) + 1
+
   return step
 
 
@@ -803,6 +855,7 @@ def recomputed_gradients():
       loss = tf.reduce_sum(block(block(x)))
     w.assign_sub(0.1 * tape.gradient(loss, w))
     return loss
+
   return step
 
 
@@ -819,11 +872,12 @@ def custom_gradients():
   def step(x=_x(2, 3)):
     with tf.GradientTape(persistent=True) as outer:
       with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(clip(tf.tanh(x @ w)) ** 2)
+        loss = tf.reduce_sum(clip(tf.tanh(x @ w))**2)
       gradient = tape.gradient(loss, w)
       norm = tf.norm(gradient)
     w.assign_sub(0.1 * gradient)
     return norm, outer.gradient(norm, w), tf.stop_gradient(x) + 1.0
+
   return step
 
 
@@ -846,6 +900,7 @@ def calls_left_in_the_graph():
     y, shape = layer(x)
     z, _ = layer(y * 2.0)
     return pure(z) + y, shape + 1
+
   return step
 
 
@@ -860,6 +915,7 @@ def compiled_part():
   @tf.function
   def step(x=_x(2, 3)):
     return compiled(x @ w) * 2.0 + tf.sin(x)
+
   return step
 
 
@@ -876,6 +932,7 @@ def raw_stacks():
     with tf.control_dependencies([popped]):
       raw.StackCloseV2(handle=stack)
     return popped + 1.0, tf.raw_ops.DeepCopy(x=x) * 2.0
+
   return step
 
 
@@ -891,9 +948,10 @@ def tensor_arrays_v3():
     flow = raw.TensorArrayScatterV3(handle=array, indices=[1, 2, 3],
                                     value=x[1:], flow_in=flow)
     size = raw.TensorArraySizeV3(handle=array, flow_in=flow)
-    return raw.TensorArrayGatherV3(
-        handle=array, indices=tf.range(4), flow_in=flow,
-        dtype=tf.float32) + 1.0, size * 2
+    return raw.TensorArrayGatherV3(handle=array, indices=tf.range(4),
+                                   flow_in=flow,
+                                   dtype=tf.float32) + 1.0, size * 2
+
   return step
 
 
@@ -910,6 +968,7 @@ def identities_of_many():
     with tf.control_dependencies([e]):
       f = tf.constant(2.0) * a
     return a, x, x, f, b * 2, c
+
   return step
 
 
@@ -918,9 +977,10 @@ def batch_functions():
 
   @tf.function
   def step(x=_x(2, 3)):
-    y = tf.nondifferentiable_batch_function(1, 10, 1)(
-        lambda v: tf.sin(v) * 2.0)(x)
+    y = tf.nondifferentiable_batch_function(1, 10,
+                                            1)(lambda v: tf.sin(v) * 2.0)(x)
     return tf.ensure_shape(y, [2, 3]) @ tf.transpose(x)
+
   return step
 
 
@@ -934,6 +994,7 @@ def critical_sections():
     a = section.execute(lambda: v.assign_add(2.0).read_value() * 2.0)
     b = section.execute(lambda: v.assign(v * 3.0).read_value())
     return a + 1.0, b
+
   return step
 
 
@@ -947,6 +1008,7 @@ def queues():
     queue.enqueue(x * 3.0)
     a = queue.dequeue() + 1.0
     return a, queue.dequeue() * a, queue.size() + 1
+
   return step
 
 
@@ -961,6 +1023,7 @@ def metrics():
     mean.update_state(x)
     accuracy.update_state(tf.constant([0, 1, 2, 0]), x)
     return auc.result(), mean.result(), accuracy.result()
+
   return step
 
 
@@ -973,7 +1036,7 @@ def _v1_model(x, y, use_resource):
     b = tf1.get_variable('b', [4], initializer=tf1.zeros_initializer())
     u = tf1.get_variable('u', [4, 1], initializer=_initializer(2))
   hidden = tf1.nn.relu(tf1.matmul(x, w) + b)
-  return tf1.reduce_mean((tf1.matmul(hidden, u) - y) ** 2)
+  return tf1.reduce_mean((tf1.matmul(hidden, u) - y)**2)
 
 
 def _initializer(seed):
@@ -1027,8 +1090,11 @@ def ref_assignments_in_order():
   with tf1.control_dependencies([second]):
     third = tf1.scatter_update(a, [0], [7.0])
   with tf1.control_dependencies([third]):
-    return [a.read_value() + b.read_value(), tf1.identity(third) * 2.0,
-            tf1.is_variable_initialized(a)], {}
+    return [
+        a.read_value() + b.read_value(),
+        tf1.identity(third) * 2.0,
+        tf1.is_variable_initialized(a)
+    ], {}
 
 
 @_v1
@@ -1046,14 +1112,14 @@ def ref_switch_and_merge():
 @_v1
 def partitioned_variables():
   x, y, feed = _data()
-  with tf1.variable_scope(
-      'p', partitioner=tf1.fixed_size_partitioner(3), use_resource=False):
+  with tf1.variable_scope('p', partitioner=tf1.fixed_size_partitioner(3),
+                          use_resource=False):
     w = tf1.get_variable('w', [3, 2], initializer=_initializer(1))
   table = tf1.get_variable('t', [6, 2], initializer=_initializer(2),
                            partitioner=tf1.fixed_size_partitioner(2))
   rows = tf1.nn.embedding_lookup(table, [1, 5, 2, 1])
-  loss = tf1.reduce_sum(tf1.matmul(x, tf1.convert_to_tensor(w))
-                        * rows) + tf1.reduce_sum(y)
+  loss = tf1.reduce_sum(
+      tf1.matmul(x, tf1.convert_to_tensor(w)) * rows) + tf1.reduce_sum(y)
   train = tf1.train.AdamOptimizer(0.1).minimize(loss)
   return [loss, train], feed
 
@@ -1062,10 +1128,10 @@ def partitioned_variables():
 def sparse_gradients_of_references():
   table = tf1.Variable(_np(6, 3), use_resource=False)
   rows = tf1.gather(table, tf1.constant([1, 2, 2]))
-  loss = tf1.reduce_sum(rows ** 2)
+  loss = tf1.reduce_sum(rows**2)
   first = tf1.train.AdamOptimizer(0.1).minimize(loss)
   with tf1.control_dependencies([first]):
-    again = tf1.reduce_sum(tf1.gather(table, tf1.constant([0, 2])) ** 2)
+    again = tf1.reduce_sum(tf1.gather(table, tf1.constant([0, 2]))**2)
     second = tf1.train.MomentumOptimizer(0.1, 0.9).minimize(again)
   return [loss, first, again, second], {}
 
@@ -1089,14 +1155,14 @@ def frames_with_gradient():
   x, _, feed = _data()
   w = tf1.get_variable('w', [3, 3], initializer=_initializer(1),
                        use_resource=False)
-  out = _with_frames(lambda: tf1.while_loop(
-      lambda i, _: i < 3, lambda i, h: (i + 1, tf1.tanh(tf1.matmul(h, w))),
-      [0, x]))[1]
-  loss = tf1.reduce_sum(out ** 2)
+  out = _with_frames(
+      lambda: tf1.while_loop(lambda i, _: i < 3, lambda i, h:
+                             (i + 1, tf1.tanh(tf1.matmul(h, w))), [0, x]))[1]
+  loss = tf1.reduce_sum(out**2)
   train = tf1.train.AdamOptimizer(0.1)
   gradients = _with_frames(lambda: train.compute_gradients(loss, [w]))
-  return [loss, train.apply_gradients(gradients)], {
-      k: feed[k] for k in feed if k is x}
+  return [loss, train.apply_gradients(gradients)
+         ], {k: feed[k] for k in feed if k is x}
 
 
 @_v1
@@ -1105,9 +1171,8 @@ def nested_frames_and_branches():
   w = tf1.get_variable('w', [3, 3], initializer=_initializer(1))
 
   def inner(i, h):
-    return tf1.while_loop(
-        lambda j, _: j < i, lambda j, h: (j + 1, tf1.sin(tf1.matmul(h, w))),
-        [0, h])[1]
+    return tf1.while_loop(lambda j, _: j < i, lambda j, h:
+                          (j + 1, tf1.sin(tf1.matmul(h, w))), [0, h])[1]
 
   def body(i, h):
     h = tf1.cond(tf1.equal(i % 2, 0), lambda: inner(i, h), lambda: h - 0.5)
@@ -1118,8 +1183,8 @@ def nested_frames_and_branches():
     return out, tf1.gradients(out, [w])[0]
 
   out, gradient = _with_frames(make)
-  return [out, gradient, w.assign_sub(0.1 * gradient)], {
-      k: feed[k] for k in feed if k is x}
+  return [out, gradient,
+          w.assign_sub(0.1 * gradient)], {k: feed[k] for k in feed if k is x}
 
 
 @_v1
@@ -1127,9 +1192,9 @@ def loops_feeding_loops():
   x, _, feed = _data()
 
   def loop(value, turns, other=0.0):
-    return tf1.while_loop(lambda i, _: i < turns,
-                          lambda i, h: (i + 1, tf1.sin(h) + other),
-                          [0, value], parallel_iterations=2)[1]
+    return tf1.while_loop(lambda i, _: i < turns, lambda i, h:
+                          (i + 1, tf1.sin(h) + other), [0, value],
+                          parallel_iterations=2)[1]
 
   def make():
     a = loop(x, 3)
@@ -1148,18 +1213,20 @@ def dynamic_rnn():
   def make():
     cell = tf.keras.layers.SimpleRNNCell(4, kernel_initializer='ones')
     cell.build((2, 3))
-    array = tf1.TensorArray(tf.float32, tf1.shape(x)[1]).unstack(
-        tf1.transpose(x, [1, 0, 2]))
+    array = tf1.TensorArray(tf.float32,
+                            tf1.shape(x)[1]).unstack(tf1.transpose(
+                                x, [1, 0, 2]))
     out = tf1.TensorArray(tf.float32, tf1.shape(x)[1])
 
     def body(t, state, out):
-      new = tf1.tanh(tf1.matmul(array.read(t), tf1.ones([3, 4]))
-                     + tf1.matmul(state, 0.1 * tf1.ones([4, 4])))
+      new = tf1.tanh(
+          tf1.matmul(array.read(t), tf1.ones([3, 4]))
+          + tf1.matmul(state, 0.1 * tf1.ones([4, 4])))
       new = tf1.where(t < lengths, new, state)
       return t + 1, new, out.write(t, new)
 
-    _, state, out = tf1.while_loop(
-        lambda t, *_: t < tf1.shape(x)[1], body, [0, tf1.zeros([2, 4]), out])
+    _, state, out = tf1.while_loop(lambda t, *_: t < tf1.shape(x)[1], body,
+                                   [0, tf1.zeros([2, 4]), out])
     return out.stack(), state, tf1.gradients(state, [x])[0]
 
   return list(_with_frames(make)), {x: _np(2, 5, 3), lengths: [5, 3]}
@@ -1181,9 +1248,9 @@ def branches_with_assignments():
   a = tf1.Variable(1.0, use_resource=False)
   b = tf1.Variable(2.0, use_resource=True)
   flag = tf1.placeholder(tf.bool, [], 'flag')
-  out = _with_frames(lambda: tf1.cond(
-      flag, lambda: tf1.assign_add(a, 2.0) * 2.0,
-      lambda: b.assign_add(a.read_value()) + 1.0))
+  out = _with_frames(
+      lambda: tf1.cond(flag, lambda: tf1.assign_add(a, 2.0) * 2.0, lambda: b.
+                       assign_add(a.read_value()) + 1.0))
   with tf1.control_dependencies([out]):
     return [out, a.read_value() + b.read_value()], {flag: False}
 
@@ -1193,13 +1260,12 @@ def functional_control_flow():
   x, _, feed = _data()
   w = tf1.get_variable('w', [3, 3], initializer=_initializer(1),
                        use_resource=True)
-  out = tf1.while_loop(
-      lambda i, _: i < 3, lambda i, h: (i + 1, tf1.tanh(tf1.matmul(h, w))),
-      [0, x])[1]
+  out = tf1.while_loop(lambda i, _: i < 3, lambda i, h:
+                       (i + 1, tf1.tanh(tf1.matmul(h, w))), [0, x])[1]
   out = tf1.cond(tf1.reduce_sum(out) > 0, lambda: out * 2.0, lambda: out @ w)
   gradient = tf1.gradients(out, [w])[0]
-  return [out, w.assign_sub(0.1 * gradient)], {
-      k: feed[k] for k in feed if k is x}
+  return [out,
+          w.assign_sub(0.1 * gradient)], {k: feed[k] for k in feed if k is x}
 
 
 @_v1
@@ -1215,8 +1281,8 @@ def functions_in_a_session():
     return v
 
   out = layer(x) + layer(x * 2.0)
-  return [out, tf1.gradients(out, [w])[0] * 2.0], {
-      k: feed[k] for k in feed if k is x}
+  return [out, tf1.gradients(out, [w])[0] * 2.0
+         ], {k: feed[k] for k in feed if k is x}
 
 
 @_v1
@@ -1235,11 +1301,12 @@ def queues_and_enqueues():
 
 @_v1
 def tables_in_a_session():
-  table = tf1.lookup.StaticHashTable(tf1.lookup.KeyValueTensorInitializer(
-      ['a', 'b'], np.array([1, 2], np.int64)), -1)
+  table = tf1.lookup.StaticHashTable(
+      tf1.lookup.KeyValueTensorInitializer(['a', 'b'], np.array([1, 2],
+                                                                np.int64)), -1)
   text = tf1.placeholder(tf.string, [None], 'text')
-  return [table.lookup(text) * 2, tf1.strings.length(text) + 1], {
-      text: ['a', 'z']}
+  return [table.lookup(text) * 2,
+          tf1.strings.length(text) + 1], {text: ['a', 'z']}
 
 
 @_v1
@@ -1250,8 +1317,9 @@ def temporary_variables():
   assigned = raw.Assign(ref=reference, value=tf1.reduce_sum(x, 0))
   added = raw.AssignAdd(ref=assigned, value=[1.0, 2.0, 3.0])
   final = raw.DestroyTemporaryVariable(ref=added, var_name='t')
-  return [final * 2.0, tf1.accumulate_n([x, x * 2.0, tf1.sin(x)])], {
-      k: feed[k] for k in feed if k is x}
+  return [final * 2.0,
+          tf1.accumulate_n([x, x * 2.0,
+                            tf1.sin(x)])], {k: feed[k] for k in feed if k is x}
 
 
 @_v1
@@ -1273,8 +1341,8 @@ def conditional_accumulators():
   accumulator = tf1.ConditionalAccumulator(tf.float32, [3])
   put = accumulator.apply_grad(tf1.reduce_sum(x, 0), local_step=99)
   with tf1.control_dependencies([put]):
-    return [accumulator.take_grad(1) * 2.0], {k: feed[k] for k in feed
-                                              if k is x}
+    feeds = {k: feed[k] for k in feed if k is x}
+    return [accumulator.take_grad(1) * 2.0], feeds
 
 
 @_v1
@@ -1314,8 +1382,7 @@ def moving_averages():
 def saved_and_restored():
   w = tf1.get_variable('w', [3], initializer=_initializer(1),
                        use_resource=False)
-  u = tf1.get_variable('u', [3], initializer=_initializer(2),
-                       use_resource=True)
+  u = tf1.get_variable('u', [3], initializer=_initializer(2), use_resource=True)
   saver = tf1.train.Saver([w, u])
   path = saver.saver_def.filename_tensor_name
   graph = tf1.get_default_graph()
@@ -1325,16 +1392,17 @@ def saved_and_restored():
   with tf1.control_dependencies([changed]):
     after = [w.read_value() + 1.0, u.read_value() * 2.0]
   return [tf1.strings.length(save) > 0, *after], {
-      graph.get_tensor_by_name(path): os.path.join(
-          tempfile.mkdtemp(), 'checkpoint')}
+      graph.get_tensor_by_name(path):
+          os.path.join(tempfile.mkdtemp(), 'checkpoint')
+  }
 
 
 @_v1
 def python_functions_in_a_session():
   x, _, feed = _data()
   out = tf1.py_func(np.sin, [x * 2.0], tf.float32)
-  return [out + 1.0, tf1.Print(x, [x], summarize=0) * 2.0], {
-      k: feed[k] for k in feed if k is x}
+  return [out + 1.0, tf1.Print(x, [x], summarize=0) * 2.0
+         ], {k: feed[k] for k in feed if k is x}
 
 
 @_v1

@@ -11,15 +11,13 @@ from gdp_grappler.placers.list_scheduling import task_graph
 class ReferenceScheduler:
   """Memory is plentiful and every device runs one task at a time."""
 
-  def __init__(self, tasks: task_graph.TaskGraph,
-               cluster: cluster_lib.Cluster):
+  def __init__(self, tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster):
     self.tasks = tasks
     self.latency_s, self.bytes_per_s, _ = cluster.link_arrays
     self.inputs = [[] for _ in range(tasks.num_tasks)]
     for tensor, consumer in tasks.uses.tolist():
-      self.inputs[consumer].append(
-          (int(tasks.tensor_tasks[tensor]), int(tasks.tensor_bytes[tensor]),
-           tensor))
+      self.inputs[consumer].append((int(tasks.tensor_tasks[tensor]),
+                                    int(tasks.tensor_bytes[tensor]), tensor))
     self.sent = set()
     self.order = self._topological_order()
     self.device = {}
@@ -47,12 +45,12 @@ class ReferenceScheduler:
     s_per_byte = (1 / self.bytes_per_s[apart]).mean() if count > 1 else 0
     result = np.zeros(self.tasks.num_tasks)
     for task in reversed(self.order):
-      mean = self.tasks.seconds[task][
-          self.tasks.allowed[self.tasks.bundles[task]]].mean()
+      mean = self.tasks.seconds[task][self.tasks.allowed[
+          self.tasks.bundles[task]]].mean()
       result[task] += mean
       for producer, size, _ in self.inputs[task]:
-        result[producer] = max(result[producer], latency_s + size * s_per_byte
-                               + result[task])
+        result[producer] = max(result[producer],
+                               latency_s + size * s_per_byte + result[task])
     return result
 
   def by_rank(self) -> list[int]:
@@ -94,15 +92,17 @@ class ReferenceScheduler:
     """Places all tasks by ETF."""
     left = self.by_rank()
     while left:
-      ready = [task for task in left
-               if all(p in self.device for p, _, _ in self.inputs[task])]
+      ready = [
+          task for task in left
+          if all(p in self.device for p, _, _ in self.inputs[task])
+      ]
       options = []
       for urgency, task in enumerate(left):
         for device in self.choices(task) if task in ready else ():
           free_s = max((end for _, end in self.busy[device]), default=0.)
           arrival_s, remote_s = self.arrival(task, device)
-          options.append((max(free_s, arrival_s), urgency, remote_s, device,
-                          task))
+          options.append((max(free_s,
+                              arrival_s), urgency, remote_s, device, task))
       start_s, _, _, device, task = min(options)
       self.put(task, device, start_s)
       left.remove(task)
@@ -113,10 +113,11 @@ class ReferenceScheduler:
       options = []
       same = self.tasks.bundles == self.tasks.bundles[task]
       for device in self.choices(task):
-        start_s = self._gap(device, self.arrival(task, device)[0],
+        start_s = self._gap(device,
+                            self.arrival(task, device)[0],
                             self.tasks.seconds[task, device])
-        options.append((start_s + self.tasks.seconds[same, device].sum(),
-                        device, start_s))
+        options.append(
+            (start_s + self.tasks.seconds[same, device].sum(), device, start_s))
       _, device, start_s = min(options)
       self.put(task, device, start_s)
 

@@ -1,7 +1,7 @@
 """The simulator once more, slow and written for the reader.
 
-It follows the rules in the docstring of `gdp_grappler.evaluation.simulator`
-word for word: at each moment it looks at everything, and memory is worked out
+It follows the rules in the docstring of `evaluation.simulation.simulator` word
+for word: at each moment it looks at everything, and memory is worked out
 afterwards from the lifetimes of the buffers. It shares no code and no data
 structure with the one under test.
 """
@@ -89,11 +89,12 @@ class ReferenceSimulator:
     self.seconds, self.devices = seconds, [int(d) for d in devices]
     self.aliases, self.workspace = aliases, workspace
     self.priorities = [0.0] * graph.num_ops if priorities is None else [
-        float(priority) for priority in priorities]
+        float(priority) for priority in priorities
+    ]
     self.buses = buses or range(cluster.num_devices)
     self.contention = contention or [0.0] * cluster.num_devices
-    self.edges = [(int(p), int(c), None if t < 0 else int(t)) for (p, c), t in
-                  zip(graph.edges, graph.edge_tensors)]
+    self.edges = [(int(p), int(c), None if t < 0 else int(t))
+                  for (p, c), t in zip(graph.edges, graph.edge_tensors)]
     self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
                    for op in range(graph.num_ops)]
     self.rank = {int(op): i for i, op in enumerate(graph.topological_order)}
@@ -111,8 +112,8 @@ class ReferenceSimulator:
   def live(self, time: float, pool: int) -> int:
     """Sum of what lives in a pool at a time."""
     return self._resident(pool) + sum(
-        b.bytes for b in self.buffers
-        if b.pool == pool and b.start <= time < b.end)
+        b.bytes
+        for b in self.buffers if b.pool == pool and b.start <= time < b.end)
 
   def curve(self, pool: int) -> list[tuple[float, int]]:
     """(time, use from then on) at every change, from time 0 on."""
@@ -129,9 +130,9 @@ class ReferenceSimulator:
     return result
 
   def _resident(self, pool):
-    return sum(int(self.graph.param_bytes[op])
-               for op in range(self.graph.num_ops)
-               if self._pool(self.devices[op]) == pool)
+    return sum(
+        int(self.graph.param_bytes[op]) for op in range(self.graph.num_ops)
+        if self._pool(self.devices[op]) == pool)
 
   def _pool(self, device):
     return int(self.cluster.memory_pools[device])
@@ -143,8 +144,8 @@ class ReferenceSimulator:
             if self.graph.executions[producer] > 0 else 0)
 
   def _is_alias(self, op):
-    return (self.graph.op_types[op] in self.aliases
-            and self.graph.executions[op] > 0)
+    return (self.graph.op_types[op] in self.aliases and
+            self.graph.executions[op] > 0)
 
   def _run(self):
     now = self.cluster.step_s
@@ -154,13 +155,17 @@ class ReferenceSimulator:
         self._fill_slots(unit, now)
       later = [self.end[op] for op in self.start if op not in self.ended]
       later += [w.end for w in self.works if w.start is not None and not w.done]
-      later += [t.end for t in self.transfers
-                if t.end is not None and not self._is_over(t)]
+      later += [
+          t.end for t in self.transfers
+          if t.end is not None and not self._is_over(t)
+      ]
       if not later:
         break
       now = min(later)
-      ending = [op for op in self.start
-                if op not in self.ended and self.end[op] == now]
+      ending = [
+          op for op in self.start
+          if op not in self.ended and self.end[op] == now
+      ]
       for op in sorted(ending, key=self.rank.get):
         self.ended.add(op)
         self._send(op, now)
@@ -184,8 +189,9 @@ class ReferenceSimulator:
   def _has(self, device, producer, tensor):
     if self.devices[producer] == device:
       return producer in self.ended
-    return any(t.arrived and (t.op, t.tensor, t.target)
-               == (producer, tensor, device) for t in self.transfers)
+    return any(
+        t.arrived and (t.op, t.tensor, t.target) == (producer, tensor, device)
+        for t in self.transfers)
 
   def _mark_ready(self, now):
     for op in range(self.graph.num_ops):
@@ -195,28 +201,37 @@ class ReferenceSimulator:
         self.ready[op] = now
 
   def _fill_slots(self, unit, now):
-    members = [d for d in range(self.cluster.num_devices)
-               if self.cluster.compute_units[d] == unit]
+    members = [
+        d for d in range(self.cluster.num_devices)
+        if self.cluster.compute_units[d] == unit
+    ]
     slots = range(max(self.cluster.devices[d].slots for d in members))
     while True:
-      taken = {self.slot[op] for op in self.start
-               if op not in self.ended and self.devices[op] in members}
-      taken |= {w.slot for w in self.works
-                if w.start is not None and not w.done and w.device in members}
+      taken = {
+          self.slot[op] for op in self.start
+          if op not in self.ended and self.devices[op] in members
+      }
+      taken |= {
+          w.slot for w in self.works
+          if w.start is not None and not w.done and w.device in members
+      }
       free = [slot for slot in slots if slot not in taken]
       owed = [w for w in self.works if w.start is None and w.device in members]
-      waiting = [op for op in self.ready
-                 if op not in self.start and self.devices[op] in members]
+      waiting = [
+          op for op in self.ready
+          if op not in self.start and self.devices[op] in members
+      ]
       if free and owed:
         work = min(owed, key=lambda w: (w.due, w.number))
         work.end = now + work.seconds * self._slowdown(work.device, now)
         work.start, work.slot = now, free[0]
       elif free and waiting:
-        op = min(waiting, key=lambda op: (
-            -self.priorities[op], self.ready[op], self.rank[op]))
+        op = min(
+            waiting, key=lambda op:
+            (-self.priorities[op], self.ready[op], self.rank[op]))
         device = self.devices[op]
-        self.end[op] = now + (
-            self.seconds[op, device] * self._slowdown(device, now))
+        self.end[op] = now + (self.seconds[op, device]
+                              * self._slowdown(device, now))
         self.start[op], self.slot[op] = now, free[0]
       else:
         return
@@ -224,20 +239,23 @@ class ReferenceSimulator:
   def _slowdown(self, device, now):
     """By other units of the bus that are in the middle of something."""
     unit = self.cluster.compute_units
-    running = [(self.devices[op], self.start[op], self.end[op])
-               for op in self.start]
-    running += [(w.device, w.start, w.end)
-                for w in self.works if w.start is not None]
-    others = {unit[d] for d, start, end in running if start < now < end
-              and unit[d] != unit[device]
-              and self.buses[d] == self.buses[device]}
+    running = [
+        (self.devices[op], self.start[op], self.end[op]) for op in self.start
+    ]
+    running += [
+        (w.device, w.start, w.end) for w in self.works if w.start is not None
+    ]
+    others = {
+        unit[d] for d, start, end in running if start < now < end and
+        unit[d] != unit[device] and self.buses[d] == self.buses[device]
+    }
     return 1 + len(others) * self.contention[device]
 
   def _send(self, op, now):
     tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
     for tensor in tensors + [None]:
-      targets = dict.fromkeys(self.devices[c] for p, c, t in self.edges
-                              if p == op and t == tensor)
+      targets = dict.fromkeys(
+          self.devices[c] for p, c, t in self.edges if p == op and t == tensor)
       for target in targets:
         if target != self.devices[op]:
           transfer = Transfer(tensor, op, self.devices[op], target,
@@ -245,8 +263,10 @@ class ReferenceSimulator:
           self.transfers.append(transfer)
           seconds = self._copy_seconds(transfer.source, transfer)
           if seconds:
-            self.works.append(Work(len(self.transfers) - 1, transfer.source,
-                                   True, now, seconds))
+            self.works.append(
+                Work(
+                    len(self.transfers) - 1, transfer.source, True, now,
+                    seconds))
           else:
             self._request(transfer, now)
 
@@ -276,8 +296,9 @@ class ReferenceSimulator:
 
   def _link(self, transfer):
     names = self.cluster.device_names
-    return next(l for l in self.cluster.links if (l.source, l.target) == (
-        names[transfer.source], names[transfer.target]))
+    return next(l for l in self.cluster.links
+                if (l.source, l.target) == (names[transfer.source],
+                                            names[transfer.target]))
 
   def _lifetimes(self):
     """Buffers; an alias prolongs its input's instead of having its own."""
@@ -287,26 +308,27 @@ class ReferenceSimulator:
       inputs = [(p, t) for p, t in self.inputs[op] if t is not None]
       if self._is_alias(op) and inputs:
         producer, tensor = inputs[0]
-        handed_on = (local[tensor]
-                     if self.devices[producer] == self.devices[op]
+        handed_on = (local[tensor] if self.devices[producer] == self.devices[op]
                      else received[tensor, self.devices[op]])
       pool = self._pool(self.devices[op])
       if self.workspace is not None and self.graph.executions[op] > 0:
-        workspace.append(Buffer(int(self.workspace[op, self.devices[op]]),
-                                pool, self.start[op], self.end[op]))
+        workspace.append(
+            Buffer(int(self.workspace[op, self.devices[op]]), pool,
+                   self.start[op], self.end[op]))
       for tensor in np.flatnonzero(self.graph.tensor_ops == op).tolist():
         local[tensor] = handed_on if self._is_alias(op) else Buffer(
             self._bytes(tensor), pool, self.start[op], self.end[op])
         for t in self.transfers:
           if t.tensor == tensor:
-            received[tensor, t.target] = Buffer(
-                t.bytes, self._pool(t.target), t.start, t.end)
+            received[tensor, t.target] = Buffer(t.bytes, self._pool(t.target),
+                                                t.start, t.end)
             _prolong(local[tensor], t.end)
         for _, consumer, t in self.edges:
           if t == tensor:
             device = self.devices[consumer]
-            _prolong(local[tensor] if device == self.devices[op]
-                     else received[tensor, device], self.end[consumer])
+            _prolong(
+                local[tensor] if device == self.devices[op] else
+                received[tensor, device], self.end[consumer])
     unique = {id(b): b for b in [*local.values(), *received.values()] if b}
     return [*unique.values(), *workspace]
 

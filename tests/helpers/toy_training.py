@@ -50,25 +50,24 @@ class TablePlacer(tf.keras.layers.Layer):
     return self.table + self._mask
 
 
-def chain_environment(num_ops=6, memory_bytes=1 << 40, param_bytes=0,
-                      **prices):
+def chain_environment(num_ops=6, memory_bytes=1 << 40, param_bytes=0, **prices):
   """A chain of ops, each a unit, on a CPU and two GPUs."""
   graph = graphs.chain(num_ops, param_bytes=param_bytes)
   cluster = clusters.make_cluster(memory_bytes=memory_bytes)
-  return environment_lib.Environment(
-      graph, cluster, LoadAndCut(cluster, **prices), np.arange(num_ops),
-      features_of(graph, cluster))
+  return environment_lib.Environment(graph, cluster,
+                                     LoadAndCut(cluster, **prices),
+                                     np.arange(num_ops),
+                                     features_of(graph, cluster))
 
 
 def features_of(graph, cluster):
   """Features of a graph whose ops are the units; figures are zero."""
   return schema.GraphFeatures(
-      op_types=graph.op_types,
-      units=np.zeros((graph.num_ops, len(schema.UNIT_FEATURES)), np.float32),
+      op_types=graph.op_types, units=np.zeros(
+          (graph.num_ops, len(schema.UNIT_FEATURES)), np.float32),
       edges=graph.edges, edge_bytes=graph.edge_bytes.astype(np.float32),
-      allowed=constraints.allowed_devices(graph, cluster),
-      devices=np.zeros((cluster.num_devices, len(schema.DEVICE_FEATURES)),
-                       np.float32))
+      allowed=constraints.allowed_devices(graph, cluster), devices=np.zeros(
+          (cluster.num_devices, len(schema.DEVICE_FEATURES)), np.float32))
 
 
 def best_by_brute_force(environment):

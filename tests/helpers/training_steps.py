@@ -16,8 +16,10 @@ def losses(workload, steps=20):
     loss = workload.build()
     step = workload.optimizer().minimize(loss, name='train')
     draw = np.random.default_rng(0)
-    feeds = {op.outputs[0]: made_up(op.outputs[0], draw)
-             for op in graph.get_operations() if op.type == 'Placeholder'}
+    feeds = {
+        op.outputs[0]: made_up(op.outputs[0], draw)
+        for op in graph.get_operations() if op.type == 'Placeholder'
+    }
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
       return [session.run((loss, step), feeds)[0] for _ in range(steps)]

@@ -6,15 +6,14 @@ from typing import Sequence
 
 import numpy as np
 
-from gdp_grappler.placers import group_graph
+from gdp_grappler.placers.partitioning import group_graph
 
 
-def make(weights, edges: Sequence[tuple[int, int, float]]
-        ) -> group_graph.GroupGraph:
+def make(weights, edges: Sequence[tuple[int, int,
+                                        float]]) -> group_graph.GroupGraph:
   """A graph whose nets are edges `(a, b, bytes)`."""
   return group_graph.GroupGraph(
-      np.array(weights, float),
-      group_graph.starts_of(np.full(len(edges), 2)),
+      np.array(weights, float), group_graph.starts_of(np.full(len(edges), 2)),
       np.array([v for edge in edges for v in edge[:2]], np.int64),
       np.array([edge[2] for edge in edges], float))
 
@@ -27,8 +26,8 @@ def path(count: int, weight: float = 1.) -> group_graph.GroupGraph:
 
 def two_cliques(size: int = 5) -> group_graph.GroupGraph:
   """Two cliques of heavy edges, joined by a thin one."""
-  edges = [(a + side, b + side, 100.) for side in (0, size)
-           for a in range(size) for b in range(a)]
+  edges = [(a + side, b + side, 100.) for side in (0, size) for a in range(size)
+           for b in range(a)]
   return make(np.ones(2 * size), [*edges, (0, size, 1.)])
 
 

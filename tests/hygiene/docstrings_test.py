@@ -7,11 +7,14 @@ import pytest
 
 _TOP = pathlib.Path(__file__).parents[2]
 _PACKAGES = ('gdp_grappler', 'placer_model')
-_FOLDERS = sorted({path.parent.relative_to(_TOP) for package in _PACKAGES
-                   for path in (_TOP / package).rglob('*.py')})
-_MODULES = sorted(path.relative_to(_TOP) for folder in (
-    *_PACKAGES, 'bazel', 'benchmarks', 'demo', 'tests')
-                  for path in (_TOP / folder).rglob('*.py'))
+_FOLDERS = sorted({
+    path.parent.relative_to(_TOP) for package in _PACKAGES
+    for path in (_TOP / package).rglob('*.py')
+})
+_MODULES = sorted(
+    path.relative_to(_TOP)
+    for folder in (*_PACKAGES, 'bazel', 'benchmarks', 'demo', 'tests')
+    for path in (_TOP / folder).rglob('*.py'))
 
 
 def _parse(path: pathlib.Path) -> ast.Module:
@@ -33,11 +36,13 @@ def test_package_says_what_belongs_there(folder):
   assert 'Does not belong here:' in words
 
 
-@pytest.mark.parametrize(
-    'path', [m for m in _MODULES if m.parts[0] == 'gdp_grappler'], ids=str)
+@pytest.mark.parametrize('path',
+                         [m for m in _MODULES if m.parts[0] == 'gdp_grappler'],
+                         ids=str)
 def test_public_names_have_docstrings(path):
   kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-  bare = [node.name for node in _parse(path).body
-          if isinstance(node, kinds) and not node.name.startswith('_')
-          and not ast.get_docstring(node)]
+  bare = [
+      node.name for node in _parse(path).body if isinstance(node, kinds) and
+      not node.name.startswith('_') and not ast.get_docstring(node)
+  ]
   assert not bare

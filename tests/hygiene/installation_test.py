@@ -36,7 +36,8 @@ def test_loader_is_where_tensorflow_looks(distribution):
 def test_core_depends_on_four_packages(distribution):
   core = [r for r in distribution.requires if 'extra ==' not in r]
   assert sorted(r.split('<')[0].split('>')[0] for r in core) == [
-      'absl-py', 'numpy', 'rich', 'tensorflow']
+      'absl-py', 'numpy', 'rich', 'tensorflow'
+  ]
 
 
 @pytest.mark.parametrize('name', ['gdp', 'gdp_bench', 'gdp_train'])

@@ -24,18 +24,18 @@ def test_built_for_the_installed_tensorflow():
 
 
 def test_lib_holds_the_list_and_nothing_else():
-  assert ({path.name for path in native.LIB_DIR.glob('*.so')}
-          == set(_LIBRARIES))
+  assert ({path.name for path in native.LIB_DIR.glob('*.so')
+          } == set(_LIBRARIES))
 
 
-@pytest.mark.parametrize('name', [n for n, spec in _LIBRARIES.items()
-                                  if not spec['tensorflow']])
+@pytest.mark.parametrize(
+    'name', [n for n, spec in _LIBRARIES.items() if not spec['tensorflow']])
 def test_loads_without_tensorflow(name):
   code = ('import ctypes, sys; ctypes.CDLL(sys.argv[1]); '
           'assert "libtensorflow" not in open("/proc/self/maps").read()')
   environment = {**os.environ, 'GDP_DISABLE': '1'}
-  subprocess.run([sys.executable, '-c', code, str(native.LIB_DIR / name)],
-                 env=environment, check=True)
+  subprocess.run([sys.executable, '-c', code,
+                  str(native.LIB_DIR / name)], env=environment, check=True)
 
 
 def test_pass_loads_next_to_tensorflow():

@@ -35,8 +35,8 @@ def test_readme_sets_up_with_two_commands():
 
 def test_readme_names_targets_that_exist():
   targets = set(re.findall(r'^([a-z]+):', _read('Makefile'), re.MULTILINE))
-  named = set(re.findall(r'(?:^|`)make ([a-z]+)', _read('README.md'),
-                         re.MULTILINE))
+  named = set(
+      re.findall(r'(?:^|`)make ([a-z]+)', _read('README.md'), re.MULTILINE))
   assert named <= targets
 
 
@@ -47,11 +47,14 @@ def test_one_tensorflow_release(name):
 
 
 def test_every_native_source_is_in_the_list():
-  listed = {path for spec in _NATIVE['NATIVE_LIBRARIES'].values()
-            for path in spec['srcs'] + spec['hdrs']}
-  present = {str(path.relative_to(_TOP))
-             for path in (_TOP / 'gdp_grappler').rglob('*')
-             if path.suffix in ('.c', '.cc', '.cpp', '.h')}
+  listed = {
+      path for spec in _NATIVE['NATIVE_LIBRARIES'].values()
+      for path in spec['srcs'] + spec['hdrs']
+  }
+  present = {
+      str(path.relative_to(_TOP)) for path in (_TOP / 'gdp_grappler').rglob('*')
+      if path.suffix in ('.c', '.cc', '.cpp', '.h')
+  }
   assert present == listed
 
 
@@ -60,6 +63,8 @@ def test_no_large_file_is_tracked():
     pytest.skip('not a git checkout')
   tracked = subprocess.run(['git', 'ls-files', '-z'], cwd=_TOP, check=True,
                            capture_output=True, text=True).stdout.split('\0')
-  large = [name for name in tracked if (_TOP / name).is_file()
-           and (_TOP / name).stat().st_size > _MAX_BYTES]
+  large = [
+      name for name in tracked
+      if (_TOP / name).is_file() and (_TOP / name).stat().st_size > _MAX_BYTES
+  ]
   assert not large

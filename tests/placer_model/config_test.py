@@ -24,10 +24,12 @@ def test_every_field_is_documented():
     assert f'    {field.name}: ' in config.PlacerConfig.__doc__
 
 
-@pytest.mark.parametrize('field, value', [
-    ('hidden_units', 0), ('hidden_units', 2.5), ('heads', True),
-    ('attention', 1), ('initial_logit_scale', -1.0),
-    ('initial_logit_scale', float('nan')), ('seed', -1)])
+@pytest.mark.parametrize('field, value', [('hidden_units', 0),
+                                          ('hidden_units', 2.5),
+                                          ('heads', True), ('attention', 1),
+                                          ('initial_logit_scale', -1.0),
+                                          ('initial_logit_scale', float('nan')),
+                                          ('seed', -1)])
 def test_wrong_values_are_named(field, value):
   with pytest.raises(config.ConfigError, match=field):
     config.PlacerConfig(**{field: value})

@@ -15,10 +15,11 @@ from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
 
-SMALL = config_lib.PlacerConfig(
-    type_buckets=32, type_units=4, hidden_units=16, graph_layers=1,
-    transformer_layers=1, heads=2, head_units=4, feed_forward_units=12,
-    segment_length=8, device_units=8, initial_logit_scale=1.0)
+SMALL = config_lib.PlacerConfig(type_buckets=32, type_units=4, hidden_units=16,
+                                graph_layers=1, transformer_layers=1, heads=2,
+                                head_units=4, feed_forward_units=12,
+                                segment_length=8, device_units=8,
+                                initial_logit_scale=1.0)
 
 
 @pytest.fixture(name='network', scope='module')
@@ -74,8 +75,8 @@ def test_there_is_no_keras_in_it(policy):
 def test_a_default_policy_is_small(tmp_path):
   network = network_lib.PlacerNetwork(config_lib.preset('default'))
   export.export_policy(network, tmp_path / 'policy', {})
-  size = sum(p.stat().st_size for p in (tmp_path / 'policy').rglob('*')
-             if p.is_file())
+  size = sum(
+      p.stat().st_size for p in (tmp_path / 'policy').rglob('*') if p.is_file())
   assert size < 2_000_000
 
 
@@ -115,6 +116,7 @@ def test_a_full_disk_leaves_the_old_policy(network, tmp_path, monkeypatch):
 
   def fail(*_, **__):
     raise tf.errors.ResourceExhaustedError(None, None, 'No space left')
+
   monkeypatch.setattr(tf.saved_model, 'save', fail)
   with pytest.raises(export.ExportError, match='No space left'):
     export.export_policy(network, tmp_path / 'policy', {'number': 2})
@@ -127,8 +129,7 @@ def test_other_logits_are_noticed(network, tmp_path, monkeypatch):
   """A policy whose variables are not the network's must not get out."""
   write = export._write
   other = network_lib.PlacerNetwork(SMALL.replace(seed=5))
-  monkeypatch.setattr(export, '_write',
-                      lambda _, *args: write(other, *args))
+  monkeypatch.setattr(export, '_write', lambda _, *args: write(other, *args))
   with pytest.raises(export.ExportError, match='other logits'):
     export.export_policy(network, tmp_path / 'policy', {})
   assert not list(tmp_path.iterdir())
@@ -140,6 +141,7 @@ def test_a_damaged_policy_is_noticed(network, tmp_path, monkeypatch):
   def damage(network, directory, description):
     write(network, directory, description)
     next(pathlib.Path(directory).glob('variables/*.data*')).unlink()
+
   monkeypatch.setattr(export, '_write', damage)
   with pytest.raises(export.ExportError, match='does not load'):
     export.export_policy(network, tmp_path / 'policy', {})

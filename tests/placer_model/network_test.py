@@ -11,10 +11,10 @@ from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
 
-SMALL = config_lib.PlacerConfig(
-    type_buckets=32, type_units=4, hidden_units=16, graph_layers=2, heads=2,
-    head_units=4, feed_forward_units=12, segment_length=8, device_units=8,
-    initial_logit_scale=1.0)
+SMALL = config_lib.PlacerConfig(type_buckets=32, type_units=4, hidden_units=16,
+                                graph_layers=2, heads=2, head_units=4,
+                                feed_forward_units=12, segment_length=8,
+                                device_units=8, initial_logit_scale=1.0)
 
 
 @pytest.fixture(name='network', scope='module')
@@ -23,22 +23,24 @@ def _network():
 
 
 def _features(num_units, num_edges, num_devices, seed=0):
-  return {name: tf.constant(value) for name, value in export.random_features(
-      num_units, num_edges, num_devices, seed).items()}
+  return {
+      name: tf.constant(value) for name, value in export.random_features(
+          num_units, num_edges, num_devices, seed).items()
+  }
 
 
 def _devices(*types):
   """Devices that differ by type alone."""
   result = np.ones((len(types), len(schema.DEVICE_FEATURES)), np.float32)
-  result[:, schema.DEVICE_FEATURES.index('is_cpu')] = [
-      t == 'CPU' for t in types]
-  result[:, schema.DEVICE_FEATURES.index('is_gpu')] = [
-      t == 'GPU' for t in types]
+  result[:,
+         schema.DEVICE_FEATURES.index('is_cpu')] = [t == 'CPU' for t in types]
+  result[:,
+         schema.DEVICE_FEATURES.index('is_gpu')] = [t == 'GPU' for t in types]
   return tf.constant(result)
 
 
-@pytest.mark.parametrize('size', [
-    (1, 0, 1), (3, 2, 2), (8, 9, 3), (9, 20, 9), (61, 150, 5)])
+@pytest.mark.parametrize('size', [(1, 0, 1), (3, 2, 2), (8, 9, 3), (9, 20, 9),
+                                  (61, 150, 5)])
 def test_one_network_serves_all_sizes(network, size):
   features = _features(*size)
   logits = network(features).numpy()
@@ -47,12 +49,10 @@ def test_one_network_serves_all_sizes(network, size):
 
 
 def test_a_function_of_unknown_sizes_agrees_with_eager_calls(network):
-  function = tf.function(network, input_signature=[
-      network_lib.feature_specs()])
+  function = tf.function(network, input_signature=[network_lib.feature_specs()])
   for size in ((5, 4, 2), (30, 70, 4)):
     features = _features(*size)
-    np.testing.assert_allclose(function(features), network(features),
-                               atol=1e-4)
+    np.testing.assert_allclose(function(features), network(features), atol=1e-4)
 
 
 def test_disallowed_devices_have_no_probability(network):
@@ -73,10 +73,10 @@ def test_masked_logits_give_finite_gradients(network):
     assert np.isfinite(tf.convert_to_tensor(gradient)).all()
 
 
-@pytest.mark.parametrize('changes', [
-    {}, {'superposition': False}, {'attention': False},
-    {'attention': False, 'superposition': False}, {'max_neighbors': 1},
-    {'graph_layers': 0, 'transformer_layers': 0}])
+@pytest.mark.parametrize(
+    'changes', [{}, {'superposition': False}, {'attention': False}, {
+        'attention': False, 'superposition': False
+    }, {'max_neighbors': 1}, {'graph_layers': 0, 'transformer_layers': 0}])
 def test_every_weight_learns(changes):
   network = network_lib.PlacerNetwork(SMALL.replace(**changes))
   # Memory and several segments need more units than a segment has.
@@ -104,11 +104,12 @@ def test_order_of_units_does_not_matter_within_a_segment(network):
   """No positions: renumbered units get the same logits."""
   features = _features(8, 14, 3)
   order = np.random.default_rng(0).permutation(8)  # new -> old
-  place = np.argsort(order)                        # old -> new
+  place = np.argsort(order)  # old -> new
   renumbered = dict(
-      features, edges=tf.gather(place.astype(np.int32), features['edges']),
-      **{name: tf.gather(features[name], order)
-         for name in ('op_types', 'units', 'allowed')})
+      features, edges=tf.gather(place.astype(np.int32), features['edges']), **{
+          name: tf.gather(features[name], order)
+          for name in ('op_types', 'units', 'allowed')
+      })
   np.testing.assert_allclose(network(renumbered),
                              network(features).numpy()[order], atol=1e-4)
 
@@ -116,8 +117,9 @@ def test_order_of_units_does_not_matter_within_a_segment(network):
 def test_equal_devices_differ_by_their_slot_alone(network):
   """CPU and two equal GPUs: exchanging the GPUs changes nothing."""
   features = _features(10, 20, 3) | {
-      'devices': _devices('CPU', 'GPU', 'GPU'),
-      'allowed': tf.ones([10, 3], tf.bool)}
+      'devices': _devices('CPU', 'GPU', 'GPU'), 'allowed': tf.ones([10, 3],
+                                                                   tf.bool)
+  }
   logits = network(features).numpy()
   assert np.abs(logits[:, 1] - logits[:, 2]).min() > 1e-6
   # GPUs first: each device keeps its type and its slot, hence its logit.
@@ -139,12 +141,11 @@ def test_each_kind_of_feature_matters(network):
   features = _features(20, 40, 3)
   logits = network(features).numpy()
   edges = features['edges'].numpy()
-  for name, value in (
-      ('op_types', tf.constant([b'Other'] * 20)),
-      ('units', features['units'] * 3),
-      ('edges', tf.constant(edges[::-1] // 2 + [[0, 10]])),
-      ('edge_bytes', features['edge_bytes'][::-1]),
-      ('devices', features['devices'] * 3)):
+  for name, value in (('op_types', tf.constant([b'Other'] * 20)),
+                      ('units', features['units'] * 3),
+                      ('edges', tf.constant(edges[::-1] // 2 + [[0, 10]])),
+                      ('edge_bytes', features['edge_bytes'][::-1]),
+                      ('devices', features['devices'] * 3)):
     changed = network(features | {name: value}).numpy()
     assert np.abs(changed - logits).max() > 1e-5, name
 
@@ -160,8 +161,10 @@ def test_what_neighbours_may_do_matters(network):
 
 def test_ablations_change_the_function():
   features = _features(20, 40, 3)
-  logits = [network_lib.PlacerNetwork(SMALL.replace(**changes))(features)
-            for changes in ({}, {'superposition': False}, {'attention': False})]
+  logits = [
+      network_lib.PlacerNetwork(SMALL.replace(**changes))(features)
+      for changes in ({}, {'superposition': False}, {'attention': False})
+  ]
   assert np.abs(logits[0] - logits[1]).max() > 1e-3
   assert np.abs(logits[0] - logits[2]).max() > 1e-3
 
@@ -193,8 +196,9 @@ def test_the_seed_decides_the_weights():
   other = network_lib.PlacerNetwork(SMALL.replace(seed=1))
   for a, b in zip(first.get_weights(), same.get_weights()):
     np.testing.assert_array_equal(a, b)
-  different = [np.any(a != b) for a, b in zip(first.get_weights(),
-                                              other.get_weights())]
+  different = [
+      np.any(a != b) for a, b in zip(first.get_weights(), other.get_weights())
+  ]
   matrices = [w.shape.rank == 2 for w in first.variables]
   assert different == matrices
 
@@ -207,6 +211,7 @@ def test_equal_matrices_are_not_drawn_twice():
 
 
 def test_training_steps_are_reproducible():
+
   def train():
     network = network_lib.PlacerNetwork(SMALL)
     features = _features(40, 100, 3)
@@ -227,8 +232,9 @@ def test_it_learns_to_split_a_chain():
   network = network_lib.PlacerNetwork(SMALL.replace(initial_logit_scale=0.01))
   features = _features(40, 0, 2) | {
       'edges': tf.constant([[i, i + 1] for i in range(39)]),
-      'edge_bytes': tf.ones([39]), 'devices': _devices('GPU', 'GPU'),
-      'allowed': tf.ones([40, 2], tf.bool)}
+      'edge_bytes': tf.ones([39]), 'devices': _devices(
+          'GPU', 'GPU'), 'allowed': tf.ones([40, 2], tf.bool)
+  }
   units = np.ones((40, len(schema.UNIT_FEATURES)), np.float32)
   units[:, schema.UNIT_FEATURES.index('level')] = np.arange(40)
   features['units'] = tf.constant(units)
@@ -238,8 +244,9 @@ def test_it_learns_to_split_a_chain():
   @tf.function
   def step():
     with tf.GradientTape() as tape:
-      loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-          target, network(features)))
+      loss = tf.reduce_mean(
+          tf.nn.sparse_softmax_cross_entropy_with_logits(
+              target, network(features)))
     variables = network.trainable_variables
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
@@ -265,8 +272,8 @@ def test_graph_features_become_tensors():
 def test_an_empty_edge_list_keeps_its_shape():
   features = schema.GraphFeatures(
       ('A',), np.ones((1, len(schema.UNIT_FEATURES)), np.float32),
-      np.zeros((0, 2), np.int32), np.zeros(0, np.float32),
-      np.ones((1, 1), bool),
+      np.zeros((0, 2), np.int32), np.zeros(0, np.float32), np.ones((1, 1),
+                                                                   bool),
       np.ones((1, len(schema.DEVICE_FEATURES)), np.float32))
   tensors = network_lib.features_to_tensors(features)
   assert tensors['edges'].shape == (0, 2)

@@ -6,7 +6,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -35,17 +35,16 @@ def notices(monkeypatch):
   """What was logged; placers are `random` on CPU:0, `metis` on GPU:0."""
   best_of._notice.cache_clear()
   devices = {'random': 0, 'metis': 1, 'single_device': 2, 'gdp': None}
-  monkeypatch.setattr(registry, 'create',
-                      lambda name: _Fixed(devices[name]))
+  monkeypatch.setattr(registry, 'create', lambda name: _Fixed(devices[name]))
   told = []
-  monkeypatch.setattr(logging, 'warning', lambda text, *args:
-                      told.append(text % args))
+  monkeypatch.setattr(logging, 'warning',
+                      lambda text, *args: told.append(text % args))
   return told
 
 
 def _problem(seconds, workspace=0, **fields):
-  evaluator = simulator.Simulator(
-      _CLUSTER, clusters.FixedCosts(seconds, workspace))
+  evaluator = simulator.Simulator(_CLUSTER,
+                                  clusters.FixedCosts(seconds, workspace))
   return placer_lib.Problem(graphs.chain(2, **fields), _CLUSTER, evaluator)
 
 
@@ -81,8 +80,8 @@ def test_all_prices_are_told_best_first():
   placer = best_of.BestOfPlacer(('random', 'metis', 'single_device'))
   assert placer.winner is None
   placer.place(_problem([[3, 1, 2]] * 2))
-  assert [(c.name, c.evaluation.step_time_s) for c in placer.choices] == [
-      ('metis', 2.), ('single_device', 4.), ('random', 6.)]
+  assert [(c.name, c.evaluation.step_time_s) for c in placer.choices
+         ] == [('metis', 2.), ('single_device', 4.), ('random', 6.)]
   assert placer.skipped == {}
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import human_expert
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
@@ -13,8 +13,9 @@ def _place(graph, expert, seconds=1):
   cluster = clusters.make_cluster(2)
   evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
   expert = None if expert is None else np.array(expert)
-  return human_expert.HumanExpertPlacer().place(placer_lib.Problem(
-      graph, cluster, evaluator, expert_devices=expert)).devices.tolist()
+  return human_expert.HumanExpertPlacer().place(
+      placer_lib.Problem(graph, cluster, evaluator,
+                         expert_devices=expert)).devices.tolist()
 
 
 def test_the_expert_is_obeyed():
@@ -50,12 +51,13 @@ def test_where_not_even_the_host_is_allowed():
   assert _place(graph, [1]) == [2]
 
 
-@pytest.mark.parametrize('expert, message', [
-    (None, 'Nobody said how an expert would place graph "test"'),
-    ([0, 1], r'int64 \[2\]; give one integer for each of its 3 ops'),
-    ([0., 1., 1.], 'float64'),
-    ([0, 1, 3], 'names devices 0 to 3; cluster "test" has 0 to 2'),
-    ([-1, 1, 1], 'names devices -1 to 1')])
+@pytest.mark.parametrize(
+    'expert, message',
+    [(None, 'Nobody said how an expert would place graph "test"'),
+     ([0, 1], r'int64 \[2\]; give one integer for each of its 3 ops'),
+     ([0., 1., 1.], 'float64'),
+     ([0, 1, 3], 'names devices 0 to 3; cluster "test" has 0 to 2'),
+     ([-1, 1, 1], 'names devices -1 to 1')])
 def test_no_expert_or_a_strange_one(expert, message):
   with pytest.raises(errors.InfeasiblePlacementError, match=message) as error:
     _place(graphs.chain(3), expert)

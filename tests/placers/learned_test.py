@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import schema
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
@@ -24,9 +24,11 @@ class _Policy(tf.Module):
   @tf.function(input_signature=[
       tf.TensorSpec([None], tf.string),
       tf.TensorSpec([None, len(schema.UNIT_FEATURES)], tf.float32),
-      tf.TensorSpec([None, 2], tf.int32), tf.TensorSpec([None], tf.float32),
+      tf.TensorSpec([None, 2], tf.int32),
+      tf.TensorSpec([None], tf.float32),
       tf.TensorSpec([None, None], tf.bool),
-      tf.TensorSpec([None, len(schema.DEVICE_FEATURES)], tf.float32)])
+      tf.TensorSpec([None, len(schema.DEVICE_FEATURES)], tf.float32)
+  ])
   def place(self, op_types, units, edges, edge_bytes, allowed, devices):
     del op_types, edges, edge_bytes, allowed
     d = tf.shape(devices)[0]
@@ -36,8 +38,8 @@ class _Policy(tf.Module):
 
 def _export(folder, favourite, **metadata):
   tf.saved_model.save(_Policy(favourite), str(folder))
-  (folder / 'policy.json').write_text(json.dumps(
-      {'schema': schema.fingerprint(), **metadata}))
+  (folder / 'policy.json').write_text(
+      json.dumps({'schema': schema.fingerprint(), **metadata}))
   return str(folder)
 
 
@@ -52,8 +54,9 @@ def _problem(graph, seed=0):
 
 
 def test_places_where_the_policy_says_and_may(gpu_1):
-  graph = graphs.make_graph([(0, 1, 8), (1, 2, 8), (2, 3, 8)],
-                            allowed_types=[[1, 1], [1, 0], [1, 1], [1, 1]],
+  graph = graphs.make_graph([(0, 1, 8), (1, 2, 8),
+                             (2, 3, 8)], allowed_types=[[1, 1], [1, 0], [1, 1],
+                                                        [1, 1]],
                             pins=['', '', 'GPU:0', ''])
   placement = registry.create('gdp', gpu_1).place(_problem(graph))
   assert placement.devices.tolist() == [2, 0, 1, 2]
@@ -76,8 +79,10 @@ def test_the_cheapest_candidate_wins(tmp_path):
   problem = _problem(graphs.make_graph(num_ops=6, flops=1e9))
   chosen = registry.create('gdp', policy).place(problem)
   price = problem.evaluator.evaluate(problem.graph, chosen).step_time_s
-  one_device = problem.evaluator.evaluate_many(
-      problem.graph, np.zeros((1, 6), np.int32))[0].step_time_s
+  one_device = problem.evaluator.evaluate_many(problem.graph,
+                                               np.zeros(
+                                                   (1, 6),
+                                                   np.int32))[0].step_time_s
   assert price < one_device
 
 
@@ -97,8 +102,10 @@ def test_no_policy_is_installed(monkeypatch):
 def _spoil(folder, what):
   if what == 'missing':
     return folder / 'gone'
-  text = {'no JSON': '{', 'no schema': '{}', 'a list': '[]',
-          'other schema': '{"schema": "0123"}'}.get(what)
+  text = {
+      'no JSON': '{', 'no schema': '{}', 'a list': '[]',
+      'other schema': '{"schema": "0123"}'
+  }.get(what)
   if text is None:
     text = json.dumps({'schema': schema.fingerprint()})
     if what == 'damaged':
@@ -107,13 +114,14 @@ def _spoil(folder, what):
   return folder
 
 
-@pytest.mark.parametrize('what, message', [
-    ('missing', 'is not a policy: FileNotFoundError'),
-    ('no JSON', 'is not a policy: JSONDecodeError'),
-    ('no schema', 'is not a policy: KeyError'),
-    ('a list', 'is not a policy: TypeError'),
-    ('other schema', 'trained for other features .schema 0123'),
-    ('no model', 'is damaged'), ('damaged', 'is damaged')])
+@pytest.mark.parametrize(
+    'what, message',
+    [('missing', 'is not a policy: FileNotFoundError'),
+     ('no JSON', 'is not a policy: JSONDecodeError'),
+     ('no schema', 'is not a policy: KeyError'),
+     ('a list', 'is not a policy: TypeError'),
+     ('other schema', 'trained for other features .schema 0123'),
+     ('no model', 'is damaged'), ('damaged', 'is damaged')])
 def test_policies_that_are_none(tmp_path, what, message):
   with pytest.raises(errors.PolicyMismatchError, match=message) as error:
     registry.create('gdp', str(_spoil(tmp_path, what)))

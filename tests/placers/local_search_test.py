@@ -8,7 +8,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import recorder
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -43,19 +43,21 @@ def test_two_independent_ops_part():
 
 def _best_of_all(problem):
   """Every placement priced: the oracle of small graphs."""
-  every = np.array(list(itertools.product(
-      range(problem.cluster.num_devices), repeat=problem.graph.num_groups)))
-  return problem.evaluator.step_times(
-      problem.graph, every[:, problem.graph.groups])[0].min()
+  every = np.array(
+      list(
+          itertools.product(range(problem.cluster.num_devices),
+                            repeat=problem.graph.num_groups)))
+  return problem.evaluator.step_times(problem.graph,
+                                      every[:, problem.graph.groups])[0].min()
 
 
 @pytest.mark.parametrize('seed', range(6))
 def test_small_graphs_are_placed_as_well_as_can_be(seed):
   rng = np.random.default_rng(seed)
-  edges = [(a, b, int(rng.integers(1, 300))) for a, b in
-           itertools.combinations(range(7), 2) if rng.random() < .3]
-  problem = _problem(graphs.make_graph(edges, 7), clusters.FixedCosts(
-      rng.uniform(1, 9, (7, 3))), seed=seed)
+  edges = [(a, b, int(rng.integers(1, 300)))
+           for a, b in itertools.combinations(range(7), 2) if rng.random() < .3]
+  problem = _problem(graphs.make_graph(edges, 7),
+                     clusters.FixedCosts(rng.uniform(1, 9, (7, 3))), seed=seed)
   found = _price(problem, _place(problem, 2000))
   assert found == pytest.approx(_best_of_all(problem))
 
@@ -120,18 +122,21 @@ def test_legal_repeatable_and_never_worse_than_a_start(case):
   assert placement.violations(problem.graph) == ()
   assert placement.devices.tolist() == _place(_case(case), 150).devices.tolist()
   found = problem.evaluator.evaluate(problem.graph, placement)
-  starts = local_search.starting_points(
-      problem, _SINGLE, np.random.default_rng(problem.seed))
-  assert _rank(found) <= min(map(_rank, problem.evaluator.evaluate_many(
-      problem.graph, starts[:, problem.graph.groups])))
+  starts = local_search.starting_points(problem, _SINGLE,
+                                        np.random.default_rng(problem.seed))
+  assert _rank(found) <= min(
+      map(
+          _rank,
+          problem.evaluator.evaluate_many(problem.graph,
+                                          starts[:, problem.graph.groups])))
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(_cases, st.integers(0, 200))
 def test_prices_no_more_than_it_was_told(case, evaluations):
   problem = _case(case)
-  starts = len(local_search.starting_points(problem, (),
-                                            np.random.default_rng(0)))
+  starts = len(
+      local_search.starting_points(problem, (), np.random.default_rng(0)))
   _place(problem, evaluations, ())
   assert problem.evaluator.evaluations <= max(evaluations, starts)
 
@@ -167,8 +172,8 @@ class _Clock:
 @pytest.mark.parametrize('budget_s, batches', [(0, 0), (.5, 0), (4.5, 4)])
 def test_stops_when_its_time_is_over(budget_s, batches):
   problem = _problem(graphs.random_graph(0, 50), time_budget_s=budget_s)
-  starts = len(local_search.starting_points(problem, (),
-                                            np.random.default_rng(0)))
+  starts = len(
+      local_search.starting_points(problem, (), np.random.default_rng(0)))
   placer = local_search.LocalSearchPlacer(10_000, (), _Clock())
   placer.place(problem)
   assert problem.evaluator.evaluations == starts + 16 * batches
@@ -197,9 +202,10 @@ class _Stopwatch:
   def evaluate_many(self, graph, devices, priorities=None):
     self.count += len(devices)
     broken = graph.replace(pins=['GPU:1'] * graph.num_ops)
-    return [self._inner.evaluate_many(
-        broken if (row == 1).any() else graph, row[None], priorities)[0]
-            for row in devices]
+    return [
+        self._inner.evaluate_many(broken if (row == 1).any() else graph,
+                                  row[None], priorities)[0] for row in devices
+    ]
 
 
 def test_few_placements_are_measured_and_some_fail():
@@ -211,8 +217,8 @@ def test_few_placements_are_measured_and_some_fail():
   assert 100 < stopwatch.count <= 300
 
 
-@pytest.mark.parametrize('num_ops, expected', [
-    (100, 20_000), (10_000, 8000), (80_000, 1000)])
+@pytest.mark.parametrize('num_ops, expected', [(100, 20_000), (10_000, 8000),
+                                               (80_000, 1000)])
 def test_large_graphs_get_fewer_evaluations(num_ops, expected):
   problem = _problem(graphs.make_graph(num_ops=num_ops))
   assert local_search.evaluations_for(problem) == expected
@@ -221,9 +227,9 @@ def test_large_graphs_get_fewer_evaluations(num_ops, expected):
 def _packing():
   """Weights that fill two GPUs to 97 %, with the CPU out of bounds."""
   sizes = [55, 16, 9, 9, 31, 17, 24, 33]
-  return _problem(graphs.chain(8, 0, param_bytes=sizes,
-                               allowed_types=[[False, True]] * 8),
-                  memory_bytes=100)
+  return _problem(
+      graphs.chain(8, 0, param_bytes=sizes, allowed_types=[[False, True]] * 8),
+      memory_bytes=100)
 
 
 def test_what_overflows_is_moved_until_it_fits():
@@ -242,11 +248,11 @@ def test_what_fits_is_left_alone():
 
 
 def test_what_cannot_fit_overflows_no_more_than_before():
-  problem = _problem(graphs.chain(3, 0, param_bytes=[150, 60, 60],
-                                  allowed_types=[[False, True]] * 3),
-                     memory_bytes=100)
-  assert local_search.relieved(problem, np.full(3, 1)).tolist() in (
-      [1, 2, 2], [2, 1, 1])
+  problem = _problem(
+      graphs.chain(3, 0, param_bytes=[150, 60, 60],
+                   allowed_types=[[False, True]] * 3), memory_bytes=100)
+  assert local_search.relieved(problem,
+                               np.full(3, 1)).tolist() in ([1, 2, 2], [2, 1, 1])
 
 
 @pytest.mark.parametrize('name', ['metis', 'm_topo', 'm_etf', 'heft'])

@@ -29,8 +29,10 @@ def _drawn(kind, graph, devices, count=200):
 
 def _moved(kind, graph, devices):
   """The distinct sets of groups that moves took away."""
-  return {tuple(np.flatnonzero(row != devices).tolist())
-          for row in _drawn(kind, graph, devices)}
+  return {
+      tuple(np.flatnonzero(row != devices).tolist())
+      for row in _drawn(kind, graph, devices)
+  }
 
 
 def test_shares_are_for_all_kinds_and_sum_to_one():
@@ -61,8 +63,8 @@ def test_moves_are_legal(kind, seed, num_ops, num_gpus):
 def test_the_same_seed_draws_the_same(kind):
   graph = graphs.random_graph(1, 100)
   devices = np.arange(graph.num_groups) % 3
-  assert (_drawn(kind, graph, devices, 20)
-          == _drawn(kind, graph, devices, 20)).all()
+  assert (_drawn(kind, graph, devices, 20) == _drawn(kind, graph, devices,
+                                                     20)).all()
 
 
 def test_a_group_goes_alone_and_goes_anywhere():
@@ -105,8 +107,10 @@ def test_a_border_moves_by_a_stretch_that_ends_there():
 
 def test_a_swap_exchanges():
   devices = np.array([0, 1] * 10)
-  exchanged = [row for row in _drawn('swap', graphs.chain(20), devices)
-               if 2 not in row and (row != devices).sum() > 1]
+  exchanged = [
+      row for row in _drawn('swap', graphs.chain(20), devices)
+      if 2 not in row and (row != devices).sum() > 1
+  ]
   assert exchanged
   for row in exchanged:
     changed = np.flatnonzero(row != devices)

@@ -18,7 +18,7 @@ def test_unknown_names_get_a_hint():
     registry.create('')
 
 
-@pytest.mark.parametrize(
-    'name', sorted(set(registry.names()) - {registry.LEARNED}))
+@pytest.mark.parametrize('name',
+                         sorted(set(registry.names()) - {registry.LEARNED}))
 def test_placers_without_a_policy(name):
   assert callable(registry.create(name).place)

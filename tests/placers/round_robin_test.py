@@ -5,8 +5,8 @@ from helpers import graphs
 
 
 def _place(graph, num_gpus=2, seed=0):
-  problem = placer_lib.Problem(
-      graph, clusters.make_cluster(num_gpus), None, seed)
+  problem = placer_lib.Problem(graph, clusters.make_cluster(num_gpus), None,
+                               seed)
   return round_robin.RoundRobinPlacer().place(problem).devices.tolist()
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
 from helpers import clusters
@@ -27,8 +27,8 @@ def test_the_first_of_equals_wins():
 
 def test_what_may_not_be_there_goes_to_the_host_or_where_it_may():
   cluster = clusters.make_cluster(2)
-  graph = graphs.chain(3, pins=['', 'GPU:0', ''],
-                       allowed_types=[[1, 1], [1, 1], [1, 0]])
+  graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
+                                                                 [1, 0]])
   problem = placer_lib.Problem(graph, cluster, None)
   placer = single_device.SingleDevicePlacer()
   assert placer.place_on(problem, 2).devices.tolist() == [2, 1, 0]
@@ -39,8 +39,7 @@ def test_a_device_that_is_full_loses():
   big = graphs.chain(3, param_bytes=[100, 100, 100])
   assert _place(big, cluster, [[9, 1]] * 3) == [1, 1, 1]
   roomy = clusters.make_cluster(1, memory_bytes=1500)
-  pinned = graphs.chain(3, param_bytes=[900, 900, 100],
-                        pins=['CPU:0', '', ''])
+  pinned = graphs.chain(3, param_bytes=[900, 900, 100], pins=['CPU:0', '', ''])
   assert _place(pinned, roomy, [[1, 9]] * 3) == [0, 1, 1]
 
 
@@ -51,12 +50,13 @@ def test_of_devices_that_are_full_the_least_wins():
   assert _place(heavy, cluster, [[20, 9, 1]] * 3) == [2, 1, 1]
 
 
-@pytest.mark.parametrize('device, expected', [
-    (0, [0, 1, 0]), ('GPU:1', [2, 1, 0]), ('/gpu:0', [1, 1, 0]), (2, [2, 1, 0])
-])
+@pytest.mark.parametrize('device, expected', [(0, [0, 1, 0]),
+                                              ('GPU:1', [2, 1, 0]),
+                                              ('/gpu:0', [1, 1, 0]),
+                                              (2, [2, 1, 0])])
 def test_a_device_of_ones_choice(device, expected):
-  graph = graphs.chain(3, pins=['', 'GPU:0', ''],
-                       allowed_types=[[1, 1], [1, 1], [1, 0]])
+  graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
+                                                                 [1, 0]])
   problem = placer_lib.Problem(graph, clusters.make_cluster(2), None)
   placer = single_device.OnlyDevicePlacer(device)
   assert placer.place(problem).devices.tolist() == expected

@@ -32,15 +32,15 @@ def test_readable_name(graph_id, origins, expected):
 
 
 def test_writes_what_can_be_read(tmp_path):
-  source = source_graph.SourceGraph(
-      'a/b <c>', _graph([], []), ('n0',), ('n1',), ('/d',))
+  source = source_graph.SourceGraph('a/b <c>', _graph([], []), ('n0',), ('n1',),
+                                    ('/d',))
   path = capture.write(source, '0123456789', str(tmp_path / 'x' / 'y'))
   assert path == tmp_path / 'x' / 'y' / 'a_b_c__2_012345.pb'
   assert list(path.parent.iterdir()) == [path]
   read = source_graph.from_meta_graph(
       meta_graph_pb2.MetaGraphDef.FromString(path.read_bytes()))
-  assert (read.name, read.feeds, read.fetches, read.devices) == (
-      'a/b <c>', ('n0',), ('n1',), ('/d',))
+  assert (read.name, read.feeds, read.fetches,
+          read.devices) == ('a/b <c>', ('n0',), ('n1',), ('/d',))
   assert read.graph_def == source.graph_def
 
 
@@ -53,6 +53,7 @@ def test_same_graph_is_written_once(tmp_path):
 
 
 def test_full_disk_leaves_nothing_behind(tmp_path, monkeypatch):
+
   def full(*_):
     raise OSError(28, 'No space left on device')
 

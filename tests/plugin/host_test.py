@@ -43,8 +43,8 @@ class _Optimizer:
 @pytest.fixture
 def lines(monkeypatch):
   result = []
-  monkeypatch.setattr(host.notices, 'say',
-                      lambda text: result.append(text) if text else None)
+  monkeypatch.setattr(host.notices, 'say', lambda text: result.append(text)
+                      if text else None)
   monkeypatch.setattr(host.notices, 'warn_once',
                       lambda text: result.append('W ' + text))
   return result
@@ -59,10 +59,11 @@ def _query(**changes):
   graph = graph_pb2.GraphDef()
   for name, op in (('x', '_Arg'), ('y', 'Sin'), ('z', 'Cos')):
     graph.node.add(name=name, op=op)
-  query = library.Query(
-      graph_id='__inference_step_12', fingerprint='ab12', feeds=('f',),
-      settings=settings.Settings(seed=4).to_json(), fetches=('z:0', '^y', 'z'),
-      devices=_DEVICES, graph=graph.SerializeToString(), may_place=True)
+  query = library.Query(graph_id='__inference_step_12', fingerprint='ab12',
+                        feeds=('f',),
+                        settings=settings.Settings(seed=4).to_json(),
+                        fetches=('z:0', '^y', 'z'), devices=_DEVICES,
+                        graph=graph.SerializeToString(), may_place=True)
   return dataclasses.replace(query, **changes)
 
 
@@ -98,15 +99,14 @@ def test_unknown_graph_is_asked_for_and_known_one_is_not(lines):
   assert _untimed(lines) == ['done; spent', 'done; spent, from the cache']
 
 
-@pytest.mark.parametrize('change', [
-    {'fingerprint': 'cd34'}, {'settings': settings.Settings().to_json()},
-    {'feeds': ()}, {'fetches': ('y',)}, {'devices': _DEVICES[:1]},
-    {'may_place': False}])
+@pytest.mark.parametrize('change', [{'fingerprint':
+    'cd34'}, {'settings': settings.Settings().to_json()}, {'feeds':
+        ()}, {'fetches':
+            ('y',)}, {'devices': _DEVICES[:1]}, {'may_place': False}])
 def test_everything_that_matters_is_part_of_the_key(change, lines):
   served = _host(_Optimizer())
   served.answer(_query())
-  assert (served.answer(_query(graph=None, **change))
-          is library.NeedsGraph)
+  assert (served.answer(_query(graph=None, **change)) is library.NeedsGraph)
 
 
 def test_decision_to_leave_alone_is_remembered(lines):
@@ -121,17 +121,20 @@ def test_cache_forgets_the_oldest(monkeypatch, lines):
   served = _host(_Optimizer())
   for fingerprint in 'abc':
     served.answer(_query(fingerprint=fingerprint))
-  known = [served.answer(_query(fingerprint=f, graph=None))
-           is not library.NeedsGraph for f in 'abc']
+  known = [
+      served.answer(_query(fingerprint=f, graph=None)) is not library.NeedsGraph
+      for f in 'abc'
+  ]
   assert known == [False, True, True]
 
 
-@pytest.mark.parametrize('error, line', [
-    (ValueError('bad\nthing'), 'failed with ValueError: bad\nthing.'),
-    (errors.PolicyMismatchError('Wrong policy. Train again.'),
-     'Wrong policy. Train again.'),
-    (SystemExit(2), 'SystemExit')])
+@pytest.mark.parametrize(
+    'error, line',
+    [(ValueError('bad\nthing'), 'failed with ValueError: bad\nthing.'),
+     (errors.PolicyMismatchError('Wrong policy. Train again.'),
+      'Wrong policy. Train again.'), (SystemExit(2), 'SystemExit')])
 def test_what_a_placer_raises_becomes_a_warning(error, line, lines):
+
   def fail(*_):
     raise error
 
@@ -142,9 +145,10 @@ def test_what_a_placer_raises_becomes_a_warning(error, line, lines):
   assert served.answer(_query(graph=None)) is library.NeedsGraph
 
 
-@pytest.mark.parametrize('devices, line', [
-    (_DEVICES, 'gave 2 devices for 3 ops'), ((), 'gave 0 devices'),
-    (('CPU:0',) * 3, 'unknown device "CPU:0"')])
+@pytest.mark.parametrize('devices, line',
+                         [(_DEVICES, 'gave 2 devices for 3 ops'),
+                          ((), 'gave 0 devices'),
+                          (('CPU:0',) * 3, 'unknown device "CPU:0"')])
 def test_rubbish_becomes_a_warning(devices, line, lines):
   assert _host(lambda *_: _Outcome(devices)).answer(_query()) is None
   assert len(lines) == 1 and line in lines[0]
@@ -213,8 +217,7 @@ def test_captures_what_it_receives(may_place, monkeypatch, tmp_path, lines):
   assert (source.name, source.fetches) == ('step', ('z', 'y'))
 
 
-def test_failing_capture_does_not_stop_the_placer(monkeypatch, tmp_path,
-                                                  lines):
+def test_failing_capture_does_not_stop_the_placer(monkeypatch, tmp_path, lines):
   (tmp_path / 'file').write_text('')
   monkeypatch.setenv('GDP_CAPTURE_DIR', str(tmp_path / 'file'))
   assert _host(_Optimizer()).answer(_query()) is not None

@@ -22,8 +22,8 @@ _RANDOM = settings_lib.Settings(placer='random', keep_best=False)
 def _captured(name, devices=_CPUS):
   meta_graph = meta_graph_pb2.MetaGraphDef.FromString(
       (_TESTDATA / f'{name}_train_step.pb').read_bytes())
-  return dataclasses.replace(
-      source_graph.from_meta_graph(meta_graph), devices=devices)
+  return dataclasses.replace(source_graph.from_meta_graph(meta_graph),
+                             devices=devices)
 
 
 @pytest.fixture(params=['dense', 'lstm'])
@@ -43,8 +43,11 @@ def _branches(device, **attributes):
   for i in range(2):
     start = graph_defs.node(f'a{i}', 'RandomUniform', ['shape'], device,
                             T={'type': 3}, dtype=big)
-    nodes += [start, graph_defs.node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'],
-                                     device, T=big, **flags, **attributes)]
+    nodes += [
+        start,
+        graph_defs.node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'], device, T=big,
+                        **flags, **attributes)
+    ]
   shape = graph_defs.node('shape', 'Const', device=device, dtype={'type': 3})
   value = shape.attr['value'].tensor
   value.dtype = 3
@@ -64,9 +67,8 @@ def test_places_every_node_on_a_known_device(source):
 
 
 def test_the_same_settings_give_the_same_devices(source):
-  first, second, other = (
-      optimizer.optimize(source, dataclasses.replace(_RANDOM, seed=s)).devices
-      for s in (1, 1, 2))
+  first, second, other = (optimizer.optimize(
+      source, dataclasses.replace(_RANDOM, seed=s)).devices for s in (1, 1, 2))
   assert first == second != other
 
 
@@ -78,23 +80,23 @@ def test_what_touches_variables_and_the_caller_stays(source):
 
 
 def test_random_on_shared_cpus_is_no_gain(source):
-  outcome = optimizer.optimize(
-      source, dataclasses.replace(_RANDOM, keep_best=True))
+  outcome = optimizer.optimize(source,
+                               dataclasses.replace(_RANDOM, keep_best=True))
   assert outcome.devices is None
   assert 'gives no gain' in outcome.message
 
 
 def test_a_gain_is_kept():
   source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
-  outcome = optimizer.optimize(source, settings_lib.Settings(
-      placer='single_device', cluster='2xP100'))
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(placer='single_device', cluster='2xP100'))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
 
 
 def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
-  source = _source(graph_defs.node('a', 'NoOp', device=graph_defs.CPU(0),
-                                   _gdp_pin=b'CPU:2'))
+  source = _source(
+      graph_defs.node('a', 'NoOp', device=graph_defs.CPU(0), _gdp_pin=b'CPU:2'))
   outcome = optimizer.optimize(source, settings_lib.Settings(placer='random'))
   assert outcome.devices == (graph_defs.CPU(2),)
   assert '(against a pin)' in outcome.message
@@ -102,15 +104,15 @@ def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
 
 def test_a_users_pin_is_obeyed_even_without_gain():
   source = _source(*_branches(graph_defs.CPU(0), _gdp_pin=b'CPU:1'))
-  outcome = optimizer.optimize(
-      source, settings_lib.Settings(placer='single_device'))
+  outcome = optimizer.optimize(source,
+                               settings_lib.Settings(placer='single_device'))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.CPU(1)
 
 
 def test_report_mode_changes_nothing_and_takes_other_clusters(source):
-  outcome = optimizer.optimize(source, dataclasses.replace(
-      _RANDOM, mode='report', cluster='2xP100'))
+  outcome = optimizer.optimize(
+      source, dataclasses.replace(_RANDOM, mode='report', cluster='2xP100'))
   assert outcome.devices is None
   assert 'would be placed by random: CPU:0' in outcome.message
 
@@ -126,9 +128,10 @@ def test_one_device_is_left_alone_without_a_word(source):
   assert optimizer.optimize(one, _RANDOM) == optimizer.Outcome(None, '')
 
 
-@pytest.mark.parametrize('name, op', [
-    ('replica_1/add', 'NoOp'), ('model/replica_2/add', 'NoOp'),
-    ('reduce', 'CollectiveReduceV2'), ('sum', 'NcclAllReduce')])
+@pytest.mark.parametrize('name, op', [('replica_1/add', 'NoOp'),
+                                      ('model/replica_2/add', 'NoOp'),
+                                      ('reduce', 'CollectiveReduceV2'),
+                                      ('sum', 'NcclAllReduce')])
 def test_replicas_are_left_alone(name, op):
   outcome = optimizer.optimize(_source(graph_defs.node(name, op)), _RANDOM)
   assert outcome.devices is None
@@ -150,9 +153,10 @@ def test_a_placer_that_breaks_a_rule_is_refused(monkeypatch):
 
 
 def test_conflicting_pins_are_an_error():
-  nodes = [graph_defs.node('a', 'NoOp', _gdp_pin=b'CPU:1'),
-           graph_defs.node('b', 'NoOp', _gdp_pin=b'CPU:2',
-                           _class=(b'loc:@a',))]
+  nodes = [
+      graph_defs.node('a', 'NoOp', _gdp_pin=b'CPU:1'),
+      graph_defs.node('b', 'NoOp', _gdp_pin=b'CPU:2', _class=(b'loc:@a',))
+  ]
   with pytest.raises(errors.InfeasiblePlacementError, match='Remove a pin'):
     optimizer.optimize(_source(*nodes), _RANDOM)
 
@@ -232,13 +236,16 @@ def _branching():
   value.dtype = 3
   value.tensor_shape.dim.add().size = 2
   value.int_val.extend([2048, 2048])
-  nodes = [shape, graph_defs.node('a', 'RandomUniform', ['shape'], device,
-                                  T={'type': 3}, dtype=big)]
+  nodes = [
+      shape,
+      graph_defs.node('a', 'RandomUniform', ['shape'], device, T={'type': 3},
+                      dtype=big)
+  ]
   for row in range(4):
     last = 'a'
     for column in range(6):
       name = f'b{row}_{column}'
-      nodes.append(graph_defs.node(name, 'MatMul', [last, last], device,
-                                   T=big, **flags))
+      nodes.append(
+          graph_defs.node(name, 'MatMul', [last, last], device, T=big, **flags))
       last = name
   return _source(*nodes, devices=_GPUS)

@@ -29,8 +29,8 @@ def test_settings_travel_to_the_pass():
   value = {'placer': 'random', 'min_ops': 40}
   optimizer, = _added(value)
   assert optimizer.name == 'gdp_placement'
-  assert (settings.from_json(optimizer.parameter_map['settings'].s.decode())
-          == settings.from_option(value))
+  assert (settings.from_json(optimizer.parameter_map['settings'].s.decode()) ==
+          settings.from_option(value))
   assert optimizer.parameter_map['min_ops'].i == 40
   assert not optimizer.parameter_map['capture'].b
 
@@ -54,8 +54,9 @@ def test_other_optimizers_stay():
   config = config_pb2.ConfigProto()
   config.graph_options.rewrite_options.custom_optimizers.add(name='other')
   option.add_to(config, True)
-  names = [o.name for o in
-           config.graph_options.rewrite_options.custom_optimizers]
+  names = [
+      o.name for o in config.graph_options.rewrite_options.custom_optimizers
+  ]
   assert names == ['other', 'gdp_placement']
 
 

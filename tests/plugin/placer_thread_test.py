@@ -28,6 +28,7 @@ def test_is_eager_on_the_host_even_inside_a_graph(thread):
 
 
 def test_passes_on_what_a_job_raises(thread):
+
   def fail():
     raise KeyError('x')
 
@@ -64,8 +65,8 @@ def test_late_job_blocks_others_until_it_ends(thread):
 
 def test_job_that_waits_too_long_in_the_queue_never_starts(thread):
   go, started = threading.Event(), threading.Event()
-  first = threading.Thread(target=thread.run, args=(lambda: (
-      started.set(), go.wait(20)), 20))
+  first = threading.Thread(target=thread.run,
+                           args=(lambda: (started.set(), go.wait(20)), 20))
   first.start()
   assert started.wait(20)
   ran = []

@@ -58,8 +58,10 @@ def test_new_function_graphs_inherit_and_later_ones_do_not():
   with gdp_grappler.leave_alone():
     inside = function.get_concrete_function(tf.constant(1.))
   outside = other.get_concrete_function(tf.constant(1.))
-  sines = [next(op for op in f.graph.get_operations() if op.type == 'Sin')
-           for f in (inside, outside)]
+  sines = [
+      next(op for op in f.graph.get_operations() if op.type == 'Sin')
+      for f in (inside, outside)
+  ]
   assert [_attributes(op)[1] for op in sines] == [True, None]
 
 

@@ -15,9 +15,11 @@ def test_switches():
 
 
 def test_every_field_is_taken():
-  values = {'policy': '/p', 'placer': 'random', 'keep_best': False,
-            'mode': 'report', 'cluster': '2xP100', 'seed': 3,
-            'time_budget_s': 2, 'min_ops': 0, 'order': 'critical_path'}
+  values = {
+      'policy': '/p', 'placer': 'random', 'keep_best': False, 'mode': 'report',
+      'cluster': '2xP100', 'seed': 3, 'time_budget_s': 2, 'min_ops': 0,
+      'order': 'critical_path'
+  }
   result = settings.from_option(values)
   assert {key: getattr(result, key) for key in values} == values
   assert isinstance(result.time_budget_s, float)
@@ -81,9 +83,10 @@ def test_bad_values_say_what_is_valid(value, message):
   assert message in str(caught.value)
 
 
-@pytest.mark.parametrize('text, expected', [
-    ('', None), ('0', False), ('false', False), ('1', True), (' TRUE ', True),
-    ('{"seed": 2}', {'seed': 2})])
+@pytest.mark.parametrize('text, expected', [('', None), ('0', False),
+                                            ('false', False), ('1', True),
+                                            (' TRUE ', True),
+                                            ('{"seed": 2}', {'seed': 2})])
 def test_from_text(text, expected):
   assert settings.from_text(text) == expected
 

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.profiling import link_fit
-from gdp_grappler.evaluation.profiling import link_timing
+from gdp_grappler.evaluation.link_timing import line_fit
+from gdp_grappler.evaluation.link_timing import ping_pong
 from gdp_grappler.reports import cluster_table
 from helpers import clusters
 
@@ -39,8 +39,9 @@ def test_copies_step_and_notes():
   cluster = clusters.make_cluster(0)
   device = dataclasses.replace(cluster.devices[0], copy_s=1e-4,
                                copy_bytes_per_s=2e9)
-  text = cluster_table.text(dataclasses.replace(
-      cluster, devices=(device,), step_s=2e-3, notes=('assumed: x',)))
+  text = cluster_table.text(
+      dataclasses.replace(cluster, devices=(device,), step_s=2e-3,
+                          notes=('assumed: x',)))
   assert '1 device, 0 links' in text and '100 us + 2 GB/s' in text
   assert 'does nothing: 2 ms\n' in text
   assert text.endswith('note: assumed: x\n')
@@ -49,10 +50,12 @@ def test_copies_step_and_notes():
 @pytest.mark.parametrize('bounded', [False, True])
 def test_measured_links_show_their_error(bounded):
   cluster = clusters.make_cluster(1)
-  line = link_fit.Line(2e-3, 1e9, 0.04, 0.5, bounded)
-  timings = link_timing.Timings(1e-3, tuple(
-      link_timing.PairTimes(a, 1 - a, (1,), (2e-3,), line) for a in (0, 1)), {})
-  text = cluster_table.text(link_timing.apply(cluster, timings), timings)
+  line = line_fit.Line(2e-3, 1e9, 0.04, 0.5, bounded)
+  timings = ping_pong.Timings(
+      1e-3,
+      tuple(ping_pong.PairTimes(a, 1 - a, (1,), (2e-3,), line) for a in (0, 1)),
+      {})
+  text = cluster_table.text(ping_pong.apply(cluster, timings), timings)
   assert 'CPU:0 -> GPU:0' in text and 'GPU:0 -> CPU:0' in text
   assert '1 ms' in text and '4 %' in text and '50 %' in text
   assert ('over 1 GB/s' in text) == bounded

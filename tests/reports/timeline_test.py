@@ -8,7 +8,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.reports import timeline
 from helpers import clusters
 from helpers import graphs
@@ -21,8 +21,9 @@ _PLACEMENT = placement_lib.Placement([1, 2, 2, 0], _CLUSTER)
 
 
 def _schedule(graph=_GRAPH, placement=_PLACEMENT):
-  return simulator.Simulator(
-      placement.cluster, clusters.FixedCosts(1.0)).schedule(graph, placement)
+  return simulator.Simulator(placement.cluster,
+                             clusters.FixedCosts(1.0)).schedule(
+                                 graph, placement)
 
 
 @pytest.fixture(name='trace')
@@ -33,13 +34,15 @@ def _trace(tmp_path):
 
 
 def _events(trace, phase, **fields):
-  return [event for event in trace['traceEvents'] if event['ph'] == phase
-          and all(event[key] == value for key, value in fields.items())]
+  return [
+      event for event in trace['traceEvents'] if event['ph'] == phase and all(
+          event[key] == value for key, value in fields.items())
+  ]
 
 
 def test_every_op_is_on_its_device_in_microseconds(trace):
-  ops = [(e['name'], e['pid'], e['ts'], e['dur'])
-         for e in _events(trace, 'X') if e['cat'] == 'MatMul']
+  ops = [(e['name'], e['pid'], e['ts'], e['dur']) for e in _events(trace, 'X')
+         if e['cat'] == 'MatMul']
   assert ops == [('a', 1, 0, 1e6), ('b', 2, 3e6, 1e6), ('c', 2, 2e6, 1e6),
                  ('d', 0, 0, 1e6)]
 
@@ -47,12 +50,14 @@ def test_every_op_is_on_its_device_in_microseconds(trace):
 def test_devices_and_links_have_names(trace):
   names = [(e['name'], e['pid'], e['args']['name'])
            for e in _events(trace, 'M') if 'name' in e['args']]
-  assert names == [
-      ('process_name', 0, 'CPU:0 (simulated)'), ('thread_name', 0, 'compute'),
-      ('process_name', 1, 'GPU:0 (simulated)'), ('thread_name', 1, 'compute'),
-      ('process_name', 2, 'GPU:1 (simulated)'), ('thread_name', 2, 'compute'),
-      ('process_name', 3, 'links (simulated)'),
-      ('thread_name', 3, 'GPU:0 -> GPU:1')]
+  assert names == [('process_name', 0, 'CPU:0 (simulated)'),
+                   ('thread_name', 0, 'compute'),
+                   ('process_name', 1, 'GPU:0 (simulated)'),
+                   ('thread_name', 1, 'compute'),
+                   ('process_name', 2, 'GPU:1 (simulated)'),
+                   ('thread_name', 2, 'compute'),
+                   ('process_name', 3, 'links (simulated)'),
+                   ('thread_name', 3, 'GPU:0 -> GPU:1')]
 
 
 def test_transfer_is_on_its_link(trace):
@@ -70,12 +75,12 @@ def test_message_begins_and_ends(trace):
 
 def test_memory_is_counted_per_pool(trace):
   assert [(e['name'], e['pid'], e['ts'], e['args']['bytes'])
-          for e in _events(trace, 'C')] == [
-              ('memory of CPU:0', 0, 0, 0),
-              ('memory of GPU:0 + GPU:1', 1, 0, 100),
-              ('memory of GPU:0 + GPU:1', 1, 1e6, 200),
-              ('memory of GPU:0 + GPU:1', 1, 3e6, 100),
-              ('memory of GPU:0 + GPU:1', 1, 4e6, 0)]
+          for e in _events(trace, 'C')
+         ] == [('memory of CPU:0', 0, 0, 0),
+               ('memory of GPU:0 + GPU:1', 1, 0, 100),
+               ('memory of GPU:0 + GPU:1', 1, 1e6, 200),
+               ('memory of GPU:0 + GPU:1', 1, 3e6, 100),
+               ('memory of GPU:0 + GPU:1', 1, 4e6, 0)]
 
 
 def test_says_that_it_is_simulated_and_where(trace):
@@ -87,8 +92,10 @@ def test_says_that_it_is_simulated_and_where(trace):
 
 def _cluster_with_slots_and_copies():
   """Ops take 1 s, transfers of 100 bytes 2 s and 1 s on either side."""
-  devices = [dataclasses.replace(device, slots=slots, copy_bytes_per_s=100.0)
-             for device, slots in zip(_CLUSTER.devices, (3, 1, 2))]
+  devices = [
+      dataclasses.replace(device, slots=slots, copy_bytes_per_s=100.0)
+      for device, slots in zip(_CLUSTER.devices, (3, 1, 2))
+  ]
   return dataclasses.replace(_CLUSTER, devices=devices)
 
 
@@ -97,8 +104,9 @@ def test_ops_that_run_side_by_side_have_rows_of_their_own():
   placement = placement_lib.Placement([0, 0, 0, 0], cluster)
   graph = graphs.make_graph(num_ops=4)
   trace = timeline.chrome_trace(graph, _schedule(graph, placement), placement)
-  assert [(e['tid'], e['ts']) for e in _events(trace, 'X')] == [
-      (0, 0), (1, 0), (2, 0), (0, 1e6)]
+  assert [(e['tid'], e['ts']) for e in _events(trace, 'X')] == [(0, 0), (1, 0),
+                                                                (2, 0),
+                                                                (0, 1e6)]
   assert [e['args']['name'] for e in _events(trace, 'M', name='thread_name')
          ] == ['compute 0', 'compute 1', 'compute 2', 'compute', 'compute']
 
@@ -108,8 +116,8 @@ def test_copying_of_devices_without_engines_is_shown():
   placement = placement_lib.Placement([1, 2, 2, 0], cluster)
   trace = timeline.chrome_trace(_GRAPH, _schedule(_GRAPH, placement), placement)
   assert [(e['name'], e['pid'], e['tid'], e['ts'], e['dur'])
-          for e in _events(trace, 'X', cat='copy')] == [
-              ('send a', 1, 0, 1e6, 1e6), ('receive a', 2, 0, 4e6, 1e6)]
+          for e in _events(trace, 'X', cat='copy')
+         ] == [('send a', 1, 0, 1e6, 1e6), ('receive a', 2, 0, 4e6, 1e6)]
 
 
 def test_workspace_is_in_the_memory():
@@ -117,7 +125,8 @@ def test_workspace_is_in_the_memory():
   placement = placement_lib.Placement([0], _CLUSTER)
   graph = graphs.make_graph(num_ops=1)
   trace = timeline.chrome_trace(
-      graph, simulator.Simulator(_CLUSTER, costs).schedule(graph, placement),
+      graph,
+      simulator.Simulator(_CLUSTER, costs).schedule(graph, placement),
       placement)
   assert [(e['ts'], e['args']['bytes']) for e in _events(trace, 'C', pid=0)
          ] == [(0, 7), (1e6, 0)]
@@ -134,15 +143,16 @@ def test_order_and_executions_are_told():
   json.dumps(trace, allow_nan=False)
 
 
-@pytest.mark.parametrize('cluster', [
-    _CLUSTER, _cluster_with_slots_and_copies()], ids=['plain', 'slots'])
+@pytest.mark.parametrize('cluster',
+                         [_CLUSTER, _cluster_with_slots_and_copies()],
+                         ids=['plain', 'slots'])
 def test_rows_never_overlap_on_a_large_graph(cluster, tmp_path):
   graph = graphs.random_graph(1, 300)
   placement = placement_lib.from_groups(
       graph, [g % 3 for g in range(graph.num_groups)], cluster)
   path = tmp_path / 'trace.json'
-  timeline.write_chrome_trace(
-      path, graph, _schedule(graph, placement), placement)
+  timeline.write_chrome_trace(path, graph, _schedule(graph, placement),
+                              placement)
   rows = {}
   for event in _events(json.loads(path.read_text()), 'X'):
     rows.setdefault((event['pid'], event['tid']), []).append(event)

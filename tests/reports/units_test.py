@@ -5,8 +5,9 @@ import pytest
 from gdp_grappler.reports import units
 
 
-@pytest.mark.parametrize('value, text', [
-    (0, '0 B'), (999, '999 B'), (1234, '1.23 kB'), (999_900, '1 MB'),
-    (12_345_678, '12.3 MB'), (16e9, '16 GB'), (3e15, '3e+03 TB')])
+@pytest.mark.parametrize('value, text', [(0, '0 B'), (999, '999 B'),
+                                         (1234, '1.23 kB'), (999_900, '1 MB'),
+                                         (12_345_678, '12.3 MB'),
+                                         (16e9, '16 GB'), (3e15, '3e+03 TB')])
 def test_amount(value, text):
   assert units.amount(value, 'B') == text

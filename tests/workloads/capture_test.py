@@ -61,8 +61,10 @@ def _built(folder):
 
 
 def _nodes(source):
-  return {n.name: n.SerializeToString(deterministic=True)
-          for n in source.graph_def.node}
+  return {
+      n.name: n.SerializeToString(deterministic=True)
+      for n in source.graph_def.node
+  }
 
 
 def test_equals_what_the_pass_sees_while_training(built, tmp_path):
@@ -84,8 +86,8 @@ def test_is_a_training_step_with_all_stages(built):
   assert source.name == _NAME and len(told) == 1
   graph = graph_def_io.read(source)
   assert 100 < graph.num_ops < 1000
-  assert {'MatMul', 'SigmoidGrad', 'ResourceApplyGradientDescent'} <= set(
-      graph.op_types)
+  assert {'MatMul', 'SigmoidGrad',
+          'ResourceApplyGradientDescent'} <= set(graph.op_types)
   assert set(stages.of(graph).tolist()) == {0, 1, 2}
 
 
@@ -101,8 +103,8 @@ def test_is_built_once(built, folder, monkeypatch):
 
 @pytest.mark.parametrize('damage', [
     lambda data: b'', lambda data: data[:-1], lambda data: data + b'0',
-    lambda data: data[:5000] + bytes([data[5000] ^ 1]) + data[5001:]],
-                         ids=['empty', 'short', 'long', 'one bit'])
+    lambda data: data[:5000] + bytes([data[5000] ^ 1]) + data[5001:]
+], ids=['empty', 'short', 'long', 'one bit'])
 def test_damage_is_noticed(built, folder, tmp_path, damage):
   del built
   (path,) = (folder / 'workloads').iterdir()
@@ -124,11 +126,13 @@ def test_damaged_cache_is_built_again(cache):
 
 
 def test_other_code_is_another_place(tmp_path, cache):
+
   def path(text):
     (tmp_path / 'family.py').write_text(text)
     family = types.ModuleType('family')
     family.__file__ = str(tmp_path / 'family.py')
     return capture.cache_path(_WORKLOAD, family)
+
   assert path('a = 1') == path('a = 1') != path('a = 2')
   assert cache in path('a = 1').parents
 

@@ -12,13 +12,12 @@ def _after_a_step(norm):
   with tf.Graph().as_default() as graph:
     weight = tf1.get_variable('stage0/weight', initializer=10.,
                               use_resource=True)
-    table = tf1.get_variable(
-        'stage1/table', initializer=np.zeros((3, 2), np.float32),
-        use_resource=True)
+    table = tf1.get_variable('stage1/table', initializer=np.zeros(
+        (3, 2), np.float32), use_resource=True)
     row = tf.nn.embedding_lookup(table, [1])
     loss = 3. * weight + 4. * tf.reduce_sum(row[:, 1])
-    step = clipping.ClippedOptimizer(
-        tf1.train.GradientDescentOptimizer(1.), norm).minimize(loss)
+    step = clipping.ClippedOptimizer(tf1.train.GradientDescentOptimizer(1.),
+                                     norm).minimize(loss)
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
       session.run(step)
@@ -43,5 +42,5 @@ def test_rows_are_updated_and_not_the_table():
 def test_ops_belong_to_their_weights():
   _, _, graph = _after_a_step(1.)
   norms = [op.name for op in graph.get_operations() if op.type == 'L2Loss']
-  assert [name.split('/')[:3] for name in norms] == [
-      ['stage0', 'weight', 'clip'], ['stage1', 'table', 'clip']]
+  assert [name.split('/')[:3] for name in norms
+         ] == [['stage0', 'weight', 'clip'], ['stage1', 'table', 'clip']]

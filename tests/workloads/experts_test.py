@@ -42,14 +42,16 @@ def test_stage_numbers_may_have_gaps():
   assert _place(experts.stage_per_device, [3, 7, 3], cluster) == [1, 2, 1]
 
 
-@pytest.mark.parametrize('num_gpus, expected', [
-    (6, [1, 2, 3, 4, 5, 6]),  # All on their own.
-    (5, [1, 2, 1, 2, 3, 4]),  # Layers of one height together.
-    (4, [1, 2, 1, 2, 3, 4]),
-    (3, [1, 2, 1, 2, 2, 2]),  # The rest with the highest.
-    (2, [1, 2, 1, 2, 2, 2]),
-    (1, [1, 1, 1, 1, 1, 1]),
-])
+@pytest.mark.parametrize(
+    'num_gpus, expected',
+    [
+        (6, [1, 2, 3, 4, 5, 6]),  # All on their own.
+        (5, [1, 2, 1, 2, 3, 4]),  # Layers of one height together.
+        (4, [1, 2, 1, 2, 3, 4]),
+        (3, [1, 2, 1, 2, 2, 2]),  # The rest with the highest.
+        (2, [1, 2, 1, 2, 2, 2]),
+        (1, [1, 1, 1, 1, 1, 1]),
+    ])
 def test_stages_are_put_together_where_devices_are_few(num_gpus, expected):
   cluster = clusters.make_cluster(num_gpus)
   joined = ((0, 1, 0, 1, 2, 3), (0, 1, 0, 1, 1, 1))
@@ -60,22 +62,22 @@ def test_stages_are_put_together_where_devices_are_few(num_gpus, expected):
 def test_equal_blocks():
   cluster = clusters.make_cluster(2)
   seconds = np.ones((6, 3)) * [[3], [1], [1], [1], [1], [1]]
-  assert _place(experts.equal_blocks, range(6), cluster, seconds) == [
-      1, 1, 2, 2, 2, 2]
+  assert _place(experts.equal_blocks, range(6), cluster,
+                seconds) == [1, 1, 2, 2, 2, 2]
 
 
 def test_equal_blocks_give_the_faster_device_more():
   cluster = clusters.make_cluster(2)
   seconds = np.ones((6, 3)) * [1., 1., 2.]
-  assert _place(experts.equal_blocks, range(6), cluster, seconds) == [
-      1, 1, 1, 1, 2, 2]
+  assert _place(experts.equal_blocks, range(6), cluster,
+                seconds) == [1, 1, 1, 1, 2, 2]
 
 
 def test_equal_blocks_use_all_devices_beside_a_dear_stage():
   cluster = clusters.make_cluster(4)
   seconds = np.ones((4, 5)) * [[10], [1], [1], [1]]
-  assert _place(experts.equal_blocks, range(4), cluster, seconds) == [
-      1, 2, 3, 4]
+  assert _place(experts.equal_blocks, range(4), cluster,
+                seconds) == [1, 2, 3, 4]
 
 
 def test_equal_blocks_are_the_best_of_all_divisions():
@@ -84,11 +86,13 @@ def test_equal_blocks_are_the_best_of_all_divisions():
     num_gpus, num_stages = random.integers(1, 5), random.integers(1, 8)
     cluster = clusters.make_cluster(int(num_gpus))
     seconds = random.random((num_stages, num_gpus + 1))
-    found = np.array(_place(experts.equal_blocks, range(num_stages), cluster,
-                            seconds))
+    found = np.array(
+        _place(experts.equal_blocks, range(num_stages), cluster, seconds))
     assert (np.diff(found) >= 0).all()
-    best = min(_price(np.array(d), seconds) for d in itertools.product(
-        range(1, num_gpus + 1), repeat=num_stages) if list(d) == sorted(d))
+    best = min(
+        _price(np.array(d), seconds)
+        for d in itertools.product(range(1, num_gpus + 1), repeat=num_stages)
+        if list(d) == sorted(d))
     np.testing.assert_allclose(_price(found, seconds), best)
 
 

@@ -37,20 +37,21 @@ def test_debiased_statistics_do_not_remember_the_zero(steps):
 @pytest.mark.parametrize('fused', [False, True])
 def test_batch_norm_normalizes(fused):
   x = np.random.default_rng(0).normal(3., 2., [8, 2, 2, 3])
-  y = _run(lambda: layers.batch_norm(
-      tf.constant(x, tf.float32), 'norm', fused=fused))
-  np.testing.assert_allclose(
-      y, (x - x.mean((0, 1, 2))) / np.sqrt(x.var((0, 1, 2)) + 1e-3),
-      atol=1e-4)
+  y = _run(lambda: layers.batch_norm(tf.constant(x, tf.float32), 'norm', fused=
+                                     fused))
+  np.testing.assert_allclose(y, (x - x.mean(
+      (0, 1, 2))) / np.sqrt(x.var((0, 1, 2)) + 1e-3), atol=1e-4)
 
 
 def test_dense_keeps_the_other_axes_and_decays():
+
   def build():
     x = tf.ones([2, 3, 4])
     y = layers.dense(x, 'd', 5, rate=.5)
     with tf1.variable_scope('d', reuse=True):
       kernel = tf1.get_variable('kernel')
     return y, kernel, layers.total_loss([tf.constant(1.)])
+
   y, kernel, loss = _run(build)
   np.testing.assert_allclose(y, np.ones([2, 3, 4]) @ kernel, rtol=1e-5)
   np.testing.assert_allclose(loss, 1. + .25 * (kernel**2).sum(), rtol=1e-5)
@@ -69,10 +70,9 @@ def test_cross_entropy_is_written_out(smoothing):
   labels = np.array([0, 2])
   log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))
   targets = np.eye(3)[labels] * (1. - smoothing) + smoothing / 3
-  loss = _run(lambda: layers.cross_entropy(
-      tf.constant(logits, tf.float32), tf.constant(labels), smoothing))
-  np.testing.assert_allclose(loss, -(targets * log_p).sum(1).mean(),
-                             rtol=1e-5)
+  loss = _run(lambda: layers.cross_entropy(tf.constant(logits, tf.float32),
+                                           tf.constant(labels), smoothing))
+  np.testing.assert_allclose(loss, -(targets * log_p).sum(1).mean(), rtol=1e-5)
 
 
 def test_stage_may_be_entered_again():

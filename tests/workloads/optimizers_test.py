@@ -22,8 +22,8 @@ def _run(build):
 def _after_steps(optimizer, steps=3):
   """A weight [4] after steps on the sum of its cubes."""
   with tf.Graph().as_default():
-    weight = layers.weights('w', [4], lambda shape, dtype: tf.constant(
-        [1., -2., 3., .5], dtype))
+    weight = layers.weights(
+        'w', [4], lambda shape, dtype: tf.constant([1., -2., 3., .5], dtype))
     step = optimizer().minimize(tf.reduce_sum(weight**3))
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
@@ -32,11 +32,12 @@ def _after_steps(optimizer, steps=3):
       return session.run(weight)
 
 
-@pytest.mark.parametrize('unfused, fused', [
-    (lambda: optimizers.RmsProp(.01, .8, .7, .5),
-     lambda: tf1.train.RMSPropOptimizer(.01, .8, .7, .5, centered=True)),
-    (lambda: optimizers.Adam(.05, .8, .9, .1),
-     lambda: tf1.train.AdamOptimizer(.05, .8, .9, .1))])
+@pytest.mark.parametrize(
+    'unfused, fused',
+    [(lambda: optimizers.RmsProp(.01, .8, .7, .5),
+      lambda: tf1.train.RMSPropOptimizer(.01, .8, .7, .5, centered=True)),
+     (lambda: optimizers.Adam(.05, .8, .9, .1),
+      lambda: tf1.train.AdamOptimizer(.05, .8, .9, .1))])
 def test_unfused_optimizer_is_the_fused_one(unfused, fused):
   ours, theirs = _after_steps(unfused), _after_steps(fused)
   assert not np.allclose(ours, [1., -2., 3., .5], atol=.01)
@@ -45,22 +46,28 @@ def test_unfused_optimizer_is_the_fused_one(unfused, fused):
 
 @pytest.mark.parametrize('limit, factor', [(5., .5), (100., 1.)])
 def test_clip_jointly_scales_all_alike(limit, factor):
+
   def build():
     x, y = (layers.weights(name, [2]) for name in 'xy')
-    clipped = optimizers.clip_jointly(limit)(
-        [(tf.constant([6., 0.]), x), (tf.constant([0., 8.]), y)])
+    clipped = optimizers.clip_jointly(limit)([(tf.constant([6., 0.]), x),
+                                              (tf.constant([0., 8.]), y)])
     assert [v.op.name for _, v in clipped] == ['x', 'y']
     return [gradient for gradient, _ in clipped]
+
   first, second = _run(build)
   np.testing.assert_allclose(first, [6. * factor, 0.])
   np.testing.assert_allclose(second, [0., 8. * factor])
 
 
 def test_clip_each_scales_long_ones():
+
   def build():
     x, y = (layers.weights(name, [2]) for name in 'xy')
-    return [gradient for gradient, _ in optimizers.clip_each(5.)(
-        [(tf.constant([3., 0.]), x), (tf.constant([6., 8.]), y)])]
+    return [
+        gradient for gradient, _ in optimizers.clip_each(5.)([(
+            tf.constant([3., 0.]), x), (tf.constant([6., 8.]), y)])
+    ]
+
   short, long = _run(build)
   np.testing.assert_allclose(short, [3., 0.])
   np.testing.assert_allclose(long, [3., 4.], rtol=1e-6)
@@ -70,9 +77,8 @@ def test_step_updates_averages_of_weights_and_statistics():
   x = np.random.default_rng(0).normal(3., 2., [8, 2, 2, 1])
   with tf.Graph().as_default():
     y = layers.batch_norm(tf.constant(x, tf.float32), 'norm', .9)
-    step = optimizers.TrainingStep(
-        tf1.train.GradientDescentOptimizer(1.), average_decay=.75).minimize(
-            tf.reduce_sum(y))
+    step = optimizers.TrainingStep(tf1.train.GradientDescentOptimizer(1.),
+                                   average_decay=.75).minimize(tf.reduce_sum(y))
     with tf1.Session() as session:
       session.run(tf1.global_variables_initializer())
       session.run(step)

@@ -17,7 +17,8 @@ def test_every_workload_has_one_name():
 
 @pytest.mark.parametrize('family', [
     'rnnlm', 'gnmt', 'transformer_xl', 'inception', 'amoebanet', 'wavenet',
-    'resnet', 'nmt'])
+    'resnet', 'nmt'
+])
 def test_all_families_of_the_papers_are_there(family):
   module = importlib.import_module(f'gdp_grappler.workloads.{family}')
   own = [workload.name for workload in module.WORKLOADS]
@@ -34,9 +35,8 @@ def test_each_says_what_it_is():
     assert workload.num_devices >= 1 and workload.paper_ops >= 0
 
 
-@pytest.mark.parametrize('name, ops', [
-    ('rnnlm-2', 9_021), ('gnmt-2', 28_044), ('gnmt-4', 46_600),
-    ('gnmt-8', 83_712)])
+@pytest.mark.parametrize('name, ops', [('rnnlm-2', 9_021), ('gnmt-2', 28_044),
+                                       ('gnmt-4', 46_600), ('gnmt-8', 83_712)])
 def test_ops_that_the_paper_counts(name, ops):
   assert registry.get(name).paper_ops == ops
 
@@ -53,6 +53,5 @@ def test_expert_places_whole_stages():
       [(0, 1), (1, 2), (2, 3)], op_types=['MatMul'] * 4,
       names=['stage0/a', 'stage1/b', 'stage2/c', 'gradients/stage0/d'])
   cluster = clusters.make_cluster(2)
-  devices = registry.expert_devices('rnnlm-2', graph, cluster,
-                                    np.ones((4, 3)))
+  devices = registry.expert_devices('rnnlm-2', graph, cluster, np.ones((4, 3)))
   assert devices.tolist() == [1, 2, 2, 1]

@@ -22,14 +22,14 @@ def test_stage_is_in_the_name(name, stage):
 
 
 def test_others_follow_the_first_op_they_feed():
-  graph = graphs.make_graph(
-      [(0, 1), (1, 2), (1, 3)], names=['a', 'b', 'stage4/c', 'stage2/d'])
+  graph = graphs.make_graph([(0, 1), (1, 2), (1, 3)],
+                            names=['a', 'b', 'stage4/c', 'stage2/d'])
   assert stages.of(graph).tolist() == [4, 4, 4, 2]
 
 
 def test_what_feeds_nobody_follows_what_it_is_fed_by():
-  graph = graphs.make_graph(
-      [(0, 2), (1, 2), (2, 3)], names=['stage5/a', 'stage1/b', 'c', 'd'])
+  graph = graphs.make_graph([(0, 2), (1, 2), (2, 3)],
+                            names=['stage5/a', 'stage1/b', 'c', 'd'])
   assert stages.of(graph).tolist() == [5, 1, 5, 5]
 
 
@@ -53,8 +53,8 @@ def test_group_without_variables_follows_most_of_its_ops():
 
 
 def test_tie_in_a_group_goes_to_the_first_op():
-  graph = graphs.make_graph(
-      num_ops=2, names=['stage2/a', 'stage1/b'], groups=[0, 0])
+  graph = graphs.make_graph(num_ops=2, names=['stage2/a', 'stage1/b'],
+                            groups=[0, 0])
   assert stages.of(graph).tolist() == [2, 2]
 
 
@@ -66,12 +66,14 @@ def test_groups_agree_in_random_graphs():
   random = np.random.default_rng(0)
   for _ in range(20):
     n = 40
-    graph = graphs.make_graph(
-        [(i, int(random.integers(i + 1, n))) for i in range(n - 1)],
-        names=[f'op{i}' if random.random() < .5 else
-               f'stage{random.integers(5)}/op{i}' for i in range(n)],
-        param_bytes=random.integers(0, 3, n),
-        groups=np.unique(random.integers(0, 15, n), return_inverse=True)[1])
+    graph = graphs.make_graph([
+        (i, int(random.integers(i + 1, n))) for i in range(n - 1)
+    ], names=[
+        f'op{i}' if random.random() < .5 else f'stage{random.integers(5)}/op{i}'
+        for i in range(n)
+    ], param_bytes=random.integers(0, 3, n),
+                              groups=np.unique(random.integers(0, 15, n),
+                                               return_inverse=True)[1])
     found = stages.of(graph)
     for group in range(graph.num_groups):
       assert len(set(found[graph.groups == group])) == 1
@@ -80,9 +82,10 @@ def test_groups_agree_in_random_graphs():
 def test_large_graph_takes_well_below_a_second():
   n = 84_000
   graph = graphs.make_graph(
-      [(i, i + d) for i in range(n - 3) for d in (1, 3)],
-      names=[f'stage{i // 5000}/op{i}' if i % 3 else f'gradients/op{i}'
-             for i in range(n)])
+      [(i, i + d) for i in range(n - 3) for d in (1, 3)], names=[
+          f'stage{i // 5000}/op{i}' if i % 3 else f'gradients/op{i}'
+          for i in range(n)
+      ])
   start = time.process_time()
   found = stages.of(graph)
   assert time.process_time() - start < 1.

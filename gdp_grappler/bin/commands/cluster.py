@@ -25,19 +25,23 @@ def add(commands) -> None:
       'cluster', help='print a cluster; measure its links', epilog=_EPILOG,
       formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('cluster', nargs='?', help=common.CLUSTER_HELP)
-  parser.add_argument('--measure', action='store_true', help=(
-      'time transfers of 1 B to 64 MiB between all devices, and a step that '
-      'does nothing, and put them in place of the assumed figures'))
-  parser.add_argument('--local_workers', type=common.positive, metavar='N',
-                      help='instead of CLUSTER: N TensorFlow servers on this '
-                      'machine, each on cores of its own')
-  parser.add_argument('--target', metavar='grpc://HOST:PORT', help=(
-      'where the devices of CLUSTER are; not needed if CLUSTER says it, and '
-      'stands for it if there is none'))
+  parser.add_argument(
+      '--measure', action='store_true',
+      help=('time transfers of 1 B to 64 MiB between all devices, and a step '
+            'that does nothing, and put them in place of the assumed figures'))
+  parser.add_argument(
+      '--local_workers', type=common.positive, metavar='N',
+      help='instead of CLUSTER: N TensorFlow servers on this '
+      'machine, each on cores of its own')
+  parser.add_argument(
+      '--target', metavar='grpc://HOST:PORT',
+      help=('where the devices of CLUSTER are; not needed if CLUSTER says it, '
+            'and stands for it if there is none'))
   parser.add_argument('--json', action='store_true',
                       help='print JSON instead of tables')
-  parser.add_argument('--output', metavar='FILE', help=(
-      'write a cluster file: .json, or .pbtxt for protobuf text'))
+  parser.add_argument(
+      '--output', metavar='FILE',
+      help=('write a cluster file: .json, or .pbtxt for protobuf text'))
   parser.set_defaults(action=run)
 
 
@@ -45,17 +49,17 @@ def run(arguments) -> int:
   """Prints it."""
   _check(arguments)
   count = arguments.local_workers
-  name = (arguments.target if arguments.cluster is None
-          else arguments.cluster) or ''
+  name = (arguments.target
+          if arguments.cluster is None else arguments.cluster) or ''
   if count or name == 'local' or name.startswith('grpc:') or arguments.measure:
     common.load_tensorflow()
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import cluster_file
   from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation.workers import local_workers
+  from gdp_grappler.evaluation.measuring import local_workers
   from gdp_grappler.reports import cluster_table
-  cluster, timings = (local_workers.cluster(count) if count
-                      else resolve.resolve(name)), None
+  cluster, timings = (local_workers.cluster(count)
+                      if count else resolve.resolve(name)), None
   if arguments.measure:
     with contextlib.ExitStack() as stack:
       target = arguments.target or (name if name.startswith('grpc:') else '')
@@ -93,8 +97,8 @@ def _check(arguments):
 
 
 def _measured(cluster, target):
-  from gdp_grappler.evaluation.profiling import link_timing  # pylint: disable=g-import-not-at-top
-  timings = link_timing.measure(
+  from gdp_grappler.evaluation.link_timing import ping_pong  # pylint: disable=g-import-not-at-top
+  timings = ping_pong.measure(
       cluster, target,
       progress=lambda what: print(f'timing {what}', file=sys.stderr))
-  return link_timing.apply(cluster, timings), timings
+  return ping_pong.apply(cluster, timings), timings

@@ -26,15 +26,17 @@ def add_graph(parser: argparse.ArgumentParser, cluster_help: str = CLUSTER_HELP,
               cluster_required: bool = True) -> None:
   """The arguments that `read` takes."""
   parser.add_argument('graph', help=PRICED_HELP)
-  parser.add_argument('--cluster', required=cluster_required,
-                      help=cluster_help)
-  parser.add_argument('--batch_size', type=positive, default=32, help=(
-      'size of dimensions that the graph leaves open (default 32)'))
-  parser.add_argument('--trip_count', type=positive, default=32, help=(
-      'iterations of while loops whose number the graph does not tell '
-      '(default 32)'))
-  parser.add_argument('--profile', help='a profile of measured ops, as written '
-                      'by `gdp profile`; by default the roofline')
+  parser.add_argument('--cluster', required=cluster_required, help=cluster_help)
+  parser.add_argument(
+      '--batch_size', type=positive, default=32,
+      help=('size of dimensions that the graph leaves open (default 32)'))
+  parser.add_argument(
+      '--trip_count', type=positive, default=32,
+      help=('iterations of while loops whose number the graph does not tell '
+            '(default 32)'))
+  parser.add_argument(
+      '--profile', help='a profile of measured ops, as written '
+      'by `gdp profile`; by default the roofline')
 
 
 def read(arguments, cluster=None):
@@ -53,7 +55,7 @@ def read(arguments, cluster=None):
         f'{arguments.graph} brings the costs of its ops, and --profile='
         f'{arguments.profile} would replace them. Leave out --profile.')
   from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation import simulator
+  from gdp_grappler.evaluation.simulation import simulator
   cluster = cluster or resolve.resolve(arguments.cluster)
   if own is not None:
     graph, costs = own
@@ -66,7 +68,7 @@ def read(arguments, cluster=None):
 def read_whole(arguments, source, graph):
   """A step and its arrays, with what no step runs, such as initializers."""
   # pylint: disable=g-import-not-at-top
-  from gdp_grappler.graph import graph_files
+  from gdp_grappler.graph.sources import graph_files
   # Other kinds, and captured graphs, are read as they run.
   if not pathlib.Path(arguments.graph).is_file() or graph_files.read(
       arguments.graph).kind != 'meta_graph':
@@ -77,12 +79,11 @@ def read_whole(arguments, source, graph):
 def _read_tensorflow(arguments, prune, tell):
   # pylint: disable=g-import-not-at-top
   from gdp_grappler.graph import graph_def_io
-  from gdp_grappler.graph import sources
+  from gdp_grappler.graph.sources import sources
   source = sources.load(arguments.graph, batch_size=arguments.batch_size,
                         prune=prune)
-  return source, graph_def_io.read(
-      source, unknown_dim=arguments.batch_size,
-      trip_count=arguments.trip_count, tell=tell)
+  return source, graph_def_io.read(source, unknown_dim=arguments.batch_size,
+                                   trip_count=arguments.trip_count, tell=tell)
 
 
 def _tell(line):

@@ -14,16 +14,19 @@ def add(commands) -> None:
       'place', help='decide on the device of every op and write it down')
   common.add_graph(parser)
   how = parser.add_mutually_exclusive_group()
-  how.add_argument('--policy', help='folder of a trained policy; by default '
-                   'the one that is shipped')
+  how.add_argument(
+      '--policy', help='folder of a trained policy; by default '
+      'the one that is shipped')
   how.add_argument('--placer', help='random, metis, single_device, ...')
   how.add_argument('--plan', help='a plan file, as written before')
-  parser.add_argument('--output', required=True, help='.json for a plan, '
-                      '.pb or .pbtxt for a placed GraphDef')
-  parser.add_argument('--order', choices=('fifo', 'critical_path'), help=(
-      'critical_path: where a gain is predicted, write priorities into a plan '
-      'or control edges into a GraphDef; by default the order of --plan, else '
-      'fifo'))
+  parser.add_argument(
+      '--output', required=True, help='.json for a plan, '
+      '.pb or .pbtxt for a placed GraphDef')
+  parser.add_argument(
+      '--order', choices=('fifo', 'critical_path'), help=
+      ('critical_path: where a gain is predicted, write priorities into a plan '
+       'or control edges into a GraphDef; by default the order of --plan, else '
+       'fifo'))
   parser.add_argument('--seed', type=common.not_negative, default=0)
   parser.set_defaults(action=run)
 
@@ -78,8 +81,8 @@ def run(arguments) -> int:
 def _is_ordered(order, placement):
   """Whether an order is asked for, or the plan has one that is to be kept."""
   from gdp_grappler.evaluation.ordering import ordering  # pylint: disable=g-import-not-at-top
-  return order == ordering.CRITICAL_PATH or (
-      order is None and placement.priorities is not None)
+  return order == ordering.CRITICAL_PATH or (order is None and
+                                             placement.priorities is not None)
 
 
 def _prioritized(order, graph, placement, simulator):
@@ -92,8 +95,8 @@ def _prioritized(order, graph, placement, simulator):
   best = ordering.best_order(graph, placement, simulator)
   return best.placement, (
       f'; ordered by the critical path: {best.ordered_s * 1e3:.4g} ms'
-      if best.order == ordering.CRITICAL_PATH
-      else '; first in, first out, as the critical path first gives no gain')
+      if best.order == ordering.CRITICAL_PATH else
+      '; first in, first out, as the critical path first gives no gain')
 
 
 def _edges(arguments, source, graph, placement, simulator):
@@ -116,7 +119,7 @@ def _control_edges(source, graph, placement, simulator, arguments):
   from gdp_grappler.cluster import placement as placement_lib
   from gdp_grappler.evaluation.ordering import control_edges
   from gdp_grappler.graph import graph_def_io
-  from gdp_grappler.graph import pruning
+  from gdp_grappler.graph.sources import pruning
   step = dataclasses.replace(
       source, graph_def=pruning.needed(source.graph_def, source.fetches))
   runs = {node.name for node in step.graph_def.node}
@@ -147,5 +150,6 @@ def _write(path, source, whole, graph, placement, edges):
       source.graph_def, placement.device_strings(),
       [(rows[first], rows[then]) for first, then in edges])
   files.write_atomically(
-      path, text_format.MessageToString(placed).encode()
+      path,
+      text_format.MessageToString(placed).encode()
       if path.endswith('.pbtxt') else placed.SerializeToString())

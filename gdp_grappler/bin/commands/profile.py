@@ -13,27 +13,31 @@ from gdp_grappler.bin.commands import common
 
 def add(commands) -> None:
   """Declares the subcommand."""
-  parser = commands.add_parser(
-      'profile', help='measure what each op of a graph takes')
+  parser = commands.add_parser('profile',
+                               help='measure what each op of a graph takes')
   parser.add_argument('graph', help=common.GRAPH_HELP)
-  parser.add_argument('--cluster', default='local', help=(
-      "'local' (default), or grpc://HOST:PORT of a TensorFlow cluster"))
+  parser.add_argument(
+      '--cluster', default='local',
+      help=("'local' (default), or grpc://HOST:PORT of a TensorFlow cluster"))
   parser.add_argument(
       '--local_workers', type=common.not_negative, default=0, metavar='N',
       help='profile N TensorFlow servers, started for it, that divide the '
       'cores of this machine')
-  parser.add_argument('--cores', type=_cores, default=(), help=(
-      'cores to stay on, such as 0 or 0,1 (default all)'))
-  parser.add_argument('--batch_size', type=common.positive, default=32, help=(
-      'size of dimensions that the graph leaves open (default 32)'))
-  parser.add_argument('--steps', type=common.positive, default=20, help=(
-      'traced steps, of which medians are taken (default 20)'))
+  parser.add_argument('--cores', type=_cores, default=(),
+                      help=('cores to stay on, such as 0 or 0,1 (default all)'))
+  parser.add_argument(
+      '--batch_size', type=common.positive, default=32,
+      help=('size of dimensions that the graph leaves open (default 32)'))
+  parser.add_argument(
+      '--steps', type=common.positive, default=20,
+      help=('traced steps, of which medians are taken (default 20)'))
   parser.add_argument('--output', required=True, help='profile to write')
-  parser.add_argument('--refresh', action='store_true', help=(
-      'measure anew what was measured before'))
-  parser.add_argument('--cache_dir', help=(
-      'folder of earlier profiles (default $GDP_CACHE_DIR, or gdp_grappler in '
-      "the user's cache folder)"))
+  parser.add_argument('--refresh', action='store_true',
+                      help=('measure anew what was measured before'))
+  parser.add_argument(
+      '--cache_dir', help=
+      ('folder of earlier profiles (default $GDP_CACHE_DIR, or gdp_grappler in '
+       "the user's cache folder)"))
   parser.set_defaults(action=run)
 
 
@@ -42,19 +46,18 @@ def run(arguments) -> int:
   _check(arguments)
   common.load_tensorflow()
   # pylint: disable=g-import-not-at-top
-  from gdp_grappler.evaluation import profiler
-  from gdp_grappler.graph import sources
+  from gdp_grappler.evaluation.profiling import profiler
+  from gdp_grappler.graph.sources import sources
   source = sources.load(arguments.graph, batch_size=arguments.batch_size)
-  options = dict(
-      batch_size=arguments.batch_size, steps=arguments.steps,
-      refresh=arguments.refresh, cache_dir=arguments.cache_dir, tell=_tell)
+  options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
+                 refresh=arguments.refresh, cache_dir=arguments.cache_dir,
+                 tell=_tell)
   if arguments.local_workers:
-    result = profiler.profile_local_workers(
-        source, arguments.local_workers, **options)
+    result = profiler.profile_local_workers(source, arguments.local_workers,
+                                            **options)
   else:
-    places = (profiler.local_places(arguments.cores)
-              if arguments.cluster == 'local'
-              else profiler.remote_places(arguments.cluster))
+    places = (profiler.local_places(arguments.cores) if arguments.cluster
+              == 'local' else profiler.remote_places(arguments.cluster))
     result = profiler.profile_devices(source, places, **options)
   result.save(arguments.output)
   for device in result.devices:

@@ -9,15 +9,15 @@ from gdp_grappler.bin.commands import common
 
 def add(commands) -> None:
   """Declares the subcommand."""
-  parser = commands.add_parser(
-      'simulate', help='price a plan, and draw its schedule')
-  common.add_graph(
-      parser, common.CLUSTER_HELP + "; by default the plan's own",
-      cluster_required=False)
+  parser = commands.add_parser('simulate',
+                               help='price a plan, and draw its schedule')
+  common.add_graph(parser, common.CLUSTER_HELP + "; by default the plan's own",
+                   cluster_required=False)
   parser.add_argument('--plan', required=True, help='a plan file')
-  parser.add_argument('--order', choices=('fifo', 'critical_path'), help=(
-      'of ready ops, in the trace and for all figures but the step times; by '
-      "default the plan's: critical_path if it has priorities, else fifo"))
+  parser.add_argument(
+      '--order', choices=('fifo', 'critical_path'), help=
+      ('of ready ops, in the trace and for all figures but the step times; by '
+       "default the plan's: critical_path if it has priorities, else fifo"))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
   parser.add_argument('--json', action='store_true', help='print JSON')
   parser.set_defaults(action=run)
@@ -44,8 +44,8 @@ def run(arguments) -> int:
   if arguments.json:
     print(json.dumps(result.to_json(graph)))
   else:
-    ordered = ('with the critical path first' if own.priorities is None
-               else 'by the priorities of the plan')
+    ordered = ('with the critical path first'
+               if own.priorities is None else 'by the priorities of the plan')
     print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
           f'{result.fifo_s * 1e3:.4g} ms first in, first out, '
           f'{result.ordered_s * 1e3:.4g} ms {ordered} (simulated); peak memory '

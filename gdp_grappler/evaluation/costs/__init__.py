@@ -1,6 +1,6 @@
-"""Seconds and bytes of single ops, from elsewhere than the roofline.
+"""Seconds and bytes of single ops.
 
-Belongs here: families of ops, profiles and what is read off them, costs that
-come with a graph. Does not belong here: the roofline (`cost_model`), making
-profiles (`profiling`).
+Belongs here: the roofline and its families of ops, profiles and what is read
+off them, costs that come with a graph. Does not belong here: making profiles
+(`profiling`), whole steps (`simulation`, `measuring`).
 """

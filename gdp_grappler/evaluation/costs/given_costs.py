@@ -25,11 +25,11 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import validation
-from gdp_grappler.evaluation import cost_model
-from gdp_grappler.graph import cost_graph
-from gdp_grappler.graph import given
-from gdp_grappler.graph import graph_json
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.costed import cost_graph
+from gdp_grappler.graph.costed import given
+from gdp_grappler.graph.costed import graph_json
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,7 +57,8 @@ class GivenCostModel:
     roofline = self.base.op_seconds(graph, cluster)
     result = np.stack([
         self._column(graph, rows, cluster, device, roofline[:, column])
-        for column, device in enumerate(cluster.devices)], 1)
+        for column, device in enumerate(cluster.devices)
+    ], 1)
     types = [op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices]
     unknown = np.isnan(result)
     lacking = np.argwhere(unknown & graph.allowed_types[:, types])
@@ -83,11 +84,14 @@ class GivenCostModel:
 
   def _column(self, graph, rows, cluster, device, roofline) -> np.ndarray:
     """float64 [N], NaN where nothing is known."""
-    seconds = {label: column[rows]
-               for label, column in self.costs.seconds.items()}
+    seconds = {
+        label: column[rows] for label, column in self.costs.seconds.items()
+    }
     result = np.full(graph.num_ops, np.nan)
+
     def fill(column):
       np.copyto(result, column, where=np.isnan(result))
+
     for label in _labels(device):
       if label in seconds:
         fill(seconds[label])
@@ -97,10 +101,10 @@ class GivenCostModel:
       if other is not None and np.isnan(result).any():
         theirs = self.base.seconds(graph.op_types, graph.flops, graph.io_bytes,
                                    (other,))[:, 0] * graph.executions
-        dense = (other.peak_flops * other.efficiency) / (
-            device.peak_flops * device.efficiency)
-        fill(column * np.where(sized, roofline / np.where(
-            theirs > 0, theirs, 1.), dense))
+        dense = (other.peak_flops * other.efficiency) / (device.peak_flops
+                                                         * device.efficiency)
+        fill(column * np.where(
+            sized, roofline / np.where(theirs > 0, theirs, 1.), dense))
     bare = np.all([np.isnan(column) for column in seconds.values()], axis=0)
     fill(np.where(sized | bare, roofline, np.nan))
     return result
@@ -121,8 +125,9 @@ class GivenCostModel:
     return {name: i for i, name in enumerate(self.costs.names)}
 
 
-def load(path: str | os.PathLike[str]
-         ) -> tuple[op_graph.OpGraph, GivenCostModel] | None:
+def load(
+    path: str | os.PathLike[str]
+) -> tuple[op_graph.OpGraph, GivenCostModel] | None:
   """A graph with costs of its own; None if the path is anything else.
 
   TensorFlow is not imported.
@@ -168,8 +173,9 @@ def _where_priced(graph, costs) -> op_graph.OpGraph:
   nowhere = np.flatnonzero(~allowed.any(1))
   if nowhere.size:
     op = nowhere[0]
-    kinds = ' and '.join(name for name, ok in zip(
-        op_graph.DEVICE_TYPES, graph.allowed_types[op]) if ok)
+    kinds = ' and '.join(
+        name for name, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])
+        if ok)
     raise given.wrong(
         costs.path, f'node "{graph.names[op]}", field "seconds"',
         f'it has none for {kinds}, where the node has to be; add them')
@@ -180,9 +186,9 @@ def _check_labels(costs) -> None:
   for label, seconds in costs.seconds.items():
     if _type(label) is None:
       op = costs.names[np.flatnonzero(~np.isnan(seconds))[0]]
-      near = validation.nearest(label, (*op_graph.DEVICE_TYPES,
-                                        *device_figures.CARDS,
-                                        *device_figures.CPUS, 'GPU:0'))
+      near = validation.nearest(label,
+                                (*op_graph.DEVICE_TYPES, *device_figures.CARDS,
+                                 *device_figures.CPUS, 'GPU:0'))
       raise given.wrong(
           costs.path, f'node "{op}", field "seconds"', f'"{label}" is no '
           f'device.{near} Give a type (CPU, GPU), a card '
@@ -215,8 +221,10 @@ def _labels(device) -> tuple[str, ...]:
 
 def _models(device) -> list[str]:
   """The models whose figures a device has."""
-  return [name for name, model in _all_models(device.type).items() if all(
-      getattr(model, f) == getattr(device, f) for f in model.FIGURES)]
+  return [
+      name for name, model in _all_models(device.type).items() if all(
+          getattr(model, f) == getattr(device, f) for f in model.FIGURES)
+  ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,12 +241,15 @@ class _Model:
 @functools.cache
 def _all_models(kind) -> dict[str, _Model]:
   if kind == 'GPU':
-    return {name: _Model(card.peak_flops, card.efficiency,
-                         card.bandwidth_bytes_per_s, card.launch_s)
-            for name, card in device_figures.CARDS.items()}
-  return {name: _Model(*(cpu.figures[f.name]
-                         for f in dataclasses.fields(_Model)))
-          for name, cpu in device_figures.CPUS.items()}
+    return {
+        name:
+            _Model(card.peak_flops, card.efficiency, card.bandwidth_bytes_per_s,
+                   card.launch_s) for name, card in device_figures.CARDS.items()
+    }
+  return {
+      name: _Model(*(cpu.figures[f.name] for f in dataclasses.fields(_Model)))
+      for name, cpu in device_figures.CPUS.items()
+  }
 
 
 def _figures(label, device, cluster) -> cluster_lib.Device | None:

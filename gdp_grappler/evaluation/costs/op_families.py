@@ -73,82 +73,89 @@ class Family:
 
   def shares(self, device_type: str) -> tuple[float, float]:
     """Of arithmetic and bandwidth on 'GPU' or 'CPU'."""
-    return ((self.gpu_compute, self.gpu_bandwidth) if device_type == 'GPU'
-            else (self.cpu_compute, self.cpu_bandwidth))
+    return ((self.gpu_compute, self.gpu_bandwidth) if device_type == 'GPU' else
+            (self.cpu_compute, self.cpu_bandwidth))
 
 
 # Name, GPU arithmetic and bandwidth, CPU arithmetic and bandwidth, kernels.
-FAMILIES = {family.name: family for family in (
-    # By definition; [Jia], [STREAM].
-    Family('matmul', 1., .8, 1., .8, 1),
-    # [Batched]; [Measured] .68.
-    Family('batch_matmul', .6, .8, .7, .8, 1),
-    # [Chetlur]; a layout change on the way is the second kernel. [Measured]
-    # .42: the input is unfolded on the way.
-    Family('convolution', .8, .8, .4, .8, 2),
-    # [DeepBench], [Chetlur]; a second kernel sums what the first one split.
-    # [Measured] .41 for the input, .31 for the filter.
-    Family('convolution_gradient', .65, .8, .35, .8, 2),
-    # [Depthwise]; [Measured] .23.
-    Family('depthwise', .1, .5, .2, .5, 1),
-    # [Appleyard].
-    Family('recurrent', .5, .8, .5, .8, 1),
-    # [Fused multiply-add]; [Jia], [STREAM].
-    Family('elementwise', .25, .8, .25, .8, 1),
-    # Nothing is computed; [Jia] and [STREAM] of the copy itself.
-    Family('movement', .25, .8, .25, .8, 1),
-    # [Transpose] of [Jia]; [Measured] 7 GB/s: strided lines are read in parts.
-    Family('transpose', .25, .7, .25, .3, 1),
-    # [Harris]; [Measured] 80 GB/s along rows (from caches), 3 across them.
-    Family('reduction', .25, .6, .25, .4, 2),
-    # A reduction and what is made of it: maximum, sum, quotient.
-    Family('normalization', .25, .5, .25, .4, 3),
-    # Each window is read several times, from caches at best.
-    Family('pooling', .25, .5, .25, .4, 1),
-    # [Spatter]; scatters clear or copy first, hence two kernels. [Measured]
-    # 6 GB/s for sums by segment.
-    Family('gather', .25, .3, .25, .3, 1),
-    Family('scatter', .25, .25, .25, .25, 2),
-    # Philox: some 60 integer operations for four numbers. [Measured] 1 GB/s.
-    Family('random', .1, .4, .05, .05, 1),
-    # [Satish]: 16 passes at [Jia]; a kernel for each digit. [Measured] 1 GB/s.
-    Family('sort', .05, .05, .05, .05, 8))}
+FAMILIES = {
+    family.name: family for family in (
+        # By definition; [Jia], [STREAM].
+        Family('matmul', 1., .8, 1., .8, 1),
+        # [Batched]; [Measured] .68.
+        Family('batch_matmul', .6, .8, .7, .8, 1),
+        # [Chetlur]; a layout change on the way is the second kernel. [Measured]
+        # .42: the input is unfolded on the way.
+        Family('convolution', .8, .8, .4, .8, 2),
+        # [DeepBench], [Chetlur]; a second kernel sums what the first one split.
+        # [Measured] .41 for the input, .31 for the filter.
+        Family('convolution_gradient', .65, .8, .35, .8, 2),
+        # [Depthwise]; [Measured] .23.
+        Family('depthwise', .1, .5, .2, .5, 1),
+        # [Appleyard].
+        Family('recurrent', .5, .8, .5, .8, 1),
+        # [Fused multiply-add]; [Jia], [STREAM].
+        Family('elementwise', .25, .8, .25, .8, 1),
+        # Nothing is computed; [Jia] and [STREAM] of the copy itself.
+        Family('movement', .25, .8, .25, .8, 1),
+        # [Transpose] of [Jia]; [Measured] 7 GB/s: strided lines are read in
+        # parts.
+        Family('transpose', .25, .7, .25, .3, 1),
+        # [Harris]; [Measured] 80 GB/s along rows (from caches), 3 across
+        # them.
+        Family('reduction', .25, .6, .25, .4, 2),
+        # A reduction and what is made of it: maximum, sum, quotient.
+        Family('normalization', .25, .5, .25, .4, 3),
+        # Each window is read several times, from caches at best.
+        Family('pooling', .25, .5, .25, .4, 1),
+        # [Spatter]; scatters clear or copy first, hence two kernels. [Measured]
+        # 6 GB/s for sums by segment.
+        Family('gather', .25, .3, .25, .3, 1),
+        Family('scatter', .25, .25, .25, .25, 2),
+        # Philox: some 60 integer operations for four numbers. [Measured]
+        # 1 GB/s.
+        Family('random', .1, .4, .05, .05, 1),
+        # [Satish]: 16 passes at [Jia]; a kernel for each digit. [Measured]
+        # 1 GB/s.
+        Family('sort', .05, .05, .05, .05, 8))
+}
 
 # First match wins; whatever matches nothing is 'elementwise'.
 _PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in (
     ('depthwise', r'_?(Fused)?DepthwiseConv.*'),
     ('convolution_gradient', r'Conv[23]DBackprop.*'),
     ('convolution', r'(_?Fused)?_?(Mkl|OneDnn)?Conv([23]D)?|_FusedConv[23]D'
-                    r'|_?FusedConv2DBiasActivation|Dilation2D.*'),
+     r'|_?FusedConv2DBiasActivation|Dilation2D.*'),
     ('batch_matmul', r'_?(Mkl|Fused)?BatchMatMul.*|Einsum|XlaEinsum'
-                     r'|Cholesky.*|Matrix(Inverse|Solve|Triangular).*'
-                     r'|Svd|Qr|SelfAdjointEig.*'),
+     r'|Cholesky.*|Matrix(Inverse|Solve|Triangular).*'
+     r'|Svd|Qr|SelfAdjointEig.*'),
     ('matmul', r'_?(Mkl|Fused|Sparse|Quantized)*MatMul.*'
-               r'|SparseTensorDenseMatMul'),
+     r'|SparseTensorDenseMatMul'),
     ('recurrent', r'CudnnRNN.*|(LSTM|GRU)Block.*|BlockLSTM.*'),
     ('normalization', r'_?FusedBatchNorm.*|.*Softmax.*|LRN(Grad)?'
-                      r'|_?(Mkl)?LayerNorm.*|InTopK.*'),
+     r'|_?(Mkl)?LayerNorm.*|InTopK.*'),
     ('reduction', r'Sum|Mean|Max|Min|Prod|All|Any|Arg(Max|Min)|BiasAddGrad'
-                  r'|L2Loss|Cum(sum|prod)|EuclideanNorm|Bincount'
-                  r'|ClipByValueGrad|_?GlobalNorm.*'),
+     r'|L2Loss|Cum(sum|prod)|EuclideanNorm|Bincount'
+     r'|ClipByValueGrad|_?GlobalNorm.*'),
     ('pooling', r'(Max|Avg)Pool.*|Fractional.*Pool.*|Resize.*'),
     ('transpose', r'(Conjugate)?Transpose|Reverse(V2|Sequence)?|DepthToSpace'
-                  r'|SpaceTo(Depth|Batch).*|BatchToSpace.*|ExtractImage.*'),
+     r'|SpaceTo(Depth|Batch).*|BatchToSpace.*|ExtractImage.*'),
     ('sort', r'TopK(V2)?|ApproxTopK|Sort.*|Unique.*|NonMaxSuppression.*'
-             r'|Where'),
+     r'|Where'),
     ('gather', r'(Resource)?Gather(V2|Nd)?|DynamicPartition|Dynamic.*Stitch'
-               r'|ParallelDynamicStitch|BooleanMask|OneHot'),
+     r'|ParallelDynamicStitch|BooleanMask|OneHot'),
     ('scatter', r'(Resource|Tensor)?Scatter.*|.*Segment.*|ResourceSparse.*'
-                r'|SparseApply.*|SparseToDense|StridedSliceGrad'),
+     r'|SparseApply.*|SparseToDense|StridedSliceGrad'),
     ('random', r'(Stateless)?(Random|Truncated|Parameterized|Multinomial).*'),
     ('movement', r'Concat(V2)?|Split(V)?|Slice|StridedSlice|Pad(V2)?|MirrorPad'
-                 r'|Tile|Pack|Unpack|Fill|ZerosLike|OnesLike|BroadcastTo|Copy'
-                 r'|DeepCopy|Tensor(List|Array).*|Assign(VariableOp)?|Cast'
-                 r'|Snapshot|ParallelConcat'),
+     r'|Tile|Pack|Unpack|Fill|ZerosLike|OnesLike|BroadcastTo|Copy'
+     r'|DeepCopy|Tensor(List|Array).*|Assign(VariableOp)?|Cast'
+     r'|Snapshot|ParallelConcat'),
 ))
 
 
 def family(op_type: str) -> Family:
   """The kind that an op type belongs to."""
-  return next((FAMILIES[name] for name, pattern in _PATTERNS
-               if pattern.fullmatch(op_type)), FAMILIES['elementwise'])
+  return next((FAMILIES[name]
+               for name, pattern in _PATTERNS if pattern.fullmatch(op_type)),
+              FAMILIES['elementwise'])

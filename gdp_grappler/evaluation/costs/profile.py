@@ -126,14 +126,15 @@ class Profile:
     Raises:
       GdpError: they are of different graphs.
     """
-    if (self.fingerprint, self.batch_size) != (
-        other.fingerprint, other.batch_size):
+    if (self.fingerprint, self.batch_size) != (other.fingerprint,
+                                               other.batch_size):
       raise errors.GdpError(
           f'The profiles of "{self.graph}" and "{other.graph}" are of '
           'different graphs or batch sizes. Keep them in files of their own.')
     new = {d.name for d in other.devices}
-    return dataclasses.replace(other, devices=other.devices + tuple(
-        d for d in self.devices if d.name not in new))
+    return dataclasses.replace(
+        other, devices=other.devices
+        + tuple(d for d in self.devices if d.name not in new))
 
   def save(self, path: str | os.PathLike[str],
            make_folder: bool = False) -> None:
@@ -163,8 +164,9 @@ def load(path: str | os.PathLike[str]) -> Profile:
   if not isinstance(content, dict) or content.get('format') != _FORMAT:
     raise _damaged(path, f'its format is not "{_FORMAT}"')
   if content.get('version') != _VERSION:
-    raise _damaged(path, f'its version is {content.get("version")!r}, this '
-                   f'program reads {_VERSION}')
+    raise _damaged(
+        path, f'its version is {content.get("version")!r}, this '
+        f'program reads {_VERSION}')
   try:
     return _parsed(content)
   except KeyError as error:
@@ -208,8 +210,10 @@ def _parsed(content) -> Profile:
 def _parsed_device(content, n) -> DeviceProfile:
   if not isinstance(content, dict):
     raise ValueError('devices has an entry that is no object')
+
   def seconds(field):
     return float(_figures({field: [content[field]]}, field, 1, _LARGEST_S)[0])
+
   cores = content['cores']
   if not isinstance(cores, list):
     raise ValueError('cores is no list')
@@ -217,8 +221,8 @@ def _parsed_device(content, n) -> DeviceProfile:
       *(_text(content, f) for f in ('name', 'type', 'model')),
       tuple(_count({'cores': c}, 'cores', 0) for c in cores),
       _count(content, 'pool', 1), _count(content, 'steps', 1),
-      *(seconds(f) for f in ('step_s', 'empty_step_s', 'disturbed', 'scale',
-                            'visit_s')),
+      *(seconds(f)
+        for f in ('step_s', 'empty_step_s', 'disturbed', 'scale', 'visit_s')),
       _figures(content, 'seconds', n, _LARGEST_S),
       _figures(content, 'executions', n, 1e12),
       _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64),

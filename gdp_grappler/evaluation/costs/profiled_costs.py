@@ -27,7 +27,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.graph import op_graph
 
@@ -94,8 +94,8 @@ class ProfiledCostModel:
     numbers = {}
     for column, device in enumerate(cluster.devices):
       measured = self.profile.of(device.name, device.type)
-      if measured is not None and measured.bus and (
-          measured.name == device.name):
+      if measured is not None and measured.bus and (measured.name
+                                                    == device.name):
         result.buses[column] = numbers.setdefault(measured.bus, column)
         result.shares[column] = measured.contention
     return result
@@ -106,8 +106,9 @@ class ProfiledCostModel:
     seen = set(self.profile.op_types)
     unknown = [t for t, row in zip(graph.op_types, rows) if row < 0]
     interpolated = sum(t in seen for t in unknown)
-    return Coverage(len(rows) - len(unknown), interpolated,
-                    len(unknown) - interpolated)
+    return Coverage(
+        len(rows) - len(unknown), interpolated,
+        len(unknown) - interpolated)
 
   def _seconds(self, graph, device, measured) -> np.ndarray:
     rows = self._rows(graph)
@@ -121,8 +122,8 @@ class ProfiledCostModel:
     hits = rows[known]
     if same_graph:
       # How often its ops run was measured as well.
-      result[known] = measured.seconds[hits] + (
-          measured.visits[hits] * measured.visit_s)
+      result[known] = measured.seconds[hits] + (measured.visits[hits]
+                                                * measured.visit_s)
     else:
       result[known] = (measured.seconds[hits] / measured.visits[hits]
                        + measured.visit_s) * graph.executions[known]
@@ -138,15 +139,18 @@ class ProfiledCostModel:
     if self._same_graph(graph):
       return np.arange(graph.num_ops)
     return np.array([
-        self._index.get(key, -1) for key in zip(
-            graph.names, graph.op_types, graph.flops.tolist(),
-            graph.io_bytes.tolist())], int)
+        self._index.get(key, -1)
+        for key in zip(graph.names, graph.op_types, graph.flops.tolist(),
+                       graph.io_bytes.tolist())
+    ], int)
 
   @functools.cached_property
   def _index(self) -> dict[tuple[str, str, float, float], int]:
     p = self.profile
-    return {key: i for i, key in enumerate(zip(
-        p.op_names, p.op_types, p.flops.tolist(), p.io_bytes.tolist()))}
+    return {
+        key: i for i, key in enumerate(
+            zip(p.op_names, p.op_types, p.flops.tolist(), p.io_bytes.tolist()))
+    }
 
   def _laws(self, measured, device) -> _Laws:
     known = self._known_laws
@@ -161,8 +165,7 @@ class ProfiledCostModel:
 
 
 def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
-              base: cost_model.CostModel | None = None
-              ) -> ProfiledCostModel:
+              base: cost_model.CostModel | None = None) -> ProfiledCostModel:
   """The costs of a profile file.
 
   Args:
@@ -217,8 +220,8 @@ class _Laws:
     return result
 
 
-def fit(flops: np.ndarray, io_bytes: np.ndarray, seconds: np.ndarray
-        ) -> tuple[float, float, float]:
+def fit(flops: np.ndarray, io_bytes: np.ndarray,
+        seconds: np.ndarray) -> tuple[float, float, float]:
   """a, b, c >= 0 of seconds ~ a + b flops + c bytes.
 
   Minimises the sum of absolute relative errors by reweighted least squares

@@ -8,10 +8,10 @@ import time
 from typing import Sequence
 
 from gdp_grappler import errors
+from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measuring_worker
-from gdp_grappler.evaluation.workers import local_workers
-from gdp_grappler.evaluation.workers import messages
-from gdp_grappler.evaluation.workers import worker_process
+from gdp_grappler.processes import messages
+from gdp_grappler.processes import worker_process
 
 _START_TIMEOUT_S = 300.  # To import TensorFlow and read the graph.
 _LAST_MOMENTS_S = 2.  # From the end of a server's connections to its own.
@@ -45,8 +45,9 @@ class Bench:
     self._workers: local_workers.LocalWorkers | None = None
     self._stopped = False
 
-  def measure(self, request: measuring_worker.Request
-             ) -> measuring_worker.Timing | messages.Failure:
+  def measure(
+      self, request: measuring_worker.Request
+  ) -> measuring_worker.Timing | messages.Failure:
     """Runs one placement.
 
     A process that somebody kills loses nothing: the placement runs again.
@@ -63,8 +64,8 @@ class Bench:
       except worker_process.Died as error:
         self.close()
         self._check_stopped()
-        somebody = not self._setup.target and (
-            oom_kills is not None and oom_kills == _oom_kills())
+        somebody = not self._setup.target and (oom_kills is not None and
+                                               oom_kills == _oom_kills())
         left -= 1 / (_TRIES if somebody else _TRIES_WITHOUT_MEMORY)
         if not error.killed or left < 1e-6:
           return messages.Failure(str(error), lost=error.killed)
@@ -119,8 +120,9 @@ class Bench:
         measuring_worker.__name__, [json.dumps(list(self._client_cores))])
     setup = self._setup
     if self._worker_cores:
-      self._workers = local_workers.LocalWorkers(
-          len(self._worker_cores), self._worker_cores, self._inter_op_threads)
+      self._workers = local_workers.LocalWorkers(len(self._worker_cores),
+                                                 self._worker_cores,
+                                                 self._inter_op_threads)
       setup = dataclasses.replace(setup, target=self._workers.target)
     self._client.send(setup)
     answer = self._client.receive(_START_TIMEOUT_S, self._servers())
@@ -170,7 +172,7 @@ def _oom_kills() -> int | None:
   """How often Linux has ended a process for memory; None if unknown."""
   try:
     with open('/proc/vmstat', encoding='ascii') as file:
-      return next((int(line.split()[1]) for line in file
-                   if line.startswith('oom_kill ')), None)
+      return next((int(line.split()[1])
+                   for line in file if line.startswith('oom_kill ')), None)
   except OSError:
     return None

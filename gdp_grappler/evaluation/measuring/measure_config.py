@@ -9,7 +9,7 @@ from absl import logging
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation.workers import local_workers as local_workers_lib
+from gdp_grappler.evaluation.measuring import local_workers as local_workers_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +60,9 @@ class MeasureConfig:
             f'{field} is {getattr(self, field)}; give more than 0.')
 
 
-def core_plan(config: MeasureConfig, cluster: cluster_lib.Cluster
-             ) -> list[tuple[list[list[int]], list[int]]]:
+def core_plan(
+    config: MeasureConfig,
+    cluster: cluster_lib.Cluster) -> list[tuple[list[list[int]], list[int]]]:
   """Cores of the local workers and of the client, for each process.
 
   Fewer processes than asked for where they would disturb each other.

@@ -25,8 +25,7 @@ from gdp_grappler.evaluation import evaluator
 class MeasurementCache:
   """Evaluations by key."""
 
-  def __init__(self, folder: str | os.PathLike[str], name: str,
-               context: bytes):
+  def __init__(self, folder: str | os.PathLike[str], name: str, context: bytes):
     """Reads what earlier runs have measured.
 
     Args:
@@ -81,8 +80,9 @@ class MeasurementCache:
     if lines[-1]:  # Half a line; the next one must not become its rest.
       self._append(b'\n')
     if damaged:
-      logging.warning('%s: %d damaged measurement%s ignored; measured again '
-                      'where needed.', self._path, damaged, 's'[:damaged - 1])
+      logging.warning(
+          '%s: %d damaged measurement%s ignored; measured again '
+          'where needed.', self._path, damaged, 's'[:damaged - 1])
 
   def _append(self, data: bytes):
     try:
@@ -104,15 +104,16 @@ class MeasurementCache:
 
 def _to_json(key, evaluation) -> dict:
   finite = math.isfinite(evaluation.step_time_s)
-  return dict(
-      key=key.hex(), step_time_s=evaluation.step_time_s if finite else None,
-      spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
-      violations=[[v.kind, v.message] for v in evaluation.violations])
+  return dict(key=key.hex(),
+              step_time_s=evaluation.step_time_s if finite else None,
+              spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
+              violations=[[v.kind, v.message] for v in evaluation.violations])
 
 
 def _from_json(fields) -> tuple[bytes, evaluator.Evaluation]:
-  violations = tuple(placement_lib.Violation(str(kind), str(message))
-                     for kind, message in fields['violations'])
+  violations = tuple(
+      placement_lib.Violation(str(kind), str(message))
+      for kind, message in fields['violations'])
   seconds = fields['step_time_s']
   if (seconds is None) != bool(violations):
     raise ValueError('a time and a violation, or neither')

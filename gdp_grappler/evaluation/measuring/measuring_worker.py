@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.evaluation.measuring import timing
-from gdp_grappler.evaluation.workers import messages
-from gdp_grappler.evaluation.workers import session_config
+from gdp_grappler.processes import messages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,8 +100,8 @@ def main(cores: list[int]) -> None:
   messages.send(answers, _complaint(setup))
   while True:
     request = requests.get()
-    messages.send(answers, _complaint(setup) if request is None
-                  else run(setup, request))
+    messages.send(answers,
+                  _complaint(setup) if request is None else run(setup, request))
 
 
 def run(setup: Setup, request: Request) -> Timing | messages.Failure:
@@ -109,8 +109,9 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   if setup.target and (complaint := _complaint(setup)):
     return complaint  # Else the first call would wait as long as for a step.
-  names = dict(zip(setup.op_names, (
-      setup.device_names[device] for device in request.devices)))
+  names = dict(
+      zip(setup.op_names,
+          (setup.device_names[device] for device in request.devices)))
   graph = tf.Graph()
   try:
     with graph.as_default():
@@ -141,8 +142,7 @@ def _one_line(error) -> str:
 def _peaks(session, targets, device_names) -> tuple[int, ...]:
   """[D] most bytes allocated at a time, by the allocators' own records."""
   from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
-  options = config_pb2.RunOptions(
-      trace_level=config_pb2.RunOptions.FULL_TRACE)
+  options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
   metadata = config_pb2.RunMetadata()
   session.run(targets, options=options, run_metadata=metadata)
   hosts = {_task(name): name for name in reversed(device_names)}
@@ -153,8 +153,9 @@ def _peaks(session, targets, device_names) -> tuple[int, ...]:
         # Pinned host memory is the host's, whatever device asked for it.
         owner = hosts.get(_task(device.device)) if (
             'host' in used.allocator_name) else device.device
-        changes[owner] += [(r.alloc_micros, r.alloc_bytes)
-                           for r in used.allocation_records]
+        changes[owner] += [
+            (r.alloc_micros, r.alloc_bytes) for r in used.allocation_records
+        ]
   return tuple(_highest(changes[name]) for name in device_names)
 
 
@@ -178,8 +179,7 @@ def _config(setup: Setup, timeout_s: float | None = None):
   if setup.target:
     # Variables die with the session; other sessions see none of them.
     config.isolate_session_state = True
-    config.operation_timeout_in_ms = int(
-        1000 * (timeout_s or setup.timeout_s))
+    config.operation_timeout_in_ms = int(1000 * (timeout_s or setup.timeout_s))
   for splits in setup.gpu_splits_bytes:
     config.gpu_options.experimental.virtual_devices.add(
         memory_limit_mb=[size >> 20 for size in splits])
@@ -190,9 +190,9 @@ def _complaint(setup: Setup) -> messages.Failure | None:
   """What is wrong with the devices, if anything is."""
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   try:
-    with tf.compat.v1.Session(
-        setup.target, graph=tf.Graph(),
-        config=_config(setup, setup.connect_s)) as session:
+    with tf.compat.v1.Session(setup.target, graph=tf.Graph(),
+                              config=_config(setup,
+                                             setup.connect_s)) as session:
       have = [d.name for d in session.list_devices()]
   except tf.errors.OpError as error:
     return messages.Failure(

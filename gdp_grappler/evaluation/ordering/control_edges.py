@@ -25,9 +25,9 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
 
@@ -85,10 +85,10 @@ class Order:
   with_edges_s: float
 
 
-def control_edges(graph: op_graph.OpGraph,
-                  placement: placement_lib.Placement,
-                  simulator: simulator_lib.Simulator,
-                  config: OrderConfig = OrderConfig()) -> Order:
+def control_edges(
+    graph: op_graph.OpGraph, placement: placement_lib.Placement,
+    simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
+) -> Order:
   """As few control edges as make TensorFlow keep an order, where it pays.
 
   Args:
@@ -104,14 +104,15 @@ def control_edges(graph: op_graph.OpGraph,
   Raises:
     ValueError: another cluster, or not a device per op.
   """
-  if placement.cluster is not simulator.cluster and (
-      placement.cluster != simulator.cluster):
+  if placement.cluster is not simulator.cluster and (placement.cluster
+                                                     != simulator.cluster):
     raise ValueError(
         f'The placement is on cluster "{placement.cluster.name}", the '
         f'simulator is for "{simulator.cluster.name}".')
   if placement.priorities is None:
-    placement = ordering.with_critical_path_order(
-        graph, placement, simulator.cluster, simulator.cost_model)
+    placement = ordering.with_critical_path_order(graph, placement,
+                                                  simulator.cluster,
+                                                  simulator.cost_model)
   seconds = simulator.step_times(
       graph, np.stack([placement.devices] * 2),
       np.stack([np.zeros(graph.num_ops), placement.priorities]))[0]
@@ -130,13 +131,12 @@ def control_edges(graph: op_graph.OpGraph,
   return Order(edges, fifo_s, ordered_s, with_edges_s)
 
 
-def chooser(simulator: simulator_lib.Simulator,
-            config: OrderConfig = OrderConfig()
-            ) -> Callable[[op_graph.OpGraph, placement_lib.Placement],
-                          np.ndarray]:
+def chooser(
+    simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
+) -> Callable[[op_graph.OpGraph, placement_lib.Placement], np.ndarray]:
   """What a `Measurer` asks for the control edges of an order, int32 [C, 2]."""
-  return lambda graph, placement: control_edges(
-      graph, placement, simulator, config).control_edges
+  return lambda graph, placement: control_edges(graph, placement, simulator,
+                                                config).control_edges
 
 
 def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:
@@ -144,7 +144,8 @@ def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:
   return graph.replace(
       edges=np.concatenate([graph.edges, _as_edges(edges)]),
       edge_tensors=np.concatenate(
-          [graph.edge_tensors, np.full(len(edges), -1, np.int32)]))
+          [graph.edge_tensors,
+           np.full(len(edges), -1, np.int32)]))
 
 
 class _Search:
@@ -162,8 +163,8 @@ class _Search:
     self._left = config.max_simulated_ops // max(1, graph.num_ops)
     self._plain = self._schedule([])
     self._wanted = self._simulator.schedule(self._graph, placement)
-    self._may = orderable.orderable(graph) & (
-        self._wanted.end_s > self._wanted.start_s)
+    self._may = orderable.orderable(graph) & (self._wanted.end_s
+                                              > self._wanted.start_s)
 
   @property
   def _target_s(self) -> float:
@@ -208,8 +209,8 @@ class _Search:
       heavy.append(longest[before_s < share * weight_s[ops].sum()])
     return np.sort(np.concatenate(heavy))
 
-  def fewest(self, edges: np.ndarray, step_s: float
-            ) -> tuple[np.ndarray, float]:
+  def fewest(self, edges: np.ndarray,
+             step_s: float) -> tuple[np.ndarray, float]:
     """Leaves out what does not matter; no slower than the target or before."""
     limit_s = max(step_s, self._target_s)
     # Ops of nearly equal priority may as well swap: try without them first.
@@ -246,8 +247,7 @@ class _Known:
 
   def op_seconds(self, graph, cluster):
     del cluster
-    new = np.bincount(graph.edges[self._num_edges:, 1],
-                      minlength=graph.num_ops)
+    new = np.bincount(graph.edges[self._num_edges:, 1], minlength=graph.num_ops)
     return self._seconds + self._edge_s * new[:, None]
 
   def workspace_bytes(self, graph, cluster):

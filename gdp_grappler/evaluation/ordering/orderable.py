@@ -19,16 +19,16 @@ import re
 
 import numpy as np
 
-from gdp_grappler.graph import colocation
-from gdp_grappler.graph import kernels
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph.legality import kernels
 
 _ENTER, _EXIT = ('Enter', 'RefEnter'), ('Exit', 'RefExit')
 _SWITCH, _MERGE = ('Switch', 'RefSwitch'), ('Merge', 'RefMerge')
-_NO_ENDS = frozenset((
-    *_ENTER, *_EXIT, *_SWITCH, *_MERGE, '_SwitchN', 'LoopCond',
-    'NextIteration', 'RefNextIteration', 'Const', 'Placeholder', '_Arg',
-    '_Retval', '_DeviceArg', '_DeviceRetval'))
+_NO_ENDS = frozenset(
+    (*_ENTER, *_EXIT, *_SWITCH, *_MERGE, '_SwitchN', 'LoopCond',
+     'NextIteration', 'RefNextIteration', 'Const', 'Placeholder', '_Arg',
+     '_Retval', '_DeviceArg', '_DeviceRetval'))
 _WAITS = re.compile(
     r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
     r'AccumulatorTake|TakeGradient|MutexLock).*')
@@ -38,8 +38,8 @@ def orderable(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops that may get control edges from and give them to others."""
   plain = np.array([_is_plain(t) for t in graph.op_types], bool)
   return (plain & (graph.executions == 1) & (_depths(graph) == 0)
-          & _surely_runs(graph) & ~_behind(graph, [
-              bool(_WAITS.fullmatch(t)) for t in graph.op_types]))
+          & _surely_runs(graph) &
+          ~_behind(graph, [bool(_WAITS.fullmatch(t)) for t in graph.op_types]))
 
 
 def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
@@ -57,20 +57,20 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
     if not leaves[source]:
       frames.join(source, target)
   ends = {}
-  for column, ops in enumerate((np.isin(types, _ENTER) & (depths == 1),
-                                leaves)):
+  for column, ops in enumerate(
+      (np.isin(types, _ENTER) & (depths == 1), leaves)):
     for op in np.flatnonzero(ops).tolist():
       ends.setdefault(frames.find(op), ([], []))[column].append(op)
   return np.array([(enter, leave) for enters, exits in ends.values()
-                   for enter in enters for leave in exits],
-                  np.int32).reshape(-1, 2)
+                   for enter in enters
+                   for leave in exits], np.int32).reshape(-1, 2)
 
 
 @functools.cache
 def _is_plain(op_type: str) -> bool:
   definition = kernels.op_def(op_type)
-  return (definition is not None and not definition.is_stateful
-          and op_type not in _NO_ENDS)
+  return (definition is not None and not definition.is_stateful and
+          op_type not in _NO_ENDS)
 
 
 def _depths(graph) -> np.ndarray:
@@ -99,9 +99,10 @@ def _surely_runs(graph) -> np.ndarray:
   for op in graph.topological_order.tolist():
     incoming = [
         _behind_switch(graph, p, t - first[p], needs, producers, tensors)
-        for p, t in zip(producers[op], tensors[op])]
-    needs[op] = (_merged(incoming) if graph.op_types[op] in _MERGE
-                 else _all_of(incoming))
+        for p, t in zip(producers[op], tensors[op])
+    ]
+    needs[op] = (_merged(incoming)
+                 if graph.op_types[op] in _MERGE else _all_of(incoming))
   return np.array([need is not None and not need for need in needs], bool)
 
 

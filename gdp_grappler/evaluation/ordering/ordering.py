@@ -16,8 +16,8 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import cost_model as cost_model_lib
-from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
 FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
@@ -67,10 +67,11 @@ def with_critical_path_order(
     raise ValueError(
         f'The placement is on {placement.cluster.num_devices} devices, cluster '
         f'"{cluster.name}" has {cluster.num_devices}.')
-  seconds = (cost_model or cost_model_lib.CostModel()).op_seconds(
-      graph, cluster)
-  return dataclasses.replace(placement, priorities=upward_ranks(
-      graph, placement.devices, cluster, seconds))
+  seconds = (cost_model or
+             cost_model_lib.CostModel()).op_seconds(graph, cluster)
+  return dataclasses.replace(
+      placement, priorities=upward_ranks(graph, placement.devices, cluster,
+                                         seconds))
 
 
 def best_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
@@ -87,8 +88,8 @@ def best_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   Raises:
     ValueError: not a device of the cluster per op.
   """
-  ordered = with_critical_path_order(
-      graph, placement, simulator.cluster, simulator.cost_model)
+  ordered = with_critical_path_order(graph, placement, simulator.cluster,
+                                     simulator.cost_model)
   fifo = dataclasses.replace(placement, priorities=None)
   fifo_s = simulator.evaluate(graph, fifo).step_time_s
   ordered_s = simulator.evaluate(graph, ordered).step_time_s
@@ -96,8 +97,8 @@ def best_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 
 def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
-                 cluster: cluster_lib.Cluster, op_seconds: np.ndarray
-                ) -> np.ndarray:
+                 cluster: cluster_lib.Cluster,
+                 op_seconds: np.ndarray) -> np.ndarray:
   """float64 [N], seconds from the start of an op to the end of the step.
 
   On devices and links that have nothing else to do.
@@ -125,8 +126,8 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
   ranks = seconds.tolist()
   # Deep graphs have thousands of levels of few ops: a plain loop over edges
   # beats numpy on levels, and takes 0.1 us per edge.
-  for (producer, consumer), edge_s in zip(
-      graph.edges[last_first].tolist(), step_s[last_first].tolist()):
+  for (producer, consumer), edge_s in zip(graph.edges[last_first].tolist(),
+                                          step_s[last_first].tolist()):
     through = edge_s + ranks[consumer]
     if through > ranks[producer]:
       ranks[producer] = through
@@ -139,10 +140,12 @@ def _transfer_s(graph, devices, cluster) -> np.ndarray:
   source, target = devices[graph.edges[:, 0]], devices[graph.edges[:, 1]]
   size = graph.edge_bytes * (graph.executions[graph.edges[:, 0]] > 0)
   copy_s = np.array([d.copy_s for d in cluster.devices])
-  s_per_byte = np.array([1 / d.copy_bytes_per_s if d.copy_bytes_per_s else 0.
-                         for d in cluster.devices])
-  copies_s = sum(copy_s[end] + size * s_per_byte[end]
-                 for end in (source, target))
+  s_per_byte = np.array([
+      1 / d.copy_bytes_per_s if d.copy_bytes_per_s else 0.
+      for d in cluster.devices
+  ])
+  copies_s = sum(
+      copy_s[end] + size * s_per_byte[end] for end in (source, target))
   transfer_s = (latency_s[source, target] + size / bytes_per_s[source, target]
                 + copies_s)
   return np.where(source == target, 0., transfer_s)

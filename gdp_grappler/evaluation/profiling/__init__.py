@@ -1,5 +1,6 @@
-"""What `profiler` needs to time ops, links and memory buses.
+"""Measured seconds of single ops.
 
-Belongs here: the workers that time, fits to what they saw. Does not belong
-here: reading a profile (`costs`), whole steps (`measuring`).
+Belongs here: the profiler, the workers that time for it, memory buses that
+are shared. Does not belong here: reading a profile (`costs`), whole steps
+(`measuring`), links (`link_timing`).
 """

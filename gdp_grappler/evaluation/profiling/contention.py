@@ -15,16 +15,16 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.evaluation.profiling import contention_worker
 from gdp_grappler.evaluation.profiling import profiling_worker
-from gdp_grappler.evaluation.workers import messages
-from gdp_grappler.evaluation.workers import worker_process
+from gdp_grappler.processes import messages
+from gdp_grappler.processes import worker_process
 
 _ROUNDS = 3
 _WINDOW_S = 1.5
 _START_S, _STEPS_S = 300., 120.
 
 
-def measure(setups: Sequence[profiling_worker.Setup], name: str
-           ) -> tuple[float, ...]:
+def measure(setups: Sequence[profiling_worker.Setup],
+            name: str) -> tuple[float, ...]:
   """For each worker, what its step takes longer for each other one at work.
 
   Args:
@@ -49,8 +49,8 @@ def measure(setups: Sequence[profiling_worker.Setup], name: str
         process.send(setup)
       for process, setup in zip(processes, setups):
         _check(process.receive(_START_S), setup, name)
-      alone = np.median([[_clock([p])[0] for p in processes]
-                         for _ in range(_ROUNDS)], axis=0)
+      alone = np.median(
+          [[_clock([p])[0] for p in processes] for _ in range(_ROUNDS)], axis=0)
       together = np.median([_clock(processes) for _ in range(_ROUNDS)], axis=0)
     except worker_process.Died as error:
       raise errors.MeasurementError(
@@ -59,8 +59,8 @@ def measure(setups: Sequence[profiling_worker.Setup], name: str
   return shares(alone, together)
 
 
-def shares(alone: Sequence[float], together: Sequence[float]
-          ) -> tuple[float, ...]:
+def shares(alone: Sequence[float],
+           together: Sequence[float]) -> tuple[float, ...]:
   """[W] of the median steps [W] alone and [W] together."""
   ratio = np.asarray(together) / np.asarray(alone)
   return tuple(np.maximum((ratio - 1) / (len(ratio) - 1), 0.).tolist())

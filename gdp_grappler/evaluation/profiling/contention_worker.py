@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from gdp_grappler.evaluation.profiling import profiling_worker
-from gdp_grappler.evaluation.workers import messages
+from gdp_grappler.processes import messages
 
 _WARMUP = 5
 
@@ -23,8 +23,10 @@ def main() -> None:
   messages.end_with_parent()
   messages.volunteer_for_oom()
   answers = messages.answers()
+
   def request():
     return messages.receive(sys.stdin.buffer.read)
+
   setup = request()
   import tensorflow as tf  # pylint: disable=g-import-not-at-top
   try:
@@ -37,8 +39,7 @@ def main() -> None:
   except EOFError:
     return
   except (tf.errors.OpError, ValueError) as error:
-    messages.send(answers, messages.Failure(
-        ' '.join(str(error).split())[:300]))
+    messages.send(answers, messages.Failure(' '.join(str(error).split())[:300]))
 
 
 def _median_s(step, window_s: float) -> float:

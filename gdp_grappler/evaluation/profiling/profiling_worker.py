@@ -17,8 +17,8 @@ from typing import Any, Callable, Iterator
 
 import numpy as np
 
-from gdp_grappler.evaluation.workers import messages
-from gdp_grappler.evaluation.workers import session_config
+from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.processes import messages
 
 _CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
 _WARMUP_S = 2.  # No further step to warm up, once this has passed.
@@ -107,8 +107,8 @@ def session(tf, setup: Setup) -> Iterator[Callable[[], Any]]:
   placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
   with _session(tf, setup, _imported(tf, placed), setup.pool) as running:
     running.run(setup.graph.initializer)
-    yield running.make_callable([
-        running.graph.get_operation_by_name(t) for t in setup.graph.targets])
+    yield running.make_callable(
+        [running.graph.get_operation_by_name(t) for t in setup.graph.targets])
 
 
 def _record(tf, setup) -> Recording:
@@ -120,8 +120,9 @@ def _record(tf, setup) -> Recording:
     alone = wide
     if setup.target:
       # The pool is the server's; edges keep its threads from overlapping.
-      alone = stack.enter_context(_session(
-          tf, setup, _imported(tf, _one_by_one(placed, setup.graph)), 1))
+      alone = stack.enter_context(
+          _session(tf, setup, _imported(tf, _one_by_one(placed, setup.graph)),
+                   1))
     elif setup.pool > 1:
       alone = stack.enter_context(_session(tf, setup, graph, 1))
     if alone is not wide:
@@ -148,8 +149,10 @@ def _one_by_one(graph_def, runnable):
   nodes = {node.name: node for node in graph_def.node}
   if any(node.op.removeprefix('Ref') in _FRAMES for node in nodes.values()):
     return graph_def
-  inputs = {name: [i.lstrip('^').split(':')[0] for i in node.input]
-            for name, node in nodes.items()}
+  inputs = {
+      name: [i.lstrip('^').split(':')[0] for i in node.input]
+      for name, node in nodes.items()
+  }
   before = graphlib.TopologicalSorter()
   needed, waiting = set(), list(runnable.targets)
   while waiting:
@@ -181,12 +184,13 @@ def _trace(alone, wide, setup):
   one has swept the caches, and what is wanted is a step among steps.
   """
   from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
-  options = config_pb2.RunOptions(
-      trace_level=config_pb2.RunOptions.FULL_TRACE)
+  options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
+
   def step(session, **how):
     return session.make_callable(
         [session.graph.get_operation_by_name(t) for t in setup.graph.targets],
         **how)
+
   plain, warm = step(wide), step(alone)
   traced = step(alone, accept_options=True)
   begin = time.perf_counter()
@@ -196,10 +200,11 @@ def _trace(alone, wide, setup):
       warm()
     if i and time.perf_counter() - begin > _WARMUP_S:
       break
-  repeats = int(np.clip(
-      _WARM_S / max(_clocked(plain)[0], 1e-9), 1, _WARM_STEPS))
-  owners = dict(zip((node.name for node in setup.graph.graph_def.node),
-                    setup.graph.owners))
+  repeats = int(np.clip(_WARM_S / max(_clocked(plain)[0], 1e-9), 1,
+                        _WARM_STEPS))
+  owners = dict(
+      zip((node.name for node in setup.graph.graph_def.node),
+          setup.graph.owners))
   index = {name: i for i, name in enumerate(setup.op_names)}
   steps, seconds = [], []
   for _ in range(setup.steps):
@@ -243,8 +248,8 @@ def _disturbed(seconds, setup) -> float:
   return float(np.clip(1 - cpu / wall, 0, 1))
 
 
-def _summed(step_stats, device, owners, index
-           ) -> dict[int, tuple[float, int, int]]:
+def _summed(step_stats, device, owners,
+            index) -> dict[int, tuple[float, int, int]]:
   """Op number -> seconds, executions and temporary bytes in one step."""
   host, kernels = collections.defaultdict(list), collections.Counter()
   for stats in step_stats.dev_stats:
@@ -260,10 +265,10 @@ def _summed(step_stats, device, owners, index
         kernels[op] += (node.op_end_rel_nanos or node.all_end_rel_nanos)
   result = {}
   for op, nodes in host.items():
-    nanos = sum(max(0, node.op_end_rel_nanos - node.op_start_rel_nanos)
-                for node, _ in nodes)
-    result[op] = (max(nanos, kernels[op]) * 1e-9,
-                  sum(own for _, own in nodes),
+    nanos = sum(
+        max(0, node.op_end_rel_nanos - node.op_start_rel_nanos)
+        for node, _ in nodes)
+    result[op] = (max(nanos, kernels[op]) * 1e-9, sum(own for _, own in nodes),
                   max(_temporary_bytes(node) for node, _ in nodes))
   return result
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
@@ -24,8 +24,7 @@ class PreparedGraph:
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                tensor_bytes: np.ndarray, aliases: np.ndarray,
                allowed: np.ndarray, seconds: np.ndarray,
-               workspace_bytes: np.ndarray,
-               contention: cost_model.Contention):
+               workspace_bytes: np.ndarray, contention: cost_model.Contention):
     """Lays the graph out.
 
     Args:
@@ -44,23 +43,27 @@ class PreparedGraph:
     self._lib = _library()
     self._num_ops = graph.num_ops
     self._num_pools = len(cluster.pool_bytes)
-    arrays = [np.ascontiguousarray(array, dtype) for array, dtype in (
-        (tensor_bytes, np.int64), (aliases, np.uint8), (allowed, np.uint8),
-        (seconds, np.float64), (workspace_bytes, np.int64))]
+    arrays = [
+        np.ascontiguousarray(array, dtype)
+        for array, dtype in ((tensor_bytes, np.int64), (aliases, np.uint8),
+                             (allowed, np.uint8), (seconds, np.float64),
+                             (workspace_bytes, np.int64))
+    ]
     tensor_bytes, aliases, allowed, seconds, workspace = arrays
     native_graph = _NativeGraph(
         graph.num_ops, len(graph.edges), len(graph.tensor_ops),
-        graph.num_groups, *map(_address, (
-            graph.edges, graph.edge_tensors, graph.tensor_ops, tensor_bytes,
-            graph.param_bytes, aliases, graph.groups,
-            graph.topological_order)))
+        graph.num_groups,
+        *map(_address, (graph.edges, graph.edge_tensors, graph.tensor_ops,
+                        tensor_bytes, graph.param_bytes, aliases, graph.groups,
+                        graph.topological_order)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
-    native_cluster = _NativeCluster(
-        cluster.num_devices, units.max() + 1, self._num_pools,
-        channels.max() + 1, channels.shape[-1],
-        *map(_address, cluster_arrays), cluster.step_s + 0.0)
+    native_cluster = _NativeCluster(cluster.num_devices,
+                                    units.max() + 1, self._num_pools,
+                                    channels.max() + 1, channels.shape[-1],
+                                    *map(_address, cluster_arrays),
+                                    cluster.step_s + 0.0)
     self._handle = self._lib.gdp_simulator_create(
         ctypes.byref(native_graph), ctypes.byref(native_cluster),
         _address(allowed), _address(seconds),
@@ -86,14 +89,15 @@ class PreparedGraph:
     """
     seconds = np.empty(len(devices), np.float64)
     peaks = np.empty((len(devices), self._num_pools), np.int64)
-    if self._lib.gdp_simulator_run(
-        self._handle, len(devices), _address(devices), _address(priorities),
-        threads, _address(seconds), _address(peaks)):
+    if self._lib.gdp_simulator_run(self._handle,
+                                   len(devices), _address(devices),
+                                   _address(priorities), threads,
+                                   _address(seconds), _address(peaks)):
       raise MemoryError('No memory for the simulator.')
     return seconds, peaks
 
-  def schedule(self, devices: np.ndarray, priorities: np.ndarray | None
-              ) -> schedule_lib.Schedule | None:
+  def schedule(self, devices: np.ndarray,
+               priorities: np.ndarray | None) -> schedule_lib.Schedule | None:
     """All that happens; None if the placement breaks a rule of the graph.
 
     Args:
@@ -105,14 +109,14 @@ class PreparedGraph:
     """
     seconds = np.empty(1, np.float64)
     peaks = np.empty(self._num_pools, np.int64)
-    result = self._lib.gdp_schedule_create(
-        self._handle, _address(devices), _address(priorities),
-        _address(seconds), _address(peaks))
+    result = self._lib.gdp_schedule_create(self._handle, _address(devices),
+                                           _address(priorities),
+                                           _address(seconds), _address(peaks))
     if not result:
       raise MemoryError('No memory for the simulator.')
     try:
-      return (None if np.isinf(seconds[0])
-              else self._read(result, float(seconds[0]), peaks))
+      return (None if np.isinf(seconds[0]) else self._read(
+          result, float(seconds[0]), peaks))
     finally:
       self._lib.gdp_schedule_destroy(result)
 
@@ -127,14 +131,15 @@ class PreparedGraph:
     memory_s = np.empty(points)
     memory_pools = np.empty(points, np.int32)
     memory_bytes = np.empty(points, np.int64)
-    self._lib.gdp_schedule_read(self._handle, result, *map(_address, (
-        start_s, end_s, slots, transfers, transfer_s, works, work_s, memory_s,
-        memory_pools, memory_bytes)))
+    self._lib.gdp_schedule_read(
+        self._handle, result,
+        *map(_address, (start_s, end_s, slots, transfers, transfer_s, works,
+                        work_s, memory_s, memory_pools, memory_bytes)))
     by_transfer = np.argsort(works[:, 0], kind='stable')
-    return schedule_lib.Schedule(
-        step_time_s, peaks, start_s, end_s, slots, *transfers.T, *transfer_s.T,
-        *works[by_transfer].T, *work_s[by_transfer].T, memory_s, memory_pools,
-        memory_bytes)
+    return schedule_lib.Schedule(step_time_s, peaks, start_s, end_s, slots,
+                                 *transfers.T, *transfer_s.T,
+                                 *works[by_transfer].T, *work_s[by_transfer].T,
+                                 memory_s, memory_pools, memory_bytes)
 
 
 def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
@@ -145,49 +150,55 @@ def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
   np.maximum.at(slots, cluster.compute_units,
                 [device.slots for device in cluster.devices])
   copy_s = np.array([d.copy_s for d in cluster.devices], np.float64)
-  copy_bytes_per_s = np.array(
-      [np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
-       for d in cluster.devices], np.float64)
-  return [np.ascontiguousarray(array) for array in (
-      cluster.compute_units, cluster.memory_pools, slots, copy_s,
-      copy_bytes_per_s, bus_of_unit, contention.shares,
-      *cluster.link_arrays)]
+  copy_bytes_per_s = np.array([
+      np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
+      for d in cluster.devices
+  ], np.float64)
+  return [
+      np.ascontiguousarray(array)
+      for array in (cluster.compute_units, cluster.memory_pools, slots, copy_s,
+                    copy_bytes_per_s, bus_of_unit, contention.shares,
+                    *cluster.link_arrays)
+  ]
 
 
 class _NativeGraph(ctypes.Structure):
   """`GdpGraph` of simulator.cc."""
-  _fields_ = [(name, ctypes.c_int32) for name in (
-      'num_ops', 'num_edges', 'num_tensors', 'num_groups')] + [
-          (name, ctypes.c_void_p) for name in (
-              'edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
-              'param_bytes', 'aliases', 'groups', 'order')]
+  _fields_ = [
+      (name, ctypes.c_int32)
+      for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups')
+  ] + [(name, ctypes.c_void_p)
+       for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
+                    'param_bytes', 'aliases', 'groups', 'order')]
 
 
 class _NativeCluster(ctypes.Structure):
   """`GdpCluster` of simulator.cc."""
-  _fields_ = [(name, ctypes.c_int32) for name in (
-      'num_devices', 'num_units', 'num_pools', 'num_channels',
-      'channels_per_link')] + [
-          (name, ctypes.c_void_p) for name in (
-              'units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-              'buses', 'contention', 'latency_s', 'bytes_per_s',
-              'channels')] + [
-                  ('step_s', ctypes.c_double)]
+  _fields_ = [
+      (name, ctypes.c_int32)
+      for name in ('num_devices', 'num_units', 'num_pools', 'num_channels',
+                   'channels_per_link')
+  ] + [(name, ctypes.c_void_p)
+       for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
+                    'buses', 'contention', 'latency_s', 'bytes_per_s',
+                    'channels')] + [('step_s', ctypes.c_double)]
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
   lib = native.load_simulator()
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
-  for name, result, arguments in (
-      ('gdp_simulator_create', pointer, [pointer] * 5),
-      ('gdp_simulator_destroy', None, [pointer]),
-      ('gdp_simulator_run', i32,
-       [pointer, i64, pointer, pointer, i32, pointer, pointer]),
-      ('gdp_schedule_create', pointer, [pointer] * 5),
-      ('gdp_schedule_destroy', None, [pointer]),
-      ('gdp_schedule_sizes', None, [pointer] * 2),
-      ('gdp_schedule_read', None, [pointer] * 12)):
+  for name, result, arguments in (('gdp_simulator_create', pointer,
+                                   [pointer] * 5), ('gdp_simulator_destroy',
+                                                    None, [pointer]),
+                                  ('gdp_simulator_run', i32, [
+                                      pointer, i64, pointer, pointer, i32,
+                                      pointer, pointer
+                                  ]), ('gdp_schedule_create', pointer,
+                                       [pointer] * 5), ('gdp_schedule_destroy',
+                                                        None, [pointer]),
+                                  ('gdp_schedule_sizes', None, [pointer] * 2),
+                                  ('gdp_schedule_read', None, [pointer] * 12)):
     function = getattr(lib, name)
     function.restype, function.argtypes = result, arguments
   return lib

@@ -19,8 +19,8 @@ from gdp_grappler.placers.list_scheduling import task_graph
 _ROUNDS = 2
 
 
-def mean_link(cluster: cluster_lib.Cluster, devices: np.ndarray
-             ) -> tuple[float, float]:
+def mean_link(cluster: cluster_lib.Cluster,
+              devices: np.ndarray) -> tuple[float, float]:
   """Seconds of latency and per byte, over the links between some devices.
 
   Args:
@@ -60,15 +60,14 @@ def _fuse_once(tasks, link, grain, backward) -> task_graph.TaskGraph:
   if backward:
     pairs, position = pairs[:, ::-1], -position
   order = np.argsort(position[pairs[:, 0]], kind='stable')
-  labels = native_scheduler.fuse(
-      pairs[order], sent_s[order], work_s(tasks),
-      _kinds(tasks.allowed)[tasks.bundles], grain)
+  labels = native_scheduler.fuse(pairs[order], sent_s[order], work_s(tasks),
+                                 _kinds(tasks.allowed)[tasks.bundles], grain)
   if (labels == np.arange(tasks.num_tasks)).all():
     return tasks
   joined = np.stack([tasks.bundles, tasks.bundles[labels]], axis=1)
-  bundles = native_scheduler.join(
-      joined, np.zeros(len(joined)), np.zeros(tasks.num_bundles),
-      np.zeros(tasks.num_bundles), np.inf)
+  bundles = native_scheduler.join(joined, np.zeros(len(joined)),
+                                  np.zeros(tasks.num_bundles),
+                                  np.zeros(tasks.num_bundles), np.inf)
   return task_graph.contract(tasks, labels, bundles)
 
 
@@ -82,12 +81,11 @@ def co_place(tasks: task_graph.TaskGraph, link: tuple[float, float],
     parts: A bundle may have that part of all work, unless it had more before.
   """
   pairs, sent_s = tasks.pairs(*link)
-  return co_place_pairs(tasks, pairs[np.argsort(-sent_s, kind='stable')],
-                        parts)
+  return co_place_pairs(tasks, pairs[np.argsort(-sent_s, kind='stable')], parts)
 
 
-def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray, parts: int
-                  ) -> task_graph.TaskGraph:
+def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray,
+                   parts: int) -> task_graph.TaskGraph:
   """Bundles of tasks share a device, up to a fair part.
 
   Args:
@@ -98,9 +96,9 @@ def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray, parts: int
   ends = tasks.bundles[pairs]
   ends = ends[ends[:, 0] != ends[:, 1]]
   by_bundle = np.bincount(tasks.bundles, work_s(tasks), tasks.num_bundles)
-  labels = native_scheduler.join(
-      ends, np.full(len(ends), -1.), by_bundle, _kinds(tasks.allowed),
-      by_bundle.sum() / parts)
+  labels = native_scheduler.join(ends, np.full(len(ends), -1.), by_bundle,
+                                 _kinds(tasks.allowed),
+                                 by_bundle.sum() / parts)
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 
 
@@ -118,16 +116,16 @@ def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
   pairs, sent_s = tasks.pairs(*link)
   dearest = np.argsort(-sent_s, kind='stable')
   by_bundle = np.bincount(tasks.bundles, work_s(tasks), tasks.num_bundles)
-  labels = native_scheduler.join(
-      tasks.bundles[pairs[dearest]], grain * sent_s[dearest], by_bundle,
-      _kinds(tasks.allowed), -1.)
+  labels = native_scheduler.join(tasks.bundles[pairs[dearest]],
+                                 grain * sent_s[dearest], by_bundle,
+                                 _kinds(tasks.allowed), -1.)
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 
 
 def work_s(tasks: task_graph.TaskGraph) -> np.ndarray:
   """float64 [M], on the fastest device that may be used."""
-  return np.where(tasks.allowed[tasks.bundles], tasks.seconds, np.inf).min(
-      axis=1)
+  return np.where(tasks.allowed[tasks.bundles], tasks.seconds,
+                  np.inf).min(axis=1)
 
 
 def _kinds(allowed) -> np.ndarray:

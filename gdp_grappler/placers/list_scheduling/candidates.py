@@ -80,8 +80,8 @@ def _round(problem, proposers, pool_bytes) -> tuple[_Priced, np.ndarray]:
   devices = np.stack(list(different.values()))[:, problem.graph.groups]
   seconds, peaks, fits = _prices(problem, devices)
   overflow = np.maximum(peaks - problem.cluster.pool_bytes, 0).sum(axis=1)
-  first = min(range(len(devices)), key=lambda i: (
-      not fits[i], overflow[i], seconds[i], i))
+  first = min(range(len(devices)), key=lambda i:
+              (not fits[i], overflow[i], seconds[i], i))
   winner = _Priced(devices[first], float(seconds[first]), bool(fits[first]),
                    float(overflow[first]))
   return winner, peaks[int(seconds.argmin())]
@@ -91,8 +91,8 @@ def _prices(problem, devices):
   """Seconds [K], peaks [K, P] and whether all is well [K]."""
   if hasattr(problem.evaluator, 'step_times'):
     seconds, peaks = problem.evaluator.step_times(problem.graph, devices)
-    fits = np.isfinite(seconds) & (peaks <= problem.cluster.pool_bytes).all(
-        axis=1)
+    fits = np.isfinite(seconds) & (peaks
+                                   <= problem.cluster.pool_bytes).all(axis=1)
     return seconds, peaks, fits
   prices = problem.evaluator.evaluate_many(problem.graph, devices)
   return (np.array([p.step_time_s for p in prices]),

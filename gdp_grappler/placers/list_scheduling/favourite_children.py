@@ -63,9 +63,8 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
   def favourites(first):
     last = min(first + window, tasks.num_tasks)
     inside = np.flatnonzero((ends[:, 0] >= first) & (ends[:, 1] < last))
-    return inside[_window(
-        highs, ends[inside] - first, sent_s[inside], work_s[first:last],
-        left_s[first:last]) > _FAVOURITE]
+    return inside[_window(highs, ends[inside] - first, sent_s[inside],
+                          work_s[first:last], left_s[first:last]) > _FAVOURITE]
 
   result = np.full(tasks.num_tasks, -1, np.int32)
   # The solver lets other threads run.
@@ -113,24 +112,30 @@ def _window(highs, ends, sent_s, work_s, left_s) -> np.ndarray:
   tasks, pairs = np.arange(m), np.arange(e)
   ones_m, ones_e = np.ones(m), np.ones(e)
   # Rows: s_j - s_i + c_ij y_ij >= p_i + c_ij; C - s_i >= left_i; two sums.
-  rows = np.concatenate([pairs, pairs, pairs, e + tasks, e + tasks,
-                         e + m + ends[:, 0], e + 2 * m + ends[:, 1]])
-  columns = np.concatenate([ends[:, 1], ends[:, 0], m + pairs, tasks,
-                            np.full(m, m + e), m + pairs, m + pairs])
-  values = np.concatenate([ones_e, -ones_e, sent, -ones_m, ones_m, ones_e,
-                           ones_e])
+  rows = np.concatenate([
+      pairs, pairs, pairs, e + tasks, e + tasks, e + m + ends[:, 0],
+      e + 2 * m + ends[:, 1]
+  ])
+  columns = np.concatenate([
+      ends[:, 1], ends[:, 0], m + pairs, tasks,
+      np.full(m, m + e), m + pairs, m + pairs
+  ])
+  values = np.concatenate(
+      [ones_e, -ones_e, sent, -ones_m, ones_m, ones_e, ones_e])
   order = np.argsort(columns, kind='stable')
   lp = highs.HighsLp()
   lp.num_col_, lp.num_row_ = m + e + 1, e + 3 * m
   spared = _SPARED * sent / max(sent.sum(), 1e-12)
   lp.col_cost_ = np.concatenate([np.zeros(m), -spared, [1.]])
   lp.col_lower_ = np.zeros(m + e + 1)
-  lp.col_upper_ = np.concatenate([np.full(m, highs.kHighsInf), ones_e,
-                                  [highs.kHighsInf]])
-  lp.row_lower_ = np.concatenate([work[ends[:, 0]] + sent, left,
-                                  np.full(2 * m, -highs.kHighsInf)])
-  lp.row_upper_ = np.concatenate([np.full(e + m, highs.kHighsInf),
-                                  np.ones(2 * m)])
+  lp.col_upper_ = np.concatenate(
+      [np.full(m, highs.kHighsInf), ones_e, [highs.kHighsInf]])
+  lp.row_lower_ = np.concatenate(
+      [work[ends[:, 0]] + sent, left,
+       np.full(2 * m, -highs.kHighsInf)])
+  lp.row_upper_ = np.concatenate(
+      [np.full(e + m, highs.kHighsInf),
+       np.ones(2 * m)])
   lp.a_matrix_.format_ = highs.MatrixFormat.kColwise
   lp.a_matrix_.start_ = np.searchsorted(columns[order],
                                         np.arange(m + e + 2)).astype(np.int32)
@@ -141,8 +146,8 @@ def _window(highs, ends, sent_s, work_s, left_s) -> np.ndarray:
 
 def _solution(highs, lp) -> np.ndarray:
   solver = highs.Highs()
-  for option, value in (('output_flag', False), ('threads', 1),
-                        ('solver', 'simplex')):
+  for option, value in (('output_flag', False), ('threads', 1), ('solver',
+                                                                 'simplex')):
     solver.setOptionValue(option, value)
   solver.passModel(lp)
   solver.run()

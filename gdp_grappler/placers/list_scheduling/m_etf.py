@@ -93,15 +93,18 @@ class MEtfPlacer:
     shared = proposals.Proposals(problem)
     if self.published:
       return candidates.best(problem, [shared.proposer(_PUBLISHED)], False)
-    return candidates.best(problem, [
-        shared.alone, *(shared.proposer(way) for way in _ways(shared))])
+    return candidates.best(
+        problem,
+        [shared.alone, *(shared.proposer(way) for way in _ways(shared))])
 
 
 def _ways(shared: proposals.Proposals) -> list[proposals.Way]:
   """Those that suit a problem."""
   result = list(_WAYS[:_FEW] if shared.large else _WAYS)
   if not shared.equal_devices:
-    result = [_PUBLISHED, _NO_CONTENTION, *(dataclasses.replace(
-        way, rules=dataclasses.replace(way.rules, earliest_finish=True))
-                                            for way in result)]
+    result = [
+        _PUBLISHED, _NO_CONTENTION, *(dataclasses.replace(
+            way, rules=dataclasses.replace(way.rules, earliest_finish=True))
+                                      for way in result)
+    ]
   return result

@@ -26,8 +26,8 @@ _PORTS_LOCAL_ORDER = dataclasses.replace(_PORTS_LOCAL, in_order=True)
 _DEAR, _DEAREST = _Bundles(grain=1., dear=.1), _Bundles(grain=1., dear=1.)
 # As Baechi has it, and as Hanen and Munier.
 _PUBLISHED = proposals.Way(_Bundles(), _PORTS_ORDER)
-_NO_CONTENTION = proposals.Way(
-    _Bundles(), _Rules(favourites=True, queues=False))
+_NO_CONTENTION = proposals.Way(_Bundles(), _Rules(favourites=True,
+                                                  queues=False))
 # With the parts of `bundling.co_place_pairs`, in devices, that favourite
 # children and their parents may be; None if devices only wait for them. In
 # order of what they are worth.
@@ -122,9 +122,11 @@ class MSctPlacer:
         favourites[key] = favourite_children.solve(
             tasks, bundling.work_s(tasks), shared.link,
             _WINDOW if problem.graph.num_ops <= _MOST_OPS else _SMALL_WINDOW)
-    scheduled = [_proposer(shared, _suited(shared, way), at_home,
-                           favourites.get(_same_tasks(way.bundles)))
-                 for way, at_home in ways]
+    scheduled = [
+        _proposer(shared, _suited(shared, way), at_home,
+                  favourites.get(_same_tasks(way.bundles)))
+        for way, at_home in ways
+    ]
     if self.published:
       return candidates.best(problem, scheduled, False)
     return candidates.best(problem, [shared.alone, *scheduled])
@@ -149,5 +151,5 @@ def _proposer(shared, way, at_home, favourites) -> candidates.Proposer:
   pairs = np.stack([parents, favourites[parents]], axis=1)
   parts = at_home * len(shared.targets(way.bundles.halvings))
   return lambda pool_bytes: shared.schedule(
-      bundling.co_place_pairs(shared.tasks(way.bundles), pairs, parts),
-      way.rules, pool_bytes, favourites)
+      bundling.co_place_pairs(shared.tasks(way.bundles), pairs, parts), way.
+      rules, pool_bytes, favourites)

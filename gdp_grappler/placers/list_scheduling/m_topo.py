@@ -12,13 +12,12 @@ from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.list_scheduling import reservations
 
 _PUBLISHED = proposals.Bundles()
-_BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.),
-            proposals.Bundles(parts=4), proposals.Bundles(grain=1., parts=2),
-            proposals.Bundles(grain=16., parts=1),
-            proposals.Bundles(halvings=1),
-            proposals.Bundles(grain=1., dear=.1),
-            proposals.Bundles(grain=1., parts=2, halvings=1),
-            proposals.Bundles(grain=1., dear=1.),
+_BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
+            proposals.Bundles(grain=1.,
+                              parts=2), proposals.Bundles(grain=16., parts=1),
+            proposals.Bundles(halvings=1), proposals.Bundles(grain=1., dear=.1),
+            proposals.Bundles(grain=1., parts=2,
+                              halvings=1), proposals.Bundles(grain=1., dear=1.),
             proposals.Bundles(grain=1., halvings=2))
 # For large graphs.
 _FEW = 3
@@ -51,16 +50,20 @@ class MTopoPlacer:
     shared = proposals.Proposals(problem)
     all_bytes = reservations.group_bytes(problem.graph, share=1.)
     if self.published:
-      return candidates.best(problem, [
-          _proposer(shared, _PUBLISHED, False, all_bytes)], False)
-    return candidates.best(problem, [shared.alone, *(
-        _proposer(shared, bundles, depth_first, group_bytes)
-        for bundles in (_BUNDLES[:_FEW] if shared.large else _BUNDLES)
-        for depth_first in (False, True)
-        for group_bytes in (shared.group_bytes, all_bytes))])
+      return candidates.best(problem,
+                             [_proposer(shared, _PUBLISHED, False, all_bytes)],
+                             False)
+    return candidates.best(problem, [
+        shared.alone,
+        *(_proposer(shared, bundles, depth_first, group_bytes)
+          for bundles in (_BUNDLES[:_FEW] if shared.large else _BUNDLES)
+          for depth_first in (False, True)
+          for group_bytes in (shared.group_bytes, all_bytes))
+    ])
 
 
 def _proposer(shared, bundles, depth_first, group_bytes):
+
   def propose(pool_bytes):
     tasks = shared.tasks(bundles)
     order = tasks.bundles[native_scheduler.topological_order(
@@ -73,6 +76,7 @@ def _proposer(shared, bundles, depth_first, group_bytes):
         shared.targets(bundles.halvings).tolist(),
         shared.problem.cluster.memory_pools.tolist(), pool_bytes.tolist())
     return by_bundle[tasks.group_bundles]
+
   return propose
 
 
@@ -101,9 +105,9 @@ def _fill(order, size, allowed, targets, pools, pool_bytes) -> np.ndarray:
     needed = sizes[bundle]
     if movable[bundle]:
       # Full: its share would be exceeded by more than it now lacks.
-      while (current < last and used[targets[current]] > 0
-             and (used[targets[current]] + needed / 2 > share
-                  or needed > left[pools[targets[current]]])):
+      while (current < last and used[targets[current]] > 0 and
+             (used[targets[current]] + needed / 2 > share or
+              needed > left[pools[targets[current]]])):
         current += 1
     device = targets[current]
     if not anywhere[bundle] or left[pools[device]] < needed:

@@ -49,10 +49,10 @@ class Rules:
 
   def bits(self) -> int:
     """The options of list_scheduler.cc."""
-    return sum(bit for bit, on in (
-        (1, self.queues), (2, self.earliest_finish), (4, self.local_first),
-        (8, self.favourites), (16, self.insert), (32, self.ports),
-        (64, self.in_order)) if on)
+    return sum(bit for bit, on in ((1, self.queues), (2, self.earliest_finish),
+                                   (4, self.local_first), (8, self.favourites),
+                                   (16, self.insert), (32, self.ports),
+                                   (64, self.in_order)) if on)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -94,39 +94,46 @@ def run(tasks: task_graph.TaskGraph, cluster: cluster_lib.Cluster,
   slots = np.ones(cluster.compute_units.max() + 1, np.int32)
   np.maximum.at(slots, cluster.compute_units,
                 [device.slots for device in cluster.devices])
-  copy_rates = [np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
-                for d in cluster.devices]
+  copy_rates = [
+      np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
+      for d in cluster.devices
+  ]
   latency_s, bytes_per_s, channels = cluster.link_arrays
   if favourites is None:
     favourites = np.full(tasks.num_tasks, -1)
   # Kept until the call returns: the structures hold bare addresses.
-  keep = [np.ascontiguousarray(array, dtype) for array, dtype in (
-      (tasks.tensor_tasks, np.int32), (tasks.tensor_bytes, np.int64),
-      (tasks.uses, np.int32), (tasks.bundles, np.int32),
-      (bundle_bytes, np.int64), (tasks.allowed, np.uint8),
-      (tasks.seconds, np.float64), (favourites, np.int32),
-      (cluster.compute_units, np.int32), (cluster.memory_pools, np.int32),
-      (slots, np.int32), ([d.copy_s for d in cluster.devices], np.float64),
-      (copy_rates, np.float64), (latency_s, np.float64),
-      (bytes_per_s, np.float64), (channels, np.int32),
-      (pool_bytes, np.int64))]
+  keep = [
+      np.ascontiguousarray(array, dtype)
+      for array, dtype in ((tasks.tensor_tasks, np.int32), (tasks.tensor_bytes,
+                                                            np.int64),
+                           (tasks.uses, np.int32), (tasks.bundles, np.int32),
+                           (bundle_bytes, np.int64), (tasks.allowed, np.uint8),
+                           (tasks.seconds, np.float64), (favourites, np.int32),
+                           (cluster.compute_units,
+                            np.int32), (cluster.memory_pools,
+                                        np.int32), (slots, np.int32),
+                           ([d.copy_s for d in cluster.devices],
+                            np.float64), (copy_rates, np.float64),
+                           (latency_s, np.float64), (bytes_per_s, np.float64),
+                           (channels, np.int32), (pool_bytes, np.int64))
+  ]
   addresses = [array.ctypes.data for array in keep]
   native_tasks = _Tasks(tasks.num_tasks, len(tasks.tensor_tasks),
                         len(tasks.uses), tasks.num_bundles, *addresses[:8])
-  machines = _Machines(cluster.num_devices, len(slots),
-                       len(cluster.pool_bytes), channels.max() + 1,
-                       channels.shape[-1], *addresses[8:])
+  machines = _Machines(cluster.num_devices, len(slots), len(cluster.pool_bytes),
+                       channels.max() + 1, channels.shape[-1], *addresses[8:])
   result = ListSchedule(np.empty(tasks.num_tasks, np.int32),
                         np.empty(tasks.num_tasks), np.empty(tasks.num_tasks))
-  _check(_library().gdp_list_schedule(
-      ctypes.byref(native_tasks), ctypes.byref(machines), rules.bits(),
-      result.devices.ctypes.data, result.start_s.ctypes.data,
-      result.end_s.ctypes.data))
+  _check(_library().gdp_list_schedule(ctypes.byref(native_tasks),
+                                      ctypes.byref(machines), rules.bits(),
+                                      result.devices.ctypes.data,
+                                      result.start_s.ctypes.data,
+                                      result.end_s.ctypes.data))
   return result
 
 
-def topological_order(tasks: task_graph.TaskGraph, depth_first: bool = False
-                     ) -> np.ndarray:
+def topological_order(tasks: task_graph.TaskGraph,
+                      depth_first: bool = False) -> np.ndarray:
   """int32 [M], producers first.
 
   Args:
@@ -137,8 +144,10 @@ def topological_order(tasks: task_graph.TaskGraph, depth_first: bool = False
     ValueError: the tasks form a cycle.
     MemoryError: there is not enough.
   """
-  keep = [np.ascontiguousarray(array, np.int32)
-          for array in (tasks.tensor_tasks, tasks.uses)]
+  keep = [
+      np.ascontiguousarray(array, np.int32)
+      for array in (tasks.tensor_tasks, tasks.uses)
+  ]
   result = np.empty(tasks.num_tasks, np.int32)
   _check(_library().gdp_topological_order(
       tasks.num_tasks, len(tasks.tensor_tasks), len(tasks.uses),
@@ -188,13 +197,16 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
 
 
 def _labels(function, pairs, pair_s, work_s, kinds, number) -> np.ndarray:
-  keep = [np.ascontiguousarray(array, dtype) for array, dtype in (
-      (pairs, np.int32), (pair_s, np.float64), (work_s, np.float64),
-      (kinds, np.int32))]
+  keep = [
+      np.ascontiguousarray(array, dtype)
+      for array, dtype in ((pairs, np.int32), (pair_s, np.float64),
+                           (work_s, np.float64), (kinds, np.int32))
+  ]
   result = np.empty(len(work_s), np.int32)
-  _check(getattr(_library(), function)(
-      len(work_s), len(pairs), *(array.ctypes.data for array in keep), number,
-      result.ctypes.data))
+  _check(
+      getattr(_library(), function)(len(work_s), len(pairs),
+                                    *(array.ctypes.data for array in keep),
+                                    number, result.ctypes.data))
   return result
 
 
@@ -207,21 +219,23 @@ def _check(status):
 
 class _Tasks(ctypes.Structure):
   """`GdpTasks` of schedule_state.h."""
-  _fields_ = [(name, ctypes.c_int32) for name in (
-      'num_tasks', 'num_tensors', 'num_uses', 'num_bundles')] + [
-          (name, ctypes.c_void_p) for name in (
-              'tensor_task', 'tensor_bytes', 'uses', 'bundle', 'bundle_bytes',
-              'allowed', 'seconds', 'favourite')]
+  _fields_ = [
+      (name, ctypes.c_int32)
+      for name in ('num_tasks', 'num_tensors', 'num_uses', 'num_bundles')
+  ] + [(name, ctypes.c_void_p)
+       for name in ('tensor_task', 'tensor_bytes', 'uses', 'bundle',
+                    'bundle_bytes', 'allowed', 'seconds', 'favourite')]
 
 
 class _Machines(ctypes.Structure):
   """`GdpMachines` of schedule_state.h."""
-  _fields_ = [(name, ctypes.c_int32) for name in (
-      'num_devices', 'num_units', 'num_pools', 'num_channels',
-      'channels_per_link')] + [
-          (name, ctypes.c_void_p) for name in (
-              'units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-              'latency_s', 'bytes_per_s', 'channels', 'pool_bytes')]
+  _fields_ = [
+      (name, ctypes.c_int32)
+      for name in ('num_devices', 'num_units', 'num_pools', 'num_channels',
+                   'channels_per_link')
+  ] + [(name, ctypes.c_void_p)
+       for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
+                    'latency_s', 'bytes_per_s', 'channels', 'pool_bytes')]
 
 
 @functools.cache
@@ -229,14 +243,13 @@ def _library() -> ctypes.CDLL:
   lib = native.load_list_scheduler()
   pointer, i32 = ctypes.c_void_p, ctypes.c_int32
   real = ctypes.c_double
-  for name, arguments in (
-      ('gdp_list_schedule', [pointer, pointer, i32, pointer, pointer, pointer]),
-      ('gdp_topological_order',
-       [i32, i32, i32, pointer, pointer, i32, pointer]),
-      ('gdp_fuse', [i32, i32, pointer, pointer, pointer, pointer, real,
-                    pointer]),
-      ('gdp_join', [i32, i32, pointer, pointer, pointer, pointer, real,
-                    pointer])):
+  for name, arguments in (('gdp_list_schedule', [
+      pointer, pointer, i32, pointer, pointer, pointer
+  ]), ('gdp_topological_order',
+       [i32, i32, i32, pointer, pointer, i32, pointer]), ('gdp_fuse', [
+           i32, i32, pointer, pointer, pointer, pointer, real, pointer
+       ]), ('gdp_join',
+            [i32, i32, pointer, pointer, pointer, pointer, real, pointer])):
     function = getattr(lib, name)
     function.restype, function.argtypes = i32, arguments
   return lib

@@ -66,8 +66,8 @@ class Proposals:
   def large(self) -> bool:
     """Whether only few ways can be tried in the time there is."""
     num_ops = self.problem.graph.num_ops
-    return (num_ops > LARGE_OPS
-            or num_ops * self.problem.cluster.num_devices > LARGE)
+    return (num_ops > LARGE_OPS or
+            num_ops * self.problem.cluster.num_devices > LARGE)
 
   @functools.cached_property
   def accelerators(self) -> np.ndarray:
@@ -105,16 +105,16 @@ class Proposals:
         self._tasks[bundles] = self._make_tasks(bundles)
       return self._tasks[bundles]
 
-  def proposer(self, way: Way, favourites: np.ndarray | None = None
-              ) -> candidates.Proposer:
+  def proposer(self, way: Way,
+               favourites: np.ndarray | None = None) -> candidates.Proposer:
     """What `candidates.best` asks.
 
     Args:
       way: Tasks and rules.
       favourites: int [M], favourite children, if the rules have them.
     """
-    return lambda pool_bytes: self.schedule(
-        self.tasks(way.bundles), way.rules, pool_bytes, favourites)
+    return lambda pool_bytes: self.schedule(self.tasks(way.bundles), way.rules,
+                                            pool_bytes, favourites)
 
   def alone(self, pool_bytes: np.ndarray) -> np.ndarray:
     """int [G], everything on the fastest accelerator that may be there."""
@@ -122,12 +122,12 @@ class Proposals:
     return self._choices(Bundles(halvings=_ALL)).argmax(axis=1)
 
   def schedule(self, tasks: task_graph.TaskGraph, rules: native_scheduler.Rules,
-               pool_bytes: np.ndarray, favourites: np.ndarray | None = None
-              ) -> np.ndarray:
+               pool_bytes: np.ndarray,
+               favourites: np.ndarray | None = None) -> np.ndarray:
     """int32 [G], devices of groups; arguments as `native_scheduler.run`."""
-    planned = native_scheduler.run(
-        tasks, self.problem.cluster, tasks.bundle_sums(self.group_bytes),
-        pool_bytes, rules, favourites)
+    planned = native_scheduler.run(tasks, self.problem.cluster,
+                                   tasks.bundle_sums(self.group_bytes),
+                                   pool_bytes, rules, favourites)
     by_bundle = np.empty(tasks.num_bundles, np.int32)
     by_bundle[tasks.bundles] = planned.devices
     return by_bundle[tasks.group_bundles]
@@ -143,8 +143,7 @@ class Proposals:
     if bundles.grain is not None:
       made = self.tasks(dataclasses.replace(bundles, grain=None))
       return bundling.fuse(made, self.link, bundles.grain)
-    return task_graph.from_problem(self.problem,
-                                   self._choices(bundles))
+    return task_graph.from_problem(self.problem, self._choices(bundles))
 
   def _choices(self, bundles) -> np.ndarray:
     """bool [G, D], the devices to choose from."""

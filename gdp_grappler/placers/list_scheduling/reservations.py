@@ -38,8 +38,7 @@ def alive_share(graph: op_graph.OpGraph) -> float:
   position[graph.topological_order] = np.arange(graph.num_ops)
   last = position[graph.tensor_ops]
   data = graph.edge_tensors >= 0
-  np.maximum.at(last, graph.edge_tensors[data],
-                position[graph.edges[data, 1]])
+  np.maximum.at(last, graph.edge_tensors[data], position[graph.edges[data, 1]])
   change = np.bincount(position[graph.tensor_ops], size, graph.num_ops + 1)
   change -= np.bincount(last + 1, size, graph.num_ops + 1)
   return float(np.cumsum(change).max() / size.sum())

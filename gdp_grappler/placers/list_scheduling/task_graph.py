@@ -49,8 +49,8 @@ class TaskGraph:
     """[B] sums of what groups have, [G]."""
     return np.bincount(self.group_bundles, by_group, self.num_bundles)
 
-  def pairs(self, latency_s: float, s_per_byte: float
-           ) -> tuple[np.ndarray, np.ndarray]:
+  def pairs(self, latency_s: float,
+            s_per_byte: float) -> tuple[np.ndarray, np.ndarray]:
     """Tasks that send to each other, [E, 2], and the seconds it takes [E].
 
     Ordered by producer, then consumer.
@@ -67,8 +67,7 @@ class TaskGraph:
     return pairs.astype(np.int32), np.bincount(where, sent_s, len(keys))
 
 
-def from_problem(problem: placer_lib.Problem, allowed: np.ndarray
-                ) -> TaskGraph:
+def from_problem(problem: placer_lib.Problem, allowed: np.ndarray) -> TaskGraph:
   """One task per op and one bundle per group.
 
   Args:
@@ -83,17 +82,18 @@ def from_problem(problem: placer_lib.Problem, allowed: np.ndarray
                      len(graph.tensor_ops) + graph.edges[:, 0],
                      graph.edge_tensors)
   makers = np.concatenate([graph.tensor_ops, np.arange(n, dtype=np.int32)])
-  size = np.concatenate([graph.tensor_bytes * alive[graph.tensor_ops],
-                         np.zeros(n, np.int64)])
+  size = np.concatenate(
+      [graph.tensor_bytes * alive[graph.tensor_ops],
+       np.zeros(n, np.int64)])
   makers, size, uses = _compact(makers, size, tensors, graph.edges[:, 1])
-  return TaskGraph(
-      np.arange(n, dtype=np.int32), np.asarray(problem.op_seconds, float),
-      makers, size, uses, np.arange(graph.num_groups, dtype=np.int32),
-      graph.groups, allowed)
+  return TaskGraph(np.arange(n, dtype=np.int32),
+                   np.asarray(problem.op_seconds, float), makers, size, uses,
+                   np.arange(graph.num_groups, dtype=np.int32), graph.groups,
+                   allowed)
 
 
-def contract(tasks: TaskGraph, labels: np.ndarray, group_labels: np.ndarray
-            ) -> TaskGraph:
+def contract(tasks: TaskGraph, labels: np.ndarray,
+             group_labels: np.ndarray) -> TaskGraph:
   """Joins tasks, and bundles.
 
   Args:
@@ -106,17 +106,16 @@ def contract(tasks: TaskGraph, labels: np.ndarray, group_labels: np.ndarray
   _, joined = np.unique(labels, return_inverse=True)
   first, joined_bundles = np.unique(group_labels, return_index=True,
                                     return_inverse=True)[1:]
-  seconds = np.stack([np.bincount(joined, column)
-                      for column in tasks.seconds.T], axis=1)
-  makers, size, uses = _compact(
-      joined[tasks.tensor_tasks], tasks.tensor_bytes, tasks.uses[:, 0],
-      joined[tasks.uses[:, 1]])
+  seconds = np.stack(
+      [np.bincount(joined, column) for column in tasks.seconds.T], axis=1)
+  makers, size, uses = _compact(joined[tasks.tensor_tasks], tasks.tensor_bytes,
+                                tasks.uses[:, 0], joined[tasks.uses[:, 1]])
   bundles = np.empty(len(seconds), np.int32)
   bundles[joined] = joined_bundles[tasks.bundles]
-  return TaskGraph(
-      joined[tasks.op_tasks].astype(np.int32), seconds, makers, size, uses,
-      joined_bundles[tasks.group_bundles].astype(np.int32), bundles,
-      tasks.allowed[first])
+  return TaskGraph(joined[tasks.op_tasks].astype(np.int32), seconds, makers,
+                   size, uses,
+                   joined_bundles[tasks.group_bundles].astype(np.int32),
+                   bundles, tasks.allowed[first])
 
 
 def _compact(makers, size, tensors, consumers):

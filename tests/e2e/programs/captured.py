@@ -8,8 +8,10 @@ import numpy as np
 def main():
   keras.utils.set_random_seed(0)
   model = keras.Sequential([
-      keras.layers.Input((8,)), keras.layers.Dense(16, 'relu'),
-      keras.layers.Dense(4)])
+      keras.layers.Input((8,)),
+      keras.layers.Dense(16, 'relu'),
+      keras.layers.Dense(4)
+  ])
   model.compile('adam', 'mse')
   x, y = np.ones((32, 8)), np.ones((32, 4))
   history = model.fit(x, y, verbose=0, epochs=2)

@@ -38,9 +38,10 @@ def devices_used(function):
 
 def count(graphs):
   """{'CPU:0': 12} for GraphDefs."""
-  return dict(collections.Counter(
-      node.device.rsplit('device:')[-1] for graph in graphs
-      for node in graph.node))
+  return dict(
+      collections.Counter(
+          node.device.rsplit('device:')[-1] for graph in graphs
+          for node in graph.node))
 
 
 def finish(**results):

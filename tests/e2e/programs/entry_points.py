@@ -78,11 +78,15 @@ def session(option, config, monitored=False):
     with new_session as sess:
       options = tf1.RunOptions(output_partition_graphs=True)
       metadata = tf1.RunMetadata()
-      losses = [float(sess.run([loss, step], {x: X_VALUE}, options=options,
-                               run_metadata=metadata)[0]) for _ in range(3)]
+      losses = [
+          float(
+              sess.run([loss, step], {x: X_VALUE}, options=options,
+                       run_metadata=metadata)[0]) for _ in range(3)
+      ]
   return {
       'losses': losses, 'devices': common.count(metadata.partition_graphs),
-      'untouched': not config or config.SerializeToString() == before}
+      'untouched': not config or config.SerializeToString() == before
+  }
 
 
 def sessions():
@@ -117,8 +121,9 @@ def saved_model():
       common.set_option(option)
       signature = tf.saved_model.load(directory).signatures['serving_default']
       y, devices = common.devices_used(lambda s=signature: s(X))
-      results[name] = {'sum': float(tf.reduce_sum(list(y.values())[0])),
-                       'devices': devices}
+      results[name] = {
+          'sum': float(tf.reduce_sum(list(y.values())[0])), 'devices': devices
+      }
   return results
 
 
@@ -129,12 +134,15 @@ def dataset():
   inner = tf.function(body)
   batches = tf.data.Dataset.from_tensors(X).repeat(3).map(body).map(
       inner, num_parallel_calls=2).filter(lambda x: tf.reduce_sum(body(x)) > 0)
-  return {'sums': [float(tf.reduce_sum(batch)) for batch in batches],
-          'asked': ASKED[before:]}
+  return {
+      'sums': [float(tf.reduce_sum(batch)) for batch in batches],
+      'asked': ASKED[before:]
+  }
 
 
 def with_while_and_gradient():
   """A loop and its gradient, on every device there is."""
+
   @tf.function
   def function(x):
     with tf.GradientTape() as tape:
@@ -176,10 +184,9 @@ def main():
   assert 'gdp_grappler.plugin.hook' in sys.modules
   assert 'gdp_grappler.plugin.host' not in sys.modules
   listen()
-  common.finish(
-      switching=switching(), threads=threads(), sessions=sessions(),
-      saved_model=saved_model(), dataset=dataset(),
-      loop=with_while_and_gradient())
+  common.finish(switching=switching(), threads=threads(), sessions=sessions(),
+                saved_model=saved_model(), dataset=dataset(),
+                loop=with_while_and_gradient())
 
 
 if __name__ == '__main__':

@@ -37,8 +37,10 @@ def run(optimize, **option):
   common.set_option({**common.RANDOM, **option})
   start = time.perf_counter()
   value = float(new_function()(X))
-  return {'right': bool(abs(value - EXPECTED) < 1e-3),
-          'seconds': time.perf_counter() - start}
+  return {
+      'right': bool(abs(value - EXPECTED) < 1e-3),
+      'seconds': time.perf_counter() - start
+  }
 
 
 def outcome(devices):
@@ -83,6 +85,7 @@ def reenters(source, settings):
 
 def interrupted():
   """Ctrl-C while the placer works must reach the user."""
+
   def interrupt(source, settings):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(1)
@@ -111,8 +114,10 @@ def hangs(source, settings):
 
 
 def main():
-  results = {f.__name__: run(f) for f in (
-      raises, raises, exits, short, unknown, not_text, empty, nothing)}
+  results = {
+      f.__name__: run(f)
+      for f in (raises, raises, exits, short, unknown, not_text, empty, nothing)
+  }
   results['reenters'] = run(reenters)
   results['calls'] = list(CALLS)
   results['interrupted'] = interrupted()

@@ -14,25 +14,35 @@ if os.environ.get('TF_USE_LEGACY_KERAS'):
   import tf_keras as keras
 else:
   import keras
+
 layers = keras.layers
 
 
 def dense():
   return keras.Sequential([
-      layers.Input((16,)), layers.Dense(32, 'relu'), layers.Dropout(0.1),
-      layers.Dense(4)])
+      layers.Input((16,)),
+      layers.Dense(32, 'relu'),
+      layers.Dropout(0.1),
+      layers.Dense(4)
+  ])
 
 
 def cnn():
   return keras.Sequential([
-      layers.Input((8, 8, 3)), layers.Conv2D(8, 3, padding='same'),
-      layers.BatchNormalization(), layers.ReLU(), layers.MaxPooling2D(),
-      layers.Flatten(), layers.Dense(4)])
+      layers.Input((8, 8, 3)),
+      layers.Conv2D(8, 3, padding='same'),
+      layers.BatchNormalization(),
+      layers.ReLU(),
+      layers.MaxPooling2D(),
+      layers.Flatten(),
+      layers.Dense(4)
+  ])
 
 
 def lstm():
-  return keras.Sequential([
-      layers.Input((6, 5)), layers.LSTM(8), layers.Dense(4)])
+  return keras.Sequential(
+      [layers.Input((6, 5)),
+       layers.LSTM(8), layers.Dense(4)])
 
 
 def transformer():
@@ -41,8 +51,8 @@ def transformer():
   x = layers.LayerNormalization()(layers.add([inputs, attended]))
   dense_1 = layers.Dense(16, 'gelu')(x)
   x = layers.LayerNormalization()(layers.add([x, layers.Dense(8)(dense_1)]))
-  return keras.Model(
-      inputs, layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
+  return keras.Model(inputs,
+                     layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
 
 
 def compiled(build):
@@ -76,8 +86,10 @@ def inference(option):
       lambda: model.evaluate(x, y, batch_size=16, verbose=0))
   labels, predict = common.devices_used(
       lambda: model.predict(x, batch_size=16, verbose=0))
-  return {'loss': float(loss), 'labels': labels.argmax(-1).tolist(),
-          'evaluate': evaluate, 'predict': predict}
+  return {
+      'loss': float(loss), 'labels': labels.argmax(-1).tolist(),
+      'evaluate': evaluate, 'predict': predict
+  }
 
 
 def main():
@@ -86,13 +98,14 @@ def main():
     stock, _ = losses(build, False)
     placed, devices = losses(build, common.RANDOM)
     results[build.__name__] = {
-        'stock': stock, 'placed': placed, 'devices': devices}
+        'stock': stock, 'placed': placed, 'devices': devices
+    }
   forbidden = ('tf_agents', 'tensorflow_gnn', 'tensorflow_probability',
                'tf_keras', 'placer_model')
-  common.finish(
-      fit=results, inference=[inference(o) for o in (False, common.RANDOM)],
-      keras=keras.__version__,
-      imported=[name for name in forbidden if name in sys.modules])
+  common.finish(fit=results,
+                inference=[inference(o) for o in (False, common.RANDOM)],
+                keras=keras.__version__,
+                imported=[name for name in forbidden if name in sys.modules])
 
 
 if __name__ == '__main__':

@@ -52,11 +52,13 @@ def empty_dict():
   """Notices appear if an empty dict switches on: the default has no gain."""
   common.set_option({})
   shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
+
   @tf.function
   def work(x):
     for _ in range(20):
       x = tf.tanh(tf.matmul(x, x))
     return x
+
   work(tf.ones((4, 4)))
   return shown
 

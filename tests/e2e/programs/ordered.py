@@ -14,11 +14,11 @@ from tensorflow.python.eager import context
 
 from gdp_grappler.cluster import placement
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import simulator
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import pruning
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import pruning
 from gdp_grappler.placers import placer
 from gdp_grappler.placers import registry
 
@@ -31,17 +31,22 @@ Y = np.random.default_rng(1).normal(size=(16, 1)).astype(np.float32)
 
 def dense():
   return tf.keras.Sequential([
-      tf.keras.Input((12, 32)), tf.keras.layers.Flatten(),
+      tf.keras.Input((12, 32)),
+      tf.keras.layers.Flatten(),
       *[tf.keras.layers.Dense(48, activation='relu') for _ in range(5)],
-      tf.keras.layers.Dense(1)])
+      tf.keras.layers.Dense(1)
+  ])
 
 
 def lstm():
   return tf.keras.Sequential([
-      tf.keras.Input((12, 32)),
-      *[tf.keras.layers.LSTM(24, return_sequences=True, unroll=True)
-        for _ in range(3)],
-      tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
+      tf.keras.Input((12, 32)), *[
+          tf.keras.layers.LSTM(24, return_sequences=True, unroll=True)
+          for _ in range(3)
+      ],
+      tf.keras.layers.Flatten(),
+      tf.keras.layers.Dense(1)
+  ])
 
 
 def branching():
@@ -62,9 +67,11 @@ def conditional():
   inputs = tf.keras.Input((12, 32))
   ends = [inputs] * 4
   for width in (16, 48, 8):
-    ends = [tf.keras.layers.Conv1D(
-        width, size, padding='same', activation='tanh')(end)
-            for size, end in zip((1, 2, 3, 5), ends)]
+    ends = [
+        tf.keras.layers.Conv1D(width, size, padding='same',
+                               activation='tanh')(end)
+        for size, end in zip((1, 2, 3, 5), ends)
+    ]
   ends = [tf.keras.layers.GlobalMaxPooling1D()(end) for end in ends]
   joined = tf.keras.layers.Concatenate()(ends)
   return tf.keras.Model(inputs, tf.keras.layers.Dense(1)(joined))
@@ -82,8 +89,8 @@ def make_step(model, optimizer, branches):
     gradients = tape.gradient(loss, variables)
     if branches:
       total = tf.while_loop(
-          lambda i, s: i < n, lambda i, s: (
-              i + 1, s + tf.reduce_sum(tf.square(gradients[0]))), (0, 0.))[1]
+          lambda i, s: i < n, lambda i, s:
+          (i + 1, s + tf.reduce_sum(tf.square(gradients[0]))), (0, 0.))[1]
       gradients = [g / (1. + total) for g in gradients]
     optimizer.apply_gradients(zip(gradients, variables))
     return loss
@@ -93,24 +100,27 @@ def make_step(model, optimizer, branches):
 
 def losses(make, order, cluster, seed):
   """Six losses, and how many control inputs the executors were given."""
-  common.set_option({**common.RANDOM, 'cluster': cluster, 'order': order,
-                     'seed': seed})
+  common.set_option(
+      {**common.RANDOM, 'cluster': cluster, 'order': order, 'seed': seed})
   tf.keras.utils.set_random_seed(3)
   model = make()
   optimizer = tf.keras.optimizers.Adam(0.01)
   optimizer.build(model.trainable_variables)
   step = make_step(model, optimizer, make is conditional)
   context.context().enable_graph_collection()
-  found = [float(step(tf.constant(X), tf.constant(Y), tf.constant(n)))
-           for n in range(6)]
+  found = [
+      float(step(tf.constant(X), tf.constant(Y), tf.constant(n)))
+      for n in range(6)
+  ]
   graphs = context.export_run_metadata().function_graphs
   context.context().disable_graph_collection()
   return found, max(control_inputs(g.partition_graphs) for g in graphs)
 
 
 def control_inputs(graphs):
-  return sum(text.startswith('^') for graph in graphs for node in graph.node
-             for text in node.input)
+  return sum(
+      text.startswith('^') for graph in graphs for node in graph.node
+      for text in node.input)
 
 
 def v1_losses(edges, cluster):
@@ -131,21 +141,21 @@ def v1_losses(edges, cluster):
                  edges)
   with tf.Graph().as_default() as graph:
     tf1.import_graph_def(placed, name='')
-  config = tf1.ConfigProto(allow_soft_placement=False,
-                           device_count={'CPU': 4})
+  config = tf1.ConfigProto(allow_soft_placement=False, device_count={'CPU': 4})
   with tf1.Session(graph=graph, config=config) as session:
     session.run(start.name)
-    return [float(session.run([loss.name, train.name])[0])
-            for _ in range(6)], control_inputs([placed])
+    return [float(session.run([loss.name, train.name])[0]) for _ in range(6)
+           ], control_inputs([placed])
 
 
 def place(definition, fetches, cluster, edges):
   """Writes a random placement, with control edges or without."""
   # Read and ordered without the initializers: a step does not run them.
-  step = graph_def_io.read(source_graph.SourceGraph(
-      'step', pruning.needed(definition, fetches), (), fetches))
-  whole = graph_def_io.read(source_graph.SourceGraph(
-      'whole', definition, (), fetches))
+  step = graph_def_io.read(
+      source_graph.SourceGraph('step', pruning.needed(definition, fetches), (),
+                               fetches))
+  whole = graph_def_io.read(
+      source_graph.SourceGraph('whole', definition, (), fetches))
   cluster = resolve.resolve(cluster)
   simulated = simulator.Simulator(cluster)
   number = {name: i for i, name in enumerate(whole.names)}
@@ -158,7 +168,8 @@ def place(definition, fetches, cluster, edges):
     if len(order.control_edges):
       break
   return graph_def_io.write(
-      definition, placement.Placement(devices, cluster).device_strings(),
+      definition,
+      placement.Placement(devices, cluster).device_strings(),
       [(ops[a], ops[b]) for a, b in order.control_edges] if edges else ())
 
 
@@ -184,9 +195,11 @@ def main(cluster):
       lines.lines.clear()
       ordered = losses(make, 'critical_path', cluster, seed)
       results[f'{make.__name__} {seed}'] = {
-          'fifo': fifo, 'ordered': ordered, 'lines': lines.lines[:]}
-  results['session'] = {'fifo': v1_losses(False, cluster),
-                        'ordered': v1_losses(True, cluster)}
+          'fifo': fifo, 'ordered': ordered, 'lines': lines.lines[:]
+      }
+  results['session'] = {
+      'fifo': v1_losses(False, cluster), 'ordered': v1_losses(True, cluster)
+  }
   common.finish(**results)
 
 

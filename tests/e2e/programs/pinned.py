@@ -59,15 +59,20 @@ class Pinned(keras.layers.Layer):
 
 def attributes(name, op_types):
   """{op type: [pin, left alone]} of one graph."""
-  return {node.op: [node.attr['_gdp_pin'].s.decode(),
-                    node.attr['_gdp_leave_alone'].b]
-          for node in SEEN[name].node if node.op in op_types}
+  return {
+      node.op: [
+          node.attr['_gdp_pin'].s.decode(), node.attr['_gdp_leave_alone'].b
+      ] for node in SEEN[name].node if node.op in op_types
+  }
 
 
 def fit():
   model = keras.Sequential([
-      keras.layers.Input((8,)), keras.layers.Dense(8), Pinned(),
-      keras.layers.Dense(4)])
+      keras.layers.Input((8,)),
+      keras.layers.Dense(8),
+      Pinned(),
+      keras.layers.Dense(4)
+  ])
   model.compile('adam', 'mse')
   model.fit(np.ones((8, 8)), np.ones((8, 4)), verbose=0)
 
@@ -83,8 +88,9 @@ def main():
     tf.function(lambda x: sum(tf.sin(x + i) for i in range(9)))(X)
   common.finish(
       eager=eager, pinned_layer=attributes('one_step_on_data', ('Elu',)),
-      function=attributes('function', (
-          'Cos', 'Tanh', 'Sinh', 'Atan', 'Erf', 'Asin', 'Softplus', 'Exp')),
+      function=attributes(
+          'function',
+          ('Cos', 'Tanh', 'Sinh', 'Atan', 'Erf', 'Asin', 'Softplus', 'Exp')),
       traced_inside=attributes('<lambda>', ('Sin',)))
 
 

@@ -51,11 +51,13 @@ def main():
         y = tf.nn.relu(tf.sin(tf.matmul(y, y)))
       metadata = tf1.RunMetadata()
       with tf1.Session() as session:
-        value = session.run(
-            tf.reduce_sum(y), {x: np.ones((8, 8)) / 8},
-            tf1.RunOptions(output_partition_graphs=True), metadata)
-    results[name] = {'value': float(value),
-                     'devices': common.count(metadata.partition_graphs)}
+        value = session.run(tf.reduce_sum(y), {x: np.ones((8, 8)) / 8},
+                            tf1.RunOptions(output_partition_graphs=True),
+                            metadata)
+    results[name] = {
+        'value': float(value),
+        'devices': common.count(metadata.partition_graphs)
+    }
   common.finish(**results)
 
 

@@ -10,9 +10,9 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import cost_model
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import fresh
 
 _MIXED = presets.preset('haswell+1xP100+1xK40')  # CPU:0, GPU:0, GPU:1.
@@ -22,11 +22,13 @@ _P100, _K40 = (device_figures.CARDS[name] for name in ('P100', 'K40'))
 @pytest.fixture(name='load')
 def _load(tmp_path):
   """Loads a graph of nodes and edges from a file."""
+
   def load(*nodes, edges=(), **fields):
     path = tmp_path / 'graph.json'
-    path.write_text(json.dumps(
-        {'nodes': list(nodes), 'edges': list(edges), **fields}))
+    path.write_text(
+        json.dumps({'nodes': list(nodes), 'edges': list(edges), **fields}))
     return given_costs.load(str(path))
+
   return load
 
 
@@ -42,9 +44,11 @@ def test_a_number_holds_everywhere(load):
 
 def test_the_narrowest_label_counts(load):
   full = _MIXED.devices[1].name
-  _, seconds = _seconds(load, seconds={
-      'CPU': 1, 'GPU': 2, 'haswell': 3, 'P100': 4, 'K40': 5, 'GPU:1': 6,
-      full: 7})
+  _, seconds = _seconds(
+      load, seconds={
+          'CPU': 1, 'GPU': 2, 'haswell': 3, 'P100': 4, 'K40': 5, 'GPU:1': 6,
+          full: 7
+      })
   assert seconds == [3, 7, 6]
 
 
@@ -58,8 +62,8 @@ def test_names_of_types_cards_and_processors(load):
 @pytest.mark.parametrize('label', ['P100', 'GPU:0', _MIXED.devices[1].name])
 def test_another_card_is_slower_by_its_arithmetic(load, label):
   graph, seconds = _seconds(load, seconds={label: 2})
-  ratio = (_P100.peak_flops * _P100.efficiency) / (
-      _K40.peak_flops * _K40.efficiency)
+  ratio = (_P100.peak_flops * _P100.efficiency) / (_K40.peak_flops
+                                                   * _K40.efficiency)
   assert seconds[1:] == [2, pytest.approx(2 * ratio)]
   # Nothing is known of a CPU, so it cannot be there.
   assert graph.allowed_types.tolist() == [[False, True]]
@@ -92,8 +96,9 @@ def test_parts_of_the_graph_keep_their_costs(load):
   graph, costs = load(*({'name': n, 'seconds': i} for i, n in enumerate('abc')))
   fields = ('names', 'op_types', 'flops', 'io_bytes', 'param_bytes',
             'allowed_types', 'pins', 'user_pins', 'devices', 'executions')
-  part = dataclasses.replace(graph, groups=[0, 1], **{
-      field: [getattr(graph, field)[i] for i in (2, 0)] for field in fields})
+  part = dataclasses.replace(
+      graph, groups=[0, 1],
+      **{field: [getattr(graph, field)[i] for i in (2, 0)] for field in fields})
   assert costs.op_seconds(part, _MIXED)[:, 0].tolist() == [2, 0]
   with pytest.raises(errors.GdpError, match='has no op "z"'):
     costs.op_seconds(graph.replace(names='zyx'), _MIXED)
@@ -103,9 +108,10 @@ def test_parts_of_the_graph_keep_their_costs(load):
     (dict(seconds={'P10': 1}), 'node "a", field "seconds": "P10" is no device. '
      'Did you mean "P100"?'),
     (dict(seconds={'TPU:0': 1}), '"TPU:0" is no device'),
-    (dict(seconds={'GPU': 1}, device='CPU'),
-     'node "a", field "seconds": it has none for CPU'),
-    (dict(seconds={'K40': 1}, gpu=False), 'it has none for CPU')])
+    (dict(seconds={'GPU': 1},
+          device='CPU'), 'node "a", field "seconds": it has none for CPU'),
+    (dict(seconds={'K40': 1}, gpu=False), 'it has none for CPU')
+])
 def test_labels_that_mean_nothing(load, node, said):
   with pytest.raises(errors.InvalidGraphError) as raised:
     load({'name': 'a', **node})
@@ -114,16 +120,18 @@ def test_labels_that_mean_nothing(load, node, said):
 
 
 def test_a_device_that_the_cluster_lacks_prices_no_other(load):
-  with pytest.raises(errors.GdpError, match='"a", field "seconds": nothing '
-                     'there holds on GPU:0'):
+  with pytest.raises(
+      errors.GdpError, match='"a", field "seconds": nothing '
+      'there holds on GPU:0'):
     _seconds(load, seconds={'GPU:5': 1, 'CPU': 1})
 
 
 def test_memory_is_the_simulators(load):
   graph, costs = load(
-      {'name': 'w', 'op': 'Variable', 'seconds': 0, 'memory': 1000,
-       'outputs': 1000},
-      {'name': 'a', 'seconds': 1, 'outputs': 10, 'workspace': 3},
+      {
+          'name': 'w', 'op': 'Variable', 'seconds': 0, 'memory': 1000,
+          'outputs': 1000
+      }, {'name': 'a', 'seconds': 1, 'outputs': 10, 'workspace': 3},
       {'name': 'b', 'seconds': 1, 'outputs': 20},
       {'name': 'same', 'op': 'Identity', 'seconds': 0, 'outputs': 20},
       {'name': 'c', 'seconds': 1, 'outputs': 40, 'workspace': 100},
@@ -138,12 +146,13 @@ def test_memory_is_the_simulators(load):
 def test_transfers_carry_outputs(load):
   graph, costs = load({'name': 'a', 'seconds': 1, 'outputs': 12_000_000},
                       {'name': 'b', 'seconds': 1}, edges=[['a', 'b']])
-  link = next(l for l in _MIXED.links if (l.source, l.target) == (
-      _MIXED.devices[1].name, _MIXED.devices[2].name))
+  link = next(l for l in _MIXED.links
+              if (l.source, l.target) == (_MIXED.devices[1].name,
+                                          _MIXED.devices[2].name))
   placement = placement_lib.Placement(np.array([1, 2], np.int32), _MIXED)
   result = simulator.Simulator(_MIXED, costs).evaluate(graph, placement)
-  assert result.step_time_s == pytest.approx(
-      2 + link.latency_s + 12e6 / link.bandwidth_bytes_per_s)
+  assert result.step_time_s == pytest.approx(2 + link.latency_s + 12e6
+                                             / link.bandwidth_bytes_per_s)
 
 
 def test_other_paths_are_none(tmp_path):
@@ -159,10 +168,13 @@ def test_a_json_file_that_is_none_is_told_as_such(tmp_path):
     given_costs.load(tmp_path / 'it.json')
 
 
-@pytest.mark.parametrize('preset, model', [
-    ('1xK40', 'K40'), ('2xP100', 'P100'), ('8xV100', 'V100'),
-    ('16xV100', 'V100'), ('1xA100', 'A100'), ('1xH100', 'H100'),
-    ('haswell', 'haswell'), ('rome2', 'rome2')])
+@pytest.mark.parametrize('preset, model', [('1xK40', 'K40'), ('2xP100', 'P100'),
+                                           ('8xV100', 'V100'),
+                                           ('16xV100', 'V100'),
+                                           ('1xA100', 'A100'),
+                                           ('1xH100', 'H100'),
+                                           ('haswell', 'haswell'),
+                                           ('rome2', 'rome2')])
 def test_devices_of_presets_are_of_their_model(load, preset, model):
   _, seconds = _seconds(load, presets.preset(preset),
                         seconds={'CPU': 1, 'GPU': 1, model: 2})
@@ -173,14 +185,14 @@ def test_devices_of_presets_are_of_their_model(load, preset, model):
 def test_loading_and_pricing_needs_no_tensorflow(load, tmp_path):
   load({'name': 'a', 'seconds': 1}, {'name': 'b', 'seconds': 2},
        edges=[['a', 'b']])
-  (tmp_path / 'cost.pbtxt').write_text(
-      'node { name: "a" id: 1 compute_cost: 3 }')
+  (tmp_path
+   / 'cost.pbtxt').write_text('node { name: "a" id: 1 compute_cost: 3 }')
   done = fresh.run_code(f'''
 import json, sys
 import numpy as np
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import given_costs
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 steps = []
 for name in ('graph.json', 'cost.pbtxt'):
   graph, costs = given_costs.load({str(tmp_path)!r} + '/' + name)

@@ -80,23 +80,26 @@ def test_a_missing_field(path, field):
     profile_lib.load(path)
 
 
-@pytest.mark.parametrize('field,value', [
-    ('seconds', [1, 2]), ('seconds', [1, 2, -1]), ('seconds', [1, 2, None]),
-    ('seconds', [1, 2, float('nan')]), ('seconds', [1, 2, 'x']),
-    ('seconds', 'x'), ('executions', [1, 1, float('inf')]),
-    ('workspace_bytes', [[1], [1], [1]]), ('visit_s', -1), ('step_s', 'x'),
-    ('name', 3), ('cores', 0), ('cores', [-1]), ('steps', 0), ('pool', True)])
+@pytest.mark.parametrize('field,value',
+                         [('seconds', [1, 2]), ('seconds', [1, 2, -1]),
+                          ('seconds', [1, 2, None]),
+                          ('seconds', [1, 2, float('nan')]),
+                          ('seconds', [1, 2, 'x']), ('seconds', 'x'),
+                          ('executions', [1, 1, float('inf')]),
+                          ('workspace_bytes', [[1], [1], [1]]), ('visit_s', -1),
+                          ('step_s', 'x'), ('name', 3), ('cores', 0),
+                          ('cores', [-1]), ('steps', 0), ('pool', True)])
 def test_a_wrong_value_names_its_field(path, field, value):
-  with pytest.raises(errors.GdpError, match='profile.json is not a usable'
-                    ) as caught:
+  with pytest.raises(errors.GdpError,
+                     match='profile.json is not a usable') as caught:
     profile_lib.load(_device(path, **{field: value}))
   assert value in ('x', [1, 2, 'x']) or field in str(caught.value)
 
 
 def test_a_device_is_found_by_name_and_else_by_type():
-  profile = profiles.make_profile(2, devices=(
-      ('/job:worker/replica:0/task:0/device:CPU:0', 'CPU'),
-      ('/job:worker/replica:0/task:1/device:CPU:0', 'CPU')))
+  profile = profiles.make_profile(
+      2, devices=(('/job:worker/replica:0/task:0/device:CPU:0', 'CPU'),
+                  ('/job:worker/replica:0/task:1/device:CPU:0', 'CPU')))
   first, second = profile.devices
   assert profile.of(second.name, 'CPU') is second
   assert profile.of('/job:localhost/replica:0/task:0/device:CPU:0',

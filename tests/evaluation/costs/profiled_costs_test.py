@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import cost_model
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profiled_costs
 from helpers import clusters
 from helpers import graphs
@@ -21,11 +21,11 @@ def _law(flops, io_bytes):
 
 def _graph(seed, num_ops=60, op_type='MatMul', prefix='op'):
   generator = np.random.default_rng(seed)
-  return graphs.make_graph(
-      num_ops=num_ops, names=[f'{prefix}{i}' for i in range(num_ops)],
-      op_types=[op_type] * num_ops,
-      flops=10.**generator.uniform(3, 8, num_ops),
-      io_bytes=10.**generator.uniform(2, 7, num_ops))
+  return graphs.make_graph(num_ops=num_ops,
+                           names=[f'{prefix}{i}' for i in range(num_ops)],
+                           op_types=[op_type] * num_ops,
+                           flops=10.**generator.uniform(3, 8, num_ops),
+                           io_bytes=10.**generator.uniform(2, 7, num_ops))
 
 
 def _lawful(graph, **fields):
@@ -58,16 +58,17 @@ def test_how_often_ops_ran_was_measured_too():
   profile = profiles.of_graph(graph, [1e-3, 2e-3, 0], executions=[10, 1, 0])
   seconds = profiled_costs.ProfiledCostModel(profile).op_seconds(
       graph, _CLUSTER)[:, 0]
-  np.testing.assert_allclose(
-      seconds, [1e-3 + 10 * _VISIT_S, 2e-3 + _VISIT_S, _VISIT_S])
+  np.testing.assert_allclose(seconds,
+                             [1e-3 + 10 * _VISIT_S, 2e-3 + _VISIT_S, _VISIT_S])
 
 
 def test_known_ops_of_a_changed_graph():
   graph = _graph(0, 10)
   profile = profiles.of_graph(graph, np.arange(1, 11) * 1e-3)
-  other = graphs.make_graph(
-      num_ops=3, names=['new', 'op4', 'op7'], op_types=['MatMul'] * 3,
-      flops=graph.flops[[0, 4, 0]], io_bytes=graph.io_bytes[[0, 4, 7]])
+  other = graphs.make_graph(num_ops=3, names=['new', 'op4',
+                                              'op7'], op_types=['MatMul'] * 3,
+                            flops=graph.flops[[0, 4, 0]],
+                            io_bytes=graph.io_bytes[[0, 4, 7]])
   other = other.replace(executions=[1, 3, 1])
   costs = profiled_costs.ProfiledCostModel(profile)
   # 'op7' has another size now.
@@ -93,8 +94,8 @@ def test_noise_and_outliers_bend_the_law_little():
       generator.normal(0, .05, 60))
   seconds[generator.permutation(60)[:6]] *= 20
   held_out = _graph(1, prefix='held_out')
-  found = profiled_costs.ProfiledCostModel(
-      profiles.of_graph(graph, seconds)).op_seconds(held_out, _CLUSTER)[:, 0]
+  found = profiled_costs.ProfiledCostModel(profiles.of_graph(
+      graph, seconds)).op_seconds(held_out, _CLUSTER)[:, 0]
   truth = _law(held_out.flops, held_out.io_bytes) + _VISIT_S
   assert np.abs(np.log(found / truth)).max() < np.log(1.3)
 
@@ -120,8 +121,8 @@ def test_few_sizes_scale_the_roofline():
 
 
 def test_types_never_seen_take_their_family_s_ratio_and_else_the_overall():
-  graph = graphs.make_graph(
-      num_ops=3, op_types=['Relu', 'Relu', 'Sum'], io_bytes=[1e6, 1e6, 1e6])
+  graph = graphs.make_graph(num_ops=3, op_types=['Relu', 'Relu', 'Sum'],
+                            io_bytes=[1e6, 1e6, 1e6])
   model = cost_model.CostModel()
   roofline = model.op_seconds(graph, _CLUSTER)[:, 0]
   profile = profiles.of_graph(graph, roofline * [5, 5, 2])

@@ -12,9 +12,9 @@ from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.measuring import measurement_cache
 
 GOOD = evaluator.Evaluation(.25, (3, 4), (), simulated=False, spread_s=.01)
-BAD = evaluator.Evaluation(
-    math.inf, (0, 0), (placement_lib.Violation('run', 'it broke'),),
-    simulated=False)
+BAD = evaluator.Evaluation(math.inf, (0, 0),
+                           (placement_lib.Violation('run', 'it broke'),),
+                           simulated=False)
 
 
 def open_cache(folder, context=b'one'):
@@ -55,7 +55,8 @@ def test_without_a_folder_nothing_is_written(tmp_path, monkeypatch):
     b'{"key": "zz", "step_time_s": 1, "spread_s": 0, "peak_bytes": [], '
     b'"violations": []}\n',
     b'{"key": "00", "step_time_s": null, "spread_s": 0, "peak_bytes": [], '
-    b'"violations": []}\n'])
+    b'"violations": []}\n'
+])
 def test_damage_is_skipped_with_one_warning(tmp_path, caplog, damage):
   open_cache(tmp_path).add(b'k1', GOOD, lasting=True)
   path, = tmp_path.iterdir()
@@ -74,9 +75,10 @@ def test_every_line_is_whole_json(tmp_path):
   for i in range(20):
     cache.add(bytes([i]), GOOD, lasting=True)
   path, = tmp_path.iterdir()
-  assert [bytes.fromhex(json.loads(line)['key'])
-          for line in path.read_text().splitlines()] == [
-              bytes([i]) for i in range(20)]
+  assert [
+      bytes.fromhex(json.loads(line)['key'])
+      for line in path.read_text().splitlines()
+  ] == [bytes([i]) for i in range(20)]
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

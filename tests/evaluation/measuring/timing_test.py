@@ -20,9 +20,11 @@ class Steps:
 
 
 def clock(step, **changes):
-  return timing.clock(step, timing.Schedule(**{
-      **dict(warmup=2, steps=5, budget_s=20., tolerance=.02), **changes}),
-                      step.now)
+  return timing.clock(
+      step,
+      timing.Schedule(
+          **{**dict(warmup=2, steps=5, budget_s=20., tolerance=.02), **changes
+            }), step.now)
 
 
 def test_an_even_step_is_run_two_rounds():
@@ -35,10 +37,13 @@ def test_an_even_step_is_run_two_rounds():
 
 
 def test_warm_up_does_not_count():
+
   class Cold(Steps):
+
     def __call__(self):
       self.time_s += 9. if self.count < 2 else .1
       self.count += 1
+
   assert clock(Cold()).median_s == pytest.approx(.1)
 
 

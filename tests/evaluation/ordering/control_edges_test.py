@@ -9,9 +9,9 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import orders
@@ -23,15 +23,15 @@ _FREE = control_edges.OrderConfig(edge_s=0.)
 def _random_case(seed, num_ops, window):
   graph = graphs.random_graph(seed, num_ops, window=window)
   rng = np.random.default_rng(seed)
-  return graph, placement_lib.from_groups(graph, rng.integers(
-      0, _CLUSTER.num_devices, graph.num_groups), _CLUSTER)
+  return graph, placement_lib.from_groups(
+      graph, rng.integers(0, _CLUSTER.num_devices, graph.num_groups), _CLUSTER)
 
 
 def _simulated(graph, placement, edges, simulator):
   """Step with these edges; a circle among them is an error."""
-  return simulator.evaluate(
-      control_edges.with_edges(graph, edges),
-      dataclasses.replace(placement, priorities=None)).step_time_s
+  return simulator.evaluate(control_edges.with_edges(graph, edges),
+                            dataclasses.replace(placement,
+                                                priorities=None)).step_time_s
 
 
 def test_one_edge_does_what_priorities_do():
@@ -53,8 +53,8 @@ def test_contention_is_in_every_price():
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   order = control_edges.control_edges(graph, placement, simulator, _FREE)
   assert order.fifo_s == simulator.evaluate(graph, placement).step_time_s
-  assert order.with_edges_s == _simulated(
-      graph, placement, order.control_edges, simulator)
+  assert order.with_edges_s == _simulated(graph, placement, order.control_edges,
+                                          simulator)
   assert len(order.control_edges)
 
 
@@ -74,10 +74,11 @@ def test_edges_have_their_price():
   placement = placement_lib.Placement([1, 1, 2], clusters.make_cluster())
   simulator = simulator_lib.Simulator(placement.cluster,
                                       clusters.FixedCosts([6., 1., 4.5]))
+
   # FIFO: 6, 7, 8, 12.5. Ordered: op1 until 1, op0 until 7.
   def priced(edge_s):
-    return control_edges.control_edges(
-        graph, placement, simulator, control_edges.OrderConfig(edge_s=edge_s))
+    return control_edges.control_edges(graph, placement, simulator,
+                                       control_edges.OrderConfig(edge_s=edge_s))
 
   assert priced(0.5).with_edges_s == 7.5
   dear = priced(6.)
@@ -99,8 +100,8 @@ def test_no_edges_below_the_least_gain():
 
 def test_nothing_to_gain_needs_no_edges():
   cluster = clusters.make_cluster()
-  for graph, devices in ((graphs.chain(6), [1, 2, 1, 2, 0, 1]),
-                         (graphs.fan_out(5), [1] * 6)):
+  for graph, devices in ((graphs.chain(6), [1, 2, 1, 2, 0,
+                                            1]), (graphs.fan_out(5), [1] * 6)):
     order = control_edges.control_edges(
         graph, placement_lib.Placement(devices, cluster),
         simulator_lib.Simulator(cluster))
@@ -116,10 +117,11 @@ def test_priorities_of_the_placement_are_obeyed():
   placement = placement_lib.Placement([1, 1, 2, 2], cluster)
   wanted = dataclasses.replace(placement, priorities=[1., 2., 0., 0.])
   against = dataclasses.replace(placement, priorities=[2., 1., 0., 0.])
-  assert control_edges.control_edges(
-      graph, wanted, simulator, _FREE).control_edges.tolist() == [[1, 0]]
-  assert not len(control_edges.control_edges(
-      graph, against, simulator, _FREE).control_edges)
+  assert control_edges.control_edges(graph, wanted, simulator,
+                                     _FREE).control_edges.tolist() == [[1, 0]]
+  assert not len(
+      control_edges.control_edges(graph, against, simulator,
+                                  _FREE).control_edges)
 
 
 @hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
@@ -150,11 +152,12 @@ def test_most_of_the_gain_is_reached_with_few_edges():
   gains, edges, ops = [], 0, 0
   for seed in range(30):
     graph, placement = _random_case(seed, 400, 30)
-    order = control_edges.control_edges(
-        graph, placement, simulator_lib.Simulator(_CLUSTER), _FREE)
+    order = control_edges.control_edges(graph, placement,
+                                        simulator_lib.Simulator(_CLUSTER),
+                                        _FREE)
     if order.ordered_s < 0.97 * order.fifo_s:
-      gains.append((order.fifo_s - order.with_edges_s)
-                   / (order.fifo_s - order.ordered_s))
+      gains.append((order.fifo_s - order.with_edges_s) /
+                   (order.fifo_s - order.ordered_s))
       edges, ops = edges + len(order.control_edges), ops + graph.num_ops
   assert len(gains) >= 5
   assert np.median(gains) >= 0.9
@@ -177,15 +180,17 @@ def test_every_edge_that_is_left_matters():
 
 def test_devices_that_run_several_ops_at_a_time_keep_doing_so():
   cluster = clusters.make_cluster()
-  cluster = dataclasses.replace(cluster, devices=tuple(
-      dataclasses.replace(d, slots=2) for d in cluster.devices))
+  cluster = dataclasses.replace(
+      cluster,
+      devices=tuple(dataclasses.replace(d, slots=2) for d in cluster.devices))
   # Two long ops and two senders, ready at once; the senders go first, and
   # side by side.
   graph = graphs.make_graph([(2, 4), (3, 4)], 5)
   placement = placement_lib.Placement([1, 1, 1, 1, 2], cluster)
   order = control_edges.control_edges(
-      graph, placement, simulator_lib.Simulator(
-          cluster, clusters.FixedCosts([6., 6., 1., 1., 6.])), _FREE)
+      graph, placement,
+      simulator_lib.Simulator(cluster, clusters.FixedCosts([6., 6., 1., 1.,
+                                                            6.])), _FREE)
   assert (order.fifo_s, order.with_edges_s) == (14., 8.)
   first, then = order.control_edges.T
   assert set(first.tolist()) <= {2, 3} and set(then.tolist()) <= {0, 1}
@@ -194,9 +199,9 @@ def test_devices_that_run_several_ops_at_a_time_keep_doing_so():
 def test_a_placement_that_cannot_run_has_no_order():
   graph = graphs.chain(2, groups=[0, 0])
   cluster = clusters.make_cluster()
-  order = control_edges.control_edges(
-      graph, placement_lib.Placement([1, 2], cluster),
-      simulator_lib.Simulator(cluster))
+  order = control_edges.control_edges(graph,
+                                      placement_lib.Placement([1, 2], cluster),
+                                      simulator_lib.Simulator(cluster))
   assert not len(order.control_edges) and np.isinf(order.fifo_s)
 
 
@@ -220,8 +225,8 @@ def test_wrong_arguments():
 def test_a_measurer_gets_the_edges_alone():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
-  ordered = ordering.with_critical_path_order(
-      graph, placement, cost_model=costs)
+  ordered = ordering.with_critical_path_order(graph, placement,
+                                              cost_model=costs)
   np.testing.assert_array_equal(
       control_edges.chooser(simulator)(graph, ordered),
       control_edges.control_edges(graph, ordered, simulator).control_edges)

@@ -13,8 +13,9 @@ tf1 = tf.compat.v1
 def _orderable(make):
   """Names of the ops between which edges may go."""
   graph = graph_defs.read(make)
-  return {name for name, ok in zip(graph.names, orderable.orderable(graph))
-          if ok}
+  return {
+      name for name, ok in zip(graph.names, orderable.orderable(graph)) if ok
+  }
 
 
 def _switch(value, condition, name):
@@ -127,7 +128,8 @@ def test_what_follows_a_loop_comes_after_all_that_enters_it():
   enters, leaves = (set(np.flatnonzero(types == t)) for t in ('Enter', 'Exit'))
   assert len(enters) == 3 and len(leaves) == 2
   assert set(map(tuple, barriers.tolist())) == {
-      (enter, leave) for enter in enters for leave in leaves}
+      (enter, leave) for enter in enters for leave in leaves
+  }
 
 
 def test_a_loop_in_a_loop_has_barriers_at_the_outer_one_only():
@@ -137,15 +139,17 @@ def test_a_loop_in_a_loop_has_barriers_at_the_outer_one_only():
     x = tf1.placeholder(tf.float32, [2], 'x')
 
     def inner(value):
-      return tf1.while_loop(lambda v: tf.reduce_sum(v) < 3.,
-                            lambda v: v * 2., [value], name='inner')
+      return tf1.while_loop(lambda v: tf.reduce_sum(v) < 3., lambda v: v * 2.,
+                            [value], name='inner')
 
     tf1.while_loop(lambda v: tf.reduce_sum(v) < 9., inner, [x], name='outer')
     tf1.enable_control_flow_v2()
 
   graph = graph_defs.read(make)
-  names = {tuple(graph.names[op].split('/')[:2]) for edge in
-           orderable.loop_barriers(graph) for op in edge}
+  names = {
+      tuple(graph.names[op].split('/')[:2])
+      for edge in orderable.loop_barriers(graph) for op in edge
+  }
   assert names and all('inner' not in name for name in names)
 
 

@@ -6,8 +6,8 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator as simulator_lib
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import orders
@@ -23,8 +23,8 @@ def _ranks_by_recursion(graph, devices, cluster, seconds):
                                       graph.edge_bytes.tolist()):
       if source == op:
         a, b = devices[source], devices[target]
-        transfer_s = 0. if a == b else (
-            latency_s[a, b] + size / bytes_per_s[a, b])
+        transfer_s = 0. if a == b else (latency_s[a, b]
+                                        + size / bytes_per_s[a, b])
         longest = max(longest, transfer_s + rank(target))
     return seconds[op, devices[op]] + longest
 
@@ -67,8 +67,8 @@ def test_another_cluster_and_cost_model_count_if_given():
   graph = graphs.chain(2, 100)
   placement = placement_lib.Placement([1, 2], clusters.make_cluster())
   slow = clusters.make_cluster(latency_s=7.)
-  ordered = ordering.with_critical_path_order(
-      graph, placement, slow, clusters.FixedCosts([2., 3.]))
+  ordered = ordering.with_critical_path_order(graph, placement, slow,
+                                              clusters.FixedCosts([2., 3.]))
   assert ordered.priorities.tolist() == [2. + 7. + 1. + 3., 3.]
   assert ordered.cluster is placement.cluster
   np.testing.assert_array_equal(ordered.devices, placement.devices)
@@ -82,13 +82,12 @@ def test_what_cannot_be_ordered():
       ordering.with_critical_path_order(
           graph, placement_lib.Placement(devices, cluster))
   with pytest.raises(ValueError, match='has 2'):
-    ordering.with_critical_path_order(
-        graph, placement_lib.Placement([1, 1], cluster),
-        clusters.make_cluster(1))
+    ordering.with_critical_path_order(graph,
+                                      placement_lib.Placement([1, 1], cluster),
+                                      clusters.make_cluster(1))
   with pytest.raises(errors.InvalidGraphError, match='cycle'):
-    ordering.with_critical_path_order(
-        graphs.make_graph([(0, 1), (1, 0)]),
-        placement_lib.Placement([1, 1], cluster))
+    ordering.with_critical_path_order(graphs.make_graph([(0, 1), (1, 0)]),
+                                      placement_lib.Placement([1, 1], cluster))
 
 
 def test_best_order_where_order_gains():
@@ -107,8 +106,10 @@ def test_best_order_is_never_the_slower_one():
   simulator = simulator_lib.Simulator(cluster)
   for seed in range(40):
     graph = graphs.random_graph(seed, 120)
-    placement = placement_lib.from_groups(graph, np.random.default_rng(
-        seed).integers(0, cluster.num_devices, graph.num_groups), cluster)
+    placement = placement_lib.from_groups(
+        graph,
+        np.random.default_rng(seed).integers(0, cluster.num_devices,
+                                             graph.num_groups), cluster)
     best = ordering.best_order(graph, placement, simulator)
     slower += best.ordered_s > best.fifo_s
     assert simulator.evaluate(graph, best.placement).step_time_s == min(
@@ -120,7 +121,6 @@ def test_an_unrolled_lstm_gains_where_fifo_delays_the_way_back():
   for steps in (8, 16, 24):
     graph, devices = orders.unrolled_lstm(4, steps)
     cluster = presets.preset('4xP100')
-    best = ordering.best_order(
-        graph, placement_lib.Placement(devices, cluster),
-        simulator_lib.Simulator(cluster))
+    best = ordering.best_order(graph, placement_lib.Placement(devices, cluster),
+                               simulator_lib.Simulator(cluster))
     assert best.ordered_s < 0.97 * best.fifo_s

@@ -7,15 +7,15 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import local_devices
-from gdp_grappler.evaluation import profiler
 from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import profiler
 from gdp_grappler.evaluation.profiling import profiling_worker
-from gdp_grappler.evaluation.workers import local_workers
-from gdp_grappler.evaluation.workers import worker_process
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import runnable
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
+from gdp_grappler.processes import worker_process
 from helpers import graphs
 from helpers import profiles
 
@@ -39,9 +39,9 @@ def test_a_single_worker_starts_nothing(monkeypatch):
 def test_costs_know_who_shares_a_bus():
   graph = graphs.make_graph(num_ops=1)
   names = local_workers.device_names(2)
-  profile = profiles.of_graph(
-      graph, [1.], devices=[(name, 'CPU') for name in names],
-      bus='2 local workers', contention=.25)
+  profile = profiles.of_graph(graph, [1.],
+                              devices=[(name, 'CPU') for name in names],
+                              bus='2 local workers', contention=.25)
   cluster = local_workers.cluster(3)
   found = profiled_costs.ProfiledCostModel(profile).contention(cluster)
   # The third worker was not there when the others were profiled.
@@ -65,9 +65,11 @@ def test_workers_are_clocked_together_once(tmp_path, monkeypatch):
   monkeypatch.setattr(contention, '_WINDOW_S', .1)
   source = sources.load(str(_TESTDATA / 'dense_train_step.pb'))
   told = []
+
   def profile():
-    return profiler.profile_local_workers(
-        source, 2, steps=1, cache_dir=tmp_path, tell=told.append)
+    return profiler.profile_local_workers(source, 2, steps=1,
+                                          cache_dir=tmp_path, tell=told.append)
+
   first = profile()
   path, = (tmp_path / 'contention').iterdir()
   assert [d.contention for d in first.devices] == json.loads(path.read_text())
@@ -75,8 +77,8 @@ def test_workers_are_clocked_together_once(tmp_path, monkeypatch):
   assert sum('all 2 workers' in line for line in told) == 1
   again = profile()
   assert sum('all 2 workers' in line for line in told) == 1
-  assert [d.contention for d in again.devices] == [
-      d.contention for d in first.devices]
+  assert [d.contention for d in again.devices
+         ] == [d.contention for d in first.devices]
   path.write_text('damaged')
   profile()
   assert sum('all 2 workers' in line for line in told) == 2
@@ -93,6 +95,8 @@ def _failing_setups():
   source = sources.load(str(_TESTDATA / 'dense_train_step.pb'))
   graph = graph_def_io.read(source)
   nowhere = '/job:localhost/replica:0/task:0/device:GPU:7'
-  return [profiling_worker.Setup(
-      runnable.convert(source, 32), graph.names, (nowhere,) * graph.num_ops,
-      nowhere, '', (), 0, 0, 1)] * 2
+  return [
+      profiling_worker.Setup(runnable.convert(source, 32), graph.names,
+                             (nowhere,) * graph.num_ops, nowhere, '',
+                             (), 0, 0, 1)
+  ] * 2

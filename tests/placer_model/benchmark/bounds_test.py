@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
@@ -82,8 +82,8 @@ def test_busiest_channel():
   evaluator = simulator.Simulator(cluster, clusters.FixedCosts(1.))
   placement = placer_lib.placement_lib.Placement([1, 2, 1], cluster)
   schedule = evaluator.schedule(graph, placement)
-  assert bounds.busiest_channel_s(
-      schedule, cluster, graph.tensor_bytes) == pytest.approx(2.)
+  assert bounds.busiest_channel_s(schedule, cluster,
+                                  graph.tensor_bytes) == pytest.approx(2.)
 
 
 def test_nothing_is_sent():

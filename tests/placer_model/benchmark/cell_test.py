@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import plan
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import bench_worker
 from helpers import clusters
 from helpers import graphs
@@ -35,8 +35,9 @@ def _run(tmp_path, name, graph=None, cluster=None, **cluster_options):
   graph = graph or graphs.chain(4, tensor_bytes=100, groups=[0, 0, 1, 1])
   cluster = cluster or clusters.make_cluster(1, **cluster_options)
   costs = clusters.FixedCosts(1.)
-  return cell_lib.run(_loaded(graph, cluster, costs), settings_lib.Settings(),
-                      name, simulator.Simulator(cluster, costs),
+  return cell_lib.run(_loaded(graph, cluster,
+                              costs), settings_lib.Settings(), name,
+                      simulator.Simulator(cluster, costs),
                       tmp_path / 'plans' / 'plan.json')
 
 
@@ -57,8 +58,8 @@ def test_a_search(tmp_path):
   record = _run(tmp_path, 'searching')
   # Both split placements are the same: 4 s of work, 2 s for one transfer.
   assert record['evaluations'] == 3
-  assert [[count, step_s] for count, _, step_s in record['curve']] == [
-      [1, 6.], [3, 4.]]
+  assert [[count, step_s] for count, _, step_s in record['curve']] == [[1, 6.],
+                                                                       [3, 4.]]
   assert record['won_by'] == 'the last one'
 
 
@@ -86,14 +87,17 @@ def test_an_illegal_placement_is_an_error(tmp_path):
 
 def test_limits_of_a_placement(tmp_path):
   record = _run(tmp_path, 'searching')
-  assert record['limits'] == {'critical_path_s': 4., 'busiest_device_s': 4.,
-                              'busiest_channel_s': 0.}
+  assert record['limits'] == {
+      'critical_path_s': 4., 'busiest_device_s': 4., 'busiest_channel_s': 0.
+  }
 
 
 def test_a_long_curve_is_thinned():
+
   class Recorder:
     evaluations = 5000
     curve = [(i, i * .1, 10. - i * 1e-3) for i in range(5000)]
+
   record = cell_lib._search(Recorder, 1., object())
   assert len(record['curve']) <= 501
   assert record['curve'][0] == [0, 0., 10.]
@@ -109,7 +113,8 @@ def test_the_digest_sees_what_the_fingerprint_does_not():
       dataclasses.replace(loaded, graph=graph.replace(groups=[0, 0, 1])),
       dataclasses.replace(loaded, cluster=clusters.make_cluster(2)),
       dataclasses.replace(loaded, cost_model=clusters.FixedCosts(2.)),
-      dataclasses.replace(loaded, expert_devices=np.zeros(3, np.int32))]
+      dataclasses.replace(loaded, expert_devices=np.zeros(3, np.int32))
+  ]
   digests = [item.digest for item in (loaded, *others)]
   assert len(set(digests)) == len(digests)
 

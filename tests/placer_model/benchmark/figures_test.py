@@ -42,16 +42,17 @@ def test_search_ratio_counts_until_the_best():
   assert figures.search_ratio(slow, _CELL(None)) is None
 
 
-@pytest.mark.parametrize('record, text', [
-    (None, '-'), (_CELL(.123456), '0.1235 s'), (_CELL(None), 'OOM +3.00 GiB'),
-    (bench_results.failure(), 'failed')])
+@pytest.mark.parametrize('record, text', [(None, '-'),
+                                          (_CELL(.123456), '0.1235 s'),
+                                          (_CELL(None), 'OOM +3.00 GiB'),
+                                          (bench_results.failure(), 'failed')])
 def test_steps(record, text):
   assert figures.step(record) == text
 
 
-@pytest.mark.parametrize('count, text', [
-    (12, '12 B'), (1536, '1.50 KiB'), (3 << 20, '3.00 MiB'),
-    (5 << 30, '5.00 GiB')])
+@pytest.mark.parametrize('count, text', [(12, '12 B'), (1536, '1.50 KiB'),
+                                         (3 << 20, '3.00 MiB'),
+                                         (5 << 30, '5.00 GiB')])
 def test_sizes(count, text):
   assert figures.size(count) == text
 

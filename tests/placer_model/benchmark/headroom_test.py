@@ -9,19 +9,23 @@ _CELL = bench_results.cell
 
 
 def _limits(path_s=.1, channel_s=.1, device_s=.1):
-  return {'critical_path_s': path_s, 'busiest_channel_s': channel_s,
-          'busiest_device_s': device_s}
+  return {
+      'critical_path_s': path_s, 'busiest_channel_s': channel_s,
+      'busiest_device_s': device_s
+  }
 
 
 def _verdict(step_s=1., others=(), **limits):
-  return headroom.verdict(bench_results.task(
-      metis=_CELL(step_s, limits=_limits(**limits)), **dict(others)))
+  return headroom.verdict(
+      bench_results.task(metis=_CELL(step_s, limits=_limits(**limits)),
+                         **dict(others)))
 
 
-@pytest.mark.parametrize('limits, reason', [
-    ({'path_s': .95, 'device_s': .93}, 'transfers'),
-    ({'channel_s': .91}, 'link'), ({'device_s': 1.}, 'device'),
-    ({'device_s': .89, 'path_s': .5}, 'waiting')])
+@pytest.mark.parametrize('limits, reason',
+                         [({'path_s': .95, 'device_s': .93}, 'transfers'),
+                          ({'channel_s': .91}, 'link'),
+                          ({'device_s': 1.}, 'device'),
+                          ({'device_s': .89, 'path_s': .5}, 'waiting')])
 def test_reasons(limits, reason):
   verdict = _verdict(**limits)
   assert verdict.reason == reason
@@ -42,26 +46,27 @@ def test_one_card_is_too_small():
 
 def test_memory_limits_where_it_is_full():
   full = _CELL(1., peak_bytes={'GPU:0': 91}, capacity_bytes={'GPU:0': 100})
-  verdict = headroom.verdict(bench_results.task(
-      metis=full, gpu_only=_CELL(None)))
+  verdict = headroom.verdict(
+      bench_results.task(metis=full, gpu_only=_CELL(None)))
   assert verdict.is_full and verdict.needs_several
   assert verdict.text.endswith('memory limits the choice')
 
 
 def test_another_order_may_have_another_winner():
-  verdict = headroom.verdict(bench_results.task(
-      metis=_CELL(1.), m_etf=_CELL(1.1, ordered_step_time_s=.6)))
+  verdict = headroom.verdict(
+      bench_results.task(metis=_CELL(1.), m_etf=_CELL(1.1,
+                                                      ordered_step_time_s=.6)))
   assert (verdict.placer, verdict.step_time_s) == ('metis', 1.)
   assert (verdict.ordered, verdict.ordered_step_time_s) == ('m_etf', .6)
-  verdict = headroom.verdict(bench_results.task(
-      metis=_CELL(1., ordered_step_time_s=None)))
+  verdict = headroom.verdict(
+      bench_results.task(metis=_CELL(1., ordered_step_time_s=None)))
   assert verdict.ordered is None
 
 
 def test_nothing_runs():
   assert headroom.verdict(bench_results.task(metis=_CELL(None))) is None
-  assert headroom.verdict(bench_results.task(
-      metis=bench_results.failure())) is None
+  assert headroom.verdict(
+      bench_results.task(metis=bench_results.failure())) is None
 
 
 def test_no_bound_is_known():

@@ -19,28 +19,30 @@ pytestmark = pytest.mark.e2e
 
 _SETTINGS = settings_lib.Settings()
 _FAILURES = {
-    'crash': 'crashed with SIGSEGV',
-    'exit': 'ended with exit code 3',
+    'crash': 'crashed with SIGSEGV', 'exit': 'ended with exit code 3',
     'raise': 'RuntimeError: two lines',
     'refuse': 'It needs the package nowhere.',
     'torn': 'ILLEGAL PLACEMENT by torn',
-    'hang': 'no result within 2 s; the cell was ended'}
+    'hang': 'no result within 2 s; the cell was ended'
+}
 
 
 @pytest.fixture(name='setup')
 def _setup(tmp_path):
   graph = graphs.chain(4, groups=[0, 0, 1, 1])
   cluster, costs = clusters.make_cluster(1), clusters.FixedCosts(1.)
-  loading.save(tmp_path / 'task', loading.Loaded(
-      tasks_lib.Task('net', 'test'), graph, cluster, costs,
-      bound=bounds.LowerBound(4., 2.)))
+  loading.save(
+      tmp_path / 'task',
+      loading.Loaded(tasks_lib.Task('net', 'test'), graph, cluster, costs,
+                     bound=bounds.LowerBound(4., 2.)))
   return cell_worker.Setup(tmp_path / 'task', _SETTINGS, 1)
 
 
 def _cells(tmp_path, names, timeout_s=2.):
-  return [cell_worker.Run(name, f'key of {name}', tmp_path / f'{name}.json',
-                          tmp_path / f'{name}.plan', timeout_s)
-          for name in names]
+  return [
+      cell_worker.Run(name, f'key of {name}', tmp_path / f'{name}.json',
+                      tmp_path / f'{name}.plan', timeout_s) for name in names
+  ]
 
 
 def _lanes(setup, count):
@@ -74,8 +76,10 @@ def test_a_killed_holder_is_replaced(setup, tmp_path):
     [holder] = lanes._idle
     holder.kill()
     holder._process.wait()
-    ended = {cell.placer: message for cell, message, _ in lanes.run(
-        _cells(tmp_path, ['first', 'searching']))}
+    ended = {
+        cell.placer: message for cell, message, _ in lanes.run(
+            _cells(tmp_path, ['first', 'searching']))
+    }
   assert 'was killed' in ended['first'] and ended['searching'] == ''
 
 
@@ -96,7 +100,9 @@ def test_nothing_is_left_when_lanes_close(setup, tmp_path):
 def test_a_chart_is_drawn(setup, tmp_path):
   with _lanes(setup, 1) as lanes:
     list(lanes.run(_cells(tmp_path, ['first'])))
-    [(_, message, _)] = lanes.run([cell_worker.Draw(
-        'title', tmp_path / 'first.plan', tmp_path / 'chart.png')])
+    [(_, message, _)] = lanes.run([
+        cell_worker.Draw('title', tmp_path / 'first.plan',
+                         tmp_path / 'chart.png')
+    ])
   assert message == ''
   assert (tmp_path / 'chart.png').read_bytes().startswith(b'\x89PNG')

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import bench_results
 from helpers import clusters
 from helpers import graphs
@@ -29,8 +29,8 @@ def test_bars_are_normalised_to_human():
 
 
 def test_bars_without_a_human_are_normalised_to_the_best():
-  figure = pictures.bars([bench_results.task(
-      metis=_CELL(2.), random=_CELL(3.))], 'simulated')
+  figure = pictures.bars(
+      [bench_results.task(metis=_CELL(2.), random=_CELL(3.))], 'simulated')
   assert _texts(figure) == ['1.00', '1.50']
   assert 'no human, metis' in figure.axes[0].get_title()
 
@@ -43,8 +43,8 @@ def test_nothing_to_draw():
 
 @pytest.mark.parametrize('axis, along', [(0, [1, 40, 50]), (1, [.5, 9., 10.])])
 def test_curves_go_on_to_the_end_of_the_search(axis, along):
-  task = bench_results.task(hdp=_CELL(
-      1.2, curve=[[1, .5, 3.], [40, 9., 1.2]], evaluations=50, seconds=10.))
+  task = bench_results.task(hdp=_CELL(1.2, curve=[[1, .5, 3.], [40, 9., 1.2]],
+                                      evaluations=50, seconds=10.))
   figure = pictures.curves([task], axis, 'x', 'simulated')
   [line] = figure.axes[0].lines
   np.testing.assert_allclose(line.get_xdata(), along)
@@ -54,9 +54,9 @@ def test_curves_go_on_to_the_end_of_the_search(axis, along):
 def test_shares_of_columns():
   # 0 to 1/2 of the step of kind 0, the last tenth of a column of kind 1.
   width = 1 / gantt._COLUMNS
-  shares = gantt._seconds_per_column(
-      np.array([0., 1 - .1 * width]), np.array([.5, 1.]), np.array([0, 1]), 2,
-      1.)
+  shares = gantt._seconds_per_column(np.array([0., 1 - .1 * width]),
+                                     np.array([.5, 1.]), np.array([0, 1]), 2,
+                                     1.)
   np.testing.assert_allclose(shares[0, :gantt._COLUMNS // 2], 1.)
   np.testing.assert_allclose(shares[0, gantt._COLUMNS // 2:], 0., atol=1e-9)
   np.testing.assert_allclose(shares[1, -1], .1)
@@ -66,16 +66,17 @@ def test_shares_of_columns():
 def test_lanes_hold_all_seconds():
   graph = graphs.random_graph(1, 400)
   cluster = clusters.make_cluster(2, latency_s=1e-3, bandwidth_bytes_per_s=1e9)
-  placement = placement_lib.from_groups(
-      graph, np.arange(graph.num_groups) % 3, cluster)
+  placement = placement_lib.from_groups(graph,
+                                        np.arange(graph.num_groups) % 3,
+                                        cluster)
   schedule = simulator.Simulator(cluster).schedule(graph, placement)
   kinds, names = gantt._kinds(graph, schedule)
   assert set(names) <= {'matmul', 'no kernel'}
-  for number, (label, busy, _) in enumerate(gantt._device_lanes(
-      placement, schedule, kinds, len(names))):
+  for number, (label, busy, _) in enumerate(
+      gantt._device_lanes(placement, schedule, kinds, len(names))):
     ops = placement.devices == number
-    share = (schedule.end_s - schedule.start_s)[ops].sum() / (
-        schedule.step_time_s)
+    share = (schedule.end_s
+             - schedule.start_s)[ops].sum() / (schedule.step_time_s)
     assert busy.mean() == pytest.approx(share)
     assert label == f'{cluster.device_labels[number]}  {share:.0%}'
 
@@ -83,8 +84,9 @@ def test_lanes_hold_all_seconds():
 def test_a_chart_is_written(tmp_path):
   graph = graphs.random_graph(1, 400)
   cluster = clusters.make_cluster(2, latency_s=1e-3, bandwidth_bytes_per_s=1e9)
-  placement = placement_lib.from_groups(
-      graph, np.arange(graph.num_groups) % 3, cluster)
+  placement = placement_lib.from_groups(graph,
+                                        np.arange(graph.num_groups) % 3,
+                                        cluster)
   gantt.draw(tmp_path / 'a' / 'chart.png', 'title', graph, placement,
              simulator.Simulator(cluster).schedule(graph, placement))
   assert (tmp_path / 'a' / 'chart.png').read_bytes().startswith(b'\x89PNG')

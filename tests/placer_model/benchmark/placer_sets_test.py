@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
@@ -24,8 +24,8 @@ def test_names_come_once_in_the_order_given():
   assert names == ('metis', 'gdp', 'random')
 
 
-@pytest.mark.parametrize('text, said', [
-    ('metsi', 'Did you mean "metis"'), ('', 'names no placer')])
+@pytest.mark.parametrize('text, said', [('metsi', 'Did you mean "metis"'),
+                                        ('', 'names no placer')])
 def test_unknown_names(text, said):
   with pytest.raises(errors.GdpError, match=said):
     placer_sets.parse(text)
@@ -34,12 +34,14 @@ def test_unknown_names(text, said):
 def test_what_makes_no_sense_is_left_out_unless_named():
   cpu = clusters.make_cluster(0)
   names = ('cpu_only', 'gpu_only', 'human_expert')
+
   def applicable(cluster, expert, wanted=()):
     return placer_sets.applicable(names, cluster, expert, frozenset(wanted))
+
   assert applicable(cpu, False) == ('cpu_only',)
   assert applicable(clusters.make_cluster(1), True) == names
-  assert applicable(cpu, False, ['human_expert']) == (
-      'cpu_only', 'human_expert')
+  assert applicable(cpu, False,
+                    ['human_expert']) == ('cpu_only', 'human_expert')
 
 
 @pytest.mark.parametrize('name, device', [('cpu_only', 0), ('gpu_only', 1)])

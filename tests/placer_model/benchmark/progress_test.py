@@ -40,10 +40,9 @@ def test_clock_text():
 
 def _lines(terminal, act):
   stream = io.StringIO()
-  console = rich.console.Console(file=stream, force_terminal=terminal,
-                                 width=60)
-  with progress_lib.Progress(console, ['metis', 'random', 'hdp', 'gdp'], 1
-                            ) as progress:
+  console = rich.console.Console(file=stream, force_terminal=terminal, width=60)
+  with progress_lib.Progress(console, ['metis', 'random', 'hdp', 'gdp'],
+                             1) as progress:
     act(progress)
   return stream.getvalue()
 
@@ -53,22 +52,26 @@ def _record(**changes):
 
 
 def test_plain_lines():
+
   def act(progress):
     progress.kept(['random'])
     progress.ended(_record(), 4.)
     progress.not_loaded('lost@cpu', ['hdp'], 'no [file]')
-    progress.ended(bench_results.failure() | {
-        'task': 'net@2xP100', 'placer': 'gdp'}, 1.)
+    progress.ended(
+        bench_results.failure() | {'task': 'net@2xP100', 'placer': 'gdp'}, 1.)
+
   assert _lines(False, act).splitlines() == [
       '[1/4] kept: random',
       '[2/4] net@2xP100 metis: 0.25 s, placed in 2.00 s  ETA 0:08',
       '[3/4] lost@cpu: FAILED: no [file]',
-      '[4/4] net@2xP100 gdp: FAILED: crashed with SIGSEGV  ETA 0:00']
+      '[4/4] net@2xP100 gdp: FAILED: crashed with SIGSEGV  ETA 0:00'
+  ]
 
 
 def test_a_terminal_keeps_only_failures():
   text = _lines(True, lambda progress: progress.ended(_record(), 4.))
   assert '[1/4]' not in text
-  text = _lines(True, lambda progress: progress.ended(
-      bench_results.failure('broke') | {'task': 't', 'placer': 'gdp'}, 1.))
+  text = _lines(
+      True, lambda progress: progress.ended(
+          bench_results.failure('broke') | {'task': 't', 'placer': 'gdp'}, 1.))
   assert '[1/4] t gdp: FAILED: broke' in text

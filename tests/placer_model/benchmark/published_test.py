@@ -8,8 +8,10 @@ from placer_model.benchmark import tasks as tasks_lib
 
 
 def test_every_task_of_the_papers_is_there():
-  names = {table: [t.name for t in tasks_lib.PAPER_TASKS if t.table == table]
-           for table in (tasks_lib.GDP, tasks_lib.HDP)}
+  names = {
+      table: [t.name for t in tasks_lib.PAPER_TASKS if t.table == table]
+      for table in (tasks_lib.GDP, tasks_lib.HDP)
+  }
   assert set(published.GO) == set(names[tasks_lib.GDP])
   assert set(published.HDP) == set(names[tasks_lib.HDP])
 

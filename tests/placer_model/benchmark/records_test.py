@@ -17,12 +17,14 @@ def test_a_record_comes_back(tmp_path):
   records.write(path, 'k1', 'net@2xP100', 'metis', {'status': 'ok'})
   assert records.read(path, 'k1') == {
       'schema': settings_lib.SCHEMA, 'key': 'k1', 'task': 'net@2xP100',
-      'placer': 'metis', 'status': 'ok'}
+      'placer': 'metis', 'status': 'ok'
+  }
 
 
 @pytest.mark.parametrize('text', [
     '', '{"key": "k1"', '[]', '{"key": "k2", "schema": 1}',
-    '{"key": "k1", "schema": 0}'])
+    '{"key": "k1", "schema": 0}'
+])
 def test_what_cannot_be_used_is_not_there(tmp_path, text):
   path = tmp_path / 'cell.json'
   path.write_text(text)
@@ -39,9 +41,12 @@ def test_a_failure_is_written(tmp_path):
 
 def test_cells_of_other_settings_have_other_files(tmp_path):
   folder = records.Folder(tmp_path)
-  files = {folder.record(_TASK, 'metis', 'k1'), folder.record(
-      _TASK, 'metis', 'k2'), folder.plan(_TASK, 'metis', 'k1'), folder.plan(
-          _TASK, 'metis', 'k2')}
+  files = {
+      folder.record(_TASK, 'metis', 'k1'),
+      folder.record(_TASK, 'metis', 'k2'),
+      folder.plan(_TASK, 'metis', 'k1'),
+      folder.plan(_TASK, 'metis', 'k2')
+  }
   assert len(files) == 4
 
 

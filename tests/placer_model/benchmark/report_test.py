@@ -13,10 +13,12 @@ _SEARCH = [[1, .5, 3.], [40, 90., 1.2]]
 
 def _tasks():
   return [
-      bench_results.task(human_expert=_CELL(1.5), metis=_CELL(
-          1.25, curve=_SEARCH), gpu_only=_CELL(None)),
+      bench_results.task(human_expert=_CELL(1.5),
+                         metis=_CELL(1.25,
+                                     curve=_SEARCH), gpu_only=_CELL(None)),
       bench_results.task('lost@cpu', '', metis=bench_results.failure('gone'),
-                         random=bench_results.failure('gone'))]
+                         random=bench_results.failure('gone'))
+  ]
 
 
 def _index(tasks=None, **settings):
@@ -26,25 +28,27 @@ def _index(tasks=None, **settings):
 
 def test_everything_is_written(tmp_path):
   folder = records.Folder(tmp_path)
-  results = report.write(folder, settings_lib.Settings(), 'gdp_bench',
-                         _tasks())
+  results = report.write(folder, settings_lib.Settings(), 'gdp_bench', _tasks())
   assert json.loads((tmp_path / 'results.json').read_text()) == results
   assert results['schema'] == settings_lib.SCHEMA and results['simulated']
   names = {path.name for path in tmp_path.rglob('*') if path.is_file()}
   assert names == {
       'results.json', 'README.md', 'table1.md', 'table1.csv', 'hdp_table.md',
-      'hdp_table.csv', 'all.md', 'all.csv', 'means.md', 'means.csv',
-      'bars.png', 'curves_evaluations.png', 'curves_seconds.png'}
+      'hdp_table.csv', 'all.md', 'all.csv', 'means.md', 'means.csv', 'bars.png',
+      'curves_evaluations.png', 'curves_seconds.png'
+  }
   index = (tmp_path / 'README.md').read_text()
   for name in names - {'README.md'}:
     assert name in index
 
 
 def test_a_second_report_is_the_same(tmp_path):
+
   def contents():
     report.write(records.Folder(tmp_path), settings_lib.Settings(), 'c',
                  _tasks())
     return {p: p.read_bytes() for p in tmp_path.rglob('*') if p.is_file()}
+
   assert contents() == contents()
 
 
@@ -67,7 +71,7 @@ def test_headroom_and_limits():
 
 
 def test_measured_steps_have_no_bound():
-  task = bench_results.task(metis=_CELL(
-      1., lower_bound_s=None, over_bound=None, limits=None))
+  task = bench_results.task(
+      metis=_CELL(1., lower_bound_s=None, over_bound=None, limits=None))
   text = _index([task | {'lower_bound_s': None}], reward='measured')
   assert 'No lower bound is known' in text

@@ -18,15 +18,14 @@ def test_a_key_is_reproducible():
   assert len(_key()) == 16
 
 
-@pytest.mark.parametrize('change', [
-    {'seed': 1}, {'time_budget_s': 3.}, {'reward': 'measured'},
-    {'batch_size': 8}, {'local_workers': 2}])
+@pytest.mark.parametrize('change', [{'seed': 1}, {'time_budget_s':
+    3.}, {'reward': 'measured'}, {'batch_size': 8}, {'local_workers': 2}])
 def test_a_setting_makes_another_cell(change):
   assert _key(dataclasses.replace(_SETTINGS, **change)) != _key()
 
 
-@pytest.mark.parametrize('change', [
-    {'task': 'other'}, {'digest': '1'}, {'placer': 'random'}])
+@pytest.mark.parametrize(
+    'change', [{'task': 'other'}, {'digest': '1'}, {'placer': 'random'}])
 def test_task_graph_and_placer_make_another_cell(change):
   assert _key(**change) != _key()
 
@@ -46,9 +45,11 @@ def test_code_makes_another_cell(tmp_path, monkeypatch):
   source = tmp_path / 'placers' / 'a.py'
   source.parent.mkdir()
   source.write_text('x = 1\n')
+
   def digest():
     settings_lib._digest.cache_clear()
     return settings_lib._digest((source.parent,))
+
   before = digest()
   assert digest() == before
   source.write_text('x = 2\n')

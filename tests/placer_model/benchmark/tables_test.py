@@ -16,27 +16,29 @@ _CELL = bench_results.cell
 def _tasks():
   search = [[1, .5, 3.], [40, 90., 1.2]]
   return [
-      bench_results.task(
-          'rnnlm-2@2xP100', cpu_only=_CELL(5.), gpu_only=_CELL(None),
-          human_expert=_CELL(1.5), metis=_CELL(1.25), scotch=_CELL(1.25),
-          best_of=_CELL(1.25, won_by='metis'),
-          gdp=_CELL(1., seconds=3.), hdp=_CELL(1.2, seconds=120.,
-                                               curve=search)),
-      bench_results.task(
-          'gnmt-2@2xP100', human_expert=_CELL(2.), metis=_CELL(None),
-          gdp=bench_results.failure(), hdp=_CELL(None)),
-      bench_results.task(
-          'nmt-2@2xK40', 'hdp', cpu_only=_CELL(9.), gpu_only=_CELL(None),
-          human_expert=_CELL(3.), scotch=_CELL(4.), min_cut=_CELL(6.),
-          hdp=_CELL(2.), local_search=_CELL(1.)),
-      bench_results.task(
-          'lost@2xP100', '', metis=bench_results.failure('no graph'),
-          random=bench_results.failure('no graph'))]
+      bench_results.task('rnnlm-2@2xP100', cpu_only=_CELL(5.),
+                         gpu_only=_CELL(None), human_expert=_CELL(1.5),
+                         metis=_CELL(1.25), scotch=_CELL(1.25),
+                         best_of=_CELL(1.25, won_by='metis'),
+                         gdp=_CELL(1., seconds=3.),
+                         hdp=_CELL(1.2, seconds=120., curve=search)),
+      bench_results.task('gnmt-2@2xP100', human_expert=_CELL(2.),
+                         metis=_CELL(None), gdp=bench_results.failure(),
+                         hdp=_CELL(None)),
+      bench_results.task('nmt-2@2xK40', 'hdp', cpu_only=_CELL(9.),
+                         gpu_only=_CELL(None), human_expert=_CELL(3.),
+                         scotch=_CELL(4.), min_cut=_CELL(6.), hdp=_CELL(2.),
+                         local_search=_CELL(1.)),
+      bench_results.task('lost@2xP100', '',
+                         metis=bench_results.failure('no graph'),
+                         random=bench_results.failure('no graph'))
+  ]
 
 
-@pytest.mark.parametrize('name, make', [
-    ('table1', tables.table1), ('hdp_table', tables.hdp_table),
-    ('all', tables.everything), ('means', tables.means)])
+@pytest.mark.parametrize('name, make', [('table1', tables.table1),
+                                        ('hdp_table', tables.hdp_table),
+                                        ('all', tables.everything),
+                                        ('means', tables.means)])
 def test_golden(name, make):
   table = make(_tasks())
   assert table.to_markdown() == (_GOLDEN / f'{name}.md').read_text()
@@ -50,7 +52,8 @@ def _column(table, head):
 def test_table1_compares_with_human_and_hdp():
   table = tables.table1(_tasks())
   assert _column(table, 'model (#devices)') == [
-      'rnnlm-2 (2)', 'gnmt-2 (2)', 'lost (2)', 'geometric mean']
+      'rnnlm-2 (2)', 'gnmt-2 (2)', 'lost (2)', 'geometric mean'
+  ]
   assert _column(table, 'GDP: speed-up over human')[:2] == [1.5, None]
   assert _column(table, 'GDP: search speed-up over HDP')[0] == 30.
   # The human expert and what learns are no heuristics.
@@ -88,8 +91,7 @@ def test_bars_in_names_do_not_break_rows():
 
 
 def test_csv_has_bare_numbers():
-  rows = list(csv.DictReader(io.StringIO(
-      tables.everything(_tasks()).to_csv())))
+  rows = list(csv.DictReader(io.StringIO(tables.everything(_tasks()).to_csv())))
   first = rows[0]
   assert (first['task'], first['placer']) == ('rnnlm-2@2xP100', 'cpu_only')
   assert float(first['FIFO step']) == 5.

@@ -12,8 +12,10 @@ _WORKLOADS |= {f'{name}@tiny': 2 for name in _WORKLOADS} | {'wavenet-5': 4}
 
 
 def _names(text, **options):
-  return [task.name for task in tasks_lib.parse(
-      text, _WORKLOADS, _WORKLOADS.get, **options)]
+  return [
+      task.name
+      for task in tasks_lib.parse(text, _WORKLOADS, _WORKLOADS.get, **options)
+  ]
 
 
 def test_all_are_those_of_the_two_papers():
@@ -21,20 +23,23 @@ def test_all_are_those_of_the_two_papers():
   assert [t.table for t in tasks] == ['gdp'] * 14 + ['hdp'] * 6
   assert len({t.name for t in tasks}) == 20
   names = {t.name for t in tasks}
-  assert {'rnnlm-8@8xP100', 'amoebanet@4xP100', 'wavenet-4x36@4xP100',
-          'nmt-8@8xK40', 'inception-v3-b32@2xP100'} <= names
+  assert {
+      'rnnlm-8@8xP100', 'amoebanet@4xP100', 'wavenet-4x36@4xP100',
+      'nmt-8@8xK40', 'inception-v3-b32@2xP100'
+  } <= names
 
 
-@pytest.mark.parametrize('text, names', [
-    ('rnnlm-4', ['rnnlm-4@4xP100']),
-    ('rnnlm-2', ['rnnlm-2@2xP100', 'rnnlm-2@2xK40']),
-    ('rnnlm-2@2xV100', ['rnnlm-2@2xV100']),
-    ('rnnlm-2@tiny@2xP100', ['rnnlm-2@tiny@2xP100']),
-    ('rnnlm-4@tiny', ['rnnlm-4@tiny@4xP100']),
-    ('wavenet-5', ['wavenet-5@4xP100']),
-    ('gnmt-8, gnmt-4 ,gnmt-8@8xP100', ['gnmt-8@8xP100', 'gnmt-4@4xP100']),
-    ('keras_applications:ResNet50@cpu', ['keras_applications:ResNet50@cpu']),
-    ('models.net:make@2xP100', ['models.net:make@2xP100'])])
+@pytest.mark.parametrize(
+    'text, names',
+    [('rnnlm-4', ['rnnlm-4@4xP100']),
+     ('rnnlm-2', ['rnnlm-2@2xP100', 'rnnlm-2@2xK40']),
+     ('rnnlm-2@2xV100', ['rnnlm-2@2xV100']),
+     ('rnnlm-2@tiny@2xP100', ['rnnlm-2@tiny@2xP100']),
+     ('rnnlm-4@tiny', ['rnnlm-4@tiny@4xP100']),
+     ('wavenet-5', ['wavenet-5@4xP100']),
+     ('gnmt-8, gnmt-4 ,gnmt-8@8xP100', ['gnmt-8@8xP100', 'gnmt-4@4xP100']),
+     ('keras_applications:ResNet50@cpu', ['keras_applications:ResNet50@cpu']),
+     ('models.net:make@2xP100', ['models.net:make@2xP100'])])
 def test_names(text, names):
   assert _names(text) == names
 
@@ -58,11 +63,11 @@ def test_two_files_of_one_name(tmp_path):
     _names(','.join(f'{path}@2xP100' for path in paths))
 
 
-@pytest.mark.parametrize('text, said', [
-    ('rnnlm-3', 'Did you mean "rnnlm-'),
-    ('rnnlm3@2xP100', 'Unknown task "rnnlm3@2xP100"'),
-    ('net.pb@2xP100', 'neither a workload nor a file'),
-    (' , ', 'names no task')])
+@pytest.mark.parametrize('text, said',
+                         [('rnnlm-3', 'Did you mean "rnnlm-'),
+                          ('rnnlm3@2xP100', 'Unknown task "rnnlm3@2xP100"'),
+                          ('net.pb@2xP100', 'neither a workload nor a file'),
+                          (' , ', 'names no task')])
 def test_unknown_names(text, said):
   with pytest.raises(errors.GdpError, match=said):
     _names(text)
@@ -72,17 +77,21 @@ def test_quick_takes_small_variants(tmp_path):
   path = tmp_path / 'net.pb'
   path.write_bytes(b'')
   assert _names(f'rnnlm-4,gnmt-2@tiny,{path}@cpu', quick=True) == [
-      'rnnlm-4@tiny@4xP100', 'gnmt-2@tiny@2xP100', 'net@cpu']
+      'rnnlm-4@tiny@4xP100', 'gnmt-2@tiny@2xP100', 'net@cpu'
+  ]
   assert len(_names('all', quick=True)) == 20
   with pytest.raises(errors.GdpError, match='no small variant'):
     _names('wavenet-5', quick=True)
 
 
 def test_inception_has_two_experts():
-  experts = {t.name: t.expert for t in tasks_lib.parse(
-      'inception-v3-b32', _WORKLOADS, _WORKLOADS.get)}
-  assert experts == {'inception-v3-b32@2xP100': 'workload',
-                     'inception-v3-b32@2xK40': 'one_gpu'}
+  experts = {
+      t.name: t.expert
+      for t in tasks_lib.parse('inception-v3-b32', _WORKLOADS, _WORKLOADS.get)
+  }
+  assert experts == {
+      'inception-v3-b32@2xP100': 'workload', 'inception-v3-b32@2xK40': 'one_gpu'
+  }
 
 
 def test_a_default_cluster_replaces_the_papers():

@@ -26,9 +26,11 @@ def test_stays_apart_where_devices_differ():
 
 
 def test_layers_take_their_gradients_along():
-  names = [f'{scope}{layer}/cell/op{i}{suffix}'
-           for scope, suffix in (('', ''), ('gradients/', '_grad'))
-           for layer in ('one', 'two') for i in range(2)]
+  names = [
+      f'{scope}{layer}/cell/op{i}{suffix}'
+      for scope, suffix in (('', ''), ('gradients/', '_grad'))
+      for layer in ('one', 'two') for i in range(2)
+  ]
   edges = [(a, b, 8) for a in range(8) for b in range(a + 1, 8)]
   graph = graphs.make_graph(edges[:-1], names=names)  # nothing is consumed once
   assert _groups(graph, 2).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]

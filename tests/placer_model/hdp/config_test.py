@@ -10,14 +10,14 @@ def test_published_figures():
   assert (config.hidden_units, config.grouper_units) == (512, 64)
   assert config.learning_rate_at(449) == 0.1
   assert config.learning_rate_at(450) == pytest.approx(0.095)
-  assert config.learning_rate_at(1399) == pytest.approx(0.1 * 0.95 ** 19)
+  assert config.learning_rate_at(1399) == pytest.approx(0.1 * 0.95**19)
   assert (config.noise_at(749), config.noise_at(750)) == (0.5, 0.)
 
 
 @pytest.mark.parametrize('change, told', [
     ({'steps': 0}, 'steps = 0 is not usable; give an integer of at least 1'),
     ({'temperature': 0.}, 'temperature = 0.0 is not usable; give a number '
-                          'above 0'),
+     'above 0'),
     ({'aligned_decoder': 1}, 'aligned_decoder = 1 is not usable; give true'),
     ({'learning_rate': float('nan')}, 'learning_rate = nan'),
     ({'hidden_units': 33}, 'hidden_units = 33 is odd'),

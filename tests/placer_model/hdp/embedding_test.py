@@ -35,20 +35,24 @@ def test_group_embedding_agrees_with_the_oracle(seed):
   grouping = np.random.default_rng(seed).integers(k - 1, size=graph.num_groups)
   for max_outputs in (1, 3):
     got = embedding.GraphEmbedder(graph, max_outputs, 4, 1.).groups(grouping, k)
-    np.testing.assert_allclose(
-        got, _naive_groups(graph, grouping, k, max_outputs), rtol=1e-6)
+    np.testing.assert_allclose(got,
+                               _naive_groups(graph, grouping, k, max_outputs),
+                               rtol=1e-6)
     assert not got[k - 1].any()  # no members
 
 
 def test_unit_embedding_by_hand():
   # op0 -> op1 (8 bytes), op0 -> op2 (large); op1 and op2 are one unit.
-  graph = graphs.make_graph(
-      [(0, 1, 8), (0, 2, 1000, 1)], groups=[0, 1, 1],
-      op_types=['B', 'A', 'A'])
+  graph = graphs.make_graph([(0, 1, 8), (0, 2, 1000, 1)], groups=[0, 1, 1],
+                            op_types=['B', 'A', 'A'])
   units = embedding.GraphEmbedder(graph, 2, 2, 10.).units
-  np.testing.assert_allclose(units, [
-      [0., np.log(2), np.log(9) / 20, np.log(1001) / 20, np.log(3), 5., 10., 0],
-      [np.log(3), 0., 0., 0., 0., 10., -5., 0.]], rtol=1e-6)
+  np.testing.assert_allclose(units, [[
+      0.,
+      np.log(2),
+      np.log(9) / 20,
+      np.log(1001) / 20,
+      np.log(3), 5., 10., 0
+  ], [np.log(3), 0., 0., 0., 0., 10., -5., 0.]], rtol=1e-6)
 
 
 def test_heaviest_neighbours_come_first_and_the_rest_is_cut():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
@@ -14,8 +14,8 @@ from placer_model.hdp import grouper as grouper_lib
 def _problem(graph):
   cluster = clusters.make_cluster(2)
   costs = clusters.FixedCosts(np.ones((graph.num_ops, cluster.num_devices)))
-  return placer_lib.Problem(
-      graph, cluster, simulator.Simulator(cluster, costs, threads=1))
+  return placer_lib.Problem(graph, cluster,
+                            simulator.Simulator(cluster, costs, threads=1))
 
 
 def test_heavy_edges_stay_inside():
@@ -43,8 +43,8 @@ def test_grouper_begins_with_them_and_may_leave():
   seed, noise = tf.constant([1, 2]), tf.constant(0.)
 
   def sample(logit):
-    grouper = grouper_lib.Grouper(
-        8, 5, config.replace(first_group_logit=logit), 0, first)
+    grouper = grouper_lib.Grouper(8, 5, config.replace(first_group_logit=logit),
+                                  0, first)
     return grouper.sample(units, seed, noise).numpy()
 
   assert (sample(config.first_group_logit) != first).sum() < 10

@@ -8,13 +8,14 @@ _STEPS, _SEQUENCES, _INPUTS, _UNITS = 7, 3, 5, 4
 
 
 def _random(*shape):
-  return tf.constant(np.random.default_rng(len(shape)).normal(size=shape),
-                     tf.float32)
+  return tf.constant(
+      np.random.default_rng(len(shape)).normal(size=shape), tf.float32)
 
 
 def _arguments():
-  return (_random(_STEPS, _SEQUENCES, _INPUTS), _random(_SEQUENCES, _UNITS),
-          _random(_SEQUENCES, _UNITS) / 2)
+  return (_random(_STEPS, _SEQUENCES,
+                  _INPUTS), _random(_SEQUENCES,
+                                    _UNITS), _random(_SEQUENCES, _UNITS) / 2)
 
 
 def _kernel(layer, x, cell, hidden):
@@ -23,10 +24,10 @@ def _kernel(layer, x, cell, hidden):
   if weights.shape.rank == 1:
     weights, bias = bias, weights
   zeros = tf.zeros([_UNITS])
-  result = tf.raw_ops.BlockLSTM(
-      seq_len_max=tf.constant(_STEPS, tf.int64), x=x, cs_prev=cell,
-      h_prev=hidden, w=weights, b=bias, wci=zeros, wcf=zeros, wco=zeros,
-      forget_bias=1., cell_clip=-1., use_peephole=False)
+  result = tf.raw_ops.BlockLSTM(seq_len_max=tf.constant(_STEPS, tf.int64), x=x,
+                                cs_prev=cell, h_prev=hidden, w=weights, b=bias,
+                                wci=zeros, wcf=zeros, wco=zeros, forget_bias=1.,
+                                cell_clip=-1., use_peephole=False)
   return result.cs, result.h
 
 
@@ -36,7 +37,7 @@ def _gradients(layer, run):
     tape.watch(arguments)
     cells, hiddens = run(*arguments)
     loss = (tf.reduce_sum(_random(_STEPS, _SEQUENCES, _UNITS) * hiddens)
-            + tf.reduce_sum(cells ** 2))
+            + tf.reduce_sum(cells**2))
   return tape.gradient(loss, (*arguments, *layer.trainable_variables))
 
 

@@ -20,9 +20,11 @@ def _rows(k, width):
 
 def _placers(**changes):
   config = _CONFIG.replace(**changes)
-  return [seq2seq.Seq2SeqPlacer(4, 3, config, 0),
-          seq2seq.Seq2SeqPlacer(4, 3, config.replace(aligned_decoder=True), 0),
-          feed_forward.FeedForwardPlacer(4, 3, config, 0)]
+  return [
+      seq2seq.Seq2SeqPlacer(4, 3, config, 0),
+      seq2seq.Seq2SeqPlacer(4, 3, config.replace(aligned_decoder=True), 0),
+      feed_forward.FeedForwardPlacer(4, 3, config, 0)
+  ]
 
 
 def test_equation_1():
@@ -35,8 +37,8 @@ def test_noise_is_a_share_of_the_logits():
   logits = tf.constant(np.full((200, 200), 3.), tf.float32)
   noisy = weights_lib.with_noise(logits, tf.constant(0.5), _SEED)
   assert abs(np.std(noisy) - 1.5) < 0.02
-  np.testing.assert_array_equal(
-      weights_lib.with_noise(logits, _NONE, _SEED), logits)
+  np.testing.assert_array_equal(weights_lib.with_noise(logits, _NONE, _SEED),
+                                logits)
 
 
 @pytest.mark.parametrize('placer', _placers(), ids=lambda p: p.name)
@@ -74,8 +76,9 @@ def test_every_weight_of_the_placer_learns():
 def test_decoder_knows_the_device_it_named_last():
   placer = _placers()[0]
   allowed = tf.ones([2, 3], tf.bool)
-  log_p, _ = placer.log_prob(_rows(2, 4), allowed, tf.constant(
-      [[a, b] for a in range(3) for b in range(3)]))
+  log_p, _ = placer.log_prob(
+      _rows(2, 4), allowed,
+      tf.constant([[a, b] for a in range(3) for b in range(3)]))
   joint = np.exp(log_p).reshape(3, 3)
   given = joint / joint.sum(axis=1, keepdims=True)
   assert np.abs(given[0] - given[1]).max() > 1e-3
@@ -85,9 +88,11 @@ def test_grouper_samples_what_log_prob_states():
   grouper = grouper_lib.Grouper(4, 3, _CONFIG, 0)
   units = tf.repeat(_rows(1, 4), 3000, axis=0)
   drawn = grouper.sample(units, _SEED, _NONE).numpy()
-  p = [float(tf.exp(grouper.log_prob(units[:1], tf.constant([g]))[0]))
-       for g in range(3)]
-  np.testing.assert_allclose(np.bincount(drawn, minlength=3) / 3000, p,
-                             atol=0.03)
+  p = [
+      float(tf.exp(grouper.log_prob(units[:1], tf.constant([g]))[0]))
+      for g in range(3)
+  ]
+  np.testing.assert_allclose(
+      np.bincount(drawn, minlength=3) / 3000, p, atol=0.03)
   _, entropy = grouper.log_prob(units[:1], tf.constant([0]))
   np.testing.assert_allclose(entropy, -np.sum(p * np.log(p)), rtol=1e-5)

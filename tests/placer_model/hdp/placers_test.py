@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation import simulator
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
@@ -14,9 +14,10 @@ from placer_model.hdp import config as config_lib
 from placer_model.hdp import placers
 
 # So few units need a Grouper that begins undecided and learns quickly.
-_SMALL = config_lib.preset('tuned').replace(
-    steps=150, max_groups=4, hidden_units=16, attention_units=8,
-    initial_group_scale=1., place_scale=1., learning_rate=0.02)
+_SMALL = config_lib.preset('tuned').replace(steps=150, max_groups=4,
+                                            hidden_units=16, attention_units=8,
+                                            initial_group_scale=1.,
+                                            place_scale=1., learning_rate=0.02)
 _ALL = (placers.HdpPlacer, placers.HdpRandomGroupingPlacer,
         placers.HdpNoGroupingPlacer, coloc_rl.ColocRlPlacer)
 
@@ -32,8 +33,9 @@ def _two_chains(length=4):
 def _problem(graph, seconds=(100., 10., 10.), seed=0, **cluster):
   cluster = clusters.make_cluster(2, **cluster)
   costs = clusters.FixedCosts(np.tile(seconds, (graph.num_ops, 1)))
-  return placer_lib.Problem(
-      graph, cluster, simulator.Simulator(cluster, costs, threads=1), seed)
+  return placer_lib.Problem(graph, cluster,
+                            simulator.Simulator(cluster, costs, threads=1),
+                            seed)
 
 
 def _seconds(problem, placement):
@@ -76,8 +78,8 @@ def test_legal_deterministic_and_quiet(kind):
   assert not placement.violations(graph)
   np.testing.assert_array_equal(placement.devices,
                                 second.place(problem).devices)
-  assert ([dataclasses.replace(s, seconds=0) for s in first.history]
-          == [dataclasses.replace(s, seconds=0) for s in second.history])
+  assert ([dataclasses.replace(s, seconds=0) for s in first.history
+          ] == [dataclasses.replace(s, seconds=0) for s in second.history])
   third = kind(config)
   third.place(dataclasses.replace(problem, seed=4))
   assert [s.reward for s in third.history] != [s.reward for s in first.history]
@@ -93,7 +95,7 @@ def test_memory_failures_are_charged_and_avoided():
   placement = held.place(tight)
   assert set(placement.devices) == {1, 2}
   assert _seconds(tight, placement) > 8.
-  failing = -_SMALL.failing_signal ** 0.5
+  failing = -_SMALL.failing_signal**0.5
   shares = np.array([step.valid_share for step in held.history])
   values = np.array([step.reward for step in held.history])
   assert 0 < shares.min() < 1
@@ -108,7 +110,7 @@ def test_nothing_fits():
   with pytest.raises(errors.InfeasiblePlacementError,
                      match='None of 8 sampled placements'):
     placer.place(problem)
-  failing = -_SMALL.failing_signal ** 0.5
+  failing = -_SMALL.failing_signal**0.5
   assert [step.reward for step in placer.history] == [failing] * 2
 
 
@@ -130,8 +132,8 @@ class _OnlyEvaluateMany:
 def test_bare_path_makes_no_difference():
   graph = _two_chains().replace(param_bytes=[100] * 8)
   problem = _problem(graph, memory_bytes=600)
-  slow = dataclasses.replace(
-      problem, evaluator=_OnlyEvaluateMany(problem.evaluator))
+  slow = dataclasses.replace(problem,
+                             evaluator=_OnlyEvaluateMany(problem.evaluator))
   rewards = []
   for asked in (problem, slow):
     placer = placers.HdpRandomGroupingPlacer(_SMALL.replace(steps=4))

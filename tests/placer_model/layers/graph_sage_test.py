@@ -14,10 +14,8 @@ from placer_model.layers import graph_sage
 def _apply(layer, hidden, edges):
   graph = graph_tensor.from_tensors(
       tf.constant(hidden, tf.float32),
-      tf.reshape(tf.constant(edges, tf.int32), [-1, 2]),
-      tf.ones([len(edges)]))
-  return layer(graph).node_sets[graph_tensor.OP][
-      tfgnn.HIDDEN_STATE].numpy()
+      tf.reshape(tf.constant(edges, tf.int32), [-1, 2]), tf.ones([len(edges)]))
+  return layer(graph).node_sets[graph_tensor.OP][tfgnn.HIDDEN_STATE].numpy()
 
 
 def _sigmoid(x):
@@ -34,8 +32,8 @@ def _layer():
   _apply(layer, [[0.]], [])
   values = {'kernel': 1.0, 'bias': 0.0}
   for weight in layer.trainable_weights:
-    weight.assign(tf.fill(weight.shape,
-                          values[weight.name.split('/')[-1].split(':')[0]]))
+    weight.assign(
+        tf.fill(weight.shape, values[weight.name.split('/')[-1].split(':')[0]]))
   producers = layer.convolutions[graph_tensor.PRODUCERS].trainable_weights
   next(w for w in producers if 'bias' in w.name).assign([-1.])
   # [W, V]: inside the sigmoid, and what TF-GNN adds behind the maximum.
@@ -50,10 +48,10 @@ def test_equation_2_and_3_by_hand(layer):
   # 0 -> 2, 1 -> 2, 2 -> 3 with states 1, 3, 0, -2.
   result = _apply(layer, [[1.], [3.], [0.], [-2.]], [[0, 2], [1, 2], [2, 3]])
   expected = [
-      1 + 100 * _sigmoid(0),                          # consumer 2
-      3 + 100 * _sigmoid(0),                          # consumer 2
+      1 + 100 * _sigmoid(0),  # consumer 2
+      3 + 100 * _sigmoid(0),  # consumer 2
       0 + 10 * _sigmoid(2 * 3 - 1) + 100 * _sigmoid(-2),  # the larger producer
-      -2 + 10 * _sigmoid(2 * 0 - 1),                  # producer 2
+      -2 + 10 * _sigmoid(2 * 0 - 1),  # producer 2
   ]
   np.testing.assert_allclose(result[:, 0], expected, rtol=1e-5)
 

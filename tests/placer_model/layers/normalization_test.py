@@ -15,10 +15,10 @@ _DEVICE = schema.DEVICE_FEATURES.index
 
 
 def _inputs(features):
-  return normalization.unit_inputs(*(
-      tf.constant(features[name])
-      for name in ('units', 'edges', 'edge_bytes', 'allowed', 'devices'))
-  ).numpy()
+  return normalization.unit_inputs(*(tf.constant(features[name])
+                                     for name in ('units', 'edges',
+                                                  'edge_bytes', 'allowed',
+                                                  'devices'))).numpy()
 
 
 def _devices(*types):
@@ -64,9 +64,11 @@ def test_an_empty_figure_stays_finite():
 def test_relative_inputs_do_not_change_with_the_scale_of_a_graph():
   """Ten times the work and bytes: only absolute inputs differ."""
   features = export.random_features(40, 90, 2, seed=1)
-  columns = [_UNIT(name) for name in (
-      'flops', 'io_bytes', 'output_bytes', 'param_bytes', 'input_bytes',
-      'fastest_s', 'slowest_s', 'downward_rank_s', 'upward_rank_s')]
+  columns = [
+      _UNIT(name) for name in ('flops', 'io_bytes', 'output_bytes',
+                               'param_bytes', 'input_bytes', 'fastest_s',
+                               'slowest_s', 'downward_rank_s', 'upward_rank_s')
+  ]
   features['units'][:, columns] += 1  # constants inside logarithms vanish
   larger = dict(features, units=features['units'].copy(),
                 edge_bytes=features['edge_bytes'] * 10)
@@ -80,8 +82,10 @@ def test_relative_inputs_do_not_change_with_the_scale_of_a_graph():
 def test_bytes_on_edges_matter_on_both_ends():
   features = export.random_features(5, 0, 2, seed=2)
   features['edges'] = np.array([[1, 3]], np.int32)
-  inputs = [_inputs(features | {'edge_bytes': np.array([size], np.float32)})
-            for size in (10., 1e6)]
+  inputs = [
+      _inputs(features | {'edge_bytes': np.array([size], np.float32)})
+      for size in (10., 1e6)
+  ]
   own = slice(25, 37)  # transfers
   changed = (inputs[0] != inputs[1])[:, own].any(axis=1)
   assert changed.tolist() == [False, True, False, True, False]
@@ -98,5 +102,6 @@ def test_choices_tell_types_and_freedom():
   features['devices'] = _devices('CPU', 'GPU', 'GPU')
   features['allowed'] = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 1]], bool)
   choices = _inputs(features)[:, 37:41]
-  np.testing.assert_allclose(
-      choices, [[1 / 3, 1, 1, 0], [2 / 3, 0, 0, 1], [1, 0, 1, 1]], rtol=1e-6)
+  np.testing.assert_allclose(choices,
+                             [[1 / 3, 1, 1, 0], [2 / 3, 0, 0, 1], [1, 0, 1, 1]],
+                             rtol=1e-6)

@@ -25,8 +25,8 @@ def test_graph_norm_can_keep_the_mean():
   layer = norms.GraphNorm()
   layer(x)
   layer.share.assign([0.])
-  np.testing.assert_allclose(
-      layer(x), np.array([[2.], [4.]]) / np.sqrt(10), atol=1e-4)
+  np.testing.assert_allclose(layer(x),
+                             np.array([[2.], [4.]]) / np.sqrt(10), atol=1e-4)
 
 
 def test_one_unit_has_nothing_of_its_own():

@@ -47,8 +47,8 @@ def test_a_dense_layer_sees_the_product():
 
 def test_each_width_has_its_condition():
   conditions = _conditioning()(tf.constant([[1., 5., 3.]]))
-  assert {w: c.shape.as_list() for w, c in conditions.items()} == {
-      2: [1, 2], 3: [1, 3]}
+  assert {w: c.shape.as_list() for w, c in conditions.items()
+         } == {2: [1, 2], 3: [1, 3]}
 
 
 def test_a_fresh_condition_is_near_one():

@@ -22,12 +22,13 @@ def _attention(seed=0):
 
 
 def _sequence(size, seed=1):
-  return np.random.default_rng(seed).normal(
-      size=(size, UNITS)).astype(np.float32)
+  return np.random.default_rng(seed).normal(size=(size,
+                                                  UNITS)).astype(np.float32)
 
 
 def _naive(layer, x):
   """What Dai et al. describe: one segment after the other, with a cache."""
+
   def project(dense, rows):
     return rows @ dense.kernel.numpy() + dense.bias.numpy()
 
@@ -61,8 +62,8 @@ def test_no_units():
 
 def test_a_function_of_unknown_size_serves_all_sizes():
   layer = _attention()
-  function = tf.function(layer, input_signature=[
-      tf.TensorSpec([None, UNITS], tf.float32)])
+  function = tf.function(
+      layer, input_signature=[tf.TensorSpec([None, UNITS], tf.float32)])
   for size in (1, 5, 12):
     x = _sequence(size)
     np.testing.assert_allclose(function(x), layer(x), atol=1e-5)
@@ -88,8 +89,9 @@ def test_padding_has_no_weight_at_all():
   real = [[0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 0, 0]]
   np.testing.assert_array_equal(bias == 0, np.array(real, bool))
   # The largest score of a padded key is still nothing.
-  weights = tf.nn.softmax(tf.constant([[80.] * 8] * 2) * [[1.]] + bias
-                          + 1e4 * tf.cast(bias < 0, tf.float32)).numpy()
+  weights = tf.nn.softmax(
+      tf.constant([[80.] * 8] * 2) * [[1.]] + bias
+      + 1e4 * tf.cast(bias < 0, tf.float32)).numpy()
   np.testing.assert_array_equal(weights[bias < 0], 0)
 
 
@@ -111,8 +113,8 @@ def test_there_is_no_position():
   """Within one segment, permuted units give permuted results."""
   layer, x = _attention(), _sequence(4)
   order = [2, 0, 3, 1]
-  np.testing.assert_allclose(layer(x[order]), layer(x).numpy()[order],
-                             atol=1e-5)
+  np.testing.assert_allclose(layer(x[order]),
+                             layer(x).numpy()[order], atol=1e-5)
 
 
 def test_no_gradient_into_the_memory():
@@ -144,8 +146,8 @@ def test_weights_learn_from_the_memory():
 
 
 def test_without_attention_units_do_not_see_each_other():
-  layer = transformer_xl.TransformerXlLayer(
-      UNITS, HEADS, HEAD_UNITS, 8, SEGMENT, attention=False)
+  layer = transformer_xl.TransformerXlLayer(UNITS, HEADS, HEAD_UNITS, 8,
+                                            SEGMENT, attention=False)
   x = _sequence(6)
   np.testing.assert_allclose(layer(x)[3:4], layer(x[3:4]), atol=1e-6)
   assert not any('attention' in w.name for w in layer.trainable_weights)

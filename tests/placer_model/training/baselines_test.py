@@ -7,7 +7,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import simulator as simulator_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
 from helpers import graphs
 from helpers import orders
@@ -32,23 +32,26 @@ def test_every_baseline_has_both_prices(problem):
     if result.placer == 'single_device':
       assert result.ordered.step_time_s == pytest.approx(
           result.evaluation.step_time_s)
-  assert any(r.ordered.step_time_s != r.evaluation.step_time_s
-             for r in results)
+  assert any(r.ordered.step_time_s != r.evaluation.step_time_s for r in results)
 
 
 def test_the_other_order_is_the_critical_path():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   problem = placer_lib.Problem(graph, placement.cluster, simulator)
-  result = baselines.in_order(problem, baselines.Result(
-      'expert', placement, simulator.evaluate(graph, placement), 1, 0.))
+  result = baselines.in_order(
+      problem,
+      baselines.Result('expert', placement,
+                       simulator.evaluate(graph, placement), 1, 0.))
   assert result.evaluation.step_time_s == 10.
   assert result.ordered.step_time_s == 6.
 
 
 def test_what_does_not_run_is_not_ordered(problem):
-  tiny = dataclasses.replace(problem.cluster, devices=tuple(
-      dataclasses.replace(d, memory_bytes=1) for d in problem.cluster.devices))
+  tiny = dataclasses.replace(
+      problem.cluster, devices=tuple(
+          dataclasses.replace(d, memory_bytes=1)
+          for d in problem.cluster.devices))
   problem = placer_lib.Problem(problem.graph, tiny,
                                simulator_lib.Simulator(tiny))
   assert all(r.ordered is None for r in baselines.place_all(problem))
@@ -64,10 +67,10 @@ def test_the_reference_is_the_best_price(problem):
   seconds = np.ones((problem.graph.num_ops, 5))
   assert baselines.reference_s(results, seconds) == min(
       r.evaluation.step_time_s for r in results if r.evaluation.valid)
-  placement = placement_lib.Placement(
-      np.zeros(problem.graph.num_ops), problem.cluster)
+  placement = placement_lib.Placement(np.zeros(problem.graph.num_ops),
+                                      problem.cluster)
   assert baselines.reference_s((baselines.Result(
-      'x', placement, dataclasses.replace(
-          results[0].evaluation, violations=(
-              placement_lib.Violation('memory', 'full'),)), 1, 0.),),
-                               seconds) == problem.graph.num_ops
+      'x', placement,
+      dataclasses.replace(
+          results[0].evaluation, violations=(placement_lib.Violation(
+              'memory', 'full'),)), 1, 0.),), seconds) == problem.graph.num_ops

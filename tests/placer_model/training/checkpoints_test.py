@@ -81,10 +81,10 @@ def test_claim_is_written_once_and_recognised(tmp_path):
   assert json_files.read_json(tmp_path / 'model' / 'config.json') == _IDENTITY
 
 
-@pytest.mark.parametrize('change, said', [
-    ({'seed': 1}, 'seed (0 there, 1 here)'),
-    ({'train': {'rollouts': 5, 'epochs': 2}},
-     'train rollouts (4 there, 5 here)')])
+@pytest.mark.parametrize('change, said',
+                         [({'seed': 1}, 'seed (0 there, 1 here)'),
+                          ({'train': {'rollouts': 5, 'epochs': 2}
+                           }, 'train rollouts (4 there, 5 here)')])
 def test_another_run_is_refused(tmp_path, change, said):
   checkpoints.claim(tmp_path, _IDENTITY)
   with pytest.raises(errors.GdpError) as info:

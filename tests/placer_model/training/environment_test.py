@@ -14,8 +14,8 @@ from placer_model.training import environment as environment_lib
 
 def test_price_of_a_chain_by_hand():
   environment = toy_training.chain_environment(4)
-  trials = environment.price(np.array([[1, 1, 1, 1], [1, 1, 2, 2],
-                                       [1, 2, 1, 2], [0, 0, 0, 0]]))
+  trials = environment.price(
+      np.array([[1, 1, 1, 1], [1, 1, 2, 2], [1, 2, 1, 2], [0, 0, 0, 0]]))
   # One GPU: 4 ops of a second. Halves: 2 s and a transfer. Alternating: 2 s
   # and three transfers. CPU: 4 ops of 4 s.
   np.testing.assert_allclose(trials.step_time_s, [4.0, 2.5, 3.5, 16.0])
@@ -44,9 +44,9 @@ def _torn_environment():
   features = dataclasses.replace(
       whole.features, op_types=('MatMul',) * 2,
       allowed=np.array([[True, True, True], [True, True, False]]))
-  return environment_lib.Environment(
-      whole.graph, whole.cluster, toy_training.LoadAndCut(whole.cluster),
-      np.array([0, 0, 0, 0, 1, 1]), features)
+  return environment_lib.Environment(whole.graph, whole.cluster,
+                                     toy_training.LoadAndCut(whole.cluster),
+                                     np.array([0, 0, 0, 0, 1, 1]), features)
 
 
 def test_ops_go_where_their_unit_goes():
@@ -79,9 +79,8 @@ class _Stopwatch:
     self.runs += 1
     broken = devices[0] == 0
     violations = (placement_lib.Violation('run', 'x'),) if broken else ()
-    return evaluator_lib.Evaluation(
-        np.inf if broken else 1.0 + graph.num_ops, (0, 0, 0), violations,
-        simulated=False)
+    return evaluator_lib.Evaluation(np.inf if broken else 1.0 + graph.num_ops,
+                                    (0, 0, 0), violations, simulated=False)
 
 
 def test_measured_placements_are_run_once():

@@ -80,8 +80,10 @@ def test_neighbours_agree_more_often_than_by_chance():
       rng)
   independent = exploration.choose(
       probabilities, exploration.independent_uniforms(30, 2000, rng), rng)
+
   def agreement(chosen):
     return (chosen[:, 1:] == chosen[:, :-1]).mean()
+
   assert agreement(correlated) > 0.7
   assert agreement(independent) == pytest.approx(0.5, abs=0.02)
 
@@ -96,8 +98,10 @@ def test_units_of_a_cluster_share_their_number():
 
 def test_same_generator_same_samples():
   probabilities = np.full((30, 3), 1 / 3)
+
   def draw():
     rng = np.random.default_rng(5)
     uniforms = exploration.correlated_uniforms(_neighbours(), 4, rng)
     return exploration.choose(probabilities, uniforms, rng)
+
   np.testing.assert_array_equal(draw(), draw())

@@ -35,8 +35,10 @@ def test_infinity_is_not_json(tmp_path):
 def test_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
   path = tmp_path / 'a.json'
   json_files.write_json(path, 1)
+
   def full(*unused):
     raise OSError(28, 'No space left on device')
+
   monkeypatch.setattr(os, 'fsync', full)
   with pytest.raises(errors.GdpError, match='No space left on device'):
     json_files.write_json(path, 2)

@@ -9,9 +9,10 @@ from placer_model.training import local_search
 
 
 def _search(environment):
-  return local_search.LocalSearch(environment, exploration.Neighbours(
-      environment.num_units, environment.features.edges,
-      environment.features.edge_bytes))
+  return local_search.LocalSearch(
+      environment,
+      exploration.Neighbours(environment.num_units, environment.features.edges,
+                             environment.features.edge_bytes))
 
 
 def test_moves_keep_to_what_is_allowed():

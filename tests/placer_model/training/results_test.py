@@ -16,30 +16,31 @@ _RUN = placement_lib.Violation('run', 'node x: not within [0, 0).')
 _OOM = placement_lib.Violation('run', 'OOM when allocating tensor on GPU:0')
 
 
-def _entry(name, step_time_s, devices=(1, 1, 1), violations=(),
-           simulated=True, ordered_s=None):
+def _entry(name, step_time_s, devices=(1, 1, 1), violations=(), simulated=True,
+           ordered_s=None):
   placement = placement_lib.Placement(list(devices), clusters.make_cluster())
-  evaluation = evaluator_lib.Evaluation(
-      step_time_s, (5, 70, 0), tuple(violations), simulated)
+  evaluation = evaluator_lib.Evaluation(step_time_s, (5, 70, 0),
+                                        tuple(violations), simulated)
   ordered = None if ordered_s is None else evaluator_lib.Evaluation(
       ordered_s, (5, 70, 0), (), simulated)
-  return results.entry(baselines_lib.Result(
-      name, placement, evaluation, 4, 0.25, ordered), 9)
+  return results.entry(
+      baselines_lib.Result(name, placement, evaluation, 4, 0.25, ordered), 9)
 
 
 def _verdict(single, gdp, metis=None, **changes):
   return results.verdict({
       'single_device': single, 'metis': metis or _entry('metis', 9.0),
-      'gdp': gdp, **changes})
+      'gdp': gdp, **changes
+  })
 
 
 def test_entry():
   assert _entry('gdp', 0.5, (0, 1, 1), ordered_s=0.25) == {
       'step_time_s': 0.5, 'ordered_step_time_s': 0.25, 'valid': True,
-      'violations': [],
-      'peak_bytes': {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 0},
-      'ops': {'CPU:0': 1, 'GPU:0': 2, 'GPU:1': 0},
-      'simulated': True, 'evaluations': 4, 'seconds': 0.25, 'seed': 9}
+      'violations': [], 'peak_bytes': {'CPU:0': 5, 'GPU:0': 70, 'GPU:1': 0},
+      'ops': {'CPU:0': 1, 'GPU:0': 2, 'GPU:1': 0}, 'simulated': True,
+      'evaluations': 4, 'seconds': 0.25, 'seed': 9
+  }
 
 
 def test_entry_of_what_does_not_run():
@@ -94,28 +95,30 @@ def test_verdict_on_what_does_not_run():
 
 
 def _evaluations(*violations):
-  return [evaluator_lib.Evaluation(
-      float('inf') if v else 1.0, (0, 0, 0), tuple(v), False)
-          for v in violations]
+  return [
+      evaluator_lib.Evaluation(
+          float('inf') if v else 1.0, (0, 0, 0), tuple(v), False)
+      for v in violations
+  ]
 
 
 def test_steps_that_never_run():
   assert results.never_runs(_evaluations([_RUN], [_RUN, _RUN])) is _RUN
 
 
-@pytest.mark.parametrize('violations', [
-    (), ([],), ([_RUN], []), ([_RUN], [_MEMORY]), ([_RUN], [_OOM])])
+@pytest.mark.parametrize('violations', [(), ([],), ([_RUN], []),
+                                        ([_RUN], [_MEMORY]), ([_RUN], [_OOM])])
 def test_steps_that_may_run_elsewhere(violations):
   assert results.never_runs(_evaluations(*violations)) is None
 
 
 @pytest.mark.parametrize('violations, parts, absent', [
     ([_MEMORY, _MEMORY], ['fits into memory', 'with more memory'], 'failure'),
-    ([_MEMORY, _RUN], ['first failure: node x: not within [0, 0). Mend'],
-     'memory'),
+    ([_MEMORY, _RUN], ['first failure: node x: not within [0, 0). Mend'
+                      ], 'memory'),
     ([_RUN, _OOM], ['node x', '--reward=simulated'], 'memory'),
-    ([_OOM, _MEMORY], ['first failure: OOM when', 'with more memory'],
-     'Mend')])
+    ([_OOM, _MEMORY], ['first failure: OOM when', 'with more memory'], 'Mend')
+])
 def test_defeat_gives_its_reason(violations, parts, absent):
   said = results.defeat(violations)
   for part in parts:
@@ -126,11 +129,17 @@ def test_defeat_gives_its_reason(violations, parts, absent):
 def test_table_tells_simulated_from_measured():
   for simulated, kind in ((True, 'simulated'), (False, 'measured')):
     console = rich.console.Console(file=io.StringIO(), width=90)
-    console.print(results.table('net', '2xP100', {
-        'single_device': _entry('single_device', 0.003, simulated=simulated),
-        'random': _entry('random', 0.1, violations=[_MEMORY],
-                         simulated=simulated),
-        'gdp': _entry('gdp', 0.002, simulated=simulated, ordered_s=0.0015)}))
+    console.print(
+        results.table(
+            'net', '2xP100', {
+                'single_device':
+                    _entry('single_device', 0.003, simulated=simulated),
+                'random':
+                    _entry('random', 0.1, violations=[_MEMORY],
+                           simulated=simulated), 'gdp':
+                               _entry('gdp', 0.002, simulated=simulated,
+                                      ordered_s=0.0015)
+            }))
     text = console.file.getvalue()
     assert '2.000 ms' in text and '1.500 ms' in text
     assert f'net on 2xP100 ({kind})' in text

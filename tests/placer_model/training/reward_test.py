@@ -31,8 +31,7 @@ def test_advantage_is_against_all_previous_trials():
   # Against the mean of -1 and -3.
   np.testing.assert_allclose(mean.advantages(np.array([-5.0])), [-3.0])
   # Against the mean of -1, -3 and -5.
-  np.testing.assert_allclose(mean.advantages(np.array([0.0, -3.0])),
-                             [3.0, 0.0])
+  np.testing.assert_allclose(mean.advantages(np.array([0.0, -3.0])), [3.0, 0.0])
   assert mean.count == 5
   assert mean.total == -12.0
 

@@ -14,7 +14,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.graph import graph_def_io
-from gdp_grappler.graph import sources
+from gdp_grappler.graph.sources import sources
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model.training import results
@@ -53,9 +53,9 @@ def no_export(monkeypatch):
 
 
 def _options(graph_path, model_dir, **changes):
-  return task_lib.Options(**{**dict(
-      graph=graph_path, cluster='2xP100', reward='simulated',
-      model_dir=model_dir, iterations=2, rollouts=4), **changes})
+  options = dict(graph=graph_path, cluster='2xP100', reward='simulated',
+                 model_dir=model_dir, iterations=2, rollouts=4)
+  return task_lib.Options(**{**options, **changes})
 
 
 def _train(options):
@@ -68,13 +68,17 @@ def _train(options):
 def _small(monkeypatch):
   """Levers of a few steps, and a network that is quick to trace."""
   levers, network = train_config.preset, config_lib.preset
+
   def few(name):
     config = levers(name)
     most = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
                 search_trials=32)
-    return dataclasses.replace(config, **{
-        field: min(getattr(config, field), value)
-        for field, value in most.items()})
+    return dataclasses.replace(
+        config, **{
+            field: min(getattr(config, field), value)
+            for field, value in most.items()
+        })
+
   monkeypatch.setattr(train_config, 'preset', few)
   monkeypatch.setattr(
       config_lib, 'preset', lambda name: network(name).replace(
@@ -82,10 +86,12 @@ def _small(monkeypatch):
 
 
 def _without_times(record):
+
   def clean(value):
     if isinstance(value, dict):
       return {k: clean(v) for k, v in value.items() if k != 'seconds'}
     return [clean(v) for v in value] if isinstance(value, list) else value
+
   return clean(record)
 
 
@@ -110,10 +116,11 @@ def test_results_schema(graph_path, tmp_path, no_export):
   record, _ = _train(_options(graph_path, tmp_path, seed=3))
   assert record['schema'] == results.SCHEMA
   assert record['versions']['tensorflow'] == tf.__version__
-  assert record['cluster'] == {'name': '2xP100',
-                               'devices': ['CPU:0', 'GPU:0', 'GPU:1']}
-  assert (record['config'], record['reward'], record['seed']) == (
-      'default', 'simulated', 3)
+  assert record['cluster'] == {
+      'name': '2xP100', 'devices': ['CPU:0', 'GPU:0', 'GPU:1']
+  }
+  assert (record['config'], record['reward'],
+          record['seed']) == ('default', 'simulated', 3)
   assert record['seconds'] > 0
   [graph] = record['graphs']
   assert graph['name'] == 'net'
@@ -137,7 +144,7 @@ def test_results_schema(graph_path, tmp_path, no_export):
 
 
 def test_resumed_run_equals_an_uninterrupted_one(graph_path, tmp_path,
-                                                no_export):
+                                                 no_export):
   whole, _ = _train(_options(graph_path, tmp_path / 'whole', iterations=4))
   _train(_options(graph_path, tmp_path / 'parts', iterations=1))
   parts, text = _train(_options(graph_path, tmp_path / 'parts', iterations=4))
@@ -146,25 +153,25 @@ def test_resumed_run_equals_an_uninterrupted_one(graph_path, tmp_path,
 
 
 def test_time_budget_stops_early(graph_path, tmp_path, no_export):
-  record, _ = _train(_options(graph_path, tmp_path, iterations=100000,
-                              time_budget_s=0.5))
+  record, _ = _train(
+      _options(graph_path, tmp_path, iterations=100000, time_budget_s=0.5))
   assert record['graphs'][0]['placers']['gdp']['iterations'] < 1000
 
 
 def test_another_seed_in_the_same_directory_is_refused(graph_path, tmp_path,
-                                                      no_export):
+                                                       no_export):
   _train(_options(graph_path, tmp_path))
   before = _contents(tmp_path)
   for changes, said in (({'seed': 1}, 'seed'), ({'config': 'paper'}, 'train'),
-                        ({'cluster': '4xP100'}, 'cluster'),
-                        ({'units': 'fine'}, 'units')):
+                        ({'cluster': '4xP100'}, 'cluster'), ({'units': 'fine'},
+                                                             'units')):
     with pytest.raises(errors.GdpError, match=f'another {said}'):
       _train(_options(graph_path, tmp_path, **changes))
   assert _contents(tmp_path) == before
 
 
 def test_another_graph_in_the_same_directory_is_refused(graph_path, tmp_path,
-                                                       no_export):
+                                                        no_export):
   _train(_options(graph_path, tmp_path))
   before = _contents(tmp_path)
   other = _write_graph(tmp_path.parent / 'net.pb', width=4)
@@ -175,16 +182,19 @@ def test_another_graph_in_the_same_directory_is_refused(graph_path, tmp_path,
 
 def test_starts_from_another_runs_weights(graph_path, tmp_path, no_export):
   _train(_options(graph_path, tmp_path / 'first'))
-  _train(_options(graph_path, tmp_path / 'second', seed=1,
-                  init_policy=tmp_path / 'first'))
+  _train(
+      _options(graph_path, tmp_path / 'second', seed=1,
+               init_policy=tmp_path / 'first'))
   identity = json.loads((tmp_path / 'second' / 'config.json').read_text())
   assert identity['init_policy'] == str(tmp_path / 'first')
 
 
 def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):
   cluster = task_lib.resolve.resolve('2xP100')
-  tiny = dataclasses.replace(cluster, name='tiny', devices=[
-      dataclasses.replace(d, memory_bytes=100) for d in cluster.devices])
+  tiny = dataclasses.replace(
+      cluster, name='tiny', devices=[
+          dataclasses.replace(d, memory_bytes=100) for d in cluster.devices
+      ])
   path = tmp_path / 'tiny.json'
   path.write_text(tiny.to_json())
   with pytest.raises(errors.GdpError, match='fits into memory'):
@@ -207,22 +217,27 @@ class _Failing:
 
   def evaluate_many(self, graph, devices, priorities=None):
     del priorities
-    return [self.evaluate(graph, placement_lib.Placement(
-        row, self._simulator.cluster)) for row in devices]
+    return [
+        self.evaluate(graph,
+                      placement_lib.Placement(row, self._simulator.cluster))
+        for row in devices
+    ]
 
 
 @pytest.fixture
 def failing(monkeypatch):
   """Has a run measure steps that fail in the ways given."""
+
   def arm(alone, spread):
     monkeypatch.setattr(
         task_lib, '_make_evaluator', lambda options, cluster, source: _Failing(
             task_lib.simulator.Simulator(cluster), alone, spread))
+
   return arm
 
 
 def test_steps_that_never_run_end_the_run_at_once(graph_path, tmp_path,
-                                                 no_export, failing):
+                                                  no_export, failing):
   failing('run', 'run')
   with pytest.raises(errors.MeasurementError,
                      match='fail in all 3 placements to start from: bad run. '):
@@ -239,8 +254,10 @@ def test_steps_that_fail_are_no_want_of_memory(graph_path, tmp_path, no_export,
 
 
 def _contents(directory: pathlib.Path):
-  return {p.relative_to(directory): p.read_bytes()
-          for p in sorted(directory.rglob('*')) if p.is_file()}
+  return {
+      p.relative_to(directory): p.read_bytes()
+      for p in sorted(directory.rglob('*')) if p.is_file()
+  }
 
 
 def test_paper_preset_has_no_levers(graph_path, tmp_path, no_export):
@@ -250,7 +267,7 @@ def test_paper_preset_has_no_levers(graph_path, tmp_path, no_export):
 
 
 def test_best_is_never_worse_than_single_device(graph_path, tmp_path,
-                                               no_export):
+                                                no_export):
   record, _ = _train(_options(graph_path, tmp_path, iterations=0))
   placers = record['graphs'][0]['placers']
   assert (placers['gdp']['step_time_s']

@@ -10,10 +10,10 @@ from gdp_grappler import errors
 from placer_model.training import summaries
 from placer_model.training import trainer
 
-_REPORT = trainer.Report(
-    iteration=3, reward=-1.5, valid_share=0.5, sample_step_time_s=float('inf'),
-    best_step_time_s=0.25, evaluations=7, entropy=0.5, kl=0.125,
-    clip_fraction=0.0, loss=2.0)
+_REPORT = trainer.Report(iteration=3, reward=-1.5, valid_share=0.5,
+                         sample_step_time_s=float('inf'), best_step_time_s=0.25,
+                         evaluations=7, entropy=0.5, kl=0.125,
+                         clip_fraction=0.0, loss=2.0)
 
 
 def _scalars(directory):
@@ -21,7 +21,8 @@ def _scalars(directory):
   return {
       value.tag: (event.step, float(tf.make_ndarray(value.tensor)))
       for event in tf.compat.v1.train.summary_iterator(str(path))
-      for value in event.summary.value}
+      for value in event.summary.value
+  }
 
 
 def test_every_finite_figure_is_a_scalar(tmp_path):
@@ -29,8 +30,8 @@ def test_every_finite_figure_is_a_scalar(tmp_path):
   writer.write(_REPORT)
   writer.close()
   found = _scalars(tmp_path)
-  assert set(found) == {f.name for f in dataclasses.fields(_REPORT)} - {
-      'iteration', 'sample_step_time_s'}
+  assert set(found) == {f.name for f in dataclasses.fields(_REPORT)
+                       } - {'iteration', 'sample_step_time_s'}
   assert found['reward'] == (3, -1.5)
   assert found['best_step_time_s'] == (3, 0.25)
 

@@ -17,14 +17,15 @@ def test_paper_switches_every_lever_off():
   paper = train_config.preset('paper')
   assert paper.exploration == 'independent'
   assert paper.baseline == 'history'
-  assert not any((paper.warm_search_trials, paper.warm_start_steps,
-                  paper.search_trials, paper.self_imitation_steps,
-                  paper.distill_steps))
+  assert not any(
+      (paper.warm_search_trials, paper.warm_start_steps, paper.search_trials,
+       paper.self_imitation_steps, paper.distill_steps))
 
 
-@pytest.mark.parametrize('changes', [
-    {'rollouts': 0}, {'iterations': -1}, {'baseline': 'critic'},
-    {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0}])
+@pytest.mark.parametrize(
+    'changes',
+    [{'rollouts': 0}, {'iterations': -1}, {'baseline': 'critic'},
+     {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0}])
 def test_wrong_values_are_refused(changes):
   with pytest.raises(errors.GdpError, match=next(iter(changes))):
     train_config.TrainConfig(**changes)

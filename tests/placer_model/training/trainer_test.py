@@ -12,19 +12,20 @@ from placer_model.training import trainer as trainer_lib
 
 _PAPER = dataclasses.replace(train_config.preset('paper'), rollouts=16,
                              learning_rate=0.05)
-_QUICK = dataclasses.replace(
-    train_config.preset('default'), rollouts=8, search_trials=16,
-    learning_rate=0.01, imitation_learning_rate=0.1, warm_search_trials=0,
-    warm_start_steps=20, distill_steps=60)
+_QUICK = dataclasses.replace(train_config.preset('default'), rollouts=8,
+                             search_trials=16, learning_rate=0.01,
+                             imitation_learning_rate=0.1, warm_search_trials=0,
+                             warm_start_steps=20, distill_steps=60)
 
 
 def _trainer(environment, config, seed=0, starts=None):
   if starts is None:
     starts = np.where(environment.allowed[:, 1], 1, 0)[None]
   tf.keras.utils.set_random_seed(seed)
-  return trainer_lib.Trainer(
-      environment, toy_training.TablePlacer(environment.allowed), {}, config,
-      seed, starts, reference_s=float(environment.num_units))
+  return trainer_lib.Trainer(environment,
+                             toy_training.TablePlacer(environment.allowed), {},
+                             config, seed, starts,
+                             reference_s=float(environment.num_units))
 
 
 def _warm_up(trainer):
@@ -44,8 +45,7 @@ def test_ppo_alone_learns_the_optimum(transfer_s, baseline):
   optimum = toy_training.best_by_brute_force(environment)
   config = dataclasses.replace(_PAPER, baseline=baseline, rollouts=64,
                                learning_rate=0.02, entropy_bonus=0.03)
-  trainer = _trainer(environment, config,
-                     starts=np.zeros((1, 4), np.int32))
+  trainer = _trainer(environment, config, starts=np.zeros((1, 4), np.int32))
   _warm_up(trainer)
   reports = _run(trainer, 80)
   # Not only seen by luck: the policy says it.
@@ -101,8 +101,8 @@ def test_evaluations_are_counted_by_origin():
 
 def test_warm_up_searches_before_it_imitates():
   environment = toy_training.chain_environment(9)
-  config = dataclasses.replace(_QUICK, warm_search_trials=300,
-                               confidence=0.97, warm_start_steps=60)
+  config = dataclasses.replace(_QUICK, warm_search_trials=300, confidence=0.97,
+                               warm_start_steps=60)
   trainer = _trainer(environment, config)
   _warm_up(trainer)
   optimum = toy_training.best_by_brute_force(environment)
@@ -115,8 +115,10 @@ def test_warm_up_searches_before_it_imitates():
 def test_warm_up_goes_on_from_any_part(tmp_path):
   config = dataclasses.replace(_QUICK, warm_search_trials=600,
                                warm_start_steps=60)
+
   def fresh():
     return _trainer(toy_training.chain_environment(9), config)
+
   whole = fresh()
   parts = sum(1 for _ in whole.warm_up())
   assert parts == 1 + 3 + 3
@@ -145,8 +147,8 @@ def test_no_warm_up_after_the_first_iteration():
 
 def test_search_leaves_alone_what_cannot_move():
   environment = toy_training.chain_environment(4)
-  features = dataclasses.replace(
-      environment.features, allowed=np.eye(3, dtype=bool)[[1, 1, 2, 2]])
+  features = dataclasses.replace(environment.features,
+                                 allowed=np.eye(3, dtype=bool)[[1, 1, 2, 2]])
   environment.features = features
   trainer = _trainer(environment, _QUICK, starts=np.array([[1, 1, 2, 2]]))
   _warm_up(trainer)
@@ -193,8 +195,10 @@ def test_same_seed_same_run():
 
 
 def test_resumed_run_equals_an_uninterrupted_one(tmp_path):
+
   def fresh():
     return _trainer(toy_training.chain_environment(9), _QUICK)
+
   whole = fresh()
   _warm_up(whole)
   expected = _run(whole, 6)

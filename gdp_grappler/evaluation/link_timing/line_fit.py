@@ -1,0 +1,98 @@
+"""Latency and bandwidth from the times of transfers of several sizes.
+
+The model is that of the simulator: a transfer takes latency + bytes /
+bandwidth. Sizes span eight orders of magnitude, so relative errors are what is
+made small; absolute ones would only see the largest tensors.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+import numpy as np
+
+_ROUNDS = 60
+# Below this relative error a point counts fully, above it less and less (Huber,
+# Robust Estimation of a Location Parameter, 1964).
+_HUBER = 0.1
+# Where size makes no difference that can be told, this share of the latency is
+# taken for the largest tensor, so that bandwidth has a value.
+_UNSEEN = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+  """seconds = latency + bytes / bandwidth.
+
+  Attributes:
+    latency_s: Seconds of a transfer of no bytes.
+    bytes_per_s: Bytes per second beyond that.
+    error: Median relative error of the points.
+    worst_error: Largest relative error of the points.
+    bounded: Whether `bytes_per_s` is only a lower bound: larger tensors did not
+      take measurably longer.
+  """
+
+  latency_s: float
+  bytes_per_s: float
+  error: float
+  worst_error: float
+  bounded: bool
+
+  def seconds(self, size: float) -> float:
+    """Of a transfer of so many bytes."""
+    return self.latency_s + size / self.bytes_per_s
+
+
+def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
+  """The line of least relative error, outliers counting less.
+
+  Args:
+    sizes: [P] bytes.
+    seconds: [P] of a transfer of that size; what is not positive was below
+      what the clock can tell and is left out.
+
+  Raises:
+    ValueError: fewer than two sizes have a positive time.
+  """
+  x, y = np.asarray(sizes, np.float64), np.asarray(seconds, np.float64)
+  known = np.isfinite(y) & (y > 0)
+  x, y = x[known], y[known]
+  if len(set(x.tolist())) < 2:
+    raise ValueError('Two sizes with a positive time are needed for a line.')
+  weights = np.ones(len(x))
+  for _ in range(_ROUNDS):
+    latency_s, per_byte = _weighted(x, y, weights)
+    errors = np.abs((latency_s + per_byte * x) / y - 1)
+    weights = _HUBER / np.maximum(errors, _HUBER)
+  floor = _UNSEEN * max(latency_s, y.min()) / x.max()
+  bounded = per_byte < floor
+  per_byte = max(per_byte, floor)
+  errors = np.abs((latency_s + per_byte * x) / y - 1)
+  return Line(float(latency_s), float(1 / per_byte), float(np.median(errors)),
+              float(errors.max()), bool(bounded))
+
+
+def _weighted(x, y, weights) -> tuple[float, float]:
+  """Latency and seconds per byte, neither negative, of least squares.
+
+  Args:
+    x: [P] bytes.
+    y: [P] seconds.
+    weights: [P] of the squares of relative errors.
+  """
+  root = np.sqrt(weights)
+  columns = np.stack([root / y, root * x / y], axis=1)
+  scale = columns.max(axis=0)
+  solution = np.linalg.lstsq(columns / scale, root, rcond=None)[0] / scale
+  if (solution >= 0).all():
+    return float(solution[0]), float(solution[1])
+  # The best of the two lines on the border.
+  latency_s = float(root @ columns[:, 0] / (columns[:, 0] @ columns[:, 0]))
+  per_byte = float(root @ columns[:, 1] / (columns[:, 1] @ columns[:, 1]))
+  lost = [
+      np.sum((root - columns[:, i] * v)**2)
+      for i, v in ((0, latency_s), (1, per_byte))
+  ]
+  return (latency_s, 0.) if lost[0] <= lost[1] else (0., per_byte)

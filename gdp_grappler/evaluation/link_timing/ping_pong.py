@@ -1,0 +1,376 @@
+"""Times real transfers between the devices of a cluster.
+
+Two devices play ping-pong: a tensor goes one way, an empty message comes back,
+some times over within a step. From that the time of the same ops on one device
+is taken off. A round trip of n bytes costs both latencies and n / bandwidth;
+one clock cannot tell the two latencies apart, so each gets half.
+
+A device without copy engines spends compute on transfers, on CPUs of different
+tasks mostly to write a tensor into a message and to read it out of one. That
+is how much longer a chain of products on one of the two takes while they play.
+
+Graphs are run as they are: Grappler would fold and merge them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import re
+import statistics
+import time
+from typing import Any, Callable, Sequence
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.link_timing import line_fit
+from gdp_grappler.evaluation.measuring import session_config
+
+SIZES = tuple(1 << power for power in range(27))
+_TIMEOUT_MS = 120_000
+_ROUNDS = 9
+_BUDGET_S = 0.4  # Of one size of one pair, once it has a median at all.
+_LEAST_ROUNDS = 3
+# Round trips per step: many where one is too short to be told from a step.
+_TRIPS = ((1 << 16, 16), (1 << 21, 4), (1 << 27, 1))
+_EMPTY_STEPS = 30
+# For the compute that copies take: sizes, and transfers at a time of each.
+_COPIES = ((1 << 10, 64), (1 << 16, 32), (1 << 20, 16), (1 << 22, 8))
+_PRODUCT = 96  # Rows of the matrices of the chain of products.
+# A chain lasts this many times as long as the transfers beside it.
+_CHAIN = 2.5
+# Copies whose time is less than this share of their transfer's are taken to
+# happen beside compute.
+_BESIDE = 0.1
+# Share of a transfer's bytes that copying at one of its ends may take.
+_END = 0.45
+_MARKS = ('measured: ', 'assumed: ')
+# What notes say of links whose figures were assumed.
+_OF_LINKS = re.compile(
+    r', between tasks .*(?=\.$)|^.*: PCIe of .* is assumed;.*')
+_MOST_NAMED = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class PairTimes:
+  """One ordered pair of devices.
+
+  Attributes:
+    source: Index of the sender.
+    target: Index of the receiver.
+    sizes: [P] bytes.
+    round_trip_s: [P] of a tensor there and an empty message back.
+    line: Fitted to these.
+  """
+
+  source: int
+  target: int
+  sizes: tuple[int, ...]
+  round_trip_s: tuple[float, ...]
+  line: line_fit.Line
+
+
+@dataclasses.dataclass(frozen=True)
+class Timings:
+  """All that was measured of a cluster.
+
+  Attributes:
+    step_s: A step of one empty op per device.
+    pairs: One for each ordered pair.
+    copies: For each ordered pair of CPUs of different tasks, compute per
+      transfer on the sender or receiver, whichever more: None if it could not
+      be told from noise or happens beside compute.
+  """
+
+  step_s: float
+  pairs: tuple[PairTimes, ...]
+  copies: dict[tuple[int, int], line_fit.Line | None]
+
+
+def measure(cluster: cluster_lib.Cluster, target: str = '', *,
+            sizes: Sequence[int] = SIZES, copies: bool = True,
+            progress: Callable[[str], None] = lambda text: None) -> Timings:
+  """Runs transfers between all ordered pairs of devices.
+
+  Args:
+    cluster: Its devices exist where `target` leads.
+    target: '' for this process, or 'grpc://host:port'.
+    sizes: Bytes of the tensors.
+    copies: Whether to measure what transfers cost CPUs of several tasks.
+    progress: Told what is being done.
+
+  Raises:
+    ClusterError: nobody answers at `target`.
+    MeasurementError: a device is not there, or a step fails.
+  """
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  names = cluster.device_names
+  try:
+    _check_devices(tf, cluster, target)
+    with _session(tf, names, target) as session:
+      step_s = _empty_step_s(tf, session, names)
+    pairs = []
+    for source, other in itertools.permutations(range(len(names)), 2):
+      progress(f'{_short(names[source])} -> {_short(names[other])}')
+      seconds = _round_trips(tf, names, source, other, target, sizes)
+      pairs.append(
+          PairTimes(source, other, tuple(sizes), seconds,
+                    line_fit.fit(sizes, seconds)))
+    taken = {}
+    for pair in pairs if copies else ():
+      if _apart(cluster, pair):
+        progress(f'compute taken by {_short(names[pair.source])} -> '
+                 f'{_short(names[pair.target])}')
+        taken[pair.source, pair.target] = _copies(tf, names, pair, target)
+    return Timings(step_s, tuple(pairs), taken)
+  except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    raise errors.MeasurementError(
+        f'Transfers of cluster "{cluster.name}" cannot be timed: '
+        f'{" ".join(str(error).split())[:300]}. Check that its devices exist '
+        f'{"at " + target if target else "in this process"}.') from error
+
+
+def apply(cluster: cluster_lib.Cluster,
+          timings: Timings) -> cluster_lib.Cluster:
+  """The cluster with what was measured in place of what was assumed.
+
+  Args:
+    cluster: As `measure` had it.
+    timings: What that returned.
+  """
+  devices = tuple(
+      _with_copies(device, index, timings)
+      for index, device in enumerate(cluster.devices))
+  fitted = {(cluster.device_names[p.source], cluster.device_names[p.target]): p
+            for p in timings.pairs}
+  links = tuple(
+      _with_line(link, fitted[link.source,
+                              link.target], fitted[link.target,
+                                                   link.source], devices) if
+      (link.source, link.target) in fitted else link for link in cluster.links)
+  measured = ['step_s'] + ['latency_s and bandwidth_bytes_per_s of links'] * (
+      bool(links)) + ['copy_s and copy_bytes_per_s'] * bool(timings.copies)
+  notes = [note for note in cluster.notes if not note.startswith(_MARKS)]
+  if timings.pairs:
+    notes = [rest for note in notes if (rest := _OF_LINKS.sub('', note))]
+  notes.append('measured: ' + ', '.join(measured))
+  notes.append('assumed: all other figures')
+  if timings.pairs:
+    worst = max(timings.pairs, key=lambda p: p.line.error)
+    notes.append(f'measured: median error of the fits at most '
+                 f'{100 * worst.line.error:.0f} %')
+  return dataclasses.replace(cluster, devices=devices, links=links,
+                             step_s=timings.step_s, notes=tuple(notes))
+
+
+def _check_devices(tf, cluster, target):
+  """Before TensorFlow says it, at length, of some op."""
+  names = cluster.device_names
+  if target:
+    there = remote_devices.remote_cluster(target).device_names
+  else:
+    with _session(tf, names, target) as session:
+      there = [device.name for device in session.list_devices()]
+  missing = [name for name in names if name not in there]
+  if missing:
+    raise errors.MeasurementError(
+        f'Transfers of cluster "{cluster.name}" cannot be timed: it names '
+        f'{_listed(missing)}, but {target or "this process"} has '
+        f'{_listed(there)}. Time it where its devices are, with '
+        '--target=grpc://HOST:PORT if they are in other processes.')
+
+
+def _listed(names) -> str:
+  here = cluster_lib.local_name('', '').removesuffix(':')
+  more = len(names) - _MOST_NAMED
+  return ', '.join(name.removeprefix(here) for name in names[:_MOST_NAMED]) + (
+      f' and {more} more' if more > 0 else '')
+
+
+def _with_copies(device, index, timings) -> cluster_lib.Device:
+  """With the median of what was measured with this device.
+
+  Two ends read and write one after the other in the model, but partly at once
+  in truth: neither gets more of each byte than its share of the whole transfer,
+  which was measured apart. The part that is there for every message stays as
+  measured: a ping-pong between idle processes hides what it takes of busy ones.
+  """
+  tried = [line for pair, line in timings.copies.items() if index in pair]
+  if not tried:
+    return device
+  known = [line for line in tried if line is not None]
+  if not known:
+    return dataclasses.replace(device, copy_s=0., copy_bytes_per_s=None)
+  whole = [
+      p.line for p in timings.pairs
+      if (p.source, p.target) in timings.copies and index in (p.source,
+                                                              p.target)
+  ]
+  copy_s = statistics.median(line.latency_s for line in known)
+  per_byte = min(statistics.median(1 / line.bytes_per_s for line in known),
+                 *(_END / line.bytes_per_s for line in whole))
+  return dataclasses.replace(device, copy_s=copy_s,
+                             copy_bytes_per_s=1 / per_byte)
+
+
+def _with_line(link, there, back, devices) -> cluster_lib.Link:
+  """What is left for the link when its ends have done their copying."""
+  ends = [devices[there.source], devices[there.target]]
+  latency_s = (there.line.latency_s + back.line.latency_s) / 4
+  left_s = latency_s - sum(end.copy_s for end in ends)
+  left_per_byte = 1 / there.line.bytes_per_s - sum(
+      1 / end.copy_bytes_per_s for end in ends if end.copy_bytes_per_s)
+  return dataclasses.replace(
+      link, latency_s=max(left_s, (1 - 2 * _END) * latency_s),
+      bandwidth_bytes_per_s=1 / max(left_per_byte,
+                                    (1 - 2 * _END) / there.line.bytes_per_s))
+
+
+def _apart(cluster, pair) -> bool:
+  """Whether both are CPUs, and of different tasks."""
+  ends = [cluster.devices[end] for end in (pair.source, pair.target)]
+  tasks = {end.name.split('/device:')[0] for end in ends}
+  return all(end.type == 'CPU' for end in ends) and len(tasks) == 2
+
+
+@contextlib.contextmanager
+def _session(tf, names, target):
+  """A session in a graph of its own that runs graphs as they are."""
+  with tf.Graph().as_default() as graph:
+    config = session_config.as_it_is(
+        None if target else session_config.num_cpus(names))
+    config.operation_timeout_in_ms = _TIMEOUT_MS
+    # Variables go with the session, on other machines too.
+    config.isolate_session_state = True
+    with tf.compat.v1.Session(target, graph=graph, config=config) as session:
+      yield session
+
+
+def _empty_step_s(tf, session, names) -> float:
+  ops = []
+  for name in names:
+    with tf.device(name):
+      ops.append(tf.no_op())
+  return statistics.median(_clock(session, ops) for _ in range(_EMPTY_STEPS))
+
+
+def _round_trips(tf, names, source, other, target, sizes) -> tuple[float, ...]:
+  """[P] seconds."""
+  with _session(tf, names, target) as session:
+    games = []
+    for size in sizes:
+      variable = _variable(tf, names[source], size)
+      trips = next(n for most, n in _TRIPS if size <= most)
+      games.append((trips, [
+          _ping_pong(tf, variable, names[source], names[end], trips)
+          for end in (other, source)
+      ]))
+    session.run(tf.compat.v1.global_variables_initializer())
+    return tuple((there - here) / trips for trips, ends in games
+                 for there, here in [_medians(session, ends)])
+
+
+def _variable(tf, device, size):
+  with tf.device(device):
+    return tf.compat.v1.Variable(tf.zeros([size], tf.uint8), use_resource=True,
+                                 trainable=False)
+
+
+def _ping_pong(tf, variable, source, target, trips):
+  """The last op of `trips` round trips between the devices."""
+  last = []
+  with tf.device(source):
+    value = variable.read_value()
+  for _ in range(trips):
+    # A tensor of its own each time: one is sent to a device only once.
+    with tf.device(source), tf.control_dependencies(last):
+      ball = tf.identity(value)
+    with tf.device(target):
+      last = [tf.identity(ball).op]
+    with tf.device(source), tf.control_dependencies(last):
+      last = [tf.no_op()]
+  return last[0]
+
+
+def _medians(session, steps: Sequence[Any]) -> list[float]:
+  """Seconds of each of some steps, run in turns."""
+  for step in steps:
+    session.run(step)
+  seconds = [[] for _ in steps]
+  begin = time.perf_counter()
+  for number in range(_ROUNDS):
+    if number >= _LEAST_ROUNDS and time.perf_counter() - begin > _BUDGET_S:
+      break
+    for step, row in zip(steps, seconds):
+      row.append(_clock(session, step))
+  return [statistics.median(row) for row in seconds]
+
+
+def _clock(session, step) -> float:
+  begin = time.perf_counter()
+  session.run(step)
+  return time.perf_counter() - begin
+
+
+def _copies(tf, names, pair, target) -> line_fit.Line | None:
+  """Compute that one transfer takes of the end that it takes more of."""
+  rows = [[
+      _taken_s(tf, names, pair, busy, size, count, target)
+      for size, count in _COPIES
+  ] for busy in (pair.source, pair.target)]
+  seconds = [max(row) for row in zip(*rows)]
+  sizes = [size for size, _ in _COPIES]
+  moved = [(size, s) for size, s in zip(sizes, seconds)
+           if s > _BESIDE * pair.line.seconds(size)]
+  if len(moved) < 2:
+    return None
+  return line_fit.fit(*zip(*moved))
+
+
+def _taken_s(tf, names, pair, busy, size, count, target) -> float:
+  """By how much a chain of products gets longer, per transfer beside it."""
+  with _session(tf, names, target) as session:
+    variable = _variable(tf, names[pair.source], size)
+    with tf.device(names[pair.source]):
+      value = variable.read_value()
+      balls = [tf.identity(value) for _ in range(count)]
+    with tf.device(names[pair.target]):
+      sent = tf.group(*[tf.identity(ball).op for ball in balls])
+    length, chain = _products(tf, names[busy])
+    session.run(tf.compat.v1.global_variables_initializer())
+    session.run(sent)
+    session.run(chain, {length: 10})
+    one_s = (_of_chain(session, chain, length, 110)
+             - _of_chain(session, chain, length, 10)) / 100
+    sent_s = statistics.median(_clock(session, sent) for _ in range(3))
+    steps = max(20, min(20_000, int(_CHAIN * sent_s / max(one_s, 1e-6))))
+    both, alone = [], []
+    for _ in range(_ROUNDS):
+      alone.append(_of_chain(session, chain, length, steps))
+      both.append(_of_chain(session, [chain, sent], length, steps))
+    return (statistics.median(both) - statistics.median(alone)) / count
+
+
+def _of_chain(session, step, length, steps) -> float:
+  begin = time.perf_counter()
+  session.run(step, {length: steps})
+  return time.perf_counter() - begin
+
+
+def _products(tf, device):
+  """How many, and the last op of a chain of so many matrix products."""
+  with tf.device(device):
+    length = tf.compat.v1.placeholder(tf.int32, [])
+    start = tf.fill([_PRODUCT, _PRODUCT], 1. / _PRODUCT)
+    last = tf.while_loop(lambda i, _: i < length, lambda i, x:
+                         (i + 1, tf.matmul(x, start)), (tf.constant(0), start),
+                         parallel_iterations=1)[1]
+  return length, last.op
+
+
+def _short(name) -> str:
+  task = name.split('/task:')[-1].split('/')[0]
+  return f'task {task} ' * ('/job:localhost/' not in name) + name.rsplit(
+      'device:', 1)[-1]

@@ -1,0 +1,56 @@
+"""One task of `local_workers`: a TensorFlow server on cores of its own.
+
+Says over its standard output that it is ready; see `messages`. It ends when
+its standard input does, so it cannot outlive its parent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+from gdp_grappler.processes import messages
+
+JOB = 'worker'
+
+
+def main(request: dict) -> None:
+  """Serves until the parent ends it.
+
+  Args:
+    request: 'addresses' of all tasks, 'task', 'cores', 'inter_op_threads' and
+      'intra_op_threads' of this one.
+  """
+  # Threads inherit it, and TensorFlow counts the cores it may use.
+  os.sched_setaffinity(0, request['cores'])
+  messages.end_with_input()
+  messages.volunteer_for_oom()
+  answers = messages.answers()
+  server = _serve(request)
+  if request['task'] == 0:
+    messages.send(answers, _devices(server.target))
+  while True:
+    signal.pause()
+
+
+def _serve(request):
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  config = tf.compat.v1.ConfigProto(
+      inter_op_parallelism_threads=request['inter_op_threads'],
+      intra_op_parallelism_threads=request['intra_op_threads'])
+  config.device_count['CPU'] = 1
+  return tf.distribute.Server({JOB: request['addresses']}, JOB, request['task'],
+                              config=config)
+
+
+def _devices(target) -> list[str]:
+  """Names of all devices; waits until every task has answered."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  with tf.compat.v1.Session(target, graph=tf.Graph()) as session:
+    return [d.name for d in session.list_devices()]
+
+
+if __name__ == '__main__':
+  main(json.loads(sys.argv[1]))

@@ -1,0 +1,247 @@
+"""TensorFlow servers on this machine, each on cores of its own.
+
+Two logical CPU devices of one process share its threads, so placing buys no
+time there. Two servers that are pinned to different cores are two real
+devices with a network between them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import json
+import os
+import socket
+from typing import Sequence
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.measuring import local_server
+from gdp_grappler.processes import worker_process
+
+# RecvTensor is served by the pool that computes; a narrow one starves it.
+INTER_OP_THREADS = 24
+_START_TIMEOUT_S = 120.
+# To start: a port may be taken; somebody may kill a server again and again.
+_ATTEMPTS, _ATTEMPTS_KILLED = 3, 20
+# Workers are CPUs; a server that saw a GPU would take all of its memory. They
+# listen on ports that this process holds, which gRPC has to be allowed.
+_ENVIRONMENT = {
+    'CUDA_VISIBLE_DEVICES': '', 'HIP_VISIBLE_DEVICES': '',
+    'TF_GRPC_REUSE_PORT': '1'
+}
+
+
+class LocalWorkers:
+  """N servers, one task each; closed at the end of a `with`, or at exit.
+
+  Attributes:
+    cores: [N], the cores of each.
+    device_names: [N] full names of their CPU devices.
+    target: What a session connects to; the same after a restart.
+  """
+
+  def __init__(self, count: int, cores: Sequence[Sequence[int]] | None = None,
+               inter_op_threads: int = INTER_OP_THREADS,
+               intra_op_threads: int | None = None):
+    """Starts the servers and waits until they know each other.
+
+    Args:
+      count: N.
+      cores: [N], cores of each; None divides those of this process evenly.
+      inter_op_threads: Ops at a time, of each.
+      intra_op_threads: Threads of one op; None for the number of its cores.
+
+    Raises:
+      MeasurementError: they do not come up.
+    """
+    if count < 1 or (cores is not None and len(cores) != count):
+      raise errors.MeasurementError(
+          f'{count} local workers cannot be started'
+          f'{"" if cores is None else f" on {len(cores)} sets of cores"}. '
+          'Give at least one, and a set of cores for each if any.')
+    self.cores = [list(c) for c in cores or divide_cores(count)]
+    self.device_names = device_names(count)
+    self._threads = inter_op_threads, intra_op_threads
+    self._ports: list[socket.socket] = []
+    self._servers: list[worker_process.WorkerProcess] = []
+    atexit.register(self.close)
+    try:
+      self.start()
+      self.wait()
+    except BaseException:
+      self.close()
+      raise
+
+  def __enter__(self) -> LocalWorkers:
+    return self
+
+  def __exit__(self, *unused_error) -> None:
+    self.close()
+
+  @property
+  def target(self) -> str:
+    return f'grpc://{self._addresses()[0]}'
+
+  @property
+  def pids(self) -> tuple[int, ...]:
+    """Process ids, by task."""
+    return tuple(server.pid for server in self._servers)
+
+  @property
+  def servers(self) -> tuple[worker_process.WorkerProcess, ...]:
+    return tuple(self._servers)
+
+  def alive(self) -> bool:
+    """Whether all of them run."""
+    return bool(self._servers) and all(s.alive for s in self._servers)
+
+  def restart(self) -> None:
+    """Replaces all servers; sessions on the old ones are lost.
+
+    Raises:
+      MeasurementError: the new ones do not come up.
+    """
+    self.start()
+    self.wait()
+
+  def close(self) -> None:
+    """Ends the servers."""
+    atexit.unregister(self.close)
+    self._drop_servers()
+    self._drop_ports()
+
+  def start(self) -> None:
+    """Starts new servers in place of what there is, without waiting."""
+    self._drop_servers()
+    if not self._ports:
+      self._ports = [_held_port() for _ in self.cores]
+    for task in range(len(self.cores)):
+      self._servers.append(self._start(task))
+
+  def wait(self) -> None:
+    """Waits until all of them can be used; tries again if one fails.
+
+    Raises:
+      MeasurementError: it fails again and again.
+    """
+    failures = kills = 0
+    while True:
+      try:
+        self._servers[0].receive(_START_TIMEOUT_S, self._servers[1:])
+        return
+      except worker_process.Died as error:
+        kills += error.killed
+        failures += not error.killed
+        if failures == _ATTEMPTS or kills == _ATTEMPTS_KILLED:
+          self.close()
+          raise errors.MeasurementError(
+              f'{len(self.cores)} local workers could not start: {error}. Use '
+              '--reward=simulated if it stays so.') from error
+      # Another program may have taken a port for itself.
+      self._drop_servers()
+      self._drop_ports()
+      self.start()
+
+  def _start(self, task) -> worker_process.WorkerProcess:
+    inter_op, intra_op = self._threads
+    request = dict(addresses=self._addresses(), task=task,
+                   cores=self.cores[task], inter_op_threads=inter_op,
+                   intra_op_threads=intra_op or len(self.cores[task]))
+    return worker_process.WorkerProcess(local_server.__name__,
+                                        [json.dumps(request)], _ENVIRONMENT)
+
+  def _addresses(self) -> list[str]:
+    return [f'localhost:{port.getsockname()[1]}' for port in self._ports]
+
+  def _drop_servers(self):
+    servers, self._servers = self._servers, []
+    for server in servers:
+      server.kill()
+    for server in servers:
+      server.close()
+
+  def _drop_ports(self):
+    ports, self._ports = self._ports, []
+    for port in ports:
+      port.close()
+
+
+def device_names(count: int) -> tuple[str, ...]:
+  """[N] full names of the devices of N workers."""
+  return tuple(f'/job:{local_server.JOB}/replica:0/task:{task}/device:CPU:0'
+               for task in range(count))
+
+
+def cluster(count: int) -> cluster_lib.Cluster:
+  """The devices of N workers on this machine, of assumed speeds.
+
+  Nothing is started for it. Workers that have to share a core are as much
+  slower, and a note says so.
+
+  Raises:
+    MeasurementError: no worker at all.
+  """
+  if count < 1:
+    raise errors.MeasurementError(
+        f'{count} local workers cannot be used. Give at least one.')
+  total = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+  cores = len(os.sched_getaffinity(0))
+  result = remote_devices.of_devices(
+      f'{count} local worker{"s" * (count > 1)}',
+      [(name, total // count) for name in device_names(count)],
+      max(1, cores // count))
+  return result if count <= cores else _sharing(result, cores)
+
+
+def _sharing(alone, cores) -> cluster_lib.Cluster:
+  """As `divide_cores` pins more workers than there are cores."""
+  count = alone.num_devices
+  sharers = [len(range(task % cores, count, cores)) for task in range(count)]
+  note = (f'{count} workers share {cores} core{"s" * (cores > 1)}, up to '
+          f'{max(sharers)} to a core: their speeds are divided by that.')
+  return dataclasses.replace(
+      alone, notes=(*alone.notes, note), devices=tuple(
+          _slower(device, times)
+          for device, times in zip(alone.devices, sharers)))
+
+
+def _slower(device, times) -> cluster_lib.Device:
+  return dataclasses.replace(
+      device, peak_flops=device.peak_flops / times,
+      bandwidth_bytes_per_s=device.bandwidth_bytes_per_s / times,
+      launch_s=device.launch_s * times, copy_s=device.copy_s * times,
+      copy_bytes_per_s=device.copy_bytes_per_s / times)
+
+
+def divide_cores(count: int,
+                 cores: Sequence[int] | None = None) -> list[list[int]]:
+  """[count], a share of the cores for each worker.
+
+  Args:
+    count: How many shares.
+    cores: What to divide; None for those this process may use.
+  """
+  cores = sorted(os.sched_getaffinity(0) if cores is None else cores)
+  if count > len(cores):
+    logging.log_first_n(
+        logging.WARNING, '%d local workers share %d cores; their times say '
+        'little about workers with cores of their own.', 1, count, len(cores))
+    return [[cores[i % len(cores)]] for i in range(count)]
+  each, more = divmod(len(cores), count)
+  starts = [i * each + min(i, more) for i in range(count + 1)]
+  return [cores[a:b] for a, b in zip(starts, starts[1:])]
+
+
+def _held_port() -> socket.socket:
+  """A port that the kernel gives nobody else while the socket is open.
+
+  The socket does not listen, so connections go to the server that does.
+  """
+  result = socket.socket()
+  result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+  result.bind(('', 0))
+  return result

@@ -1,0 +1,340 @@
+"""Makes any graph runnable by a v1 Session, on made-up data.
+
+A graph as a Grappler pass receives it is the body of a function: it has
+arguments where a session needs variables and inputs. Here every argument,
+placeholder and batch becomes a variable that is set once, so that a step costs
+what it costs and nothing for making data. Names and devices stay, and a
+placement of the original therefore fits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Iterable
+import zlib
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import tensor_shape_pb2
+from tensorflow.core.framework import types_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import pruning
+
+_SUFFIX = '/gdp_value'
+_INITIALIZER = 'gdp_initialize'
+_PLACEHOLDERS = ('Placeholder', 'PlaceholderV2')
+_BATCHES = ('IteratorGetNext', 'IteratorGetNextSync')
+_REF_VARIABLES = ('VariableV2', 'Variable')
+# The second ones are those of a function whose devices are settled.
+_ARGUMENTS = ('_Arg', '_DeviceArg')
+_RETURNS = ('_Retval', '_DeviceRetval')
+# Types whose values cannot be made up.
+_OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
+_DRAWN = (tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int32, tf.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Variable:
+  """A variable of a runnable graph and the value it starts with.
+
+  Attributes:
+    name: Its node, a VarHandleOp or a VariableV2.
+    dtype: Of its value.
+    shape: Of its value.
+    is_input: Whether it stands for data rather than for a weight.
+    owner: The node of the original graph whose device it shares.
+  """
+
+  name: str
+  dtype: tf.DType
+  shape: tuple[int, ...]
+  is_input: bool
+  owner: str
+
+  @property
+  def size_bytes(self) -> int:
+    """What it holds; strings count nothing."""
+    if self.dtype == tf.string:
+      return 0
+    return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.size
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Runnable:
+  """A graph for a session.
+
+  Attributes:
+    graph_def: Nodes of the original, some of another type, and new ones.
+    owners: For every node the op of the original graph whose device it
+      shares; '' if any device will do.
+    variables: What the initializer sets.
+    initializer: Name of the op to run once.
+    targets: Names of the ops to run for one step.
+  """
+
+  graph_def: graph_pb2.GraphDef
+  owners: tuple[str, ...]
+  variables: tuple[Variable, ...]
+  initializer: str
+  targets: tuple[str, ...]
+
+  def placed(
+      self, devices: dict[str, str], control_edges: Iterable[tuple[str,
+                                                                   str]] = ()
+  ) -> graph_pb2.GraphDef:
+    """A copy of the graph with every op on its device.
+
+    Args:
+      devices: Device of every op of the original graph.
+      control_edges: Pairs of ops of the original graph, the second of which
+        waits for the first; those that a step does not run are left out.
+
+    Raises:
+      MeasurementError: an op has none.
+    """
+    result = graph_pb2.GraphDef()
+    result.CopyFrom(self.graph_def)
+    for node, owner in zip(result.node, self.owners):
+      if owner and owner not in devices:
+        raise errors.MeasurementError(
+            f'The placement has no device for "{owner}". Place the graph that '
+            'is to be measured.')
+      node.device = devices[owner] if owner else ''
+    nodes = {node.name: node for node in result.node}
+    for first, second in control_edges:
+      if first in nodes and second in nodes:
+        nodes[second].input.append(f'^{first}')
+    return result
+
+
+def convert(source: source_graph.SourceGraph, batch_size: int = 32) -> Runnable:
+  """Makes a graph runnable.
+
+  Args:
+    source: A function graph or a v1 graph; never changed.
+    batch_size: For every unknown dimension of inputs, as in
+      `graph_def_io.read`.
+
+  Raises:
+    MeasurementError: an input has no known number of dimensions, or is a
+      resource or variant whose value cannot be made up.
+  """
+  targets = _targets(source)
+  graph_def = pruning.needed(source.graph_def, targets)
+  nodes, variables = [], []
+  iterators = _iterators(graph_def)
+  for node in graph_def.node:
+    if node.name in iterators:
+      continue
+    new_nodes, new_variables = _convert_node(node, batch_size)
+    nodes += new_nodes
+    variables += new_variables
+  result = graph_pb2.GraphDef(versions=graph_def.versions,
+                              library=graph_def.library)
+  result.node.extend(nodes)
+  # What produced a batch, such as a data set, is no longer needed.
+  result = pruning.needed(result, targets)
+  kept = {node.name: node for node in result.node}
+  variables = tuple(v for v in variables if v.name in kept)
+  owners = [node.name.split(_SUFFIX)[0] for node in result.node]
+  setting = _initializer([(v, kept[v.name]) for v in variables])
+  result.node.extend(node for node, _ in setting)
+  owners += [owner for _, owner in setting]
+  return Runnable(result, tuple(owners), variables, _INITIALIZER, targets)
+
+
+def _targets(source) -> tuple[str, ...]:
+  """Ops to run for a step.
+
+  A function also runs for its side effects, which nothing need return; what it
+  does not need, Grappler has removed.
+  """
+  nodes = source.graph_def.node
+  targets = source.fetches or pruning.fetches(source.graph_def)
+  if any(node.op in _ARGUMENTS + _RETURNS for node in nodes):
+    targets += tuple(
+        name for name in pruning.sinks(source.graph_def) if name not in targets)
+    arguments = {node.name for node in nodes if node.op in _ARGUMENTS}
+    targets = tuple(t for t in targets if t not in arguments)
+  return tuple(targets)
+
+
+def _initializer(variables) -> list[tuple[node_def_pb2.NodeDef, str]]:
+  """Nodes that set all variables, and their owners.
+
+  Values are small, positive and the same in every run: weights are drawn such
+  that sums keep the size of their terms, so that nothing overflows; integers
+  are 0 or 1, so that they are valid as class or row numbers.
+  """
+  graph, owners, assignments = tf.Graph(), {}, []
+  with graph.as_default():
+    tf.graph_util.import_graph_def(
+        graph_pb2.GraphDef(node=[node for _, node in variables]), name='')
+    for i, (variable, _) in enumerate(variables):
+      scope = f'{_INITIALIZER}/{i}/'
+      owners[scope] = variable.owner
+      with tf.name_scope(scope):
+        assignments.append(
+            _assign(graph.get_tensor_by_name(f'{variable.name}:0'), variable))
+    with tf.control_dependencies(assignments):
+      tf.raw_ops.NoOp(name=_INITIALIZER)
+  present = {node.name for _, node in variables}
+  return [(node, _owner(node.name, owners))
+          for node in graph.as_graph_def().node if node.name not in present]
+
+
+def _owner(name, owners) -> str:
+  """The owner of a scope such as 'gdp_initialize/3/'; '' outside of any."""
+  parts = name.split('/')
+  return owners.get('/'.join(parts[:2]) + '/', '') if len(parts) > 2 else ''
+
+
+def _assign(handle, variable) -> tf.Operation:
+  value = _initial_value(variable)
+  if handle.dtype == tf.resource:
+    return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+  return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op
+
+
+def _iterators(graph_def) -> set[str]:
+  """Names of the iterator arguments, whose only readers are replaced."""
+  readers: dict[str, set[str]] = {}
+  for node in graph_def.node:
+    for tensor in node.input:
+      if not tensor.startswith('^'):
+        readers.setdefault(tensor.split(':')[0], set()).add(node.op)
+  return {
+      n.name for n in graph_def.node if n.op in _ARGUMENTS and
+      readers.get(n.name, {''}) <= set(_BATCHES) and n.attr['T'].type in _OPAQUE
+  }
+
+
+def _convert_node(node, batch_size):
+  """Nodes and variables in place of one node."""
+  if (node.op in _ARGUMENTS and node.attr['T'].type == types_pb2.DT_RESOURCE):
+    return _variable_argument(node, batch_size)
+  if node.op in _ARGUMENTS:
+    shape = _argument_shape(node)
+    return _inputs(node, [node.attr['T'].type], [shape], batch_size)
+  if node.op in _PLACEHOLDERS:
+    return _inputs(node, [node.attr['dtype'].type], [node.attr['shape'].shape],
+                   batch_size)
+  if node.op in _BATCHES:
+    return _inputs(node, list(node.attr['output_types'].list.type),
+                   list(node.attr['output_shapes'].list.shape), batch_size)
+  result = node_def_pb2.NodeDef()
+  result.CopyFrom(node)
+  _strip(result)
+  if node.op in _RETURNS:
+    result.op = 'Identity'
+    del result.attr['index']
+  elif node.op == 'VarHandleOp' or node.op in _REF_VARIABLES:
+    shape = _known(node.attr['shape'].shape, batch_size, node)
+    return [result], [
+        Variable(node.name, tf.as_dtype(node.attr['dtype'].type), shape, False,
+                 node.name)
+    ]
+  return [result], []
+
+
+def _variable_argument(node, batch_size):
+  """A variable in place of an argument that is the handle of one."""
+  shapes = node.attr['_handle_shapes'].list.shape
+  types = node.attr['_handle_dtypes'].list.type
+  if len(shapes) != 1 or len(types) != 1:
+    raise errors.MeasurementError(
+        f'Argument "{node.name}" is a resource but no variable, so its value '
+        'cannot be made up. Use --reward=simulated for this graph.')
+  shape = _known(shapes[0], batch_size, node)
+  result = _handle(node.name, types[0], shape, node.device)
+  return [result], [
+      Variable(node.name, tf.as_dtype(types[0]), shape, False, node.name)
+  ]
+
+
+def _inputs(node, types, shapes, batch_size):
+  """Variables and their reads in place of a node that brings data."""
+  handles, reads, variables = [], [], []
+  for i, (dtype, shape) in enumerate(zip(types, shapes)):
+    if dtype in _OPAQUE:
+      raise errors.MeasurementError(
+          f'Input "{node.name}" is a {tf.as_dtype(dtype).name}, whose value '
+          'cannot be made up. Use --reward=simulated for this graph.')
+    name = f'{node.name}{_SUFFIX}_{i}'
+    known = _known(shape, batch_size, node)
+    handles.append(_handle(name, dtype, known, node.device))
+    read = node_def_pb2.NodeDef(name=f'{name}/read', op='ReadVariableOp',
+                                input=[name], device=node.device)
+    read.attr['dtype'].type = dtype
+    reads.append(read)
+    variables.append(Variable(name, tf.as_dtype(dtype), known, True, node.name))
+  data = node_def_pb2.NodeDef(
+      name=node.name, op='IdentityN', device=node.device,
+      input=[read.name for read in reads]
+      + [i for i in node.input if i.startswith('^')])
+  data.attr['T'].list.type.extend(types)
+  return handles + reads + [data], variables
+
+
+def _handle(name, dtype, shape, device) -> node_def_pb2.NodeDef:
+  result = node_def_pb2.NodeDef(name=name, op='VarHandleOp', device=device)
+  result.attr['dtype'].type = dtype
+  result.attr['shape'].shape.CopyFrom(tf.TensorShape(shape).as_proto())
+  result.attr['shared_name'].s = name.encode()
+  return result
+
+
+def _argument_shape(node) -> tensor_shape_pb2.TensorShapeProto:
+  shapes = node.attr['_output_shapes'].list.shape
+  return shapes[0] if shapes else tensor_shape_pb2.TensorShapeProto(
+      unknown_rank=True)
+
+
+def _known(shape, batch_size, node) -> tuple[int, ...]:
+  """A shape without unknown dimensions."""
+  if shape.unknown_rank:
+    raise errors.MeasurementError(
+        f'The shape of "{node.name}" is unknown, so its value cannot be made '
+        'up. Give its tensors static shapes, or use --reward=simulated.')
+  return tuple(d.size if d.size >= 0 else batch_size for d in shape.dim)
+
+
+def _strip(node) -> None:
+  """Drops what only the original's surroundings understand."""
+  for key in ('_class', '_XlaHasReferenceVars'):
+    if key in node.attr:
+      del node.attr[key]
+
+
+def _initial_value(variable: Variable) -> tf.Tensor:
+  """A tensor to start with; see `_initializer`."""
+  dtype, shape = variable.dtype, variable.shape
+  seed = [zlib.crc32(variable.name.encode()) & 0x7fffffff, 0]
+  if dtype == tf.string:
+    return tf.fill(shape, '')
+  if dtype in _DRAWN and dtype.is_floating:
+    low, high = _range(variable)
+    return tf.random.stateless_uniform(shape, seed, low, high, dtype)
+  if variable.is_input and (dtype.is_integer or dtype.is_bool):
+    drawn = tf.random.stateless_uniform(shape, seed, 0, 2, tf.int32)
+    return tf.cast(drawn, dtype)
+  return tf.zeros(shape, dtype)
+
+
+def _range(variable: Variable) -> tuple[float, float]:
+  """Lowest and highest value of a floating point variable."""
+  if variable.is_input:
+    return 0., 1.
+  if not variable.shape:  # A learning rate, or the sum behind a metric.
+    return 1e-4, 1e-3
+  if len(variable.shape) == 1:  # Biases, scales, moving variances.
+    return .5, 1.5
+  return 0., 2. / max(1, _product(variable.shape[:-1]))
+
+
+def _product(dims: Iterable[int]) -> int:
+  return int(np.prod(list(dims), dtype=np.int64))

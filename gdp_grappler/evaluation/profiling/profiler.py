@@ -1,0 +1,367 @@
+"""Measures what each op of a graph takes on the devices of this machine.
+
+Steps run on made-up data (`graph.runnable`) in a process of its own, pinned to
+the cores in question, or on a TensorFlow server. All ops are on one device and
+run one at a time: where ops overlap, their clocks count each other's time.
+TensorFlow's own trace (`RunOptions.FULL_TRACE`) says how long each op took; the
+median over some steps is kept. Tracing itself costs time, so the untraced step
+is clocked as well and has the last word; see `profile.DeviceProfile`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import re
+from typing import Callable, Sequence
+
+from absl import logging
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.measuring import runnable
+from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import source_graph
+from gdp_grappler.processes import messages
+from gdp_grappler.processes import worker_process
+
+DEFAULT_STEPS = 20
+_LOCAL_CPU = cluster_lib.local_name('CPU', 0)
+_WARMUP = 10
+_DISTURBED = .1  # More than this share is worth a word.
+_TIMEOUT_S = 1800.
+
+
+def profile_graph(
+    source: source_graph.SourceGraph, *, batch_size: int = 32,
+    cores: Sequence[int] = (), steps: int = DEFAULT_STEPS, pool: int = 1,
+    device: str = _LOCAL_CPU, target: str | Callable[[], str] = '',
+    refresh: bool = False, cache_dir: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], None] = logging.info) -> profile_lib.Profile:
+  """Profiles a graph on one device, or finds the profile made before.
+
+  Args:
+    source: The graph.
+    batch_size: For dimensions that it leaves open.
+    cores: CPU cores to pin the process to; () for those of the caller. With
+      one core, an op has one thread. With a target, the cores that the server
+      is known to be pinned to.
+    steps: Traced steps.
+    pool: Threads that run ops side by side where the steps to be predicted
+      are run. Only the untraced step is measured with it. A server has its
+      own.
+    device: Full name of the device.
+    target: Of a TensorFlow server that has the device, or what starts it when
+      there is something to measure; '' for this machine.
+    refresh: Whether to measure anew what is in the cache.
+    cache_dir: Folder of the cache; by default `files.cache_folder()`.
+    tell: Hears one line: what was reused or is being measured.
+
+  Raises:
+    MeasurementError: the graph cannot be run, or the device is not there.
+    GdpError: the cache cannot be written.
+  """
+  graph = graph_def_io.read(source, unknown_dim=batch_size)
+  remote = bool(target)
+  cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
+  model = str(target) if remote and not cores else _model(device)
+  folder = pathlib.Path(cache_dir or files.cache_folder()) / 'profiles'
+  key = _key(graph, batch_size, cores, pool, device, model, remote)
+  path = folder / f'{key}.json'
+  if not refresh:
+    known = _remembered(path, steps, tell)
+    if known is not None:
+      return known
+  tell(f'Profiling {graph.name} on {device}: {steps} steps.')
+  seen = _record(
+      profiling_worker.Setup(runnable.convert(source, batch_size), graph.names,
+                             _devices(graph, device), device,
+                             target() if callable(target) else target,
+                             () if remote else cores, steps, _WARMUP, pool),
+      graph.name)
+  result = _profile(
+      graph, batch_size, seen,
+      profile_lib.DeviceProfile(device, cluster_lib.device_type(device), model,
+                                cores, pool, steps, seen.step_s,
+                                min(seen.empty_step_s, seen.step_s),
+                                seen.disturbed, 1., 0., seen.seconds,
+                                seen.executions, seen.workspace_bytes))
+  if result.devices[0].disturbed > _DISTURBED:
+    tell(f'Other programs took {result.devices[0].disturbed:.0%} of the time '
+         f'of core {cores[0]} while {graph.name} was profiled: measure again '
+         'on a quiet machine.')
+  result.save(path, make_folder=True)
+  return result
+
+
+def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
+                    **options) -> profile_lib.Profile:
+  """One profile of several devices.
+
+  Args:
+    source: The graph.
+    places: At least one.
+    **options: Of `profile_graph`: batch_size, steps, refresh, cache_dir, tell.
+
+  Raises:
+    MeasurementError: the graph cannot be run on one of them.
+    GdpError: the cache cannot be written.
+  """
+  profiles = [
+      profile_graph(source, device=p.device, target=p.target, cores=p.cores,
+                    pool=p.pool, **options) for p in places
+  ]
+  devices = tuple(d for profile in profiles for d in profile.devices)
+  return dataclasses.replace(profiles[0], devices=devices)
+
+
+def profile_local_workers(source: source_graph.SourceGraph, count: int,
+                          **options) -> profile_lib.Profile:
+  """Profiles each of N local workers, which are started if need be.
+
+  Args:
+    source: The graph.
+    count: N.
+    **options: As of `profile_devices`.
+
+  Raises:
+    MeasurementError: the workers or the graph cannot be run.
+    GdpError: the cache cannot be written.
+  """
+  with contextlib.ExitStack() as stack:
+
+    @functools.cache
+    def target():
+      return stack.enter_context(local_workers.LocalWorkers(count)).target
+
+    result = profile_devices(
+        source,
+        worker_places(target, local_workers.device_names(count),
+                      local_workers.divide_cores(count)), **options)
+    return _with_contention(result, source, target, **options)
+
+
+def _with_contention(profile, source, target, *, batch_size: int = 32,
+                     refresh: bool = False, cache_dir=None,
+                     tell: Callable[[str], None] = logging.info,
+                     **unused_options) -> profile_lib.Profile:
+  """The profile of workers, with how they slow each other down; cached."""
+  names = tuple(d.name for d in profile.devices)
+  key = hashlib.sha256(
+      repr((profile.fingerprint, profile.tensorflow, batch_size, names,
+            [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
+  path = (pathlib.Path(cache_dir or files.cache_folder()) / 'contention'
+          / f'{key.hexdigest()[:24]}.json')
+  found = None if refresh else _known_shares(path, len(names))
+  if found is None:
+    if len(names) > 1:
+      tell(f'Running {profile.graph} on all {len(names)} workers at a time.')
+    graph = graph_def_io.read(source, unknown_dim=batch_size)
+    ready = runnable.convert(source, batch_size)
+    found = contention.measure([
+        profiling_worker.Setup(ready, graph.names, _devices(graph, name), name,
+                               target() if len(names) > 1 else '', (), 0, 0, 1)
+        for name in names
+    ], profile.graph)
+    files.write_atomically(path, json.dumps(found) + '\n', make_folder=True)
+  bus = f'{len(names)} local workers'
+  return dataclasses.replace(
+      profile, devices=tuple(
+          dataclasses.replace(device, bus=bus, contention=share)
+          for device, share in zip(profile.devices, found)))
+
+
+def _known_shares(path, count) -> list[float] | None:
+  """[count]; None if they are not there."""
+  try:
+    found = json.loads(path.read_text(encoding='utf-8'))
+  except (OSError, ValueError):
+    return None
+  good = isinstance(found, list) and len(found) == count and all(
+      isinstance(share, float) and 0 <= share < np.inf for share in found)
+  return found if good else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+  """Where to profile: arguments of `profile_graph` of the same names."""
+
+  device: str = _LOCAL_CPU
+  target: str | Callable[[], str] = ''
+  cores: tuple[int, ...] = ()
+  pool: int = 1
+
+
+def worker_places(target: str | Callable[[], str], names: Sequence[str],
+                  cores: Sequence[Sequence[int]]) -> list[Place]:
+  """Workers such as `local_workers.LocalWorkers` has.
+
+  Args:
+    target: Of one of them, or what starts them.
+    names: [N] full names of their devices.
+    cores: [N], cores that each is pinned to.
+  """
+  return [
+      Place(name, target, tuple(own), local_workers.INTER_OP_THREADS)
+      for name, own in zip(names, cores)
+  ]
+
+
+def local_places(cores: Sequence[int] = ()) -> list[Place]:
+  """The CPU and one GPU of each kind of this machine."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  kinds = {
+      _model(name): name for name in reversed([
+          cluster_lib.canonical_device(d.name)
+          for d in tf.config.list_logical_devices('GPU')
+      ])
+  }
+  return [
+      Place(device, cores=tuple(cores))
+      for device in (_LOCAL_CPU,
+                     *(cluster_lib.local_name('GPU', int(n.rsplit(':', 1)[1]))
+                       for n in kinds.values()))
+  ]
+
+
+def remote_places(target: str) -> list[Place]:
+  """All CPUs and GPUs of a TensorFlow cluster.
+
+  Raises:
+    ClusterError: it does not answer.
+  """
+  return [
+      Place(device.name, target)
+      for device in remote_devices.remote_cluster(target).devices
+  ]
+
+
+def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
+              least_visit_s: float) -> tuple[float, float]:
+  """What is left of a step once the ops have had their time.
+
+  The rest of the untraced step is the executor's and is divided evenly among
+  the visits. If less is left than a visit costs at least, tracing has slowed
+  the ops down: they are scaled so that it is left.
+
+  Args:
+    sum_s: Seconds of all ops, as traced.
+    visits: How many ops the executor looked at.
+    step_s: The untraced step.
+    empty_step_s: Its part that is there without any op.
+    least_visit_s: Of a visit to an op that does nothing.
+
+  Returns:
+    The factor for traced seconds, and the seconds of a visit; `sum_s * factor
+    + visits * visit_s + empty_step_s == step_s` unless the step is shorter
+    than an empty one, when ops and visits are free.
+  """
+  busy_s = max(0., step_s - empty_step_s)
+  least_s = min(visits * least_visit_s, busy_s / 2)
+  if not visits or not sum_s:
+    return 1., busy_s / visits if visits else 0.
+  if busy_s - sum_s >= least_s:
+    return 1., (busy_s - sum_s) / visits
+  return (busy_s - least_s) / sum_s, least_s / visits
+
+
+def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
+  """Of one device, whose seconds and step are made to agree."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
+                             device.step_s, device.empty_step_s,
+                             seen.chain_visit_s)
+  device = dataclasses.replace(device, scale=scale, visit_s=visit_s,
+                               seconds=device.seconds * scale)
+  return profile_lib.Profile(graph.name, graph.fingerprint, tf.__version__,
+                             batch_size, graph.names, graph.op_types,
+                             graph.flops, graph.io_bytes, (device,))
+
+
+def _record(setup, graph_name) -> profiling_worker.Recording:
+  process = worker_process.WorkerProcess(profiling_worker.__name__)
+  try:
+    process.send(setup)
+    answer = process.receive(_TIMEOUT_S)
+  except worker_process.Died as error:
+    raise errors.MeasurementError(
+        f'Profiling {graph_name} on {setup.device} failed: {error}. The '
+        'roofline needs no profile.') from error
+  finally:
+    process.close()
+  if isinstance(answer, messages.Failure):
+    raise errors.MeasurementError(
+        f'{graph_name} does not run on {setup.device}: {answer.message}. The '
+        'roofline needs no profile.')
+  return answer
+
+
+def _devices(graph, device) -> tuple[str, ...]:
+  """[N], the device, or its host for ops that it has no kernel for."""
+  host = re.sub(r'device:\w+:\d+$', 'device:CPU:0', device)
+  kind = cluster_lib.device_type(device)
+  column = op_graph.DEVICE_TYPES.index(kind)
+  joint = np.ones(graph.num_groups, bool)
+  np.logical_and.at(joint, graph.groups, graph.allowed_types[:, column])
+  return tuple(device if joint[g] else host for g in graph.groups)
+
+
+def _remembered(path, steps, tell) -> profile_lib.Profile | None:
+  """A profile of at least so many steps; None if there is none."""
+  if not path.exists():
+    return None
+  try:
+    result = profile_lib.load(path)
+  except errors.GdpError as error:
+    tell(f'{error} Measuring anew.')
+    return None
+  if result.devices[0].steps < steps:
+    return None
+  tell(f'Reusing the profile of {result.graph} on {result.devices[0].name} '
+       f'({result.devices[0].steps} steps, {path}); --refresh measures anew.')
+  return result
+
+
+def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
+  """Of everything that makes another profile."""
+  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
+           tf.__version__, 1)
+  return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+def _model(device) -> str:
+  """What the hardware of this machine calls itself."""
+  if cluster_lib.device_type(device) == 'GPU':
+    import tensorflow as tf  # pylint: disable=g-import-not-at-top
+    cards = tf.config.list_physical_devices('GPU')
+    number = int(device.rsplit(':', 1)[1])
+    if number >= len(cards):
+      raise errors.MeasurementError(
+          f'This machine has no {device}. Profile on one that has it.')
+    return tf.config.experimental.get_device_details(cards[number]).get(
+        'device_name', 'GPU')
+  return _cpu_model()
+
+
+def _cpu_model() -> str:
+  try:
+    text = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8')
+  except OSError:  # Not Linux.
+    return platform.processor() or platform.machine()
+  match = re.search(r'^model name\s*:\s*(.+)$', text, re.MULTILINE)
+  return match[1].strip() if match else platform.machine()

@@ -1,0 +1,282 @@
+"""The price of a placement by discrete-event simulation.
+
+The rules, as TensorFlow's executor has them:
+
+* An op starts when all its inputs, data and control, are on its device and its
+  compute unit has a free slot. A unit runs as many ops at a time as the largest
+  `slots` of its devices; devices cut from one physical device share it. Waiting
+  ops start in order of decreasing priority if the placement has priorities;
+  those of one priority in the order in which they became ready, and those of
+  one moment in topological order.
+* When an op ends, each of its tensors is sent once to every other device that
+  consumes it: tensors in the order of the graph, then devices in the order of
+  the first consumer. Ops that end at one moment send in topological order.
+* A transfer takes the link's latency plus bytes / bandwidth and has all of the
+  link's channels for itself that long. A channel serves in the order of
+  requests. Transfers run beside compute.
+* A control edge is a message, sent once per op and device. Messages and empty
+  tensors take the latency only: nothing is copied, so no channel is occupied.
+* A device without copy engines owes `copy_s` plus bytes / `copy_bytes_per_s` of
+  work for each transfer or message: the sender from when the op ended, and the
+  transfer is requested when that work is done; the receiver from when the
+  transfer has ended, and the tensor arrives when that work is done. It fills a
+  slot of the compute unit, which takes it up before any waiting op: what fell
+  due first goes first, of one moment the transfer whose op ended first. Where
+  such work ends at the moment at which ops end, the ops' requests come first.
+* A tensor occupies its producer's memory from the producer's start until its
+  last consumer there and its last transfer have ended; a received copy from
+  the transfer's start until its last consumer has ended. An op that aliases
+  (`ReadVariableOp`, `Identity`, `Reshape`, ...) occupies nothing: it keeps the
+  buffer of its first data input alive. Workspace is there while its op runs,
+  parameters throughout. What ends at one moment is gone before what starts then
+  comes.
+* An op runs all its executions at one go: a while loop is not unrolled, its
+  ops take their trip count times as long. An op of no executions, in the branch
+  of a condition that is not taken, produces nothing: its tensors are empty. A
+  `Merge` waits for both branches; the dead one takes no time to compute.
+* Compute units may share a memory bus (`cost_model.Contention`). An op, or work
+  for a transfer, takes `shares` of its device longer for each other unit of the
+  bus that is in the middle of something when it starts: that something started
+  before and ends after this moment.
+* A step begins with `Cluster.step_s`, in which nothing else happens.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.simulation import native_simulator
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+
+# Ops whose output is their first input's buffer, or memory of a variable.
+_ALIASES = frozenset(
+    ('Bitcast', 'Enter', 'Exit', 'ExpandDims', 'Identity', 'LoopCond', 'Merge',
+     'NextIteration', 'PreventGradient', 'ReadVariableOp', 'RefEnter',
+     'RefExit', 'RefIdentity', 'RefMerge', 'RefNextIteration', 'RefSwitch',
+     'Reshape', 'Snapshot', 'Squeeze', 'StopGradient', 'Switch', 'VarHandleOp',
+     'Variable', 'VariableV2'))
+
+
+class Simulator:
+  """Prices placements on one cluster; deterministic.
+
+  What does not depend on the placement is prepared once per graph and kept as
+  long as the graph lives. May be used from several threads at once.
+
+  Attributes:
+    cluster: The devices that placements index.
+    cost_model: Seconds of each op.
+    threads: How many placements are simulated side by side.
+  """
+
+  def __init__(self, cluster: cluster_lib.Cluster,
+               cost_model: cost_model_lib.CostModel | None = None,
+               threads: int | None = None):
+    """Initializes a Simulator.
+
+    Args:
+      cluster: The devices.
+      cost_model: Seconds of each op; by default the roofline.
+      threads: By default one per core.
+
+    Raises:
+      ValueError: `threads` is not positive.
+    """
+    if threads is not None and threads < 1:
+      raise ValueError(f'threads is {threads}; give 1 or more.')
+    self.cluster = cluster
+    self.cost_model = cost_model or cost_model_lib.CostModel()
+    self.threads = threads or os.cpu_count() or 1
+    self._prepared = weakref.WeakKeyDictionary()
+    self._lock = threading.Lock()
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator.Evaluation:
+    """Prices one placement; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: the placement is on another cluster.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    self._check_cluster(placement)
+    if placement.devices.shape != (graph.num_ops,):
+      return self._broken(graph, placement)
+    return self.evaluate_many(graph, placement.devices[None],
+                              placement.priorities)[0]
+
+  def evaluate_many(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> list[evaluator.Evaluation]:
+    """Prices K placements, int [K, N]; arguments are those of `step_times`.
+
+    Raises:
+      ValueError: an array has another shape or type, or a priority is no
+        number.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    devices = _checked_devices(graph, devices, 2)
+    seconds, peaks = self.step_times(graph, devices, priorities)
+    results = []
+    for k, step_time_s in enumerate(seconds.tolist()):
+      if np.isinf(step_time_s):
+        results.append(
+            self._broken(graph, placement_lib.Placement(devices[k],
+                                                        self.cluster)))
+      else:
+        results.append(
+            evaluator.Evaluation(step_time_s, tuple(peaks[k].tolist()),
+                                 self._overfull(peaks[k]), simulated=True))
+    return results
+
+  def step_times(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Bare prices of K placements, for searches.
+
+    Args:
+      graph: N ops.
+      devices: int [K, N].
+      priorities: Of waiting ops; float [K, N], or [N] for all placements
+        alike, or None for first in, first out.
+
+    Returns:
+      Step times float64 [K] in seconds, infinite where a rule of the graph is
+      broken (memory is not looked at), and peaks int64 [K, P] in bytes.
+
+    Raises:
+      ValueError: an array has another shape or type, or a priority is no
+        number.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    devices = _checked_devices(graph, devices, 2)
+    priorities = _checked_priorities(graph, priorities, devices.shape)
+    return self._prepare(graph).run(devices, priorities, self.threads)
+
+  def schedule(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> schedule_lib.Schedule:
+    """Everything that happens in the simulated step.
+
+    Raises:
+      ValueError: the placement is on another cluster, has not one device per
+        op, or breaks a rule of the graph.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    self._check_cluster(placement)
+    devices = _checked_devices(graph, placement.devices, 1)
+    result = self._prepare(graph).schedule(
+        devices, _checked_priorities(graph, placement.priorities,
+                                     devices.shape))
+    if result is None:
+      first = placement.violations(graph)[0].message
+      raise ValueError(f'This placement has no schedule: {first}.')
+    return result
+
+  def _check_cluster(self, placement):
+    if placement.cluster is not self.cluster and (placement.cluster
+                                                  != self.cluster):
+      raise ValueError(
+          f'The placement is on cluster "{placement.cluster.name}", the '
+          f'simulator is for "{self.cluster.name}".')
+
+  def _broken(self, graph, placement) -> evaluator.Evaluation:
+    return evaluator.Evaluation(float('inf'),
+                                (0,) * len(self.cluster.pool_bytes),
+                                placement.violations(graph), simulated=True)
+
+  def _overfull(self, peaks) -> tuple[placement_lib.Violation, ...]:
+    capacity = self.cluster.pool_bytes
+    if (peaks <= capacity).all():
+      return ()
+    return tuple(
+        placement_lib.Violation(
+            'memory', f'{self._pool_name(pool)} needs '
+            f'{peaks[pool] - capacity[pool]} bytes more than its '
+            f'{capacity[pool]} (peak {peaks[pool]})')
+        for pool in np.flatnonzero(peaks > capacity))
+
+  def _pool_name(self, pool) -> str:
+    return ' + '.join(
+        device.short_name
+        for device, p in zip(self.cluster.devices, self.cluster.memory_pools)
+        if p == pool)
+
+  def _prepare(self, graph) -> native_simulator.PreparedGraph:
+    with self._lock:
+      prepared = self._prepared.get(graph)
+      if prepared is None:
+        prepared = self._prepared[graph] = self._lay_out(graph)
+      return prepared
+
+  def _lay_out(self, graph) -> native_simulator.PreparedGraph:
+    alive = graph.executions > 0
+    aliases = np.array([t in _ALIASES for t in graph.op_types], bool)
+    seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
+                         np.float64)
+    self._check_costs(graph, seconds, 's')
+    workspace = np.asarray(self.cost_model.workspace_bytes(graph, self.cluster),
+                           np.int64)
+    self._check_costs(graph, workspace, 'bytes of workspace')
+    return native_simulator.PreparedGraph(
+        graph, self.cluster,
+        tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
+        aliases=aliases & alive,
+        allowed=constraints.allowed_devices(graph, self.cluster),
+        seconds=seconds, workspace_bytes=workspace * alive[:, None],
+        contention=self.cost_model.contention(self.cluster))
+
+  def _check_costs(self, graph, costs, unit):
+    shape = graph.num_ops, self.cluster.num_devices
+    if costs.shape != shape:
+      raise ValueError(f'The cost model gave {costs.shape}, not {shape}.')
+    wrong = np.argwhere(~(np.isfinite(costs) & (costs >= 0)))
+    if wrong.size:
+      op, device = wrong[0]
+      raise ValueError(
+          f'The cost model charges {costs[op, device]} {unit} for '
+          f'"{graph.names[op]}" on {self.cluster.devices[device].short_name}.')
+
+
+def _checked_devices(graph, devices, rank) -> np.ndarray:
+  """Contiguous int32, of `rank` axes whose last is N."""
+  devices = np.asarray(devices)
+  if devices.ndim != rank or devices.shape[-1] != graph.num_ops:
+    wanted = ('K, ' if rank == 2 else '') + str(graph.num_ops)
+    raise ValueError(f'devices has shape {list(devices.shape)} where '
+                     f'[{wanted}] is needed for graph "{graph.name}".')
+  if not np.issubdtype(devices.dtype, np.integer):
+    raise ValueError(f'devices is {devices.dtype}; give integers.')
+  if devices.dtype != np.int32:
+    # What does not fit stays out of range instead of wrapping round.
+    limits = np.iinfo(np.int32)
+    devices = devices.clip(max(limits.min,
+                               np.iinfo(devices.dtype).min),
+                           min(limits.max,
+                               np.iinfo(devices.dtype).max))
+  return np.ascontiguousarray(devices, np.int32)
+
+
+def _checked_priorities(graph, priorities, shape) -> np.ndarray | None:
+  """Contiguous float64 of the shape of the devices, [K, N] or [N]."""
+  if priorities is None:
+    return None
+  priorities = np.asarray(priorities, np.float64)
+  if priorities.shape not in (shape, shape[-1:]):
+    wanted = ', '.join(map(str, shape))
+    raise ValueError(f'priorities has shape {list(priorities.shape)} where '
+                     f'[{wanted}] is needed for graph "{graph.name}".')
+  wrong = np.argwhere(np.isnan(priorities))
+  if wrong.size:
+    raise ValueError(
+        f'The priority of op "{graph.names[wrong[0, -1]]}" is not a number; '
+        'give it one, or None for all for first in, first out.')
+  return np.ascontiguousarray(np.broadcast_to(priorities, shape))

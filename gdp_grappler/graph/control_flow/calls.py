@@ -1,0 +1,308 @@
+"""What calls of functions cost that are still calls.
+
+Grappler inlines calls and lowers loops and conditions to dataflow, unless a
+function is compiled by XLA, differs in device, or somebody switched that off
+(`lower_using_switch_merge`). Such a node counts as what its function does:
+operations and bytes of all ops of the body, as often as they run, and the most
+memory that they hold at a time. A loop is lowered (`call_bodies`), so that its
+trip count is found as for any other loop; of the branches of a condition the
+one counts that has more work, unless the condition is a constant.
+
+XLA fuses: its traffic and launches are fewer than those counted here.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from typing import Callable, Sequence
+
+import numpy as np
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import tensor_util
+
+from gdp_grappler import errors
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.control_flow import call_bodies
+
+_CALLS = {
+    'PartitionedCall': 'f', 'StatefulPartitionedCall': 'f',
+    'XlaLaunch': 'function'
+}
+_WHILE = ('While', 'StatelessWhile')
+_IF = ('If', 'StatelessIf')
+_CASE = ('Case', 'StatelessCase')
+_KINDS = frozenset((*_CALLS, *_WHILE, *_IF, *_CASE))
+# Ops that hand on the buffer of their first input.
+_ALIASES = frozenset(('Enter', 'Exit', 'ExpandDims', 'Identity', 'Merge',
+                      'NextIteration', 'ReadVariableOp', 'Reshape', 'Squeeze',
+                      'StopGradient', 'Switch', '_Retval'))
+_SAME = frozenset(('Identity', 'Enter', 'Switch', 'Merge', 'NextIteration',
+                   'Exit', 'StopGradient'))
+_MAX_ELEMENTS = 1024
+_MAX_DEPTH = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+  """What one execution of a call does.
+
+  Attributes:
+    flops: Arithmetic operations.
+    io_bytes: Bytes that its ops read and write.
+    output_bytes: Of each of its outputs.
+    held_bytes: Most memory it holds at a time beside its outputs.
+    num_ops: Ops that run.
+    values: Of each of its outputs, where it is one number that is known, such
+      as the last counter of a loop; else None.
+  """
+
+  flops: float
+  io_bytes: float
+  output_bytes: tuple[int, ...]
+  held_bytes: int
+  num_ops: float
+  values: tuple[float | None, ...] = ()
+
+
+# A function's body as arrays, and what tells the number in a tensor of it.
+Body = tuple[op_graph.OpGraph, Callable[[tuple[int, int]], float | None]]
+
+
+class Calls:
+  """Prices the calls of one graph and of the functions in its library."""
+
+  def __init__(self, library, read: Callable[[graph_pb2.GraphDef], Body],
+               tell: Callable[[str], None] | None = None):
+    """Initializes Calls.
+
+    Args:
+      library: FunctionDefLibrary.
+      read: Makes arrays of the body of a function.
+      tell: Hears one line about each function that cannot be read.
+
+    Raises:
+      InvalidGraphError: a function calls itself, which TensorFlow can neither
+        inline nor infer the shapes of.
+    """
+    self._library = library
+    self._functions = {f.signature.name: f for f in library.function}
+    self._bodies = call_bodies.Bodies(self._functions)
+    self._read = read
+    self._tell = tell
+    self._known: dict[tuple, Call | None] = {}
+    self._refuse_recursion()
+
+  def find(
+      self, nodes: Sequence[node_def_pb2.NodeDef],
+      edges: Sequence[tuple[int, int,
+                            int]], shape_of: Callable[[tuple[int, int]],
+                                                      Sequence[int] | None]
+  ) -> dict[int, Call]:
+    """The calls among N nodes; not those whose function cannot be read.
+
+    Args:
+      nodes: [N].
+      edges: (producer, output index or -1, consumer).
+      shape_of: Dimensions of a tensor; None if their number is unknown.
+    """
+    ops = [i for i, node in enumerate(nodes) if self._is_call(node)]
+    if not ops:
+      return {}
+    inputs: dict[int, list[tuple[int, int]]] = collections.defaultdict(list)
+    for source, output, target in edges:
+      if output >= 0:
+        inputs[target].append((source, output))
+    result: dict[int, Call | None] = {}
+
+    def price(op):
+      if op not in result:
+        result[op] = None  # Ends every circle.
+        result[op] = self._call(nodes[op], [
+            _argument(nodes, inputs, tensor, shape_of, number)
+            for tensor in inputs[op]
+        ])
+      return result[op]
+
+    def number(op, output):
+      call = price(op) if self._is_call(nodes[op]) else None
+      return None if call is None or output >= len(call.values) else (
+          call.values[output])
+
+    for op in ops:
+      price(op)
+    return {op: call for op, call in result.items() if call is not None}
+
+  def _refuse_recursion(self):
+    """Raises an error for a function that calls itself, however indirectly."""
+    calls = {
+        name: {
+            called for node in function.node_def if self._is_call(node)
+            for called in self._names(node)
+        } for name, function in self._functions.items()
+    }
+    left = set(calls)
+    while left:
+      leaves = {name for name in left if not calls[name] & left}
+      if not leaves:
+        raise errors.InvalidGraphError(
+            f'Function "{min(left)}" calls itself, directly or through others, '
+            'so it has no cost. Write it as a loop.')
+      left -= leaves
+
+  def _is_call(self, node) -> bool:
+    return node.op in _KINDS or node.op in self._functions
+
+  def _call(self, node, arguments) -> Call | None:
+    names = self._names(node)
+    key = (node.op in _WHILE, *names,
+           *(a.SerializeToString(deterministic=True) for a in arguments))
+    if key not in self._known:
+      try:
+        self._known[key] = self._price(node, names, arguments)
+      except (errors.InvalidGraphError, ArithmeticError, KeyError, IndexError,
+              RuntimeError, TypeError, ValueError) as error:
+        self._known[key] = None
+        if self._tell:
+          reason = str(error).strip().splitlines() or [type(error).__name__]
+          self._tell(f'The function "{names[0]}" of "{node.name}" cannot be '
+                     f'read ({reason[0][:200]}); its call counts as nothing.')
+    return self._known[key]
+
+  def _names(self, node) -> list[str]:
+    """Names of the functions that a node calls."""
+    if node.op in self._functions:
+      return [node.op]
+    if node.op in _CALLS:
+      return [node.attr[_CALLS[node.op]].func.name]
+    if node.op in _WHILE:
+      return [node.attr[key].func.name for key in ('cond', 'body')]
+    if node.op in _IF:
+      return [
+          node.attr[key].func.name for key in ('else_branch', 'then_branch')
+      ]
+    return [f.name for f in node.attr['branches'].list.func]
+
+  def _price(self, node, names, arguments) -> Call:
+    if node.op in _WHILE:
+      return self._graph_cost(self._bodies.loop(node.name, *names, arguments))
+    if node.op not in (*_IF, *_CASE):
+      return self._graph_cost(self._bodies.body(names[0], arguments))
+    decider, arguments = arguments[0], arguments[1:]
+    if decider.op == 'Const':
+      value = int(tensor_util.MakeNdarray(decider.attr['value'].tensor))
+      last = len(names) - 1
+      names = [names[value if 0 <= value <= last else last]]
+    return max((
+        self._graph_cost(self._bodies.body(name, arguments)) for name in names),
+               key=lambda c: (c.flops, c.num_ops))
+
+  def _graph_cost(self, nodes) -> Call:
+    graph_def = graph_pb2.GraphDef(node=nodes)
+    if any(self._is_call(node) for node in nodes):
+      graph_def.library.CopyFrom(self._library)
+    graph, number = self._read(graph_def)
+    owners = _owners(graph)
+    outputs, values = {}, {}
+    for (source, target), tensor in zip(graph.edges.tolist(),
+                                        graph.edge_tensors.tolist()):
+      if graph.op_types[target] == '_Retval' and tensor >= 0:
+        index = nodes[target].attr['index'].i
+        # A list that came in has the bytes that were pushed on it.
+        outputs[index] = int(
+            max(graph.tensor_bytes[tensor], graph.tensor_bytes[owners[tensor]]))
+        first = np.searchsorted(graph.tensor_ops, source)
+        values[index] = number((source, tensor - int(first)))
+    sizes = tuple(size for _, size in sorted(outputs.items()))
+    return Call(float(graph.flops @ graph.executions),
+                float(graph.io_bytes @ graph.executions), sizes,
+                max(0,
+                    _peak_bytes(graph, owners) - sum(sizes)),
+                float(graph.executions.sum()),
+                tuple(value for _, value in sorted(values.items())))
+
+
+def _argument(nodes, inputs, tensor, shape_of, number) -> node_def_pb2.NodeDef:
+  """A nameless node for a value that a function is called with."""
+  result = node_def_pb2.NodeDef(op='_Arg')
+  made = _made(nodes, inputs, tensor)
+  maker, output = nodes[made[0]], made[1]
+  if maker.op == 'Const' and math.prod(
+      d.size
+      for d in maker.attr['value'].tensor.tensor_shape.dim) <= _MAX_ELEMENTS:
+    result.op = 'Const'
+    for key in ('dtype', 'value'):
+      result.attr[key].CopyFrom(maker.attr[key])
+    return result
+  known = number(*made)
+  if known is not None:
+    result.op = 'Const'
+    result.attr['value'].tensor.CopyFrom(
+        tensor_util.make_tensor_proto(known, dtypes.float64))
+    return result
+  if maker.op == 'VarHandleOp':
+    result.attr['_handle_shapes'].list.shape.add().CopyFrom(
+        maker.attr['shape'].shape)
+    result.attr['_handle_dtypes'].list.type.append(maker.attr['dtype'].type)
+  elif maker.op == '_Arg' and not output:
+    for key in ('_handle_shapes', '_handle_dtypes'):
+      if key in maker.attr:
+        result.attr[key].CopyFrom(maker.attr[key])
+  shape = shape_of(tensor)
+  described = result.attr['_output_shapes'].list.shape.add()
+  described.unknown_rank = shape is None
+  for size in shape or ():
+    described.dim.add(size=size)
+  return result
+
+
+def _made(nodes, inputs, tensor) -> tuple[int, int]:
+  """The tensor behind one that only hands a value on."""
+  for _ in range(_MAX_DEPTH):
+    op, _ = tensor
+    if nodes[op].op not in _SAME or not inputs.get(op):
+      break
+    tensor = inputs[op][0]
+  return tensor
+
+
+def _owners(graph) -> np.ndarray:
+  """int [T], the tensor whose buffer each tensor is."""
+  owners = np.arange(len(graph.tensor_ops))
+  first: dict[int, int] = {}
+  for (_, target), tensor in zip(graph.edges.tolist(),
+                                 graph.edge_tensors.tolist()):
+    if tensor >= 0:
+      first.setdefault(target, tensor)
+  outputs = collections.defaultdict(list)
+  for tensor, op in enumerate(graph.tensor_ops.tolist()):
+    outputs[op].append(tensor)
+  for op in graph.topological_order.tolist():
+    if graph.op_types[op] in _ALIASES and op in first:
+      owners[outputs[op]] = owners[first[op]]
+  return owners
+
+
+def _peak_bytes(graph, owners) -> int:
+  """Most bytes of tensors that are there while the ops run one by one.
+
+  What comes in from outside, the caller holds.
+  """
+  position = np.empty(graph.num_ops, int)
+  position[graph.topological_order] = np.arange(graph.num_ops)
+  ends = position[graph.tensor_ops].copy()
+  data = graph.edge_tensors >= 0
+  np.maximum.at(ends, owners[graph.edge_tensors[data]],
+                position[graph.edges[data, 1]])
+  held = np.where(owners == np.arange(len(owners)), graph.tensor_bytes, 0)
+  held *= np.array([
+      graph.op_types[op] not in ('_Arg', 'Const') and graph.executions[op] > 0
+      for op in graph.tensor_ops.tolist()
+  ], bool)
+  changes = np.zeros(graph.num_ops + 1, np.int64)
+  np.add.at(changes, position[graph.tensor_ops], held)
+  np.add.at(changes, ends + 1, -held)
+  return int(np.cumsum(changes).max(initial=0))

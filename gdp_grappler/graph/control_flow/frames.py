@@ -1,0 +1,338 @@
+"""How often each op runs in a step: while loops and conditions.
+
+Grappler and v1 graphs write both with five ops of dataflow (Yu et al.,
+"Dynamic Control Flow in Large-Scale Machine Learning", EuroSys 2018, section
+4.2). A loop is a frame: values come in through Enter, Merge takes the first or
+the next iteration's, LoopCond decides, Switch sends the value into the body or
+to Exit. If a loop of T iterations is entered once, then
+
+* Enter and Exit run once,
+* Merge, LoopCond, Switch and what the condition needs T + 1 times,
+* the body, NextIteration included, T times,
+
+and loops inside multiply. A Switch outside of that is a condition: what only
+its one output reaches runs in this branch alone. Of the branches of a
+condition that one runs which has more work (floating point operations, then
+ops), unless the condition is a constant; one that fails an assertion does not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, Sequence
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+
+from gdp_grappler.graph.control_flow import values as values_lib
+
+# Iterations of a loop whose number the graph does not tell.
+DEFAULT_TRIP_COUNT = 32
+_CONTROL_FLOW = frozenset(('Enter', 'Merge', 'Switch', 'RefEnter', 'RefMerge',
+                           'RefSwitch', '_SwitchN'))
+_SWITCHES = ('Switch', '_SwitchN')
+# A condition's tensor, or a loop's LoopCond, and the branch: a tag on an op.
+_Tag = tuple[values_lib.Tensor, int]
+_NO_TAGS: frozenset[_Tag] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Frames:
+  """What control flow makes of a graph of N ops.
+
+  Attributes:
+    executions: float64 [N], how often an op runs in one step.
+    exits: (NextIteration, Exit) ops: what the Exit waits for in the last
+      iteration, in place of the edge from NextIteration to Merge.
+    trips: Iterations of each loop each time it is entered, by its name.
+    assumed: Names of the loops whose number of iterations was not known.
+    values: Evaluates tensors; None if there is no control flow.
+  """
+
+  executions: np.ndarray
+  exits: tuple[tuple[int, int], ...] = ()
+  trips: dict[str, float] = dataclasses.field(default_factory=dict)
+  assumed: tuple[str, ...] = ()
+  values: values_lib.Values | None = None
+
+
+@dataclasses.dataclass
+class _Frame:
+  """A while loop; number 0 stands for what is in none."""
+  parent: int
+  name: str
+  depth: int
+  entry_tags: frozenset[_Tag] = _NO_TAGS
+  trips: float = 0.
+  entries: float = 1.
+
+
+def describe_assumed(names: Sequence[str], trip_count: float) -> str:
+  """One line about loops of unknown length, of which there are some."""
+  plural = 's' * (len(names) > 1)
+  return (f'{len(names)} while loop{plural} of unknown length ("{names[0]}"'
+          f'{", ..." if plural else ""}) counted as {trip_count:g} iterations.')
+
+
+def analyse(nodes: Sequence[node_def_pb2.NodeDef],
+            edges: Sequence[tuple[int, int, int]], flops: np.ndarray,
+            shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
+            trip_count: float = DEFAULT_TRIP_COUNT) -> Frames:
+  """Finds loops and conditions. A malformed graph counts as without them.
+
+  Args:
+    nodes: [N].
+    edges: (producer, output index or -1, consumer), loop-carried ones too.
+    flops: float64 [N], of one execution.
+    shape_of: Dimensions of a tensor; None if their number is unknown.
+    trip_count: Iterations of loops whose number the graph does not tell.
+  """
+  once = Frames(np.ones(len(nodes)))
+  if not any(node.op in _CONTROL_FLOW for node in nodes):
+    return once
+  analysis = _Analysis(nodes, edges, shape_of)
+  if not analysis.well_formed:
+    return once
+  return analysis.result(flops, trip_count)
+
+
+class _Analysis:
+  """One pass over the ops in topological order, then some arithmetic."""
+
+  def __init__(self, nodes, edges, shape_of):
+    self._nodes = nodes
+    self._types = [node.op.removeprefix('Ref') for node in nodes]
+    self._inputs: list[list[tuple[int, int]]] = [[] for _ in nodes]
+    self._forward: list[list[tuple[int, int]]] = [[] for _ in nodes]
+    for source, output, target in edges:
+      if output >= 0:
+        self._inputs[target].append((source, output))
+      if not self._carried(source, target):
+        self._forward[target].append((source, output))
+    self._values = values_lib.Values(nodes, self._inputs, shape_of)
+    self._frames = [_Frame(-1, '', 0)]
+    self._numbers: dict[tuple[int, str], int] = {}
+    self._frame_of = [0] * len(nodes)
+    self._tags = [_NO_TAGS] * len(nodes)
+    self._loop_conds: dict[int, int] = {}
+    self._conditions: dict[values_lib.Tensor, int] = {}
+    self._united: dict[tuple, frozenset[_Tag]] = {}
+    order = self._order()
+    self.well_formed = len(order) == len(nodes) and all(
+        self._visit(op) for op in order)
+
+  def _carried(self, source, target) -> bool:
+    return (self._types[source] == 'NextIteration' and
+            self._types[target] == 'Merge')
+
+  def _order(self) -> list[int]:
+    consumers: list[list[int]] = [[] for _ in self._nodes]
+    for target, inputs in enumerate(self._forward):
+      for source, _ in inputs:
+        consumers[source].append(target)
+    waiting = [len(inputs) for inputs in self._forward]
+    order = [op for op, count in enumerate(waiting) if not count]
+    for op in order:
+      for target in consumers[op]:
+        waiting[target] -= 1
+        if not waiting[target]:
+          order.append(target)
+    return order
+
+  def _visit(self, op) -> bool:
+    """Finds an op's frame and tags; whether they make sense."""
+    kind, inputs = self._types[op], self._forward[op]
+    outside = max((self._out_frame(s) for s, _ in inputs), default=0,
+                  key=lambda f: self._frames[f].depth)
+    if kind == 'Enter':
+      self._frame_of[op] = self._enter(op, outside)
+      return True
+    self._frame_of[op] = outside
+    if kind == 'Merge':
+      # It runs if any of its values comes; control edges do not stop it.
+      live = [self._out_tags(*i) for i in inputs if i[1] >= 0]
+      self._tags[op] = frozenset.intersection(*live) if live else _NO_TAGS
+    else:
+      self._tags[op] = self._union([self._out_tags(*i) for i in inputs])
+    if kind == 'LoopCond':
+      self._loop_conds[outside] = op
+    if kind in _SWITCHES and len(self._inputs[op]) != 2:
+      return False
+    return outside > 0 or kind not in ('Exit', 'LoopCond', 'NextIteration')
+
+  def _enter(self, op, outside) -> int:
+    name = self._nodes[op].attr['frame_name'].s.decode(errors='replace')
+    key = outside, name
+    if key not in self._numbers:
+      self._numbers[key] = len(self._frames)
+      self._frames.append(_Frame(outside, name,
+                                 self._frames[outside].depth + 1))
+    frame = self._frames[self._numbers[key]]
+    frame.entry_tags = self._union(
+        [frame.entry_tags] + [self._out_tags(*i) for i in self._forward[op]])
+    return self._numbers[key]
+
+  def _out_frame(self, op) -> int:
+    frame = self._frame_of[op]
+    return self._frames[frame].parent if self._types[op] == 'Exit' else frame
+
+  def _out_tags(self, op, output) -> frozenset[_Tag]:
+    """Under which conditions a consumer gets this output."""
+    kind = self._types[op]
+    if kind == 'Exit':
+      return self._frames[self._frame_of[op]].entry_tags
+    if kind not in _SWITCHES or output < 0 or len(self._inputs[op]) != 2:
+      return self._tags[op]
+    condition = self._condition(op)
+    if self._types[condition[0]] != 'LoopCond':
+      self._conditions.setdefault(condition, op)
+    return self._union([self._tags[op], frozenset(((condition, output),))])
+
+  def _condition(self, switch) -> values_lib.Tensor:
+    """What decides; a LoopCond, else the source of the predicate."""
+    tensor = self._inputs[switch][1]
+    while self._types[tensor[0]] == 'Identity' and self._inputs[tensor[0]]:
+      tensor = self._inputs[tensor[0]][0]
+    if self._types[tensor[0]] == 'LoopCond':
+      return tensor
+    return self._values.source(tensor)
+
+  def _union(self, sets) -> frozenset[_Tag]:
+    sets = tuple(dict.fromkeys(s for s in sets if s))
+    if len(sets) < 2:
+      return sets[0] if sets else _NO_TAGS
+    if sets not in self._united:
+      self._united[sets] = frozenset.union(*sets)
+    return self._united[sets]
+
+  def result(self, flops, trip_count) -> Frames:
+    """Everything, once all ops were visited."""
+    self._values.set_loops(self._frame_of, self._loop_conds)
+    trips, assumed = {}, []
+    for number, frame in enumerate(self._frames[1:], 1):
+      known = self._values.trips(number)
+      frame.trips = trip_count if known is None else known
+      trips[frame.name] = frame.trips
+      if known is None:
+        assumed.append(frame.name)
+    every_branch = self._executions({})
+    taken = self._taken(flops, every_branch)
+    executions = self._executions(taken) if taken else every_branch
+    return Frames(executions, tuple(self._exits()), trips, tuple(assumed),
+                  self._values)
+
+  def _executions(self, taken) -> np.ndarray:
+    """float64 [N], given the branch that each condition takes."""
+    for frame in self._frames[1:]:  # Parents come first.
+      frame.entries = (self._frames[frame.parent].entries
+                       * self._factor(frame.parent, frame.entry_tags, taken))
+    result = np.empty(len(self._nodes))
+    factors = {}
+    for op, kind in enumerate(self._types):
+      key = number, tags = self._frame_of[op], self._tags[op]
+      if kind == 'Enter' or kind == 'Exit':
+        result[op] = self._frames[number].entries
+        continue
+      if key not in factors:
+        factors[key] = self._frames[number].entries * self._factor(
+            number, tags, taken)
+      result[op] = factors[key]
+    return result
+
+  def _factor(self, number, tags, taken) -> float:
+    """Runs of an op with these tags each time its frame is entered."""
+    cond = self._loop_conds.get(number)
+    result = self._frames[number].trips + 1 if number else 1.
+    for (op, output), branch in tags:
+      if op == cond:
+        result = min(result, self._frames[number].trips if branch else 1.)
+      elif taken.get((op, output), branch) != branch:
+        return 0.
+    return result
+
+  def _taken(self, flops, executions) -> dict[values_lib.Tensor, int]:
+    """The branch that runs, of every condition; inner ones decide first."""
+    if not self._conditions:
+      return {}
+    work: dict[tuple, np.ndarray] = {}
+    for op, key in enumerate(zip(self._frame_of, self._tags)):
+      if key[0] or key[1]:
+        total = work.setdefault(key, np.zeros(3))
+        total += (-1. if self._types[op] == 'Assert' else 0.,
+                  flops[op] * executions[op], executions[op])
+    around = [_NO_TAGS]
+    for frame in self._frames[1:]:
+      around.append(around[frame.parent] | frame.entry_tags)
+    groups = [(around[number] | tags, total)
+              for (number, tags), total in work.items()]
+    result = {}
+    for condition, switch in reversed(self._conditions.items()):
+      branch = self._constant_branch(condition, switch)
+      if branch is None:
+        branch = _dearest(condition, groups)
+      result[condition] = branch
+      groups = [(tags, total) for tags, total in groups
+                if not any(c == condition and b != branch for c, b in tags)]
+    return result
+
+  def _constant_branch(self, condition, switch) -> int | None:
+    value = self._values.scalar(condition)
+    if value is None or self._types[switch] == 'Switch':
+      return None if value is None else int(bool(value))
+    last = self._nodes[switch].attr['num_outs'].i - 1
+    return int(value) if 0 <= value <= last else last
+
+  def _exits(self):
+    """Edges that stand for those from NextIteration to Merge.
+
+    An Exit waits for its own variable, and for the condition, which waits for
+    those that it looks at.
+    """
+    exits_of: dict[int, list[int]] = {}
+    exits_in: dict[int, list[int]] = {}
+    merges: dict[int, list[tuple[int, int]]] = {}
+    for op, kind in enumerate(self._types):
+      if kind == 'Exit':
+        exits_in.setdefault(self._frame_of[op], []).append(op)
+        exits_of.setdefault(self._variable(op), []).append(op)
+      elif kind == 'Merge':
+        for source, _ in self._inputs[op]:
+          if self._types[source] == 'NextIteration':
+            merges.setdefault(self._frame_of[op], []).append((source, op))
+    for number, variables in merges.items():
+      decisive = self._decisive(number)
+      if not any(merge in decisive for _, merge in variables):
+        decisive = {merge for _, merge in variables}
+      for following, merge in variables:
+        for op in (exits_in.get(number, ())
+                   if merge in decisive else exits_of.get(merge, ())):
+          yield following, op
+
+  def _variable(self, op) -> int:
+    """The Merge of the loop variable that an Exit hands out."""
+    while self._types[op] in ('Exit', 'Switch',
+                              'Identity') and (self._inputs[op]):
+      op = self._inputs[op][0][0]
+    return op
+
+  def _decisive(self, number) -> set[int]:
+    """Merges of a frame that its LoopCond depends on."""
+    cond = self._loop_conds.get(number)
+    seen, waiting = set(), [] if cond is None else [cond]
+    while waiting:
+      op = waiting.pop()
+      if op not in seen and self._frame_of[op] == number:
+        seen.add(op)
+        if self._types[op] != 'Merge':
+          waiting.extend(source for source, _ in self._forward[op])
+    return {op for op in seen if self._types[op] == 'Merge'}
+
+
+def _dearest(condition, groups) -> int:
+  """The branch without an assertion, with more FLOPs, ops; the later one."""
+  work: dict[int, np.ndarray] = {}
+  for tags, total in groups:
+    for found, branch in tags:
+      if found == condition:
+        work[branch] = work.get(branch, np.zeros(3)) + total
+  return max(work, key=lambda b: (*work[b].tolist(), b), default=1)

@@ -1,0 +1,77 @@
+"""Memory of the lists of tensors that a while loop fills.
+
+A loop of which a gradient is taken pushes what the backward pass needs on
+lists: all of it is there at once, until the loop of the gradient pops it. Shape
+inference gives a list no size, because it depends on the number of iterations.
+
+A list holds references. What every iteration pushes anew takes memory anew; a
+value from outside of the loop is one buffer, however often it is pushed; and
+the value of a variable is the variable's own memory.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Sequence
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+
+from gdp_grappler.graph.control_flow import frames as frames_lib
+from gdp_grappler.graph.control_flow import values as values_lib
+
+# What adds an element to a list: which of its inputs is the element.
+_ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
+_VARIABLES = ('ReadVariableOp', 'Variable', 'VariableV2')
+_FILLED = ('EmptyTensorList', 'TensorListReserve', '_Arg')
+
+
+def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
+               edges: Sequence[tuple[int, int, int]], frames: frames_lib.Frames,
+               bytes_of: Callable[[values_lib.Tensor], int]) -> dict[int, int]:
+  """Bytes of every list that a loop fills, by the op that makes the list.
+
+  The bytes belong to the op that makes the list: what hands a list on is an
+  alias of its first input, so they stay until the last op that pops.
+
+  Args:
+    nodes: [N].
+    edges: (producer, output index or -1, consumer).
+    frames: Their control flow.
+    bytes_of: Bytes of any tensor.
+  """
+  adders = {i for i, node in enumerate(nodes) if node.op in _ADDS}
+  if not adders or frames.values is None:
+    return {}
+  inputs: dict[int, list[values_lib.Tensor]] = {}
+  for source, output, target in edges:
+    if target in adders and output >= 0:
+      inputs.setdefault(target, []).append((source, output))
+  fills: dict[int, list[tuple[values_lib.Tensor, float]]] = {}
+  for op in sorted(adders):
+    made = frames.values.creator(inputs[op][0]) if op in inputs else None
+    if made is None or nodes[made[0]].op not in _FILLED:
+      continue
+    element = inputs[op][_ADDS[nodes[op].op]]
+    source, _ = frames.values.source(element)
+    if nodes[source].op in _VARIABLES:
+      buffers = 0.
+    else:
+      buffers = min(frames.executions[op], max(frames.executions[source], 1))
+    per_list = buffers / max(frames.executions[made[0]], 1)
+    fills.setdefault(made[0], []).append((element, per_list))
+  return {
+      op: int(_filled(op, fills, frames.values, bytes_of, ())) for op in fills
+  }
+
+
+def _filled(op, fills, values, bytes_of, around) -> float:
+  """Bytes of all elements of a list; an element may be a list itself."""
+  total = 0.
+  for element, count in fills[op]:
+    inner = values.creator(element)
+    if inner is not None and inner[0] in fills and inner[0] not in around:
+      size = _filled(inner[0], fills, values, bytes_of, (*around, op))
+    else:
+      size = bytes_of(element)
+    total += size * count
+  return total if np.isfinite(total) else 0.

@@ -1,0 +1,286 @@
+"""A graph of nodes, edges, costs and sizes in plain JSON.
+
+docs/graph_json.md describes the format for those who write it.
+"""
+
+from __future__ import annotations
+
+import collections
+import difflib
+import json
+import re
+from typing import Any
+
+from gdp_grappler import errors
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.costed import given
+
+SCHEMA = 'gdp-graph/1'
+_REMEDY = 'docs/graph_json.md describes the format'
+_GRAPH = ('schema', 'name', 'defaults', 'nodes', 'edges', 'control_edges',
+          'notes')
+_NODE = ('name', 'op', 'seconds', 'flops', 'io_bytes', 'memory', 'workspace',
+         'outputs', 'colocate', 'device', 'cpu', 'gpu', 'notes')
+_EDGE = ('from', 'to', 'output', 'bytes', 'control', 'notes')
+_OP = 'Op'
+_PIN = re.compile(
+    r'(/job:[^/]+/replica:\d+/task:\d+)?(/?device:|/)?(CPU|GPU):\d+')
+
+
+def is_graph_json(data: bytes) -> bool:
+  """Whether bytes are JSON as opposed to any other kind of graph."""
+  return data[:4096].lstrip(b'\xef\xbb\xbf \t\r\n').startswith((b'{', b'['))
+
+
+def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
+  """Reads a graph.
+
+  Args:
+    path: The file, for messages.
+    data: What it holds.
+
+  Raises:
+    InvalidGraphError: it is not JSON, or a node, an edge or a field is wrong.
+  """
+  fields = _parse(path, data)
+  _check_fields(path, 'the file', fields, _GRAPH)
+  if fields.get('schema', SCHEMA) != SCHEMA:
+    raise given.wrong(
+        path, 'schema', f'it is {fields["schema"]!r}; this '
+        f'program reads "{SCHEMA}"')
+  defaults = fields.get('defaults', {})
+  _check_fields(path, 'defaults', defaults, _NODE)
+  if 'name' in defaults:
+    raise given.wrong(path, 'defaults', 'names differ; leave out "name"')
+  ops, index = [], {}
+  for number, node in enumerate(_list(path, 'nodes', fields.get('nodes'))):
+    op = _op(path, number, node, defaults)
+    if op.name in index:
+      raise given.wrong(path, f'node "{op.name}"',
+                        'it is there twice; rename one')
+    index[op.name] = len(ops)
+    ops.append(op)
+  if not ops:
+    raise given.wrong(path, 'nodes', 'there are none; give some')
+  given_outputs = [bool(op.outputs) for op in ops]
+  edges = []
+  for key in ('edges', 'control_edges'):
+    for number, edge in enumerate(_list(path, key, fields.get(key, []))):
+      edges.append(
+          _edge(path, f'{key}[{number}]', edge, key != 'edges', ops, index,
+                given_outputs))
+  name = fields.get('name', given.graph_name(path))
+  if not isinstance(name, str) or not name:
+    raise given.wrong(path, 'name', f'it is {name!r}; give a text')
+  return given.assemble(path, name, ops, edges)
+
+
+def _parse(path, data) -> dict[str, Any]:
+  try:
+    fields = json.loads(data.decode('utf-8-sig'), object_pairs_hook=_unique)
+  except (ValueError, RecursionError) as error:
+    raise errors.InvalidGraphError(
+        f'{path} is not JSON: {error}. Write it again; {_REMEDY}.') from error
+  if not isinstance(fields, dict) or 'nodes' not in fields:
+    raise errors.InvalidGraphError(
+        f'{path} is JSON but no graph: it is no object with "nodes". '
+        f'{_REMEDY[0].upper()}{_REMEDY[1:]}.')
+  return fields
+
+
+def _unique(pairs) -> dict:
+  fields = dict(pairs)
+  if len(fields) < len(pairs):
+    twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
+    raise ValueError(f'"{twice}" is there twice in one object')
+  return fields
+
+
+def _op(path, number, node, defaults) -> given.Op:
+  """One node."""
+  where = f'nodes[{number}]'
+  if isinstance(node, dict) and 'name' in node:
+    name = _name(path, f'{where}.name', node['name'])
+    where = f'node "{name}"'
+  _check_fields(path, where, node, _NODE)
+  if 'name' not in node:
+    raise given.wrong(path, where, '"name" is missing; add it')
+  fields = {k: v for k, v in {**defaults, **node}.items() if v is not None}
+
+  def at(field):
+    return f'{where}, field "{field}"'
+
+  size = {
+      field: given.bytes_of(path, at(field), fields.get(field, 0))
+      for field in ('memory', 'workspace')
+  }
+  work = {
+      field:
+          float(
+              given.number_of(path, at(field), fields.get(field, 0),
+                              'a number')) for field in ('flops', 'io_bytes')
+  }
+  seconds = _seconds(path, at('seconds'), fields)
+  pin, allowed = _device(path, at('device'), fields.get('device'))
+  for i, kind in enumerate(op_graph.DEVICE_TYPES):
+    flag = fields.get(kind.lower(), True)
+    if not isinstance(flag, bool):
+      raise given.wrong(path, at(kind.lower()),
+                        f'it is {flag!r}; give true or false')
+    allowed[i] &= flag
+  if not any(allowed):
+    raise given.wrong(
+        path, at('device'), 'no device is left with "device", '
+        '"cpu" and "gpu" as they are; loosen one')
+  return given.Op(
+      name, _text(path, at('op'), fields.get('op', _OP)), seconds, **work,
+      param_bytes=size['memory'], workspace_bytes=size['workspace'],
+      outputs=_outputs(path, at('outputs'), fields.get('outputs')),
+      group=None if 'colocate' not in fields else _name(
+          path, at('colocate'), fields['colocate']), allowed=tuple(allowed),
+      pin=pin)
+
+
+def _seconds(path, where, fields) -> dict[str, float]:
+  """Label -> seconds; empty if FLOPs or bytes have to do."""
+  value = fields.get('seconds')
+  if value is None:
+    if 'flops' not in fields and 'io_bytes' not in fields:
+      raise given.wrong(
+          path, where, 'it is missing; add it, or "flops" or "io_bytes" for '
+          'the roofline')
+    return {}
+  if not isinstance(value, dict):
+    return {
+        given.ANYWHERE:
+            float(given.number_of(path, where, value, 'a number of seconds'))
+    }
+  if not value:
+    raise given.wrong(path, where, 'it is empty; give seconds by device')
+  return {
+      label:
+          float(
+              given.number_of(path, f'{where}["{label}"]', number,
+                              'a number of seconds'))
+      for label, number in value.items()
+  }
+
+
+def _outputs(path, where, value) -> list[int]:
+  if value is None:
+    return []
+  if not isinstance(value, list):
+    return [given.bytes_of(path, where, value)]
+  return [
+      given.bytes_of(path, f'{where}[{i}]', size)
+      for i, size in enumerate(value)
+  ]
+
+
+def _device(path, where, value) -> tuple[str, list[bool]]:
+  """A pin, and the types it leaves."""
+  if value is None:
+    return '', [True] * len(op_graph.DEVICE_TYPES)
+  if value in op_graph.DEVICE_TYPES:
+    return '', [kind == value for kind in op_graph.DEVICE_TYPES]
+  if not isinstance(value, str) or not _PIN.fullmatch(value):
+    raise given.wrong(
+        path, where, f'it is {value!r}; give "CPU", "GPU", '
+        '"GPU:0" or the like, or a full device name')
+  return value, [True] * len(op_graph.DEVICE_TYPES)
+
+
+def _edge(path, where, edge, control, ops, index,
+          given_outputs) -> tuple[int, int, int]:
+  """(producer, output or -1, consumer); adds the output if the edge has one."""
+  if isinstance(edge, list):
+    if len(edge) not in ((2,) if control else (2, 3)):
+      raise given.wrong(
+          path, where, f'it is {edge!r}; give [from, to]' +
+          ('' if control else ' or [from, to, bytes]'))
+    edge = dict(zip(('from', 'to', 'bytes'), edge))
+  _check_fields(path, where, edge, _EDGE)
+  source, target = (_end(path, f'{where}, field "{field}"', edge.get(field),
+                         index) for field in ('from', 'to'))
+  flag = edge.get('control', control)
+  if not isinstance(flag, bool):
+    raise given.wrong(path, f'{where}, field "control"',
+                      f'it is {flag!r}; give true or false')
+  size, output = edge.get('bytes'), edge.get('output')
+  if flag or control:
+    if size or output is not None:
+      raise given.wrong(
+          path, where, 'a control edge carries nothing; leave '
+          'out "bytes" and "output"')
+    return source, -1, target
+  if output is None:
+    output = len(ops[source].outputs) if size is not None else 0
+  elif isinstance(output, bool) or not isinstance(output, int) or output < 0:
+    raise given.wrong(
+        path, f'{where}, field "output"', f'it is {output!r}; '
+        'give the number of an output, from 0 on')
+  if size is not None:
+    size = given.bytes_of(path, f'{where}, field "bytes"', size)
+  _use_output(path, where, ops[source], output, size, given_outputs[source])
+  return source, output, target
+
+
+def _use_output(path, where, op, output, size, complete):
+  """Makes sure that the op has this output, of this size."""
+  outputs = op.outputs
+  if output < len(outputs):
+    if size is not None and outputs[output] != size:
+      raise given.wrong(
+          path, f'{where}, field "bytes"', f'it is {size} but output {output} '
+          f'of "{op.name}" has {outputs[output]}; give one size')
+  elif output > len(outputs) or complete and size is None:
+    raise given.wrong(
+        path, f'{where}, field "output"', f'"{op.name}" has '
+        f'{len(outputs)} outputs, so none of number {output}; '
+        'add it to the "outputs" of the node')
+  else:
+    outputs.append(size or 0)
+
+
+def _end(path, where, value, index) -> int:
+  if value is None:
+    raise given.wrong(path, where, 'it is missing; add it')
+  name = _name(path, where, value)
+  if name not in index:
+    near = difflib.get_close_matches(name, index,
+                                     1) if len(index) < 10000 else ()
+    hint = f'; did you mean "{near[0]}"?' if near else '; add it or correct it'
+    raise given.wrong(path, where, f'there is no node "{name}"{hint}')
+  return index[name]
+
+
+def _name(path, where, value) -> str:
+  """A text, or a number as a text."""
+  if isinstance(value, int) and not isinstance(value, bool):
+    return str(value)
+  return _text(path, where, value)
+
+
+def _text(path, where, value) -> str:
+  if not isinstance(value, str) or not value:
+    raise given.wrong(path, where, f'it is {value!r}; give a text')
+  return value
+
+
+def _list(path, where, value) -> list:
+  if not isinstance(value, list):
+    raise given.wrong(path, where, f'it is a {type(value).__name__}; give a '
+                      'list')
+  return value
+
+
+def _check_fields(path, where, fields, known):
+  if not isinstance(fields, dict):
+    raise given.wrong(path, where, f'it is {fields!r}; give an object')
+  for field in fields:
+    if field not in known:
+      near = difflib.get_close_matches(field, known, 1)
+      raise given.wrong(
+          path, where, f'unknown field "{field}"; ' +
+          (f'did you mean "{near[0]}"?'
+           if near else f'known are {", ".join(known)}'))

@@ -1,0 +1,213 @@
+"""Which ops must share a device: union-find over the rules of TensorFlow.
+
+* ops joined by a resource, a variant (tensor list) or a reference edge;
+* ops with a common `_class` constraint;
+* ops that name the same shared resource;
+* all ops of a while loop, with the loops inside it: TensorFlow could split a
+  frame, but would add a control loop to every device and a message per
+  iteration;
+* where variables may move: a variable and its optimizer's slots.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Iterable, Sequence
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+
+from gdp_grappler.graph.legality import node_types
+
+_CLASS_PREFIX = b'loc:@'
+# What optimizers are made of, and what passes a value on unchanged.
+_UPDATE_ARITHMETIC = frozenset(
+    ('Add', 'AddN', 'AddV2', 'Cast', 'Div', 'DivNoNan', 'Identity', 'Maximum',
+     'Minimum', 'Mul', 'Neg', 'Pow', 'RealDiv', 'Reciprocal', 'Rsqrt', 'Sign',
+     'Sqrt', 'Square', 'SquaredDifference', 'Sub', 'Xdivy', '_FusedMulSub'))
+_ASSIGNS = frozenset(
+    ('AssignVariableOp', 'AssignAddVariableOp', 'AssignSubVariableOp', 'Assign',
+     'AssignAdd', 'AssignSub'))
+
+
+class UnionFind:
+  """Disjoint sets of 0 .. n-1."""
+
+  def __init__(self, n: int):
+    self._parent = list(range(n))
+
+  def find(self, item: int) -> int:
+    """The representative of an item's set."""
+    parent = self._parent
+    while parent[item] != item:
+      parent[item] = parent[parent[item]]
+      item = parent[item]
+    return item
+
+  def join(self, a: int, b: int):
+    """Makes two sets one; the smaller representative stays."""
+    a, b = self.find(a), self.find(b)
+    if a != b:
+      self._parent[max(a, b)] = min(a, b)
+
+  def join_all(self, items: Iterable[int]):
+    """Makes the sets of all items one."""
+    items = iter(items)
+    first = next(items, None)
+    for item in items:
+      self.join(first, item)
+
+  def numbers(self) -> np.ndarray:
+    """int32 [n], sets numbered 0 .. in the order of their first item."""
+    roots = [self.find(item) for item in range(len(self._parent))]
+    order = {root: i for i, root in enumerate(dict.fromkeys(roots))}
+    return np.array([order[root] for root in roots], np.int32)
+
+
+def joined(nodes: Sequence[node_def_pb2.NodeDef],
+           signatures: Sequence[node_types.Signature],
+           edges: Sequence[tuple[int, int, int]]) -> UnionFind:
+  """Sets of ops that TensorFlow or a loop keeps together.
+
+  Args:
+    nodes: [N].
+    signatures: [N].
+    edges: (producer, output index or -1, consumer), loop-carried ones too.
+  """
+  sets = UnionFind(len(nodes))
+  # A reference that is read as a value may be sent, as TensorFlow's placer has
+  # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
+  position = collections.Counter()
+  for source, output, target in edges:
+    if output < 0:
+      continue
+    inputs, outputs = signatures[target].inputs, signatures[source].outputs
+    taken = inputs[position[target]] if position[target] < len(inputs) else None
+    position[target] += 1
+    if output < len(outputs) and node_types.is_handle(
+        outputs[output]) and (taken is None or node_types.is_handle(taken)):
+      sets.join(source, target)
+  for members in _by_label(nodes, signatures).values():
+    sets.join_all(members)
+  for members in frames(nodes, edges).values():
+    sets.join_all(members)
+  return sets
+
+
+def _by_label(nodes, signatures) -> dict[object, list[int]]:
+  """Ops by `_class` constraint and by shared resource."""
+  result: dict[object, list[int]] = {}
+  by_name = {node.name: i for i, node in enumerate(nodes)}
+  for i, node in enumerate(nodes):
+    if '_class' in node.attr:
+      for value in node.attr['_class'].list.s:
+        if value.startswith(_CLASS_PREFIX):
+          label = value[len(_CLASS_PREFIX):].decode()
+          result.setdefault(('class', label), []).append(i)
+          if label in by_name:
+            result['class', label].append(by_name[label])
+    shared = node.attr['shared_name'].s if 'shared_name' in node.attr else b''
+    if shared and any(node_types.is_handle(o) for o in signatures[i].outputs):
+      container = node.attr['container'].s if 'container' in node.attr else b''
+      result.setdefault((node.op, container, shared), []).append(i)
+  return result
+
+
+def frames(nodes: Sequence[node_def_pb2.NodeDef],
+           edges: Sequence[tuple[int, int, int]]) -> dict[str, list[int]]:
+  """Ops of each outermost while loop, Enter and Exit included.
+
+  A frame begins at its Enter ops and reaches every op behind them up to its
+  Exit ops; inner frames count as part of the outermost.
+  """
+  enters = [
+      i for i, node in enumerate(nodes) if node.op in ('Enter', 'RefEnter')
+  ]
+  if not enters:
+    return {}
+  consumers: dict[int, list[int]] = {}
+  for source, _, target in edges:
+    consumers.setdefault(source, []).append(target)
+  stack_of = _frame_stacks(nodes, consumers, enters)
+  result: dict[str, list[int]] = {}
+  for op, stack in stack_of.items():
+    if stack:
+      result.setdefault(stack[0], []).append(op)
+  return result
+
+
+def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
+  """Names of the frames around each op that some Enter reaches.
+
+  An Enter behind another one belongs to an inner loop. Ops are revisited when
+  a longer stack reaches them, which happens once per level of nesting.
+  """
+  stacks: dict[int, tuple[str, ...]] = {}
+  inner = {op: () for op in enters}
+  pending = list(enters)
+  while pending:
+    op = pending.pop()
+    node = nodes[op]
+    outside = inner.get(op, ()) if op in inner else stacks[op]
+    if op in inner:
+      stack = outside + (node.attr['frame_name'].s.decode(),)
+    else:
+      stack = outside
+    stacks[op] = stack
+    passed_on = stack[:-1] if node.op in ('Exit', 'RefExit') else stack
+    for target in consumers.get(op, ()):
+      known = inner[target] if target in inner else stacks.get(target, ())
+      if len(passed_on) > len(known):
+        if target in inner:
+          inner[target] = passed_on
+        else:
+          stacks[target] = passed_on
+        pending.append(target)
+  return stacks
+
+
+def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
+               edges: Sequence[tuple[int, int, int]],
+               variable_bytes: np.ndarray, output_bytes: np.ndarray):
+  """Joins a variable with the slots its update reads.
+
+  Keras 3 updates m, v and the variable by separate assignments. Two variables
+  of one size, larger than a scalar, belong together if arithmetic on tensors
+  of just that size leads from a read of the one to an assignment of the other.
+
+  Args:
+    sets: Changed in place.
+    nodes: [N].
+    edges: (producer, output index or -1, consumer).
+    variable_bytes: int64 [N], size of the variable a handle op stands for.
+    output_bytes: int64 [N].
+  """
+  producers: dict[int, list[int]] = {}
+  handle_of = {}
+  for source, output, target in edges:
+    if output < 0:
+      continue
+    producers.setdefault(target, []).append(source)
+    if variable_bytes[source] > 0:
+      handle_of[target] = source
+  for op, node in enumerate(nodes):
+    if node.op in _ASSIGNS and variable_bytes[handle_of.get(op, op)] > 8:
+      size = variable_bytes[handle_of[op]]
+      for handle in _slots_behind(op, size, nodes, producers, handle_of,
+                                  output_bytes):
+        if variable_bytes[handle] == size:
+          sets.join(handle, handle_of[op])
+
+
+def _slots_behind(assign, size, nodes, producers, handle_of, output_bytes):
+  """Handles of variables whose value reaches an assignment."""
+  pending, seen = list(producers[assign]), set()
+  while pending:
+    op = pending.pop()
+    if op in seen:
+      continue
+    seen.add(op)
+    if op in handle_of and nodes[op].op not in _ASSIGNS:
+      yield handle_of[op]
+    elif nodes[op].op in _UPDATE_ARITHMETIC and output_bytes[op] == size:
+      pending.extend(producers.get(op, ()))

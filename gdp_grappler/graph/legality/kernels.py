@@ -1,0 +1,87 @@
+"""Which device types have a kernel for a node, asked of TensorFlow."""
+
+from __future__ import annotations
+
+import collections
+import functools
+
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.framework import kernels as tf_kernels
+from tensorflow.python.framework import op_def_registry
+
+from gdp_grappler.graph import op_graph
+
+# A kernel registered for DEFAULT serves every device that has no own one.
+_DEFAULT = 'DEFAULT'
+
+
+def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
+  """[2], whether each of `op_graph.DEVICE_TYPES` can run the node.
+
+  Kernels are matched by device type, by the types of the node's attributes
+  and by its `_kernel` label, as TensorFlow matches them.
+  """
+  label = node.attr['_kernel'].s.decode() if '_kernel' in node.attr else ''
+  return _allowed_types(
+      node.op, label,
+      tuple(_types(node, name) for name in _constrained(node.op)))
+
+
+@functools.cache
+def op_def(op_type: str):
+  """TensorFlow's OpDef, or None for ops it does not know."""
+  return op_def_registry.get(op_type)
+
+
+@functools.cache
+def _kernels_by_op():
+  result = collections.defaultdict(list)
+  wanted = (*op_graph.DEVICE_TYPES, _DEFAULT)
+  for kernel in tf_kernels.get_all_registered_kernels().kernel:
+    if kernel.device_type in wanted:
+      result[kernel.op].append(kernel)
+  return result
+
+
+@functools.cache
+def _constrained(op_type: str) -> tuple[str, ...]:
+  """Names of the attributes that choose among the kernels of an op."""
+  return tuple(
+      sorted({
+          constraint.name for kernel in _kernels_by_op()[op_type]
+          for constraint in kernel.constraint
+      }))
+
+
+@functools.cache
+def _allowed_types(op_type, label, types) -> tuple[bool, ...]:
+  values = dict(zip(_constrained(op_type), types))
+  found = {
+      kernel.device_type for kernel in _kernels_by_op()[op_type]
+      if kernel.label == label and _matches(kernel, values)
+  }
+  return tuple(
+      kind in found or _DEFAULT in found for kind in op_graph.DEVICE_TYPES)
+
+
+def _matches(kernel, values) -> bool:
+  for constraint in kernel.constraint:
+    allowed = constraint.allowed_values.list.type
+    if allowed and any(v not in allowed for v in values[constraint.name]):
+      return False
+  return True
+
+
+def _types(node, name) -> tuple[int, ...]:
+  """Types an attribute holds; its default if the node leaves it out."""
+  if name in node.attr:
+    value = node.attr[name]
+  else:
+    definition = op_def(node.op)
+    value = next((a.default_value for a in definition.attr if a.name == name),
+                 None) if definition else None
+  if value is None:
+    return ()
+  if value.HasField('list'):
+    return tuple(value.list.type)
+  return (value.type,)

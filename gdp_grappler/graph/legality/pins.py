@@ -1,0 +1,118 @@
+"""Ops that stay on the device they have, and why."""
+
+from __future__ import annotations
+
+import re
+
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import types_pb2
+
+from gdp_grappler.graph.legality import kernels
+from gdp_grappler.graph.legality import node_types
+
+# Node attributes that `gdp_grappler.pin` and `gdp_grappler.leave_alone` set.
+PIN_ATTRIBUTE = '_gdp_pin'
+LEAVE_ALONE_ATTRIBUTE = '_gdp_leave_alone'
+
+_HOST = 'CPU:0'
+# Talk to the caller, to other devices or to state that is found by name and
+# device rather than through an edge.
+_STAY = re.compile(
+    r'_?(Device|Host)?(Arg|Retval|Send|Recv|SendTPU.*|RecvTPU.*)$'
+    r'|Infeed.*|Outfeed.*|.*Dataset.*|.*Iterator.*|Optional.*'
+    r'|.*PyFunc.*|Collective.*|.*Nccl.*|Xla.*|_Xla.*|TPU.*'
+    r'|(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
+    r'|(Stateless)?(If|While|Case)|For|Placeholder(V2|WithDefault)?')
+# State of these lies in the variable, tensor array or stack that an edge
+# leads to, or is a stream of random numbers.
+_MOVABLE_STATE = re.compile(
+    r'Resource.*|.*VariableOp|VarHandleOp|_?VarHandlesOp|Variable(V2)?'
+    r'|VarIsInitializedOp|TemporaryVariable|DestroyTemporaryVariable'
+    r'|Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial'
+    r'|TensorArray.*|Stack.*|ReadVariablesOp|StatefulRandom.*'
+    r'|StatefulUniform.*|StatefulStandardNormal.*|StatefulTruncatedNormal'
+    r'|NonDeterministicInts|VariableShape')
+_STREAM = re.compile(
+    r'Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial'
+    r'|NonDeterministicInts')
+_STATE_OF_ONE_STEP = frozenset(
+    ('TemporaryVariable', 'TensorArray', 'TensorArrayV2', 'TensorArrayV3',
+     'Stack', 'StackV2'))
+_XLA_ATTRIBUTES = ('_XlaMustCompile', '_XlaCompile', '_tpu_replicate')
+_CHANNELS_FIRST = (b'NCHW', b'NCDHW', b'NCHW_VECT_C')
+_HOST_TYPES = (types_pb2.DT_STRING,)
+
+
+def device_pin(node: node_def_pb2.NodeDef,
+               signature: node_types.Signature) -> tuple[str, bool]:
+  """The device a node has to be on, '' if free; and whether a user said so.
+
+  Args:
+    node: A node.
+    signature: Its types.
+  """
+  if PIN_ATTRIBUTE in node.attr:
+    return node.attr[PIN_ATTRIBUTE].s.decode(errors='replace'), True
+  if LEAVE_ALONE_ATTRIBUTE in node.attr or stays(node, signature):
+    return node.device or _HOST, False
+  return '', False
+
+
+def stays(node: node_def_pb2.NodeDef, signature: node_types.Signature) -> bool:
+  """Whether a node is tied to its device by what it does."""
+  if _STAY.fullmatch(node.op):
+    return not is_variable_argument(node)
+  definition = kernels.op_def(node.op)
+  if definition is None:
+    return True
+  if any(arg.dtype in _HOST_TYPES
+         for arg in (*signature.inputs, *signature.outputs)):
+    return True
+  if any(name in node.attr for name in _XLA_ATTRIBUTES):
+    return True
+  # What the function does, and where it can do it, is not looked into.
+  if any(attr.type == 'func' for attr in definition.attr):
+    return True
+  return definition.is_stateful and not _MOVABLE_STATE.fullmatch(node.op)
+
+
+def holds_state(node: node_def_pb2.NodeDef,
+                signature: node_types.Signature) -> bool:
+  """Whether a node hands out a variable, or other state that outlives a step.
+
+  Whatever works on the state is in the node's group.
+  """
+  return (not signature.inputs and node.op not in _STATE_OF_ONE_STEP and
+          any(arg.is_ref or arg.dtype == types_pb2.DT_RESOURCE
+              for arg in signature.outputs))
+
+
+def draws_from_a_stream(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a node's numbers depend on how often it has run.
+
+  A v1 session keeps such a kernel for all its graphs. On another device the
+  stream would begin anew.
+  """
+  definition = kernels.op_def(node.op)
+  return (definition is not None and definition.is_stateful and
+          _STREAM.fullmatch(node.op) is not None)
+
+
+def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a function receives a variable's handle through the node."""
+  return (node.op in ('_Arg', '_DeviceArg') and
+          node.attr['T'].type == types_pb2.DT_RESOURCE and
+          '_handle_dtypes' in node.attr and
+          list(node.attr['_handle_dtypes'].list.type) != [types_pb2.DT_INVALID])
+
+
+def keeps_type(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a placed node suits only the type of device it is on.
+
+  Grappler's fused kernels and layouts are chosen for one device type, which
+  the kernel registry does not tell.
+  """
+  if node.op.startswith('_'):
+    return True
+  return ('data_format' in node.attr and
+          node.attr['data_format'].s in _CHANNELS_FIRST)

@@ -1,0 +1,187 @@
+"""Graphs in files: which kind of proto, and is it whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import pathlib
+from typing import Any
+import zipfile
+
+from google.protobuf import message as message_lib
+from google.protobuf import text_format
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.python.framework import op_def_registry
+
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
+
+_HDF5 = b'\x89HDF\r\n'
+_KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
+          'a .keras file, module:function or keras_applications:NAME')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Content:
+  """What a file holds.
+
+  Attributes:
+    kind: 'captured', 'meta_graph', 'saved_model' or 'keras'.
+    message: A MetaGraphDef for the first two; a GraphDef is wrapped in one.
+  """
+
+  kind: str
+  message: Any = None
+
+
+def read(path: str) -> Content:
+  """Reads a file and tells what it is.
+
+  Raises:
+    InvalidGraphError: missing, unreadable, or none of the known kinds.
+  """
+  try:
+    data = pathlib.Path(path).read_bytes()
+  except FileNotFoundError as error:
+    raise errors.InvalidGraphError(
+        f'Graph {path} does not exist. Give {_KINDS}.') from error
+  except OSError as error:
+    raise errors.InvalidGraphError(
+        f'Cannot read graph {path}: {error.strerror}.') from error
+  if not data:
+    raise errors.InvalidGraphError(
+        f'Graph {path} is empty (0 bytes). Write it again.')
+  if data.startswith(_HDF5) or _is_keras_archive(data):
+    return Content('keras')
+  content = _classify(lambda kind: _parse_binary(kind, data)) or _classify(
+      lambda kind: _parse_text(kind, data))
+  if content is None:
+    raise errors.InvalidGraphError(_explain(path, data))
+  return content
+
+
+def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
+  """Finds out whether a graph is whole and known to this TensorFlow.
+
+  Raises:
+    InvalidGraphError: no nodes, a name twice, an input that does not exist, or
+      an op that nobody registered.
+  """
+  names = [node.name for node in graph_def.node]
+  known = set(names)
+  if not names:
+    raise _unusable(path, 'it has no nodes', 'give a graph with some')
+  if len(known) < len(names):
+    seen: set[str] = set()
+    twice = next(n for n in names if n in seen or seen.add(n))
+    raise _unusable(path, f'node "{twice}" is there twice', 'rename one')
+  for node in graph_def.node:
+    for tensor in node.input:
+      if producer(tensor) not in known:
+        raise _unusable(
+            path, f'"{node.name}" reads "{tensor}", which is not in the graph',
+            'the file may be cut off; write it again')
+  _check_op_types(graph_def, path)
+
+
+def check_ends(source: source_graph.SourceGraph, path: str) -> None:
+  """Finds out whether what is fed and fetched exists.
+
+  Raises:
+    InvalidGraphError: it does not.
+  """
+  known = {node.name for node in source.graph_def.node}
+  for name in source.fetches + source.feeds:
+    if name not in known:
+      raise _unusable(
+          path, f'"{name}" is to be fed or fetched but is not in '
+          'the graph', 'capture or export it again')
+
+
+def producer(tensor: str) -> str:
+  """The node that a node's input names: 'a' for 'a:1' and '^a'."""
+  return tensor.lstrip('^').split(':')[0]
+
+
+def _check_op_types(graph_def, path):
+  functions = {f.signature.name for f in graph_def.library.function}
+  for op in sorted({node.op for node in graph_def.node} - functions):
+    if op_def_registry.get(op) is None:
+      raise _unusable(
+          path, f'TensorFlow does not know its op type "{op}"',
+          'load the library that registers it first '
+          '(tf.load_op_library)')
+
+
+def _classify(parse) -> Content | None:
+  """The first kind whose proto reads as a graph with nodes."""
+  saved_model = parse(saved_model_pb2.SavedModel)
+  if saved_model and any(
+      map(_looks_whole, (m.graph_def for m in saved_model.meta_graphs))):
+    return Content('saved_model')
+  meta_graph = parse(meta_graph_pb2.MetaGraphDef)
+  if meta_graph and _looks_whole(meta_graph.graph_def):
+    captured = source_graph.is_captured(meta_graph)
+    return Content('captured' if captured else 'meta_graph', meta_graph)
+  graph_def = parse(graph_pb2.GraphDef)
+  if graph_def and _looks_whole(graph_def):
+    return Content('meta_graph',
+                   meta_graph_pb2.MetaGraphDef(graph_def=graph_def))
+  return None
+
+
+def _looks_whole(graph_def) -> bool:
+  """Bytes of another proto rarely parse into nodes that all have an op."""
+  return bool(graph_def.node) and all(
+      node.name and node.op.isidentifier() for node in graph_def.node)
+
+
+def _parse_binary(kind, data):
+  try:
+    return kind.FromString(data)
+  except message_lib.DecodeError:
+    return None
+
+
+def _parse_text(kind, data):
+  try:
+    return text_format.Parse(data.decode(), kind())
+  except (text_format.ParseError, UnicodeDecodeError, ValueError):
+    return None
+
+
+def _is_keras_archive(data) -> bool:
+  if not data.startswith(b'PK'):
+    return False
+  try:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+      return 'config.json' in archive.namelist()
+  except zipfile.BadZipFile:
+    return False
+
+
+def _explain(path, data) -> str:
+  """What to say of bytes that are no graph."""
+  for kind in (graph_pb2.GraphDef, meta_graph_pb2.MetaGraphDef):
+    message = _parse_binary(kind, data)
+    if message is not None and not message.ByteSize() - len(data):
+      graph_def = getattr(message, 'graph_def', message)
+      if not graph_def.node and message.ListFields():
+        return f'Graph {path} has no nodes. Give a graph with some.'
+  if data.startswith(b'PK'):
+    return (f'{path} is a damaged archive or one without a Keras model. Save '
+            'the model again with model.save("NAME.keras").')
+  try:
+    first = data.decode().strip().splitlines()[0][:60]
+    return (f'{path} is text but no GraphDef or MetaGraph (it begins with '
+            f'"{first}"). Give {_KINDS}.')
+  except (UnicodeDecodeError, IndexError):
+    return (f'{path} is not a graph, or is cut off or damaged. Write it '
+            f'again, or give {_KINDS}.')
+
+
+def _unusable(path, why, remedy) -> errors.InvalidGraphError:
+  return errors.InvalidGraphError(
+      f'Graph {path} is not usable: {why}; {remedy}.')

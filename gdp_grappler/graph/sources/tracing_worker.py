@@ -1,0 +1,235 @@
+"""The process behind `tracing`: traces once, writes a captured graph, ends.
+
+TensorFlow keeps the graphs of the functions it instantiates, after Grappler,
+while graph collection is on. A Keras model's train function is called on a
+data set without elements: its graph is optimized, then the first op of the
+step, the one that fetches a batch, ends the run. So no step is ever computed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import training_step
+
+_FEED = 'gdp_feed'
+
+
+def main(directory: pathlib.Path) -> None:
+  """Answers `request.json` with `answer.json` and `graph.pb`."""
+  request = json.loads((directory / 'request.json').read_text())
+  notes: list[str] = []
+  error = None
+  try:
+    graph = _trace(request, notes.append)
+    (directory / 'graph.pb').write_bytes(
+        graph.to_meta_graph().SerializeToString())
+  except errors.InvalidGraphError as failure:
+    error = str(failure)
+  (directory / 'answer.json').write_text(
+      json.dumps(dict(error=error, notes=notes)))
+
+
+def _trace(request, note) -> source_graph.SourceGraph:
+  """The graph as a custom Grappler pass receives it."""
+  path, batch_size = request['path'], request['batch_size']
+  if request['kind'] == 'saved_model':
+    call = _signature_call(path, request['signature'], batch_size)
+    marker = _FEED
+  else:
+    load = {
+        'keras': load_keras, 'function': call_function,
+        'application': load_application
+    }[request['kind']]
+    call = training_step.empty_step(load(path), path, batch_size, note)
+    marker = 'IteratorGetNext'
+  graph_def = _collect(call, path, marker)
+  return source_graph.SourceGraph(
+      request['name'], graph_def, (),
+      tuple(n.name for n in graph_def.node if n.op == '_Retval'),
+      tuple(context.context().devices()))
+
+
+def _collect(call, path, marker):
+  """Graph of the function that has a node called or typed like `marker`."""
+  _succeed()  # Now has its own graph behind it: later calls bring none.
+  context.enable_graph_collection()
+  failure = None
+  try:
+    call()
+  except errors.InvalidGraphError:
+    raise
+  except Exception as error:  # pylint: disable=broad-except
+    failure = error  # Of no interest if the graph came into being before it.
+  _succeed()
+  graphs = [
+      f.post_optimization_graph
+      for f in context.context().export_run_metadata().function_graphs
+  ]
+  context.disable_graph_collection()
+  ours = [
+      g for g in graphs
+      if any(n.op == marker or n.name.startswith(marker) for n in g.node)
+  ]
+  if not ours:
+    raise errors.InvalidGraphError(
+        f'{path} cannot be traced: {one_line(failure)}. Make it run, or '
+        'capture its graph with GDP_CAPTURE_DIR in your own program.')
+  return max(ours, key=lambda g: len(g.node))
+
+
+def _succeed():
+  """Runs an op: TensorFlow hands collected graphs over after a success.
+
+  The graph of the op itself, made when it runs for the first time, would be
+  merged into that of a step which failed, so its first time has to come before
+  the collection.
+  """
+  tf.identity(tf.constant(0))
+
+
+def _signature_call(path, key, batch_size):
+  """A call of a signature with zeros for its inputs."""
+  try:
+    loaded = tf.saved_model.load(path)
+  except Exception as error:  # pylint: disable=broad-except
+    raise errors.InvalidGraphError(
+        f'{path} is not a usable SavedModel: {one_line(error)}. Export it '
+        'again.') from error
+  function = _signature(path, loaded.signatures, key)
+  specs = {
+      name:
+          tf.TensorSpec(training_step.known_shape(spec.shape, batch_size),
+                        spec.dtype)
+      for name, spec in function.structured_input_signature[1].items()
+  }
+  names = {f'{_FEED}_{i}': name for i, name in enumerate(sorted(specs))}
+
+  @tf.function(jit_compile=False)
+  def run(**feeds):
+    return function(**{names[feed]: value for feed, value in feeds.items()})
+
+  feeds = {
+      feed: tf.zeros(specs[name].shape, specs[name].dtype)
+      for feed, name in names.items()
+  }
+  if not feeds:
+    raise errors.InvalidGraphError(
+        f'{path}: its signature takes no inputs. Export one that does.')
+
+  def call(keep_alive=loaded):  # Its functions hold its variables weakly.
+    del keep_alive
+    return run(**feeds)
+
+  return call
+
+
+def _signature(path, signatures, key):
+  available = sorted(signatures)
+  wanted = key or ('serving_default' if 'serving_default' in available else
+                   available[0] if len(available) == 1 else None)
+  if wanted in available:
+    return signatures[wanted]
+  have = ', '.join(available) or 'none'
+  raise errors.InvalidGraphError(
+      f'{path} has no signature "{key}"; it has: {have}. Name one of these.'
+      if key else f'{path} has no serving_default signature; it has: {have}. '
+      + ('Name one of these.' if available else 'Export it with a signature.'))
+
+
+def load_keras(path: str):
+  """A model from a file that Keras wrote.
+
+  Raises:
+    InvalidGraphError: Keras cannot load it.
+  """
+  import keras  # pylint: disable=g-import-not-at-top
+  try:
+    if path.endswith(('.keras', '.h5', '.hdf5')):
+      return keras.models.load_model(path)
+    with tempfile.TemporaryDirectory() as directory:
+      # Keras tells the format by the ending.
+      link = os.path.join(directory, 'model.keras')
+      os.symlink(os.path.abspath(path), link)
+      return keras.models.load_model(link)
+  except Exception as error:  # pylint: disable=broad-except
+    raise errors.InvalidGraphError(
+        f'Keras cannot load {path}: {one_line(error)}. Save it again with '
+        'this version of Keras, or give module:function with its custom '
+        'classes.') from error
+
+
+def call_function(path: str):
+  """The model that `module:function` returns.
+
+  Raises:
+    InvalidGraphError: there is no such module or function, or it raised.
+  """
+  module_name, function_name = path.split(':')
+  try:
+    target = importlib.import_module(module_name)
+  except BaseException as error:  # pylint: disable=broad-except
+    raise errors.InvalidGraphError(
+        f'Cannot import "{module_name}" of {path}: {one_line(error)}. Run in '
+        'the directory that holds it or put that on PYTHONPATH.') from error
+  for attribute in function_name.split('.'):
+    target = getattr(target, attribute, None)
+  if not callable(target):
+    raise errors.InvalidGraphError(
+        f'{path}: module "{module_name}" ({_origin(module_name)}) has no '
+        f'function "{function_name}". Name one that returns a Keras model.')
+  try:
+    return target()
+  except BaseException as error:  # pylint: disable=broad-except
+    raise errors.InvalidGraphError(
+        f'{path} raised {one_line(error)}. It is called without arguments and '
+        'must return a Keras model.') from error
+
+
+def load_application(path: str):
+  """The model of `keras_applications:NAME`, with random weights.
+
+  Raises:
+    InvalidGraphError: `keras.applications` has no such model.
+  """
+  import keras  # pylint: disable=g-import-not-at-top
+  name = path.split(':')[1]
+  known = sorted(n for n, value in vars(keras.applications).items()
+                 if inspect.isfunction(value))
+  if name not in known:
+    lower = {n.lower(): n for n in known}
+    near = difflib.get_close_matches(name.lower(), lower, 3)
+    raise errors.InvalidGraphError(
+        f'keras.applications of Keras {keras.__version__} has no model '
+        f'"{name}". ' + (f'Did you mean {" or ".join(lower[n] for n in near)}?'
+                         if near else f'It has: {", ".join(known)}.'))
+  return getattr(keras.applications, name)(weights=None)
+
+
+def _origin(module_name: str) -> str:
+  """Where a module was found; another one may hide the one that was meant."""
+  return getattr(sys.modules[module_name], '__file__', None) or 'built in'
+
+
+def one_line(error: BaseException | None) -> str:
+  """'ValueError: what it says' in one line."""
+  if error is None:
+    return 'it ran, but none of its graphs came by'
+  text = ' '.join(str(error).split())[:300].rstrip('. ')
+  return f'{type(error).__name__}: {text}' if text else type(error).__name__
+
+
+if __name__ == '__main__':
+  main(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,169 @@
+"""The graph that partitioners cut: groups, joined by what they would send.
+
+One place decides what a vertex and an edge weigh, so that METIS, Scotch and
+Mt-KaHyPar answer the same question. A net is one output of an op with every
+group that has it; an edge is the share of a net between its producer and one
+consumer. So a tensor for two other groups counts twice in a cut of edges, and
+once for each device that receives it in a cut of nets.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from gdp_grappler.placers import placer as placer_lib
+
+# Sum of integer weights: METIS and Mt-KaHyPar may be built for 32 bits.
+TOTAL_WEIGHT = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GroupGraph:
+  """V vertices, one per group, and H nets.
+
+  Attributes:
+    weights: float64 [V], what parts share out: seconds, or any other amount.
+    net_starts: int64 [H + 1], where the pins of each net begin.
+    net_pins: int64 [P], vertices of all nets, no vertex twice in a net; the
+      first one of a net is its producer.
+    net_bytes: float64 [H], what each device but the producer's receives.
+  """
+
+  weights: np.ndarray
+  net_starts: np.ndarray
+  net_pins: np.ndarray
+  net_bytes: np.ndarray
+
+  @property
+  def num_vertices(self) -> int:
+    return len(self.weights)
+
+  @functools.cached_property
+  def adjacency(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Compressed rows: starts [V + 1], neighbours [2M] and their bytes [2M].
+
+    Every edge is there in both directions, rows are sorted, and no vertex is
+    its own neighbour.
+    """
+    counts = np.diff(self.net_starts) - 1
+    consumers = np.ones(len(self.net_pins), bool)
+    consumers[self.net_starts[:-1]] = False
+    source = np.repeat(self.net_pins[self.net_starts[:-1]], counts)
+    target = self.net_pins[consumers]
+    low, high = np.minimum(source, target), np.maximum(source, target)
+    base = max(self.num_vertices, 1)
+    keys, where = np.unique(low * base + high, return_inverse=True)
+    size = np.bincount(where, np.repeat(self.net_bytes, counts), len(keys))
+    rows = np.concatenate([keys // base, keys % base])
+    columns = np.concatenate([keys % base, keys // base])
+    order = np.lexsort((columns, rows))
+    starts = starts_of(np.bincount(rows, minlength=self.num_vertices))
+    return starts, columns[order], np.concatenate([size, size])[order]
+
+  @functools.cached_property
+  def rows(self) -> np.ndarray:
+    """int64 [2M], the vertex whose neighbour `adjacency` names."""
+    return np.repeat(np.arange(self.num_vertices), np.diff(self.adjacency[0]))
+
+  @functools.cached_property
+  def integer_weights(self) -> np.ndarray:
+    """int64 [V], at least 1 and else in proportion to `weights`."""
+    return integers(self.weights)
+
+  @functools.cached_property
+  def integer_edges(self) -> np.ndarray:
+    """int64 [2M], at least 1, in proportion to the bytes of `adjacency`."""
+    return integers(self.adjacency[2], 2 * TOTAL_WEIGHT)
+
+  def cut(self, parts: np.ndarray) -> int:
+    """Sum of the integer weights of edges between different parts [V]."""
+    crossing = parts[self.rows] != parts[self.adjacency[1]]
+    return int(self.integer_edges[crossing].sum()) // 2
+
+  def imbalance(self, parts: np.ndarray, shares: np.ndarray) -> float:
+    """Highest weight of a part over its share of all: 1 if balanced.
+
+    Args:
+      parts: int [V].
+      shares: float64 [k], positive, with sum 1.
+    """
+    loads = np.bincount(parts, self.integer_weights, len(shares))
+    return float((loads / np.maximum(shares * loads.sum(), 1e-30)).max())
+
+  def reweighted(self, weights: np.ndarray) -> GroupGraph:
+    """The same edges between vertices of other weights [V]."""
+    result = dataclasses.replace(self, weights=weights)
+    for name in ('adjacency', 'rows', 'integer_edges'):
+      # They take longer than many a cut, and are the same.
+      result.__dict__[name] = getattr(self, name)
+    return result
+
+
+def build(problem: placer_lib.Problem, devices: np.ndarray,
+          message_bytes: float = 0.) -> GroupGraph:
+  """The graph of a problem, weighted for some of its devices.
+
+  Args:
+    problem: G groups become G vertices.
+    devices: int [k], devices that share the work; see `work`.
+    message_bytes: What a transfer costs beside its size, so that many small
+      tensors are not free. Control edges cost just that.
+  """
+  return GroupGraph(work(problem, devices), *_nets(problem.graph,
+                                                   message_bytes))
+
+
+def work(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
+  """float64 [G], seconds that the ops of each group take on some devices.
+
+  On devices of different speed: the mean of a group's shares of their totals,
+  times the total of the fastest.
+  """
+  graph = problem.graph
+  seconds = np.stack([
+      np.bincount(graph.groups, problem.op_seconds[:, device], graph.num_groups)
+      for device in devices
+  ], axis=1)
+  totals = np.maximum(seconds.sum(axis=0), 1e-30)
+  return (seconds / totals).mean(axis=1) * totals.min()
+
+
+def memory_bytes(problem: placer_lib.Problem) -> np.ndarray:
+  """float64 [G], parameters and outputs of each group."""
+  graph = problem.graph
+  own = graph.param_bytes + graph.output_bytes * (graph.executions > 0)
+  return np.bincount(graph.groups, own, graph.num_groups)
+
+
+def integers(weights: np.ndarray, total: int = TOTAL_WEIGHT) -> np.ndarray:
+  """int64, at least 1 and else in proportion; the sum is about `total`."""
+  scale = total / max(float(np.sum(weights)), 1e-30)
+  return np.maximum(np.round(np.asarray(weights) * scale), 1).astype(np.int64)
+
+
+def starts_of(counts: np.ndarray) -> np.ndarray:
+  """int64 [n + 1], where each of n runs of these lengths begins."""
+  return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _nets(graph, message_bytes):
+  """Net starts, pins and bytes of the outputs that several groups have."""
+  source, target = graph.groups[graph.edges].astype(np.int64).T
+  crossing = source != target
+  base, num_tensors = max(graph.num_groups, 1), len(graph.tensor_ops)
+  # All control edges of an op count as one more output of it.
+  outputs = np.where(graph.edge_tensors >= 0, graph.edge_tensors,
+                     num_tensors + graph.edges[:, 0].astype(np.int64))
+  keys = np.unique(outputs[crossing] * base + target[crossing])
+  nets, first, counts = np.unique(keys // base, return_index=True,
+                                  return_counts=True)
+  alive = graph.executions > 0
+  size = np.concatenate(
+      [graph.tensor_bytes * alive[graph.tensor_ops],
+       np.zeros(graph.num_ops)]) + message_bytes
+  ops = np.concatenate([graph.tensor_ops, np.arange(graph.num_ops)])
+  pins = np.insert(keys % base, first, graph.groups[ops[nets]])
+  return starts_of(counts + 1), pins.astype(np.int64), size[nets]

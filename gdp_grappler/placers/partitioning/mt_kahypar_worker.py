@@ -1,0 +1,120 @@
+"""The process in which Mt-KaHyPar runs: maps hypergraphs, ends.
+
+The library sets up its threads once for the whole process, and ends it where a
+mapping with given block weights has no solution.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any
+
+import mtkahypar
+import numpy as np
+
+from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers.partitioning import partition_process
+
+# Distances are multiples of the shortest one, in steps of a quarter.
+_DISTANCE_STEPS = 4
+_SEED_RANGE = 1 << 31
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Job:
+  """One mapping.
+
+  Attributes:
+    graph: V vertices and H nets.
+    shares: float64 [k], weight that each part should get.
+    distances: float64 [k, k], symmetric; None if all are alike.
+    fixed: int64 [V], part of a vertex that has one, else -1.
+    imbalance: How much more a part may get.
+    seed: Of the random generator.
+  """
+
+  graph: group_graph.GroupGraph
+  shares: np.ndarray
+  distances: np.ndarray | None
+  fixed: np.ndarray
+  imbalance: float
+  seed: int
+
+
+def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
+  """The part of each vertex, int [V], for each job (the fields of `Job`)."""
+  try:
+    threads = len(os.sched_getaffinity(0))
+  except AttributeError:  # Not Linux.
+    threads = os.cpu_count() or 1
+  library = mtkahypar.initialize(threads, False)
+  return [_map(library, Job(**job)) for job in jobs]
+
+
+def _map(library, job) -> np.ndarray:
+  mtkahypar.set_seed(job.seed % _SEED_RANGE)
+  context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
+  context.logging = False
+  count = len(job.shares)
+  if job.distances is None:
+    context.set_partitioning_parameters(count, job.imbalance,
+                                        mtkahypar.Objective.KM1)
+    lengths = np.ones((count, count), int)
+  else:
+    context.set_mapping_parameters(count, job.imbalance)
+    lengths = _lengths(job.distances)
+  # The limits of all parts together may not overflow.
+  weights = group_graph.integers(job.graph.weights,
+                                 group_graph.TOTAL_WEIGHT // count)
+  context.set_individual_target_block_weights(_limits(job, weights).tolist())
+  graph = _hypergraph(library, context, job, weights, lengths.max())
+  if job.distances is None:
+    found = graph.partition(context)
+  else:
+    pairs = [(a, b) for a in range(count) for b in range(a)]
+    found = graph.map_onto_graph(
+        library.create_target_graph(context, count, len(pairs), pairs,
+                                    [int(lengths[pair]) for pair in pairs]),
+        context)
+  return np.array(found.get_partition(), int)
+
+
+def _hypergraph(library, context, job, weights, longest):
+  graph = job.graph
+  pins, starts = graph.net_pins.tolist(), graph.net_starts.tolist()
+  nets = [pins[a:b] for a, b in zip(starts[:-1], starts[1:])]
+  result = library.create_hypergraph(
+      context, graph.num_vertices, len(nets), nets, weights.tolist(),
+      group_graph.integers(graph.net_bytes,
+                           group_graph.TOTAL_WEIGHT // int(longest)).tolist())
+  if (job.fixed >= 0).any():
+    result.add_fixed_vertices(job.fixed.tolist(), len(job.shares))
+  return result
+
+
+def _limits(job, weights) -> np.ndarray:
+  """int64 [k], most weight of each part, so that there is a solution.
+
+  Any part that gets a fair share has room for the heaviest vertex, and every
+  part for the vertices fixed to it.
+  """
+  fixed, has_part = job.fixed, job.fixed >= 0
+  limits = job.shares * weights.sum() * (1 + job.imbalance)
+  free = weights[~has_part]
+  fair = job.shares > job.shares.max() / 100
+  limits[fair] = np.maximum(limits[fair], free.max(initial=0))
+  own = np.bincount(fixed[has_part], weights[has_part], len(limits))
+  return np.ceil(np.maximum(limits, own *
+                            (1 + job.imbalance))).astype(np.int64) + 1
+
+
+def _lengths(distances) -> np.ndarray:
+  """int64 [k, k]."""
+  apart = ~np.eye(len(distances), dtype=bool)
+  return np.round(distances / distances[apart].min() * _DISTANCE_STEPS).astype(
+      np.int64)
+
+
+if __name__ == '__main__':
+  partition_process.serve(run)

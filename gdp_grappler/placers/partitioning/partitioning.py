@@ -1,0 +1,408 @@
+"""What all placers by graph partitioning share.
+
+A partitioner knows balance and cut bytes, not time. So each of them proposes
+many placements, on fewer devices too, and the best by price is taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import group_graph
+
+FREE = -1
+# Share of a device that takes part for its fixed vertices alone.
+_TINY_SHARE = 1e-4
+_MOST_COUNTS = 8
+# Devices whose shares differ less may be exchanged.
+_EQUAL_SHARES = 0.01
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Target:
+  """Devices to map a graph onto.
+
+  Attributes:
+    graph: V vertices; those fixed outside the workers weigh nothing.
+    devices: int [k], the workers, then those that only hold fixed vertices.
+    num_workers: How many of the devices are workers.
+    shares: float64 [k] of the weight each device should get; sum 1.
+    fixed: int64 [V], the part (an index into `devices`) that a vertex has to
+      be in, else `FREE`.
+    distances: float64 [k, k], seconds of a message of usual size; symmetric,
+      never longer than by way of a third device.
+  """
+
+  graph: group_graph.GroupGraph
+  devices: np.ndarray
+  num_workers: int
+  shares: np.ndarray
+  fixed: np.ndarray
+  distances: np.ndarray
+
+  @property
+  def worker_shares(self) -> np.ndarray:
+    """float64 [num_workers], with sum 1."""
+    shares = self.shares[:self.num_workers]
+    return shares / shares.sum()
+
+  @property
+  def uniform(self) -> bool:
+    """Whether all workers are equally far from each other."""
+    workers = self.distances[:self.num_workers, :self.num_workers]
+    pairs = workers[~np.eye(self.num_workers, dtype=bool)]
+    return not pairs.size or pairs.max() <= 1.05 * pairs.min()
+
+
+@dataclasses.dataclass(frozen=True)
+class Proposal:
+  """A placement of the groups, int [G], and the target it was made for."""
+
+  devices: np.ndarray
+  target: Target
+
+
+# Is shown proposals and tells the best of all so far.
+See = Callable[[Sequence[Proposal]], Proposal]
+
+
+def accelerators(problem: placer_lib.Problem) -> np.ndarray:
+  """int [A], the GPUs, or the CPUs where there is none; the fastest first."""
+  devices = np.array(problem.cluster.accelerators)
+  return devices[np.argsort(-_speeds(problem, devices), kind='stable')]
+
+
+def message_bytes(cluster: cluster_lib.Cluster, devices: np.ndarray) -> float:
+  """Bytes that take as long as the latency of a link, at the mean."""
+  latency, bandwidth, _ = cluster.link_arrays
+  if len(devices) < 2:
+    return 0.
+  source, target = np.nonzero(~np.eye(len(devices), dtype=bool))
+  pairs = devices[source], devices[target]
+  return float((latency[pairs] * bandwidth[pairs]).mean())
+
+
+def make_target(problem: placer_lib.Problem, workers: np.ndarray,
+                graph: group_graph.GroupGraph, memory: float = 0.) -> Target:
+  """Maps a problem onto some of its devices.
+
+  Groups that may be on no worker are fixed to their cheapest device.
+
+  Args:
+    problem: What to place.
+    workers: int [w], devices that share the work.
+    graph: Of the problem; gets other weights.
+    memory: From 0, where parts share out seconds, to 1, where they share out
+      memory.
+  """
+  at_work = problem.allowed[:, workers]
+  outside = ~at_work.any(axis=1)
+  homes = np.where(problem.allowed, _group_seconds(problem),
+                   np.inf).argmin(axis=1)
+  extra = np.unique(homes[outside])
+  fixed = np.where(at_work.sum(axis=1) == 1, at_work.argmax(axis=1), FREE)
+  fixed[outside] = len(workers) + np.searchsorted(extra, homes[outside])
+  weights = _mix(
+      group_graph.work(problem, workers) * ~outside,
+      group_graph.memory_bytes(problem) * ~outside, memory)
+  shares = np.concatenate([
+      _mix(_speeds(problem, workers), _room(problem.cluster, workers), memory),
+      np.zeros(len(extra))
+  ])
+  shares = np.maximum(shares / shares.sum(), _TINY_SHARE)
+  typical = graph.net_bytes.mean() if len(graph.net_bytes) else 0.
+  devices = np.concatenate([workers, extra]).astype(int)
+  return Target(graph.reweighted(weights), devices, len(workers),
+                shares / shares.sum(), fixed,
+                _distances(problem.cluster, devices, typical))
+
+
+def make_targets(problem: placer_lib.Problem, memory: float,
+                 with_all: bool = False) -> list[Target]:
+  """All numbers of accelerators, edges with and without latency.
+
+  Those that most often win come first, for who cannot afford all.
+
+  Args:
+    problem: What to place.
+    memory: See `make_target`.
+    with_all: Whether to add all devices of the cluster.
+  """
+  fast = accelerators(problem)
+  graphs = [
+      group_graph.build(problem, fast, size)
+      for size in (message_bytes(problem.cluster, fast), 0.)
+  ]
+  sets = [fast[:count] for count in _counts(len(fast))]
+  if with_all and len(fast) < problem.cluster.num_devices:
+    sets.append(np.arange(problem.cluster.num_devices))
+  return [
+      make_target(problem, workers, graph, memory) for workers in sets
+      for graph in graphs[:2 if len(workers) > 1 else 1]
+  ]
+
+
+def like(winner: Proposal, targets: Sequence[Target],
+         problem: placer_lib.Problem) -> list[Target]:
+  """Targets of as many devices as the winner's, if they are several.
+
+  Where all devices of the cluster won, all accelerators get their turn too.
+  """
+  count = winner.target.num_workers
+  wanted = {count, min(count, len(accelerators(problem)))}
+  return [
+      target for target in targets
+      if target.num_workers in wanted and target.num_workers > 1
+  ]
+
+
+def arrange(parts: np.ndarray, target: Target,
+            allowed: np.ndarray) -> np.ndarray:
+  """int [V], the same parts with numbers that suit the target.
+
+  Parts of equal share change places while that brings those that send much
+  to each other closer, or more vertices to devices they may have.
+
+  Args:
+    parts: int [V].
+    target: What the numbers stand for.
+    allowed: bool [V, D].
+  """
+  graph, count = target.graph, len(target.devices)
+  degree = np.bincount(graph.rows, graph.adjacency[2], graph.num_vertices) + 1
+  misfits = np.stack([
+      np.bincount(parts, degree * ~allowed[:, device], count)
+      for device in target.devices
+  ], axis=1) * target.distances.max()
+  return _exchange(_exchanged_bytes(graph, parts, count), target.distances,
+                   misfits, target.shares, target.num_workers)[parts]
+
+
+def traffic(graph: group_graph.GroupGraph, parts: np.ndarray,
+            distances: np.ndarray | None = None) -> float:
+  """Bytes of cut edges, each times the distance between its parts.
+
+  Args:
+    graph: V vertices.
+    parts: int [V].
+    distances: float64 [k, k]; 1 if None.
+  """
+  count = int(parts.max(initial=0)) + 1
+  sent = _exchanged_bytes(graph, parts, count)
+  return float((sent * distances[:count, :count]
+               ).sum() if distances is not None else sent.sum())
+
+
+def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
+           devices: np.ndarray) -> np.ndarray:
+  """int [G], with each group that is where it may not on its cheapest device.
+
+  That is where its ops and what it sends and receives take least time.
+
+  Args:
+    problem: G groups.
+    graph: Of the problem.
+    devices: int [G].
+  """
+  allowed = problem.allowed
+  wrong = np.flatnonzero(~allowed[np.arange(len(devices)), devices])
+  if not wrong.size:
+    return devices
+  latency, bandwidth, _ = problem.cluster.link_arrays
+  number = np.full(len(devices), -1)
+  number[wrong] = np.arange(len(wrong))
+  _, neighbours, size = graph.adjacency
+  edges = np.flatnonzero(number[graph.rows] >= 0)
+  there = devices[neighbours[edges]]
+  cost = _group_seconds(problem)[wrong]
+  for device in range(problem.cluster.num_devices):
+    cost[:, device] += np.bincount(
+        number[graph.rows[edges]],
+        latency[there, device] + size[edges] / bandwidth[there, device],
+        len(wrong))
+  result = devices.copy()
+  result[wrong] = np.where(allowed[wrong], cost, np.inf).argmin(axis=1)
+  return result
+
+
+def completed(graph: group_graph.GroupGraph, num_parts: int,
+              shares: np.ndarray | None,
+              fixed: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+  """Shares [k] and fixed parts [V], equal and free where none are given."""
+  if shares is None:
+    shares = np.full(num_parts, 1 / num_parts)
+  if fixed is None:
+    fixed = np.full(graph.num_vertices, FREE)
+  return shares, fixed
+
+
+def excess(graph: group_graph.GroupGraph, parts: np.ndarray, shares: np.ndarray,
+           imbalance: float) -> float:
+  """How much more than `imbalance` the heaviest part has, rounded."""
+  return round(max(graph.imbalance(parts, shares) - 1 - imbalance, 0.), 4)
+
+
+def best(
+    problem: placer_lib.Problem,
+    propose: Callable[[placer_lib.Problem, float, See], object]
+) -> placement_lib.Placement:
+  """The best of many proposals by price.
+
+  One that fits into memory beats one that does not. Where none fits, a local
+  search moves groups of the best until it does, which takes least from devices
+  that are almost large enough; and memory is shared out as well, then memory
+  alone.
+
+  Args:
+    problem: What to place.
+    propose: Makes proposals for a problem and a weight of memory (see
+      `make_target`) and shows them, some at a time.
+  """
+  if not problem.graph.num_ops:
+    return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
+  judge = _Judge(problem)
+  for memory in (0., 0.5, 1.):
+    propose(problem, memory, judge.see)
+    if judge.fits:
+      break
+    if memory in (0., 1.):
+      judge.consider(local_search.relieved(problem, judge.devices))
+  return placement_lib.from_groups(problem.graph, judge.devices,
+                                   problem.cluster)
+
+
+class _Judge:
+  """Prices proposals and remembers the best."""
+
+  def __init__(self, problem):
+    self._problem = problem
+    self._seen = set()
+    self._key = None
+    self._winner = self.devices = None
+
+  @property
+  def fits(self) -> bool:
+    return self._key[0] == 0
+
+  def see(self, proposals) -> Proposal:
+    """Prices those that are new; the best of all so far."""
+    fresh = []
+    for proposal in proposals:
+      devices = repair(self._problem, proposal.target.graph, proposal.devices)
+      if devices.tobytes() not in self._seen:
+        self._seen.add(devices.tobytes())
+        fresh.append((devices, proposal))
+    if fresh:
+      for key, (devices,
+                proposal) in zip(self._keys([devices for devices, _ in fresh]),
+                                 fresh):
+        if self._key is None or key < self._key:
+          self._key, self._winner, self.devices = key, proposal, devices
+    return self._winner
+
+  def consider(self, devices):
+    """Prices a placement of groups, int [G], that is like the winner."""
+    [key] = self._keys([devices])
+    if key < self._key:
+      self._key, self.devices = key, devices
+
+  def _keys(self, devices):
+    graph = self._problem.graph
+    prices = self._problem.evaluator.evaluate_many(
+        graph,
+        np.stack(devices)[:, graph.groups])
+    capacity = self._problem.cluster.pool_bytes
+    return [(price.overflow_bytes(capacity), not price.valid, price.step_time_s)
+            for price in prices]
+
+
+def _group_seconds(problem) -> np.ndarray:
+  """float64 [G, D]."""
+  graph = problem.graph
+  return np.stack([
+      np.bincount(graph.groups, column, graph.num_groups)
+      for column in problem.op_seconds.T
+  ], axis=1)
+
+
+def _counts(most) -> list[int]:
+  """How many devices to try: 1, all, halves, then what is between."""
+  halves = [most]
+  while halves[-1] > 1:
+    halves.append(-(-halves[-1] // 2))
+  spread = np.geomspace(1, most, min(most, _MOST_COUNTS)).round().astype(int)
+  others = range(1, most + 1) if most <= _MOST_COUNTS else spread.tolist()
+  return list(dict.fromkeys([1, *halves, *others]))
+
+
+def _speeds(problem, devices) -> np.ndarray:
+  """float64 [k], of the whole graph; devices cut from one take turns."""
+  seconds = problem.op_seconds[:, devices].sum(axis=0)
+  units = problem.cluster.compute_units[devices]
+  slots = np.array([problem.cluster.devices[d].slots for d in devices])
+  return slots / np.maximum(seconds, 1e-30) / np.bincount(units)[units]
+
+
+def _room(cluster, devices) -> np.ndarray:
+  """float64 [k], bytes of memory; devices that share one divide it."""
+  pools = cluster.memory_pools[devices]
+  return cluster.pool_bytes[pools] / np.bincount(pools)[pools]
+
+
+def _mix(first, second, weight) -> np.ndarray:
+  """Weighted mean of the shares of two amounts; `first` itself at weight 0."""
+  if not weight:
+    return first
+  total = float(first.sum())
+  return (1 - weight) * first + weight * second * (
+      (total or 1.) / max(float(second.sum()), 1e-30))
+
+
+def _distances(cluster, devices, size) -> np.ndarray:
+  latency, bandwidth, _ = cluster.link_arrays
+  seconds = (latency + size / bandwidth)[np.ix_(devices, devices)]
+  seconds = (seconds + seconds.T) / 2
+  for middle in range(len(devices)):
+    seconds = np.minimum(seconds, seconds[:, [middle]] + seconds[[middle]])
+  return seconds
+
+
+def _exchanged_bytes(graph, parts, count) -> np.ndarray:
+  """float64 [k, k], symmetric; the sum counts every cut edge once."""
+  _, neighbours, size = graph.adjacency
+  result = np.bincount(parts[graph.rows] * count + parts[neighbours], size / 2,
+                       count * count).reshape(count, count)
+  np.fill_diagonal(result, 0)
+  return result
+
+
+def _exchange(sent, apart, misfits, shares, num_workers) -> np.ndarray:
+  """int [k], the number that each part should have; by pairwise exchange."""
+  order = np.arange(len(shares))
+
+  def cost():
+    return ((sent * apart[np.ix_(order, order)]).sum()
+            + misfits[np.arange(len(order)), order].sum())
+
+  lowest, improved = cost(), True
+  while improved:
+    improved = False
+    for a in range(num_workers):
+      for b in range(a):
+        if abs(shares[order[a]]
+               - shares[order[b]]) > _EQUAL_SHARES * (shares.max()):
+          continue
+        order[[a, b]] = order[[b, a]]
+        now = cost()
+        if now < lowest * (1 - 1e-9):
+          lowest, improved = now, True
+        else:
+          order[[a, b]] = order[[b, a]]
+  return order

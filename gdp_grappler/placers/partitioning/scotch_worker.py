@@ -1,0 +1,116 @@
+"""The process in which Scotch runs: maps one graph several times, ends.
+
+Scotch keeps one random generator and as many threads as there are cores for
+the whole process; a mapping depends on all that ran before and on which thread
+was faster. Here there is one thread, and the generator starts anew each time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import scotchpy
+from scotchpy import common
+
+from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers.partitioning import partition_process
+
+# Of processors in an architecture; Scotch takes integers.
+_MOST_SPEED = 10_000
+# Distances are multiples of the shortest one, in steps of a quarter.
+_DISTANCE_STEPS = 4
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Job:
+  """One mapping.
+
+  Attributes:
+    graph: V vertices.
+    shares: float64 [k], weight that each part should get.
+    distances: float64 [k, k], symmetric; None if all are alike.
+    fixed: int64 [V], part of a vertex that has one, else -1.
+    imbalance: How much more a part may get.
+    seed: 0 maps the graph as it is; others number its vertices anew, because
+      Scotch ignores its own seed where it is built to be reproducible.
+    balanced: Asks for balance first (STRATBALANCE), which often cuts less as
+      well, instead of for quality.
+  """
+
+  graph: group_graph.GroupGraph
+  shares: np.ndarray
+  distances: np.ndarray | None
+  fixed: np.ndarray
+  imbalance: float
+  seed: int
+  balanced: bool
+
+
+def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
+  """The part of each vertex, int [V], for each job (the fields of `Job`)."""
+  return [_map(Job(**job)) for job in jobs]
+
+
+def _map(job) -> np.ndarray:
+  count = job.graph.num_vertices
+  order = np.arange(count)
+  if job.seed:
+    order = np.random.default_rng(job.seed).permutation(count)
+  common.random_reset()
+  graph = _graph(job.graph, order)
+  strategy = scotchpy.Strat()
+  strategy.graph_map_build(
+      scotchpy.STRATBALANCE if job.balanced else scotchpy.STRATQUALITY,
+      len(job.shares), job.imbalance)
+  parts = job.fixed[order]
+  if (parts < 0).all():
+    graph.map(_architecture(job), strategy, parts)
+  elif (parts < 0).any():
+    graph.map_fixed(_architecture(job), strategy, parts)
+  result = np.empty(count, int)
+  result[order] = parts
+  return result
+
+
+def _graph(graph, order) -> scotchpy.Graph:
+  """Vertex i is vertex `order[i]` of ours."""
+  starts, neighbours, _ = graph.adjacency
+  number = np.empty_like(order)
+  number[order] = np.arange(len(order))
+  counts = np.diff(starts)[order]
+  new_starts = group_graph.starts_of(counts)
+  edges = np.repeat(starts[order] - new_starts[:-1], counts) + np.arange(
+      len(neighbours))
+  result = scotchpy.Graph()
+  result.build(verttab=new_starts, edgetab=number[neighbours[edges]],
+               velotab=graph.integer_weights[order],
+               edlotab=graph.integer_edges[edges])
+  return result
+
+
+def _architecture(job) -> scotchpy.Arch:
+  speeds = np.maximum(np.round(job.shares / job.shares.max() * _MOST_SPEED),
+                      1).astype(int)
+  result = scotchpy.Arch()
+  if job.distances is None and speeds.min() == speeds.max():
+    result.cmplt(len(speeds))
+    return result
+  if job.distances is None:
+    result.cmpltw(speeds)
+    return result
+  count = len(speeds)
+  apart = ~np.eye(count, dtype=bool)
+  lengths = np.round(job.distances / job.distances[apart].min()
+                     * _DISTANCE_STEPS).astype(int)
+  topology = scotchpy.Graph()
+  topology.build(verttab=np.arange(count + 1) * (count - 1),
+                 edgetab=np.nonzero(apart)[1].copy(), edlotab=lengths[apart],
+                 velotab=speeds)
+  result.build(topology, np.arange(count), scotchpy.Strat())
+  return result
+
+
+if __name__ == '__main__':
+  partition_process.serve(run)

@@ -1,0 +1,167 @@
+"""The parent's side of a process that measures."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Iterable
+
+from gdp_grappler.processes import messages
+
+# What would make the process run another graph than it is given.
+_FOREIGN = ('GDP_PLACEMENT', 'GDP_CAPTURE_DIR', 'TF_XLA_FLAGS', 'TF_CONFIG')
+# Signals that nothing but another process sends.
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Died(Exception):
+  """A process crashed or hung; the message says how.
+
+  Attributes:
+    killed: Whether a signal from outside ended it: somebody's kill, or the
+      kernel's for want of memory.
+  """
+
+  def __init__(self, message: str, killed: bool = False):
+    super().__init__(message)
+    self.killed = killed
+
+
+class WorkerProcess:
+  """A Python module that runs in a process of its own.
+
+  It is in a session of its own: Ctrl-C is for the parent, which then ends it.
+  Nothing that it prints reaches the terminal.
+  """
+
+  def __init__(self, module: str, arguments: Iterable[str] = (),
+               environment: dict[str, str] | None = None):
+    """Starts the process.
+
+    Args:
+      module: Full name.
+      arguments: Of its command line.
+      environment: Variables beside those of the caller.
+    """
+    self._stderr = tempfile.TemporaryFile()
+    self._process = subprocess.Popen(
+        [sys.executable, '-m', module, *arguments], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=self._stderr,
+        env={**_environment(), **(environment or {})}, start_new_session=True)
+
+  @property
+  def alive(self) -> bool:
+    return self._process.poll() is None
+
+  @property
+  def pid(self) -> int:
+    return self._process.pid
+
+  def fileno(self) -> int:
+    """Becomes readable when it answers or ends; for selectors."""
+    return self._process.stdout.fileno()
+
+  def send(self, message: Any) -> None:
+    """Hands over a message.
+
+    Raises:
+      Died: nobody takes it.
+    """
+    try:
+      messages.send(self._process.stdin, message)
+    except BrokenPipeError as error:
+      raise self.death() from error
+
+  def receive(self, timeout_s: float,
+              others: Iterable[WorkerProcess] = ()) -> Any:
+    """Waits for a message.
+
+    Args:
+      timeout_s: For the whole of it.
+      others: Processes that say nothing, but without which none will come.
+
+    Raises:
+      Died: none came in time, or one of the processes ended.
+    """
+    end = time.monotonic() + timeout_s
+    try:
+      return messages.receive(lambda size: self._read(size, end, others))
+    except EOFError as error:
+      raise self.death() from error
+    except TimeoutError as error:
+      raise Died(f'no answer within {timeout_s:g} s') from error
+
+  def kill(self) -> None:
+    """Ends the process at once, without waiting for it."""
+    if self._process.poll() is None:
+      self._process.kill()
+
+  def close(self) -> None:
+    """Ends the process at once and frees all that belongs to it."""
+    self.kill()
+    self._process.wait()
+    for stream in (self._process.stdin, self._process.stdout, self._stderr):
+      try:
+        stream.close()
+      except BrokenPipeError:  # An unsent rest for a reader that is gone.
+        continue
+
+  def death(self) -> Died:
+    """Waits for a process that is ending; how it did, what it said last."""
+    code = self._process.wait()
+    killed = -code in _FROM_OUTSIDE
+    if code == -signal.SIGKILL:
+      return Died(
+          'the process was killed, by the system for want of memory or '
+          'by somebody', killed)
+    how = (f'signal {signal.Signals(-code).name}'
+           if code < 0 else f'exit code {code}')
+    last = self.last_words()
+    return Died(f'the process ended with {how}{": " if last else ""}{last}',
+                killed)
+
+  def last_words(self) -> str:
+    """The last line it wrote to its standard error; '' if there is none."""
+    self._stderr.seek(0)
+    lines = self._stderr.read().decode(errors='replace').strip().splitlines()
+    return lines[-1][:200] if lines else ''
+
+  def _read(self, size, end, others) -> bytes:
+    """`size` bytes; fewer if the process is gone."""
+    data = bytearray()
+    with selectors.DefaultSelector() as selector:
+      for process in (self, *others):
+        selector.register(process, selectors.EVENT_READ)
+      while len(data) < size:
+        ready = [
+            key.fileobj
+            for key, _ in selector.select(max(0., end - time.monotonic()))
+        ]
+        if not ready:
+          raise TimeoutError
+        for process in ready:
+          if process is not self:
+            raise process.death()
+        part = os.read(self.fileno(), size - len(data))
+        if not part:
+          break
+        data += part
+    return bytes(data)
+
+
+def _environment() -> dict[str, str]:
+  """Without the plugin and XLA, with the caller's import path."""
+  result = {k: v for k, v in os.environ.items() if k not in _FOREIGN}
+  direct = result.get('no_grpc_proxy') or result.get('no_proxy')
+  result.update(
+      GDP_DISABLE='1',
+      TF_CPP_MIN_LOG_LEVEL='3',
+      PYTHONPATH=os.pathsep.join(p for p in sys.path if p),
+      # gRPC would look for local workers behind a proxy for web pages.
+      no_grpc_proxy=f'{direct},localhost' if direct else 'localhost')
+  return result

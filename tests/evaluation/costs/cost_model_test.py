@@ -1,0 +1,170 @@
+"""Prices of ops that one can work out in the head."""
+
+import hypothesis
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_families
+from helpers import clusters
+from helpers import graphs
+
+# Devices of the test cluster do 5e8 useful FLOP/s, move 1e9 bytes/s and need
+# 1 ms to launch. The first one is a CPU, the others are GPUs.
+_TYPES = ('MatMul', 'BatchMatMulV2', 'Conv2D', 'Conv2DBackpropFilter', 'Relu',
+          'DepthwiseConv2dNative', 'Transpose', 'GatherV2', 'Softmax', 'Sum',
+          'TopKV2', 'SomethingUnheardOf')
+
+
+def _seconds(op_type='MatMul', **fields):
+  graph = graphs.make_graph(num_ops=1, op_types=[op_type], **fields)
+  return cost_model.CostModel().op_seconds(graph, clusters.make_cluster())[0]
+
+
+def test_arithmetic_bounds_dense_ops():
+  np.testing.assert_allclose(_seconds(flops=1e9, io_bytes=1e9), 2 + 1e-3)
+
+
+def test_memory_bounds_the_others():
+  # 2.4e9 bytes at 80 % of 1e9 bytes/s.
+  np.testing.assert_allclose(_seconds(flops=1e9, io_bytes=2.4e9), 3 + 1e-3)
+
+
+def test_every_kernel_is_launched():
+  np.testing.assert_allclose(_seconds(), 1e-3)
+
+
+@pytest.mark.parametrize(
+    'op_type,cpu_s,gpu_s',
+    [
+        # 1e9 FLOP at a share of 5e8 FLOP/s; further kernels take 3 us each.
+        ('MatMul', 2, 2),
+        ('_FusedMatMul', 2, 2),
+        ('BatchMatMulV2', 2 / .7, 2 / .6),
+        ('Conv2D', 5, 2.5 + 3e-6),
+        ('Conv2DBackpropInput', 2 / .35, 2 / .65 + 3e-6),
+        ('DepthwiseConv2dNative', 10, 20),
+        ('DepthwiseConv2dNativeBackpropFilter', 10, 20),
+        ('Sum', 8, 8 + 3e-6),
+        ('Relu', 8, 8)
+    ])
+def test_arithmetic_by_family(op_type, cpu_s, gpu_s):
+  np.testing.assert_allclose(_seconds(op_type, flops=1e9),
+                             np.add([cpu_s, gpu_s, gpu_s], 1e-3))
+
+
+@pytest.mark.parametrize(
+    'op_type,cpu_s,gpu_s',
+    [
+        # 1e9 bytes at a share of 1e9 bytes/s; further kernels take 3 us each.
+        ('AddV2', 1.25, 1.25),
+        ('ConcatV2', 1.25, 1.25),
+        ('ResourceApplyAdam', 1.25, 1.25),
+        ('Transpose', 1 / .3, 1 / .7),
+        ('GatherV2', 1 / .3, 1 / .3),
+        ('UnsortedSegmentSum', 4, 4 + 3e-6),
+        ('Mean', 2.5, 1 / .6 + 3e-6),
+        ('FusedBatchNormV3', 2.5, 2 + 6e-6),
+        ('SparseSoftmaxCrossEntropyWithLogits', 2.5, 2 + 6e-6),
+        ('TopKV2', 20, 20 + 21e-6)
+    ])
+def test_traffic_by_family(op_type, cpu_s, gpu_s):
+  np.testing.assert_allclose(_seconds(op_type, io_bytes=1e9),
+                             np.add([cpu_s, gpu_s, gpu_s], 1e-3))
+
+
+def test_shares_are_shares():
+  for family in op_families.FAMILIES.values():
+    for kind in 'CPU', 'GPU':
+      assert all(0 < share <= 1 for share in family.shares(kind))
+    assert family.kernels >= 1
+
+
+@hypothesis.settings(deadline=None)
+@hypothesis.given(st.sampled_from(_TYPES), *[st.floats(0, 1e15)] * 4)
+def test_more_work_never_takes_less(op_type, flops, io_bytes, more_flops,
+                                    more_bytes):
+  less = _seconds(op_type, flops=flops, io_bytes=io_bytes)
+  more = _seconds(op_type, flops=flops + more_flops,
+                  io_bytes=io_bytes + more_bytes)
+  assert (more >= less).all() and (less >= 1e-3).all()
+
+
+@pytest.mark.parametrize('op_type', ['Identity', 'ReadVariableOp', 'Const'])
+def test_ops_without_a_kernel_are_only_visited(op_type):
+  seconds = _seconds(op_type, flops=1e12, io_bytes=1e12)
+  np.testing.assert_allclose(seconds, 5e-7)
+  assert cost_model.family(op_type) == cost_model.VISIT
+
+
+def test_visit_time_can_be_chosen():
+  graph = graphs.make_graph(num_ops=2, op_types=['NoOp', 'MatMul'])
+  seconds = cost_model.CostModel(visit_s=0.25).op_seconds(
+      graph, clusters.make_cluster())
+  np.testing.assert_allclose(seconds[:, 0], [0.25, 1e-3])
+
+
+def test_ops_in_loops_and_dead_branches():
+  graph = graphs.make_graph(num_ops=3, op_types=['MatMul', 'MatMul', 'Switch'])
+  graph = graph.replace(executions=[10, 0, 4])
+  seconds = cost_model.CostModel().op_seconds(graph, clusters.make_cluster())
+  np.testing.assert_allclose(seconds[:, 1], [1e-2, 0, 2e-6])
+
+
+def test_each_device_has_its_own_figures():
+  cluster = presets.preset('2xP100')
+  graph = graphs.make_graph(num_ops=1, flops=1e12)
+  seconds = cost_model.CostModel().op_seconds(graph, cluster)[0]
+  for device, found in zip(cluster.devices, seconds):
+    assert found == pytest.approx(1e12 / device.peak_flops / device.efficiency
+                                  + device.launch_s)
+
+
+def test_shape_of_an_empty_graph():
+  graph = graphs.make_graph(num_ops=0)
+  cluster = clusters.make_cluster()
+  model = cost_model.CostModel()
+  assert model.op_seconds(graph, cluster).shape == (0, 3)
+  assert model.workspace_bytes(graph, cluster).shape == (0, 3)
+
+
+# A convolution of 2 images of 8 x 8 x 3 with 5 filters of 3 x 3 x 3 ('SAME'):
+# the unfolded input has 2 * 8 * 8 rows of 27 floats.
+_X, _W, _Y = 2 * 8 * 8 * 3 * 4, 3 * 3 * 3 * 5 * 4, 2 * 8 * 8 * 5 * 4
+_FLOPS = 2 * 2 * 8 * 8 * 27 * 5
+_UNFOLDED = 2 * 8 * 8 * 27 * 4
+
+
+def _convolution(kind, inputs, output):
+  edges = [(i, 3, size) for i, size in enumerate(inputs)]
+  return graphs.make_graph([*edges, (3, 4, output)], 5,
+                           op_types=['Relu'] * 3 + [kind, 'Relu'],
+                           flops=[0, 0, 0, _FLOPS, 0])
+
+
+@pytest.mark.parametrize('kind,inputs,output',
+                         [('Conv2D', (_X, _W), _Y),
+                          ('_FusedConv2D', (_X, _W, 20), _Y),
+                          ('Conv2DBackpropInput', (16, _W, _Y), _X),
+                          ('Conv2DBackpropFilter', (_X, 16, _Y), _W)])
+def test_convolutions_unfold_their_input(kind, inputs, output):
+  graph = _convolution(kind, inputs, output)
+  found = cost_model.CostModel().workspace_bytes(graph, clusters.make_cluster())
+  assert found.dtype == np.int64
+  np.testing.assert_array_equal(found[3], [0, _UNFOLDED, _UNFOLDED])
+  assert not np.delete(found, 3, 0).any()
+
+
+def test_workspace_stays_below_its_limit():
+  graph = _convolution('Conv2DBackpropInput', (16, _W, _Y), _X)
+  found = cost_model.CostModel(cudnn_workspace_bytes=1000).workspace_bytes(
+      graph, clusters.make_cluster())
+  np.testing.assert_array_equal(found[3], [0, 1000, 1000])
+
+
+def test_a_sort_needs_a_second_copy_on_gpus():
+  graph = graphs.make_graph([(0, 1, 400)], op_types=['Relu', 'TopKV2'])
+  found = cost_model.CostModel().workspace_bytes(graph, clusters.make_cluster())
+  np.testing.assert_array_equal(found, [[0, 0, 0], [0, 800, 800]])

@@ -1,0 +1,325 @@
+"""Measuring on TensorFlow servers: somebody's, or workers of our own."""
+
+import math
+import os
+import pathlib
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.measuring import bench as bench_lib
+from gdp_grappler.evaluation.measuring import local_workers as local_workers_lib
+from gdp_grappler.evaluation.measuring import measure_config
+from gdp_grappler.evaluation.measuring import measurer as measurer_lib
+from gdp_grappler.evaluation.measuring import measuring_worker
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph.sources import sources
+from gdp_grappler.processes import messages
+from gdp_grappler.processes import worker_process
+from helpers import measured
+from helpers import processes
+
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
+QUICK = measured.QUICK
+
+tf1 = tf.compat.v1
+TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
+CLUSTER = local_workers_lib.cluster(2)
+
+
+@pytest.fixture(scope='module')
+def workers():
+  with local_workers_lib.LocalWorkers(2) as result:
+    yield result
+
+
+@pytest.fixture(scope='module')
+def trained():
+  source = sources.load(str(TESTDATA / 'dense_train_step.pb'))
+  return source, graph_def_io.read(source)
+
+
+def rows(graph, count, cluster=CLUSTER):
+  """int32 [K, N], random legal devices."""
+  generator = np.random.default_rng(0)
+  allowed = constraints.allowed_devices(graph, cluster)
+  return np.array([[generator.choice(np.flatnonzero(a)) for a in allowed]
+                   for _ in range(count)])[:, graph.groups]
+
+
+def test_training_steps_on_local_workers(trained):
+  source, graph = trained
+  before = processes.children(os.getpid())
+  with measurer_lib.Measurer(source, CLUSTER, local_workers=2,
+                             **QUICK) as measurer:
+    for result in measurer.evaluate_many(graph, rows(graph, 3)):
+      assert result.valid and not result.simulated
+      assert 0 < result.step_time_s < 10 and result.spread_s > 0
+      assert len(result.peak_bytes) == 2 and min(result.peak_bytes) > 0
+    pids = set(processes.children(os.getpid())) - set(before)
+    assert len(pids) == 3
+  assert processes.ended(pids)
+
+
+def test_training_steps_on_a_target(trained, workers):
+  source, graph = trained
+  with measurer_lib.Measurer(source, CLUSTER, target=workers.target,
+                             **QUICK) as measurer:
+    assert all(e.valid for e in measurer.evaluate_many(graph, rows(graph, 2)))
+
+
+def test_several_side_by_side(trained, monkeypatch):
+  source, graph = trained
+  monkeypatch.setattr(os, 'sched_getaffinity', lambda _: {0, 1, 2, 3})
+  monkeypatch.setattr(local_workers_lib, 'divide_cores',
+                      lambda count, cores: [[0]] * count)
+  with measurer_lib.Measurer(source, CLUSTER, local_workers=2, processes=2,
+                             **QUICK) as measurer:
+    devices = rows(graph, 5)
+    before = processes.children(os.getpid())
+    many = measurer.evaluate_many(graph, devices)
+    assert all(e.valid for e in many)
+    assert len(processes.children(os.getpid())) == len(before) + 6
+    assert [
+        measurer.evaluate_many(graph, devices[k:k + 1])[0] for k in range(5)
+    ] == many
+
+
+def test_variables_do_not_outlive_their_placement(workers):
+
+  def big():
+    weights = tf1.get_variable('w', (3000, 1000), use_resource=True)
+    return weights.assign_add(tf.ones((3000, 1000))).op
+
+  source, graph = measured.build(big)
+  with measurer_lib.Measurer(source, CLUSTER, target=workers.target, steps=1,
+                             warmup=0, budget_s=0) as measurer:
+    sizes = []
+    for k in range(12):
+      measurer._known._known.clear()
+      devices = np.full((1, graph.num_ops), k % 2)
+      assert measurer.evaluate_many(graph, devices)[0].valid
+      sizes.append(resident_bytes(workers.pids))
+  with tf1.Session(workers.target, graph=tf.Graph()) as session:
+    handle = tf.raw_ops.VarHandleOp
+    with session.graph.as_default():
+      exists = [
+          tf.raw_ops.VarIsInitializedOp(
+              resource=handle(dtype=tf.float32, shape=(
+                  3000, 1000), shared_name='w')).op.outputs[0]
+      ]
+    assert session.run(exists) == [False]
+  # One value has 12 MB; ten of them would be kept.
+  assert sizes[-1] - sizes[1] < 60e6
+
+
+def resident_bytes(pids):
+  pages = sum(
+      int(pathlib.Path(f'/proc/{pid}/statm').read_text().split()[1])
+      for pid in pids)
+  return pages * os.sysconf('SC_PAGE_SIZE')
+
+
+def test_wrong_device_names(trained, workers):
+  source, graph = trained
+  local = local_devices.local_cluster([cluster_lib.local_name('CPU', 0)])
+  for where in (dict(target=workers.target), dict(local_workers=1)):
+    with measurer_lib.Measurer(source, local, **where, **QUICK) as measurer:
+      with pytest.raises(
+          errors.MeasurementError,
+          match='grpc://.* has no device /job:localhost.*'
+          'it has /job:worker'):
+        measurer.evaluate_many(graph, rows(graph, 1, local))
+
+
+def test_a_target_that_cannot_be_reached(trained):
+  source, graph = trained
+  with measurer_lib.Measurer(source, CLUSTER, target='grpc://localhost:1',
+                             connect_s=2, **QUICK) as measurer:
+    start = time.monotonic()
+    with pytest.raises(errors.MeasurementError,
+                       match='grpc://localhost:1 cannot be reached'):
+      measurer.evaluate_many(graph, rows(graph, 1))
+    assert time.monotonic() - start < 60
+
+
+def test_a_target_that_goes_away(trained):
+  source, graph = trained
+  with local_workers_lib.LocalWorkers(2) as workers:
+    with measurer_lib.Measurer(source, CLUSTER, target=workers.target,
+                               connect_s=3, timeout_s=20, **QUICK) as measurer:
+      devices = rows(graph, 2)
+      assert measurer.evaluate_many(graph, devices[:1])[0].valid
+      workers.close()
+      with pytest.raises(errors.MeasurementError, match='cannot be reached'):
+        measurer.evaluate_many(graph, devices)
+
+
+def test_a_server_that_crashes_is_a_violation_of_the_placement_only():
+
+  def wrong():
+    return tf.group(tf.raw_ops.Abort(error_msg='bang'))
+
+  source, graph = measured.build(wrong)
+  with measurer_lib.Measurer(source, CLUSTER, local_workers=2,
+                             **QUICK) as measurer:
+    for device in range(2):
+      result, = measurer.evaluate_many(graph, np.full((1, graph.num_ops),
+                                                      device))
+      assert [v.kind for v in result.violations] == ['run']
+      assert 'SIGABRT' in result.violations[0].message
+      assert math.isinf(result.step_time_s)
+
+
+def test_a_hang_is_a_violation_at_once():
+  source, graph = measured.build(measured.endless)
+  with measurer_lib.Measurer(source, CLUSTER, local_workers=2, timeout_s=3,
+                             **QUICK) as measurer:
+    result, = measurer.evaluate_many(graph, np.zeros((1, graph.num_ops)))
+  assert 'no answer within 3 s' in result.violations[0].message
+
+
+class _Killed:
+  """A client whose processes are always killed."""
+
+  def __init__(self):
+    self.tries = 0
+
+  def send(self, unused_message):
+    self.tries += 1
+
+  def receive(self, *unused):
+    raise worker_process.Died('killed', killed=True)
+
+  def close(self):
+    pass
+
+
+@pytest.mark.parametrize('oom_kills, tries', [(lambda: 0, 10),
+                                              (iter(range(99)).__next__, 3),
+                                              (lambda: None, 3)])
+def test_what_is_killed_again_and_again_is_a_violation(monkeypatch, oom_kills,
+                                                       tries):
+  monkeypatch.setattr(bench_lib, '_oom_kills', oom_kills)
+  setup = measuring_worker.Setup(None, (), (), (), '', 1., 1., None)
+  bench, client = bench_lib.Bench(setup), _Killed()
+  monkeypatch.setattr(bench, '_start_what_is_missing',
+                      lambda: setattr(bench, '_client', client))
+  answer = bench.measure(measuring_worker.Request(np.zeros(0)))
+  assert isinstance(answer, messages.Failure) and answer.lost
+  assert client.tries == tries
+
+
+def test_a_later_run_starts_no_process(trained, tmp_path):
+  source, graph = trained
+  devices = rows(graph, 2)
+  settings = dict(local_workers=2, cache_dir=tmp_path / 'cache', **QUICK)
+  with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
+    first = measurer.evaluate_many(graph, devices)
+  before = processes.children(os.getpid())
+  with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
+    assert measurer.evaluate_many(graph, devices) == first
+    assert processes.children(os.getpid()) == before
+    assert [e.valid for e in first] == [True, True]
+  # Another way to measure is another measurement.
+  other = {**settings, 'steps': 4}
+  with measurer_lib.Measurer(source, CLUSTER, **other) as measurer:
+    assert measurer.evaluate_many(graph, devices[:1]) != first[:1]
+
+
+def test_control_edges_make_an_order():
+
+  def race():
+    x = tf1.placeholder(tf.float32, (), 'x')
+    slow = tf.raw_ops.Abort(error_msg='late', exit_without_error=False)
+    with tf.control_dependencies([x]):
+      return tf.group(slow, tf.identity(x, name='fast'))
+
+  source, graph = measured.build(race)
+  setup_edges = []
+
+  def edges(graph, placement):
+    setup_edges.append(placement.priorities.tolist())
+    return np.array([[graph.names.index('x'), graph.names.index('fast')]])
+
+  cluster = local_devices.local_cluster([cluster_lib.local_name('CPU', 0)])
+  with measurer_lib.Measurer(source, cluster, control_edges=edges,
+                             **QUICK) as measurer:
+    placement = placement_lib.Placement(np.zeros(graph.num_ops), cluster,
+                                        np.arange(graph.num_ops))
+    assert 'SIGABRT' in measurer.evaluate(graph,
+                                          placement).violations[0].message
+    request = measurer._request(graph, placement)
+    assert request.control_edges == (('x', 'fast'),)
+    placed = measurer._graph.placed(dict.fromkeys(graph.names, ''),
+                                    request.control_edges)
+  fast, = [n for n in placed.node if n.name == 'fast']
+  assert '^x' in fast.input
+  assert setup_edges[0] == list(range(graph.num_ops))
+
+
+def test_contradictions_in_the_configuration():
+  with pytest.raises(errors.MeasurementError, match='Both a target'):
+    measure_config.MeasureConfig(target='grpc://host:1', local_workers=2)
+  with pytest.raises(errors.MeasurementError, match='steps is 0'):
+    measure_config.MeasureConfig(steps=0)
+
+
+def test_cores_of_processes_do_not_overlap(monkeypatch, caplog):
+  monkeypatch.setattr(os, 'sched_getaffinity', lambda _: set(range(8)))
+
+  def plan(cluster=CLUSTER, **changes):
+    return measure_config.core_plan(measure_config.MeasureConfig(**changes),
+                                    cluster)
+
+  assert plan() == [([], [])]
+  assert plan(local_workers=2) == [([[0, 1, 2, 3], [4, 5, 6, 7]], [0, 1, 2, 3])]
+  assert plan(local_workers=2, processes=3) == [([[0, 1], [2, 3]], [0, 1]),
+                                                ([[4], [5]], [4]),
+                                                ([[6], [7]], [6])]
+  assert [client for _, client in plan(processes=2)] == [[0, 1, 2, 3],
+                                                         [4, 5, 6, 7]]
+  assert not caplog.records
+  assert len(plan(local_workers=4, processes=9)) == 2
+  assert len(plan(target='grpc://host:1', processes=2)) == 1
+  assert len(plan(presets.preset('2xP100'), processes=2)) == 1
+
+
+@pytest.mark.parametrize('victim', range(3))  # The client, then each server.
+def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch, victim):
+  source, graph = trained
+  before, killed = set(processes.children(os.getpid())), []
+
+  def kill():
+    new = [p for p in processes.children(os.getpid()) if p not in before]
+    os.kill(new[victim], signal.SIGKILL)
+    killed.append(new)
+
+  send = worker_process.WorkerProcess.send
+
+  def send_and_kill(self, message):
+    send(self, message)
+    if isinstance(message, measuring_worker.Request) and not killed:
+      timer = threading.Timer(1., kill)
+      timer.start()
+
+  monkeypatch.setattr(worker_process.WorkerProcess, 'send', send_and_kill)
+  with measurer_lib.Measurer(source, CLUSTER, local_workers=2, steps=3,
+                             warmup=0, budget_s=3., tolerance=0.) as measurer:
+    result, = measurer.evaluate_many(graph, rows(graph, 1))
+    now = set(processes.children(os.getpid())) - before
+  assert result.valid and math.isfinite(result.step_time_s)
+  # Servers and sessions go together: all three are new.
+  assert len(killed) == 1 and len(killed[0]) == len(now) == 3
+  assert not now & set(killed[0])

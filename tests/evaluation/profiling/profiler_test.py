@@ -1,0 +1,168 @@
+"""Tests of evaluation.profiling.profiler: real steps of real graphs."""
+
+import os
+import pathlib
+
+import hypothesis
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import profiler
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import sources
+from gdp_grappler.processes import worker_process
+from helpers import profiles
+
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
+
+_TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
+_CORE = min(os.sched_getaffinity(0))
+
+
+def _source(name):
+  return sources.load(str(_TESTDATA / f'{name}_train_step.pb'))
+
+
+@pytest.fixture(name='no_process')
+def fixture_no_process(monkeypatch):
+  """Makes starting a process an error."""
+
+  def refuse(*unused_arguments):
+    raise AssertionError('a process was started')
+
+  def arm():
+    monkeypatch.setattr(worker_process, 'WorkerProcess', refuse)
+
+  return arm
+
+
+@pytest.mark.parametrize('name', ['dense', 'lstm'])
+def test_parts_of_a_step_add_up(name, tmp_path):
+  source = _source(name)
+  graph = graph_def_io.read(source)
+  profile = profiler.profile_graph(source, cores=(_CORE,), steps=3,
+                                   cache_dir=tmp_path)
+  measured, = profile.devices
+  assert profile.fingerprint == graph.fingerprint
+  assert profile.tensorflow == tf.__version__
+  assert measured.cores == (_CORE,) and measured.steps == 3
+  assert measured.step_s >= measured.empty_step_s > 0
+  assert measured.step_s == pytest.approx(measured.seconds.sum()
+                                          + measured.visits.sum()
+                                          * measured.visit_s
+                                          + measured.empty_step_s)
+  assert measured.visit_s > 0 and measured.scale <= 1
+  # What a simulator adds up is the step as well.
+  cluster = local_devices.local_cluster([measured.name])
+  seconds = profiled_costs.ProfiledCostModel(profile).op_seconds(graph, cluster)
+  assert seconds.sum() + measured.empty_step_s == pytest.approx(measured.step_s)
+  assert (seconds > 0).all()
+
+
+def test_every_op_that_runs_has_a_record(tmp_path):
+  source = _source('lstm')
+  graph = graph_def_io.read(source)
+  measured, = profiler.profile_graph(source, steps=2,
+                                     cache_dir=tmp_path).devices
+  silent = {graph.op_types[i] for i in np.flatnonzero(measured.executions == 0)}
+  assert silent <= {'_Arg'}  # An argument that nobody reads.
+  ran = dict(zip(graph.names, measured.executions))
+  loops = {count for name, count in ran.items() if '/while/' in name}
+  assert max(loops) > 1  # A loop's ops run once per iteration.
+  matmul = [i for i, t in enumerate(graph.op_types) if t == 'MatMul']
+  assert (measured.seconds[matmul] > 0).all()
+
+
+def test_a_profile_is_found_again(tmp_path, no_process):
+  source, said = _source('dense'), []
+  first = profiler.profile_graph(source, steps=2, cache_dir=tmp_path)
+  no_process()
+  again = profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
+                                 tell=said.append)
+  assert again.devices[0].step_s == first.devices[0].step_s
+  assert 'Reusing the profile of dense_train_step' in said[0]
+  for other in (dict(refresh=True), dict(steps=3), dict(batch_size=7),
+                dict(pool=2)):
+    with pytest.raises(AssertionError, match='was started'):
+      profiler.profile_graph(source,
+                             **{'steps': 2, 'cache_dir': tmp_path, **other})
+
+
+def test_a_damaged_profile_is_measured_again(tmp_path, no_process):
+  source, said = _source('dense'), []
+  profiler.profile_graph(source, steps=2, cache_dir=tmp_path)
+  path, = (tmp_path / 'profiles').iterdir()
+  path.write_text('{')
+  no_process()
+  with pytest.raises(AssertionError, match='was started'):
+    profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
+                           tell=said.append)
+  assert 'not a usable profile' in said[0] and 'anew' in said[0]
+
+
+def test_a_graph_that_fails_says_so(tmp_path):
+  graph = tf.Graph()
+  with graph.as_default():
+    zero = tf.raw_ops.Sub(x=tf.constant(1), y=tf.constant(1))
+    broken = tf.raw_ops.FloorDiv(x=tf.constant(1), y=zero, name='broken')
+  source = source_graph.SourceGraph('failing', graph.as_graph_def(), (),
+                                    (broken.op.name,))
+  with pytest.raises(errors.MeasurementError,
+                     match='failing does not run on.*zero'):
+    profiler.profile_graph(source, cache_dir=tmp_path)
+  assert not list(tmp_path.glob('profiles/*'))
+
+
+def test_local_workers_are_profiled_one_by_one(tmp_path, no_process,
+                                               monkeypatch):
+  monkeypatch.setattr(contention, '_ROUNDS', 1)
+  monkeypatch.setattr(contention, '_WINDOW_S', .1)
+  source = _source('dense')
+  profile = profiler.profile_local_workers(source, 2, steps=2,
+                                           cache_dir=tmp_path)
+  assert [d.name for d in profile.devices
+         ] == list(local_workers.device_names(2))
+  for measured in profile.devices:
+    assert (measured.executions > 0).sum() >= 190
+    assert measured.step_s == pytest.approx(measured.seconds.sum()
+                                            + measured.visits.sum()
+                                            * measured.visit_s
+                                            + measured.empty_step_s)
+  no_process()
+  again = profiler.profile_local_workers(source, 2, steps=2, cache_dir=tmp_path)
+  assert again.devices[1].step_s == profile.devices[1].step_s
+
+
+@hypothesis.given(st.floats(0, 1), st.integers(0, 10**5), st.floats(0, 1),
+                  st.floats(0, 1), st.floats(0, 1e-5))
+def test_the_stopwatch_has_the_last_word(sum_s, visits, step_s, share,
+                                         least_visit_s):
+  empty_s = step_s * share
+  scale, visit_s = profiler.reconcile(sum_s, visits, step_s, empty_s,
+                                      least_visit_s)
+  assert 0 <= visit_s and 0 <= scale <= 1
+  if visits:
+    assert sum_s * scale + visits * visit_s + empty_s == pytest.approx(step_s)
+
+
+def test_what_is_left_is_the_executor_s():
+  assert profiler.reconcile(6., 2, 10., 1., .1) == (1., 1.5)
+
+
+def test_inflated_traces_are_scaled_down():
+  scale, visit_s = profiler.reconcile(18., 10, 10., 1., .1)
+  assert (scale, visit_s) == pytest.approx((8 / 18, .1))
+
+
+def test_profiles_of_the_helper_add_up():
+  measured, = profiles.make_profile(3).devices
+  assert measured.step_s == pytest.approx(6e-3 + 3e-6 + 1e-5)

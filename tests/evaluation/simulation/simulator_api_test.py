@@ -1,0 +1,275 @@
+"""What the simulator says of bad placements, bad input and concurrent use."""
+
+import concurrent.futures
+import gc
+import math
+import weakref
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from helpers import clusters
+from helpers import graphs
+
+
+def _simulator(cluster=None, seconds=1.0, threads=None):
+  return simulator.Simulator(cluster or clusters.make_cluster(),
+                             clusters.FixedCosts(seconds), threads)
+
+
+def _kinds(evaluation):
+  return [violation.kind for violation in evaluation.violations]
+
+
+class TestViolations:
+
+  def test_torn_group(self):
+    evaluation = _evaluate(graphs.chain(2, groups=[0, 0]), [1, 2])
+    assert evaluation.step_time_s == math.inf
+    assert _kinds(evaluation) == ['colocation']
+
+  def test_device_without_a_kernel(self):
+    graph = graphs.chain(2, allowed_types=[[True, True], [True, False]])
+    evaluation = _evaluate(graph, [1, 1])
+    assert evaluation.step_time_s == math.inf
+    assert _kinds(evaluation) == ['device']
+    assert evaluation.peak_bytes == (0, 0, 0)
+
+  def test_pinned_op(self):
+    evaluation = _evaluate(graphs.chain(2, pins=['', 'GPU:0']), [1, 2])
+    assert _kinds(evaluation) == ['device']
+
+  @pytest.mark.parametrize('devices', [[1], [1, 1, 1], [0, 3], [0, -1]])
+  def test_wrong_shape_or_number(self, devices):
+    evaluation = _evaluate(graphs.chain(2), devices)
+    assert evaluation.step_time_s == math.inf
+    assert _kinds(evaluation) == ['shape']
+
+  def test_memory_names_devices_and_missing_bytes(self):
+    cluster = clusters.make_cluster(memory=['c', 'g', 'g'], memory_bytes=150)
+    evaluation = _simulator(cluster).evaluate(
+        graphs.chain(2), placement_lib.Placement([1, 2], cluster))
+    assert evaluation.step_time_s == 4
+    assert not evaluation.valid
+    violation, = evaluation.violations
+    assert violation.kind == 'memory'
+    assert violation.message == (
+        'GPU:0 + GPU:1 needs 50 bytes more than its 150 (peak 200)')
+
+  def test_memory_that_just_suffices(self):
+    cluster = clusters.make_cluster(memory=['c', 'g', 'g'], memory_bytes=200)
+    assert _simulator(cluster).evaluate(
+        graphs.chain(2), placement_lib.Placement([1, 2], cluster)).valid
+
+  @pytest.mark.parametrize('seed', range(50))
+  def test_same_verdict_as_the_placement(self, seed):
+    rng = np.random.default_rng(seed)
+    graph = graphs.random_graph(seed, 6)
+    graph = graph.replace(
+        allowed_types=np.stack([np.ones(6), rng.random(6) < 0.8], axis=1),
+        pins=rng.choice(['', '', '', 'CPU:0'], 6))
+    cluster = clusters.make_cluster()
+    devices = rng.integers(0, 3, (50, 6))
+    devices[25:] = devices[25:][:, graph.groups]
+    for row, evaluation in zip(
+        devices,
+        _simulator(cluster).evaluate_many(graph, devices)):
+      expected = placement_lib.Placement(row, cluster).violations(graph)
+      assert evaluation.violations == expected
+      assert math.isinf(evaluation.step_time_s) == bool(expected)
+
+  def test_graph_that_the_cluster_cannot_hold(self):
+    graph = graphs.chain(2, pins=['', 'GPU:7'], user_pins=[False, True])
+    with pytest.raises(errors.InfeasiblePlacementError, match='GPU:7'):
+      _evaluate(graph, [0, 0])
+
+
+class TestInput:
+
+  @pytest.mark.parametrize('shape', [(2,), (1, 3), (1, 2, 2)])
+  def test_devices_of_another_shape(self, shape):
+    with pytest.raises(ValueError, match=r'\[K, 2\] is needed'):
+      _simulator().evaluate_many(graphs.chain(2), np.zeros(shape, int))
+
+  def test_devices_that_are_not_integers(self):
+    with pytest.raises(ValueError, match='float64'):
+      _simulator().step_times(graphs.chain(2), np.zeros((1, 2)))
+
+  @pytest.mark.parametrize('value', [1 << 32, -(1 << 32), (1 << 32) + 1])
+  def test_devices_beyond_int32_do_not_wrap_round(self, value):
+    devices = np.array([[0, value]])
+    evaluation, = _simulator().evaluate_many(graphs.chain(2), devices)
+    assert evaluation.step_time_s == math.inf
+    assert _kinds(evaluation) == ['shape']
+
+  @pytest.mark.parametrize('dtype', ['int8', 'uint8', 'int64', 'uint64'])
+  def test_integers_of_any_kind(self, dtype):
+    devices = np.array([[0, 1], [1, 1]], dtype)
+    step_times, _ = _simulator().step_times(graphs.chain(2), devices)
+    assert step_times.tolist() == [4, 2]
+
+  def test_devices_in_any_layout(self):
+    devices = np.array([[0, 1], [1, 1], [1, 2]]).T[::-1].T
+    step_times, _ = _simulator().step_times(graphs.chain(2), devices)
+    assert step_times.tolist() == [4, 2, 4]
+
+  def test_no_placements(self):
+    assert _simulator().evaluate_many(graphs.chain(2), np.zeros((0, 2),
+                                                                int)) == []
+
+  def test_placement_on_another_cluster(self):
+    placement = placement_lib.Placement([0, 0], presets.preset('2xP100'))
+    with pytest.raises(ValueError, match='"2xP100".*"test"'):
+      _simulator().evaluate(graphs.chain(2), placement)
+
+  def test_schedule_of_a_broken_placement(self):
+    cluster = clusters.make_cluster()
+    with pytest.raises(ValueError, match='must share a device'):
+      _simulator(cluster).schedule(graphs.chain(2, groups=[0, 0]),
+                                   placement_lib.Placement([0, 1], cluster))
+
+  def test_schedule_of_another_graphs_placement(self):
+    cluster = clusters.make_cluster()
+    with pytest.raises(ValueError, match=r'\[2\] is needed'):
+      _simulator(cluster).schedule(graphs.chain(2),
+                                   placement_lib.Placement([0], cluster))
+
+  @pytest.mark.parametrize('seconds', [-1.0, math.nan, math.inf])
+  def test_impossible_costs(self, seconds):
+    with pytest.raises(ValueError, match='"op1" on CPU:0'):
+      _simulator(seconds=[1.0, seconds]).evaluate_many(graphs.chain(2),
+                                                       np.zeros((1, 2), int))
+
+  @pytest.mark.parametrize('shape', [(2, 2, 2), (2, 3), (1, 2), (3,), ()])
+  def test_priorities_of_another_shape(self, shape):
+    with pytest.raises(ValueError, match=r'priorities.*\[3, 2\] is needed'):
+      _simulator().step_times(graphs.chain(2), np.zeros((3, 2), int),
+                              np.zeros(shape))
+
+  def test_priority_that_is_not_a_number(self):
+    with pytest.raises(ValueError, match='priority of op "op1".*None for all'):
+      _simulator().evaluate_many(graphs.chain(2), np.zeros((1, 2), int),
+                                 [[0, math.nan]])
+
+  def test_priorities_of_one_placement(self):
+    cluster = clusters.make_cluster()
+    placement = placement_lib.Placement([0, 0], cluster, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r'priorities has shape \[3\]'):
+      _simulator(cluster).schedule(graphs.chain(2), placement)
+    with pytest.raises(ValueError, match=r'priorities has shape \[3\]'):
+      _simulator(cluster).evaluate(graphs.chain(2), placement)
+
+  @pytest.mark.parametrize('priorities', [[0, 3, 2, 1], [[0, 3, 2, 1]] * 2,
+                                          np.float32([0, 3, 2, 1])])
+  def test_priorities_for_all_alike_and_of_any_kind(self, priorities):
+    # 3 takes 9 s and is waited for by nobody; 1 goes to the CPU's 2.
+    graph = graphs.make_graph([(1, 2)], 4)
+    devices = [[1, 1, 0, 1], [1, 1, 2, 1]]
+    step_times, _ = _simulator(seconds=[1.0, 1.0, 20.0, 9.0]).step_times(
+        graph, devices, priorities)
+    assert step_times.tolist() == [22, 22]
+    fifo, _ = _simulator(seconds=[1.0, 1.0, 20.0, 9.0]).step_times(
+        graph, devices)
+    assert fifo.tolist() == [23, 23]
+
+  def test_evaluate_obeys_the_priorities_of_a_placement(self):
+    cluster = clusters.make_cluster()
+    graph, costs = graphs.make_graph([(1, 2)], 3), [1.0, 1.0, 20.0]
+    for priorities, expected in ((None, 23), ([0.0, 1.0, 0.0], 22)):
+      assert _simulator(cluster, costs).evaluate(
+          graph, placement_lib.Placement([1, 1, 0], cluster,
+                                         priorities)).step_time_s == expected
+
+  def test_impossible_workspace(self):
+    costs = clusters.FixedCosts(1.0, [3, -1])
+    with pytest.raises(ValueError, match='-1 bytes of workspace for "op1"'):
+      simulator.Simulator(clusters.make_cluster(),
+                          costs).step_times(graphs.chain(2),
+                                            np.zeros((1, 2), int))
+
+  def test_no_threads(self):
+    with pytest.raises(ValueError, match='threads is 0'):
+      simulator.Simulator(clusters.make_cluster(), threads=0)
+
+
+class TestConcurrency:
+
+  def test_threads_do_not_change_the_result(self):
+    graph, cluster, devices = _some_placements()
+    alone = simulator.Simulator(cluster, threads=1).step_times(graph, devices)
+    many = simulator.Simulator(cluster, threads=7).step_times(graph, devices)
+    np.testing.assert_array_equal(alone[0], many[0])
+    np.testing.assert_array_equal(alone[1], many[1])
+    assert len(set(alone[0].tolist())) > 10
+
+  def test_priorities_of_each_placement(self):
+    graph, cluster, devices = _some_placements()
+    priorities = np.random.default_rng(1).normal(size=devices.shape)
+    threads = simulator.Simulator(cluster, threads=3)
+    together, peaks = threads.step_times(graph, devices, priorities)
+    for k, row in enumerate(devices):
+      alone = threads.evaluate(
+          graph, placement_lib.Placement(row, cluster, priorities[k]))
+      assert alone.step_time_s == together[k]
+      assert alone.peak_bytes == tuple(peaks[k])
+    assert (together != threads.step_times(graph, devices)[0]).any()
+
+  def test_calls_from_several_python_threads(self):
+    graph, cluster, devices = _some_placements()
+    shared = simulator.Simulator(cluster, threads=2)
+    expected = simulator.Simulator(cluster).step_times(graph, devices)[0]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+      for result in pool.map(lambda _: shared.step_times(graph, devices)[0],
+                             range(32)):
+        np.testing.assert_array_equal(result, expected)
+
+  def test_one_simulation_leaves_nothing_to_the_next(self):
+    graph, cluster, devices = _some_placements()
+    shared = simulator.Simulator(cluster, threads=1)
+    first = shared.step_times(graph, devices)[0]
+    again = shared.step_times(graph, devices[::-1])[0][::-1]
+    np.testing.assert_array_equal(first, again)
+
+
+class TestCache:
+
+  def test_graph_is_priced_once(self):
+    calls = []
+
+    class Counting(clusters.FixedCosts):
+
+      def op_seconds(self, graph, cluster):
+        calls.append(graph)
+        return super().op_seconds(graph, cluster)
+
+    priced = simulator.Simulator(clusters.make_cluster(), Counting(1.0))
+    graph, other = graphs.chain(2), graphs.chain(2)
+    for each in (graph, graph, other, graph):
+      priced.step_times(each, np.zeros((1, 2), int))
+    assert calls == [graph, other]
+
+  def test_graph_is_not_kept_alive(self):
+    priced = _simulator()
+    graph = graphs.chain(2)
+    priced.step_times(graph, np.zeros((1, 2), int))
+    watched = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert watched() is None
+
+
+def _evaluate(graph, devices):
+  cluster = clusters.make_cluster()
+  return _simulator(cluster).evaluate(graph,
+                                      placement_lib.Placement(devices, cluster))
+
+
+def _some_placements():
+  graph, cluster = graphs.random_graph(3, 500), presets.preset('4xP100')
+  rng = np.random.default_rng(0)
+  devices = rng.integers(0, 5, (40, graph.num_groups))[:, graph.groups]
+  return graph, cluster, devices

@@ -1,0 +1,208 @@
+"""Calls of functions that stay calls cost what their functions do."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph.sources import pruning
+from helpers import clusters
+from helpers import graph_defs
+
+tf1 = tf.compat.v1
+
+
+def _weight(*shape):
+  return tf1.get_variable('w', shape, use_resource=True)
+
+
+def _loop(limit=lambda: 7):
+  w, x = _weight(16, 16), tf1.placeholder(tf.float32, [8, 16])
+  return tf.while_loop(lambda i, _: i < limit(), lambda i, y:
+                       (i + 1, tf.nn.relu(y @ w)), [0, x])[1]
+
+
+def _nested_loops():
+  w, x = _weight(16, 16), tf1.placeholder(tf.float32, [8, 16])
+
+  def outer(i, y):
+    return i + 1, tf.while_loop(lambda j, _: j < 3, lambda j, z:
+                                (j + 1, tf.tanh(z @ w)), [0, y])[1]
+
+  return tf.while_loop(lambda i, _: i < 5, outer, [0, x])[1]
+
+
+def _gradient_of_a_loop():
+  w, x = _weight(16, 16), tf1.placeholder(tf.float32, [8, 16])
+  y = tf.while_loop(lambda i, _: i < 4, lambda i, y: (i + 1, tf.tanh(y @ w)),
+                    [0, x])[1]
+  return tf.gradients(tf.reduce_sum(y), w.handle)[0]
+
+
+def _condition():
+  x, p = tf1.placeholder(tf.float32, [8, 16]), tf1.placeholder(tf.bool, [])
+  return tf.cond(p, lambda: tf.sin(x), lambda: x @ tf.ones([16, 16]))
+
+
+def _case():
+  x, k = tf1.placeholder(tf.float32, [8, 16]), tf1.placeholder(tf.int32, [])
+  return tf.switch_case(
+      k, [lambda: tf.sin(x), lambda: x @ tf.ones([16, 16]), lambda: x])
+
+
+def _both(make):
+  """The graph with its calls, and inlined."""
+
+  def build():
+    tf.identity(make(), name='result')
+
+  source = graph_defs.source(graph_defs.built(build), fetches=('result',))
+  said = []
+  kept = graph_def_io.read(
+      dataclasses.replace(
+          source, graph_def=pruning.needed(source.graph_def, source.fetches)),
+      tell=said.append)
+  inlined = graph_def_io.read(pruning.simplify(source, 'it', True),
+                              tell=said.append)
+  assert not said
+  assert len(kept.names) < len(inlined.names)
+  return kept, inlined
+
+
+def _work(graph):
+  """FLOPs and bytes of traffic; a switch of many ways moves nothing."""
+  moves = [t != '_SwitchN' for t in graph.op_types]
+  return (graph.flops @ graph.executions,
+          (graph.io_bytes * moves) @ graph.executions)
+
+
+@pytest.mark.parametrize(
+    'make', [_loop, _nested_loops, _gradient_of_a_loop, _condition, _case])
+def test_calls_cost_what_their_functions_do(make):
+  kept, inlined = _both(make)
+  # Identities and other ops around a body differ, at an operation each.
+  np.testing.assert_allclose(_work(kept), _work(inlined), rtol=.05)
+
+
+def test_calls_in_calls_cost_what_they_do():
+
+  def make(decorate):
+    w, x = _weight(16, 16), tf1.placeholder(tf.float32, [8, 16])
+    inner = decorate(lambda x: tf.nn.relu(x @ w))
+    decorate(lambda x: inner(inner(x)))(x)
+
+  called = graph_defs.read(lambda: make(tf.function))
+  plain = graph_defs.read(lambda: make(lambda f: f))
+  assert called.num_ops < plain.num_ops
+  np.testing.assert_allclose(_work(called), _work(plain), rtol=.05)
+
+
+def test_a_known_loop_is_counted_and_its_memory_held():
+  kept, _ = _both(_loop)
+  op = next(i for i, t in enumerate(kept.op_types) if 'While' in t)
+  assert kept.flops[op] == pytest.approx(7 * 2 * 8 * 16 * 16, rel=.1)
+  sizes = kept.tensor_bytes[kept.tensor_ops == op]
+  state = 8 * 16 * 4
+  assert state in sizes[:-1]
+  # Beside the state that it returns: a product and what becomes of it.
+  assert state / 2 < sizes[-1] <= 3 * state
+
+
+def test_the_price_and_the_peak_have_it():
+  kept, _ = _both(_gradient_of_a_loop)
+  cluster = clusters.make_cluster(1)
+  sim = simulator.Simulator(cluster)
+  placement = placement_lib.Placement(np.zeros(kept.num_ops, np.int32), cluster)
+  price = sim.evaluate(kept, placement)
+  bare = sim.evaluate(
+      kept.replace(flops=np.zeros(kept.num_ops),
+                   io_bytes=np.zeros(kept.num_ops)), placement)
+  assert price.step_time_s > bare.step_time_s
+  assert price.peak_bytes[0] > 4 * 8 * 16 * 4
+
+
+def test_unknown_loops_are_told_once():
+  limit = []
+
+  def make():
+    limit.append(tf1.placeholder(tf.int32, []))
+    return _loop(lambda: limit[0])
+
+  source = graph_defs.source(graph_defs.built(make))
+  said = []
+  graph = graph_def_io.read(source, trip_count=9, tell=said.append)
+  op = next(i for i, t in enumerate(graph.op_types) if 'While' in t)
+  assert graph.flops[op] == pytest.approx(9 * 2 * 8 * 16 * 16, rel=.1)
+  assert said == [
+      '1 while loop of unknown length ("while") counted as 9 iterations.'
+  ]
+
+
+def test_a_constant_condition_takes_its_branch():
+
+  def make():
+    x = tf1.placeholder(tf.float32, [8, 16])
+    return tf.raw_ops.StatelessIf(cond=tf.constant(False), input=[x],
+                                  Tout=[tf.float32],
+                                  then_branch=dear.get_concrete_function(x),
+                                  else_branch=cheap.get_concrete_function(x))
+
+  dear = tf.function(lambda x: x @ tf.ones([16, 16]))
+  cheap = tf.function(tf.sin)
+  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)))
+  assert 0 < graph.flops[graph.op_types.index('StatelessIf')] < 4096
+
+
+def test_what_xla_compiles_costs_something():
+
+  def make():
+    w = _weight(16, 16)
+
+    @tf.function(jit_compile=True)
+    def compiled(x):
+      return tf.nn.relu(x @ w) @ w
+
+    return compiled(tf1.placeholder(tf.float32, [8, 16]))
+
+  graph = graph_def_io.read(graph_defs.source(graph_defs.built(make)))
+  op = next(i for i, t in enumerate(graph.op_types) if 'Call' in t)
+  assert graph.flops[op] >= 2 * 2 * 8 * 16 * 16
+
+
+def _called():
+  """A graph with one call, the call and its function."""
+
+  @tf.function
+  def inner(x):
+    return x @ tf.ones([16, 16])
+
+  definition = graph_defs.built(
+      lambda: inner(tf1.placeholder(tf.float32, [8, 16])))
+  return (graph_defs.source(definition),
+          next(n for n in definition.node if 'Call' in n.op),
+          definition.library.function[0])
+
+
+def test_a_function_that_calls_itself_is_refused():
+  source, call, function = _called()
+  again = function.node_def.add()
+  again.CopyFrom(call)
+  again.name, again.input[:] = 'again', ['x']
+  again.attr['f'].func.name = function.signature.name
+  with pytest.raises(errors.InvalidGraphError, match='calls itself'):
+    graph_def_io.read(source)
+
+
+def test_a_function_that_is_not_there_is_told():
+  source = graph_defs.source(graph_defs.built(_condition))
+  node = next(n for n in source.graph_def.node if 'If' in n.op)
+  node.attr['then_branch'].func.name = 'nowhere'
+  said = []
+  graph = graph_def_io.read(source, tell=said.append)
+  assert graph.flops[graph.op_types.index(node.op)] == 0
+  assert len(said) == 1 and 'cannot be read' in said[0]

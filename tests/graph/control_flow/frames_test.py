@@ -1,0 +1,291 @@
+"""Executions of ops in loops and conditions, as TensorFlow counts them."""
+
+import collections
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.measuring import runnable
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import sources
+from helpers import clusters
+from helpers import graph_defs
+from helpers import real_graphs
+
+tf1 = tf.compat.v1
+_TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
+
+
+def _optimized(step):
+  """The graph of a function as it is executed."""
+  context.enable_graph_collection()
+  try:
+    step()
+    graphs = [
+        f.post_optimization_graph
+        for f in context.context().export_run_metadata().function_graphs
+    ]
+  finally:
+    context.disable_graph_collection()
+  return max(graphs, key=lambda g: len(g.node))
+
+
+def _counted(source):
+  """How often a session runs each op of a graph."""
+  graph = runnable.convert(source)
+  for node in graph.graph_def.node:
+    node.device = ''
+  config = tf1.ConfigProto()
+  config.graph_options.rewrite_options.disable_meta_optimizer = True
+  config.graph_options.optimizer_options.opt_level = -1
+  metadata = tf1.RunMetadata()
+  with tf.Graph().as_default() as imported:
+    tf.graph_util.import_graph_def(graph.graph_def, name='')
+    with tf1.Session(config=config) as session:
+      session.run(imported.get_operation_by_name(graph.initializer))
+      session.run([imported.get_operation_by_name(t) for t in graph.targets],
+                  options=tf1.RunOptions(trace_level=3), run_metadata=metadata)
+  return collections.Counter(stats.node_name
+                             for device in metadata.step_stats.dev_stats
+                             for stats in device.node_stats)
+
+
+def _wrong(source, said):
+  """Ops whose executions differ from what TensorFlow counts."""
+  graph = graph_def_io.read(source, tell=said.append)
+  counted = _counted(source)
+  return {
+      name: (runs, counted[name]) for name, kind, runs in zip(
+          graph.names, graph.op_types, graph.executions.tolist())
+      if kind not in ('_Arg', '_Retval', 'NoOp') and runs != counted[name]
+  }
+
+
+@pytest.mark.parametrize('name', [
+    'while_loop_gradient', 'nested_while_loops', 'loops_one_after_another',
+    'map_fn_and_scan', 'tensor_arrays', 'add_n_of_tensor_lists',
+    'random_generators', 'print_and_assert', 'optionals'
+])
+def test_executions_are_those_of_a_real_run(name):
+  tf.keras.utils.set_random_seed(1)
+  said = []
+  source = source_graph.SourceGraph(name,
+                                    _optimized(real_graphs.FUNCTIONS[name]()))
+  assert not _wrong(source, said)
+  assert not said
+
+
+def test_break_may_only_end_a_loop_earlier():
+  graph = graph_def_io.read(
+      source_graph.SourceGraph(
+          'break',
+          _optimized(real_graphs.FUNCTIONS['break_continue_and_random']())))
+  # `for i in tf.range(10)` with a `break` that depends on data.
+  assert graph.executions[graph.op_types.index('LoopCond')] == 11
+
+
+def test_stored_lstm_has_twelve_steps():
+  graph = graph_def_io.read(sources.load(str(_TESTDATA / 'lstm_train_step.pb')))
+  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  assert runs['TensorListPushBack'] == runs['NextIteration'] == 12
+  assert runs['LoopCond'] == runs['Merge'] == 13
+  assert runs['Exit'] == 1
+
+
+def _v1_loop(make):
+
+  def build():
+    tf1.disable_control_flow_v2()
+    try:
+      make()
+    finally:
+      tf1.enable_control_flow_v2()
+
+  return source_graph.SourceGraph('loop', graph_defs.built(build))
+
+
+@pytest.mark.parametrize('start, limit, step, compare, trips',
+                         [(0, 7, 1, tf.less, 7), (0, 7, 2, tf.less, 4),
+                          (1, 7, 2, tf.less_equal, 4), (5, 5, 1, tf.less, 0),
+                          (9, 5, 1, tf.less, 0), (9, 5, -2, tf.greater, 2),
+                          (9, 5, -2, tf.greater_equal, 3),
+                          (2, 6, 2, tf.not_equal, 2)])
+def test_counters(start, limit, step, compare, trips):
+  source = _v1_loop(lambda: tf1.while_loop(lambda i, _: compare(
+      i, limit), lambda i, x: (i + step, x * 2.), [start, tf.ones([2])]))
+  said = []
+  assert not _wrong(source, said) and not said
+  graph = graph_def_io.read(source)
+  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  assert runs['Mul'] == trips and runs['LoopCond'] == trips + 1
+
+
+def test_dynamic_rnn_and_its_gradient():
+
+  def make():
+    x = tf1.placeholder(tf.float32, [2, 6, 3])
+    w = tf1.get_variable('w', [3, 3])
+    arrays = tf.TensorArray(tf.float32, 6).unstack(tf.transpose(x, [1, 0, 2]))
+    time_steps = tf.shape(x)[1]
+    _, state = tf1.while_loop(
+        lambda i, _: i < tf.minimum(time_steps, 100), lambda i, h:
+        (i + 1, tf.tanh((h + arrays.read(i)) @ w)), [0, tf.zeros([2, 3])])
+    tf.gradients(tf.reduce_sum(state), w)
+
+  source = _v1_loop(make)
+  said = []
+  graph = graph_def_io.read(source, tell=said.append)
+  runs = collections.defaultdict(set)
+  for kind, count in zip(graph.op_types, graph.executions.tolist()):
+    runs[kind].add(count)
+  assert not said and runs['Tanh'] == runs['TanhGrad'] == {6}
+
+
+def test_unknown_lengths_are_the_callers_and_said_once():
+
+  def make():
+    limit = tf1.placeholder(tf.int32, [])
+    tf1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, tf.sin(x)),
+                   [0, tf.ones([2])])
+
+  source, said = _v1_loop(make), []
+  graph = graph_def_io.read(source, trip_count=9, tell=said.append)
+  assert graph.executions[graph.op_types.index('Sin')] == 9
+  assert said == [
+      '1 while loop of unknown length ("while/while_context") '
+      'counted as 9 iterations.'
+  ]
+
+
+def test_lengths_from_unknown_dimensions_are_the_callers():
+
+  def make():
+    limit = tf.shape(tf1.placeholder(tf.float32, [None, 3]))[0]
+    tf1.while_loop(lambda i, _: i < limit, lambda i, x: (i + 1, tf.sin(x)),
+                   [0, tf.ones([2])])
+
+  graph = graph_def_io.read(_v1_loop(make), unknown_dim=11)
+  assert graph.executions[graph.op_types.index('Sin')] == 11
+
+
+def test_results_wait_for_the_loop_and_time_is_proportional():
+  prices = []
+  for trips in (1, 5):
+    source = _v1_loop(lambda n=trips: tf.cos(
+        tf1.while_loop(lambda i, _: i < n, lambda i, x:
+                       (i + 1, tf.sin(x)), [0, tf.ones([2])])[1]))
+    graph = graph_def_io.read(source)
+    seconds = graph.executions * [t in ('Sin', 'Cos') for t in graph.op_types]
+    cluster = clusters.make_cluster(1)
+    device = np.zeros(graph.num_ops, np.int32)
+    sim = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
+    schedule = sim.schedule(graph, placement_lib.Placement(device, cluster))
+    sine, cosine = (graph.op_types.index(t) for t in ('Sin', 'Cos'))
+    assert schedule.start_s[cosine] >= schedule.end_s[sine] == trips
+    prices.append(schedule.step_time_s)
+    loop = [
+        g for g, t in zip(graph.groups, graph.op_types)
+        if t in ('Enter', 'Merge', 'Sin', 'Exit')
+    ]
+    assert len(set(loop)) == 1
+  assert prices == [2, 6]
+
+
+def _cond(predicate):
+  return _v1_loop(lambda: tf1.cond(predicate(), lambda: tf.sin(
+      tf.ones([4]) * 2.), lambda: tf.ones([4])))
+
+
+@pytest.mark.parametrize('predicate, sine',
+                         [(lambda: tf1.placeholder(tf.bool, []), 1),
+                          (lambda: tf.constant(False), 0),
+                          (lambda: tf.constant(True), 1)])
+def test_the_dearer_branch_runs_unless_it_cannot(predicate, sine):
+  graph = graph_def_io.read(_cond(predicate))
+  runs = dict(zip(graph.op_types, graph.executions.tolist()))
+  assert runs['Sin'] == sine and runs['Merge'] == runs['Switch'] == 1
+
+
+def test_lists_of_a_loop_hold_every_iteration():
+  graph = graph_def_io.read(
+      source_graph.SourceGraph(
+          'loop', _optimized(real_graphs.FUNCTIONS['while_loop_gradient']())))
+  held = {
+      name: graph.output_bytes[i] for i, name in enumerate(graph.names)
+      if graph.op_types[i] in ('EmptyTensorList', 'TensorListReserve')
+  }
+  # Four iterations keep an input and an output [2, 3] of each layer in two
+  # lists, which begin as the same empty one, and references to a variable.
+  assert sorted(held.values()) == [0, 2 * 4 * 2 * 3 * 4]
+
+
+def _list_bytes(make_element):
+  """Bytes of a list on which seven iterations push an element [5]."""
+
+  @tf.function
+  def run(weight):
+    outside = tf.sin(weight)
+    elements = tf.raw_ops.EmptyTensorList(element_shape=tf.constant([5]),
+                                          max_num_elements=-1,
+                                          element_dtype=tf.float32)
+    for i in tf.range(7):
+      element = make_element(i, weight, outside)
+      elements = tf.raw_ops.TensorListPushBack(input_handle=elements,
+                                               tensor=element)
+    return tf.raw_ops.TensorListStack(input_handle=elements,
+                                      element_shape=tf.constant([5]),
+                                      element_dtype=tf.float32)
+
+  weight = tf.Variable(tf.ones([5]))
+  graph = graph_def_io.read(
+      source_graph.SourceGraph('list', _optimized(lambda: run(weight))))
+  return graph.output_bytes[graph.op_types.index('EmptyTensorList')]
+
+
+@pytest.mark.parametrize(
+    'element, buffers',
+    [(lambda i, weight, outside: outside + tf.cast(i, tf.float32), 7),
+     (lambda i, weight, outside: outside, 1),
+     (lambda i, weight, outside: weight.read_value(), 0)],
+    ids=['new', 'from_outside', 'variable'])
+def test_lists_hold_references(element, buffers):
+  assert _list_bytes(element) == buffers * 5 * 4
+
+
+@pytest.mark.parametrize('nodes', [[
+    ('s', 'Switch', ['a', 'p']), ('m', 'Merge', ['s', 's:1'])
+], [('e', 'Enter', ['a'])], [
+    ('x', 'Exit', ['a'])
+], [('n', 'NextIteration', ['a']),
+    ('m', 'Merge', ['a', 'n'])], [('c', 'LoopCond', ['p'])]])
+def test_malformed_frames_count_as_nothing_special(nodes):
+  attributes = {
+      'T': graph_defs.FLOAT, 'N': {'i': 2}, 'frame_name': b'f',
+      'is_constant': {'b': False}, 'parallel_iterations': {'i': 1}
+  }
+  made = [
+      graph_defs.node('a', 'Placeholder', dtype=graph_defs.FLOAT),
+      graph_defs.node('p', 'Placeholder', dtype={'type': 10})
+  ]
+  for name, op, inputs in nodes:
+    used = {
+        'Switch': ['T'], 'Merge': ['T', 'N'], 'Exit': ['T'],
+        'NextIteration': ['T'], 'LoopCond': []
+    }.get(op, ['T', 'frame_name', 'is_constant', 'parallel_iterations'])
+    made.append(
+        graph_defs.node(name, op, inputs, **{k: attributes[k] for k in used}))
+  graph = graph_def_io.read(graph_defs.source(graph_defs.graph_def(*made)))
+  assert (graph.executions == 1).all()
+
+
+def test_graphs_without_loops_are_as_before():
+  graph = graph_def_io.read(sources.load(str(_TESTDATA
+                                             / 'dense_train_step.pb')))
+  assert (graph.executions == 1).all()
+  assert graph.fingerprint == 'b933ae33a4851c52'

@@ -1,0 +1,116 @@
+import sys
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers.partitioning import metis
+from helpers import clusters
+from helpers import graphs
+from helpers import weighted_graphs
+
+
+def _two_chains(length=30):
+  edges = [(i, i + 1, 1 << 20) for i in range(length - 1)]
+  edges += [(i + length, i + 1 + length, 1 << 20) for i in range(length - 1)]
+  return graphs.make_graph([*edges, (0, length, 1, 1)], flops=1e9)
+
+
+def _place(graph, cluster, seed=0):
+  return metis.MetisPlacer().place(
+      placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
+                         seed)).devices
+
+
+def test_two_cliques_are_cut_at_the_thin_edge():
+  graph = weighted_graphs.two_cliques()
+  parts = metis.partition(graph, 2)
+  assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
+  assert graph.cut(parts) == group_graph.integers(graph.net_bytes)[-1]
+
+
+def test_target_weights():
+  parts = metis.partition(weighted_graphs.path(90), 2,
+                          shares=np.array([2 / 3, 1 / 3]))
+  assert 57 <= (parts == 0).sum() <= 63
+  assert (np.diff(parts) != 0).sum() == 1
+
+
+def test_the_best_of_more_seeds_cuts_no_more():
+  graph = weighted_graphs.random(seed=1, count=300)
+  cuts = [
+      graph.cut(metis.partition(graph, 4, seeds=range(-1, last)))
+      for last in (0, 4, 12)
+  ]
+  assert cuts == sorted(cuts, reverse=True) and cuts[0] > 0
+
+
+def test_nothing_is_printed_for_empty_parts(capfd):
+  parts = metis.partition(weighted_graphs.path(2), 8)
+  assert parts.shape == (2,) and set(parts) <= set(range(8))
+  assert capfd.readouterr().out == ''
+
+
+def test_no_vertices_and_no_weight():
+  assert metis.partition(weighted_graphs.path(0), 4).shape == (0,)
+  parts = metis.partition(weighted_graphs.path(8, weight=0.), 2)
+  assert sorted(np.bincount(parts)) == [4, 4]
+
+
+def test_cuts_where_little_is_sent():
+  devices = _place(_two_chains(), clusters.make_cluster(2))
+  assert len(set(devices)) == 2
+  assert len(set(devices[:30])) == len(set(devices[30:])) == 1
+
+
+def test_fewer_devices_where_that_is_faster():
+  # A transfer takes longer than all ops together.
+  cluster = clusters.make_cluster(4, latency_s=1e6)
+  assert len(set(_place(graphs.chain(20, flops=1e9), cluster))) == 1
+
+
+def test_a_device_twice_as_fast_gets_twice_the_work():
+  cluster = clusters.make_cluster(2, latency_s=0., bandwidth_bytes_per_s=1e12)
+  seconds = np.array([[99., 1., 2.]]).repeat(90, axis=0)
+  devices = metis.MetisPlacer().place(
+      placer_lib.Problem(
+          graphs.make_graph(num_ops=90), cluster,
+          simulator.Simulator(cluster, clusters.FixedCosts(seconds)))).devices
+  assert 58 <= (devices == 1).sum() <= 62 and (devices == 2).sum() >= 28
+
+
+def test_what_may_not_be_there_goes_to_the_host():
+  types = np.ones((60, 2), bool)
+  types[5, 1] = False
+  graph = _two_chains().replace(allowed_types=types)
+  devices = _place(graph, presets.preset('2xP100'))
+  assert devices[5] == 0 and 0 not in np.delete(devices, 5)
+
+
+def test_memory_decides_where_the_fastest_does_not_fit():
+  cluster = clusters.make_cluster(2, latency_s=1e6, memory_bytes=1000)
+  graph = graphs.chain(10, 1, flops=1e9, param_bytes=150)
+  devices = _place(graph, cluster)
+  assert (np.bincount(devices, minlength=3) * 150 <= 1000).all()
+
+
+def test_one_accelerator_or_none():
+  assert set(_place(_two_chains(), presets.preset('1xP100'))) == {1}
+  assert set(_place(_two_chains(), clusters.make_cluster(0))) == {0}
+
+
+def test_a_graph_without_edges_one_op_and_no_op():
+  cluster = clusters.make_cluster(2)
+  assert len(_place(graphs.make_graph(num_ops=9), cluster)) == 9
+  assert len(_place(graphs.make_graph(num_ops=1), cluster)) == 1
+  assert not _place(graphs.make_graph(), cluster).size
+
+
+def test_without_pymetis(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'pymetis', None)
+  with pytest.raises(errors.GdpError, match='needs the package pymetis'):
+    _place(_two_chains(), clusters.make_cluster(2))

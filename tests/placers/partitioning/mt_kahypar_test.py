@@ -1,0 +1,122 @@
+import importlib.util
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers.partitioning import mt_kahypar
+from gdp_grappler.placers.partitioning import partition_process
+from helpers import clusters
+from helpers import graphs
+from helpers import weighted_graphs
+
+pytestmark = pytest.mark.e2e
+
+
+def _place(graph, cluster, seed=0):
+  return mt_kahypar.MtKahyparPlacer().place(
+      placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
+                         seed)).devices
+
+
+def test_two_cliques_are_cut_at_the_thin_edge():
+  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2)
+  assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
+
+
+def test_any_seed_will_do():
+  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2,
+                               seeds=[1 << 40])
+  assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
+
+
+def test_a_tensor_for_several_groups_of_a_device_is_sent_once():
+  # One net of ten pins and bytes 10 against three edges of 4.
+  graph = group_graph.GroupGraph(np.ones(10), np.array([0, 10]), np.arange(10),
+                                 np.array([10.]))
+  assert mt_kahypar.sent_bytes(graph, np.arange(10) // 5) == 10
+  assert mt_kahypar.sent_bytes(graph, np.array([0] * 8 + [1, 2])) == 20
+  distances = np.array([[0, 1, 3], [1, 0, 1], [3, 1, 0.]])
+  assert mt_kahypar.sent_bytes(graph, np.array([0] * 8 + [1, 2]),
+                               distances) == 40
+
+
+def test_target_weights_and_the_same_answer_again():
+  graph, shares = weighted_graphs.path(90), np.array([2 / 3, 1 / 3])
+  parts = mt_kahypar.partition(graph, 2, shares=shares)
+  assert 56 <= (parts == 0).sum() <= 63
+  assert (np.diff(parts) != 0).sum() == 1
+  again = mt_kahypar.partition(graph, 2, shares=shares)
+  assert again.tolist() == parts.tolist()
+
+
+def test_fixed_vertices_stay():
+  fixed = np.full(10, -1)
+  fixed[[0, 5, 6]] = 1, 0, 0
+  parts = mt_kahypar.partition(weighted_graphs.two_cliques(), 2, fixed=fixed)
+  assert parts.tolist() == [1] * 5 + [0] * 5
+
+
+def test_parts_that_talk_are_mapped_close_to_each_other():
+  distances = np.array([[0, 9, 1, 9], [9, 0, 9, 1], [1, 9, 0, 9], [9, 1, 9,
+                                                                   0.]])
+  parts = mt_kahypar.partition(weighted_graphs.path(40), 4, distances=distances)
+  crossed = [(a, b) for a, b in zip(parts[:-1], parts[1:]) if a != b]
+  far = [pair for pair in crossed if distances[pair] == 9]
+  assert len(crossed) == 3 and len(far) == 1
+
+
+def test_pins_and_a_second_run():
+  graph = graphs.random_graph(0, 80)
+  pins = np.full(graph.num_groups, '', object)
+  pins[:3] = 'GPU:1', 'CPU:0', 'GPU:3'
+  graph = graph.replace(pins=pins[graph.groups].tolist())
+  cluster = presets.preset('2xP100+2xK40')
+  devices = _place(graph, cluster, 7)
+  for group, device in enumerate((2, 0, 4)):
+    assert set(devices[graph.groups == group]) == {device}
+  assert _place(graph, cluster, 7).tolist() == devices.tolist()
+
+
+@pytest.mark.parametrize('graph', [
+    graphs.make_graph(),
+    graphs.make_graph(num_ops=1),
+    graphs.make_graph(num_ops=9),
+    graphs.fan_out(3),
+    graphs.chain(10, groups=[0] * 10)
+])
+def test_small_graphs(graph):
+  assert len(_place(graph, presets.preset('4xP100'))) == graph.num_ops
+  assert len(_place(graph, clusters.make_cluster(0))) == graph.num_ops
+
+
+def test_a_heavy_vertex_has_room(capfd):
+  graph = weighted_graphs.make([1000] + [1] * 20,
+                               [(0, i, 1.) for i in range(1, 21)])
+  distances = 1. + np.arange(9).reshape(3, 3) % 2
+  parts = mt_kahypar.partition(graph, 3, distances=distances + distances.T)
+  assert parts.shape == (21,) and capfd.readouterr() == ('', '')
+
+
+def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
+
+  def call_worker(module, jobs, timeout_s):
+    if any(job['seed'] == 1 for job in jobs):
+      raise errors.GdpError('SIGSEGV')
+    return [np.zeros(job['graph'].num_vertices, int) for job in jobs]
+
+  monkeypatch.setattr(partition_process, 'call_worker', call_worker)
+  graph = weighted_graphs.path(4)
+  assert mt_kahypar.partition(graph, 2).tolist() == [0] * 4
+  with pytest.raises(errors.GdpError, match='SIGSEGV'):
+    mt_kahypar.partition(graph, 2, seeds=[1])
+
+
+def test_without_mtkahypar(monkeypatch):
+  monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+  with pytest.raises(errors.GdpError, match='needs the package mtkahypar'):
+    _place(graphs.chain(3), clusters.make_cluster(2))

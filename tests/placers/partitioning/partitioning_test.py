@@ -1,0 +1,166 @@
+import dataclasses
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers.partitioning import partition_process
+from gdp_grappler.placers.partitioning import partitioning
+from helpers import clusters
+from helpers import graphs
+
+
+def _problem(graph, cluster, seconds=1.):
+  return placer_lib.Problem(
+      graph, cluster, simulator.Simulator(cluster,
+                                          clusters.FixedCosts(seconds)))
+
+
+def _target(problem, workers=(1, 2), **options):
+  workers = np.array(workers)
+  return partitioning.make_target(problem, workers,
+                                  group_graph.build(problem, workers),
+                                  **options)
+
+
+def test_accelerators_are_gpus_or_else_cpus_the_fastest_first():
+  mixed = presets.preset('1xK40+2xP100')
+  problem = placer_lib.Problem(graphs.chain(9, flops=1e9), mixed,
+                               simulator.Simulator(mixed))
+  assert partitioning.accelerators(problem).tolist() == [2, 3, 1]
+  alone = _problem(graphs.chain(3), clusters.make_cluster(0))
+  assert partitioning.accelerators(alone).tolist() == [0]
+
+
+def test_shares_follow_speed():
+  cluster = clusters.make_cluster(2)
+  seconds = np.array([[9., 1., 2.]]).repeat(6, axis=0)
+  target = _target(_problem(graphs.chain(6), cluster, seconds))
+  np.testing.assert_allclose(target.shares, [2 / 3, 1 / 3])
+
+
+def test_devices_of_one_unit_share_its_speed():
+  cluster = clusters.make_cluster(3, compute=['c', 'a', 'a', 'b'])
+  target = _target(_problem(graphs.chain(6), cluster), (1, 2, 3))
+  np.testing.assert_allclose(target.shares, [.25, .25, .5])
+
+
+def test_what_no_worker_may_hold_is_fixed_elsewhere_and_weighs_nothing():
+  types = np.ones((5, 2), bool)
+  types[2, 1] = False
+  graph = graphs.chain(5, allowed_types=types, pins=['', 'GPU:1', '', '', ''])
+  target = _target(_problem(graph, clusters.make_cluster(2)))
+  assert target.devices.tolist() == [1, 2, 0] and target.num_workers == 2
+  assert target.fixed.tolist() == [-1, 1, 2, -1, -1]
+  assert target.graph.weights.tolist() == [1, 1, 0, 1, 1]
+  assert target.shares[2] < 1e-3 and target.shares.sum() == pytest.approx(1)
+
+
+def test_memory_can_take_the_place_of_seconds():
+  cluster = clusters.make_cluster(2)
+  cluster = dataclasses.replace(
+      cluster, devices=(*cluster.devices[:2],
+                        dataclasses.replace(cluster.devices[2],
+                                            memory_bytes=3 << 40)))
+  graph = graphs.make_graph(num_ops=2, param_bytes=[10, 30])
+  target = _target(_problem(graph, cluster), memory=1.)
+  np.testing.assert_allclose(target.graph.weights, [.5, 1.5])
+  np.testing.assert_allclose(target.shares, [.25, .75])
+
+
+def test_parts_that_talk_come_close_and_pins_are_met():
+  cluster = presets.preset('2x2xP100-eth10')
+  gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
+  graph = graphs.make_graph([(0, 2, 1 << 30), (1, 3, 1 << 30), (0, 1, 1)],
+                            flops=1e9)
+  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
+  target = _target(problem, gpus)
+  parts = partitioning.arrange(np.arange(4), target, problem.allowed)
+  hosts = [
+      cluster.device_names[target.devices[p]].split('/device')[0] for p in parts
+  ]
+  assert sorted(parts) == [0, 1, 2, 3]
+  assert hosts[0] == hosts[2] and hosts[1] == hosts[3] != hosts[0]
+  allowed = np.ones_like(problem.allowed)
+  allowed[1] = np.arange(cluster.num_devices) == gpus[3]
+  assert partitioning.arrange(np.arange(4), target, allowed)[1] == 3
+
+
+def test_repair_moves_to_the_cheapest_allowed_device():
+  graph = graphs.make_graph([(0, 1, 1000), (1, 2, 10)])
+  problem = _problem(graph, clusters.make_cluster(2, latency_s=0.))
+  problem.allowed[1] = [True, True, False]
+  built = group_graph.build(problem, np.array([1, 2]))
+  # 1000 bytes from op 0 on GPU:0 outweigh 10 to op 2 on the CPU.
+  assert partitioning.repair(problem, built,
+                             np.array([1, 2, 0])).tolist() == [1, 1, 0]
+  assert partitioning.repair(problem, built,
+                             np.array([0, 2, 1])).tolist() == [0, 0, 1]
+  fine = np.array([2, 1, 2])
+  assert partitioning.repair(problem, built, fine) is fine
+
+
+def _proposals(target, *devices):
+  return [partitioning.Proposal(np.array(d), target) for d in devices]
+
+
+def test_the_best_fits_into_memory_although_another_is_faster():
+  # The tensors are worth 100 s on a link; both ops fit one GPU only alone.
+  cluster = clusters.make_cluster(2, memory_bytes=150)
+  graph = graphs.chain(2, 10000, param_bytes=[100, 100])
+  graph = graph.replace(tensor_bytes=[10])
+  problem = _problem(graph, cluster)
+  target = _target(problem)
+  seen = []
+
+  def propose(_, memory, see):
+    seen.append(memory)
+    winner = see(_proposals(target, [1, 1], [1, 2]))
+    assert winner.devices.tolist() == [1, 2]
+    assert see(_proposals(target, [2, 2])) is winner
+
+  placement = partitioning.best(problem, propose)
+  assert placement.devices.tolist() == [1, 2] and seen == [0.]
+
+
+def test_memory_is_shared_out_where_nothing_fits():
+  cluster = clusters.make_cluster(2, memory_bytes=150)
+  graph = graphs.make_graph(num_ops=2, param_bytes=100)
+  problem = _problem(graph, cluster)
+  target = _target(problem)
+
+  def propose(_, memory, see):
+    see(_proposals(target, [1, 1] if memory < 1 else [2, 1]))
+
+  assert partitioning.best(problem, propose).devices.tolist() == [2, 1]
+
+
+def test_the_least_overflow_where_nothing_can_fit():
+  cluster = clusters.make_cluster(2, memory_bytes=50)
+  problem = _problem(graphs.make_graph(num_ops=2, param_bytes=100), cluster)
+  target = _target(problem)
+  placement = partitioning.best(
+      problem, lambda *a: a[-1](_proposals(target, [1, 1], [1, 2])))
+  assert placement.devices.tolist() == [1, 2]
+
+
+def test_native_output_is_dropped(capfd):
+  with partition_process.stdout_dropped():
+    os.write(1, b'noise')
+  os.write(1, b'kept')
+  assert capfd.readouterr().out == 'kept'
+
+
+@pytest.mark.e2e
+def test_a_worker_that_fails_is_one_line():
+  with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
+    partition_process.call_worker(
+        'gdp_grappler.placers.partitioning.scotch_worker',
+        'nonsense', 60)
+  assert 'scotchpy' not in sys.modules

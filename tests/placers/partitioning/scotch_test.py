@@ -1,0 +1,111 @@
+import importlib.util
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import min_cut
+from gdp_grappler.placers.partitioning import scotch
+from helpers import clusters
+from helpers import graphs
+from helpers import weighted_graphs
+
+pytestmark = pytest.mark.e2e
+_PLACERS = scotch.ScotchPlacer, min_cut.MinCutPlacer
+
+
+def _place(placer, graph, cluster, seed=0):
+  return placer().place(
+      placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
+                         seed)).devices
+
+
+def test_two_cliques_are_cut_at_the_thin_edge():
+  parts = scotch.partition(weighted_graphs.two_cliques(), 2)
+  assert weighted_graphs.sides(parts) == {(0,) * 5, (1,) * 5}
+
+
+def test_target_weights_and_the_same_answer_again():
+  graph, shares = weighted_graphs.path(90), np.array([2 / 3, 1 / 3])
+  parts = scotch.partition(graph, 2, shares=shares, seeds=range(4))
+  assert 57 <= (parts == 0).sum() <= 63
+  assert (np.diff(parts) != 0).sum() == 1
+  again = scotch.partition(graph, 2, shares=shares, seeds=range(4))
+  assert again.tolist() == parts.tolist()
+
+
+def test_fixed_vertices_stay():
+  fixed = np.full(10, -1)
+  fixed[[0, 5, 6]] = 1, 0, 0
+  graph = weighted_graphs.two_cliques()
+  parts = scotch.partition(graph, 2, fixed=fixed)
+  assert parts.tolist() == [1] * 5 + [0] * 5
+  everything = np.arange(10) % 2
+  assert scotch.partition(graph, 2,
+                          fixed=everything).tolist() == (everything.tolist())
+
+
+def test_parts_that_talk_are_mapped_close_to_each_other():
+  # A path of four equal pieces onto 0 and 2, 1 and 3 that are close.
+  distances = np.array([[0, 9, 1, 9], [9, 0, 9, 1], [1, 9, 0, 9], [9, 1, 9,
+                                                                   0.]])
+  parts = scotch.partition(weighted_graphs.path(40), 4, distances=distances)
+  crossed = [(a, b) for a, b in zip(parts[:-1], parts[1:]) if a != b]
+  far = [pair for pair in crossed if distances[pair] == 9]
+  assert len(crossed) == 3 and len(far) == 1
+
+
+@pytest.mark.parametrize('placer', _PLACERS)
+def test_pins_and_a_second_run(placer):
+  graph = graphs.random_graph(0, 80)
+  pins = np.full(graph.num_groups, '', object)
+  pins[:3] = 'GPU:1', 'CPU:0', 'GPU:3'
+  graph = graph.replace(pins=pins[graph.groups].tolist())
+  cluster = presets.preset('2xP100+2xK40')
+  devices = _place(placer, graph, cluster, 7)
+  for group, device in enumerate((2, 0, 4)):
+    assert set(devices[graph.groups == group]) == {device}
+  assert _place(placer, graph, cluster, 7).tolist() == devices.tolist()
+
+
+def test_min_cut_uses_all_gpus_and_no_cpu():
+  devices = _place(min_cut.MinCutPlacer, graphs.chain(40, flops=1e9),
+                   presets.preset('4xP100'))
+  assert set(devices) == {1, 2, 3, 4}
+  assert (np.diff(devices) != 0).sum() == 3
+
+
+def test_scotch_leaves_devices_out_where_that_is_faster():
+  cluster = clusters.make_cluster(4, latency_s=1e6)
+  assert len(
+      set(_place(scotch.ScotchPlacer, graphs.chain(20, flops=1e9),
+                 cluster))) == 1
+
+
+@pytest.mark.parametrize('placer', _PLACERS)
+@pytest.mark.parametrize('graph', [
+    graphs.make_graph(),
+    graphs.make_graph(num_ops=1),
+    graphs.make_graph(num_ops=9),
+    graphs.fan_out(3),
+    graphs.chain(10, groups=[0] * 10)
+])
+def test_small_graphs(placer, graph):
+  cluster = presets.preset('4xP100')
+  assert len(_place(placer, graph, cluster)) == graph.num_ops
+  assert len(_place(placer, graph, clusters.make_cluster(0))) == graph.num_ops
+
+
+def test_nothing_is_printed(capfd):
+  scotch.partition(weighted_graphs.path(3), 8)
+  assert capfd.readouterr() == ('', '')
+
+
+@pytest.mark.parametrize('placer', _PLACERS)
+def test_without_scotchpy(monkeypatch, placer):
+  monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+  with pytest.raises(errors.GdpError, match='needs the package scotchpy64'):
+    _place(placer, graphs.chain(3), clusters.make_cluster(2))
