@@ -103,7 +103,6 @@ def _generated(sizes) -> table.Table:
 
 def _grappler_call(source, devices) -> Callable[[], object]:
   """A call of MeasureCosts for a placement, all else prepared."""
-  # pylint: disable-next=protected-access
   meta_graph = meta_graph_pb2.MetaGraphDef(
       graph_def=op_properties._inferable(source.graph_def))
   for node, device in zip(meta_graph.graph_def.node, devices):

@@ -45,7 +45,7 @@ def load_grappler() -> ctypes.CDLL:
   Raises:
     PluginError: the library is missing, or was built for another TensorFlow.
   """
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   built, running = built_for_tensorflow(), tf.__version__
   if _minor(built) != _minor(running):
     raise errors.PluginError(

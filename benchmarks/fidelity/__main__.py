@@ -15,7 +15,6 @@ import sys
 os.environ['GDP_DISABLE'] = '1'
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
-# pylint: disable=g-import-not-at-top,wrong-import-position
 from benchmarks.fidelity import graphs
 from benchmarks.fidelity import report
 from benchmarks.fidelity import study

@@ -114,9 +114,9 @@ def _worst(rows) -> str:
 
 
 def _draw(path, rows):
-  import matplotlib  # pylint: disable=g-import-not-at-top
+  import matplotlib
   matplotlib.use('Agg')
-  from matplotlib import pyplot  # pylint: disable=g-import-not-at-top
+  from matplotlib import pyplot
   by_graph = _by_graph(rows)
   figure, axes = pyplot.subplots(1, len(by_graph),
                                  figsize=(4.2 * len(by_graph), 5),

@@ -70,7 +70,7 @@ def _from_json(fields, path) -> cluster_lib.Cluster:
 
 def _named_devices():
   """The module that imports TensorFlow, for those who need it."""
-  from gdp_grappler.cluster import named_devices  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.cluster import named_devices
   return named_devices
 
 

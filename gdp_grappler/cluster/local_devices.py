@@ -59,7 +59,7 @@ def local_cluster(names: Sequence[str] = (),
   Raises:
     ClusterError: there is no CPU among the names.
   """
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   names = tuple(names) or tuple(
       cluster_lib.canonical_device(d.name)
       for d in tf.config.list_logical_devices())

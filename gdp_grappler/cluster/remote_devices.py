@@ -42,7 +42,7 @@ def remote_cluster(target: str,
     ClusterError: not a target, it does not answer in time, or it has no CPU.
   """
   check_target(target)
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   # Without a timeout gRPC waits for ever.
   config = tf.compat.v1.ConfigProto(
       operation_timeout_in_ms=max(1, int(1000 * timeout_s)))

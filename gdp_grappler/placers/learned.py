@@ -101,7 +101,7 @@ def shipped_policy() -> str:
 
 @functools.cache
 def _load(folder: str) -> _Policy:
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   path = pathlib.Path(folder)
   try:
     metadata = json.loads((path / 'policy.json').read_text())
@@ -117,7 +117,7 @@ def _load(folder: str) -> _Policy:
         'with this version of gdp_train.')
   try:
     return _Policy(tf.saved_model.load(folder), metadata)
-  except Exception as error:  # pylint: disable=broad-except
+  except Exception as error:
     # TensorFlow raises a dozen types for a damaged SavedModel.
     raise errors.PolicyMismatchError(
         f'The policy in {folder} is damaged ({type(error).__name__}). Export '

@@ -79,7 +79,7 @@ def examine(policy: str | None = None) -> list[Finding]:
 
 
 def _tensorflow() -> Iterator[Finding]:
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   try:
     built = native.built_for_tensorflow()
   except errors.PluginError as error:
@@ -205,7 +205,7 @@ def _xla() -> Iterator[Finding]:
 
 
 def _policy(policy) -> Iterator[Finding]:
-  from gdp_grappler.placers import learned  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.placers import learned
   try:
     learned.LearnedPlacer(policy)
     folder = policy or os.environ.get('GDP_POLICY') or learned.shipped_policy()

@@ -10,7 +10,6 @@ import copy
 import os
 import threading
 
-# pylint: disable=g-import-not-at-top,protected-access
 # Everything is imported where it is used: most programs need none of it.
 
 _MARK = '_gdp_hook'

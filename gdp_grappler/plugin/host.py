@@ -43,7 +43,7 @@ def is_placer_thread() -> bool:
 
 def _optimize(source, settings: settings_lib.Settings):
   # Imported on the placer thread when the first graph arrives.
-  from gdp_grappler.plugin import optimizer  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.plugin import optimizer
   return optimizer.optimize(source, settings)
 
 
@@ -80,7 +80,7 @@ class Host:
           settings.time_budget_s)
     except KeyboardInterrupt:
       raise
-    except BaseException as error:  # pylint: disable=broad-exception-caught
+    except BaseException as error:
       notices.warn_once(_explain(error, query))
       return None
     notices.say(_timed(message, start))
@@ -149,7 +149,6 @@ class _Cache:
 
 
 def _source_graph(query: library.Query):
-  # pylint: disable=g-import-not-at-top
   from tensorflow.core.framework import graph_pb2
 
   from gdp_grappler.graph import source_graph
@@ -170,7 +169,7 @@ def _node_name(tensor: str) -> str:
 
 
 def _capture(source, fingerprint: str, directory: str) -> None:
-  from gdp_grappler.plugin import capture  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.plugin import capture
   try:
     capture.write(source, fingerprint, directory)
   except errors.GdpError as error:

@@ -118,7 +118,7 @@ def _adapt(function, allocate):
       return _PLACED
     except KeyboardInterrupt:
       return _INTERRUPTED
-    except BaseException:  # pylint: disable=broad-exception-caught
+    except BaseException:
       # Nothing may be raised into C++.
       return _UNCHANGED
 

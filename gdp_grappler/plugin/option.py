@@ -110,7 +110,7 @@ def _write_parameters(parameters, settings: settings_lib.Settings | None):
 def connect() -> bool:
   """Loads the pass and connects it to Python; whether that worked."""
   # Imported when needed: nothing of it is for programs that leave it off.
-  from gdp_grappler.plugin import host  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.plugin import host
   try:
     host.connect()
     return True

@@ -73,8 +73,8 @@ class PlacerThread:
 
 
 def _work(jobs: queue.SimpleQueue) -> None:
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
-  from tensorflow.python.eager import context  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
+  from tensorflow.python.eager import context
   # The host has memory to spare, the accelerators belong to the user.
   with context.eager_mode(), tf.device('/CPU:0'):
     while True:
@@ -83,6 +83,6 @@ def _work(jobs: queue.SimpleQueue) -> None:
         continue
       try:
         future.set_result(job())
-      except BaseException as error:  # pylint: disable=broad-exception-caught
+      except BaseException as error:
         future.set_exception(error)
       del future, job

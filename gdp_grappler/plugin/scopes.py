@@ -45,13 +45,11 @@ class _Scope(contextlib.AbstractContextManager):
     self._exits: list[contextlib.ExitStack] = []
 
   def __enter__(self) -> None:
-    # pylint: disable=g-import-not-at-top
     import tensorflow as tf
     _inherit_in_new_graphs()
     stack = contextlib.ExitStack()
     if not tf.executing_eagerly():
       graph = tf.compat.v1.get_default_graph()
-      # pylint: disable-next=protected-access
       stack.enter_context(graph._attr_scope(self._attributes))
     _active.attributes.append(self._attributes)
     stack.callback(_active.attributes.pop)
@@ -61,7 +59,7 @@ class _Scope(contextlib.AbstractContextManager):
     self._exits.pop().close()
 
 
-class pin(_Scope):  # pylint: disable=invalid-name
+class pin(_Scope):
   """Ops made inside go to one device, whatever the placer thinks.
 
   Holds for ops of a `tf.function`, a Keras layer or a v1 graph, including the
@@ -88,7 +86,7 @@ class pin(_Scope):  # pylint: disable=invalid-name
     super().__init__({PIN: _attribute(s=name.encode())})
 
 
-class leave_alone(_Scope):  # pylint: disable=invalid-name
+class leave_alone(_Scope):
   """Ops made inside keep the device that TensorFlow gave them.
 
   Reaches as far as `pin`.
@@ -99,7 +97,6 @@ class leave_alone(_Scope):  # pylint: disable=invalid-name
 
 
 def _attribute(**value):
-  # pylint: disable=g-import-not-at-top
   from tensorflow.core.framework import attr_value_pb2
   return attr_value_pb2.AttrValue(**value)
 
@@ -110,7 +107,6 @@ def _inherit_in_new_graphs() -> None:
 
   Also has the configuration made anew: `option.add_to` looks at `were_used`.
   """
-  # pylint: disable=g-import-not-at-top
   from tensorflow.python.eager import context
   from tensorflow.python.framework import func_graph
   context.context().function_call_options = None
@@ -120,6 +116,6 @@ def _inherit_in_new_graphs() -> None:
   def init(self, *args, **kwargs):
     stock(self, *args, **kwargs)
     for attributes in _active.attributes:
-      self._attr_scope_map.update(attributes)  # pylint: disable=protected-access
+      self._attr_scope_map.update(attributes)
 
   func_graph.FuncGraph.__init__ = init

@@ -9,7 +9,6 @@ _MARK = '_gdp_hook'
 
 def install() -> None:
   """Wraps the constructor of all v1 sessions; once per process."""
-  # pylint: disable=g-import-not-at-top
   from tensorflow.python.client import session
   if not hasattr(session.BaseSession, _MARK):
     _wrap(session.BaseSession)
@@ -31,7 +30,6 @@ def _with_option(config):
 
   Anything but a configuration is the stock constructor's to refuse.
   """
-  # pylint: disable=g-import-not-at-top
   from tensorflow.core.protobuf import config_pb2
   from tensorflow.python.eager import context
 

@@ -134,7 +134,7 @@ def _text_or_none(key: str, value: Any) -> str | None:
 
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
-  from gdp_grappler.placers import registry  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.placers import registry
   names = tuple(registry.names())
   if value not in names:
     raise ValueError(

@@ -73,7 +73,7 @@ def _prepare(workload) -> str:
     options.feed.extend(op.outputs[0].name for op in graph.get_operations()
                         if op.type == 'Placeholder')
   with tf1.Session(graph=graph, config=_config()) as session:
-    session._make_callable_from_options(options)  # pylint: disable=protected-access
+    session._make_callable_from_options(options)
   return step.name
 
 

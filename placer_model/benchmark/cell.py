@@ -82,7 +82,6 @@ class _Evaluators:
   def __enter__(self):
     if self._settings.simulated:
       return self._simulator
-    # pylint: disable=g-import-not-at-top
     from tensorflow.core.protobuf import meta_graph_pb2
 
     from gdp_grappler.evaluation.measuring import measurer

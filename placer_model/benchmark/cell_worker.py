@@ -144,7 +144,7 @@ class _Holder:
       code = 0
     except errors.GdpError as error:
       print(' '.join(str(error).split()), file=sys.stderr)
-    except BaseException as error:  # pylint: disable=broad-except
+    except BaseException as error:
       # Whatever it is, it is this cell's; the table's footnotes show it.
       print(f'{type(error).__name__}: {" ".join(str(error).split())}',
             file=sys.stderr)
@@ -155,7 +155,7 @@ class _Holder:
 
   def _draw(self, request):
     # Drawing is for one process in ten; it takes a second to import.
-    from placer_model.benchmark import gantt  # pylint: disable=g-import-not-at-top
+    from placer_model.benchmark import gantt
     placement = plan_lib.load(str(request.plan), self._loaded.graph,
                               self._loaded.cluster)
     schedule = self._simulator.schedule(

@@ -96,7 +96,6 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
   Raises:
     GdpError: the graph or the cluster cannot be used.
   """
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import resolve
   from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
   cluster = _cluster(task, settings, resolve)
@@ -126,14 +125,13 @@ def read(path: pathlib.Path) -> Loaded:
 
 def _cluster(task, settings, resolve) -> cluster_lib.Cluster:
   if settings.local_workers:
-    from gdp_grappler.evaluation.measuring import local_workers  # pylint: disable=g-import-not-at-top
+    from gdp_grappler.evaluation.measuring import local_workers
     return local_workers.cluster(settings.local_workers)
   return resolve.resolve(task.cluster)
 
 
 def _graph(task, settings):
   """The graph, its own costs, its SourceGraph and its Workload, or None."""
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.evaluation.costs import given_costs
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph.sources import sources
@@ -156,7 +154,7 @@ def _expert(task, graph, cluster, seconds) -> np.ndarray | None:
   if task.expert == 'one_gpu':
     return placer_sets.expert_on_one_gpu(graph.num_ops, cluster)
   if task.expert == 'workload':
-    from gdp_grappler.workloads import registry  # pylint: disable=g-import-not-at-top
+    from gdp_grappler.workloads import registry
     return np.asarray(
         registry.expert_devices(task.source, graph, cluster, seconds), np.int32)
   return None

@@ -76,18 +76,18 @@ def _answer(request):
     return _workloads() if request == LIST else _load(request)
   except errors.GdpError as error:
     return Failure(' '.join(str(error).split()))
-  except Exception as error:  # pylint: disable=broad-except
+  except Exception as error:
     # One graph that cannot be loaded must not end the others.
     return Failure(f'{type(error).__name__}: {" ".join(str(error).split())}')
 
 
 def _workloads() -> dict[str, int]:
-  from gdp_grappler.workloads import registry  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.workloads import registry
   return {name: registry.get(name).num_devices for name in registry.names()}
 
 
 def _load(request: Load) -> Summary:
-  from placer_model.benchmark import loading  # pylint: disable=g-import-not-at-top
+  from placer_model.benchmark import loading
   loaded = loading.load(request.task, request.settings)
   loading.save(request.path, loaded)
   peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

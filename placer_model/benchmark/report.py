@@ -49,7 +49,7 @@ def write(folder: records.Folder, settings: settings_lib.Settings, command: str,
   Raises:
     GdpError: a file cannot be written.
   """
-  from placer_model.benchmark import pictures  # pylint: disable=g-import-not-at-top
+  from placer_model.benchmark import pictures
   results = {
       'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
       'command': command, 'settings': settings.to_json(),

@@ -108,7 +108,7 @@ def _cluster(task, settings) -> cluster_lib.Cluster:
     raise errors.GdpError(
         f'Task {task.name} names a cluster, but steps are to be measured on '
         '--local_workers. Give the task without @CLUSTER.')
-  from gdp_grappler.evaluation.measuring import local_workers  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.measuring import local_workers
   return local_workers.cluster(settings.local_workers)
 
 

@@ -25,7 +25,6 @@ os.environ['TF_USE_LEGACY_KERAS'] = '1'
 os.environ['GDP_DISABLE'] = '1'
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 
-# pylint: disable=g-import-not-at-top
 from absl import app
 from absl import flags
 from absl import logging

@@ -16,7 +16,6 @@ import tensorflow as tf
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-# pylint: disable=g-import-not-at-top,wrong-import-position
 from gdp_grappler.cluster import local_devices  # noqa: E402
 from gdp_grappler.evaluation.simulation import simulator  # noqa: E402
 from gdp_grappler.graph import graph_def_io  # noqa: E402
@@ -174,7 +173,7 @@ def main(output: str, names: list[str]):
           continue
         try:
           verdict = check(make, notices)
-        except Exception as error:  # pylint: disable=broad-exception-caught
+        except Exception as error:
           verdict = f'{type(error).__name__}: {error}'
         file.write(json.dumps([name, verdict]) + '\n')
 

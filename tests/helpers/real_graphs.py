@@ -1101,7 +1101,7 @@ def ref_assignments_in_order():
 def ref_switch_and_merge():
   a = tf1.Variable([1.0, 2.0], use_resource=False)
   flag = tf1.placeholder(tf.bool, [], 'flag')
-  low, high = tf.raw_ops.RefSwitch(data=a._ref(), pred=flag)  # pylint: disable=protected-access
+  low, high = tf.raw_ops.RefSwitch(data=a._ref(), pred=flag)
   value, index = tf.raw_ops.RefMerge(inputs=[low, high])
   before = tf1.identity(value) + 1.0
   with tf1.control_dependencies([before]):

@@ -79,9 +79,9 @@ def test_job_that_waits_too_long_in_the_queue_never_starts(thread):
 
 def test_child_of_a_fork_starts_its_own(thread):
   thread.run(int, 30)
-  assert thread._thread is not None  # pylint: disable=protected-access
+  assert thread._thread is not None
   child = os.fork()
   if not child:
     # TensorFlow's own threads did not survive; only ours is of interest.
-    os._exit(7 if thread._thread is None else 1)  # pylint: disable=protected-access
+    os._exit(7 if thread._thread is None else 1)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -53,7 +53,6 @@ def run(arguments) -> int:
           if arguments.cluster is None else arguments.cluster) or ''
   if count or name == 'local' or name.startswith('grpc:') or arguments.measure:
     common.load_tensorflow()
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import cluster_file
   from gdp_grappler.cluster import resolve
   from gdp_grappler.evaluation.measuring import local_workers
@@ -97,7 +96,7 @@ def _check(arguments):
 
 
 def _measured(cluster, target):
-  from gdp_grappler.evaluation.link_timing import ping_pong  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.link_timing import ping_pong
   timings = ping_pong.measure(
       cluster, target,
       progress=lambda what: print(f'timing {what}', file=sys.stderr))

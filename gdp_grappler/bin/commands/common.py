@@ -45,7 +45,6 @@ def read(arguments, cluster=None):
   A graph with costs of its own came as no GraphDef: None stands for it, and
   TensorFlow is not imported.
   """
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.evaluation.costs import given_costs
   own = given_costs.load(arguments.graph)
   if own is None:
@@ -67,7 +66,6 @@ def read(arguments, cluster=None):
 
 def read_whole(arguments, source, graph):
   """A step and its arrays, with what no step runs, such as initializers."""
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.graph.sources import graph_files
   # Other kinds, and captured graphs, are read as they run.
   if not pathlib.Path(arguments.graph).is_file() or graph_files.read(
@@ -77,7 +75,6 @@ def read_whole(arguments, source, graph):
 
 
 def _read_tensorflow(arguments, prune, tell):
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.graph import graph_def_io
   from gdp_grappler.graph.sources import sources
   source = sources.load(arguments.graph, batch_size=arguments.batch_size,
@@ -93,7 +90,7 @@ def _tell(line):
 def _cost_model(path, graph, cluster):
   if path is None:
     return None
-  from gdp_grappler.evaluation.costs import profiled_costs  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.costs import profiled_costs
   costs = profiled_costs.from_file(path, graph)
   _tell(_describe_coverage(path, costs, graph, cluster))
   return costs

@@ -15,7 +15,7 @@ def add(commands) -> None:
 def run(arguments) -> int:
   """Prints what is found; 1 if something is wrong."""
   common.load_tensorflow()
-  from gdp_grappler.plugin import doctor  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.plugin import doctor
   findings = doctor.examine(arguments.policy)
   for finding in findings:
     print(f'{finding.state:4}  {finding.what}: {finding.detail}')

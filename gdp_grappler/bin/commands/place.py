@@ -33,7 +33,6 @@ def add(commands) -> None:
 
 def run(arguments) -> int:
   """Places, writes and says so."""
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import plan
   from gdp_grappler.cluster import whole_graph
   from gdp_grappler.placers import placer as placer_lib
@@ -80,14 +79,14 @@ def run(arguments) -> int:
 
 def _is_ordered(order, placement):
   """Whether an order is asked for, or the plan has one that is to be kept."""
-  from gdp_grappler.evaluation.ordering import ordering  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.ordering import ordering
   return order == ordering.CRITICAL_PATH or (order is None and
                                              placement.priorities is not None)
 
 
 def _prioritized(order, graph, placement, simulator):
   """The placement to save, and what to say of its order."""
-  from gdp_grappler.evaluation.ordering import ordering  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.evaluation.ordering import ordering
   if not _is_ordered(order, placement):
     return dataclasses.replace(placement, priorities=None), ''
   if placement.priorities is not None:
@@ -104,7 +103,7 @@ def _edges(arguments, source, graph, placement, simulator):
   if not _is_ordered(arguments.order, placement):
     return (), ''
   edges, order = _control_edges(source, graph, placement, simulator, arguments)
-  if not len(edges):  # pylint: disable=g-explicit-length-test
+  if not len(edges):
     return edges, '; no control edges, as none are predicted to pay'
   return edges, (f'; ordered by {len(edges)} control edge'
                  f'{"s" * (len(edges) > 1)}: '
@@ -113,7 +112,6 @@ def _edges(arguments, source, graph, placement, simulator):
 
 def _control_edges(source, graph, placement, simulator, arguments):
   """Edges for a step: an edge must not make it run what it does not need."""
-  # pylint: disable=g-import-not-at-top
   import numpy as np
 
   from gdp_grappler.cluster import placement as placement_lib
@@ -138,7 +136,6 @@ def _control_edges(source, graph, placement, simulator, arguments):
 
 def _write(path, source, whole, graph, placement, edges):
   """The whole graph, of which `graph` and the rest are the step."""
-  # pylint: disable=g-import-not-at-top
   from google.protobuf import text_format
 
   from gdp_grappler import files

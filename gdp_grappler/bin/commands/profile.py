@@ -45,7 +45,6 @@ def run(arguments) -> int:
   """Measures every device, writes the file, prints a line for each."""
   _check(arguments)
   common.load_tensorflow()
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.evaluation.profiling import profiler
   from gdp_grappler.graph.sources import sources
   source = sources.load(arguments.graph, batch_size=arguments.batch_size)

@@ -25,7 +25,6 @@ def add(commands) -> None:
 
 def run(arguments) -> int:
   """Prices, draws and says so."""
-  # pylint: disable=g-import-not-at-top
   from gdp_grappler.cluster import plan
   from gdp_grappler.evaluation import price
   from gdp_grappler.reports import timeline
@@ -57,7 +56,7 @@ def run(arguments) -> int:
 
 def _peaks(cluster, peak_bytes) -> str:
   """'CPU:0 1.2 MB, GPU:0 3 GB'; devices of one memory together."""
-  from gdp_grappler.reports import units  # pylint: disable=g-import-not-at-top
+  from gdp_grappler.reports import units
   pools = cluster.memory_pools
   return ', '.join(
       ' + '.join(label for label, own in zip(cluster.device_labels, pools)

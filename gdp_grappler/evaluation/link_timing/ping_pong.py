@@ -105,7 +105,7 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
     ClusterError: nobody answers at `target`.
     MeasurementError: a device is not there, or a step fails.
   """
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   names = cluster.device_names
   try:
     _check_devices(tf, cluster, target)

@@ -36,7 +36,7 @@ def main(request: dict) -> None:
 
 
 def _serve(request):
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   config = tf.compat.v1.ConfigProto(
       inter_op_parallelism_threads=request['inter_op_threads'],
       intra_op_parallelism_threads=request['intra_op_threads'])
@@ -47,7 +47,7 @@ def _serve(request):
 
 def _devices(target) -> list[str]:
   """Names of all devices; waits until every task has answered."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   with tf.compat.v1.Session(target, graph=tf.Graph()) as session:
     return [d.name for d in session.list_devices()]
 

@@ -238,7 +238,7 @@ class Measurer:
 
   def _context(self) -> bytes:
     """All that a measured time depends on, but the placement."""
-    import tensorflow as tf  # pylint: disable=g-import-not-at-top
+    import tensorflow as tf
     graph = self._graph.graph_def.SerializeToString(deterministic=True)
     parts = (tf.__version__, self._cluster.device_names,
              self._cluster.memory_pools.tolist(), self._graph.targets,

@@ -106,7 +106,7 @@ def main(cores: list[int]) -> None:
 
 def run(setup: Setup, request: Request) -> Timing | messages.Failure:
   """Times one placement."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   if setup.target and (complaint := _complaint(setup)):
     return complaint  # Else the first call would wait as long as for a step.
   names = dict(
@@ -141,7 +141,7 @@ def _one_line(error) -> str:
 
 def _peaks(session, targets, device_names) -> tuple[int, ...]:
   """[D] most bytes allocated at a time, by the allocators' own records."""
-  from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
+  from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
   metadata = config_pb2.RunMetadata()
   session.run(targets, options=options, run_metadata=metadata)
@@ -188,7 +188,7 @@ def _config(setup: Setup, timeout_s: float | None = None):
 
 def _complaint(setup: Setup) -> messages.Failure | None:
   """What is wrong with the devices, if anything is."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   try:
     with tf.compat.v1.Session(setup.target, graph=tf.Graph(),
                               config=_config(setup,
@@ -217,7 +217,7 @@ def _listen(requests) -> None:
       requests.put(messages.receive(sys.stdin.buffer.read))
   except EOFError:
     os._exit(0)  # The main thread may be in the middle of a long step.
-  except BaseException:  # pylint: disable=broad-except
+  except BaseException:
     traceback.print_exc()
     os._exit(1)
 

@@ -15,7 +15,7 @@ def as_it_is(num_cpus: int | None = None) -> Any:
     num_cpus: Logical CPU devices of this process; None where a target has its
       own.
   """
-  from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
+  from tensorflow.core.protobuf import config_pb2
   config = config_pb2.ConfigProto(allow_soft_placement=False)
   if num_cpus is not None:
     config.device_count['CPU'] = num_cpus

@@ -28,7 +28,7 @@ def main() -> None:
     return messages.receive(sys.stdin.buffer.read)
 
   setup = request()
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   try:
     with profiling_worker.session(tf, setup) as step:
       for _ in range(_WARMUP):

@@ -223,7 +223,7 @@ def worker_places(target: str | Callable[[], str], names: Sequence[str],
 
 def local_places(cores: Sequence[int] = ()) -> list[Place]:
   """The CPU and one GPU of each kind of this machine."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   kinds = {
       _model(name): name for name in reversed([
           cluster_lib.canonical_device(d.name)
@@ -281,7 +281,7 @@ def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
 
 def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
   """Of one device, whose seconds and step are made to agree."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
                              device.step_s, device.empty_step_s,
                              seen.chain_visit_s)
@@ -338,7 +338,7 @@ def _remembered(path, steps, tell) -> profile_lib.Profile | None:
 
 def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
   """Of everything that makes another profile."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
            tf.__version__, 1)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
@@ -347,7 +347,7 @@ def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
 def _model(device) -> str:
   """What the hardware of this machine calls itself."""
   if cluster_lib.device_type(device) == 'GPU':
-    import tensorflow as tf  # pylint: disable=g-import-not-at-top
+    import tensorflow as tf
     cards = tf.config.list_physical_devices('GPU')
     number = int(device.rsplit(':', 1)[1])
     if number >= len(cards):

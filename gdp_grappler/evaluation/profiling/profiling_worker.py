@@ -94,7 +94,7 @@ def main() -> None:
 
 def record(setup: Setup) -> Recording | messages.Failure:
   """Runs the steps."""
-  import tensorflow as tf  # pylint: disable=g-import-not-at-top
+  import tensorflow as tf
   try:
     return _record(tf, setup)
   except (tf.errors.OpError, ValueError) as error:
@@ -183,7 +183,7 @@ def _trace(alone, wide, setup):
   Every traced step follows some untraced ones: reading the trace of the last
   one has swept the caches, and what is wanted is a step among steps.
   """
-  from tensorflow.core.protobuf import config_pb2  # pylint: disable=g-import-not-at-top
+  from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
 
   def step(session, **how):

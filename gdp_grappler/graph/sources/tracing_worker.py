@@ -71,7 +71,7 @@ def _collect(call, path, marker):
     call()
   except errors.InvalidGraphError:
     raise
-  except Exception as error:  # pylint: disable=broad-except
+  except Exception as error:
     failure = error  # Of no interest if the graph came into being before it.
   _succeed()
   graphs = [
@@ -104,7 +104,7 @@ def _signature_call(path, key, batch_size):
   """A call of a signature with zeros for its inputs."""
   try:
     loaded = tf.saved_model.load(path)
-  except Exception as error:  # pylint: disable=broad-except
+  except Exception as error:
     raise errors.InvalidGraphError(
         f'{path} is not a usable SavedModel: {one_line(error)}. Export it '
         'again.') from error
@@ -155,7 +155,7 @@ def load_keras(path: str):
   Raises:
     InvalidGraphError: Keras cannot load it.
   """
-  import keras  # pylint: disable=g-import-not-at-top
+  import keras
   try:
     if path.endswith(('.keras', '.h5', '.hdf5')):
       return keras.models.load_model(path)
@@ -164,7 +164,7 @@ def load_keras(path: str):
       link = os.path.join(directory, 'model.keras')
       os.symlink(os.path.abspath(path), link)
       return keras.models.load_model(link)
-  except Exception as error:  # pylint: disable=broad-except
+  except Exception as error:
     raise errors.InvalidGraphError(
         f'Keras cannot load {path}: {one_line(error)}. Save it again with '
         'this version of Keras, or give module:function with its custom '
@@ -180,7 +180,7 @@ def call_function(path: str):
   module_name, function_name = path.split(':')
   try:
     target = importlib.import_module(module_name)
-  except BaseException as error:  # pylint: disable=broad-except
+  except BaseException as error:
     raise errors.InvalidGraphError(
         f'Cannot import "{module_name}" of {path}: {one_line(error)}. Run in '
         'the directory that holds it or put that on PYTHONPATH.') from error
@@ -192,7 +192,7 @@ def call_function(path: str):
         f'function "{function_name}". Name one that returns a Keras model.')
   try:
     return target()
-  except BaseException as error:  # pylint: disable=broad-except
+  except BaseException as error:
     raise errors.InvalidGraphError(
         f'{path} raised {one_line(error)}. It is called without arguments and '
         'must return a Keras model.') from error
@@ -204,7 +204,7 @@ def load_application(path: str):
   Raises:
     InvalidGraphError: `keras.applications` has no such model.
   """
-  import keras  # pylint: disable=g-import-not-at-top
+  import keras
   name = path.split(':')[1]
   known = sorted(n for n, value in vars(keras.applications).items()
                  if inspect.isfunction(value))

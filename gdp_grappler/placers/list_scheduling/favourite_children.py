@@ -76,7 +76,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
 
 def _highspy():
   try:
-    import highspy  # pylint: disable=g-import-not-at-top
+    import highspy
   except ImportError as error:
     raise errors.GdpError(
         'The placer "m_sct" needs the package highspy, which is not installed. '

@@ -164,7 +164,7 @@ def _exact(shares) -> list[float]:
 
 def _pymetis():
   try:
-    import pymetis  # pylint: disable=g-import-not-at-top
+    import pymetis
   except ImportError as error:
     raise errors.GdpError(
         'The placer "metis" needs the package pymetis, which is not installed. '

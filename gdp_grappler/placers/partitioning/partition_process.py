@@ -70,6 +70,6 @@ def serve(answer: Callable[[Any], Any]) -> None:
   request = messages.receive(sys.stdin.buffer.read)
   try:
     messages.send(stream, (answer(request), ''))
-  except Exception as error:  # pylint: disable=broad-except
+  except Exception as error:
     # Whatever the library raises is told by the caller.
     messages.send(stream, (None, f'{type(error).__name__}: {error}'))

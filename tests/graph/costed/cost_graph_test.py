@@ -82,7 +82,7 @@ def test_sizes_memory_and_edges_are_those_of_the_step(metadata):
 
 
 def test_the_enum_is_that_of_tensorflow():
-  ours = cost_graph._messages()['CostGraphDef'].DESCRIPTOR.fields_by_name[  # pylint: disable=protected-access
+  ours = cost_graph._messages()['CostGraphDef'].DESCRIPTOR.fields_by_name[
       'node'].message_type.fields_by_name['output_info'].message_type
   ours = {
       v.name: v.number for v in ours.fields_by_name['dtype'].enum_type.values

@@ -247,7 +247,7 @@ class TestTraced:
   # Keras 3.15 has not yet caught up with NumPy 2's `__array__`.
   @pytest.mark.filterwarnings('ignore:__array__ impl:DeprecationWarning')
   def test_keras_file(self, folder):
-    import keras  # pylint: disable=g-import-not-at-top
+    import keras
     model = keras.Sequential([keras.layers.Input((5,)), keras.layers.Dense(2)])
     model.compile('adam', 'mse')
     model.save(folder / 'small.keras')
