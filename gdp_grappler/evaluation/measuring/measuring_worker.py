@@ -95,7 +95,7 @@ def main(cores: list[int]) -> None:
   messages.end_with_parent()
   requests: queue.SimpleQueue = queue.SimpleQueue()
   threading.Thread(target=_listen, args=(requests,), daemon=True).start()
-  import tensorflow  # pylint: disable=g-import-not-at-top,unused-import  # noqa: F401
+  import tensorflow  # noqa: F401
   setup = requests.get()
   messages.send(answers, _complaint(setup))
   while True:
