@@ -47,9 +47,13 @@ NATIVE_LIBRARIES = {
     "libgdp_simulator.so": {
         "srcs": ["gdp_grappler/evaluation/simulation/simulator.cc"],
         "hdrs": [
+            "gdp_grappler/evaluation/simulation/simulator_chains.h",
+            "gdp_grappler/evaluation/simulation/simulator_copies.h",
             "gdp_grappler/evaluation/simulation/simulator_graph.h",
             "gdp_grappler/evaluation/simulation/simulator_machine.h",
+            "gdp_grappler/evaluation/simulation/simulator_memory.h",
             "gdp_grappler/evaluation/simulation/simulator_queues.h",
+            "gdp_grappler/evaluation/simulation/simulator_units.h",
         ],
         "copts": ["-std=c++17", "-O3", "-pthread"],
         "defines": [],

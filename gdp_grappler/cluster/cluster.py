@@ -12,6 +12,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import validation
 
+SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
 _TASK = '/job:localhost/replica:0/task:0'
 
 
@@ -37,6 +38,14 @@ class Device:
       sends or receives; 0 where an engine of its own does that.
     copy_bytes_per_s: Rate at which its compute moves the bytes of transfers;
       None where copy engines do that beside compute.
+    launch: `SYNCHRONOUS`: an op is done when it has run, as on a CPU.
+      `ASYNCHRONOUS`: it is done for the executor when it has been put on the
+      device's compute stream, as on a GPU; see `simulator`. Such a device has
+      one slot and copy engines.
+    dispatch_s: Seconds from one op to the next in a thread that puts ops on
+      the stream.
+    callback_s: Seconds from the end of a copy on one of its streams to the
+      dispatch of what waits for it.
   """
 
   name: str
@@ -51,6 +60,14 @@ class Device:
   slots: int = 1
   copy_s: float = 0.
   copy_bytes_per_s: float | None = None
+  launch: str = SYNCHRONOUS
+  dispatch_s: float = 0.
+  callback_s: float = 0.
+
+  @property
+  def asynchronous(self) -> bool:
+    """Whether ops are put on a stream and run later."""
+    return self.launch == ASYNCHRONOUS
 
   @property
   def short_name(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Iterable
+from typing import Any, Iterable, Sequence
 
 from gdp_grappler import errors
 
@@ -12,6 +12,8 @@ _LARGEST = 1e18
 _MOST_SLOTS = 1 << 16
 _MOST_CHANNELS = 8
 _TYPES = ('CPU', 'GPU')
+# How a device runs what it is given.
+LAUNCHES = ('synchronous', 'asynchronous')
 
 
 def check(cluster: Any) -> None:
@@ -63,7 +65,7 @@ def _check_device(at, device):
     raise errors.ClusterError(
         f'{at}.efficiency{where} is {device.efficiency!r}; give the share of '
         'peak_flops that is reached, up to 1.')
-  for field in ('launch_s', 'copy_s'):
+  for field in ('launch_s', 'copy_s', 'dispatch_s', 'callback_s'):
     _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
   if device.copy_bytes_per_s is not None:
     _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
@@ -72,6 +74,21 @@ def _check_device(at, device):
       not 1 <= slots <= _MOST_SLOTS):
     raise errors.ClusterError(f'{at}.slots{where} is {slots!r}; give a whole '
                               f'number from 1 to {_MOST_SLOTS}.')
+  _check_launch(at, device, where)
+
+
+def _check_launch(at: str, device: Any, where: str) -> None:
+  if device.launch not in LAUNCHES:
+    raise errors.ClusterError(f'{at}.launch{where} is {device.launch!r}; give '
+                              f'{" or ".join(LAUNCHES)}.')
+  if device.asynchronous:
+    for field, only in (('slots', 1), ('copy_s', 0), ('copy_bytes_per_s',
+                                                      None)):
+      if getattr(device, field) != only:
+        raise errors.ClusterError(
+            f'{at}.{field}{where} is {getattr(device, field)!r}; an '
+            f'asynchronous device has one compute stream and copy engines: '
+            f'give {only!r}, or leave it out.')
 
 
 def check_link(at: str, link: Any, where: str = '') -> None:
@@ -114,6 +131,7 @@ def _check_devices(devices):
           f'devices[{index}].type ({device.name}) is {device.type!r}, but the '
           f'name says {device.named_type!r}; change one of them.')
   _check_memories(devices)
+  _check_units(devices)
 
 
 def _check_memories(devices):
@@ -126,6 +144,17 @@ def _check_memories(devices):
           f'{device.memory_bytes}, but devices[{other}], which shares its '
           f'memory "{device.memory}", has {devices[other].memory_bytes}; give '
           'both the same.')
+
+
+def _check_units(devices: Sequence[Any]) -> None:
+  first: dict[str, int] = {}
+  for index, device in enumerate(devices):
+    other = first.setdefault(device.compute, index)
+    if device.launch != devices[other].launch:
+      raise errors.ClusterError(
+          f'devices[{index}].launch ({device.name}) is {device.launch!r}, but '
+          f'devices[{other}], which shares its compute "{device.compute}", is '
+          f'{devices[other].launch!r}; give both the same.')
 
 
 def _check_links(names, links):

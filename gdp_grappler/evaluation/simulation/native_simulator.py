@@ -154,11 +154,14 @@ def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
       np.inf if d.copy_bytes_per_s is None else d.copy_bytes_per_s
       for d in cluster.devices
   ], np.float64)
+  asynchronous = np.array([d.asynchronous for d in cluster.devices], np.uint8)
+  dispatch_s = np.array([d.dispatch_s for d in cluster.devices], np.float64)
+  callback_s = np.array([d.callback_s for d in cluster.devices], np.float64)
   return [
       np.ascontiguousarray(array)
       for array in (cluster.compute_units, cluster.memory_pools, slots, copy_s,
-                    copy_bytes_per_s, bus_of_unit, contention.shares,
-                    *cluster.link_arrays)
+                    copy_bytes_per_s, asynchronous, dispatch_s, callback_s,
+                    bus_of_unit, contention.shares, *cluster.link_arrays)
   ]
 
 
@@ -180,8 +183,9 @@ class _NativeCluster(ctypes.Structure):
                    'channels_per_link')
   ] + [(name, ctypes.c_void_p)
        for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-                    'buses', 'contention', 'latency_s', 'bytes_per_s',
-                    'channels')] + [('step_s', ctypes.c_double)]
+                    'asynchronous', 'dispatch_s', 'callback_s', 'buses',
+                    'contention', 'latency_s', 'bytes_per_s', 'channels')
+      ] + [('step_s', ctypes.c_double)]
 
 
 @functools.cache

@@ -130,6 +130,9 @@ struct GdpCluster {
   const int32_t* slots;            // [units]
   const double* copy_s;            // [D]
   const double* copy_bytes_per_s;  // [D], infinite with copy engines
+  const uint8_t* asynchronous;     // [D]
+  const double* dispatch_s;        // [D]
+  const double* callback_s;        // [D]
   const int32_t* buses;            // [units], -1: a bus of its own
   const double* contention;        // [D]
   const double* latency_s;         // [D, D]
@@ -165,6 +168,11 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   for (int32_t i = 0; i < d; ++i) {
     s->copy_work |= s->copy_s[i] > 0 || s->copy_bytes_per_s[i] < gdp::kInfinity;
   }
+  s->asynchronous.assign(cluster->asynchronous, cluster->asynchronous + d);
+  s->dispatch_s.assign(cluster->dispatch_s, cluster->dispatch_s + d);
+  s->callback_s.assign(cluster->callback_s, cluster->callback_s + d);
+  s->streams = false;
+  for (const uint8_t asynchronous : s->asynchronous) s->streams |= asynchronous;
   s->bus.assign(cluster->buses, cluster->buses + s->num_units);
   s->contention.assign(cluster->contention, cluster->contention + d);
   s->contended = false;

@@ -39,6 +39,48 @@ The rules, as TensorFlow's executor has them:
   bus that is in the middle of something when it starts: that something started
   before and ends after this moment.
 * A step begins with `Cluster.step_s`, in which nothing else happens.
+
+A device may be asynchronous (`Device.launch`), as GPUs are: an op is done for
+the executor when it stands on the device's compute stream. There:
+
+* Threads dispatch, each from a first in, first out queue of its own, one item
+  per `dispatch_s`. One thread has all ops that wait for nothing, in topological
+  order; every op that became ready because something arrived from another
+  device gets a thread of its own. Threads of one moment act in the order in
+  which they began.
+* An op is dispatched at the head of its queue, and starts when all that was
+  dispatched to its compute unit before has ended. It needs no slot. After
+  `dispatch_s`, whether it has started or not, its outputs are handed on: what
+  became ready joins the end of the same queue, and so does what has to be sent,
+  tensors in the order of the graph and in each the consumers, then control
+  edges. So dispatch is breadth first and runs far ahead of the stream.
+* A transfer from or to such a device is issued at the head of the queue, a
+  message when it is there for the second time: TensorFlow makes an empty tensor
+  of it first. From a synchronous device it is issued when the op has ended. A
+  device has three streams for copies: to asynchronous devices, to others, and
+  from others. Each takes them one after the other in the order of issue, and a
+  blocked one holds up the rest; messages and empty tensors only wait.
+* A copy waits for the compute streams as filled when it was issued: for its
+  sender's because the result must be there, for its receiver's because the
+  memory must be free. From a synchronous device empty ones wait as well, else
+  they do not wait for the receiver. Then it is requested of the link.
+* What a copy brings arrives, and its sender's memory is let go of, `callback_s`
+  after its end: the event manager polls. It is that of the asynchronous sender,
+  or else of the receiver.
+* Memory is the allocator's: an op's outputs are there from its dispatch, what
+  is received from its issue, and an op lets go of its inputs and its workspace
+  when it has been dispatched, because whatever takes the place comes later on
+  the same stream.
+* Such devices neither slow a bus nor are slowed.
+* TensorFlow has no priorities, and dispatch leaves nothing to choose from. With
+  priorities the device runs op by op as a synchronous one, copies as above:
+  what control edges could bring at best. `ordering` finds edges and prices them
+  without priorities.
+* Where several things happen at one moment, ops end first, then work for
+  transfers, then transfers, then copies arrive in the order of their requests,
+  then threads dispatch.
+* The step ends when the last stream has come to its end and the last thread to
+  its.
 """
 
 from __future__ import annotations

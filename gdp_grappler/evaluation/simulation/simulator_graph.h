@@ -79,6 +79,7 @@ struct Graph {
   double step_s;
   bool copy_work;                     // Some device has no copy engines.
   bool contended;                     // Some device has contention.
+  bool streams;                       // Some device is asynchronous.
   std::vector<int32_t> order;         // [N] position -> op of the graph.
   std::vector<int32_t> position;      // [N] by op of the graph.
   std::vector<int32_t> group;         // [N] by op of the graph.
@@ -94,6 +95,8 @@ struct Graph {
   std::vector<int32_t> unit, pool;    // [D]
   std::vector<int32_t> slots;         // [units]
   std::vector<double> copy_s, copy_bytes_per_s;  // [D]
+  std::vector<uint8_t> asynchronous;             // [D]
+  std::vector<double> dispatch_s, callback_s;    // [D]
   std::vector<int32_t> bus;           // [units], kNone: its own.
   std::vector<double> contention;     // [D]
   std::vector<Link> links;            // [D, D]

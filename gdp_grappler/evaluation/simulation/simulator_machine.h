@@ -8,34 +8,31 @@
 #include <utility>
 #include <vector>
 
+#include "gdp_grappler/evaluation/simulation/simulator_chains.h"
+#include "gdp_grappler/evaluation/simulation/simulator_copies.h"
 #include "gdp_grappler/evaluation/simulation/simulator_graph.h"
+#include "gdp_grappler/evaluation/simulation/simulator_memory.h"
 #include "gdp_grappler/evaluation/simulation/simulator_queues.h"
+#include "gdp_grappler/evaluation/simulation/simulator_units.h"
 
 namespace gdp {
 
 // The state of one simulated step; used again for the next one. What lives only
-// for a while (buffers, copies) has its place used again as well, so that it
-// stays in the cache.
+// for a while (buffers, copies, chains) has its place used again as well, so
+// that it stays in the cache.
 class alignas(64) Machine {
  public:
   explicit Machine(const Graph& graph)
       : g_(graph),
+        memory_(graph.num_pools),
+        units_(graph),
+        copies_(graph, &events_, &memory_, &units_),
+        chains_(graph.streams ? graph.num_ops : 0),
         state_(graph.num_ops),
         group_device_(graph.num_groups),
         input_buffer_(graph.num_inputs),
         next_edge_(graph.num_edges),
-        fifo_(graph.num_units),
-        ranked_(graph.num_units),
-        owed_(graph.num_units),
-        free_slots_(graph.num_units),
-        slot_taken_(graph.num_units),
-        starts_(graph.num_units),
-        channel_free_(graph.num_channels),
-        lanes_(2 * graph.num_devices * graph.num_devices),
-        copy_on_(graph.num_devices),
-        live_(graph.num_pools),
-        peak_(graph.num_pools),
-        reported_(graph.num_pools) {}
+        copy_on_(graph.num_devices) {}
 
   // Simulates `devices` [N], which take infinitely long if they are not legal.
   // `priorities` [N] and `schedule` may be null; `peak` [P].
@@ -44,47 +41,39 @@ class alignas(64) Machine {
     const bool legal = ReadPlacement(devices);
     Reset(priorities, schedule);
     if (legal) Simulate();
-    *step_time = legal ? now_ : kInfinity;
-    std::copy(peak_.begin(), peak_.end(), peak);
+    *step_time = legal ? std::max(now_, units_.last_s()) : kInfinity;
+    std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
+  }
+
+  // Called by the units: something waiting gets a slot.
+  void StartOp(int32_t op) {
+    const int32_t device = state_[op].device;
+    const int32_t unit = g_.unit[device];
+    const double seconds =
+        units_.Slowed(device, g_.seconds[Cell(op, device)], now_);
+    if (g_.asynchronous[device]) units_.Fill(unit, seconds, now_);
+    const double end = now_ + seconds;
+    Allocate(op, device);
+    if (schedule_) Report(op, now_, end, units_.TakeSlot(unit));
+    events_.Push(end, op);
+  }
+
+  void StartWork(int32_t index) {
+    Copy& copy = copies_[index];
+    const int32_t device = WorkDevice(copy);
+    const double end =
+        now_ + units_.Slowed(device, SecondsOwed(device, copy), now_);
+    if (schedule_) {
+      copy.slot = units_.TakeSlot(g_.unit[device]);
+      schedule_->works.push_back({copy.number, device, copy.slot, now_, end});
+    }
+    events_.Push(end, EventItem(kWork, copy.number, index));
   }
 
  private:
   struct State {
     int32_t waiting;  // Edges that have not arrived.
     int32_t device;
-  };
-
-  // A transfer of a tensor, or a message, to another device.
-  struct Copy {
-    double start_s, end_s;
-    int64_t bytes;
-    int32_t number;         // Copies count in the order of their requests.
-    int32_t lane;
-    int32_t source_buffer, buffer;
-    int32_t next;           // In its lane.
-    int32_t last_edge;      // That it serves; `next_edge_` has the others.
-    bool sent;              // The sender has done its work.
-    int32_t slot;           // Of the work under way.
-  };
-
-  // The copies of one link, or its messages, that have not ended. They start
-  // and end one after the other, so that only the first one has an event.
-  // Lanes are [D, D, 2]: source, target, and whether messages.
-  struct Lane {
-    int32_t first = kNone, last = kNone;
-    bool started = false;
-  };
-
-  // What a unit started at one moment and has not ended.
-  struct Starts {
-    double time_s;
-    int32_t count;
-  };
-
-  // Memory that lives while somebody refers to it, on one device.
-  struct Buffer {
-    int64_t bytes;
-    int32_t references;
   };
 
   // False if a device is out of range, not allowed or splits a group.
@@ -108,175 +97,151 @@ class alignas(64) Machine {
 
   void Reset(const double* priorities, Schedule* schedule) {
     now_ = g_.step_s;
-    priorities_ = priorities;
+    chained_ = g_.streams && !priorities;
     schedule_ = schedule;
-    num_copies_ = 0;
+    chain_ = kNone;
     events_.clear();
-    touched_.clear();
-    copies_.clear();
-    free_copies_.clear();
-    buffers_.clear();
-    free_buffers_.clear();
-    for (Fifo& queue : fifo_) queue.clear();
-    for (Heap<Ranked>& queue : ranked_) queue.clear();
-    for (Heap<Owed>& queue : owed_) queue.clear();
-    std::copy(g_.slots.begin(), g_.slots.end(), free_slots_.begin());
-    std::fill(starts_.begin(), starts_.end(), Starts{-1, 0});
-    std::fill(channel_free_.begin(), channel_free_.end(), 0.0);
-    std::fill(lanes_.begin(), lanes_.end(), Lane());
+    memory_.Reset(schedule ? &schedule->memory : nullptr);
+    units_.Reset(priorities, schedule);
+    chains_.Reset();
+    copies_.Reset(schedule);
     std::fill(copy_on_.begin(), copy_on_.end(), std::make_pair(kNone, kNone));
-    std::fill(live_.begin(), live_.end(), 0);
-    std::fill(peak_.begin(), peak_.end(), 0);
-    std::fill(reported_.begin(), reported_.end(), -1);
     if (schedule) {
       schedule->start_s.assign(g_.num_ops, 0.0);
       schedule->end_s.assign(g_.num_ops, 0.0);
       schedule->slot.assign(g_.num_ops, 0);
-      for (int32_t u = 0; u < g_.num_units; ++u) slot_taken_[u].clear();
     }
   }
 
   void Simulate() {
     for (const Param& param : g_.params) {
-      live_[g_.pool[state_[param.op].device]] += param.bytes;
+      memory_.Add(g_.pool[state_[param.op].device], param.bytes);
     }
-    if (g_.step_s > 0) SettleMemory(0);
-    for (const int32_t op : g_.roots) Enqueue(op, state_[op].device);
-    StartAll();
+    if (g_.step_s > 0) memory_.Settle(0);
+    StartRoots();
+    units_.StartAll(now_, this);
     while (true) {
       // Ops of no duration end at the time they start: another round.
       while (!events_.empty() && events_.time_s() == now_) {
         while (!events_.empty() && events_.time_s() == now_) {
           Handle(events_.Pop());
         }
-        StartAll();
+        units_.StartAll(now_, this);
       }
-      SettleMemory(now_);
+      memory_.Settle(now_);
       if (events_.empty()) return;
       now_ = events_.time_s();
     }
   }
 
-  // An event is an op or the work for a copy ending, or something in a lane.
-  // Ops that end at one time come in topological order, then copies by number.
-  static uint64_t WorkItem(const Copy& copy, int32_t index) {
-    return kWork << 62 | static_cast<uint64_t>(copy.number) << 31 | index;
+  // One thread of an asynchronous device dispatches all its roots.
+  void StartRoots() {
+    for (int32_t device = 0; device < g_.num_devices; ++device) {
+      if (IsChained(device)) chain_ = StartChain(device);
+      for (const int32_t op : g_.roots) {
+        if (state_[op].device == device) MakeReady(op, device);
+      }
+      chain_ = kNone;
+    }
   }
-
-  static uint64_t LaneItem(int32_t index) { return kLane << 62 | index; }
 
   void Handle(uint64_t item) {
-    switch (item >> 62) {
+    const int32_t index = static_cast<int32_t>(item & 0x7fffffff);
+    switch (item >> 61) {
       case kOp:
-        return FinishOp(static_cast<int32_t>(item));
+        return FinishOp(index);
       case kWork:
-        return FinishWork(static_cast<int32_t>(item & 0x7fffffff));
+        return FinishWork(index);
+      case kLane:
+        return HandleLane(index);
+      case kStream:
+        return copies_.HandleStream(index, now_);
+      case kArrival:
+        return FinishTransfer(index);
       default:
-        return HandleLane(static_cast<int32_t>(item));
+        return ContinueChain(index);
     }
   }
 
-  int32_t LaneSource(int32_t lane) const { return lane / 2 / g_.num_devices; }
-  int32_t LaneTarget(int32_t lane) const { return lane / 2 % g_.num_devices; }
-
-  void HandleLane(int32_t index) {
-    Lane& lane = lanes_[index];
-    if (lane.started) {
-      const int32_t copy = lane.first;
-      lane.first = copies_[copy].next;
-      lane.started = false;
-      FinishTransfer(copy, index);
-    }
-    if (lane.first != kNone) AdvanceLane(index);
+  int64_t Cell(int32_t op, int32_t device) const {
+    return int64_t{op} * g_.num_devices + device;
   }
 
-  // Starts the first copy of a lane if it is time; awaits what comes next.
-  void AdvanceLane(int32_t index) {
-    Lane& lane = lanes_[index];
-    const Copy& copy = copies_[lane.first];
-    lane.started = copy.start_s <= now_;
-    if (lane.started) live_[g_.pool[LaneTarget(index)]] += copy.bytes;
-    events_.Push(lane.started ? copy.end_s : copy.start_s, LaneItem(index));
+  bool IsChained(int32_t device) const {
+    return chained_ && g_.asynchronous[device];
   }
 
-  // Gives the free slots of the units in `touched_`, which became free or got
-  // something to do, to what waits for them.
-  void StartAll() {
-    for (const int32_t unit : touched_) {
-      while (free_slots_[unit] > 0) {
-        if (g_.copy_work && !owed_[unit].empty()) {
-          StartWork(owed_[unit].Pop().copy);
-        } else if (priorities_ ? !ranked_[unit].empty()
-                               : !fifo_[unit].empty()) {
-          StartOp(priorities_ ? ranked_[unit].Pop().op
-                              : fifo_[unit].Pop(now_));
-        } else {
-          break;
-        }
-        --free_slots_[unit];
-        if (g_.contended) CountStart(unit);
-      }
-    }
-    touched_.clear();
+  void Report(int32_t op, double start, double end, int32_t slot) {
+    schedule_->start_s[op] = start;
+    schedule_->end_s[op] = end;
+    schedule_->slot[op] = slot;
   }
 
-  void CountStart(int32_t unit) {
-    Starts& starts = starts_[unit];
-    if (starts.time_s != now_) starts = {now_, 0};
-    ++starts.count;
-  }
-
-  // Whether a unit is in the middle of something: started before this moment.
-  bool IsBusy(int32_t unit) const {
-    const Starts& starts = starts_[unit];
-    return g_.slots[unit] - free_slots_[unit] >
-           (starts.time_s == now_ ? starts.count : 0);
-  }
-
-  // What starts now on a device takes so much longer, for the units that share
-  // its bus.
-  double Slowed(int32_t device, double seconds) const {
-    if (!g_.contended || g_.contention[device] == 0) return seconds;
-    const int32_t own = g_.unit[device];
-    int32_t others = 0;
-    for (int32_t unit = 0; unit < g_.num_units; ++unit) {
-      others += unit != own && g_.bus[unit] == g_.bus[own] && IsBusy(unit);
-    }
-    return seconds * (1 + others * g_.contention[device]);
-  }
-
-  void Enqueue(int32_t op, int32_t device) {
-    const int32_t unit = g_.unit[device];
-    if (priorities_) {
-      ranked_[unit].Push({-priorities_[g_.order[op]], now_, op});
+  void MakeReady(int32_t op, int32_t device) {
+    if (!IsChained(device)) {
+      units_.PushOp(g_.unit[device], op, now_);
     } else {
-      fifo_[unit].Push(now_, op);
+      chains_.Append(chain_ == kNone ? StartChain(device) : chain_, op);
     }
-    touched_.push_back(unit);
   }
 
-  void StartOp(int32_t op) {
-    const int32_t device = state_[op].device;
-    const int64_t cell = int64_t{op} * g_.num_devices + device;
-    const double end = now_ + Slowed(device, g_.seconds[cell]);
-    int64_t& live = live_[g_.pool[device]];
-    live += g_.ops[op].own_bytes;
-    if (!g_.workspace.empty()) live += g_.workspace[cell];
-    if (schedule_) {
-      schedule_->start_s[op] = now_;
-      schedule_->end_s[op] = end;
-      schedule_->slot[op] = TakeSlot(g_.unit[device]);
+  int32_t StartChain(int32_t device) {
+    const int32_t chain = chains_.Start(device);
+    events_.Push(now_, EventItem(kChain, chains_.number(chain), chain));
+    return chain;
+  }
+
+  // A thread has dispatched something and goes on to the next.
+  void ContinueChain(int32_t chain) {
+    const int32_t done = chains_.current(chain);
+    const int32_t device = chains_.device(chain);
+    if (done >= 0 && done != Chains::kEmpty) {
+      chain_ = chain;
+      Complete(done, device);
+      chain_ = kNone;
     }
-    events_.Push(end, op);
+    if (!chains_.Advance(chain)) return chains_.End(chain);
+    const int32_t item = chains_.current(chain);
+    if (item >= 0) {
+      Dispatch(item, device);
+    } else if (copies_[~item].constant) {
+      copies_[~item].constant = false;
+      chains_.Append(chain, item);
+    } else {
+      copies_.Issue(~item, now_);
+    }
+    events_.Push(now_ + g_.dispatch_s[device],
+                 EventItem(kChain, chains_.number(chain), chain));
+  }
+
+  // Puts an op on its device's compute stream.
+  void Dispatch(int32_t op, int32_t device) {
+    const double seconds = g_.seconds[Cell(op, device)];
+    const double start = units_.Fill(g_.unit[device], seconds, now_);
+    Allocate(op, device);
+    if (schedule_) Report(op, start, start + seconds, 0);
+  }
+
+  void Allocate(int32_t op, int32_t device) {
+    const int32_t pool = g_.pool[device];
+    memory_.Add(pool, g_.ops[op].own_bytes);
+    if (!g_.workspace.empty()) {
+      memory_.Add(pool, g_.workspace[Cell(op, device)]);
+    }
   }
 
   void FinishOp(int32_t op) {
     const int32_t device = state_[op].device;
+    units_.Leave(g_.unit[device], schedule_ ? schedule_->slot[op] : 0,
+                 g_.seconds[Cell(op, device)], now_, schedule_);
+    Complete(op, device);
+  }
+
+  // Hands on what an op made and lets go of what it read.
+  void Complete(int32_t op, int32_t device) {
     const int32_t pool = g_.pool[device];
-    LeaveUnit(g_.unit[device], schedule_ ? schedule_->slot[op] : 0,
-              g_.seconds[int64_t{op} * g_.num_devices + device]);
     if (!g_.workspace.empty()) {
-      live_[pool] -= g_.workspace[int64_t{op} * g_.num_devices + device];
+      memory_.Add(pool, -g_.workspace[Cell(op, device)]);
     }
     const Op& info = g_.ops[op];
     const Op& next = g_.ops[op + 1];
@@ -292,13 +257,13 @@ class alignas(64) Machine {
       } else if (output.bytes == 0) {
         Deliver(device, o, kNone, g_.order[op]);
       } else {
-        const int32_t own = NewBuffer(output.bytes);
-        Retain(own);
+        const int32_t own = memory_.NewBuffer(output.bytes);
+        memory_.Retain(own);
         Deliver(device, o, own, g_.order[op]);
-        Release(own, pool);
+        memory_.Release(own, pool);
       }
     }
-    for (; input != end; ++input) Release(*input, pool);
+    for (; input != end; ++input) memory_.Release(*input, pool);
   }
 
   // Gives an output to its consumers here, and sends it once to every other
@@ -314,12 +279,14 @@ class alignas(64) Machine {
           copy_on_[target] = {output, Send(device, output, target, buffer, op)};
         }
         Copy& copy = copies_[copy_on_[target].second];
-        next_edge_[e] = copy.last_edge;
+        (copy.first_edge == kNone ? copy.first_edge
+                                  : next_edge_[copy.last_edge]) = e;
+        next_edge_[e] = kNone;
         copy.last_edge = e;
         read = copy.buffer;
       }
       if (edge.input != kNone) {
-        Retain(read);
+        memory_.Retain(read);
         input_buffer_[edge.input] = read;
       }
       if (target == device) Arrive(edge.target);
@@ -329,66 +296,32 @@ class alignas(64) Machine {
   // Sends an output once the sender has done its work for it, if any.
   int32_t Send(int32_t source, int32_t output, int32_t target, int32_t buffer,
                int32_t op) {
-    const Output& o = g_.outputs[output];
-    const int32_t index = NewCopy();
-    Copy& copy = copies_[index];
-    copy.bytes = o.bytes;
-    copy.number = num_copies_++;
-    copy.lane = 2 * (source * g_.num_devices + target) + (o.bytes == 0);
-    copy.source_buffer = buffer;
-    copy.buffer = o.bytes > 0 ? NewBuffer(o.bytes) : kNone;
-    copy.next = copy.last_edge = kNone;
-    copy.sent = false;
-    Retain(buffer);
-    if (schedule_) {
-      schedule_->transfers.push_back({o.tensor, op, source, target, 0, 0});
+    const int32_t index =
+        copies_.New(g_.outputs[output], source, target, buffer, op);
+    if (IsChained(source)) {
+      chains_.Append(chain_, ~index);
+    } else if (!Owe(source, index)) {
+      copies_.Issue(index, now_);
     }
-    if (!Owe(source, index)) Request(index);
     return index;
   }
 
-  // Requests a transfer. Channels serve in the order of requests, so that its
-  // times are known at once.
-  void Request(int32_t index) {
-    Copy& copy = copies_[index];
-    const Link& link = g_.links[copy.lane / 2];
-    copy.sent = true;
-    copy.start_s = now_;
-    if (copy.bytes > 0) {
-      for (int32_t c = 0; c < g_.channels_per_link; ++c) {
-        copy.start_s = std::max(copy.start_s, channel_free_[link.channels[c]]);
-      }
-      const double bytes = static_cast<double>(copy.bytes);
-      copy.end_s = copy.start_s + (link.latency_s + bytes / link.bytes_per_s);
-      for (int32_t c = 0; c < g_.channels_per_link; ++c) {
-        channel_free_[link.channels[c]] = copy.end_s;
-      }
-    } else {
-      copy.end_s = copy.start_s + link.latency_s;
-    }
-    if (schedule_) {
-      schedule_->transfers[copy.number].start_s = copy.start_s;
-      schedule_->transfers[copy.number].end_s = copy.end_s;
-    }
-    Lane& lane = lanes_[copy.lane];
-    if (lane.first == kNone) {
-      lane.first = lane.last = index;
-      AdvanceLane(copy.lane);
-    } else {
-      lane.last = copies_[lane.last].next = index;
-    }
+  void HandleLane(int32_t index) {
+    const int32_t ended = copies_.HandleLane(index, now_);
+    if (ended != kNone) FinishTransfer(ended);
   }
 
-  void FinishTransfer(int32_t index, int32_t lane) {
-    Release(copies_[index].source_buffer, g_.pool[LaneSource(lane)]);
-    if (!Owe(LaneTarget(lane), index)) FinishCopy(index);
+  void FinishTransfer(int32_t index) {
+    const Copy& copy = copies_[index];
+    memory_.Release(copy.source_buffer, g_.pool[copies_.Source(copy)]);
+    if (!Owe(copies_.Target(copy), index)) FinishCopy(index);
   }
 
   void FinishCopy(int32_t index) {
-    for (int32_t e = copies_[index].last_edge; e != kNone; e = next_edge_[e]) {
+    for (int32_t e = copies_[index].first_edge; e != kNone; e = next_edge_[e]) {
       Arrive(g_.edges[e].target);
     }
-    free_copies_.push_back(index);
+    copies_.End(index);
   }
 
   double SecondsOwed(int32_t device, const Copy& copy) const {
@@ -399,130 +332,46 @@ class alignas(64) Machine {
   // False if a device has nothing to do for a copy.
   bool Owe(int32_t device, int32_t index) {
     if (!g_.copy_work || SecondsOwed(device, copies_[index]) == 0) return false;
-    const int32_t unit = g_.unit[device];
-    owed_[unit].Push({now_, copies_[index].number, index});
-    touched_.push_back(unit);
+    units_.PushWork(g_.unit[device], {now_, copies_[index].number, index});
     return true;
   }
 
   int32_t WorkDevice(const Copy& copy) const {
-    return copy.sent ? LaneTarget(copy.lane) : LaneSource(copy.lane);
-  }
-
-  void StartWork(int32_t index) {
-    Copy& copy = copies_[index];
-    const int32_t device = WorkDevice(copy);
-    const double end = now_ + Slowed(device, SecondsOwed(device, copy));
-    if (schedule_) {
-      copy.slot = TakeSlot(g_.unit[device]);
-      schedule_->works.push_back({copy.number, device, copy.slot, now_, end});
-    }
-    events_.Push(end, WorkItem(copy, index));
+    return copy.sent ? copies_.Target(copy) : copies_.Source(copy);
   }
 
   void FinishWork(int32_t index) {
     const Copy& copy = copies_[index];
     const int32_t device = WorkDevice(copy);
-    LeaveUnit(g_.unit[device], copy.slot, SecondsOwed(device, copy));
+    units_.Leave(g_.unit[device], copy.slot, SecondsOwed(device, copy), now_,
+                 schedule_);
     if (copy.sent) {
       FinishCopy(index);
     } else {
-      Request(index);
+      copies_.Issue(index, now_);
     }
-  }
-
-  void LeaveUnit(int32_t unit, int32_t slot, double seconds) {
-    ++free_slots_[unit];
-    // Without a duration it began at this moment.
-    if (g_.contended && now_ + seconds == now_) --starts_[unit].count;
-    touched_.push_back(unit);
-    if (schedule_) slot_taken_[unit][slot] = 0;
-  }
-
-  // The lowest free slot; only schedules need to know.
-  int32_t TakeSlot(int32_t unit) {
-    std::vector<uint8_t>& taken = slot_taken_[unit];
-    const auto slot = std::find(taken.begin(), taken.end(), 0);
-    const int32_t index = static_cast<int32_t>(slot - taken.begin());
-    if (slot == taken.end()) taken.push_back(0);
-    taken[index] = 1;
-    return index;
   }
 
   void Arrive(int32_t op) {
     State& state = state_[op];
-    if (--state.waiting == 0) Enqueue(op, state.device);
-  }
-
-  int32_t NewCopy() {
-    if (free_copies_.empty()) {
-      copies_.emplace_back();
-      return static_cast<int32_t>(copies_.size()) - 1;
-    }
-    const int32_t index = free_copies_.back();
-    free_copies_.pop_back();
-    return index;
-  }
-
-  // Without references.
-  int32_t NewBuffer(int64_t bytes) {
-    if (free_buffers_.empty()) {
-      buffers_.push_back({bytes, 0});
-      return static_cast<int32_t>(buffers_.size()) - 1;
-    }
-    const int32_t index = free_buffers_.back();
-    free_buffers_.pop_back();
-    buffers_[index] = {bytes, 0};
-    return index;
-  }
-
-  void Retain(int32_t buffer) {
-    if (buffer != kNone) ++buffers_[buffer].references;
-  }
-
-  void Release(int32_t buffer, int32_t pool) {
-    if (buffer == kNone || --buffers_[buffer].references > 0) return;
-    live_[pool] -= buffers_[buffer].bytes;
-    free_buffers_.push_back(buffer);
-  }
-
-  // Looks at the memories once everything of one time has happened.
-  void SettleMemory(double time_s) {
-    for (int32_t pool = 0; pool < g_.num_pools; ++pool) {
-      peak_[pool] = std::max(peak_[pool], live_[pool]);
-      if (schedule_ && live_[pool] != reported_[pool]) {
-        schedule_->memory.push_back({time_s, live_[pool], pool});
-        reported_[pool] = live_[pool];
-      }
-    }
+    if (--state.waiting == 0) MakeReady(op, state.device);
   }
 
   const Graph& g_;
   double now_ = 0;
-  const double* priorities_ = nullptr;  // [N] by op of the graph.
+  bool chained_ = false;  // Asynchronous devices dispatch in chains.
+  int32_t chain_ = kNone;  // Whose op completes at the moment.
   Schedule* schedule_ = nullptr;
-  int32_t num_copies_ = 0;
   EventQueue events_;
-  Vector<int32_t> touched_;
+  Memory memory_;
+  Units units_;
+  Copies copies_;
+  Chains chains_;
   Vector<State> state_;                // [N]
   Vector<int32_t> group_device_;       // [G]
   Vector<int32_t> input_buffer_;       // [inputs] what the consumer reads.
   Vector<int32_t> next_edge_;          // [E] of the same copy.
-  Vector<Buffer> buffers_;
-  Vector<int32_t> free_buffers_;
-  Vector<Copy> copies_;
-  Vector<int32_t> free_copies_;
-  Vector<Fifo> fifo_;                  // [units] without priorities.
-  Vector<Heap<Ranked>> ranked_;        // [units] with priorities.
-  Vector<Heap<Owed>> owed_;            // [units]
-  Vector<int32_t> free_slots_;         // [units]
-  std::vector<std::vector<uint8_t>> slot_taken_;  // [units] if scheduled.
-  Vector<Starts> starts_;              // [units] if contended.
-  Vector<double> channel_free_;        // [channels]
-  Vector<Lane> lanes_;                 // [D, D, 2]
   Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output, its copy.
-  Vector<int64_t> live_, peak_;        // [P]
-  Vector<int64_t> reported_;           // [P] what the curve said last.
 };
 
 }  // namespace gdp

@@ -43,8 +43,22 @@ struct Event {
   }
 };
 
-// What an event's item is: things of one moment happen in this order.
-enum Kind : uint64_t { kOp = 0, kWork = 1, kLane = 2 };
+// What an event is. Things of one moment happen in this order: ops end, in
+// topological order; work for copies ends, by the copy's number; copies of lanes
+// start or end, copies of streams start; copies arrive, by number; threads
+// dispatch, by number.
+enum Kind : uint64_t {
+  kOp = 0,
+  kWork = 1,
+  kLane = 2,
+  kStream = 3,
+  kArrival = 4,
+  kChain = 5
+};
+
+inline uint64_t EventItem(Kind kind, int32_t number, int32_t index) {
+  return kind << 61 | static_cast<uint64_t>(number) << 31 | index;
+}
 
 // A binary heap whose root, once popped, stays a hole until it is known whether
 // another event takes its place: most events are followed by one.

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
@@ -52,8 +53,21 @@ def _random_cluster(rng):
           copy_bytes_per_s=working * float(rng.choice([0, 50, 77])) or None)
       for device in cluster.devices
   ]
+  streams = rng.random(4) < rng.choice([0, 0.5, 1])
+  devices = [
+      _asynchronous(device, rng) if streams[unit] else device
+      for device, unit in zip(devices, cluster.compute_units)
+  ]
   return dataclasses.replace(cluster, devices=devices,
                              step_s=float(rng.choice([0, 0, 1, 0.77])))
+
+
+def _asynchronous(device: cluster_lib.Device,
+                  rng: np.random.Generator) -> cluster_lib.Device:
+  return dataclasses.replace(device, slots=1, copy_s=0., copy_bytes_per_s=None,
+                             launch=cluster_lib.ASYNCHRONOUS,
+                             dispatch_s=float(rng.choice([0, 0.25, 1, 0.3])),
+                             callback_s=float(rng.choice([0, 0.5, 1, 0.4])))
 
 
 def _random_case(seed):
