@@ -107,7 +107,8 @@ def _device(name, cards, notes) -> tuple[cluster_lib.Device, _Card | None]:
                             efficiency=card.efficiency,
                             bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
                             launch_s=device_figures.GPU_LAUNCH_S,
-                            compute=card.name, memory=name), card
+                            compute=card.name, memory=name,
+                            **device_figures.CARD_LAUNCH), card
 
 
 def _cpu(name, notes) -> cluster_lib.Device:

@@ -29,7 +29,8 @@ Units are TensorFlow's: MHz, bytes, kB/s. Rates follow as in Grappler's
 `OpLevelCostEstimator::GetDeviceInfo` (see `device_figures`). Entries of
 `environment` override or add: peak_flops, efficiency, bandwidth_bytes_per_s and
 launch_s as in `cluster.Device`, all per slot; slots; copy_s and
-copy_bytes_per_s; compute and memory, which devices with the same value share.
+copy_bytes_per_s; launch, dispatch_s and callback_s; compute and memory, which
+devices with the same value share. GPUs are asynchronous unless said otherwise.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ from gdp_grappler.cluster import validation
 
 _FIELDS = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
-            'slots', 'copy_s', 'copy_bytes_per_s')
-_OURS = _NUMBERS + ('compute', 'memory')
+            'slots', 'copy_s', 'copy_bytes_per_s', 'dispatch_s', 'callback_s')
+_OURS = _NUMBERS + ('compute', 'memory', 'launch')
 # What Grappler takes for a device that does not tell, bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}
 _CPU_SLOTS = 2
@@ -234,6 +235,8 @@ def _device(at, named, notes) -> cluster_lib.Device:
   own.setdefault(
       'launch_s',
       device_figures.CPU_LAUNCH_S if is_cpu else device_figures.GPU_LAUNCH_S)
+  if not is_cpu:
+    own = device_figures.CARD_LAUNCH | own
   own.setdefault('compute', name)
   own.setdefault('memory', name)
   if properties.memory_size <= 0:

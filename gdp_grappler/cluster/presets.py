@@ -174,12 +174,11 @@ def _device(name, cpu, cards, number) -> cluster_lib.Device:
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
   card = cards[number]
-  return cluster_lib.Device(name=name, type='GPU',
-                            memory_bytes=card.memory_bytes,
-                            peak_flops=card.peak_flops,
-                            efficiency=card.efficiency,
-                            bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
-                            launch_s=card.launch_s, compute=name, memory=name)
+  return cluster_lib.Device(
+      name=name, type='GPU', memory_bytes=card.memory_bytes,
+      peak_flops=card.peak_flops, efficiency=card.efficiency,
+      bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
+      compute=name, memory=name, **device_figures.CARD_LAUNCH)
 
 
 def _within(path, host, hosts) -> topologies.Path:

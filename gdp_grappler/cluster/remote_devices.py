@@ -104,7 +104,8 @@ def _device(name, memory_bytes, cores) -> cluster_lib.Device:
                               peak_flops=card.peak_flops,
                               efficiency=card.efficiency,
                               bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
-                              launch_s=card.launch_s, compute=name, memory=name)
+                              launch_s=card.launch_s, compute=name, memory=name,
+                              **device_figures.CARD_LAUNCH)
   slots = min(_CPU_SLOTS, cores)
   peak = device_figures.cpu_flops(cores, _CORE_HERTZ, _CORE_SETS)
   # The CPUs of a task share its threads and its memory.

@@ -47,7 +47,7 @@ def _devices(cluster) -> str:
                                        _sharing(cluster.memory_pools, index)))
     groups.setdefault((figures, sharing), []).append(index)
   rows = [('device', 'count', 'memory', 'ops at a time', 'FLOP/s each',
-           'reached', 'memory rate', 'per op', 'per copy', 'shares')]
+           'reached', 'memory rate', 'per op', 'per copy', 'launch', 'shares')]
   for (figures, sharing), members in groups.items():
     names = [_short(cluster, index) for index in members]
     rows.append(
@@ -55,8 +55,9 @@ def _devices(cluster) -> str:
          str(len(names)), f'{figures.memory_bytes / 2**30:.4g} GiB',
          str(figures.slots), units.amount(figures.peak_flops, 'FLOP/s'),
          f'{100 * figures.efficiency:.0f} %',
-         units.amount(figures.bandwidth_bytes_per_s, 'B/s'),
-         _seconds(figures.launch_s), _copy(figures), _shares(cluster, sharing)))
+         units.amount(figures.bandwidth_bytes_per_s,
+                      'B/s'), _seconds(figures.launch_s), _copy(figures),
+         _launch(figures), _shares(cluster, sharing)))
   return _table(rows)
 
 
@@ -80,6 +81,13 @@ def _copy(figures) -> str:
   rate = figures.copy_bytes_per_s
   return _seconds(
       figures.copy_s) + (f' + {units.amount(rate, "B/s")}' if rate else '')
+
+
+def _launch(figures: cluster_lib.Device) -> str:
+  if not figures.asynchronous:
+    return 'waits'
+  return (f'ahead: {_seconds(figures.dispatch_s)} per op, '
+          f'{_seconds(figures.callback_s)} after a copy')
 
 
 def _links(cluster) -> str:

@@ -159,6 +159,9 @@ def _fields(path, value):
     (['devices', 1, 'launch_s'], -1, 'is -1; give 0 or a positive number'),
     (['devices', 1, 'slots'
      ], 0, f'devices[1].slots ({_GPU}) is 0; give a whole'),
+    (['devices', 1, 'launch'
+     ], 'lazy', "is 'lazy'; give synchronous or asynchronous"),
+    (['devices', 1, 'dispatch_s'], -1, 'is -1'),
     (['devices', 1, 'slots'], 1.5, 'is 1.5; give a whole'),
     (['devices', 1, 'slots'], True, 'is True; give a whole'),
     (['devices', 1, 'copy_s'], -1, 'devices[1].copy_s'),
@@ -211,6 +214,28 @@ def test_one_memory_has_one_size():
       error.value)
   assert f'devices[1], which shares its memory "g", has {1 << 40}' in str(
       error.value)
+
+
+def test_devices_of_one_unit_run_alike():
+  host, first, second = clusters.make_cluster(2, compute=['c', 'g',
+                                                          'g']).devices
+  streaming = dataclasses.replace(second, launch=cluster_lib.ASYNCHRONOUS)
+  with pytest.raises(errors.ClusterError) as error:
+    dataclasses.replace(clusters.make_cluster(2),
+                        devices=(host, first, streaming))
+  assert (f'devices[2].launch ({second.name}) is \'asynchronous\', but '
+          'devices[1]') in str(error.value)
+
+
+@pytest.mark.parametrize('field,value', [('slots', 2), ('copy_s', 1e-3),
+                                         ('copy_bytes_per_s', 1e9)])
+def test_an_asynchronous_device_has_one_stream_and_copy_engines(field, value):
+  host, device = clusters.make_cluster(1).devices
+  device = dataclasses.replace(device, launch=cluster_lib.ASYNCHRONOUS,
+                               **{field: value})
+  with pytest.raises(errors.ClusterError,
+                     match=fr'devices\[1\].{field} .* is {value}; an async'):
+    dataclasses.replace(clusters.make_cluster(1), devices=(host, device))
 
 
 def test_devices_of_a_type_without_figures(tmp_path):

@@ -9,6 +9,7 @@ from tensorflow.core.protobuf import device_properties_pb2
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
+from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import named_devices
 from gdp_grappler.cluster import presets
 
@@ -27,10 +28,12 @@ def test_text_in_the_terms_of_tensorflow():
                                                 slots=2),
                              cluster_lib.Device(_GPU0, 'GPU', 17071734784,
                                                 56 * 64 * 1328e6 * 2, 0.7,
-                                                732.16e9, 5e-6, _GPU0, _GPU0),
+                                                732.16e9, 5e-6, _GPU0, _GPU0,
+                                                **device_figures.CARD_LAUNCH),
                              cluster_lib.Device(_GPU1, 'GPU', 12079136768,
                                                 4.29e12, 0.7, 100e9, 7e-6,
-                                                _GPU1, "the K40's"))
+                                                _GPU1, "the K40's",
+                                                **device_figures.CARD_LAUNCH))
   links = {(l.source, l.target): l for l in cluster.links}
   assert len(links) == 6
   assert links[_GPU1, _CPU] == cluster_lib.Link(_GPU1, _CPU, 2e-5, 6e9,
@@ -159,3 +162,10 @@ def test_wrong_json_in_the_terms_of_tensorflow(tmp_path, change, message):
   with pytest.raises(errors.ClusterError) as error:
     cluster_file.read(str(path))
   assert message in str(error.value) and str(path) in str(error.value)
+
+
+def test_a_card_runs_as_its_environment_says():
+  text = _TEXT.replace('environment { key: "launch_s" value: "7e-6" }',
+                       'environment { key: "launch" value: "synchronous" }')
+  devices = named_devices.from_text(text, 'x').devices
+  assert [device.asynchronous for device in devices] == [False, True, False]

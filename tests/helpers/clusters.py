@@ -49,6 +49,14 @@ def make_cluster(
   return cluster_lib.Cluster('test', tuple(devices), tuple(links))
 
 
+def synchronous(cluster: cluster_lib.Cluster) -> cluster_lib.Cluster:
+  """The cluster with all devices waiting for each op."""
+  return dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(device, launch=cluster_lib.SYNCHRONOUS)
+          for device in cluster.devices))
+
+
 def as_cpu(cluster: cluster_lib.Cluster, index: int) -> cluster_lib.Cluster:
   """The cluster with a GPU of this process made a second CPU."""
   old, new = cluster.device_names[index], cluster_lib.local_name('CPU', 1)

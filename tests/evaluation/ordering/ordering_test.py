@@ -123,4 +123,4 @@ def test_an_unrolled_lstm_gains_where_fifo_delays_the_way_back():
     cluster = presets.preset('4xP100')
     best = ordering.best_order(graph, placement_lib.Placement(devices, cluster),
                                simulator_lib.Simulator(cluster))
-    assert best.ordered_s < 0.97 * best.fifo_s
+    assert best.ordered_s < 0.98 * best.fifo_s
