@@ -113,10 +113,10 @@ def control_edges(
     placement = ordering.with_critical_path_order(graph, placement,
                                                   simulator.cluster,
                                                   simulator.cost_model)
-  seconds = simulator.step_times(
-      graph, np.stack([placement.devices] * 2),
-      np.stack([np.zeros(graph.num_ops), placement.priorities]))[0]
-  fifo_s, ordered_s = seconds.tolist()
+  # Equal priorities are not the same: asynchronous devices run ahead without.
+  fifo_s, ordered_s = (float(
+      simulator.step_times(graph, placement.devices[None], order)[0][0])
+                       for order in (None, placement.priorities))
   nothing = Order(_as_edges([]), fifo_s, ordered_s, fifo_s)
   # Many graphs end here, before anything that costs time.
   if not ordered_s < fifo_s * (1 - config.min_gain):

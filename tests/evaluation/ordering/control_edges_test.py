@@ -182,6 +182,17 @@ def test_every_edge_that_is_left_matters():
     assert _simulated(graph, placement, fewer, simulator) > kept_s
 
 
+def test_first_in_first_out_is_not_the_order_of_equal_priorities():
+  graph, devices = orders.unrolled_lstm(4, 8)
+  placement = placement_lib.Placement(devices, _CLUSTER)
+  simulator = simulator_lib.Simulator(_CLUSTER)
+  equal = dataclasses.replace(placement, priorities=np.zeros(graph.num_ops))
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  fifo, alike = (
+      simulator.evaluate(graph, p).step_time_s for p in (placement, equal))
+  assert order.fifo_s == fifo != alike
+
+
 def test_devices_that_run_several_ops_at_a_time_keep_doing_so():
   cluster = clusters.make_cluster()
   cluster = dataclasses.replace(
