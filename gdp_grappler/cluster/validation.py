@@ -48,7 +48,7 @@ def nearest(text: str, known: Iterable[str]) -> str:
   return f' Did you mean "{lower[near[0]]}"?' if near else ''
 
 
-def _check_device(at, device):
+def _check_device(at: str, device: Any) -> None:
   for field in ('name', 'type', 'compute', 'memory'):
     _check_text(f'{at}.{field}', getattr(device, field))
   where = f' ({device.name})'
@@ -115,7 +115,7 @@ def check_link(at: str, link: Any, where: str = '') -> None:
     _check_text(f'{at}.channels{where}', channel)
 
 
-def _check_devices(devices):
+def _check_devices(devices: Sequence[Any]) -> None:
   if not any(device.type == 'CPU' for device in devices):
     raise errors.ClusterError('devices has no CPU device, and every TensorFlow '
                               'process has one; add one.')

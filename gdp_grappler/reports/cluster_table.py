@@ -38,7 +38,7 @@ def text(cluster: cluster_lib.Cluster,
   return '\n\n'.join(parts) + '\n'
 
 
-def _devices(cluster) -> str:
+def _devices(cluster: cluster_lib.Cluster) -> str:
   groups: dict[tuple, list[int]] = {}
   for index, device in enumerate(cluster.devices):
     figures = dataclasses.replace(device, name='', compute='', memory='')

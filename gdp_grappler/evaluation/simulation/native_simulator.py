@@ -142,7 +142,8 @@ class PreparedGraph:
                                  memory_s, memory_pools, memory_bytes)
 
 
-def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
+def _cluster_arrays(cluster: cluster_lib.Cluster,
+                    contention: cost_model.Contention) -> list[np.ndarray]:
   """In the order of `GdpCluster`."""
   bus_of_unit = np.full(cluster.compute_units.max() + 1, -1, np.int32)
   bus_of_unit[cluster.compute_units] = contention.buses
