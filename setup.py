@@ -66,7 +66,6 @@ _EXTRAS = {
         'pytest>=8.3,<10',
         'pytest-timeout>=2.3,<3',
         'pytest-xdist>=3.6,<4',
-        'ruff>=0.9,<1',
     ],
 }
 
