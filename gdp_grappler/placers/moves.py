@@ -15,8 +15,8 @@ import random
 import numpy as np
 
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 
 # Units per level; levels nearly as fine as the groups are left out.
 _UNITS = (40, 160, 640, 2560)

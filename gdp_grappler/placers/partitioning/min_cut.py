@@ -7,8 +7,8 @@ section 3.2.
 from __future__ import annotations
 
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.partitioning import scotch
 

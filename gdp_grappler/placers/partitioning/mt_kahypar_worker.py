@@ -13,7 +13,7 @@ from typing import Any
 import mtkahypar
 import numpy as np
 
-from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 
 # Distances are multiples of the shortest one, in steps of a quarter.

@@ -13,9 +13,9 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 
 FREE = -1
 # Share of a device that takes part for its fixed vertices alone.

@@ -15,8 +15,8 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 

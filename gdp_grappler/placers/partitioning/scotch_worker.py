@@ -14,7 +14,7 @@ import numpy as np
 import scotchpy
 from scotchpy import common
 
-from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 
 # Of processors in an architecture; Scotch takes integers.

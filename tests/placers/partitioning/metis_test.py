@@ -6,8 +6,8 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
 from helpers import graphs

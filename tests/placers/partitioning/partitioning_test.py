@@ -8,8 +8,8 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 from helpers import clusters
@@ -161,6 +161,5 @@ def test_native_output_is_dropped(capfd):
 def test_a_worker_that_fails_is_one_line():
   with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
     partition_process.call_worker(
-        'gdp_grappler.placers.partitioning.scotch_worker',
-        'nonsense', 60)
+        'gdp_grappler.placers.partitioning.scotch_worker', 'nonsense', 60)
   assert 'scotchpy' not in sys.modules
