@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet
 TENSORFLOW := tensorflow>=2.21,<2.22
-# One release of each formatter: the next formats differently.
+# Tools in an environment of their own: tf-agents needs a typing-extensions that
+# mypy is too new for. Of a formatter one release: the next formats differently.
 TOOLS := $(VENV)/tools/bin
-TOOL_PACKAGES := clang-format==23.1.5 ruff==0.17.6 yapf==0.43.0
+TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -53,10 +54,11 @@ format: $(VENV)/tools/installed  ## format all Python and C++
 	$(TOOLS)/clang-format -i $(NATIVE_FILES)
 	@touch $(VENV)/tools/formatted
 
-lint: $(VENV)/installed $(VENV)/tools/formatted  ## ruff, formats, layers, no generated file in git
+lint: $(VENV)/installed $(VENV)/tools/formatted  ## ruff, formats, types, layers, no generated file in git
 	$(TOOLS)/ruff check .
 	$(TOOLS)/clang-format --dry-run -Werror $(NATIVE_FILES)
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(TOOLS)/mypy --python-executable $(BIN)/python
 	@generated=$$(git ls-files --cached --ignored --exclude-standard); \
 	if [ -n "$$generated" ]; then \
 	  echo "Generated files are in git. Run git rm --cached on:"; \
@@ -76,7 +78,7 @@ install: $(VENV)/installed  ## only make .venv with everything in it
 
 clean:  ## remove .venv and whatever was built
 	rm -rf $(VENV) build dist demo_output gdp_grappler/lib *.egg-info \
-	    .hypothesis .ruff_cache
+	    .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	if command -v bazel > /dev/null; then bazel clean --expunge; fi
 
