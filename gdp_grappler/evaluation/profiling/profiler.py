@@ -24,6 +24,7 @@ from typing import Callable, Sequence
 from absl import logging
 import numpy as np
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -68,7 +69,7 @@ def profile_graph(
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
     refresh: Whether to measure anew what is in the cache.
-    cache_dir: Folder of the cache; by default `files.cache_folder()`.
+    cache_dir: Folder of the cache; by default `environment.cache_folder()`.
     tell: Hears one line: what was reused or is being measured.
 
   Raises:
@@ -79,7 +80,7 @@ def profile_graph(
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
   model = str(target) if remote and not cores else _model(device)
-  folder = pathlib.Path(cache_dir or files.cache_folder()) / 'profiles'
+  folder = pathlib.Path(cache_dir or environment.cache_folder()) / 'profiles'
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = folder / f'{key}.json'
   if not refresh:
@@ -164,7 +165,7 @@ def _with_contention(profile, source, target, *, batch_size: int = 32,
   key = hashlib.sha256(
       repr((profile.fingerprint, profile.tensorflow, batch_size, names,
             [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
-  path = (pathlib.Path(cache_dir or files.cache_folder()) / 'contention'
+  path = (pathlib.Path(cache_dir or environment.cache_folder()) / 'contention'
           / f'{key.hexdigest()[:24]}.json')
   found = None if refresh else _known_shares(path, len(names))
   if found is None:

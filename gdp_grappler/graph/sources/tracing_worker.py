@@ -8,7 +8,6 @@ step, the one that fetches a batch, ends the run. So no step is ever computed.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import json
@@ -20,7 +19,9 @@ import tempfile
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import training_step
 
@@ -86,7 +87,8 @@ def _collect(call, path, marker):
   if not ours:
     raise errors.InvalidGraphError(
         f'{path} cannot be traced: {one_line(failure)}. Make it run, or '
-        'capture its graph with GDP_CAPTURE_DIR in your own program.')
+        f'capture its graph with {environment.CAPTURE_DIR} in your own program.'
+    )
   return max(ours, key=lambda g: len(g.node))
 
 
@@ -209,11 +211,10 @@ def load_application(path: str):
   known = sorted(n for n, value in vars(keras.applications).items()
                  if inspect.isfunction(value))
   if name not in known:
-    lower = {n.lower(): n for n in known}
-    near = difflib.get_close_matches(name.lower(), lower, 3)
+    near = suggestions.nearest(name, known, most=3)
     raise errors.InvalidGraphError(
         f'keras.applications of Keras {keras.__version__} has no model '
-        f'"{name}". ' + (f'Did you mean {" or ".join(lower[n] for n in near)}?'
+        f'"{name}". ' + (f'Did you mean {" or ".join(near)}?'
                          if near else f'It has: {", ".join(known)}.'))
   return getattr(keras.applications, name)(weights=None)
 
