@@ -37,8 +37,8 @@ from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.processes import calls
 from gdp_grappler.processes import messages
-from gdp_grappler.processes import worker_process
 
 DEFAULT_STEPS = 20
 _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
@@ -293,17 +293,15 @@ def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
                              graph.flops, graph.io_bytes, (device,))
 
 
-def _record(setup, graph_name) -> profiling_worker.Recording:
-  process = worker_process.WorkerProcess(profiling_worker.__name__)
+def _record(setup: profiling_worker.Setup,
+            graph_name: str) -> profiling_worker.Recording:
   try:
-    process.send(setup)
-    answer = process.receive(_TIMEOUT_S)
-  except worker_process.Died as error:
+    answer = calls.call(f'{profiling_worker.__name__}:record', setup,
+                        timeout_s=_TIMEOUT_S)
+  except calls.CallError as error:
     raise errors.MeasurementError(
         f'Profiling {graph_name} on {setup.device} failed: {error}. The '
         'roofline needs no profile.') from error
-  finally:
-    process.close()
   if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{graph_name} does not run on {setup.device}: {answer.message}. The '

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import os
-import pathlib
 import sys
 import tempfile
+from typing import Any, Callable
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -28,37 +27,49 @@ from gdp_grappler.graph.sources import training_step
 _FEED = 'gdp_feed'
 
 
-def main(directory: pathlib.Path) -> None:
-  """Answers `request.json` with `answer.json` and `graph.pb`."""
-  request = json.loads((directory / 'request.json').read_text())
+def trace(kind: str, path: str, name: str, batch_size: int,
+          signature: str | None) -> dict[str, Any]:
+  """The graph as a custom Grappler pass receives it.
+
+  Args:
+    kind: 'keras', 'function', 'application' or 'saved_model'.
+    path: What to trace.
+    name: What to call the graph.
+    batch_size: For unknown first dimensions.
+    signature: Of a SavedModel, or None.
+
+  Returns:
+    'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
+    why there is no graph, or None.
+  """
+  if kind == 'function':
+    # As Python does for a user's own program.
+    sys.path.insert(0, os.getcwd())
   notes: list[str] = []
-  error = None
   try:
-    graph = _trace(request, notes.append)
-    (directory / 'graph.pb').write_bytes(
-        graph.to_meta_graph().SerializeToString())
-  except errors.InvalidGraphError as failure:
-    error = str(failure)
-  (directory / 'answer.json').write_text(
-      json.dumps(dict(error=error, notes=notes)))
+    graph = _trace(kind, path, name, batch_size, signature, notes.append)
+    data = graph.to_meta_graph().SerializeToString()
+    return dict(graph=data, notes=notes, error=None)
+  except errors.InvalidGraphError as error:
+    return dict(graph=None, notes=notes, error=str(error))
 
 
-def _trace(request, note) -> source_graph.SourceGraph:
-  """The graph as a custom Grappler pass receives it."""
-  path, batch_size = request['path'], request['batch_size']
-  if request['kind'] == 'saved_model':
-    call = _signature_call(path, request['signature'], batch_size)
+def _trace(kind: str, path: str, name: str, batch_size: int,
+           signature: str | None,
+           note: Callable[[str], None]) -> source_graph.SourceGraph:
+  if kind == 'saved_model':
+    call = _signature_call(path, signature, batch_size)
     marker = _FEED
   else:
     load = {
         'keras': load_keras, 'function': call_function,
         'application': load_application
-    }[request['kind']]
+    }[kind]
     call = training_step.empty_step(load(path), path, batch_size, note)
     marker = 'IteratorGetNext'
   graph_def = _collect(call, path, marker)
   return source_graph.SourceGraph(
-      request['name'], graph_def, (),
+      name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),
       tuple(context.context().devices()))
 
@@ -230,7 +241,3 @@ def one_line(error: BaseException | None) -> str:
     return 'it ran, but none of its graphs came by'
   text = ' '.join(str(error).split())[:300].rstrip('. ')
   return f'{type(error).__name__}: {text}' if text else type(error).__name__
-
-
-if __name__ == '__main__':
-  main(pathlib.Path(sys.argv[1]))
