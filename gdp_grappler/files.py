@@ -1,4 +1,4 @@
-"""Where files are kept, and how they are written: whole or not at all."""
+"""How files are written: whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ import pathlib
 import tempfile
 
 from gdp_grappler import errors
-
-_CACHE = 'GDP_CACHE_DIR'
-
-
-def cache_folder() -> pathlib.Path:
-  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder."""
-  if os.environ.get(_CACHE):
-    return pathlib.Path(os.environ[_CACHE])
-  base = os.environ.get('XDG_CACHE_HOME')
-  return pathlib.Path(base or pathlib.Path.home() / '.cache') / 'gdp_grappler'
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str,

@@ -12,8 +12,9 @@ import pathlib
 import shutil
 import sys
 
-os.environ['GDP_DISABLE'] = '1'
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+from gdp_grappler import environment
+
+os.environ.update(environment.without_plugin())
 
 from benchmarks.fidelity import graphs
 from benchmarks.fidelity import report

@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import validation
 
 _TASK = '/job:localhost/replica:0/task:0'
@@ -289,7 +290,7 @@ def _from_object(kind, at, fields):
     if name not in known:
       raise errors.ClusterError(
           f'{prefix}{name} is an unknown field; known are {", ".join(known)}.'
-          + validation.nearest(name, known))
+          + suggestions.did_you_mean(name, known))
   for name, field in known.items():
     if name not in fields and field.default is dataclasses.MISSING:
       raise errors.ClusterError(f'{prefix}{name} is missing; add it.')

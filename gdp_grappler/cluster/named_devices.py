@@ -35,7 +35,6 @@ copy_bytes_per_s; compute and memory, which devices with the same value share.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 from typing import Any
 
@@ -47,6 +46,7 @@ from google.protobuf import text_format
 from tensorflow.core.protobuf import device_properties_pb2
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import validation
@@ -255,9 +255,8 @@ def _environment(at, environment) -> dict[str, Any]:
             f'{at}["{key}"] is "{value}"; give a number.') from error
     elif key in _OURS:
       result[key] = value
-    elif near := difflib.get_close_matches(key, _OURS, 1, 0.8):
-      raise errors.ClusterError(f'{at}["{key}"] is unknown. Did you mean '
-                                f'"{near[0]}"?')
+    elif hint := suggestions.did_you_mean(key, _OURS, .8):
+      raise errors.ClusterError(f'{at}["{key}"] is unknown.{hint}')
   return result
 
 

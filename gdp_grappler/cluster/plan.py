@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import difflib
 import json
 import pathlib
 from typing import Any
@@ -27,6 +26,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
@@ -201,11 +201,10 @@ def _check_names(path, fields):
   """A misspelt field would be lost without a word."""
   for key in fields:
     if key not in _FIELDS:
-      near = difflib.get_close_matches(key, _FIELDS, 1)
-      remedy = (f'Did you mean "{near[0]}"?'
-                if near else f'Remove it; there are {", ".join(_FIELDS)}.')
-      raise errors.PlanError(f'Plan {path} has an unknown field "{key}". '
-                             f'{remedy}')
+      remedy = (suggestions.did_you_mean(key, _FIELDS) or
+                f' Remove it; there are {", ".join(_FIELDS)}.')
+      raise errors.PlanError(
+          f'Plan {path} has an unknown field "{key}".{remedy}')
 
 
 def _check_priorities(path, fields):

@@ -25,10 +25,10 @@ import functools
 import re
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import topologies
-from gdp_grappler.cluster import validation
 
 _CARDS = ('K40', 'P100', 'V100', 'A100', 'H100')
 _MOST_CARDS = 16
@@ -134,7 +134,7 @@ def _host(name, body) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
 
 
 def _unknown(name, why='') -> errors.ClusterError:
-  near = '' if why else validation.nearest(name, _EXAMPLES)
+  near = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
   why = f': {why}' if why else ''
   return errors.ClusterError(
       f'Unknown cluster "{name}"{why}.{near} Presets: {GRAMMAR}; or "local" '

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import Any, Iterable
+from typing import Any
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 
 # Of any figure; larger ones are mistakes and overflow.
 _LARGEST = 1e18
@@ -34,16 +34,6 @@ def check(cluster: Any) -> None:
     _check_links([device.name for device in cluster.devices], cluster.links)
   except errors.ClusterError as error:
     raise errors.ClusterError(f'Cluster "{cluster.name}": {error}') from None
-
-
-def nearest(text: str, known: Iterable[str]) -> str:
-  """' Did you mean "2xP100"?', or '' if nothing is near."""
-  known = list(known)
-  lower = {name.lower(): name for name in known}
-  if text.lower() in lower:
-    return f' Did you mean "{lower[text.lower()]}"?'
-  near = difflib.get_close_matches(text.lower(), lower, 1)
-  return f' Did you mean "{lower[near[0]]}"?' if near else ''
 
 
 def _check_device(at, device):
@@ -137,7 +127,7 @@ def _check_links(names, links):
       if end not in known:
         raise errors.ClusterError(
             f'links[{index}].{field}: {end} is an unknown device; list it or '
-            f'drop the link.{nearest(end, names)}')
+            f'drop the link.{suggestions.did_you_mean(end, names)}')
     if link.source == link.target:
       raise errors.ClusterError(f'links[{index}] leads from {link.source} to '
                                 'itself; drop it.')

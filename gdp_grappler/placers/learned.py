@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
-import os
 import pathlib
 
 import numpy as np
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
@@ -40,7 +40,7 @@ class LearnedPlacer:
     """
     self._policy = _load(
         str(
-            pathlib.Path(policy or os.environ.get('GDP_POLICY') or
+            pathlib.Path(policy or environment.policy_folder() or
                          shipped_policy()).resolve()))
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

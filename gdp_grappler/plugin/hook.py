@@ -7,10 +7,12 @@ and only replaces a few attributes. All else waits until the option is set.
 from __future__ import annotations
 
 import copy
-import os
 import threading
+from typing import Any
 
-# Everything is imported where it is used: most programs need none of it.
+from gdp_grappler import environment
+
+# All else is imported where it is used: most programs need none of it.
 
 _MARK = '_gdp_hook'
 _NAME = 'gdp_placement'
@@ -24,11 +26,11 @@ def install() -> None:
     return
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
-  if os.environ.get('GDP_PLACEMENT') or _is_on(None):
+  if environment.placement() or _is_on(None):
     _wrap_sessions()
 
 
-def add_option_to(config) -> None:
+def _add_option_to(config: Any) -> None:
   """Puts the pass into a ConfigProto if the option is on."""
   from tensorflow.python.eager import context
   value = _value(context.context())
@@ -87,7 +89,7 @@ def _value(context):
   options = context._optimizer_experimental_options
   if _NAME in options:
     return options[_NAME]
-  if not os.environ.get('GDP_PLACEMENT'):
+  if not environment.placement():
     return None
   from gdp_grappler.plugin import option
   return option.from_environment()
@@ -99,7 +101,7 @@ def _is_set(value) -> bool:
 
 
 def _is_on(value) -> bool:
-  return _is_set(value) or bool(os.environ.get('GDP_CAPTURE_DIR'))
+  return _is_set(value) or bool(environment.capture_directory())
 
 
 def _checked(options) -> dict:
@@ -115,7 +117,7 @@ def _switch_on() -> None:
 
 def _wrap_sessions() -> None:
   from gdp_grappler.plugin import sessions
-  sessions.install()
+  sessions.install(_add_option_to)
 
 
 def _add_to_call(options, value) -> None:

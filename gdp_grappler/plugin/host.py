@@ -9,10 +9,10 @@ import threading
 import time
 from typing import Any, Callable
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import option
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings as settings_lib
 
@@ -67,7 +67,7 @@ class Host:
     if self._thread.is_current():
       return None
     start = time.perf_counter()
-    directory = option.capture_directory()
+    directory = environment.capture_directory()
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory)
     if query.graph is None:
@@ -176,7 +176,7 @@ def _capture(source, fingerprint: str, directory: str) -> None:
     notices.warn_once(
         # The cause alone: the error names a file, and so differs every time.
         f'Graphs cannot be captured in {directory}: {error.__cause__}. Set '
-        f'{option.CAPTURE_ENVIRONMENT} to a directory that can be written and '
+        f'{environment.CAPTURE_DIR} to a directory that can be written and '
         'has space.')
 
 
@@ -216,5 +216,5 @@ def _explain(error: BaseException, query: library.Query) -> str:
     return f'Graphs are left as they were. {error}'
   return (f'Graphs are left as they were: placing one failed with '
           f'{type(error).__name__}: {error}. Please report it, with the graph '
-          'that GDP_CAPTURE_DIR=DIR writes; GDP_DISABLE=1 keeps the plugin '
-          'out.')
+          f'that {environment.CAPTURE_DIR}=DIR writes; {environment.DISABLE}=1 '
+          'keeps the plugin out.')

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import operator
 from typing import Any, Callable
+
+from gdp_grappler import suggestions
 
 MODES = ('apply', 'report')
 ORDERS = ('fifo', 'critical_path')
@@ -102,7 +103,7 @@ def from_text(text: str) -> Any:
 
 def nearest(name: Any, valid: tuple[str, ...]) -> str:
   """A sentence that helps with a misspelt name."""
-  close = difflib.get_close_matches(str(name), valid, 1, 0.5)
+  close = suggestions.nearest(str(name), valid, similarity=.5)
   hint = f"Did you mean '{close[0]}'? " if close else ''
   return f'{hint}Valid: {_quoted(valid)}.'
 

@@ -1,4 +1,4 @@
-"""What the processes that measure share: messages, and when they end.
+"""What parents and children share: messages, and when a child ends.
 
 A message is a pickled object after its length in 8 bytes.
 """

@@ -89,7 +89,6 @@ Request = Run | Draw
 def main() -> None:
   """Answers until the parent is gone."""
   output = messages.answers()
-  sys.path.insert(0, os.getcwd())
   try:
     setup = messages.receive(_read)
     holder = _Holder(setup)
@@ -222,9 +221,3 @@ def _explain(end: int | None, words: str, request: Request) -> str:
   if end:
     return words or f'ended with exit code {end}'
   return '' if request.result.exists() else 'ended without a result'
-
-
-if __name__ == '__main__':
-  # Messages are classes of the module by its own name, not of __main__.
-  from placer_model.benchmark import cell_worker
-  cell_worker.main()

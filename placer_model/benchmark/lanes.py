@@ -20,8 +20,8 @@ _MOST_BYTES = 2 << 30
 # A cell's own limit comes first.
 _GRACE_S = 60.
 _TICK_S = .5
-_CELL_MODULE = 'placer_model.benchmark.cell_worker'
-_LOADING_MODULE = 'placer_model.benchmark.loading_worker'
+_RUN_CELLS = f'{cell_worker.__name__}:main'
+_LOAD = f'{loading_worker.__name__}:main'
 
 
 class Loader:
@@ -60,7 +60,7 @@ class Loader:
   def _ask(self, request):
     try:
       if self._process is None:
-        self._process = worker_process.WorkerProcess(_LOADING_MODULE)
+        self._process = worker_process.WorkerProcess(_LOAD)
       self._process.send(request)
       return self._process.receive(_LOAD_TIMEOUT_S)
     except worker_process.Died as error:
@@ -75,15 +75,15 @@ class Lanes:
   """Processes that run the cells of one task, one at a time each."""
 
   def __init__(self, setup: cell_worker.Setup, count: int,
-               module: str = _CELL_MODULE):
+               function: str = _RUN_CELLS):
     """Starts up to `count` of them, when there are cells.
 
     Args:
       setup: For each of them.
       count: Most of them.
-      module: What they run.
+      function: What they run.
     """
-    self._setup, self._count, self._module = setup, count, module
+    self._setup, self._count, self._function = setup, count, function
     self._idle: list[worker_process.WorkerProcess] = []
     self._busy: dict[worker_process.WorkerProcess, tuple[cell_worker.Request,
                                                          float]] = {}
@@ -122,7 +122,7 @@ class Lanes:
       return  # `_ended` finds out.
 
   def _new(self) -> worker_process.WorkerProcess:
-    process = worker_process.WorkerProcess(self._module)
+    process = worker_process.WorkerProcess(self._function)
     process.send(self._setup)
     return process
 

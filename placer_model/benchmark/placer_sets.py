@@ -8,9 +8,9 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import validation
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
@@ -52,7 +52,7 @@ def parse(text: str) -> tuple[str, ...]:
     if item not in sets and item not in sets['all']:
       raise errors.GdpError(
           f'Unknown placer "{item}". Placers: {", ".join(sets["all"])}; sets: '
-          f'{", ".join(sets)}.{validation.nearest(item, sets["all"])}')
+          f'{", ".join(sets)}.{suggestions.did_you_mean(item, sets["all"])}')
     result += sets.get(item, (item,))
   if not result:
     raise errors.GdpError('--placers names no placer. Give all, heuristics, '

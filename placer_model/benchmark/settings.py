@@ -7,12 +7,12 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-import os
 import pathlib
 import platform
 from typing import Any
 
 import gdp_grappler
+from gdp_grappler import environment
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
@@ -129,7 +129,7 @@ def _code_digest(placer) -> str:
   ]
   if placer == placer_sets.LEARNED[0]:
     paths.append(
-        pathlib.Path(os.environ.get('GDP_POLICY') or trainer / 'pretrained'))
+        pathlib.Path(environment.policy_folder() or trainer / 'pretrained'))
   elif learned:
     paths.append(trainer / 'hdp')
   return _digest(tuple(paths))

@@ -8,7 +8,7 @@ import re
 from typing import Callable, Collection
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import validation
+from gdp_grappler import suggestions
 
 GDP, HDP = 'gdp', 'hdp'
 _TINY = '@tiny'
@@ -135,7 +135,7 @@ def _check_source(source, item, workloads):
   raise errors.GdpError(
       f'Unknown task "{item}": "{source}" is neither a workload nor a file nor '
       f'module:function. Workloads: {", ".join(shown)}.'
-      f'{validation.nearest(source, workloads)}')
+      f'{suggestions.did_you_mean(source, workloads)}')
 
 
 def _label(text: str) -> str:

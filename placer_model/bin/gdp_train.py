@@ -11,10 +11,10 @@ import os
 import pathlib
 import sys
 
-# The trainer's libraries need Keras 2, and this process has nothing to place.
-os.environ['TF_USE_LEGACY_KERAS'] = '1'
-os.environ['GDP_DISABLE'] = '1'
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+from gdp_grappler import environment
+
+# Before anything imports TensorFlow: this process has nothing to place.
+os.environ.update(environment.without_plugin())
 
 from absl import app
 from absl import flags

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from helpers import fresh
 from helpers import processes
 
 pytestmark = pytest.mark.e2e
@@ -22,9 +23,7 @@ _PROGRAM = [
 
 
 def _environment():
-  result = {k: v for k, v in os.environ.items() if k != 'TF_USE_LEGACY_KERAS'}
-  result['PYTHONPATH'] = os.pathsep.join(p for p in sys.path if p)
-  return result
+  return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
 
 
 def _run(*arguments, timeout_s=200):

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
 
@@ -35,9 +36,9 @@ def add(commands) -> None:
   parser.add_argument('--refresh', action='store_true',
                       help=('measure anew what was measured before'))
   parser.add_argument(
-      '--cache_dir', help=
-      ('folder of earlier profiles (default $GDP_CACHE_DIR, or gdp_grappler in '
-       "the user's cache folder)"))
+      '--cache_dir',
+      help=(f'folder of earlier profiles (default ${environment.CACHE_DIR}, or '
+            "gdp_grappler in the user's cache folder)"))
   parser.set_defaults(action=run)
 
 

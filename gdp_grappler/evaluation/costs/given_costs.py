@@ -22,9 +22,9 @@ import pathlib
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
-from gdp_grappler.cluster import validation
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import cost_graph
@@ -186,9 +186,9 @@ def _check_labels(costs) -> None:
   for label, seconds in costs.seconds.items():
     if _type(label) is None:
       op = costs.names[np.flatnonzero(~np.isnan(seconds))[0]]
-      near = validation.nearest(label,
-                                (*op_graph.DEVICE_TYPES, *device_figures.CARDS,
-                                 *device_figures.CPUS, 'GPU:0'))
+      near = suggestions.did_you_mean(
+          label, (*op_graph.DEVICE_TYPES, *device_figures.CARDS,
+                  *device_figures.CPUS, 'GPU:0'))
       raise given.wrong(
           costs.path, f'node "{op}", field "seconds"', f'"{label}" is no '
           f'device.{near} Give a type (CPU, GPU), a card '

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from typing import Sequence
 
@@ -117,7 +116,7 @@ class Bench:
   def _start(self):
     # Both import TensorFlow, at the same time.
     self._client = worker_process.WorkerProcess(
-        measuring_worker.__name__, [json.dumps(list(self._client_cores))])
+        f'{measuring_worker.__name__}:main', [list(self._client_cores)])
     setup = self._setup
     if self._worker_cores:
       self._workers = local_workers.LocalWorkers(len(self._worker_cores),

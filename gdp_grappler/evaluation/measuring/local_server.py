@@ -6,10 +6,8 @@ its standard input does, so it cannot outlive its parent.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 
 from gdp_grappler.processes import messages
 
@@ -50,7 +48,3 @@ def _devices(target) -> list[str]:
   import tensorflow as tf
   with tf.compat.v1.Session(target, graph=tf.Graph()) as session:
     return [d.name for d in session.list_devices()]
-
-
-if __name__ == '__main__':
-  main(json.loads(sys.argv[1]))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
-import json
 import os
 import socket
 from typing import Sequence
@@ -146,13 +145,13 @@ class LocalWorkers:
       self._drop_ports()
       self.start()
 
-  def _start(self, task) -> worker_process.WorkerProcess:
+  def _start(self, task: int) -> worker_process.WorkerProcess:
     inter_op, intra_op = self._threads
     request = dict(addresses=self._addresses(), task=task,
                    cores=self.cores[task], inter_op_threads=inter_op,
                    intra_op_threads=intra_op or len(self.cores[task]))
-    return worker_process.WorkerProcess(local_server.__name__,
-                                        [json.dumps(request)], _ENVIRONMENT)
+    return worker_process.WorkerProcess(f'{local_server.__name__}:main',
+                                        [request], _ENVIRONMENT)
 
   def _addresses(self) -> list[str]:
     return [f'localhost:{port.getsockname()[1]}' for port in self._ports]

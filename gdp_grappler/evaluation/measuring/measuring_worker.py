@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import os
 import queue
 import sys
@@ -220,9 +219,3 @@ def _listen(requests) -> None:
   except BaseException:
     traceback.print_exc()
     os._exit(1)
-
-
-if __name__ == '__main__':
-  # Messages name this module by its full name, not '__main__'.
-  from gdp_grappler.evaluation.measuring import measuring_worker
-  measuring_worker.main(json.loads(sys.argv[1]))

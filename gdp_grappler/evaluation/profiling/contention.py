@@ -42,7 +42,8 @@ def measure(setups: Sequence[profiling_worker.Setup],
   with contextlib.ExitStack() as stack:
     processes = []
     for _ in setups:
-      processes.append(worker_process.WorkerProcess(contention_worker.__name__))
+      processes.append(
+          worker_process.WorkerProcess(f'{contention_worker.__name__}:main'))
       stack.callback(processes[-1].close)
     try:
       for process, setup in zip(processes, setups):

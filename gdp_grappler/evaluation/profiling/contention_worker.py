@@ -50,7 +50,3 @@ def _median_s(step, window_s: float) -> float:
     step()
     seconds.append(time.perf_counter() - start)
   return float(np.median(seconds))
-
-
-if __name__ == '__main__':
-  main()

@@ -24,6 +24,7 @@ from typing import Callable, Sequence
 from absl import logging
 import numpy as np
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -36,8 +37,8 @@ from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.processes import calls
 from gdp_grappler.processes import messages
-from gdp_grappler.processes import worker_process
 
 DEFAULT_STEPS = 20
 _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
@@ -68,7 +69,7 @@ def profile_graph(
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
     refresh: Whether to measure anew what is in the cache.
-    cache_dir: Folder of the cache; by default `files.cache_folder()`.
+    cache_dir: Folder of the cache; by default `environment.cache_folder()`.
     tell: Hears one line: what was reused or is being measured.
 
   Raises:
@@ -79,7 +80,7 @@ def profile_graph(
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
   model = str(target) if remote and not cores else _model(device)
-  folder = pathlib.Path(cache_dir or files.cache_folder()) / 'profiles'
+  folder = pathlib.Path(cache_dir or environment.cache_folder()) / 'profiles'
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = folder / f'{key}.json'
   if not refresh:
@@ -164,7 +165,7 @@ def _with_contention(profile, source, target, *, batch_size: int = 32,
   key = hashlib.sha256(
       repr((profile.fingerprint, profile.tensorflow, batch_size, names,
             [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
-  path = (pathlib.Path(cache_dir or files.cache_folder()) / 'contention'
+  path = (pathlib.Path(cache_dir or environment.cache_folder()) / 'contention'
           / f'{key.hexdigest()[:24]}.json')
   found = None if refresh else _known_shares(path, len(names))
   if found is None:
@@ -292,17 +293,15 @@ def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
                              graph.flops, graph.io_bytes, (device,))
 
 
-def _record(setup, graph_name) -> profiling_worker.Recording:
-  process = worker_process.WorkerProcess(profiling_worker.__name__)
+def _record(setup: profiling_worker.Setup,
+            graph_name: str) -> profiling_worker.Recording:
   try:
-    process.send(setup)
-    answer = process.receive(_TIMEOUT_S)
-  except worker_process.Died as error:
+    answer = calls.call(f'{profiling_worker.__name__}:record', setup,
+                        timeout_s=_TIMEOUT_S)
+  except calls.CallError as error:
     raise errors.MeasurementError(
         f'Profiling {graph_name} on {setup.device} failed: {error}. The '
         'roofline needs no profile.') from error
-  finally:
-    process.close()
   if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{graph_name} does not run on {setup.device}: {answer.message}. The '

@@ -1,8 +1,4 @@
-"""The process behind `profiler`: traces steps of one graph on one device.
-
-Answers a `Setup` with a `Recording` or a `Failure`; see `messages`. It ends
-with its parent.
-"""
+"""The process behind `profiler`: traces steps of one graph on one device."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import contextlib
 import dataclasses
 import graphlib
 import os
-import sys
 import time
 from typing import Any, Callable, Iterator
 
@@ -80,20 +75,11 @@ class Recording:
   workspace_bytes: np.ndarray
 
 
-def main() -> None:
-  """Answers the one request."""
-  messages.end_with_parent()
-  messages.volunteer_for_oom()
-  answers = messages.answers()
-  setup = messages.receive(sys.stdin.buffer.read)
+def record(setup: Setup) -> Recording | messages.Failure:
+  """Runs the steps; for a process of its own, which it keeps on the cores."""
   if setup.cores:
     # Before TensorFlow makes threads, which inherit it.
     os.sched_setaffinity(0, setup.cores)
-  messages.send(answers, record(setup))
-
-
-def record(setup: Setup) -> Recording | messages.Failure:
-  """Runs the steps."""
   import tensorflow as tf
   try:
     return _record(tf, setup)
@@ -314,9 +300,3 @@ def _median_step_s(step, setup) -> float:
   for _ in range(20):
     step()
   return _median_s([_clocked(step) for _ in range(100)], setup)
-
-
-if __name__ == '__main__':
-  # Messages name this module by its full name, not '__main__'.
-  from gdp_grappler.evaluation.profiling import profiling_worker
-  profiling_worker.main()

@@ -6,12 +6,12 @@ docs/graph_json.md describes the format for those who write it.
 from __future__ import annotations
 
 import collections
-import difflib
 import json
 import re
 from typing import Any
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
 
@@ -247,8 +247,7 @@ def _end(path, where, value, index) -> int:
     raise given.wrong(path, where, 'it is missing; add it')
   name = _name(path, where, value)
   if name not in index:
-    near = difflib.get_close_matches(name, index,
-                                     1) if len(index) < 10000 else ()
+    near = suggestions.nearest(name, index) if len(index) < 10000 else []
     hint = f'; did you mean "{near[0]}"?' if near else '; add it or correct it'
     raise given.wrong(path, where, f'there is no node "{name}"{hint}')
   return index[name]
@@ -279,7 +278,7 @@ def _check_fields(path, where, fields, known):
     raise given.wrong(path, where, f'it is {fields!r}; give an object')
   for field in fields:
     if field not in known:
-      near = difflib.get_close_matches(field, known, 1)
+      near = suggestions.nearest(field, known)
       raise given.wrong(
           path, where, f'unknown field "{field}"; ' +
           (f'did you mean "{near[0]}"?'

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 
 # For inputs whose other dimensions are unknown, such as the length of a
@@ -33,7 +34,7 @@ def known_shape(shape, batch_size: int) -> list[int]:
   if dims is None:
     raise errors.InvalidGraphError(
         'An input has a shape without a known number of dimensions. Give it '
-        'one, or capture the graph with GDP_CAPTURE_DIR.')
+        f'one, or capture the graph with {environment.CAPTURE_DIR}.')
   return [
       d if d is not None else batch_size if not i else UNKNOWN_DIMENSION
       for i, d in enumerate(dims)
@@ -88,8 +89,8 @@ def _inputs(model, origin):
       return structure
   raise errors.InvalidGraphError(
       f'{origin}: the model does not know its inputs. Start it with '
-      'keras.Input, or capture its graph with GDP_CAPTURE_DIR in your own '
-      'program.')
+      f'keras.Input, or capture its graph with {environment.CAPTURE_DIR} in '
+      'your own program.')
 
 
 def _note_unknown(inputs, batch_size, note):

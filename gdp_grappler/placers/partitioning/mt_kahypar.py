@@ -20,7 +20,6 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-_WORKER = 'gdp_grappler.placers.partitioning.mt_kahypar_worker'
 _TIMEOUT_S = 600.
 _IMBALANCE = 0.03  # As the library's documentation has it.
 _IMBALANCES = (0.1, 0.3)
@@ -146,7 +145,7 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
 def _run(jobs) -> list[np.ndarray | None]:
   """Of each job; None where the library gave up on one of several."""
   try:
-    return partition_process.call_worker(_WORKER, jobs, _TIMEOUT_S)
+    return partition_process.call_worker('mt_kahypar', jobs, _TIMEOUT_S)
   except errors.GdpError as error:
     # One job without a solution ends the process for all.
     results = [_run_alone(job) for job in jobs]
@@ -157,7 +156,7 @@ def _run(jobs) -> list[np.ndarray | None]:
 
 def _run_alone(job) -> np.ndarray | None:
   try:
-    return partition_process.call_worker(_WORKER, [job], _TIMEOUT_S)[0]
+    return partition_process.call_worker('mt_kahypar', [job], _TIMEOUT_S)[0]
   except errors.GdpError:
     return None
 

@@ -14,7 +14,6 @@ import mtkahypar
 import numpy as np
 
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers.partitioning import partition_process
 
 # Distances are multiples of the shortest one, in steps of a quarter.
 _DISTANCE_STEPS = 4
@@ -114,7 +113,3 @@ def _lengths(distances) -> np.ndarray:
   apart = ~np.eye(len(distances), dtype=bool)
   return np.round(distances / distances[apart].min() * _DISTANCE_STEPS).astype(
       np.int64)
-
-
-if __name__ == '__main__':
-  partition_process.serve(run)

@@ -20,7 +20,6 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-_WORKER = 'gdp_grappler.placers.partitioning.scotch_worker'
 _TIMEOUT_S = 600.
 _IMBALANCE = 0.01  # As the library has it.
 _IMBALANCES = (0.05, 0.2, 0.5)
@@ -164,5 +163,5 @@ def _distances(target, topology) -> np.ndarray | None:
 
 
 def _run(jobs):
-  return partition_process.call_worker(_WORKER, jobs, _TIMEOUT_S,
+  return partition_process.call_worker('scotch', jobs, _TIMEOUT_S,
                                        {'SCOTCH_PTHREAD_NUMBER': '1'})

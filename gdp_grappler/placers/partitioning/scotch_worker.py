@@ -15,7 +15,6 @@ import scotchpy
 from scotchpy import common
 
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers.partitioning import partition_process
 
 # Of processors in an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000
@@ -110,7 +109,3 @@ def _architecture(job) -> scotchpy.Arch:
                  velotab=speeds)
   result.build(topology, np.arange(count), scotchpy.Strat())
   return result
-
-
-if __name__ == '__main__':
-  partition_process.serve(run)

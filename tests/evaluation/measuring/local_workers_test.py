@@ -14,6 +14,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_workers
+from helpers import fresh
 from helpers import processes
 
 # Not with Bazel's unit tests.
@@ -108,8 +109,8 @@ def test_they_end_with_their_parent(kind):
         time.sleep(600)
       ''')
   with subprocess.Popen([sys.executable, '-c', program], text=True,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.DEVNULL) as parent:
+                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                        env=fresh.environment()) as parent:
     pids = [int(word) for word in parent.stdout.readline().split()]
     assert len(pids) == 2 and all(processes.runs(p) for p in pids)
     parent.send_signal(kind)
@@ -117,10 +118,11 @@ def test_they_end_with_their_parent(kind):
 
 
 def test_they_end_with_a_parent_that_dies_while_they_start():
-  program = ('from gdp_grappler.evaluation.workers import local_workers\n'
+  program = ('from gdp_grappler.evaluation.measuring import local_workers\n'
              'local_workers.LocalWorkers(2)')
   with subprocess.Popen([sys.executable, '-c', program],
-                        stderr=subprocess.DEVNULL) as parent:
+                        stderr=subprocess.DEVNULL,
+                        env=fresh.environment()) as parent:
     end = time.monotonic() + 60
     while len(pids := processes.children(parent.pid)) < 2:
       assert parent.poll() is None and time.monotonic() < end

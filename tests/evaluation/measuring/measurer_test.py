@@ -25,6 +25,7 @@ from gdp_grappler.evaluation.measuring import measuring_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.processes import messages
+from helpers import fresh
 from helpers import measured
 from helpers import processes
 
@@ -242,7 +243,8 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
       signal.signal(signal.SIGINT, signal.default_int_handler)
       from gdp_grappler.cluster import local_devices, placement
       from gdp_grappler.evaluation.measuring import measurer
-      from gdp_grappler.graph import graph_def_io, sources
+      from gdp_grappler.graph import graph_def_io
+      from gdp_grappler.graph.sources import sources
       source = sources.load({str(path)!r})
       graph = graph_def_io.read(source)
       cluster = local_devices.local_cluster(
@@ -251,7 +253,7 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
           graph, placement.Placement([0] * graph.num_ops, cluster))
       ''')
   parent = subprocess.Popen([sys.executable, '-c', program],
-                            stderr=subprocess.DEVNULL)
+                            env=fresh.environment(), stderr=subprocess.DEVNULL)
   with parent:
     end = time.monotonic() + 120
     while not (workers := processes.children(parent.pid)):

@@ -46,7 +46,7 @@ def _cells(tmp_path, names, timeout_s=2.):
 
 
 def _lanes(setup, count):
-  return lanes_lib.Lanes(setup, count, 'helpers.bench_worker')
+  return lanes_lib.Lanes(setup, count, 'helpers.bench_worker:main')
 
 
 @pytest.mark.parametrize('count', [1, 3])

@@ -160,6 +160,5 @@ def test_native_output_is_dropped(capfd):
 @pytest.mark.e2e
 def test_a_worker_that_fails_is_one_line():
   with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
-    partition_process.call_worker(
-        'gdp_grappler.placers.partitioning.scotch_worker', 'nonsense', 60)
+    partition_process.call_worker('scotch', 'nonsense', 60)
   assert 'scotchpy' not in sys.modules

@@ -1,8 +1,8 @@
-"""Tests of gdp_grappler.files."""
+"""Tests of gdp_grappler.environment."""
 
 import pytest
 
-from gdp_grappler import files
+from gdp_grappler import environment
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ def test_where_the_cache_is(monkeypatch, variables, folder):
     monkeypatch.delenv(name, raising=False)
   for name, value in variables.items():
     monkeypatch.setenv(name, value)
-  assert str(files.cache_folder()) == folder
+  assert str(environment.cache_folder()) == folder
