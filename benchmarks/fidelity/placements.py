@@ -107,7 +107,7 @@ def _prices(graph, simulator, by_group) -> np.ndarray:
   allowed = constraints.allowed_devices(graph, simulator.cluster)
   rows = np.arange(graph.num_groups)
   by_group = np.where(allowed[rows, by_group], by_group, allowed.argmax(axis=1))
-  return simulator.step_times(graph, by_group[:, graph.groups])[0]
+  return simulator.price_groups(graph, by_group).seconds
 
 
 def _neighbours(graph) -> list[list[int]]:

@@ -135,9 +135,7 @@ def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
   result = []
   for ratio, label, placement, order in sorted(
       found, key=lambda item: item[0])[:ORDER_COUNT]:
-    ordered = ordering.with_critical_path_order(graph, placement,
-                                                simulator.cluster,
-                                                simulator.cost_model)
+    ordered = ordering.with_critical_path_order(graph, placement, simulator)
     plain = measurer.evaluate(graph, placement)
     forced = measurer.evaluate(graph, ordered)
     if plain.valid and forced.valid:

@@ -94,9 +94,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                      f'{", ".join(ordering.ORDERS)}.')
   has_order = placement.priorities is not None
   order = order or (ordering.CRITICAL_PATH if has_order else ordering.FIFO)
-  critical = ordering.with_critical_path_order(graph, placement,
-                                               simulator.cluster,
-                                               simulator.cost_model)
+  critical = ordering.with_critical_path_order(graph, placement, simulator)
   ordered = placement if has_order else critical
   fifo = dataclasses.replace(placement, priorities=None)
   chosen = fifo if order == ordering.FIFO else ordered
@@ -118,7 +116,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
   """float64 [D], seconds of ops and of copying if nothing slows them."""
   cluster, ops = placement.cluster, np.arange(graph.num_ops)
-  seconds = simulator.cost_model.op_seconds(graph, cluster)
+  seconds = simulator.op_seconds(graph)
   result = np.bincount(placement.devices, seconds[ops, placement.devices],
                        minlength=cluster.num_devices)
   tensors = schedule.transfer_tensors[schedule.work_transfers]

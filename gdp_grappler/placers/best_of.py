@@ -86,12 +86,9 @@ class BestOfPlacer:
                problem.evaluator.evaluate(problem.graph, placement))
         for name, placement in placements.items()
     ]
-    self.choices = tuple(
-        sorted(
-            choices, key=lambda choice:
-            (not choice.evaluation.valid,
-             choice.evaluation.overflow_bytes(problem.cluster.pool_bytes),
-             choice.evaluation.step_time_s)))
+    prices = evaluator_lib.Prices.from_evaluations(
+        [choice.evaluation for choice in choices], problem.cluster.pool_bytes)
+    self.choices = tuple(choices[k] for k in prices.ranking())
     return self.choices[0].placement
 
 

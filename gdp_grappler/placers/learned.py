@@ -54,9 +54,7 @@ class LearnedPlacer:
         logits.argmax(axis=1)[None],
         _sample(logits, _NUM_SAMPLES, problem.seed)
     ])[:, units]
-    prices = problem.evaluator.evaluate_many(graph, candidates)
-    best = min(range(len(candidates)), key=lambda i:
-               (not prices[i].valid, prices[i].step_time_s, i))
+    best = problem.evaluator.price(graph, candidates).best()
     return placement_lib.Placement(candidates[best], cluster)
 
   def _units(self, problem, seconds) -> np.ndarray:

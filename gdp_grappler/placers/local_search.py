@@ -160,8 +160,7 @@ class _Annealing:
   @property
   def fits(self) -> bool:
     """Whether the best placement so far runs."""
-    never, overflow, _ = self._best_key
-    return not never and not overflow
+    return not self._best_key[0]
 
   @property
   def can_move(self) -> bool:
@@ -235,33 +234,21 @@ class _Annealing:
       self._current = self._home
       self._last_gain, self._unions = progress, []
 
-  def _price(self, devices) -> _Priced:
+  def _price(self, devices: np.ndarray) -> _Priced:
     """Prices int [K, G], and keeps the best ever."""
-    seconds, overflow = self._seconds(devices[:, self._problem.graph.groups])
+    room = self._problem.cluster.pool_bytes
+    prices = self._problem.evaluator.price_groups(self._problem.graph, devices)
     self.evaluations += len(devices)
-    for row, key in zip(
-        devices,
-        zip(np.isinf(seconds).tolist(), overflow.tolist(), seconds.tolist())):
+    for row, key in zip(devices, prices.keys()):
       if self._best_key is None or key < self._best_key:
         self.best, self._best_key = row, key
-    return _Priced(devices, seconds, overflow)
-
-  def _seconds(self, devices):
-    """Step times [K] and overflows [K] as shares of memories, int [K, N]."""
-    evaluator, room = self._problem.evaluator, self._problem.cluster.pool_bytes
-    if hasattr(evaluator, 'step_times'):
-      seconds, peaks = evaluator.step_times(self._problem.graph, devices)
-    else:
-      prices = evaluator.evaluate_many(self._problem.graph, devices)
-      seconds = np.array([price.step_time_s for price in prices])
-      peaks = np.array([price.peak_bytes for price in prices])
-    excess = np.maximum(np.asarray(peaks) - room, 0) / np.maximum(room, 1)
-    return np.asarray(seconds), excess.sum(axis=1)
+    excess = np.maximum(prices.peak_bytes - room, 0) / np.maximum(room, 1)
+    return _Priced(devices, prices.seconds, excess.sum(axis=1))
 
 
 def evaluations_for(problem: placer_lib.Problem) -> int:
   """How many placements a search prices by default."""
-  if not hasattr(problem.evaluator, 'step_times'):
+  if not problem.evaluator.simulated:
     return _MEASURED
   affordable = _PRICED_OPS // max(problem.graph.num_ops, 1)
   return min(max(affordable, _FEWEST), _MOST)

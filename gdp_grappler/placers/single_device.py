@@ -24,13 +24,9 @@ class SingleDevicePlacer:
         self.place_on(problem, device)
         for device in range(problem.cluster.num_devices)
     ]
-    prices = problem.evaluator.evaluate_many(
-        problem.graph, np.stack([c.devices for c in candidates]))
-    best = min(
-        range(len(candidates)), key=lambda i:
-        (not prices[i].valid, prices[i].overflow_bytes(
-            problem.cluster.pool_bytes), prices[i].step_time_s, i))
-    return candidates[best]
+    prices = problem.evaluator.price(problem.graph,
+                                     np.stack([c.devices for c in candidates]))
+    return candidates[prices.best()]
 
   def place_on(self, problem: placer_lib.Problem,
                device: int) -> placement_lib.Placement:

@@ -18,6 +18,7 @@ from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -111,14 +112,15 @@ def _as_it_was(graph, cluster) -> placement_lib.Placement:
       np.array([index[name] for name in graph.devices]), cluster)
 
 
-def _decide(graph, before, after, evaluator,
-            settings) -> tuple[Outcome, placement_lib.Placement]:
+def _decide(
+    graph: op_graph.OpGraph, before: placement_lib.Placement,
+    after: placement_lib.Placement, evaluator: simulator.Simulator,
+    settings: settings_lib.Settings) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
-  old, new = evaluator.evaluate_many(graph,
-                                     np.stack([before.devices, after.devices]))
-  predicted = (f'predicted step {_ms(old.step_time_s)} -> '
-               f'{_ms(new.step_time_s)} ms (simulated)')
-  worth = new.valid and new.step_time_s < old.step_time_s
+  prices = evaluator.price(graph, np.stack([before.devices, after.devices]))
+  old_s, new_s = prices.seconds.tolist()
+  predicted = f'predicted step {_ms(old_s)} -> {_ms(new_s)} ms (simulated)'
+  worth = prices.valid[1] and new_s < old_s
   must = bool(before.violations(graph))
   if settings.keep_best and not worth and not must:
     message = (f'{graph.name}: {graph.num_ops} ops left as they were: '

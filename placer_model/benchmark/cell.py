@@ -54,7 +54,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   with _Evaluators(loaded, settings, simulator) as evaluator:
     # Importing libraries and loading a policy is no part of a search.
     placer = placer_sets.create(name)
-    recorder = recorder_lib.Recorder(evaluator, loaded.cluster)
+    recorder = recorder_lib.Recorder(evaluator)
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices,
                                  settings.budget_s(name))
@@ -121,9 +121,7 @@ def _price(loaded, evaluator, placement) -> dict[str, Any]:
   if broken:
     raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
   ordered = evaluator.evaluate(
-      graph,
-      ordering.with_critical_path_order(graph, placement, cluster,
-                                        getattr(evaluator, 'cost_model', None)))
+      graph, ordering.with_critical_path_order(graph, placement, evaluator))
   missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
   return {
       'status': OK if fifo.valid else OOM,

@@ -14,7 +14,7 @@ from matplotlib import patches
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from placer_model.benchmark import pictures
@@ -71,14 +71,14 @@ def _kinds(graph, schedule) -> tuple[np.ndarray, list[str]]:
 
   Those that take the most time have names; the rest is 'other'.
   """
-  families = [cost_model.family(t) for t in graph.op_types]
+  families = [roofline.family(t) for t in graph.op_types]
   known, index = np.unique(families, return_inverse=True)
   seconds = np.bincount(index, schedule.end_s - schedule.start_s, len(known))
   top = np.argsort(-seconds, kind='stable')[:_MOST_KINDS]
   number = np.full(len(known), len(top))
   number[top] = np.arange(len(top))
   names = [
-      'no kernel' if known[i] == cost_model.VISIT else str(known[i]).replace(
+      'no kernel' if known[i] == roofline.VISIT else str(known[i]).replace(
           '_', ' ') for i in top
   ]
   return number[index], names + ['other'] * (len(known) > len(top))

@@ -97,10 +97,10 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
     GdpError: the graph or the cluster cannot be used.
   """
   from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+  from gdp_grappler.evaluation.costs import roofline
   cluster = _cluster(task, settings, resolve)
   graph, costs, source, workload = _graph(task, settings)
-  seconds = (costs or cost_model_lib.CostModel()).op_seconds(graph, cluster)
+  seconds = (costs or roofline.Roofline()).op_seconds(graph, cluster)
   simulated = settings.simulated
   return Loaded(
       task, graph, cluster, costs, _expert(task, graph, cluster, seconds),

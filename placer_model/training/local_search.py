@@ -51,10 +51,7 @@ class LocalSearch:
     ranked = gaining[np.argsort(first.step_time_s[gaining], kind='stable')]
     second = self._environment.price(
         _unions(decisions, first.decisions[ranked], trials - singles))
-    return environment_lib.Trials(*(np.concatenate(
-        [getattr(first, field), getattr(second, field)])
-                                    for field in ('decisions', 'step_time_s',
-                                                  'valid')))
+    return first.followed_by(second)
 
   def _flip(self, decisions, rng):
     """int [M], `decisions` with one cluster moved as far as it may go."""

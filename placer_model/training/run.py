@@ -94,9 +94,9 @@ def _make_trainer(options, config, placer_config, task,
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
-  environment = environment_lib.Environment(
-      task.graph, task.cluster, task.evaluator, task.units, task.features,
-      simulated=options.reward == 'simulated')
+  environment = environment_lib.Environment(task.graph, task.cluster,
+                                            task.evaluator, task.units,
+                                            task.features)
   starts = np.stack([environment.decisions(b.placement) for b in baselines])
   return trainer_lib.Trainer(
       environment, network, network_lib.features_to_tensors(task.features),

@@ -26,6 +26,7 @@ from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import given
@@ -33,7 +34,7 @@ from gdp_grappler.graph.costed import graph_json
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class GivenCostModel:
+class GivenCostModel(cost_model.CostModel):
   """A cost model of what a file says.
 
   Attributes:
@@ -42,7 +43,7 @@ class GivenCostModel:
   """
 
   costs: given.GivenCosts
-  base: cost_model.CostModel = cost_model.CostModel()
+  base: roofline_lib.Roofline = roofline_lib.Roofline()
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:

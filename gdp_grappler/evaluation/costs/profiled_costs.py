@@ -29,6 +29,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 
 _LEAST_SIZES = 3  # Of a type, to tell what grows with what.
@@ -55,7 +56,7 @@ class Coverage:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProfiledCostModel:
+class ProfiledCostModel(cost_model.CostModel):
   """A cost model of measured seconds.
 
   Attributes:
@@ -64,7 +65,7 @@ class ProfiledCostModel:
   """
 
   profile: profile_lib.Profile
-  base: cost_model.CostModel = cost_model.CostModel()
+  base: roofline_lib.Roofline = roofline_lib.Roofline()
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -165,7 +166,7 @@ class ProfiledCostModel:
 
 
 def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
-              base: cost_model.CostModel | None = None) -> ProfiledCostModel:
+              base: roofline_lib.Roofline | None = None) -> ProfiledCostModel:
   """The costs of a profile file.
 
   Args:
@@ -182,7 +183,7 @@ def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
     raise errors.GdpError(
         f'{path} is the profile of "{profile.graph}", which has no type of op '
         f'in common with "{graph.name}". Profile that one: `gdp profile`.')
-  return ProfiledCostModel(profile, base or cost_model.CostModel())
+  return ProfiledCostModel(profile, base or roofline_lib.Roofline())
 
 
 class _Laws:
@@ -203,7 +204,8 @@ class _Laws:
       sizes = np.stack([flops[rows], io_bytes[rows]], 1)
       if len(np.unique(sizes, axis=0)) >= _LEAST_SIZES:
         self._fits[label] = fit(*sizes.T, seconds[rows])
-    for label, rows in _grouped([cost_model.family(t) for t in types]).items():
+    for label, rows in _grouped([roofline_lib.family(t) for t in types
+                                ]).items():
       self._families[label] = float(np.median(ratios[rows]))
 
   def seconds(self, types, flops, io_bytes) -> np.ndarray:
@@ -216,7 +218,7 @@ class _Laws:
         result[rows] = a + b * flops[rows] + c * io_bytes[rows]
       else:
         result[rows] = roofline[rows] * self._types.get(
-            label, self._families.get(cost_model.family(label), self._ratio))
+            label, self._families.get(roofline_lib.family(label), self._ratio))
     return result
 
 

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import os
 import queue
-from typing import Callable, Sequence
+from typing import Callable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.measuring import bench as bench_lib
 from gdp_grappler.evaluation.measuring import measure_config
 from gdp_grappler.evaluation.measuring import measurement_cache
@@ -31,8 +32,8 @@ from gdp_grappler.processes import messages
 _DEFAULT = measure_config.MeasureConfig()
 
 
-class Measurer:
-  """An `evaluator.Evaluator` that runs a graph.
+class Measurer(evaluator.Evaluator):
+  """Runs a graph and looks at the clock.
 
   Steps run in processes of their own on made-up data (`graph.runnable`), with
   Grappler off and without soft placement, so that what runs is what was
@@ -45,7 +46,12 @@ class Measurer:
   memory that its allocator records for one step; devices with one memory are
   added up. They are 0 where a step did not run, and a device whose allocator
   keeps no records counts its variables only.
+
+  Attributes:
+    cluster: What placements index.
   """
+
+  simulated = False
 
   def __init__(
       self, source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
@@ -69,7 +75,7 @@ class Measurer:
     """
     self._config = config = dataclasses.replace(config, **changes)
     self._graph = runnable.convert(source, config.batch_size)
-    self._cluster = cluster
+    self.cluster = cluster
     self._control_edges = control_edges or control_edges_lib.chooser(
         simulator.Simulator(cluster))
     self._op_names: tuple[str, ...] | None = None
@@ -92,6 +98,10 @@ class Measurer:
     for bench in self._benches:
       bench.close()
 
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], those of the roofline: steps are measured as a whole."""
+    return roofline.Roofline().op_seconds(graph, self.cluster)
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
     """Runs one placement.
@@ -104,36 +114,43 @@ class Measurer:
       MeasurementError: another graph or cluster, a target that cannot be
         reached, or a device that is not there.
     """
-    if placement.cluster.device_names != self._cluster.device_names:
+    if placement.cluster.device_names != self.cluster.device_names:
       raise errors.MeasurementError(
           f'The placement is on cluster "{placement.cluster.name}", but '
-          f'"{self._cluster.name}" is measured. Place on that one.')
+          f'"{self.cluster.name}" is measured. Place on that one.')
     return self._evaluate(graph, [placement])[0]
 
-  def evaluate_many(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> Sequence[evaluator.Evaluation]:
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Runs K placements, int [K, N], on as many processes as there are.
+
+    What is wrong with one of them, `evaluate` says without running it again.
 
     Args:
       graph: What `source` was read into.
       devices: int [K, N].
-      priorities: float [K, N] as in `Placement`.
+      priorities: float [K, N] or [N] as in `Placement`.
 
     Raises:
       MeasurementError: as `evaluate`.
       ValueError: the arrays do not fit the graph.
     """
     devices = np.asarray(devices)
-    for array in (devices, devices if priorities is None else priorities):
-      if np.shape(array) != (len(devices), graph.num_ops):
-        raise ValueError(f'{np.shape(array)} for placements of '
-                         f'{graph.num_ops} ops')
-    return self._evaluate(graph, [
-        placement_lib.Placement(row, self._cluster,
-                                None if priorities is None else priorities[k])
-        for k, row in enumerate(devices)
-    ])
+    shape = len(devices), graph.num_ops
+    _check_shape(devices, shape)
+    if priorities is not None:
+      if np.shape(priorities) != shape[1:]:
+        _check_shape(priorities, shape)
+      if np.isnan(priorities).any():
+        raise ValueError('A priority is not a number; give it one, or None '
+                         'for all for first in, first out.')
+    orders = ([None] * len(devices) if priorities is None else np.broadcast_to(
+        priorities, shape))
+    return evaluator.Prices.from_evaluations(
+        self._evaluate(graph, [
+            placement_lib.Placement(row, self.cluster, order)
+            for row, order in zip(devices, orders)
+        ]), self.cluster.pool_bytes)
 
   def _evaluate(self, graph, placements) -> list[evaluator.Evaluation]:
     if self._op_names is None:
@@ -225,8 +242,8 @@ class Measurer:
     config = self._config
     return bench_lib.Bench(
         measuring_worker.Setup(self._graph, self._op_names,
-                               self._cluster.device_names,
-                               gpu_splits(self._cluster), config.target,
+                               self.cluster.device_names,
+                               gpu_splits(self.cluster), config.target,
                                config.connect_s, config.timeout_s,
                                self._schedule()), worker_cores, client_cores,
         config.inter_op_threads)
@@ -240,9 +257,9 @@ class Measurer:
     """All that a measured time depends on, but the placement."""
     import tensorflow as tf
     graph = self._graph.graph_def.SerializeToString(deterministic=True)
-    parts = (tf.__version__, self._cluster.device_names,
-             self._cluster.memory_pools.tolist(), self._graph.targets,
-             gpu_splits(self._cluster), self._schedule(), self._config.target,
+    parts = (tf.__version__, self.cluster.device_names,
+             self.cluster.memory_pools.tolist(), self._graph.targets,
+             gpu_splits(self.cluster), self._schedule(), self._config.target,
              self._cores[0], self._config.inter_op_threads,
              len(os.sched_getaffinity(0)))
     return graph + repr(parts).encode()
@@ -256,8 +273,8 @@ class Measurer:
 
   def _peaks(self, placement, step_bytes) -> tuple[int, ...]:
     """[P], by memory pool."""
-    pools = self._cluster.memory_pools
-    result = np.zeros(len(self._cluster.pool_bytes), np.int64)
+    pools = self.cluster.memory_pools
+    result = np.zeros(len(self.cluster.pool_bytes), np.int64)
     np.add.at(result, pools, step_bytes)
     device = dict(zip(self._op_names, placement.devices.tolist()))
     for variable in self._graph.variables:
@@ -266,8 +283,13 @@ class Measurer:
 
   def _invalid(self, violations) -> evaluator.Evaluation:
     return evaluator.Evaluation(float('inf'),
-                                (0,) * len(self._cluster.pool_bytes),
+                                (0,) * len(self.cluster.pool_bytes),
                                 tuple(violations), simulated=False)
+
+
+def _check_shape(array: np.ndarray, shape: tuple[int, int]) -> None:
+  if np.shape(array) != shape:
+    raise ValueError(f'{np.shape(array)} for placements of {shape[1]} ops')
 
 
 def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:

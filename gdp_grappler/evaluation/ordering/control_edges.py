@@ -24,7 +24,9 @@ from typing import Callable
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -110,12 +112,10 @@ def control_edges(
         f'The placement is on cluster "{placement.cluster.name}", the '
         f'simulator is for "{simulator.cluster.name}".')
   if placement.priorities is None:
-    placement = ordering.with_critical_path_order(graph, placement,
-                                                  simulator.cluster,
-                                                  simulator.cost_model)
-  seconds = simulator.step_times(
+    placement = ordering.with_critical_path_order(graph, placement, simulator)
+  seconds = simulator.price(
       graph, np.stack([placement.devices] * 2),
-      np.stack([np.zeros(graph.num_ops), placement.priorities]))[0]
+      np.stack([np.zeros(graph.num_ops), placement.priorities])).seconds
   fifo_s, ordered_s = seconds.tolist()
   nothing = Order(_as_edges([]), fifo_s, ordered_s, fifo_s)
   # Many graphs end here, before anything that costs time.
@@ -235,26 +235,29 @@ class _Search:
     return self._simulator.schedule(graph, self._fifo)
 
 
-class _Known:
+class _Known(cost_model.CostModel):
   """A cost model that remembers, and charges for the edges that are new."""
 
-  def __init__(self, graph, simulator, edge_s):
+  def __init__(self, graph: op_graph.OpGraph,
+               simulator: simulator_lib.Simulator, edge_s: float):
     model, cluster = simulator.cost_model, simulator.cluster
     self._num_edges, self._edge_s = len(graph.edges), edge_s
     self._seconds = model.op_seconds(graph, cluster)
     self._workspace = model.workspace_bytes(graph, cluster)
     self._contention = model.contention(cluster)
 
-  def op_seconds(self, graph, cluster):
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
     del cluster
     new = np.bincount(graph.edges[self._num_edges:, 1], minlength=graph.num_ops)
     return self._seconds + self._edge_s * new[:, None]
 
-  def workspace_bytes(self, graph, cluster):
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
     del graph, cluster
     return self._workspace
 
-  def contention(self, cluster):
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
     del cluster
     return self._contention
 

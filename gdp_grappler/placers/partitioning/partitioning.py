@@ -13,6 +13,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
@@ -289,7 +290,7 @@ class _Judge:
 
   @property
   def fits(self) -> bool:
-    return self._key[0] == 0
+    return not self._key[0]
 
   def see(self, proposals) -> Proposal:
     """Prices those that are new; the best of all so far."""
@@ -313,14 +314,9 @@ class _Judge:
     if key < self._key:
       self._key, self.devices = key, devices
 
-  def _keys(self, devices):
-    graph = self._problem.graph
-    prices = self._problem.evaluator.evaluate_many(
-        graph,
-        np.stack(devices)[:, graph.groups])
-    capacity = self._problem.cluster.pool_bytes
-    return [(price.overflow_bytes(capacity), not price.valid, price.step_time_s)
-            for price in prices]
+  def _keys(self, devices: Sequence[np.ndarray]) -> list[evaluator_lib.Key]:
+    return self._problem.evaluator.price_groups(self._problem.graph,
+                                                np.stack(devices)).keys()
 
 
 def _group_seconds(problem) -> np.ndarray:

@@ -10,8 +10,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import fresh
 
@@ -79,9 +79,9 @@ def test_another_card_is_slower_by_the_roofline_where_there_is_one(load):
 def test_the_roofline_holds_where_no_seconds_do(load):
   graph, seconds = _seconds(load, op='MatMul', flops=1e12, seconds={'GPU': 3})
   assert graph.allowed_types.all() and seconds[1:] == [3, 3]
-  assert seconds[0] == cost_model.CostModel().op_seconds(graph, _MIXED)[0, 0]
+  assert seconds[0] == roofline.Roofline().op_seconds(graph, _MIXED)[0, 0]
   graph, bare = _seconds(load, op='MatMul', flops=1e12)
-  assert bare == cost_model.CostModel().op_seconds(graph, _MIXED)[0].tolist()
+  assert bare == roofline.Roofline().op_seconds(graph, _MIXED)[0].tolist()
   _, empty = _seconds(load, flops=0)
   assert 0 < max(empty) < 1e-4
 
@@ -192,13 +192,14 @@ import json, sys
 import numpy as np
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
 steps = []
 for name in ('graph.json', 'cost.pbtxt'):
   graph, costs = given_costs.load({str(tmp_path)!r} + '/' + name)
   cluster = presets.preset('2xP100')
-  steps.append(simulator.Simulator(cluster, costs).step_times(
-      graph, np.ones((1, graph.num_ops), int))[0][0])
+  steps.append(simulator.Simulator(cluster, costs).price(
+      graph, np.ones((1, graph.num_ops), int)).seconds[0])
 print(json.dumps([steps, 'tensorflow' in sys.modules]))
 ''')
   assert done.results == [[3., 3e-6], False]

@@ -65,9 +65,11 @@ def test_training_steps_are_timed_on_several_devices(trained):
       np.array([generator.choice(np.flatnonzero(a)) for a in allowed])
       for _ in range(2)
   ]
-  results = measurer.evaluate_many(
-      graph, np.stack([row[graph.groups] for row in rows]))
-  for result in results:
+  prices = measurer.price_groups(graph, np.stack(rows))
+  for step_time_s, row in zip(prices.seconds, rows):
+    result = measurer.evaluate(graph,
+                               placement_lib.from_groups(graph, row, cluster))
+    assert result.step_time_s == step_time_s
     assert result.valid and not result.simulated
     assert 0 < result.step_time_s < 10
     assert 0 < result.spread_s < 10
@@ -79,9 +81,9 @@ def test_many_of_the_wrong_shape(trained):
   graph, _, measurer = trained
   row = np.zeros((1, graph.num_ops), int)
   with pytest.raises(ValueError, match='placements of'):
-    measurer.evaluate_many(graph, row[:, 1:])
+    measurer.price(graph, row[:, 1:])
   with pytest.raises(ValueError, match='placements of'):
-    measurer.evaluate_many(graph, row, np.zeros((2, graph.num_ops)))
+    measurer.price(graph, row, np.zeros((2, graph.num_ops)))
 
 
 def test_a_placement_is_measured_once(trained):
