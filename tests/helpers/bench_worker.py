@@ -11,7 +11,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from placer_model.benchmark import placer_sets
+from gdp_grappler.placers import registry
 
 
 class _First:
@@ -83,6 +83,6 @@ def _create(name):
 
 if __name__ == '__main__':
   from placer_model.benchmark import cell_worker
-  placer_sets.create = _create
+  registry.create = _create
   assert 'tensorflow' not in sys.modules
   cell_worker.main()
