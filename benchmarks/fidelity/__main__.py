@@ -1,7 +1,7 @@
 """Prices and measures placements of four graphs on two local workers.
 
 Takes about half an hour on two quiet cores. Run again, it goes on where it
-stopped; `--fresh` measures anew.
+stopped; `--fresh` measures anew, `--report` only writes the page again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from benchmarks.fidelity import study
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster_file
 
+_RESULTS = 'results.json.gz'
+
 
 def main() -> int:
   """0, or 2 if the study cannot be made here."""
@@ -33,9 +35,14 @@ def main() -> int:
                       help='keeps what was measured')
   parser.add_argument('--graphs', default=','.join(graphs.BUILDERS))
   parser.add_argument('--fresh', action='store_true')
+  parser.add_argument('--report', action='store_true',
+                      help='only write the page of --out_dir again')
   arguments = parser.parse_args()
   try:
-    _run(arguments)
+    if arguments.report:
+      report.write(arguments.out_dir, *study.load(arguments.out_dir / _RESULTS))
+    else:
+      _run(arguments)
   except errors.GdpError as error:
     print(f'fidelity: error: {error}', file=sys.stderr)
     return 2
@@ -63,7 +70,7 @@ def _run(arguments):
     more_rows, more_orders = study.run(name, cluster, arguments.work_dir, _tell)
     rows += more_rows
     orders += more_orders
-    study.save(arguments.out_dir / 'results.json', rows, orders, cluster)
+    study.save(arguments.out_dir / _RESULTS, rows, orders, cluster)
     report.write(arguments.out_dir, rows, orders, cluster)
   print(report.table(rows))
 

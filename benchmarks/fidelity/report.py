@@ -171,8 +171,8 @@ when the study goes on.
 ![simulated over measured steps](fidelity.png)
 
 Every placement is in [placements.csv](placements.csv), everything in
-[results.json](results.json). Network, as measured: {links}; compute that a
-transfer takes of each end: {copies}; an empty step {cluster.step_s * 1e3:.2f}
+[results.json.gz](results.json.gz). Network, as measured: {links}; compute that
+a transfer takes of each end: {copies}; an empty step {cluster.step_s * 1e3:.2f}
 ms.
 
 ## Where it is furthest off

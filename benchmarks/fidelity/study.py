@@ -150,12 +150,23 @@ def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
 
 def save(path: pathlib.Path, rows: list[Row], orders: list[Ordered],
          cluster: cluster_lib.Cluster) -> None:
-  """Writes everything as JSON."""
-  files.write_atomically(
-      path,
-      json.dumps(
-          {
-              'cluster': json.loads(cluster.to_json()), 'rows': [
-                  dataclasses.asdict(row) for row in rows
-              ], 'orders': [dataclasses.asdict(order) for order in orders]
-          }, indent=1))
+  """Writes everything as compressed JSON."""
+  files.write_compressed_json(
+      path, {
+          'cluster': json.loads(cluster.to_json()), 'rows': [
+              dataclasses.asdict(row) for row in rows
+          ], 'orders': [dataclasses.asdict(order) for order in orders]
+      })
+
+
+def load(
+    path: pathlib.Path) -> tuple[list[Row], list[Ordered], cluster_lib.Cluster]:
+  """What `save` wrote.
+
+  Raises:
+    GdpError: it cannot be read.
+  """
+  found = files.read_compressed_json(path)
+  return ([Row(**row) for row in found['rows']],
+          [Ordered(**order) for order in found['orders']],
+          cluster_lib.from_json(json.dumps(found['cluster']), str(path)))

@@ -11,6 +11,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
@@ -110,7 +111,8 @@ def place_each(
   _ = problem.allowed  # Raises where no placer could help.
   placements, skipped = {}, {}
   for name in names:
-    if name == 'human_expert' and problem.expert_devices is None:
+    if (entries.Need.EXPERT in registry.get(name).needs and
+        problem.expert_devices is None):
       skipped[name] = 'Nobody said how an expert would place this graph.'
       continue
     try:

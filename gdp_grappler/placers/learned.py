@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
 import pathlib
 
@@ -16,6 +15,7 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import trainer
 
 # Beside the most likely placement, so many drawn from the policy are priced.
 _NUM_SAMPLES = 15
@@ -41,7 +41,7 @@ class LearnedPlacer:
     self._policy = _load(
         str(
             pathlib.Path(policy or environment.policy_folder() or
-                         shipped_policy()).resolve()))
+                         trainer.shipped_policy()).resolve()))
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
@@ -77,24 +77,6 @@ class _Policy:
                  object).astype(bytes), features.units, features.edges,
         features.edge_bytes, features.allowed, features.devices).numpy()
     return np.where(features.allowed, result, -np.inf)
-
-
-def shipped_policy() -> str:
-  """Folder of the policy that comes with the package.
-
-  Found without importing the package of the trainer.
-
-  Raises:
-    PolicyMismatchError: it is not installed.
-  """
-  spec = importlib.util.find_spec('placer_model')
-  for location in (spec.submodule_search_locations if spec else None) or ():
-    folder = pathlib.Path(location) / 'pretrained'
-    if (folder / 'policy.json').exists():
-      return str(folder)
-  raise errors.PolicyMismatchError(
-      'No policy is installed. Train one with gdp_train and give its folder, '
-      "or choose another placer, for example {'placer': 'metis'}.")
 
 
 @functools.cache

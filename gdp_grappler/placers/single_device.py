@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
@@ -65,3 +66,35 @@ class OnlyDevicePlacer:
           f'There is no device {self._device} in cluster "{cluster.name}"; '
           f'give 0 to {cluster.num_devices - 1}.')
     return self._device
+
+
+class DeviceTypePlacer:
+  """Everything on the first device of a type, as far as it may be there."""
+
+  def __init__(self, device_type: str):
+    """Of `op_graph.DEVICE_TYPES`."""
+    self._type = device_type
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      InfeasiblePlacementError: the cluster has no such device, or the graph
+        nothing for it.
+    """
+    first = first_device(problem.cluster, self._type)
+    if first is None:
+      raise errors.InfeasiblePlacementError(
+          f'Cluster "{problem.cluster.name}" has no {self._type}. Take another '
+          'cluster or another placer.')
+    if len(problem.allowed) and not problem.allowed[:, first].any():
+      raise errors.InfeasiblePlacementError(
+          f'No op of graph "{problem.graph.name}" may be on a {self._type}. '
+          'Take another placer.')
+    return OnlyDevicePlacer(first).place(problem)
+
+
+def first_device(cluster: cluster_lib.Cluster, device_type: str) -> int | None:
+  """Index of the first device of a type; None if there is none."""
+  return next((i for i, device in enumerate(cluster.devices)
+               if device.type == device_type), None)

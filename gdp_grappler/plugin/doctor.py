@@ -169,9 +169,10 @@ def _xla() -> Iterator[Finding]:
 
 def _policy(policy) -> Iterator[Finding]:
   from gdp_grappler.placers import learned
+  from gdp_grappler.placers import trainer
   try:
     learned.LearnedPlacer(policy)
-    folder = policy or environment.policy_folder() or learned.shipped_policy()
+    folder = policy or environment.policy_folder() or trainer.shipped_policy()
     yield Finding(GOOD, 'policy', f'{folder} loads')
   except errors.PolicyMismatchError as error:
     yield Finding(BAD, 'policy', str(error))

@@ -22,7 +22,8 @@ class Settings:
   Attributes:
     policy: Directory of an exported policy; None for the one that ships with
       the package.
-    placer: Name of a registered placer; 'gdp' is the learned policy.
+    placer: Name of a registered placer that can run within a program; 'gdp'
+      is the learned policy.
     keep_best: Leave a graph as it was unless the new placement is predicted
       to be faster.
     mode: 'apply' places, 'report' only prints what it would have done.
@@ -135,12 +136,22 @@ def _text_or_none(key: str, value: Any) -> str | None:
 
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
-  from gdp_grappler.placers import registry
-  names = tuple(registry.names())
+  from gdp_grappler.placers import entries
+  names = tuple(entries.table())
   if value not in names:
     raise ValueError(
         f"'gdp_placement' has {key} = {value!r}, which is no registered "
         f'placer. {nearest(value, names)}')
+  needs = entries.table()[value].needs
+  if entries.Need.KERAS_2 in needs:
+    raise ValueError(
+        f"'gdp_placement' has {key} = {value!r}, which searches for longer "
+        'than a program should wait, and would load Keras 2 into it. Run: gdp '
+        f'place --placer={value}.')
+  if entries.Need.EXPERT in needs:
+    raise ValueError(
+        f"'gdp_placement' has {key} = {value!r}, but a program cannot say how "
+        'an expert would place its graphs. Use gdp_grappler.pin.')
   return value
 
 

@@ -18,9 +18,9 @@ from gdp_grappler.evaluation import recorder as recorder_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
 from placer_model.benchmark import bounds
 from placer_model.benchmark import loading
-from placer_model.benchmark import placer_sets
 from placer_model.benchmark import settings as settings_lib
 
 OK, OOM = 'ok', 'oom'
@@ -53,7 +53,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   """
   with _Evaluators(loaded, settings, simulator) as evaluator:
     # Importing libraries and loading a policy is no part of a search.
-    placer = placer_sets.create(name)
+    placer = registry.create(name)
     recorder = recorder_lib.Recorder(evaluator)
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices,

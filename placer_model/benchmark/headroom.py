@@ -7,7 +7,6 @@ from typing import Any, Mapping
 
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
-from placer_model.benchmark import placer_sets
 
 # A step this close to its bound leaves nothing to gain worth a search.
 _AT_BOUND = 1.05
@@ -104,5 +103,5 @@ def _is_full(record) -> bool:
 
 
 def _needs_several(cells) -> bool:
-  alone = cells.get(placer_sets.GPU_ONLY)
+  alone = cells.get('gpu_only')
   return alone is not None and alone['status'] == cell_lib.OOM

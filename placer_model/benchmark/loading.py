@@ -67,7 +67,7 @@ class Loaded:
     return result.hexdigest()[:16]
 
   def summary(self) -> dict[str, Any]:
-    """The task's part of results.json, without its cells."""
+    """The task's part of the results, without its cells."""
     bound = self.bound
     return {
         'name': self.task.name,

@@ -1,4 +1,4 @@
-"""The output folder's results.json, tables, pictures and index."""
+"""The output folder's results, tables, pictures and index."""
 
 from __future__ import annotations
 
@@ -25,37 +25,53 @@ _TITLES = {
 
 _BEST_OTHER = (' "Best other" is the fastest of the placers that neither learn '
                'nor ask the human expert.')
+_KINDS = (' A portfolio is the best by price of many proposals, by whatever '
+          'method it is named after; "published" is that method alone.')
 _NOTES = {
-    'table1': ' GDP is the shipped policy without any training on these '
-              'graphs.' + _BEST_OTHER + ' Search speed-up: seconds until HDP '
-              'found its best placement / seconds that GDP needed.',
-    'hdp_table': _BEST_OTHER,
-    'all': ' Critical-path-first: ready ops by their longest way to the end of '
-           'the step. OOM says what the fullest memory lacks, "missing memory" '
-           'what all of them lack.'
+    'table1':
+        ' GDP is the shipped policy without any training on these '
+        'graphs.' + _BEST_OTHER + ' Search speed-up: seconds until HDP '
+        'found its best placement / seconds that GDP needed.', 'hdp_table':
+            _BEST_OTHER, 'means':
+                _KINDS,
+    'all':
+        _KINDS
+        + ' Critical-path-first: ready ops by their longest way to the end of '
+        'the step. OOM says what the fullest memory lacks, "missing memory" '
+        'what all of them lack.'
 }
 
 
-def write(folder: records.Folder, settings: settings_lib.Settings, command: str,
-          tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-  """Writes everything but the cells; returns the content of results.json.
+def results(settings: settings_lib.Settings, command: str,
+            tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+  """All that is known of a run.
 
   Args:
-    folder: Where.
     settings: Of the run.
     command: That made it.
     tasks: Summaries of tasks with their 'cells'.
+  """
+  return {
+      'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
+      'command': command, 'settings': settings.to_json(),
+      'versions': settings_lib.versions(), 'tasks': list(tasks)
+  }
+
+
+def write(folder: records.Folder, found: dict[str, Any]) -> None:
+  """Writes everything but the cells.
+
+  Args:
+    folder: Where. Charts of schedules that are there are kept.
+    found: Of `results`.
 
   Raises:
     GdpError: a file cannot be written.
   """
   from placer_model.benchmark import pictures
-  results = {
-      'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
-      'command': command, 'settings': settings.to_json(),
-      'versions': settings_lib.versions(), 'tasks': list(tasks)
-  }
-  folder.write_results(results)
+  settings = settings_lib.Settings.from_json(found['settings'])
+  tasks = found['tasks']
+  folder.write_results(found)
   for name, make in _TABLES.items():
     table = make(tasks)
     files.write_atomically(
@@ -66,9 +82,8 @@ def write(folder: records.Folder, settings: settings_lib.Settings, command: str,
   drawn = pictures.draw_all(folder, tasks, settings.simulated)
   files.write_atomically(
       folder.path / 'README.md',
-      index(settings, command, tasks,
+      index(settings, found['command'], tasks,
             [path.relative_to(folder.path) for path in drawn]))
-  return results
 
 
 def index(settings: settings_lib.Settings, command: str,
@@ -124,7 +139,7 @@ def _how(settings) -> str:
             'so seconds of searches are longer than alone, and a search with a '
             'time budget got less far.')
   return (f'Seed {settings.seed}; {budget}. {jobs} Versions are in '
-          '[results.json](results.json).')
+          f'[{records.RESULTS}]({records.RESULTS}).')
 
 
 def _headroom(tasks) -> str:
@@ -214,7 +229,8 @@ def _files(tasks, pictures) -> str:
       f'{_TITLES[name]}' for name in _TABLES
   ]
   lines += [
-      '* [results.json](results.json): all of it, with curves',
+      f'* [{records.RESULTS}]({records.RESULTS}): all of it, with curves; '
+      '`gdp_bench --report` makes this folder of it again',
       '* plans/: every placement, as `gdp simulate --plan` reads it; '
       'cells/: a record per cell'
   ]

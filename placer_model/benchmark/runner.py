@@ -53,7 +53,7 @@ class Options:
 
 
 def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
-  """Computes what is missing, writes all tables; returns results.json.
+  """Computes what is missing, writes all tables; returns all results.
 
   Args:
     options: What to do.
@@ -74,8 +74,10 @@ def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
                 placers, clusters[task], bool(task.expert),
                 placer_sets.named_by_user(options.placers))]
     try:
-      found = bench.run(tasks, grid)
-      return report.write(folder, options.settings, options.command, found)
+      found = report.results(options.settings, options.command,
+                             bench.run(tasks, grid))
+      report.write(folder, found)
+      return found
     except KeyboardInterrupt:
       raise Interrupted(
           f'interrupted; {bench.finished} cells are kept in '
@@ -83,8 +85,23 @@ def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
           'there.') from None
 
 
+def report_again(path: pathlib.Path, out_dir: pathlib.Path) -> dict[str, Any]:
+  """Writes the tables and pictures of a run's results; returns these.
+
+  Args:
+    path: Of the results.
+    out_dir: Where everything goes.
+
+  Raises:
+    GdpError: results that cannot be read, or a full disk.
+  """
+  found = records.read_results(path)
+  report.write(records.Folder(out_dir), found)
+  return found
+
+
 def failures(results: dict[str, Any]) -> list[str]:
-  """A line for each cell of results.json that failed, and why."""
+  """A line for each cell of the results that failed, and why."""
   return [line for task in results['tasks'] for line in figures.failures(task)]
 
 
@@ -121,7 +138,7 @@ class _Bench:
     self.finished = 0
 
   def run(self, tasks, grid) -> list[dict[str, Any]]:
-    """Every task's part of results.json."""
+    """Every task's part of the results."""
     with tempfile.TemporaryDirectory(
         prefix='gdp_bench') as scratch, (progress_lib.Progress(
             self._console, [p for _, p in grid],

@@ -3,6 +3,7 @@
   gdp_bench --tasks=all --placers=heuristics --out_dir=results
   gdp_bench --tasks=rnnlm-2@2xP100,captured.pb@4xV100 --placers=all
       --out_dir=results
+  gdp_bench --report=results/results.json.gz --out_dir=results
 
 A task is a workload, 'keras_applications:NAME', module:function or a graph file
 on a cluster. Run the same command again to go on after an interruption. Exit
@@ -39,8 +40,11 @@ _PLACERS = flags.DEFINE_string(
     'placers', None, "'all', 'heuristics', 'learned' or names, separated by "
     "commas; by default 'heuristics' with --quick, else 'all'.")
 _OUT_DIR = flags.DEFINE_string(
-    'out_dir', None, 'Where tables, pictures, plans and results.json go. '
-    'Cells that are already there are kept.')
+    'out_dir', None, 'Where tables, pictures, plans and results.json.gz '
+    'go. Cells that are already there are kept.')
+_REPORT = flags.DEFINE_string(
+    'report', None, 'A results.json.gz: only write its tables and pictures '
+    'again.')
 _QUICK = flags.DEFINE_boolean(
     'quick', False, 'Small variants of the workloads, and searches of 2 s.')
 _REWARD = flags.DEFINE_enum(
@@ -66,12 +70,15 @@ _JOBS = flags.DEFINE_integer(
 _BATCH_SIZE = flags.DEFINE_integer(
     'batch_size', 32, 'Size of dimensions that graph files leave open.',
     lower_bound=1)
-_JSON = flags.DEFINE_boolean('json', False, 'Print results.json.')
+_JSON = flags.DEFINE_boolean('json', False, 'Print all results as JSON.')
 _LINE = command_line.CommandLine(
     'gdp_bench', __doc__,
-    (_TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
+    (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD, _LOCAL_WORKERS,
      _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON),
-    lambda: [f for f in (_TASKS, _OUT_DIR) if not f.value])
+    lambda: [
+        flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
+                                 (_OUT_DIR, _OUT_DIR.value)) if not given
+    ])
 
 
 def run():
@@ -101,7 +108,9 @@ def _bench() -> int:
   # With --json, standard output is for the program that reads it.
   console = rich.console.Console(stderr=_JSON.value)
   try:
-    results = runner.run(_options(runner), console)
+    results = (runner.report_again(pathlib.Path(_REPORT.value),
+                                   pathlib.Path(_OUT_DIR.value))
+               if _REPORT.value else runner.run(_options(runner), console))
   except runner.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130
@@ -126,6 +135,8 @@ def _check():
     if flag.value is not None and not math.isfinite(flag.value):
       raise errors.GdpError(f'--{flag.name}={flag.value}: give a number of '
                             'seconds.')
+  if _REPORT.value and _TASKS.value:
+    raise errors.GdpError('--report runs nothing. Leave --tasks out.')
   measured = _REWARD.value == 'measured'
   if _LOCAL_WORKERS.value and not measured:
     raise errors.GdpError('--local_workers are to measure on. Give '

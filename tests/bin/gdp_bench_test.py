@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from gdp_grappler import files
 from helpers import fresh
 from helpers import processes
 
@@ -51,7 +52,7 @@ def _assert_one_error_line(result):
 
 
 def _results(out_dir):
-  return json.loads((out_dir / 'results.json').read_text())
+  return files.read_compressed_json(out_dir / 'results.json.gz')
 
 
 def _steps(results):
@@ -82,6 +83,8 @@ def test_a_reader_of_the_help_may_leave_early():
     'arguments, said',
     [([], '--tasks and --out_dir'), (['--jobs=0'], 'jobs'),
      (['--tasks=t', '--out_dir=o', 'stray'], 'stray'),
+     (['--report=r', '--out_dir=o', '--tasks=t'], '--report runs nothing'),
+     (['--report=r', '--out_dir=o'], 'Cannot read r'),
      (['--tasks=t', '--out_dir=o', '--placers=metsi'], 'Did you mean "metis"'),
      (['--tasks=t', '--out_dir=o', '--time_budget_s=nan'], 'time_budget_s=nan'),
      (['--tasks=t', '--out_dir=o', '--cell_timeout_s=inf'
@@ -128,6 +131,13 @@ def test_two_graphs_and_three_placers(tmp_path):
   assert again.returncode == 0 and 'kept: gpu_only' in again.stderr
   assert _steps(json.loads(again.stdout)) == steps
   assert {p: p.stat().st_mtime_ns for p in times} == times
+
+  page = (tmp_path / 'README.md').read_bytes()
+  (tmp_path / 'README.md').unlink()
+  report = _run(f'--report={tmp_path / "results.json.gz"}',
+                f'--out_dir={tmp_path}')
+  assert report.returncode == 0 and 'Tasks: 2' in report.stdout
+  assert (tmp_path / 'README.md').read_bytes() == page
 
 
 def test_another_seed_is_another_cell(tmp_path):

@@ -11,8 +11,8 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import registry
 from placer_model.benchmark import cell_worker
-from placer_model.benchmark import placer_sets
 
 
 class _First:
@@ -84,6 +84,6 @@ def _create(name):
 
 def main():
   """`cell_worker.main` with them."""
-  placer_sets.create = _create
+  registry.create = _create
   assert 'tensorflow' not in sys.modules
   cell_worker.main()

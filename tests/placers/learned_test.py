@@ -7,9 +7,9 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import schema
-from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import trainer
 from helpers import clusters
 from helpers import graphs
 
@@ -92,7 +92,7 @@ def test_the_environment_names_a_policy(gpu_1, monkeypatch):
 
 def test_no_policy_is_installed(monkeypatch):
   monkeypatch.delenv('GDP_POLICY', raising=False)
-  monkeypatch.setattr(learned.importlib.util, 'find_spec', lambda _: None)
+  monkeypatch.setattr(trainer, 'folder', lambda: None)
   with pytest.raises(errors.PolicyMismatchError, match='Train one with'):
     registry.create('gdp')
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
+from gdp_grappler.placers import listing
 
 
 def add(commands) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
-      'place', help='decide on the device of every op and write it down')
+      'place', help='decide on the device of every op and write it down',
+      epilog=listing.text(),
+      formatter_class=argparse.RawDescriptionHelpFormatter)
   common.add_graph(parser)
   how = parser.add_mutually_exclusive_group()
   how.add_argument(
       '--policy', help='folder of a trained policy; by default '
       'the one that is shipped')
-  how.add_argument('--placer', help='random, metis, single_device, ...')
+  how.add_argument('--placer', help='one of the placers below')
   how.add_argument('--plan', help='a plan file, as written before')
   parser.add_argument(
       '--output', required=True, help='.json for a plan, '
@@ -39,6 +43,8 @@ def run(arguments) -> int:
   from gdp_grappler.placers import registry
   from gdp_grappler.reports import units
   common.check_writable(arguments.output)
+  name = arguments.placer or registry.LEARNED
+  make_placer = registry.factory(name, arguments.policy)
   source, graph, cluster, simulator = common.read(arguments)
   as_plan = arguments.output.endswith('.json')
   if source is None and not as_plan:
@@ -54,8 +60,7 @@ def run(arguments) -> int:
     name, placement = arguments.plan, plan.load(arguments.plan, graph, cluster)
     origin = common.origin_of_plan(name)
   else:
-    name = arguments.placer or registry.LEARNED
-    placement = registry.create(name, arguments.policy).place(
+    placement = make_placer().place(
         placer_lib.Problem(graph, cluster, simulator, arguments.seed))
     origin = f'The placement by {name}'
   common.refuse_illegal(placement, graph, origin, 'Nothing was written.')
