@@ -14,6 +14,7 @@ from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.control_flow import calls as calls_lib
@@ -27,7 +28,6 @@ from gdp_grappler.graph.legality import pins as pins_lib
 DEFAULT_UNKNOWN_DIM = 32
 _INPUT = re.compile(
     r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
-_LOOP_CARRIED = ('NextIteration', 'RefNextIteration')
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
@@ -105,10 +105,9 @@ def _read(source, live, unknown_dim, trip_count, calls, assumed):
       nodes, raw_edges, frames,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
     tensor_bytes[starts[op]] = size
-  kept = [
-      (s, o, t) for s, o, t in raw_edges
-      if not (nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))
-  ]
+  kept = [(s, o, t) for s, o, t in raw_edges
+          if not (nodes[s].op in op_kinds.NEXT_ITERATIONS and
+                  nodes[t].op in op_kinds.MERGES)]
   kept += [(source, -1, target) for source, target in frames.exits]
   result = op_graph.OpGraph(
       name=source.name, names=[node.name for node in nodes
@@ -215,7 +214,7 @@ def _variable_bytes(node, unknown_dim) -> int:
     shapes = node.attr['_handle_shapes'].list.shape
     shape = shapes[0] if len(shapes) else None
     dtype = node.attr['_handle_dtypes'].list.type[0]
-  elif node.op in ('VarHandleOp', 'Variable', 'VariableV2'):
+  elif node.op in op_kinds.VARIABLES:
     shape, dtype = node.attr['shape'].shape, node.attr['dtype'].type
   else:
     return 0

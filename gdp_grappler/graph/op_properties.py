@@ -12,6 +12,7 @@ from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.graph import op_kinds
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -87,9 +88,9 @@ def _inferable(graph_def) -> graph_pb2.GraphDef:
   result = graph_pb2.GraphDef()
   result.CopyFrom(graph_def)
   for node in result.node:
-    if node.op in ('_Arg', '_DeviceArg'):
+    if node.op in op_kinds.ARGUMENTS:
       _replace_argument(node)
-    elif node.op in ('_Retval', '_DeviceRetval'):
+    elif node.op in op_kinds.RETURNS:
       dtype = node.attr['T'].type
       node.op = 'Identity'
       node.ClearField('attr')

@@ -21,18 +21,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 
-# Ops that hand on a buffer or nothing: the executor visits them, but no kernel
-# touches their data.
-_NO_KERNEL = frozenset(
-    ('Const', 'Enter', 'Exit', 'ExpandDims', 'Identity', 'IdentityN',
-     'LoopCond', 'Merge', 'NextIteration', 'NoOp', 'Placeholder',
-     'PreventGradient', 'Rank', 'ReadVariableOp', 'RefEnter', 'RefExit',
-     'RefIdentity', 'RefMerge', 'RefNextIteration', 'RefSwitch', 'Reshape',
-     'Shape', 'ShapeN', 'Size', 'Snapshot', 'Squeeze', 'StopGradient', 'Switch',
-     'VarHandleOp', 'Variable', 'VariableShape', 'VariableV2', '_Arg',
-     '_Retval', '_DeviceArg', '_DeviceRetval', 'TensorListElementShape',
-     'TensorListLength'))
 VISIT = 'visit'
 _FLOAT_BYTES = 4
 
@@ -76,7 +66,7 @@ class Roofline(cost_model.CostModel):
       devices: [D]
     """
     families, rows = _families(op_types)
-    idle = np.array([t in _NO_KERNEL for t in op_types], bool)
+    idle = np.array([t in op_kinds.NO_KERNEL for t in op_types], bool)
     result = np.empty((len(op_types), len(devices)))
     for column, device in enumerate(devices):
       shares = np.array([f.shares(device.type) for f in families])
@@ -122,7 +112,8 @@ class Roofline(cost_model.CostModel):
 
 def family(op_type: str) -> str:
   """Name of an op's family, or 'visit' if it launches no kernel."""
-  return VISIT if op_type in _NO_KERNEL else op_families.family(op_type).name
+  return VISIT if op_type in op_kinds.NO_KERNEL else op_families.family(
+      op_type).name
 
 
 def _families(op_types) -> tuple[list[op_families.Family], np.ndarray]:

@@ -21,17 +21,12 @@ from tensorflow.core.framework import tensor_shape_pb2
 from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
 
 _SUFFIX = '/gdp_value'
 _INITIALIZER = 'gdp_initialize'
-_PLACEHOLDERS = ('Placeholder', 'PlaceholderV2')
-_BATCHES = ('IteratorGetNext', 'IteratorGetNextSync')
-_REF_VARIABLES = ('VariableV2', 'Variable')
-# The second ones are those of a function whose devices are settled.
-_ARGUMENTS = ('_Arg', '_DeviceArg')
-_RETURNS = ('_Retval', '_DeviceRetval')
 # Types whose values cannot be made up.
 _OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
 _DRAWN = (tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int32, tf.int64)
@@ -155,10 +150,11 @@ def _targets(source) -> tuple[str, ...]:
   """
   nodes = source.graph_def.node
   targets = source.fetches or pruning.fetches(source.graph_def)
-  if any(node.op in _ARGUMENTS + _RETURNS for node in nodes):
+  ends = op_kinds.ARGUMENTS | op_kinds.RETURNS
+  if any(node.op in ends for node in nodes):
     targets += tuple(
         name for name in pruning.sinks(source.graph_def) if name not in targets)
-    arguments = {node.name for node in nodes if node.op in _ARGUMENTS}
+    arguments = {node.name for node in nodes if node.op in op_kinds.ARGUMENTS}
     targets = tuple(t for t in targets if t not in arguments)
   return tuple(targets)
 
@@ -208,31 +204,33 @@ def _iterators(graph_def) -> set[str]:
       if not tensor.startswith('^'):
         readers.setdefault(tensor.split(':')[0], set()).add(node.op)
   return {
-      n.name for n in graph_def.node if n.op in _ARGUMENTS and
-      readers.get(n.name, {''}) <= set(_BATCHES) and n.attr['T'].type in _OPAQUE
+      n.name for n in graph_def.node
+      if n.op in op_kinds.ARGUMENTS and n.attr['T'].type in _OPAQUE and
+      readers.get(n.name, {''}) <= op_kinds.BATCHES
   }
 
 
 def _convert_node(node, batch_size):
   """Nodes and variables in place of one node."""
-  if (node.op in _ARGUMENTS and node.attr['T'].type == types_pb2.DT_RESOURCE):
+  if (node.op in op_kinds.ARGUMENTS and
+      node.attr['T'].type == types_pb2.DT_RESOURCE):
     return _variable_argument(node, batch_size)
-  if node.op in _ARGUMENTS:
+  if node.op in op_kinds.ARGUMENTS:
     shape = _argument_shape(node)
     return _inputs(node, [node.attr['T'].type], [shape], batch_size)
-  if node.op in _PLACEHOLDERS:
+  if node.op in op_kinds.PLACEHOLDERS:
     return _inputs(node, [node.attr['dtype'].type], [node.attr['shape'].shape],
                    batch_size)
-  if node.op in _BATCHES:
+  if node.op in op_kinds.BATCHES:
     return _inputs(node, list(node.attr['output_types'].list.type),
                    list(node.attr['output_shapes'].list.shape), batch_size)
   result = node_def_pb2.NodeDef()
   result.CopyFrom(node)
   _strip(result)
-  if node.op in _RETURNS:
+  if node.op in op_kinds.RETURNS:
     result.op = 'Identity'
     del result.attr['index']
-  elif node.op == 'VarHandleOp' or node.op in _REF_VARIABLES:
+  elif node.op in op_kinds.VARIABLES:
     shape = _known(node.attr['shape'].shape, batch_size, node)
     return [result], [
         Variable(node.name, tf.as_dtype(node.attr['dtype'].type), shape, False,

@@ -20,15 +20,12 @@ import re
 import numpy as np
 
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import colocation
 from gdp_grappler.graph.legality import kernels
 
-_ENTER, _EXIT = ('Enter', 'RefEnter'), ('Exit', 'RefExit')
-_SWITCH, _MERGE = ('Switch', 'RefSwitch'), ('Merge', 'RefMerge')
-_NO_ENDS = frozenset(
-    (*_ENTER, *_EXIT, *_SWITCH, *_MERGE, '_SwitchN', 'LoopCond',
-     'NextIteration', 'RefNextIteration', 'Const', 'Placeholder', '_Arg',
-     '_Retval', '_DeviceArg', '_DeviceRetval'))
+_NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
+            | op_kinds.RETURNS | {'Const'})
 _WAITS = re.compile(
     r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
     r'AccumulatorTake|TakeGradient|MutexLock).*')
@@ -51,14 +48,14 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
   depths = _depths(graph)
   inside = depths > 0
   types = np.array(graph.op_types, object)
-  leaves = np.isin(types, _EXIT) & (depths == 1)
+  leaves = np.isin(types, tuple(op_kinds.EXITS)) & (depths == 1)
   frames = colocation.UnionFind(graph.num_ops)
   for source, target in graph.edges[inside[graph.edges].all(axis=1)].tolist():
     if not leaves[source]:
       frames.join(source, target)
   ends = {}
   for column, ops in enumerate(
-      (np.isin(types, _ENTER) & (depths == 1), leaves)):
+      (np.isin(types, tuple(op_kinds.ENTERS)) & (depths == 1), leaves)):
     for op in np.flatnonzero(ops).tolist():
       ends.setdefault(frames.find(op), ([], []))[column].append(op)
   return np.array([(enter, leave) for enters, exits in ends.values()
@@ -75,14 +72,14 @@ def _is_plain(op_type: str) -> bool:
 
 def _depths(graph) -> np.ndarray:
   """int [N], how many while frames an op is in; Enter and Exit count."""
-  if not any(t in _ENTER for t in graph.op_types):
+  if not any(t in op_kinds.ENTERS for t in graph.op_types):
     return np.zeros(graph.num_ops, int)
   producers, _ = _inputs(graph)
   depths = [0] * graph.num_ops
   for op in graph.topological_order.tolist():
-    depths[op] = (graph.op_types[op] in _ENTER) + max(
-        (depths[p] - (graph.op_types[p] in _EXIT) for p in producers[op]),
-        default=0)
+    depths[op] = (graph.op_types[op] in op_kinds.ENTERS) + max(
+        (depths[p] - (graph.op_types[p] in op_kinds.EXITS)
+         for p in producers[op]), default=0)
   return np.array(depths)
 
 
@@ -101,8 +98,8 @@ def _surely_runs(graph) -> np.ndarray:
         _behind_switch(graph, p, t - first[p], needs, producers, tensors)
         for p, t in zip(producers[op], tensors[op])
     ]
-    needs[op] = (_merged(incoming)
-                 if graph.op_types[op] in _MERGE else _all_of(incoming))
+    needs[op] = (_merged(incoming) if graph.op_types[op] in op_kinds.MERGES else
+                 _all_of(incoming))
   return np.array([need is not None and not need for need in needs], bool)
 
 
@@ -110,7 +107,8 @@ def _behind_switch(graph, op, output, needs, producers, tensors):
   """What is needed for an op to hand on its output."""
   if graph.op_types[op] == '_SwitchN':
     return None
-  if needs[op] is None or graph.op_types[op] not in _SWITCH or output < 0:
+  if needs[op] is None or output < 0 or (graph.op_types[op]
+                                         not in op_kinds.SWITCHES):
     return needs[op]
   data = [(p, t) for p, t in zip(producers[op], tensors[op]) if t >= 0]
   condition, tensor = data[-1]

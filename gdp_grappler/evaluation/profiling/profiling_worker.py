@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 import numpy as np
 
 from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages
 
 _CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
@@ -21,7 +22,6 @@ _WARM_S = 0.1  # Of untraced steps before each traced one ...
 _WARM_STEPS = 20  # ... but not more than these, and at least one.
 _QUIET = .95  # Share of a step's time that a process on one core has at least
 _QUIET_STEPS = 5  # in a step that counts, if there are that many.
-_FRAMES = ('Enter', 'Exit', 'Merge', 'NextIteration', 'Switch')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _one_by_one(graph_def, runnable):
   that is not taken would take the rest of the graph with it.
   """
   nodes = {node.name: node for node in graph_def.node}
-  if any(node.op.removeprefix('Ref') in _FRAMES for node in nodes.values()):
+  if any(node.op in op_kinds.CONTROL_FLOW for node in nodes.values()):
     return graph_def
   inputs = {
       name: [i.lstrip('^').split(':')[0] for i in node.input]

@@ -58,14 +58,7 @@ from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
-
-# Ops whose output is their first input's buffer, or memory of a variable.
-_ALIASES = frozenset(
-    ('Bitcast', 'Enter', 'Exit', 'ExpandDims', 'Identity', 'LoopCond', 'Merge',
-     'NextIteration', 'PreventGradient', 'ReadVariableOp', 'RefEnter',
-     'RefExit', 'RefIdentity', 'RefMerge', 'RefNextIteration', 'RefSwitch',
-     'Reshape', 'Snapshot', 'Squeeze', 'StopGradient', 'Switch', 'VarHandleOp',
-     'Variable', 'VariableV2'))
+from gdp_grappler.graph import op_kinds
 
 
 class Simulator(evaluator.Evaluator):
@@ -202,7 +195,7 @@ class Simulator(evaluator.Evaluator):
 
   def _lay_out(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
     alive = graph.executions > 0
-    aliases = np.array([t in _ALIASES for t in graph.op_types], bool)
+    aliases = np.array([t in op_kinds.ALIASES for t in graph.op_types], bool)
     seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
                          np.float64)
     self._check_costs(graph, seconds, 's')

@@ -26,22 +26,16 @@ from tensorflow.python.framework import tensor_util
 
 from gdp_grappler import errors
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import call_bodies
 
-_CALLS = {
-    'PartitionedCall': 'f', 'StatefulPartitionedCall': 'f',
-    'XlaLaunch': 'function'
-}
-_WHILE = ('While', 'StatelessWhile')
-_IF = ('If', 'StatelessIf')
-_CASE = ('Case', 'StatelessCase')
-_KINDS = frozenset((*_CALLS, *_WHILE, *_IF, *_CASE))
-# Ops that hand on the buffer of their first input.
-_ALIASES = frozenset(('Enter', 'Exit', 'ExpandDims', 'Identity', 'Merge',
-                      'NextIteration', 'ReadVariableOp', 'Reshape', 'Squeeze',
-                      'StopGradient', 'Switch', '_Retval'))
-_SAME = frozenset(('Identity', 'Enter', 'Switch', 'Merge', 'NextIteration',
-                   'Exit', 'StopGradient'))
+# The attribute that names the function.
+_CALLED = {**dict.fromkeys(op_kinds.PLAIN_CALLS, 'f'), 'XlaLaunch': 'function'}
+_KINDS = op_kinds.CALLS | _CALLED.keys()
+# Of the inputs of a Merge the first one stands for all.
+_SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
+# Whose memory a call does not hold.
+_OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
 _MAX_ELEMENTS = 1024
 _MAX_DEPTH = 50
 
@@ -158,7 +152,7 @@ class Calls:
 
   def _call(self, node, arguments) -> Call | None:
     names = self._names(node)
-    key = (node.op in _WHILE, *names,
+    key = (node.op in op_kinds.WHILES, *names,
            *(a.SerializeToString(deterministic=True) for a in arguments))
     if key not in self._known:
       try:
@@ -176,20 +170,20 @@ class Calls:
     """Names of the functions that a node calls."""
     if node.op in self._functions:
       return [node.op]
-    if node.op in _CALLS:
-      return [node.attr[_CALLS[node.op]].func.name]
-    if node.op in _WHILE:
+    if node.op in _CALLED:
+      return [node.attr[_CALLED[node.op]].func.name]
+    if node.op in op_kinds.WHILES:
       return [node.attr[key].func.name for key in ('cond', 'body')]
-    if node.op in _IF:
+    if node.op in op_kinds.IFS:
       return [
           node.attr[key].func.name for key in ('else_branch', 'then_branch')
       ]
     return [f.name for f in node.attr['branches'].list.func]
 
   def _price(self, node, names, arguments) -> Call:
-    if node.op in _WHILE:
+    if node.op in op_kinds.WHILES:
       return self._graph_cost(self._bodies.loop(node.name, *names, arguments))
-    if node.op not in (*_IF, *_CASE):
+    if node.op not in op_kinds.CONDITIONS:
       return self._graph_cost(self._bodies.body(names[0], arguments))
     decider, arguments = arguments[0], arguments[1:]
     if decider.op == 'Const':
@@ -263,7 +257,7 @@ def _made(nodes, inputs, tensor) -> tuple[int, int]:
   """The tensor behind one that only hands a value on."""
   for _ in range(_MAX_DEPTH):
     op, _ = tensor
-    if nodes[op].op not in _SAME or not inputs.get(op):
+    if nodes[op].op not in _SAME_VALUE or not inputs.get(op):
       break
     tensor = inputs[op][0]
   return tensor
@@ -281,7 +275,7 @@ def _owners(graph) -> np.ndarray:
   for tensor, op in enumerate(graph.tensor_ops.tolist()):
     outputs[op].append(tensor)
   for op in graph.topological_order.tolist():
-    if graph.op_types[op] in _ALIASES and op in first:
+    if graph.op_types[op] in op_kinds.ALIASES and op in first:
       owners[outputs[op]] = owners[first[op]]
   return owners
 
@@ -299,7 +293,7 @@ def _peak_bytes(graph, owners) -> int:
                 position[graph.edges[data, 1]])
   held = np.where(owners == np.arange(len(owners)), graph.tensor_bytes, 0)
   held *= np.array([
-      graph.op_types[op] not in ('_Arg', 'Const') and graph.executions[op] > 0
+      graph.op_types[op] not in _OUTSIDE and graph.executions[op] > 0
       for op in graph.tensor_ops.tolist()
   ], bool)
   changes = np.zeros(graph.num_ops + 1, np.int64)

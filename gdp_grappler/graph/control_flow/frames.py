@@ -24,13 +24,11 @@ from typing import Callable, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
 # Iterations of a loop whose number the graph does not tell.
 DEFAULT_TRIP_COUNT = 32
-_CONTROL_FLOW = frozenset(('Enter', 'Merge', 'Switch', 'RefEnter', 'RefMerge',
-                           'RefSwitch', '_SwitchN'))
-_SWITCHES = ('Switch', '_SwitchN')
 # A condition's tensor, or a loop's LoopCond, and the branch: a tag on an op.
 _Tag = tuple[values_lib.Tensor, int]
 _NO_TAGS: frozenset[_Tag] = frozenset()
@@ -88,7 +86,7 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
     trip_count: Iterations of loops whose number the graph does not tell.
   """
   once = Frames(np.ones(len(nodes)))
-  if not any(node.op in _CONTROL_FLOW for node in nodes):
+  if not any(node.op in op_kinds.CONTROL_FLOW for node in nodes):
     return once
   analysis = _Analysis(nodes, edges, shape_of)
   if not analysis.well_formed:
@@ -156,7 +154,7 @@ class _Analysis:
       self._tags[op] = self._union([self._out_tags(*i) for i in inputs])
     if kind == 'LoopCond':
       self._loop_conds[outside] = op
-    if kind in _SWITCHES and len(self._inputs[op]) != 2:
+    if kind in op_kinds.SWITCHES and len(self._inputs[op]) != 2:
       return False
     return outside > 0 or kind not in ('Exit', 'LoopCond', 'NextIteration')
 
@@ -181,7 +179,8 @@ class _Analysis:
     kind = self._types[op]
     if kind == 'Exit':
       return self._frames[self._frame_of[op]].entry_tags
-    if kind not in _SWITCHES or output < 0 or len(self._inputs[op]) != 2:
+    if kind not in op_kinds.SWITCHES or output < 0 or len(
+        self._inputs[op]) != 2:
       return self._tags[op]
     condition = self._condition(op)
     if self._types[condition[0]] != 'LoopCond':

@@ -16,12 +16,12 @@ from typing import Callable, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import values as values_lib
 
 # What adds an element to a list: which of its inputs is the element.
 _ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
-_VARIABLES = ('ReadVariableOp', 'Variable', 'VariableV2')
 _FILLED = ('EmptyTensorList', 'TensorListReserve', '_Arg')
 
 
@@ -53,7 +53,7 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
       continue
     element = inputs[op][_ADDS[nodes[op].op]]
     source, _ = frames.values.source(element)
-    if nodes[source].op in _VARIABLES:
+    if nodes[source].op in op_kinds.VARIABLE_VALUES:
       buffers = 0.
     else:
       buffers = min(frames.executions[op], max(frames.executions[source], 1))

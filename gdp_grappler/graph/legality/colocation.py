@@ -17,17 +17,10 @@ from typing import Iterable, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import node_types
 
 _CLASS_PREFIX = b'loc:@'
-# What optimizers are made of, and what passes a value on unchanged.
-_UPDATE_ARITHMETIC = frozenset(
-    ('Add', 'AddN', 'AddV2', 'Cast', 'Div', 'DivNoNan', 'Identity', 'Maximum',
-     'Minimum', 'Mul', 'Neg', 'Pow', 'RealDiv', 'Reciprocal', 'Rsqrt', 'Sign',
-     'Sqrt', 'Square', 'SquaredDifference', 'Sub', 'Xdivy', '_FusedMulSub'))
-_ASSIGNS = frozenset(
-    ('AssignVariableOp', 'AssignAddVariableOp', 'AssignSubVariableOp', 'Assign',
-     'AssignAdd', 'AssignSub'))
 
 
 class UnionFind:
@@ -120,9 +113,7 @@ def frames(nodes: Sequence[node_def_pb2.NodeDef],
   A frame begins at its Enter ops and reaches every op behind them up to its
   Exit ops; inner frames count as part of the outermost.
   """
-  enters = [
-      i for i, node in enumerate(nodes) if node.op in ('Enter', 'RefEnter')
-  ]
+  enters = [i for i, node in enumerate(nodes) if node.op in op_kinds.ENTERS]
   if not enters:
     return {}
   consumers: dict[int, list[int]] = {}
@@ -154,7 +145,7 @@ def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
     else:
       stack = outside
     stacks[op] = stack
-    passed_on = stack[:-1] if node.op in ('Exit', 'RefExit') else stack
+    passed_on = stack[:-1] if node.op in op_kinds.EXITS else stack
     for target in consumers.get(op, ()):
       known = inner[target] if target in inner else stacks.get(target, ())
       if len(passed_on) > len(known):
@@ -191,7 +182,8 @@ def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
     if variable_bytes[source] > 0:
       handle_of[target] = source
   for op, node in enumerate(nodes):
-    if node.op in _ASSIGNS and variable_bytes[handle_of.get(op, op)] > 8:
+    if node.op in op_kinds.ASSIGNMENTS and variable_bytes[handle_of.get(
+        op, op)] > 8:
       size = variable_bytes[handle_of[op]]
       for handle in _slots_behind(op, size, nodes, producers, handle_of,
                                   output_bytes):
@@ -207,7 +199,8 @@ def _slots_behind(assign, size, nodes, producers, handle_of, output_bytes):
     if op in seen:
       continue
     seen.add(op)
-    if op in handle_of and nodes[op].op not in _ASSIGNS:
+    if op in handle_of and nodes[op].op not in op_kinds.ASSIGNMENTS:
       yield handle_of[op]
-    elif nodes[op].op in _UPDATE_ARITHMETIC and output_bytes[op] == size:
+    elif (output_bytes[op] == size and
+          nodes[op].op in op_kinds.UPDATE_ARITHMETIC):
       pending.extend(producers.get(op, ()))

@@ -11,27 +11,16 @@ from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import tf_optimizer
 
 from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 
-_FEEDS = ('Placeholder', 'PlaceholderV2')
-_CALLS = ('PartitionedCall', 'StatefulPartitionedCall', 'While',
-          'StatelessWhile', 'If', 'StatelessIf', 'Case', 'StatelessCase')
-# A sink that needs one of these saves or restores; it is no part of a step.
-_CHECKPOINTING = ('SaveV2', 'SaveSlices', 'Save', 'MergeV2Checkpoints',
-                  'RestoreV2', 'Restore', 'RestoreSlice')
-# A sink of one of these types that reads no variable and no input only sets
-# initial values or looks at them.
-_SETTING = ('NoOp', 'Assign', 'AssignVariableOp', 'VarIsInitializedOp',
-            'IsVariableInitialized', 'InitializeTableV2',
-            'InitializeTableFromTextFileV2', 'LookupTableImportV2')
-_VARIABLES = ('VariableV2', 'Variable', 'VarHandleOp')
-_NO_READ = _SETTING + _VARIABLES
+_NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
 
 
 def feeds(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   """Names of the placeholders."""
-  return tuple(n.name for n in graph_def.node if n.op in _FEEDS)
+  return tuple(n.name for n in graph_def.node if n.op in op_kinds.PLACEHOLDERS)
 
 
 def declared_fetches(
@@ -81,7 +70,7 @@ def simplify(source: source_graph.SourceGraph, path: str,
   if prune:
     graph_def = needed(graph_def, source.fetches)
   functions = {f.signature.name for f in graph_def.library.function}
-  if any(n.op in _CALLS or n.op in functions for n in graph_def.node):
+  if any(n.op in op_kinds.CALLS or n.op in functions for n in graph_def.node):
     graph_def = _inline(graph_def, source.fetches, path)
     if prune:
       graph_def = needed(graph_def, source.fetches)
@@ -139,14 +128,14 @@ def _cone(targets, nodes) -> set[str]:
 
 def _is_step(sink, nodes) -> bool:
   """Whether an op that nobody reads does the graph's work."""
-  if nodes[sink].op in ('Const',) + _VARIABLES:
+  if nodes[sink].op in op_kinds.VARIABLES | {'Const'}:
     return False
   cone = [nodes[name] for name in _cone((sink,), nodes)]
-  if any(node.op in _CHECKPOINTING for node in cone):
+  if any(node.op in op_kinds.CHECKPOINTING for node in cone):
     return False
-  if nodes[sink].op not in _SETTING:
+  if nodes[sink].op not in op_kinds.SETTING:
     return not _only_reads(cone)
-  return any(node.op == 'ReadVariableOp' or node.op in _FEEDS or
+  return any(node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
              node.op not in _NO_READ and _reads_variable(node, nodes)
              for node in cone)
 
@@ -154,9 +143,9 @@ def _is_step(sink, nodes) -> bool:
 def _only_reads(cone) -> bool:
   """A variable's own read op, there for whoever may want the value."""
   return {n.op for n in cone
-         } <= {'ReadVariableOp', 'Identity'} | set(_VARIABLES)
+         } <= {'ReadVariableOp', 'Identity'} | op_kinds.VARIABLES
 
 
 def _reads_variable(node, nodes) -> bool:
-  return any(nodes[graph_files.producer(i)].op in _VARIABLES for i in node.input
-             if not i.startswith('^'))
+  return any(nodes[graph_files.producer(i)].op in op_kinds.VARIABLES
+             for i in node.input if not i.startswith('^'))
