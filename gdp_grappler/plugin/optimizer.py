@@ -16,11 +16,10 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.graph import graph_def_io
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.graph import source_graph
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -59,9 +58,9 @@ def optimize(source: source_graph.SourceGraph,
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
-  graph = graph_def_io.read(source, live=True)
-  evaluator = simulator.Simulator(cluster)
-  problem = placer_lib.Problem(graph, cluster, evaluator, settings.seed)
+  step = step_lib.of_source(source, cluster, live=True)
+  graph, evaluator = step.graph, step.simulator()
+  problem = step.problem(evaluator, settings.seed)
   before = _as_it_was(graph, cluster)
   if ((problem.allowed.sum(axis=1) == 1).all() and
       not before.violations(graph)):
@@ -137,7 +136,7 @@ def _decide(graph, before, after, evaluator,
 def _ordered(outcome, graph, placement, evaluator, settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
-  if (settings.order == 'fifo' or
+  if (settings.order == order_lib.FIFO or
       not set(devices) <= set(placement.cluster.device_names)):
     return outcome
   order = control_edges.control_edges(graph, placement, evaluator)

@@ -13,6 +13,7 @@ import platform
 from typing import Any
 
 import gdp_grappler
+from gdp_grappler.graph import assumptions
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
@@ -41,7 +42,9 @@ class Settings:
     cell_timeout_s: A cell that takes longer has failed. None: 15 minutes, 2 if
       `quick`, 6 hours for those that learn, and the budget on top.
     local_workers: Servers to measure on; 0 for the devices of this machine.
-    batch_size: For dimensions that graphs leave open.
+    batch_size: As of `request.Request`, for all graphs.
+    trip_count: As of `request.Request`.
+    profile: As of `request.Request`.
     jobs: Cells computed side by side.
   """
 
@@ -51,7 +54,9 @@ class Settings:
   time_budget_s: float | None = None
   cell_timeout_s: float | None = None
   local_workers: int = 0
-  batch_size: int = 32
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
+  trip_count: int = assumptions.DEFAULT_TRIP_COUNT
+  profile: str = ''
   jobs: int = 1
 
   @property
@@ -79,6 +84,7 @@ class Settings:
         'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
         'time_budget_s': self.time_budget_s,
         'local_workers': self.local_workers, 'batch_size': self.batch_size,
+        'trip_count': self.trip_count, 'profile': self.profile,
         'jobs': self.jobs
     }
 

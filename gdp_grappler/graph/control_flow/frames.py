@@ -24,10 +24,9 @@ from typing import Callable, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# Iterations of a loop whose number the graph does not tell.
-DEFAULT_TRIP_COUNT = 32
 _CONTROL_FLOW = frozenset(('Enter', 'Merge', 'Switch', 'RefEnter', 'RefMerge',
                            'RefSwitch', '_SwitchN'))
 _SWITCHES = ('Switch', '_SwitchN')
@@ -77,7 +76,7 @@ def describe_assumed(names: Sequence[str], trip_count: float) -> str:
 def analyse(nodes: Sequence[node_def_pb2.NodeDef],
             edges: Sequence[tuple[int, int, int]], flops: np.ndarray,
             shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
-            trip_count: float = DEFAULT_TRIP_COUNT) -> Frames:
+            trip_count: float = assumptions.DEFAULT_TRIP_COUNT) -> Frames:
   """Finds loops and conditions. A malformed graph counts as without them.
 
   Args:

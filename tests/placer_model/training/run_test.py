@@ -230,8 +230,8 @@ def failing(monkeypatch):
 
   def arm(alone, spread):
     monkeypatch.setattr(
-        task_lib, '_make_evaluator', lambda options, cluster, source: _Failing(
-            task_lib.simulator.Simulator(cluster), alone, spread))
+        task_lib, '_evaluator', lambda options, request, step: _Failing(
+            step.simulator(), alone, spread))
 
   return arm
 
