@@ -13,6 +13,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
@@ -25,14 +26,13 @@ from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 
-DEFAULT_UNKNOWN_DIM = 32
 _INPUT = re.compile(
     r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
-         unknown_dim: int = DEFAULT_UNKNOWN_DIM,
-         trip_count: float = frames_lib.DEFAULT_TRIP_COUNT,
+         unknown_dim: int = assumptions.DEFAULT_BATCH_SIZE,
+         trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
          tell: Callable[[str], None] | None = None) -> op_graph.OpGraph:
   """Reads a graph and everything that restricts its placement.
 

@@ -15,13 +15,13 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.graph import graph_def_io
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -60,9 +60,9 @@ def optimize(source: source_graph.SourceGraph,
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
-  graph = graph_def_io.read(source, live=True)
-  evaluator = simulator.Simulator(cluster)
-  problem = placer_lib.Problem(graph, cluster, evaluator, settings.seed)
+  step = step_lib.of_source(source, cluster, live=True)
+  graph, evaluator = step.graph, step.simulator()
+  problem = step.problem(evaluator, settings.seed)
   before = _as_it_was(graph, cluster)
   if ((problem.allowed.sum(axis=1) == 1).all() and
       not before.violations(graph)):
@@ -114,7 +114,7 @@ def _as_it_was(graph, cluster) -> placement_lib.Placement:
 
 def _decide(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
-    after: placement_lib.Placement, evaluator: simulator.Simulator,
+    after: placement_lib.Placement, evaluator: evaluator_lib.Evaluator,
     settings: settings_lib.Settings) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
   prices = evaluator.price(graph, np.stack([before.devices, after.devices]))
@@ -139,7 +139,7 @@ def _decide(
 def _ordered(outcome, graph, placement, evaluator, settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
-  if (settings.order == 'fifo' or
+  if (settings.order == order_lib.FIFO or
       not set(devices) <= set(placement.cluster.device_names)):
     return outcome
   order = control_edges.control_edges(graph, placement, evaluator)

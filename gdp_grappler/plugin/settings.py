@@ -8,9 +8,9 @@ import operator
 from typing import Any, Callable
 
 from gdp_grappler import suggestions
+from gdp_grappler.evaluation.ordering import order as order_lib
 
 MODES = ('apply', 'report')
-ORDERS = ('fifo', 'critical_path')
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
 
@@ -45,7 +45,7 @@ class Settings:
   seed: int = 0
   time_budget_s: float = 30.
   min_ops: int = 16
-  order: str = 'fifo'
+  order: str = order_lib.DEFAULT
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -199,7 +199,7 @@ _CHECKS = {
     'seed': _count,
     'time_budget_s': _seconds,
     'min_ops': _count,
-    'order': _one_of(ORDERS),
+    'order': _one_of(order_lib.ORDERS),
 }
 
 

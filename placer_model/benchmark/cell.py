@@ -86,10 +86,6 @@ class _Evaluators:
 
     from gdp_grappler.evaluation.measuring import measurer
     from gdp_grappler.graph import source_graph
-    if self._loaded.source is None:
-      raise errors.MeasurementError(
-          f'"{self._loaded.task.source}" has costs but nothing to run. Use '
-          '--reward=simulated.')
     self._measurer = measurer.Measurer(
         source_graph.from_meta_graph(
             meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),

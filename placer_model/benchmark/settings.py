@@ -13,6 +13,7 @@ from typing import Any, Mapping
 
 import gdp_grappler
 from gdp_grappler import environment
+from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import entries
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import trainer
@@ -50,7 +51,9 @@ class Settings:
     cell_timeout_s: A cell that takes longer has failed. None: 15 minutes, 2 if
       `quick`, 6 hours for those that learn, and the budget on top.
     local_workers: Servers to measure on; 0 for the devices of this machine.
-    batch_size: For dimensions that graphs leave open.
+    batch_size: As of `request.Request`, for all graphs.
+    trip_count: As of `request.Request`.
+    profile: As of `request.Request`.
     jobs: Cells computed side by side.
   """
 
@@ -60,7 +63,9 @@ class Settings:
   time_budget_s: float | None = None
   cell_timeout_s: float | None = None
   local_workers: int = 0
-  batch_size: int = 32
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
+  trip_count: int = assumptions.DEFAULT_TRIP_COUNT
+  profile: str = ''
   jobs: int = 1
 
   @property
@@ -88,6 +93,7 @@ class Settings:
         'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
         'time_budget_s': self.time_budget_s,
         'local_workers': self.local_workers, 'batch_size': self.batch_size,
+        'trip_count': self.trip_count, 'profile': self.profile,
         'jobs': self.jobs
     }
 

@@ -5,9 +5,9 @@
       --out_dir=results
   gdp_bench --report=results/results.json.gz --out_dir=results
 
-A task is a workload, 'keras_applications:NAME', module:function or a graph file
-on a cluster. Run the same command again to go on after an interruption. Exit
-codes: 0, 1 if a cell failed, 2 for bad input, 130 for Ctrl-C.
+A task is a workload, or any other graph, on a cluster. Run the same command
+again to go on after an interruption. Exit codes: 0, 1 if a cell failed, 2 for
+bad input, 130 for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
+from gdp_grappler.problems import help_texts
+from gdp_grappler.problems import request
 from placer_model.bin import command_line
 
 _TASKS = flags.DEFINE_string(
-    'tasks', None, "'all' for those of the papers, or NAME[@CLUSTER],...; NAME "
-    'is a workload, keras_applications:NAME, module:function or a graph file.')
+    'tasks', None, "'all' for those of the papers, or GRAPH[@CLUSTER],...; "
+    f'GRAPH is {help_texts.GRAPH}. CLUSTER is a {help_texts.CLUSTER}.')
 _PLACERS = flags.DEFINE_string(
     'placers', None, "'all', 'heuristics', 'learned' or names, separated by "
     "commas; by default 'heuristics' with --quick, else 'all'.")
@@ -61,24 +64,29 @@ _CELL_TIMEOUT_S = flags.DEFINE_float(
     'cell_timeout_s', None, 'A cell that takes longer has failed; by default '
     '15 minutes, 2 with --quick, 6 hours for those that learn, and the budget '
     'on top.', lower_bound=1)
-_SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same result.',
+_SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
                              lower_bound=0)
 _JOBS = flags.DEFINE_integer(
     'jobs', 1, 'Cells side by side. They share the cores, so seconds of '
     'searches are longer than alone and searches with a time budget get less '
     'far.', lower_bound=1)
-_BATCH_SIZE = flags.DEFINE_integer(
-    'batch_size', 32, 'Size of dimensions that graph files leave open.',
-    lower_bound=1)
+_BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
+                                   help_texts.sentence(help_texts.BATCH_SIZE),
+                                   lower_bound=1)
+_TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
+                                   help_texts.sentence(help_texts.TRIP_COUNT),
+                                   lower_bound=1)
+_PROFILE = flags.DEFINE_string('profile', None,
+                               help_texts.sentence(help_texts.PROFILE))
 _JSON = flags.DEFINE_boolean('json', False, 'Print all results as JSON.')
 _LINE = command_line.CommandLine(
     'gdp_bench', __doc__,
     (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD, _LOCAL_WORKERS,
-     _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON),
-    lambda: [
-        flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
-                                 (_OUT_DIR, _OUT_DIR.value)) if not given
-    ])
+     _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _TRIP_COUNT,
+     _PROFILE, _JSON), lambda: [
+         flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
+                                  (_OUT_DIR, _OUT_DIR.value)) if not given
+     ])
 
 
 def run():
@@ -141,6 +149,8 @@ def _check():
   if _LOCAL_WORKERS.value and not measured:
     raise errors.GdpError('--local_workers are to measure on. Give '
                           '--reward=measured too.')
+  if measured:
+    request.refuse_profile(_PROFILE.value or '')
   if measured and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
@@ -157,6 +167,7 @@ def _options(runner):
           time_budget_s=_TIME_BUDGET_S.value,
           cell_timeout_s=_CELL_TIMEOUT_S.value,
           local_workers=_LOCAL_WORKERS.value, batch_size=_BATCH_SIZE.value,
+          trip_count=_TRIP_COUNT.value, profile=_PROFILE.value or '',
           jobs=_JOBS.value), command=_command())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import re
 import signal
@@ -54,7 +55,9 @@ def train(options: task_lib.Options,
   start = time.monotonic()
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
-  task = task_lib.load(options)
+  task = task_lib.load(
+      options, lambda line: console.print(line, highlight=False, markup=False,
+                                          soft_wrap=True))
   checkpoints.claim(options.model_dir,
                     _identity(options, config, placer_config, task))
   with contextlib.ExitStack() as stack:
@@ -77,7 +80,10 @@ def _identity(options, config, placer_config, task) -> dict[str, Any]:
       if key not in _NOT_IDENTITY
   }
   return {
-      'graph': {'name': task.graph.name, 'fingerprint': task.graph.fingerprint},
+      'graph': {
+          'name': task.graph.name, 'fingerprint': task.graph.fingerprint,
+          'op_seconds': hashlib.sha256(task.op_seconds.tobytes()).hexdigest()
+      },
       'cluster': json.loads(task.cluster.to_json()),
       'reward': options.reward,
       'units': options.units,

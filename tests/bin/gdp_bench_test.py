@@ -90,6 +90,8 @@ def test_a_reader_of_the_help_may_leave_early():
      (['--tasks=t', '--out_dir=o', '--cell_timeout_s=inf'
       ], 'cell_timeout_s=inf'),
      (['--tasks=t', '--out_dir=o', '--local_workers=2'], '--reward=measured'),
+     (['--tasks=t', '--out_dir=o', '--reward=measured', '--profile=p'
+      ], 'Leave out --profile'),
      (['--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'
       ], 'disturb each other')])
 def test_bad_flags(arguments, said, tmp_path):

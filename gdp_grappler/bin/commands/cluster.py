@@ -11,6 +11,7 @@ from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
+from gdp_grappler.problems import help_texts
 
 _SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 _EPILOG = f"""\
@@ -24,7 +25,7 @@ def add(commands) -> None:
   parser = commands.add_parser(
       'cluster', help='print a cluster; measure its links', epilog=_EPILOG,
       formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('cluster', nargs='?', help=common.CLUSTER_HELP)
+  parser.add_argument('cluster', nargs='?', help=help_texts.CLUSTER)
   parser.add_argument(
       '--measure', action='store_true',
       help=('time transfers of 1 B to 64 MiB between all devices, and a step '

@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 
 from gdp_grappler.bin.commands import common
+from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.problems import help_texts
 
 
 def add(commands) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('simulate',
                                help='price a plan, and draw its schedule')
-  common.add_graph(parser, common.CLUSTER_HELP + "; by default the plan's own",
-                   cluster_required=False)
+  common.add_priced_graph(parser,
+                          f"{help_texts.CLUSTER}; by default the plan's own",
+                          cluster_required=False)
   parser.add_argument('--plan', required=True, help='a plan file')
   parser.add_argument(
-      '--order', choices=('fifo', 'critical_path'), help=
+      '--order', choices=order_lib.ORDERS, help=
       ('of ready ops, in the trace and for all figures but the step times; by '
-       "default the plan's: critical_path if it has priorities, else fifo"))
+       "default the plan's: critical_path if it has priorities, else "
+       f'{order_lib.DEFAULT}'))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
   parser.add_argument('--json', action='store_true', help='print JSON')
   parser.set_defaults(action=run)
@@ -26,17 +30,21 @@ def add(commands) -> None:
 def run(arguments) -> int:
   """Prices, draws and says so."""
   from gdp_grappler.cluster import plan
+  from gdp_grappler.cluster import resolve
   from gdp_grappler.evaluation import price
   from gdp_grappler.reports import timeline
   if arguments.trace:
     common.check_folder(arguments.trace)
   own = plan.read(arguments.plan)
-  _, graph, cluster, simulator = common.read(
-      arguments, cluster=None if arguments.cluster else own.cluster)
+  name = arguments.cluster
+  step = common.read(
+      common.request(arguments), lambda devices:
+      (resolve.resolve(name, devices) if name else own.cluster))
+  graph, cluster = step.graph, step.cluster
   placement = plan.load(arguments.plan, graph, cluster)
   common.refuse_illegal(placement, graph, common.origin_of_plan(arguments.plan),
                         'Correct it, or place the graph again.')
-  result = price.price(graph, placement, simulator, arguments.order)
+  result = price.price(graph, placement, step.simulator(), arguments.order)
   if arguments.trace:
     timeline.write_chrome_trace(arguments.trace, graph, result.schedule,
                                 result.placement)

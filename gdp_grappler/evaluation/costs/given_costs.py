@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
-import pathlib
 
 import numpy as np
 
@@ -31,6 +29,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import given
 from gdp_grappler.graph.costed import graph_json
+from gdp_grappler.graph.sources import origin as origin_lib
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,27 +126,22 @@ class GivenCostModel(cost_model.CostModel):
 
 
 def load(
-    path: str | os.PathLike[str]
+    origin: origin_lib.Origin
 ) -> tuple[op_graph.OpGraph, GivenCostModel] | None:
-  """A graph with costs of its own; None if the path is anything else.
+  """A graph with costs of its own; None if it is anything else.
 
   TensorFlow is not imported.
 
   Args:
-    path: A file that `docs/graph_json.md` describes, or a CostGraphDef or a
+    origin: A file that `docs/graph_json.md` describes, or a CostGraphDef or a
       RunMetadata that has one, as text or binary.
 
   Raises:
     InvalidGraphError: it is such a file, but a wrong one.
   """
-  path = os.fspath(path)
-  if not os.path.isfile(path):
+  if not origin.path.is_file():
     return None
-  try:
-    data = pathlib.Path(path).read_bytes()
-  except OSError as error:
-    raise errors.InvalidGraphError(
-        f'Cannot read graph {path}: {error.strerror}.') from error
+  path, data = origin.text, origin.data
   if graph_json.is_graph_json(data) or path.endswith('.json'):
     graph, costs = graph_json.read(path, data)
   elif cost_graph.is_cost_graph(data):

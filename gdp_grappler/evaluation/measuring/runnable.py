@@ -21,6 +21,7 @@ from tensorflow.core.framework import tensor_shape_pb2
 from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
@@ -106,7 +107,8 @@ class Runnable:
     return result
 
 
-def convert(source: source_graph.SourceGraph, batch_size: int = 32) -> Runnable:
+def convert(source: source_graph.SourceGraph,
+            batch_size: int = assumptions.DEFAULT_BATCH_SIZE) -> Runnable:
   """Makes a graph runnable.
 
   Args:

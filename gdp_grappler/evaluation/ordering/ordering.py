@@ -17,10 +17,8 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.graph import op_graph
-
-FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
-ORDERS = (FIFO, CRITICAL_PATH)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,8 +37,8 @@ class BestOrder:
 
   @property
   def order(self) -> str:
-    """Which of `ORDERS` was the better one."""
-    return FIFO if self.placement.priorities is None else CRITICAL_PATH
+    """Which of `order.ORDERS` was the better one."""
+    return order_lib.chosen(None, self.placement.priorities is not None)
 
 
 def with_critical_path_order(
@@ -87,6 +85,30 @@ def best_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   fifo_s = evaluator.evaluate(graph, fifo).step_time_s
   ordered_s = evaluator.evaluate(graph, ordered).step_time_s
   return BestOrder(ordered if ordered_s < fifo_s else fifo, fifo_s, ordered_s)
+
+
+def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+             evaluator: evaluator_lib.Evaluator,
+             wanted: str | None = None) -> placement_lib.Placement:
+  """The placement with the priorities that an order means, or without.
+
+  Priorities that it has are kept; the critical path's are given only where a
+  gain is predicted.
+
+  Args:
+    graph: N ops.
+    placement: Of these ops, on the evaluator's cluster.
+    evaluator: Prices both orders.
+    wanted: As of `order.chosen`.
+
+  Raises:
+    ValueError: not a device of the cluster per op, or no such order.
+  """
+  has_priorities = placement.priorities is not None
+  if order_lib.chosen(wanted, has_priorities) == order_lib.FIFO:
+    return dataclasses.replace(placement, priorities=None)
+  return placement if has_priorities else best_order(graph, placement,
+                                                     evaluator).placement
 
 
 def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,

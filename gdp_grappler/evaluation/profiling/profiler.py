@@ -34,6 +34,7 @@ from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
 from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
@@ -48,10 +49,11 @@ _TIMEOUT_S = 1800.
 
 
 def profile_graph(
-    source: source_graph.SourceGraph, *, batch_size: int = 32,
-    cores: Sequence[int] = (), steps: int = DEFAULT_STEPS, pool: int = 1,
-    device: str = _LOCAL_CPU, target: str | Callable[[], str] = '',
-    refresh: bool = False, cache_dir: str | os.PathLike[str] | None = None,
+    source: source_graph.SourceGraph, *,
+    batch_size: int = assumptions.DEFAULT_BATCH_SIZE, cores: Sequence[int] = (),
+    steps: int = DEFAULT_STEPS, pool: int = 1, device: str = _LOCAL_CPU,
+    target: str | Callable[[], str] = '', refresh: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = logging.info) -> profile_lib.Profile:
   """Profiles a graph on one device, or finds the profile made before.
 
@@ -156,7 +158,8 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
     return _with_contention(result, source, target, **options)
 
 
-def _with_contention(profile, source, target, *, batch_size: int = 32,
+def _with_contention(profile, source, target, *,
+                     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
                      refresh: bool = False, cache_dir=None,
                      tell: Callable[[str], None] = logging.info,
                      **unused_options) -> profile_lib.Profile:

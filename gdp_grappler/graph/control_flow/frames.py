@@ -24,11 +24,10 @@ from typing import Callable, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# Iterations of a loop whose number the graph does not tell.
-DEFAULT_TRIP_COUNT = 32
 # A condition's tensor, or a loop's LoopCond, and the branch: a tag on an op.
 _Tag = tuple[values_lib.Tensor, int]
 _NO_TAGS: frozenset[_Tag] = frozenset()
@@ -75,7 +74,7 @@ def describe_assumed(names: Sequence[str], trip_count: float) -> str:
 def analyse(nodes: Sequence[node_def_pb2.NodeDef],
             edges: Sequence[tuple[int, int, int]], flops: np.ndarray,
             shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
-            trip_count: float = DEFAULT_TRIP_COUNT) -> Frames:
+            trip_count: float = assumptions.DEFAULT_TRIP_COUNT) -> Frames:
   """Finds loops and conditions. A malformed graph counts as without them.
 
   Args:

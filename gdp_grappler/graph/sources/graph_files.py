@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import pathlib
 from typing import Any
 import zipfile
 
@@ -17,10 +16,9 @@ from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import origin as origin_lib
 
 _HDF5 = b'\x89HDF\r\n'
-_KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
-          'a .keras file, module:function or keras_applications:NAME')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,20 +34,13 @@ class Content:
   message: Any = None
 
 
-def read(path: str) -> Content:
-  """Reads a file and tells what it is.
+def read(origin: origin_lib.Origin) -> Content:
+  """Tells what a file is.
 
   Raises:
     InvalidGraphError: missing, unreadable, or none of the known kinds.
   """
-  try:
-    data = pathlib.Path(path).read_bytes()
-  except FileNotFoundError as error:
-    raise errors.InvalidGraphError(
-        f'Graph {path} does not exist. Give {_KINDS}.') from error
-  except OSError as error:
-    raise errors.InvalidGraphError(
-        f'Cannot read graph {path}: {error.strerror}.') from error
+  path, data = origin.text, origin.data
   if not data:
     raise errors.InvalidGraphError(
         f'Graph {path} is empty (0 bytes). Write it again.')
@@ -176,10 +167,10 @@ def _explain(path, data) -> str:
   try:
     first = data.decode().strip().splitlines()[0][:60]
     return (f'{path} is text but no GraphDef or MetaGraph (it begins with '
-            f'"{first}"). Give {_KINDS}.')
+            f'"{first}"). Give {origin_lib.KINDS}.')
   except (UnicodeDecodeError, IndexError):
     return (f'{path} is not a graph, or is cut off or damaged. Write it '
-            f'again, or give {_KINDS}.')
+            f'again, or give {origin_lib.KINDS}.')
 
 
 def _unusable(path, why, remedy) -> errors.InvalidGraphError:

@@ -13,6 +13,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph.sources import origin
 from helpers import fresh
 
 _MIXED = presets.preset('haswell+1xP100+1xK40')  # CPU:0, GPU:0, GPU:1.
@@ -27,7 +28,7 @@ def _load(tmp_path):
     path = tmp_path / 'graph.json'
     path.write_text(
         json.dumps({'nodes': list(nodes), 'edges': list(edges), **fields}))
-    return given_costs.load(str(path))
+    return given_costs.load(origin.Origin(str(path)))
 
   return load
 
@@ -159,13 +160,13 @@ def test_other_paths_are_none(tmp_path):
   (tmp_path / 'text').write_text('some text')
   for path in ('no/such', str(tmp_path), str(tmp_path / 'text'),
                'module:function'):
-    assert given_costs.load(path) is None
+    assert given_costs.load(origin.Origin(str(path))) is None
 
 
 def test_a_json_file_that_is_none_is_told_as_such(tmp_path):
   (tmp_path / 'it.json').write_text('nodes:\n')
   with pytest.raises(errors.InvalidGraphError, match='it.json is not JSON'):
-    given_costs.load(tmp_path / 'it.json')
+    given_costs.load(origin.Origin(str(tmp_path / 'it.json')))
 
 
 @pytest.mark.parametrize('preset, model', [('1xK40', 'K40'), ('2xP100', 'P100'),
@@ -194,9 +195,11 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph.sources import origin
 steps = []
 for name in ('graph.json', 'cost.pbtxt'):
-  graph, costs = given_costs.load({str(tmp_path)!r} + '/' + name)
+  path = {str(tmp_path)!r} + '/' + name
+  graph, costs = given_costs.load(origin.Origin(path))
   cluster = presets.preset('2xP100')
   steps.append(simulator.Simulator(cluster, costs).price(
       graph, np.ones((1, graph.num_ops), int)).seconds[0])

@@ -6,6 +6,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.ordering import order
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
@@ -99,7 +100,7 @@ def test_best_order_where_order_gains():
   best = ordering.best_order(graph, placement, simulator)
   # FIFO: four fillers of 1 s, then the sender, 1 s of latency, the receiver.
   assert (best.fifo_s, best.ordered_s) == (5. + 1. + 4., 1. + 1. + 4.)
-  assert best.order == ordering.CRITICAL_PATH
+  assert best.order == order.CRITICAL_PATH
   assert simulator.evaluate(graph, best.placement).step_time_s == best.ordered_s
 
 
@@ -127,3 +128,19 @@ def test_an_unrolled_lstm_gains_where_fifo_delays_the_way_back():
     best = ordering.best_order(graph, placement_lib.Placement(devices, cluster),
                                simulator_lib.Simulator(cluster))
     assert best.ordered_s < 0.97 * best.fifo_s
+
+
+def test_in_order_keeps_priorities_and_gives_them_where_they_pay():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  paid = ordering.in_order(graph, placement, simulator, order.CRITICAL_PATH)
+  assert paid.priorities is not None
+  assert ordering.in_order(graph, placement, simulator).priorities is None
+  assert ordering.in_order(graph, paid, simulator) is paid
+  assert ordering.in_order(graph, paid, simulator,
+                           order.FIFO).priorities is None
+  # Without fillers there is nothing to wait for, and nothing to gain.
+  graph, placement, costs = orders.late_chain(0)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  same = ordering.in_order(graph, placement, simulator, order.CRITICAL_PATH)
+  assert same.priorities is None

@@ -207,13 +207,11 @@ def failing(monkeypatch):
   """Has a run measure steps that fail in the ways given."""
 
   def arm(alone, spread):
-
-    def make(unused_options, cluster, unused_source):
-      return stopwatches.Stopwatch(
-          task_lib.simulator.Simulator(cluster), lambda devices: alone
-          if len(set(devices.tolist())) == 1 else spread)
-
-    monkeypatch.setattr(task_lib, '_make_evaluator', make)
+    monkeypatch.setattr(
+        task_lib, '_evaluator',
+        lambda options, request, step: stopwatches.Stopwatch(
+            step.simulator(), lambda devices: alone
+            if len(set(devices.tolist())) == 1 else spread))
 
   return arm
 
