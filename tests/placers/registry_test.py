@@ -101,3 +101,12 @@ def test_planners_refuse_a_process_with_keras_3():
           '  print(json.dumps(str(error)))\n')
   said = fresh.run_code(code).results
   assert 'Placer "hdp" cannot be used here' in said and 'Keras 3' in said
+
+
+def test_planners_are_made_where_their_factory_came_before_tensorflow():
+  done = fresh.run_code('import json\n'
+                        'from gdp_grappler.placers import registry\n'
+                        'make = registry.factory("hdp")\n'
+                        'import tensorflow\n'
+                        'print(json.dumps(callable(make().place)))')
+  assert done.results is True
