@@ -121,8 +121,8 @@ def _environment() -> Iterator[Finding]:
 
 def _in_a_fresh_process() -> Iterator[Finding]:
   with_plugin = {environment.DISABLE: '0'}
-  with contextlib.closing(
-      worker_process.WorkerProcess(_PROBE, (), with_plugin)) as process:
+  with contextlib.closing(worker_process.WorkerProcess(_PROBE, (),
+                                                       with_plugin)) as process:
     try:
       report = process.receive(_TIMEOUT_S)
     except worker_process.Died as error:
