@@ -84,6 +84,33 @@ def test_the_cheapest_candidate_wins(tmp_path):
   assert price < one_device
 
 
+class _Watched(simulator.Simulator):
+  """Keeps what it said last."""
+
+  prices = None
+
+  def price(self, graph, devices, priorities=None):
+    self.prices = super().price(graph, devices, priorities)
+    return self.prices
+
+
+def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
+  policy = _export(tmp_path, -1)
+  cluster = clusters.make_cluster(2, memory_bytes=50)
+  watched = _Watched(cluster)
+  # All on one device is fastest, and overflows most.
+  graph = graphs.make_graph([(i, i + 1, 1) for i in range(7)],
+                            param_bytes=[100] * 8)
+  placement = registry.create('gdp', policy).place(
+      placer_lib.Problem(graph, cluster, watched))
+  prices = watched.prices
+  assert not prices.valid.any()
+  assert len(set(prices.overflow_bytes.tolist())) > 1
+  found = watched.price(graph, placement.devices[None])
+  assert found.overflow_bytes[0] == prices.overflow_bytes.min()
+  assert found.seconds[0] > prices.seconds.min()
+
+
 def test_the_environment_names_a_policy(gpu_1, monkeypatch):
   monkeypatch.setenv('GDP_POLICY', gpu_1)
   placement = registry.create('gdp').place(_problem(graphs.chain(3)))

@@ -6,12 +6,10 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
 from helpers import stopwatches
@@ -203,42 +201,3 @@ def test_few_placements_are_measured_and_some_fail():
 def test_large_graphs_get_fewer_evaluations(num_ops, expected):
   problem = _problem(graphs.make_graph(num_ops=num_ops))
   assert local_search.evaluations_for(problem) == expected
-
-
-def _packing():
-  """Weights that fill two GPUs to 97 %, with the CPU out of bounds."""
-  sizes = [55, 16, 9, 9, 31, 17, 24, 33]
-  return _problem(
-      graphs.chain(8, 0, param_bytes=sizes, allowed_types=[[False, True]] * 8),
-      memory_bytes=100)
-
-
-def test_what_overflows_is_moved_until_it_fits():
-  problem = _packing()
-  found = local_search.relieved(problem, np.full(8, 1))
-  placement = placement_lib.from_groups(problem.graph, found, problem.cluster)
-  assert problem.evaluator.evaluate(problem.graph, placement).valid
-  found_again = local_search.relieved(_packing(), np.full(8, 1))
-  assert found.tolist() == found_again.tolist()
-
-
-def test_what_fits_is_left_alone():
-  problem = _packing()
-  fits = np.array([1, 2, 1, 2, 2, 2, 2, 1])
-  assert local_search.relieved(problem, fits).tolist() == fits.tolist()
-
-
-def test_what_cannot_fit_overflows_no_more_than_before():
-  problem = _problem(
-      graphs.chain(3, 0, param_bytes=[150, 60, 60],
-                   allowed_types=[[False, True]] * 3), memory_bytes=100)
-  assert local_search.relieved(problem,
-                               np.full(3, 1)).tolist() in ([1, 2, 2], [2, 1, 1])
-
-
-@pytest.mark.parametrize('name', ['metis', 'm_topo', 'm_etf', 'heft'])
-def test_placers_fit_where_something_fits(name):
-  # All of them once gave up on this one.
-  problem = _packing()
-  placement = registry.create(name).place(problem)
-  assert problem.evaluator.evaluate(problem.graph, placement).valid

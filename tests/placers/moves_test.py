@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import moves
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
@@ -13,7 +14,8 @@ _kinds = pytest.mark.parametrize('kind', moves.Moves.kinds)
 
 
 def _problem(graph, num_gpus=2):
-  return placer_lib.Problem(graph, clusters.make_cluster(num_gpus), None)
+  cluster = clusters.make_cluster(num_gpus)
+  return placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
 
 
 def _drawn(kind, graph, devices, count=200):

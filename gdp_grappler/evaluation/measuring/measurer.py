@@ -233,10 +233,12 @@ class Measurer(evaluator.Evaluator):
         bench.close()
       raise
 
-  def _measure(self, bench, key, placement, request):
+  def _measure(self, bench: bench_lib.Bench, key: bytes,
+               placement: placement_lib.Placement,
+               request: measuring_worker.Request) -> None:
     answer = bench.measure(request)
-    self._known.add(key, self._evaluation(placement, answer),
-                    lasting=not getattr(answer, 'lost', False))
+    lost = isinstance(answer, messages.Failure) and answer.lost
+    self._known.add(key, self._evaluation(placement, answer), lasting=not lost)
 
   def _bench(self, worker_cores, client_cores) -> bench_lib.Bench:
     config = self._config

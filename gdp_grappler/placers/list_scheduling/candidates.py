@@ -11,7 +11,7 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import annealing
 from gdp_grappler.placers import placer as placer_lib
 
 # What a round of proposals may overflow before the next one has less memory.
@@ -49,7 +49,7 @@ def best(problem: placer_lib.Problem, proposers: Sequence[Proposer],
                                                 1)
   groups = winner.groups
   if not winner.fits and relieve:
-    groups = local_search.relieved(problem, groups)
+    groups = annealing.relieved(problem, groups)
   return placement_lib.from_groups(problem.graph, groups, problem.cluster)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import annealing
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
 
 FREE = -1
@@ -274,7 +274,7 @@ def best(
     if judge.fits:
       break
     if memory in (0., 1.):
-      judge.consider(local_search.relieved(problem, judge.devices))
+      judge.consider(annealing.relieved(problem, judge.devices))
   return placement_lib.from_groups(problem.graph, judge.devices,
                                    problem.cluster)
 
