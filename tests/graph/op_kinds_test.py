@@ -6,7 +6,6 @@ import tensorflow as tf
 from tensorflow.python.framework import kernels as tf_kernels
 from tensorflow.python.framework import op_def_registry
 
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_kinds
 
 tf1 = tf.compat.v1
@@ -209,10 +208,3 @@ def test_all_ops_exist():
   for name, kind in kinds.items():
     for op_type in kind:
       assert op_def_registry.get(op_type) is not None, (name, op_type)
-
-
-def test_only_ops_without_a_kernel_are_visits():
-  for op_type in op_kinds.NO_KERNEL:
-    assert cost_model.family(op_type) == cost_model.VISIT
-  for op_type in ('CheckNumerics', 'Snapshot', 'AssignAdd', 'MatMul'):
-    assert cost_model.family(op_type) != cost_model.VISIT

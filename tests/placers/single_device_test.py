@@ -2,18 +2,17 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 def _place(graph, cluster, seconds):
-  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
-  return single_device.SingleDevicePlacer().place(
-      placer_lib.Problem(graph, cluster, evaluator)).devices.tolist()
+  return problems.placed(single_device.SingleDevicePlacer(), graph, cluster,
+                         seconds).tolist()
 
 
 def test_the_fastest_device_wins():

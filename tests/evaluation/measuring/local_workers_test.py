@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -50,10 +49,7 @@ def test_they_are_in_sessions_of_their_own(workers):
 def test_a_killed_one_is_noticed_and_replaced(workers):
   target, before = workers.target, workers.pids
   os.kill(before[1], signal.SIGKILL)
-  end = time.monotonic() + 20
-  while workers.alive():
-    assert time.monotonic() < end
-    time.sleep(.01)
+  processes.wait_until(lambda: not workers.alive())
   workers.restart()
   assert workers.alive() and workers.target == target
   assert not set(workers.pids) & set(before)
@@ -100,13 +96,12 @@ def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
 def test_they_end_with_their_parent(kind):
   program = textwrap.dedent('''
       import signal
-      import time
       from gdp_grappler.evaluation.measuring import local_workers
       # Whoever runs the tests in the background has it ignored.
       signal.signal(signal.SIGINT, signal.default_int_handler)
       with local_workers.LocalWorkers(2) as workers:
         print(*workers.pids, flush=True)
-        time.sleep(600)
+        signal.pause()
       ''')
   with subprocess.Popen([sys.executable, '-c', program], text=True,
                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -123,10 +118,9 @@ def test_they_end_with_a_parent_that_dies_while_they_start():
   with subprocess.Popen([sys.executable, '-c', program],
                         stderr=subprocess.DEVNULL,
                         env=fresh.environment()) as parent:
-    end = time.monotonic() + 60
-    while len(pids := processes.children(parent.pid)) < 2:
-      assert parent.poll() is None and time.monotonic() < end
-      time.sleep(.01)
+    processes.wait_until(lambda: len(processes.children(parent.pid)) > 1,
+                         parent)
+    pids = processes.children(parent.pid)
     parent.kill()
   assert processes.ended(pids)
 

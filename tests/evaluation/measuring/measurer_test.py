@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -107,8 +106,9 @@ def test_a_process_that_died_is_replaced(trained):
   graph, cluster, measurer = trained
   for end in (False, True):
     if end:
-      os.kill(processes.children(os.getpid())[-1], signal.SIGKILL)
-      time.sleep(.5)
+      worker = processes.children(os.getpid())[-1]
+      os.kill(worker, signal.SIGKILL)
+      assert processes.ended([worker])
     placement = on(graph, cluster, 2)
     devices = placement.devices.copy()
     loose = np.flatnonzero(constraints.allowed_devices(graph, cluster)[:, 1])
@@ -257,16 +257,15 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
   parent = subprocess.Popen([sys.executable, '-c', program],
                             env=fresh.environment(), stderr=subprocess.DEVNULL)
   with parent:
-    end = time.monotonic() + 120
-    while not (workers := processes.children(parent.pid)):
-      assert parent.poll() is None and time.monotonic() < end
-      time.sleep(.1)
-    time.sleep(1)
+    processes.wait_until(lambda: processes.children(parent.pid), parent)
+    worker, = processes.children(parent.pid)
+    # TensorFlow has started its threads.
+    processes.wait_until(
+        lambda: len(list(pathlib.Path(f'/proc/{worker}/task').iterdir())) > 4,
+        parent)
     parent.send_signal(kind)
     parent.wait(60)
-  while pathlib.Path(f'/proc/{workers[0]}').exists():
-    assert time.monotonic() < end
-    time.sleep(.1)
+  assert processes.ended([worker])
 
 
 def test_logical_gpus_of_one_card():

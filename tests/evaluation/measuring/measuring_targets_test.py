@@ -5,7 +5,6 @@ import os
 import pathlib
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -156,11 +155,9 @@ def test_a_target_that_cannot_be_reached(trained):
   source, graph = trained
   with measurer_lib.Measurer(source, CLUSTER, target='grpc://localhost:1',
                              connect_s=2, **QUICK) as measurer:
-    start = time.monotonic()
     with pytest.raises(errors.MeasurementError,
                        match='grpc://localhost:1 cannot be reached'):
       measurer.price(graph, rows(graph, 1))
-    assert time.monotonic() - start < 60
 
 
 def test_a_target_that_goes_away(trained):
