@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device

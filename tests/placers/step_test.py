@@ -13,8 +13,8 @@ def test_the_simulator_has_the_costs_of_the_step():
   step = step_lib.Step(graph, cluster, cost_model=clusters.FixedCosts(2.))
   problem = step.problem(seed=5)
   assert (problem.seed, problem.expert_devices) == (5, None)
-  times, _ = step.simulator().step_times(graph, np.zeros((1, 4), int))[:2]
-  assert times.tolist() == [8.]
+  prices = step.simulator().price(graph, np.zeros((1, 4), int))
+  assert prices.seconds.tolist() == [8.]
   assert problem.op_seconds.tolist() == [[2., 2.]] * 4
 
 

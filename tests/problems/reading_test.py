@@ -73,8 +73,8 @@ def test_costs_of_its_own(towers):
   step = _read(towers)
   assert step.graph.names == ('a', 'b') and step.source is None
   # One device: 1 s each, one after the other.
-  times = step.simulator().step_times(step.graph, np.ones((1, 2), int))[0]
-  assert times.tolist() == [2.]
+  prices = step.simulator().price(step.graph, np.ones((1, 2), int))
+  assert prices.seconds.tolist() == [2.]
   assert step.problem().expert_devices is None
   assert reading.workload(request_lib.Request(str(towers))) is None
 
