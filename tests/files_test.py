@@ -17,12 +17,13 @@ def test_compressed_json_comes_back_and_equals_are_equal(tmp_path):
   assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-@pytest.mark.parametrize('data', [
-    b'{}', b'',
-    gzip.compress(b'{'),
-    gzip.compress(b'[1]')[:-9],
-    gzip.compress(b'[1]')[:12] + b'damaged'
-])
+@pytest.mark.parametrize(
+    'data', [
+        b'{}', b'',
+        gzip.compress(b'{'),
+        gzip.compress(b'[1]')[:-9],
+        gzip.compress(b'[1]')[:12] + b'damaged'
+    ], ids=['plain', 'empty', 'no_json', 'cut_off', 'damaged'])
 def test_damaged_compressed_json(tmp_path, data):
   path = tmp_path / 'damaged.json.gz'
   path.write_bytes(data)
