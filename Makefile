@@ -27,6 +27,10 @@ files = $(wildcard $(shell \
     git ls-files --cached --others --exclude-standard $(1)))
 PYTHON_FILES := $(call files,'*.py')
 NATIVE_FILES := $(call files,'*.c' '*.cc' '*.h')
+# Files and what to do with them. The first yapf ever writes a cache that others
+# must not read half written.
+yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
+    | xargs -n 16 -P $$(nproc) $(TOOLS)/yapf $(2)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -50,7 +54,7 @@ fidelity: $(VENV)/installed  ## price and measure placements: the simulator's er
 
 format: $(VENV)/tools/installed  ## format all Python and C++
 	$(TOOLS)/ruff check --quiet --select I --fix .
-	@echo $(PYTHON_FILES) | xargs -n 16 -P $$(nproc) $(TOOLS)/yapf --in-place
+	@$(call yapf,$(PYTHON_FILES),--in-place)
 	$(TOOLS)/clang-format -i $(NATIVE_FILES)
 	@touch $(VENV)/tools/formatted
 
@@ -102,7 +106,6 @@ $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow
 
 # A minute for all files, so only those that changed since the last time.
 $(VENV)/tools/formatted: $(VENV)/tools/installed pyproject.toml $(PYTHON_FILES)
-	@echo $(if $(filter-out %.py,$?),$(PYTHON_FILES),$?) \
-	    | xargs -n 16 -P $$(nproc) $(TOOLS)/yapf --diff \
+	@$(call yapf,$(if $(filter-out %.py,$?),$(PYTHON_FILES),$?),--diff) \
 	    || { echo "Run make format."; exit 1; }
 	@touch $@
