@@ -14,8 +14,8 @@ from typing import Callable, Sequence, TYPE_CHECKING
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import validation
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import origin as origin_lib
@@ -82,7 +82,7 @@ def source(request: request_lib.Request,
     # It was built where nobody looked for devices.
     return dataclasses.replace(registry.source(request.graph, tell), devices=())
   if not (request.origin.names_function or request.origin.path.exists()):
-    near = validation.nearest(request.graph, registry.names())
+    near = suggestions.did_you_mean(request.graph, registry.names())
     raise errors.InvalidGraphError(
         f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
         'or the name of a workload such as rnnlm-2.')
