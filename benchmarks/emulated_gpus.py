@@ -54,6 +54,8 @@ def main() -> int:
   parser.add_argument(
       '--time_scale', type=float, default=5.,
       help='how much longer everything takes while it is measured')
+  parser.add_argument('--least_s', type=float, default=.5,
+                      help='what a step shall take by the clock at least')
   parser.add_argument('--json', action='store_true')
   arguments = parser.parse_args()
   try:

@@ -16,11 +16,14 @@ class EmulationConfig:
     time_scale: How much longer everything takes than it would. The time that
       TensorFlow itself takes counts for as much less: 1 is a host as fast as
       this one, 5 or more where this one is busy.
+    least_s: What a step shall take by the clock: shorter ones, as simulated,
+      take longer than `time_scale` says. 0 for nothing of the kind.
     timeout_s: A placement whose steps take longer together hangs.
   """
 
   steps: int = 3
   time_scale: float = 1.
+  least_s: float = 0.
   timeout_s: float = 300.
 
   def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
@@ -167,6 +167,28 @@ class Worker:
       result.append(int(tf.config.experimental.get_memory_info(name)['peak']))
       tf.config.experimental.reset_memory_stats(name)
     return tuple(result)
+
+
+def _imported(graph_def: Any) -> Any:
+  """A tf.Graph that Python knows no single op of.
+
+  For thousands of ops `tf.import_graph_def` takes most of a placement's time to
+  make a Python object of each.
+  """
+  import tensorflow as tf
+  from tensorflow.python.client import pywrap_tf_session
+  result = tf.Graph()
+  with result._c_graph.get() as graph:
+    pywrap_tf_session.TF_GraphImportGraphDefWithResultsNoSerialization(
+        graph, graph_def, pywrap_tf_session.TF_NewImportGraphDefOptions())
+  return result
+
+
+def _runs(session: Any, targets: list[str]) -> Callable[[], object]:
+  """Runs ops by their names."""
+  from tensorflow.core.protobuf import config_pb2
+  return session._make_callable_from_options(
+      config_pb2.CallableOptions(target=targets))
 
 
 def _one_line(error: Exception) -> str:

@@ -33,6 +33,7 @@ from gdp_grappler.processes import worker_process
 
 _DEFAULT = emulation_config.EmulationConfig()
 _TRIES = 3  # Runs of a placement whose process is killed.
+_INSTANT_S = 1e-7  # A step that takes less takes no time.
 _START_TIMEOUT_S = 300.  # To import TensorFlow.
 
 _Answer = emulation_worker.Emulated | emulation_worker.NotEmulated
@@ -75,8 +76,9 @@ class Emulator:
     self.cost_model = cost_model or cost_model_lib.CostModel()
     self._config = config
     self._machine = machine_lib.Machine(cluster)
+    self._simulator = simulator_lib.Simulator(cluster, self.cost_model)
     self._control_edges = control_edges or control_edges_lib.chooser(
-        simulator_lib.Simulator(cluster, self.cost_model))
+        self._simulator)
     self._graphs: weakref.WeakKeyDictionary[
         op_graph.OpGraph, emulation_worker.Load] = weakref.WeakKeyDictionary()
     self._numbers = itertools.count()
@@ -174,7 +176,7 @@ class Emulator:
              self._control_edges(graph, placement))
     request = emulation_worker.Request(load.number, placement.devices, edges,
                                        self._config.steps,
-                                       self._config.time_scale)
+                                       self._time_scale(graph, placement))
     for tries_left in reversed(range(_TRIES)):
       try:
         return self._ask(load, request)
@@ -192,6 +194,14 @@ class Emulator:
         self._end()
         raise
     raise AssertionError('The last try returns or raises.')
+
+  def _time_scale(self, graph: op_graph.OpGraph,
+                  placement: placement_lib.Placement) -> float:
+    if not self._config.least_s:
+      return self._config.time_scale
+    simulated_s = self._simulator.evaluate(graph, placement).step_time_s
+    return max(self._config.time_scale,
+               self._config.least_s / max(simulated_s, _INSTANT_S))
 
   def _ask(self, load: emulation_worker.Load,
            request: emulation_worker.Request) -> _Answer:
