@@ -34,7 +34,7 @@ class Loaded:
     cost_model: Of a graph that comes with costs; None for the roofline.
     expert_devices: int32 [N], where an expert puts the ops; None if unknown.
     bound: Lower bound of the simulated step; None if steps are measured.
-    source: Serialized MetaGraphDef to measure; None if steps are simulated.
+    source: Serialized MetaGraphDef to measure; None if nothing is measured.
     setting: One line on the workload; '' for other graphs.
     paper_ops: Ops as the paper counts them; 0 if unknown.
   """
@@ -105,7 +105,7 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
   return Loaded(
       task, graph, cluster, costs, _expert(task, graph, cluster, seconds),
       bounds.lower_bound(graph, cluster, seconds) if simulated else None,
-      None if simulated or source is None else
+      None if settings.reward != settings_lib.MEASURED or source is None else
       source.to_meta_graph().SerializeToString(),
       workload.setting if workload else '',
       workload.paper_ops if workload else 0)

@@ -16,12 +16,13 @@ import gdp_grappler
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
-SIMULATED, MEASURED = 'simulated', 'measured'
-REWARDS = (SIMULATED, MEASURED)
+SIMULATED, MEASURED, EMULATED = 'simulated', 'measured', 'emulated'
+REWARDS = (SIMULATED, MEASURED, EMULATED)
 _PACKAGES = ('tensorflow', 'numpy', 'scipy', 'pymetis', 'scotchpy64',
              'mtkahypar', 'highspy', 'tf-agents', 'tensorflow-gnn')
 # Where prices and placements come from; loading shows in the graph's digest.
-_CODE = ('cluster', 'evaluation', 'placers', 'lib/libgdp_simulator.so')
+_CODE = ('cluster', 'evaluation', 'placers', 'lib/libgdp_simulator.so',
+         'lib/libgdp_emulated_gpus.so')
 _LEARNED_CODE = ('features', 'graph/coarsening.py')
 _QUICK_BUDGET_S = 2.
 _QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.

@@ -32,7 +32,7 @@ _CLUSTER = flags.DEFINE_string(
     "'local', or a cluster file. With --target or --local_workers the devices "
     "found there unless given.")
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured'],
+    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
     'machine, of a --target or of --local_workers.')
 _TARGET = flags.DEFINE_string(

@@ -12,7 +12,9 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.evaluation.simulation import simulator
@@ -26,7 +28,7 @@ from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import placer as placer_lib
 from placer_model.training import train_config
 
-REWARDS = ('simulated', 'measured')
+REWARDS = ('simulated', 'measured', 'emulated')
 UNITS = ('coarse', 'fine')
 
 
@@ -71,7 +73,7 @@ class Options:
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""
     config = train_config.preset(self.config)
-    if self.reward == 'measured':
+    if self.reward != 'simulated':
       config = train_config.for_measuring(config)
     changes = {
         name: getattr(self, name) for name in ('iterations', 'rollouts')
@@ -123,7 +125,7 @@ def _problem(options) -> placer_lib.Problem:
   else:
     graph, costs = given
     cluster = _cluster(options)
-    evaluator = simulator.Simulator(cluster, costs)
+    evaluator = _predicted(options, cluster, costs)
   return placer_lib.Problem(graph, cluster, evaluator, options.seed)
 
 
@@ -165,9 +167,18 @@ def _measured_cluster(options) -> cluster_lib.Cluster | None:
 def _make_evaluator(
     options, cluster,
     source: source_graph.SourceGraph) -> evaluator_lib.Evaluator:
-  if options.reward == 'simulated':
-    return simulator.Simulator(cluster)
+  if options.reward != 'measured':
+    return _predicted(options, cluster, None)
   return measurer.Measurer(source, cluster, batch_size=options.batch_size,
                            target=options.target,
                            local_workers=options.local_workers,
                            cache_dir=options.model_dir / 'measurements')
+
+
+def _predicted(
+    options: Options, cluster: cluster_lib.Cluster,
+    costs: cost_model_lib.CostModel | None) -> evaluator_lib.Evaluator:
+  """An evaluator that takes the seconds of ops from a cost model."""
+  if options.reward == 'emulated':
+    return emulator.Emulator(cluster, costs)
+  return simulator.Simulator(cluster, costs)

@@ -23,7 +23,7 @@ class EmulationConfig:
 
   steps: int = 3
   time_scale: float = 1.
-  least_s: float = 0.
+  least_s: float = .1
   timeout_s: float = 300.
 
   def __post_init__(self) -> None:

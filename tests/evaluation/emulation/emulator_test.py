@@ -51,7 +51,7 @@ CLUSTER = make_cluster()
 
 @pytest.fixture(name='emulator', scope='module')
 def _emulator():
-  config = emulation_config.EmulationConfig(steps=1, time_scale=.05)
+  config = emulation_config.EmulationConfig(steps=1, time_scale=.05, least_s=0.)
   with emulator_lib.Emulator(
       CLUSTER, FlopsAreSeconds(), config,
       control_edges=lambda graph, placement: np.array([[2, 1]])) as emulator:
