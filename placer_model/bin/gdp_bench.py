@@ -46,7 +46,7 @@ _QUICK = flags.DEFINE_boolean(
 _REWARD = flags.DEFINE_enum(
     'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
-    'machine or on --local_workers.')
+    'machine or on --local_workers, or on emulated GPUs.')
 _LOCAL_WORKERS = flags.DEFINE_integer(
     'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
     'each on its own cores, and measure on them.', lower_bound=0)

@@ -34,7 +34,7 @@ _CLUSTER = flags.DEFINE_string(
 _REWARD = flags.DEFINE_enum(
     'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
-    'machine, of a --target or of --local_workers.')
+    'machine, of a --target or of --local_workers, or on emulated GPUs.')
 _TARGET = flags.DEFINE_string(
     'target', None, 'grpc://host:port of a running TensorFlow cluster to '
     'measure on.')
