@@ -138,7 +138,8 @@ class _Runs:
     key = self._key(graph, placement)
     if key not in self._known:
       wanted = ordering.with_critical_path_order(
-          graph, placement, self._simulator) if ordered else dataclasses.replace(
+          graph, placement,
+          self._simulator) if ordered else dataclasses.replace(
               placement, priorities=None)
       real = self._emulator.evaluate(graph, wanted)
       problem = '' if real.valid else real.violations[0].message

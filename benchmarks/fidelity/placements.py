@@ -126,8 +126,9 @@ def _searches(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
 
 def _prices(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
             by_group: np.ndarray) -> np.ndarray:
-  return simulator.price_groups(
-      graph, _allowed(graph, simulator.cluster, by_group)).valid_seconds
+  return simulator.price_groups(graph,
+                                _allowed(graph, simulator.cluster,
+                                         by_group)).valid_seconds
 
 
 def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
-from typing import Callable, Sequence
+from typing import Callable, Iterable, Sequence
 import weakref
 
 import numpy as np
@@ -21,6 +21,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.emulation import emulated_graph
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulation_worker
@@ -39,8 +40,8 @@ _START_TIMEOUT_S = 300.  # To import TensorFlow.
 _Answer = emulation_worker.Emulated | emulation_worker.NotEmulated
 
 
-class Emulator:
-  """An `evaluator.Evaluator` that runs steps on emulated GPUs.
+class Emulator(evaluator.Evaluator):
+  """Runs steps on emulated GPUs.
 
   Steps run in a process of its own, in a session per placement. A placement
   that TensorFlow has no memory for gets a violation of kind 'memory'; one whose
@@ -53,6 +54,8 @@ class Emulator:
     cluster: The devices that placements index.
     cost_model: Seconds and workspace of each op.
   """
+
+  simulated = False
 
   def __init__(
       self, cluster: cluster_lib.Cluster,
@@ -73,7 +76,7 @@ class Emulator:
       MeasurementError: the cluster cannot be emulated.
     """
     self.cluster = cluster
-    self.cost_model = cost_model or cost_model_lib.CostModel()
+    self.cost_model = cost_model or roofline.Roofline()
     self._config = config
     self._machine = machine_lib.Machine(cluster)
     self._simulator = simulator_lib.Simulator(cluster, self.cost_model)
@@ -98,6 +101,10 @@ class Emulator:
     atexit.unregister(self.close)
     self._end()
 
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], as the cost model charges them."""
+    return self.cost_model.op_seconds(graph, self.cluster)
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
     """Runs one placement; see `evaluator.Evaluator`.
@@ -120,27 +127,29 @@ class Emulator:
         float(median) + self.cluster.step_s, self._by_pool(answer.peak_bytes),
         (), simulated=False, spread_s=float(high - low))
 
-  def evaluate_many(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> Sequence[evaluator.Evaluation]:
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Runs K placements one after the other; see `evaluator.Evaluator`.
 
     Raises:
-      ValueError: the arrays do not fit the graph.
+      ValueError: an array does not fit the graph, or a priority is no number.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
       MeasurementError: TensorFlow cannot be started.
     """
     devices = np.asarray(devices)
     shape = len(devices), graph.num_ops
-    if devices.shape != shape:
-      raise ValueError(f'devices has shape {list(devices.shape)} where '
-                       f'{list(shape)} is needed for graph "{graph.name}".')
-    ranks = (itertools.repeat(None) if priorities is None else np.broadcast_to(
-        priorities, shape))
-    return [
-        self.evaluate(graph, placement_lib.Placement(row, self.cluster, rank))
-        for row, rank in zip(devices, ranks)
-    ]
+    _check_shape('devices', devices, graph, shape)
+    orders: Iterable[np.ndarray | None] = itertools.repeat(None)
+    if priorities is not None:
+      _check_shape('priorities', priorities, graph, shape, shape[1:])
+      if np.isnan(priorities).any():
+        raise ValueError('A priority is not a number; give it one, or None '
+                         'for all for first in, first out.')
+      orders = np.broadcast_to(priorities, shape)
+    return evaluator.Prices.from_evaluations([
+        self.evaluate(graph, placement_lib.Placement(row, self.cluster, order))
+        for row, order in zip(devices, orders)
+    ], self.cluster.pool_bytes)
 
   def timeline(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> timeline_lib.Timeline:
@@ -237,3 +246,10 @@ class Emulator:
     return evaluator.Evaluation(float('inf'),
                                 (0,) * len(self.cluster.pool_bytes),
                                 tuple(violations), simulated=False)
+
+
+def _check_shape(name: str, array: np.ndarray, graph: op_graph.OpGraph, *shapes:
+                 tuple[int, ...]) -> None:
+  if np.shape(array) not in shapes:
+    raise ValueError(f'{name} has shape {list(np.shape(array))} where '
+                     f'{list(shapes[0])} is needed for graph "{graph.name}".')

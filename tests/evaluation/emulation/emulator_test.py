@@ -131,12 +131,10 @@ def test_control_edges_bind_the_order(emulator):
 
 def test_many_are_priced_in_their_order(emulator):
   graph = graphs.chain(2, flops=[20, 40])
-  first, broken, last = emulator.evaluate_many(graph, [[A, A], [7, 7], [A, B]])
-  assert first.valid and last.valid and not broken.valid
-  assert 60 <= first.step_time_s < last.step_time_s < np.inf
-  assert not first.simulated
-  with pytest.raises(ValueError, match='shape'):
-    emulator.evaluate_many(graph, [[A]])
+  prices = emulator.price(graph, np.array([[A, A], [7, 7], [A, B]]))
+  assert prices.valid.tolist() == [True, False, True]
+  assert 60 <= prices.seconds[0] < prices.seconds[2] < np.inf
+  assert not emulator.simulated
 
 
 def test_memory_is_what_is_alive_at_a_time(emulator):
