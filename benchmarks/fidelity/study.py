@@ -96,7 +96,10 @@ def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
                                            tell=tell)
   simulator = simulator_lib.Simulator(cluster,
                                       profiled_costs.ProfiledCostModel(profile))
-  suite = placements.suite(graph, simulator, seed)
+  layers = graphs.layers(graph)
+  suite = placements.suite(
+      graph, simulator, layers,
+      placements.modules_by_name(graph, layers, graphs.MODULE), seed)
   with measurer_lib.Measurer(
       source, cluster, local_workers=WORKERS, steps=15,
       cache_dir=folder / 'cache' / 'measurements',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import pathlib
@@ -73,29 +74,36 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
 
 
 class _Evaluators:
-  """The evaluator of a run; a stopwatch has processes to be ended."""
+  """The evaluator of a run; some have processes to be ended."""
 
-  def __init__(self, loaded, settings, simulator):
+  def __init__(self, loaded: loading.Loaded, settings: settings_lib.Settings,
+               simulator: simulator_lib.Simulator):
     self._loaded, self._settings = loaded, settings
-    self._simulator, self._measurer = simulator, None
+    self._simulator = simulator
+    self._ends = contextlib.ExitStack()
 
   def __enter__(self):
     if self._settings.simulated:
       return self._simulator
+    if self._settings.reward == settings_lib.EMULATED:
+      from gdp_grappler.evaluation.emulation import emulator
+      return self._ends.enter_context(
+          emulator.Emulator(self._loaded.cluster, self._loaded.cost_model))
+    return self._ends.enter_context(self._measurer())
+
+  def __exit__(self, *unused_error):
+    self._ends.close()
+
+  def _measurer(self):
     from tensorflow.core.protobuf import meta_graph_pb2
 
     from gdp_grappler.evaluation.measuring import measurer
     from gdp_grappler.graph import source_graph
-    self._measurer = measurer.Measurer(
+    return measurer.Measurer(
         source_graph.from_meta_graph(
             meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),
         self._loaded.cluster, batch_size=self._settings.batch_size,
         local_workers=self._settings.local_workers)
-    return self._measurer
-
-  def __exit__(self, *unused_error):
-    if self._measurer:
-      self._measurer.close()
 
 
 def _refuse_illegal(name, placement, graph):

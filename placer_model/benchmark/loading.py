@@ -40,7 +40,7 @@ class Loaded:
       roofline.
     expert_devices: int32 [N], where an expert puts the ops; None if unknown.
     bound: Lower bound of the simulated step; None if steps are measured.
-    source: Serialized MetaGraphDef to measure; None if steps are simulated.
+    source: Serialized MetaGraphDef to measure; None if nothing is measured.
     setting: One line on the workload; '' for other graphs.
     paper_ops: Ops as the paper counts them; 0 if unknown.
   """
@@ -113,8 +113,9 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
   return Loaded(
       task, step.graph, step.cluster, step.cost_model, _expert(task, problem),
       bounds.lower_bound(step.graph, step.cluster, problem.op_seconds)
-      if simulated else None, None if simulated else reading.measurable(
-          request, step).to_meta_graph().SerializeToString(),
+      if simulated else None,
+      reading.measurable(request, step).to_meta_graph().SerializeToString()
+      if settings.reward == settings_lib.MEASURED else None,
       workload.setting if workload else '',
       workload.paper_ops if workload else 0)
 

@@ -21,8 +21,8 @@ import placer_model
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
-SIMULATED, MEASURED = 'simulated', 'measured'
-REWARDS = (SIMULATED, MEASURED)
+SIMULATED, MEASURED, EMULATED = 'simulated', 'measured', 'emulated'
+REWARDS = (SIMULATED, MEASURED, EMULATED)
 _PACKAGES = ('tensorflow', 'numpy', 'scipy', 'pymetis', 'scotchpy64',
              'mtkahypar', 'highspy', 'tf-agents', 'tensorflow-gnn')
 # No cell imports these.

@@ -51,9 +51,9 @@ _REPORT = flags.DEFINE_string(
 _QUICK = flags.DEFINE_boolean(
     'quick', False, 'Small variants of the workloads, and searches of 2 s.')
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured'],
+    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
-    'machine or on --local_workers.')
+    'machine or on --local_workers, or on emulated GPUs.')
 _LOCAL_WORKERS = flags.DEFINE_integer(
     'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
     'each on its own cores, and measure on them.', lower_bound=0)
@@ -151,7 +151,7 @@ def _check():
                           '--reward=measured too.')
   if measured:
     request.refuse_profile(_PROFILE.value or '')
-  if measured and _JOBS.value > 1:
+  if _REWARD.value != 'simulated' and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
 

@@ -31,9 +31,9 @@ _CLUSTER = flags.DEFINE_string(
     'cluster', None, f'{help_texts.sentence(help_texts.CLUSTER)} With --target '
     'or --local_workers the devices found there unless given.')
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured'],
+    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
-    'machine, of a --target or of --local_workers.')
+    'machine, of a --target or of --local_workers, or on emulated GPUs.')
 _TARGET = flags.DEFINE_string(
     'target', None, 'grpc://host:port of a running TensorFlow cluster to '
     'measure on.')

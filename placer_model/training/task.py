@@ -14,6 +14,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.features import featurizer
@@ -27,7 +28,7 @@ from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from placer_model.training import train_config
 
-REWARDS = ('simulated', 'measured')
+REWARDS = ('simulated', 'measured', 'emulated')
 UNITS = ('coarse', 'fine')
 
 
@@ -81,7 +82,7 @@ class Options:
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""
     config = train_config.preset(self.config)
-    if self.reward == 'measured':
+    if self.reward != 'simulated':
       config = train_config.for_measuring(config)
     changes = {
         name: getattr(self, name) for name in ('iterations', 'rollouts')
@@ -164,6 +165,8 @@ def _evaluator(options: Options, request: request_lib.Request,
                step: step_lib.Step) -> evaluator_lib.Evaluator:
   if options.reward == 'simulated':
     return step.simulator()
+  if options.reward == 'emulated':
+    return emulator.Emulator(step.cluster, step.cost_model)
   return measurer.Measurer(reading.measurable(request, step), step.cluster,
                            batch_size=options.batch_size, target=options.target,
                            local_workers=options.local_workers,

@@ -15,9 +15,11 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.measuring import bench
 from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.processes import worker_process
 from helpers import clusters
 from helpers import measured
 from helpers import stopwatches
@@ -26,6 +28,7 @@ from helpers import stopwatches
 _MAKERS: dict[str, Callable[..., evaluator_lib.Evaluator]] = {
     'simulator': lambda source, cluster: simulator.Simulator(cluster),
     'measurer': measurer.Measurer,
+    'emulator': lambda source, cluster: emulator_lib.Emulator(cluster),
 }
 _CLUSTER = clusters.make_cluster()
 
@@ -57,6 +60,8 @@ def _graph(built):
     ids=lambda p: 'recorded ' * p[1] + p[0])
 def _evaluator(request, built, monkeypatch):
   monkeypatch.setattr(bench, 'Bench', stopwatches.FakeBench)
+  monkeypatch.setattr(worker_process, 'WorkerProcess',
+                      stopwatches.FakeEmulation)
   name, recorded = request.param
   evaluator = _MAKERS[name](built[0], _CLUSTER)
   return recorder.Recorder(evaluator) if recorded else evaluator

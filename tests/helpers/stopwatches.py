@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from typing import Callable
+import zlib
 
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.emulation import emulation_worker
+from gdp_grappler.evaluation.emulation import machine
+from gdp_grappler.evaluation.emulation import timeline
 from gdp_grappler.evaluation.measuring import measuring_worker
 from gdp_grappler.graph import op_graph
 from gdp_grappler.processes import messages
@@ -80,3 +84,32 @@ class FakeBench:
 
   def close(self) -> None:
     pass
+
+
+class FakeEmulation:
+  """Stands for the process of an `emulator.Emulator`; each step differs."""
+
+  def __init__(self, module: str):
+    """Starts nothing."""
+    self._answer: emulation_worker.Emulated | None = None
+    self._num_devices = 0
+
+  def send(self, message: object) -> None:
+    """Takes what the process would."""
+    if isinstance(message, machine.Machine):
+      self._num_devices = message.cluster.num_devices
+    if isinstance(message, emulation_worker.Request):
+      wanted = message.devices.tobytes() + message.control_edges.tobytes()
+      end_ns = 1 + zlib.crc32(wanted)
+      # One kernel; see the columns of `timeline`.
+      row = np.array([[0, 0, -1, 0, 0, 0, 0, 0, end_ns]])
+      self._answer = emulation_worker.Emulated((timeline.from_records(
+          row, 0, len(message.devices), np.arange(self._num_devices), 1.),),
+                                               (0,) * self._num_devices)
+
+  def receive(self, timeout_s: float) -> emulation_worker.Emulated | None:
+    """Answers at once."""
+    return self._answer
+
+  def close(self) -> None:
+    """Ends nothing."""

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.problems import help_texts
+
+if TYPE_CHECKING:
+  from gdp_grappler.cluster import placement as placement_lib
+  from gdp_grappler.evaluation import evaluator as evaluator_lib
+  from gdp_grappler.placers import step as step_lib
 
 
 def add(commands) -> None:
@@ -23,6 +29,10 @@ def add(commands) -> None:
        "default the plan's: critical_path if it has priorities, else "
        f'{order_lib.DEFAULT}'))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
+  parser.add_argument(
+      '--emulated', action='store_true',
+      help="run it on emulated GPUs as well: by TensorFlow's own runtime, "
+      'which decides what runs when, with the same seconds of ops')
   parser.add_argument('--json', action='store_true', help='print JSON')
   parser.set_defaults(action=run)
 
@@ -48,8 +58,9 @@ def run(arguments) -> int:
   if arguments.trace:
     timeline.write_chrome_trace(arguments.trace, graph, result.schedule,
                                 result.placement)
+  emulated = _emulated(step, result.placement) if arguments.emulated else None
   if arguments.json:
-    print(json.dumps(result.to_json(graph)))
+    print(json.dumps({**result.to_json(graph), **_as_json(emulated)}))
   else:
     ordered = ('with the critical path first'
                if own.priorities is None else 'by the priorities of the plan')
@@ -59,7 +70,29 @@ def run(arguments) -> int:
           f'with --order={result.order}: '
           + _peaks(cluster, result.evaluation.peak_bytes))
     common.warn(result.evaluation)
+    if emulated:
+      print(f'emulated with --order={result.order}: step '
+            f'{emulated.step_time_s * 1e3:.4g} ms; peak memory '
+            + _peaks(cluster, emulated.peak_bytes))
+      common.warn(emulated)
   return 0
+
+
+def _emulated(step: step_lib.Step, placement: placement_lib.Placement
+             ) -> evaluator_lib.Evaluation:
+  from gdp_grappler.evaluation.emulation import emulator as emulator_lib
+  with emulator_lib.Emulator(step.cluster, step.cost_model) as emulator:
+    return emulator.evaluate(step.graph, placement)
+
+
+def _as_json(emulated: evaluator_lib.Evaluation | None) -> dict[str, object]:
+  if emulated is None:
+    return {}
+  return {
+      'emulated_step_time_s': emulated.step_time_s if emulated.valid else None,
+      'emulated_peak_bytes': list(emulated.peak_bytes),
+      'emulated_violations': [v.message for v in emulated.violations]
+  }
 
 
 def _peaks(cluster, peak_bytes) -> str:

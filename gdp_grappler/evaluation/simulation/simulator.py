@@ -195,7 +195,6 @@ class Simulator(evaluator.Evaluator):
 
   def _lay_out(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
     alive = graph.executions > 0
-    aliases = np.array([t in op_kinds.ALIASES for t in graph.op_types], bool)
     seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
                          np.float64)
     self._check_costs(graph, seconds, 's')
@@ -205,7 +204,7 @@ class Simulator(evaluator.Evaluator):
     return native_simulator.PreparedGraph(
         graph, self.cluster,
         tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
-        aliases=aliases & alive,
+        aliases=aliases(graph),
         allowed=constraints.allowed_devices(graph, self.cluster),
         seconds=seconds, workspace_bytes=workspace * alive[:, None],
         contention=self.cost_model.contention(self.cluster))
@@ -221,6 +220,12 @@ class Simulator(evaluator.Evaluator):
       raise ValueError(
           f'The cost model charges {costs[op, device]} {unit} for '
           f'"{graph.names[op]}" on {self.cluster.devices[device].short_name}.')
+
+
+def aliases(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that run and hand on the buffer of their first input."""
+  hand_on = np.array([t in op_kinds.ALIASES for t in graph.op_types], bool)
+  return hand_on & (graph.executions > 0)
 
 
 def _checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
