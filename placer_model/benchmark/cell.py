@@ -6,17 +6,20 @@ import dataclasses
 import math
 import pathlib
 import time
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from placer_model.benchmark import bounds
@@ -75,11 +78,12 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
 class _Evaluators:
   """The evaluator of a run; a stopwatch has processes to be ended."""
 
-  def __init__(self, loaded, settings, simulator):
+  def __init__(self, loaded: loading.Loaded, settings: settings_lib.Settings,
+               simulator: simulator_lib.Simulator) -> None:
     self._loaded, self._settings = loaded, settings
     self._simulator, self._measurer = simulator, None
 
-  def __enter__(self):
+  def __enter__(self) -> simulator_lib.Simulator:
     if self._settings.simulated:
       return self._simulator
     from tensorflow.core.protobuf import meta_graph_pb2
@@ -93,12 +97,13 @@ class _Evaluators:
         local_workers=self._settings.local_workers)
     return self._measurer
 
-  def __exit__(self, *unused_error):
+  def __exit__(self, *unused_error: Any) -> None:
     if self._measurer:
       self._measurer.close()
 
 
-def _refuse_illegal(name, placement, graph):
+def _refuse_illegal(name: str, placement: placement_lib.Placement,
+                    graph: op_graph.OpGraph) -> None:
   violations = placement.violations(graph)
   if violations:
     raise IllegalPlacementError(
@@ -106,7 +111,8 @@ def _refuse_illegal(name, placement, graph):
         f'first: {violations[0].message}. This is a bug; please report it.')
 
 
-def _price(loaded, evaluator, placement) -> dict[str, Any]:
+def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
+           placement: placement_lib.Placement) -> dict[str, Any]:
   """Step times in both orders and memory."""
   graph, cluster = loaded.graph, loaded.cluster
   fifo = evaluator.evaluate(graph,
@@ -129,12 +135,15 @@ def _price(loaded, evaluator, placement) -> dict[str, Any]:
   }
 
 
-def _placed(placement: placement_lib.Placement, graph) -> dict[str, Any]:
+def _placed(placement: placement_lib.Placement,
+            graph: op_graph.OpGraph) -> dict[str, Any]:
   tensors, size = placement.cut(graph)
   return {'ops': placement.counts(), 'cut_tensors': tensors, 'cut_bytes': size}
 
 
-def _bounds(loaded, simulator, placement, result) -> dict[str, Any]:
+def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
+            placement: placement_lib.Placement,
+            result: Mapping[str, Any]) -> dict[str, Any]:
   """The distance to the bound, and what holds this placement back."""
   if loaded.bound is None:
     return {'lower_bound_s': None, 'over_bound': None, 'limits': None}
@@ -155,7 +164,8 @@ def _bounds(loaded, simulator, placement, result) -> dict[str, Any]:
   }
 
 
-def _search(recorder, seconds, placer) -> dict[str, Any]:
+def _search(recorder: recorder_lib.Recorder | type[Any], seconds: float,
+            placer: placer_lib.Placer | object) -> dict[str, Any]:
   curve = [[int(count), round(float(at_s), 4),
             float(step_s)] for count, at_s, step_s in recorder.curve
            if math.isfinite(step_s)]
@@ -170,11 +180,13 @@ def _search(recorder, seconds, placer) -> dict[str, Any]:
   }
 
 
-def _seconds(evaluation) -> float | None:
+def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
   return evaluation.step_time_s if evaluation.valid else None
 
 
-def _per_device(values, cluster, only_positive=False) -> dict[str, int]:
+def _per_device(values: np.ndarray | tuple[int, ...],
+                cluster: cluster_lib.Cluster,
+                only_positive: bool = False) -> dict[str, int]:
   """By device; devices that share a memory share the figure."""
   found = {
       label: int(values[pool])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from typing import Any
 
 from gdp_grappler.bin.commands import common
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.problems import help_texts
 
 
-def add(commands) -> None:
+def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('simulate',
                                help='price a plan, and draw its schedule')
@@ -27,7 +30,7 @@ def add(commands) -> None:
   parser.set_defaults(action=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
   """Prices, draws and says so."""
   from gdp_grappler.cluster import plan
   from gdp_grappler.cluster import resolve
@@ -62,7 +65,7 @@ def run(arguments) -> int:
   return 0
 
 
-def _peaks(cluster, peak_bytes) -> str:
+def _peaks(cluster: cluster_lib.Cluster, peak_bytes: tuple[int, ...]) -> str:
   """'CPU:0 1.2 MB, GPU:0 3 GB'; devices of one memory together."""
   from gdp_grappler.reports import units
   pools = cluster.memory_pools
