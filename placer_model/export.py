@@ -39,7 +39,7 @@ class ExportError(errors.GdpError):
 class Policy(tf.Module):
   """What the SavedModel holds: variables and one function."""
 
-  def __init__(self, network: network_lib.PlacerNetwork):
+  def __init__(self, network: network_lib.PlacerNetwork) -> None:
     """Takes the network's variables, not copies of them."""
     super().__init__(name='policy')
     self.weights = list(network.variables)
@@ -48,7 +48,9 @@ class Policy(tf.Module):
     # An attribute would put the Keras model into the SavedModel; a closure
     # puts only its ops there.
     @tf.function(input_signature=list(specs.values()), autograph=False)
-    def place(op_types, units, edges, edge_bytes, allowed, devices):
+    def place(op_types: tf.Tensor, units: tf.Tensor, edges: tf.Tensor,
+              edge_bytes: tf.Tensor, allowed: tf.Tensor,
+              devices: tf.Tensor) -> tf.Tensor:
       return network(
           dict(
               zip(specs,
@@ -122,7 +124,8 @@ def random_features(num_units: int, num_edges: int, num_devices: int,
   }
 
 
-def _describe(network, metadata) -> str:
+def _describe(network: network_lib.PlacerNetwork,
+              metadata: Mapping[str, Any]) -> str:
   own = {
       'schema': schema.fingerprint(),
       'config': dataclasses.asdict(network.config),
@@ -142,7 +145,7 @@ def _describe(network, metadata) -> str:
 
 
 @contextlib.contextmanager
-def _temporary_sibling(target) -> Iterator[pathlib.Path]:
+def _temporary_sibling(target: pathlib.Path) -> Iterator[pathlib.Path]:
   """A directory on the same file system, gone afterwards."""
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -157,14 +160,15 @@ def _temporary_sibling(target) -> Iterator[pathlib.Path]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _unwritable(target, error) -> ExportError:
+def _unwritable(target: pathlib.Path, error: Any) -> ExportError:
   reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
   return ExportError(
       f'Cannot write policy {target}: {reason}. Free space or choose another '
       'directory.')
 
 
-def _write(network, directory, description):
+def _write(network: network_lib.PlacerNetwork, directory: pathlib.Path,
+           description: str) -> None:
   options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
   tf.saved_model.save(Policy(network), str(directory), options=options)
   (directory / 'policy.json').write_text(description)
@@ -189,7 +193,8 @@ def _verify(network: network_lib.PlacerNetwork,
         f'differ by {difference:.2g}. Nothing was written.')
 
 
-def _replace(target, new, old):
+def _replace(target: pathlib.Path, new: pathlib.Path,
+             old: pathlib.Path) -> None:
   """Renames only: at no time is there half a policy."""
   if target.exists():
     target.rename(old)

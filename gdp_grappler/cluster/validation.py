@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
@@ -36,7 +36,7 @@ def check(cluster: Any) -> None:
     raise errors.ClusterError(f'Cluster "{cluster.name}": {error}') from None
 
 
-def _check_device(at, device):
+def _check_device(at: str, device: Any) -> None:
   for field in ('name', 'type', 'compute', 'memory'):
     _check_text(f'{at}.{field}', getattr(device, field))
   where = f' ({device.name})'
@@ -88,7 +88,7 @@ def check_link(at: str, link: Any, where: str = '') -> None:
     _check_text(f'{at}.channels{where}', channel)
 
 
-def _check_devices(devices):
+def _check_devices(devices: tuple[Any, ...]) -> None:
   if not any(device.type == 'CPU' for device in devices):
     raise errors.ClusterError('devices has no CPU device, and every TensorFlow '
                               'process has one; add one.')
@@ -106,7 +106,7 @@ def _check_devices(devices):
   _check_memories(devices)
 
 
-def _check_memories(devices):
+def _check_memories(devices: tuple[Any, ...]) -> None:
   first = {}
   for index, device in enumerate(devices):
     other = first.setdefault(device.memory, index)
@@ -118,7 +118,7 @@ def _check_memories(devices):
           'both the same.')
 
 
-def _check_links(names, links):
+def _check_links(names: Sequence[str], links: tuple[Any, ...]) -> None:
   known, first = set(names), {}
   for index, link in enumerate(links):
     pair = link.source, link.target
@@ -142,7 +142,7 @@ def _check_links(names, links):
                                   'missing; add it.')
 
 
-def _check_figure(at, value, or_zero=False):
+def _check_figure(at: str, value: float, or_zero: bool = False) -> None:
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 <= value <= _LARGEST or (value == 0 and not or_zero)):
     wanted = '0 or a positive number' if or_zero else 'a positive number'
@@ -150,6 +150,6 @@ def _check_figure(at, value, or_zero=False):
         f'{at} is {value!r}; give {wanted} up to {_LARGEST:.0e}.')
 
 
-def _check_text(at, value):
+def _check_text(at: str, value: str) -> None:
   if not isinstance(value, str) or not value:
     raise errors.ClusterError(f'{at} is {value!r}; give a text.')

@@ -111,7 +111,9 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           (work_s / width).max()))
 
 
-def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
+def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+            schedule: schedule_lib.Schedule,
+            simulator: simulator_lib.Simulator) -> np.ndarray:
   """float64 [D], seconds of ops and of copying if nothing slows them."""
   cluster, ops = placement.cluster, np.arange(graph.num_ops)
   seconds = simulator.op_seconds(graph)
@@ -129,7 +131,8 @@ def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
       + per_byte[schedule.work_devices] * sizes, minlength=cluster.num_devices)
 
 
-def _busy_s(placement, schedule) -> np.ndarray:
+def _busy_s(placement: placement_lib.Placement,
+            schedule: schedule_lib.Schedule) -> np.ndarray:
   """float64 [D], seconds of ops and of copying."""
   count = placement.cluster.num_devices
   ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,

@@ -31,7 +31,7 @@ class Recorder(evaluator_lib.Evaluator):
   """
 
   def __init__(self, evaluator: evaluator_lib.Evaluator,
-               clock: Callable[[], float] = time.monotonic):
+               clock: Callable[[], float] = time.monotonic) -> None:
     """Starts the clock.
 
     Args:

@@ -73,7 +73,7 @@ class Annealing:
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
-               rng: np.random.Generator):
+               rng: np.random.Generator) -> None:
     """Prices where the search may begin.
 
     Args:

@@ -49,7 +49,7 @@ class BestOfPlacer:
     skipped: Placers that did not take part then, and why.
   """
 
-  def __init__(self, names: Sequence[str] | None = None):
+  def __init__(self, names: Sequence[str] | None = None) -> None:
     """From names in the registry; None for `DEFAULT_NAMES`.
 
     Raises:
@@ -124,5 +124,5 @@ def place_each(
 
 
 @functools.cache  # Once per process: one search after the other would say it.
-def _notice(name, why):
+def _notice(name: str, why: str) -> None:
   logging.warning('The placer "%s" is left out. %s', name, why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import pathlib
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -28,7 +29,7 @@ class LearnedPlacer:
   most likely placement and a few samples are priced, which costs milliseconds.
   """
 
-  def __init__(self, policy: str | None = None):
+  def __init__(self, policy: str | None = None) -> None:
     """Loads a policy; each folder is loaded once per process.
 
     Args:
@@ -57,7 +58,8 @@ class LearnedPlacer:
     best = problem.evaluator.price(graph, candidates).best()
     return placement_lib.Placement(candidates[best], cluster)
 
-  def _units(self, problem, seconds) -> np.ndarray:
+  def _units(self, problem: placer_lib.Problem,
+             seconds: np.ndarray) -> np.ndarray:
     if self._policy.metadata.get('units', 'coarse') == 'fine':
       return coarsening.groups_as_units(problem.graph)
     return coarsening.coarsen(problem.graph, problem.allowed, seconds)
@@ -66,7 +68,7 @@ class LearnedPlacer:
 class _Policy:
   """A loaded SavedModel and its policy.json."""
 
-  def __init__(self, model, metadata):
+  def __init__(self, model: Any, metadata: Mapping[str, str]) -> None:
     self._model = model
     self.metadata = metadata
 
@@ -104,7 +106,7 @@ def _load(folder: str) -> _Policy:
         'it again with gdp_train.') from error
 
 
-def _sample(logits, count, seed) -> np.ndarray:
+def _sample(logits: np.ndarray, count: int, seed: int) -> np.ndarray:
   """int [count, M], devices drawn independently (the Gumbel trick)."""
   noise = np.random.default_rng(seed).gumbel(size=(count, *logits.shape))
   return (logits + noise).argmax(axis=-1)

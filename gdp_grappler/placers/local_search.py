@@ -34,7 +34,7 @@ class LocalSearchPlacer:
 
   def __init__(self, evaluations: int | None = None,
                starts: Sequence[str] = DEFAULT_STARTS,
-               clock: Callable[[], float] = time.monotonic):
+               clock: Callable[[], float] = time.monotonic) -> None:
     """Sets the limits.
 
     Args:

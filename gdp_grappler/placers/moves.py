@@ -9,10 +9,12 @@ send each other, by when they run, or by their names.
 from __future__ import annotations
 
 import functools
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler.graph import coarsening
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import neighbourhood
 from gdp_grappler.placers import placer as placer_lib
@@ -49,7 +51,7 @@ class Moves:
            'border', 'swap', 'device')
   shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1]) / 12.6
 
-  def __init__(self, problem: placer_lib.Problem):
+  def __init__(self, problem: placer_lib.Problem) -> None:
     graph = problem.graph
     self._problem, self._allowed = problem, problem.allowed
     self.movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
@@ -87,7 +89,8 @@ class Moves:
     swapped = neighbourhood.moved(devices, there, back, self._allowed)
     return neighbourhood.moved(swapped, here, target, self._allowed)
 
-  def _target(self, devices, start, rng) -> int:
+  def _target(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> int:
     """A neighbour's device or any, but another one."""
     possible = self._allowed[start].copy()
     possible[devices[start]] = False
@@ -102,29 +105,37 @@ class Moves:
     """Up to half of the groups."""
     return neighbourhood.random_size(max(len(self.movable) // 2, 1), rng)
 
-  def _group(self, devices, start, rng):
+  def _group(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     del devices, rng
     return np.array([start])
 
-  def _ball(self, devices, start, rng):
+  def _ball(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
     return self._grown(np.zeros_like(devices), start, rng)
 
-  def _patch(self, devices, start, rng):
+  def _patch(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     return self._grown(devices, start, rng)
 
-  def _unit(self, devices, start, rng):
+  def _unit(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
     return self._labelled(self._units, devices, start, rng)
 
-  def _part(self, devices, start, rng):
+  def _part(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
     return _alike(self._unit(devices, start, rng), devices, start)
 
-  def _scope(self, devices, start, rng):
+  def _scope(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     return self._labelled(self._scopes, devices, start, rng)
 
-  def _window(self, devices, start, rng):
+  def _window(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> np.ndarray:
     return _alike(self._stretch(start, self._size(rng)), devices, start)
 
-  def _border(self, devices, start, rng):
+  def _border(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> np.ndarray:
     """Up to the next change of devices, or away from the last one."""
     in_order = devices[self._order]
     changes = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
@@ -136,15 +147,17 @@ class Moves:
       return self._order[max(rank, last - size):last]
     return self._order[first:min(rank + 1, first + size)]
 
-  def _device(self, devices, start, rng):
+  def _device(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> np.ndarray:
     del rng
     return np.flatnonzero(devices == devices[start])
 
-  def _stretch(self, start, size):
+  def _stretch(self, start: int, size: int) -> np.ndarray:
     first = max(int(self._rank[start]) - size // 2, 0)
     return self._order[first:first + size]
 
-  def _labelled(self, labels, devices, start, rng):
+  def _labelled(self, labels: Sequence[np.ndarray], devices: np.ndarray,
+                start: int, rng: np.random.Generator) -> np.ndarray:
     if not labels:
       return self._patch(devices, start, rng)
     chosen = labels[rng.integers(len(labels))]
@@ -166,7 +179,7 @@ class Moves:
     same = devices[near] == devices[group]
     return list(zip(near[same].tolist(), self._eagerness[edges][same].tolist()))
 
-  def _topological(self, graph) -> np.ndarray:
+  def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
     """Movable groups by their first ops."""
     first = np.unique(graph.groups[graph.topological_order],
                       return_index=True)[1]
@@ -210,5 +223,5 @@ class Moves:
     return result
 
 
-def _alike(groups, devices, start):
+def _alike(groups: np.ndarray, devices: np.ndarray, start: int) -> np.ndarray:
   return groups[devices[groups] == devices[start]]

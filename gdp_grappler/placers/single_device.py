@@ -42,7 +42,7 @@ class OnlyDevicePlacer:
   have. The evaluator is not asked.
   """
 
-  def __init__(self, device: int | str):
+  def __init__(self, device: int | str) -> None:
     """From an index into the cluster, or a name such as 'GPU:0'."""
     self._device = device
 
@@ -58,7 +58,7 @@ class OnlyDevicePlacer:
     return placement_lib.from_groups(
         problem.graph, np.where(allowed[:, device], device, fallback), cluster)
 
-  def _index(self, cluster) -> int:
+  def _index(self, cluster: cluster_lib.Cluster) -> int:
     if isinstance(self._device, str):
       return cluster.device_index(self._device)
     if not 0 <= self._device < cluster.num_devices:
@@ -71,7 +71,7 @@ class OnlyDevicePlacer:
 class DeviceTypePlacer:
   """Everything on the first device of a type, as far as it may be there."""
 
-  def __init__(self, device_type: str):
+  def __init__(self, device_type: str) -> None:
     """Of `op_graph.DEVICE_TYPES`."""
     self._type = device_type
 

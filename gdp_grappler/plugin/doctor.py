@@ -167,7 +167,7 @@ def _xla() -> Iterator[Finding]:
         'jit_compile=True are one op, use jit_compile=False')
 
 
-def _policy(policy) -> Iterator[Finding]:
+def _policy(policy: str | None) -> Iterator[Finding]:
   from gdp_grappler.placers import learned
   from gdp_grappler.placers import trainer
   try:

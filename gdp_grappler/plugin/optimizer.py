@@ -77,7 +77,7 @@ def optimize(source: source_graph.SourceGraph,
   return _ordered(outcome, graph, chosen, evaluator, settings)
 
 
-def _why_not(source) -> str:
+def _why_not(source: source_graph.SourceGraph) -> str:
   """Why a graph must not be touched; '' if nothing speaks against it."""
   for node in source.graph_def.node:
     if _REPLICA_OP.fullmatch(node.op) or _REPLICA_NAME.search(node.name):
@@ -87,7 +87,8 @@ def _why_not(source) -> str:
   return ''
 
 
-def _cluster(source, settings) -> cluster_lib.Cluster:
+def _cluster(source: source_graph.SourceGraph,
+             settings: settings_lib.Settings) -> cluster_lib.Cluster:
   cluster = resolve.resolve(settings.cluster or 'local', source.devices)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
@@ -100,7 +101,8 @@ def _cluster(source, settings) -> cluster_lib.Cluster:
   return cluster
 
 
-def _as_it_was(graph, cluster) -> placement_lib.Placement:
+def _as_it_was(graph: op_graph.OpGraph,
+               cluster: cluster_lib.Cluster) -> placement_lib.Placement:
   """The placement TensorFlow chose; on the host where the cluster has none."""
   index = {}
   for name in set(graph.devices):
@@ -136,7 +138,10 @@ def _decide(
   return Outcome(devices if settings.mode == 'apply' else None, message), after
 
 
-def _ordered(outcome, graph, placement, evaluator, settings) -> Outcome:
+def _ordered(outcome: Outcome, graph: op_graph.OpGraph,
+             placement: placement_lib.Placement,
+             evaluator: evaluator_lib.Evaluator,
+             settings: settings_lib.Settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
   if (settings.order == order_lib.FIFO or

@@ -53,7 +53,7 @@ def from_environment() -> Any:
     return None
 
 
-def add_to(config, value: Any) -> None:
+def add_to(config: Any, value: Any) -> None:
   """Puts the pass into a configuration, unless it is already there.
 
   Args:
@@ -76,7 +76,7 @@ def add_to(config, value: Any) -> None:
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
 
 
-def _keep_attributes(rewrite_options):
+def _keep_attributes(rewrite_options: Any) -> None:
   """Switches off what makes new ops of old ones, unless the user set it.
 
   Fusing, merging and rewriting drop the attributes of the ops they replace,
@@ -88,7 +88,8 @@ def _keep_attributes(rewrite_options):
       setattr(rewrite_options, name, rewrite_options.OFF)
 
 
-def _write_parameters(parameters, settings: settings_lib.Settings | None):
+def _write_parameters(parameters: Any,
+                      settings: settings_lib.Settings | None) -> None:
   """Read by `GdpPlacement::Init`. No settings: it only captures."""
   if settings is not None:
     parameters['settings'].s = settings.to_json().encode()

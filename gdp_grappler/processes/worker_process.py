@@ -25,7 +25,7 @@ class Died(Exception):
       kernel's for want of memory.
   """
 
-  def __init__(self, message: str, killed: bool = False):
+  def __init__(self, message: str, killed: bool = False) -> None:
     super().__init__(message)
     self.killed = killed
 
@@ -38,7 +38,7 @@ class WorkerProcess:
   """
 
   def __init__(self, function: str, arguments: Iterable[Any] = (),
-               environment: Mapping[str, str] | None = None):
+               environment: Mapping[str, str] | None = None) -> None:
     """Starts the process.
 
     Args:

@@ -6,7 +6,9 @@ Devices with the same figures share a line, so do links of the same kind.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from typing import Any, Sequence
+
+import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.link_timing import ping_pong
@@ -38,8 +40,8 @@ def text(cluster: cluster_lib.Cluster,
   return '\n\n'.join(parts) + '\n'
 
 
-def _devices(cluster) -> str:
-  groups: dict[tuple, list[int]] = {}
+def _devices(cluster: cluster_lib.Cluster) -> str:
+  groups: dict[tuple[Any, ...], list[int]] = {}
   for index, device in enumerate(cluster.devices):
     figures = dataclasses.replace(device, name='', compute='', memory='')
     sharing = tuple(
@@ -60,13 +62,14 @@ def _devices(cluster) -> str:
   return _table(rows)
 
 
-def _sharing(labels, index) -> list[int]:
+def _sharing(labels: np.ndarray, index: int) -> list[int]:
   """Devices with the same label, if there are others."""
   same = [i for i, label in enumerate(labels) if label == labels[index]]
   return same if len(same) > 1 else []
 
 
-def _shares(cluster, sharing) -> str:
+def _shares(cluster: cluster_lib.Cluster,
+            sharing: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
   texts = []
   for what, members in zip(('compute', 'memory'), sharing):
     if members:
@@ -74,7 +77,7 @@ def _shares(cluster, sharing) -> str:
   return ', '.join(texts) or '-'
 
 
-def _copy(figures) -> str:
+def _copy(figures: cluster_lib.Device) -> str:
   if not figures.copy_s and figures.copy_bytes_per_s is None:
     return 'engines'
   rate = figures.copy_bytes_per_s
@@ -82,9 +85,9 @@ def _copy(figures) -> str:
       figures.copy_s) + (f' + {units.amount(rate, "B/s")}' if rate else '')
 
 
-def _links(cluster) -> str:
+def _links(cluster: cluster_lib.Cluster) -> str:
   types = {d.name: d.type for d in cluster.devices}
-  groups: dict[tuple, list[cluster_lib.Link]] = {}
+  groups: dict[tuple[Any, ...], list[cluster_lib.Link]] = {}
   for link in cluster.links:
     key = (types[link.source], types[link.target], link.latency_s,
            link.bandwidth_bytes_per_s, len(link.channels))
@@ -102,7 +105,7 @@ def _links(cluster) -> str:
   return _table(rows)
 
 
-def _measured(cluster, timings) -> str:
+def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
   links = {(l.source, l.target): l for l in cluster.links}
   names = cluster.device_names
   rows = [('measured link', 'latency', 'bandwidth', 'median error of fit',
@@ -119,7 +122,7 @@ def _measured(cluster, timings) -> str:
   return _table(rows)
 
 
-def _short(cluster, index) -> str:
+def _short(cluster: cluster_lib.Cluster, index: int) -> str:
   """'GPU:0', or 'task 1 GPU:0' where several tasks have one."""
   device = cluster.devices[index]
   tasks = {name.split('/device:')[0] for name in cluster.device_names}
@@ -129,7 +132,7 @@ def _short(cluster, index) -> str:
           f'{device.short_name}')
 
 
-def _number(things, what) -> str:
+def _number(things: tuple[Any, ...], what: str) -> str:
   return f'{len(things)} {what}' + 's' * (len(things) != 1)
 
 

@@ -58,7 +58,7 @@ def capture(workload: workload_lib.Workload) -> source_graph.SourceGraph:
                                   query.feeds, (step,), query.devices)
 
 
-def _prepare(workload) -> str:
+def _prepare(workload: workload_lib.Workload) -> str:
   """Builds the training op, has it prepared and returns its name."""
   graph = tf.Graph()
   with graph.as_default():

@@ -78,7 +78,7 @@ def expert_devices(name: str, graph: op_graph.OpGraph,
   return get(name).expert(graph, stages.of(graph), cluster, op_seconds)
 
 
-def _find(name) -> tuple[workload_lib.Workload, types.ModuleType]:
+def _find(name: str) -> tuple[workload_lib.Workload, types.ModuleType]:
   known = _workloads()
   if name not in known:
     raise errors.GdpError(

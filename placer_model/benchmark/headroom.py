@@ -85,7 +85,7 @@ def verdict(task: Mapping[str, Any]) -> Verdict | None:
       cells[ordered][figures.ORDERED])
 
 
-def _reason(limits, step_s, bound_s) -> str:
+def _reason(limits: Mapping[str, float], step_s: float, bound_s: float) -> str:
   if step_s <= _AT_BOUND * bound_s:
     return 'bound'
   shares = {
@@ -97,11 +97,11 @@ def _reason(limits, step_s, bound_s) -> str:
   return largest if shares[largest] >= _DOMINATES else 'waiting'
 
 
-def _is_full(record) -> bool:
+def _is_full(record: dict[str, Any]) -> bool:
   return any(record['peak_bytes'][device] > _FULL * capacity
              for device, capacity in record['capacity_bytes'].items())
 
 
-def _needs_several(cells) -> bool:
+def _needs_several(cells: Mapping[str, figures.Record]) -> bool:
   alone = cells.get('gpu_only')
   return alone is not None and alone['status'] == cell_lib.OOM

@@ -69,7 +69,7 @@ def main() -> None:
     messages.send(output, _answer(request))
 
 
-def _answer(request):
+def _answer(request: Any) -> Failure:
   try:
     return _workloads() if request == LIST else _load(request)
   except errors.GdpError as error:

@@ -89,7 +89,7 @@ def curves(tasks: Sequence[Task], axis: int, name: str,
   return figure
 
 
-def _panels(count, height):
+def _panels(count: int, height: float) -> tuple[Any, np.ndarray]:
   """A figure and `count` axes in rows of up to `_COLUMNS`."""
   columns = min(_COLUMNS, count)
   rows = -(-count // columns)
@@ -101,7 +101,7 @@ def _panels(count, height):
   return figure, axes[:count]
 
 
-def _bars_of(panel, task):
+def _bars_of(panel: Any, task: Mapping[str, Any]) -> None:
   cells = task['cells']
   leader = figures.best(cells)
   human = cells.get(registry.EXPERT)
@@ -134,7 +134,7 @@ def _bars_of(panel, task):
       'dotted: bound', fontsize=7.5)
 
 
-def _searches(task) -> dict[str, np.ndarray]:
+def _searches(task: Mapping[str, Any]) -> dict[str, np.ndarray]:
   """Curves [C, 3] of placers whose search found something better."""
   return {
       name: np.array(record['curve'], float)
@@ -143,7 +143,8 @@ def _searches(task) -> dict[str, np.ndarray]:
   }
 
 
-def _curves_of(panel, task, axis, name):
+def _curves_of(panel: Any, task: Mapping[str, Any], axis: int,
+               name: str) -> None:
   found = _searches(task)
   last = max(curve[-1, axis] for curve in found.values())
   for placer, curve in found.items():

@@ -19,7 +19,7 @@ RESULTS = 'results.json.gz'
 class Folder:
   """The files of an output folder."""
 
-  def __init__(self, path: pathlib.Path):
+  def __init__(self, path: pathlib.Path) -> None:
     """Of `path`, made if it does not exist.
 
     Raises:

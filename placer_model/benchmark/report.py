@@ -112,7 +112,7 @@ def index(settings: settings_lib.Settings, command: str,
   return '\n\n'.join(parts) + '\n'
 
 
-def _kind(settings) -> str:
+def _kind(settings: settings_lib.Settings) -> str:
   kind = 'All step times are ' + ('**simulated**, not measured'
                                   if settings.simulated else '**measured**')
   small = (', workloads are **small variants** (@tiny), which say nothing '
@@ -121,13 +121,13 @@ def _kind(settings) -> str:
           'with ready ops first in, first out, as TensorFlow runs them.')
 
 
-def _published(name, tasks) -> str:
+def _published(name: str, tasks: Sequence[dict[str, Any]]) -> str:
   if name == 'table1':
     return published.beside_table1(tasks)
   return published.beside_hdp_table(tasks) if name == 'hdp_table' else ''
 
 
-def _how(settings) -> str:
+def _how(settings: settings_lib.Settings) -> str:
   budget_s = settings.budget_s('local_search')
   budget = ('searches ended by limits of their own, not by time'
             if budget_s is None else f'searches that do not learn had '
@@ -142,7 +142,7 @@ def _how(settings) -> str:
           f'[{records.RESULTS}]({records.RESULTS}).')
 
 
-def _headroom(tasks) -> str:
+def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
   """The tasks whose best placement is far from the bound, farthest first."""
   verdicts = sorted(_verdicts(tasks), key=lambda v: -v.over_bound)
   if not verdicts:
@@ -161,7 +161,7 @@ def _headroom(tasks) -> str:
   return text + '\n\n' + _verdict_table(rows or verdicts)
 
 
-def _bound(tasks) -> str:
+def _bound(tasks: Sequence[dict[str, Any]]) -> str:
   """Communication, memory, or the bound itself."""
   verdicts = _verdicts(tasks)
   kinds = {
@@ -184,16 +184,16 @@ def _bound(tasks) -> str:
           + '\n'.join(lines))
 
 
-def _names(verdicts) -> str:
+def _names(verdicts: Sequence[headroom.Verdict]) -> str:
   return ', '.join(verdict.task for verdict in verdicts) or 'none'
 
 
-def _verdicts(tasks) -> list[headroom.Verdict]:
+def _verdicts(tasks: Sequence[dict[str, Any]]) -> list[headroom.Verdict]:
   found = (headroom.verdict(task) for task in tasks)
   return [verdict for verdict in found if verdict]
 
 
-def _verdict_table(verdicts) -> str:
+def _verdict_table(verdicts: Sequence[headroom.Verdict]) -> str:
   rows = tuple((v.task, v.placer, f'{v.step_time_s:.4g} s',
                 f'{v.lower_bound_s:.4g} s ({v.bound_by})',
                 figures.times(v.over_bound), v.text, *_ordered(v))
@@ -204,7 +204,7 @@ def _verdict_table(verdicts) -> str:
       rows).to_markdown().strip()
 
 
-def _ordered(verdict) -> tuple[str, str]:
+def _ordered(verdict: headroom.Verdict) -> tuple[str, str]:
   if verdict.ordered is None:
     return figures.NONE, figures.NONE
   step_s = verdict.ordered_step_time_s
@@ -212,7 +212,7 @@ def _ordered(verdict) -> tuple[str, str]:
           figures.times(step_s / verdict.lower_bound_s))
 
 
-def _task_table(tasks) -> str:
+def _task_table(tasks: Sequence[dict[str, Any]]) -> str:
   rows = tuple(
       tuple(
           str(value or figures.NONE)
@@ -223,7 +223,8 @@ def _task_table(tasks) -> str:
                       rows).to_markdown().strip()
 
 
-def _files(tasks, pictures) -> str:
+def _files(tasks: Sequence[dict[str, Any]],
+           pictures: Sequence[pathlib.Path]) -> str:
   lines = [
       f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
       f'{_TITLES[name]}' for name in _TABLES

@@ -65,11 +65,11 @@ class Table:
 class _Builder:
   """Collects rows of (text, number) pairs, and footnotes."""
 
-  def __init__(self, head: Sequence[str]):
+  def __init__(self, head: Sequence[str]) -> None:
     self._head, self._rows = tuple(head), []
     self._notes: list[str] = []
 
-  def add(self, cells: Iterable[tuple[str, Any]]):
+  def add(self, cells: Iterable[tuple[str, Any]]) -> None:
     self._rows.append(tuple(cells))
 
   def step(self, task: Task, placer: str | None,
@@ -215,7 +215,8 @@ def means(tasks: Sequence[Task]) -> Table:
   return builder.build()
 
 
-def _row(builder, task, placer, record):
+def _row(builder: _Builder, task: Task, placer: str,
+         record: dict[str, Any]) -> list[tuple[str, float | None]]:
   """All figures of a cell behind its name."""
   cells = task['cells']
   if not figures.has_figures(record):
@@ -244,13 +245,13 @@ def _row(builder, task, placer, record):
   ]
 
 
-def _best_heuristic(cells) -> str | None:
+def _best_heuristic(cells: Mapping[str, figures.Record]) -> str | None:
   """The best that neither learns nor asks an expert."""
   return figures.best(
       cells, [n for n in cells if n not in (*placer_sets.learned(), _EXPERT)])
 
 
-def _devices(task) -> str:
+def _devices(task: Task) -> str:
   count = task['num_accelerators']
   return figures.NONE if count is None else str(count)
 
@@ -259,29 +260,29 @@ def _text(text: str) -> tuple[str, Any]:
   return text, text if text not in ('', figures.NONE) else None
 
 
-def _count(value) -> tuple[str, Any]:
+def _count(value: int) -> tuple[str, Any]:
   return (figures.NONE if value is None else str(value)), value
 
 
-def _times(value) -> tuple[str, Any]:
+def _times(value: float | None) -> tuple[str, Any]:
   return figures.times(value), value
 
 
-def _seconds(value) -> tuple[str, Any]:
+def _seconds(value: float) -> tuple[str, Any]:
   return (figures.NONE if value is None else f'{value:.4g} s'), value
 
 
-def _size(value) -> tuple[str, Any]:
+def _size(value: int) -> tuple[str, Any]:
   return figures.size(value), value
 
 
-def _mean(values) -> tuple[str, Any]:
+def _mean(values: Iterable[float | None]) -> tuple[str, Any]:
   mean, count = figures.geomean(values)
   return (figures.NONE
           if mean is None else f'{figures.times(mean)} ({count})'), mean
 
 
-def _median_seconds(records) -> tuple[str, Any]:
+def _median_seconds(records: Sequence[Mapping[str, Any]]) -> tuple[str, Any]:
   seconds = sorted(r['seconds'] for r in records if 'seconds' in r)
   if not seconds:
     return figures.NONE, None

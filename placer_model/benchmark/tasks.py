@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
-from typing import Callable, Collection
+from typing import Callable, Collection, Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
@@ -104,7 +104,9 @@ def parse(text: str, workloads: Collection[str], num_devices: Callable[[str],
   return _without_repetition(found)
 
 
-def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:
+def _parse_item(item: str, workloads: Mapping[str, int],
+                num_devices: Callable[[str],
+                                      int], default_cluster: str) -> list[Task]:
   source, cluster = item, ''
   if item not in workloads and '@' in item and not pathlib.Path(item).exists():
     source, cluster = item.rsplit('@', 1)
@@ -124,7 +126,7 @@ def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:
                         f'{item}@2xP100.')
 
 
-def _check_source(source, item, workloads):
+def _check_source(source: str, item: str, workloads: Mapping[str, int]) -> None:
   if source in workloads or pathlib.Path(source).exists():
     return
   if origin.is_function(source):
@@ -144,7 +146,7 @@ def _large(source: str) -> str:
   return source.removesuffix(_TINY)
 
 
-def _tiny(task, workloads) -> Task:
+def _tiny(task: Task, workloads: Mapping[str, int]) -> Task:
   """The task with the small variant of its workload; a file stays itself."""
   if task.source.endswith(_TINY) or (task.source not in workloads and
                                      task.source + _TINY not in workloads and
@@ -156,7 +158,7 @@ def _tiny(task, workloads) -> Task:
   return dataclasses.replace(task, source=task.source + _TINY)
 
 
-def _without_repetition(tasks) -> tuple[Task, ...]:
+def _without_repetition(tasks: Sequence[Task]) -> tuple[Task, ...]:
   """Each task once; two with the same files cannot be told apart."""
   first: dict[str, Task] = {}
   for task in tasks:

@@ -20,6 +20,8 @@ import pathlib
 import shlex
 import signal
 import sys
+import types
+from typing import Any
 
 from gdp_grappler import environment
 
@@ -89,7 +91,7 @@ _LINE = command_line.CommandLine(
      ])
 
 
-def run():
+def run() -> None:
   """The console script."""
   # As Ctrl-C: what is finished is kept, temporary files are not.
   signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -133,7 +135,7 @@ def _bench() -> int:
   return 1 if failed else 0
 
 
-def _check():
+def _check() -> None:
   """Raises an error for what can be told from the flags alone."""
   if importlib.util.find_spec('matplotlib') is None:
     raise errors.GdpError(
@@ -156,7 +158,7 @@ def _check():
                           'other. Leave --jobs out.')
 
 
-def _options(runner):
+def _options(runner: types.ModuleType) -> Any:
   """Flags as `runner.Options`."""
   from placer_model.benchmark import settings
   return runner.Options(
@@ -181,7 +183,7 @@ def _command() -> str:
   return shlex.join(['gdp_bench', *given])
 
 
-def _text(value) -> str:
+def _text(value: str) -> str:
   return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+import types
+from typing import Any
 
 from gdp_grappler import environment
 
@@ -74,7 +76,7 @@ _INIT_POLICY = flags.DEFINE_string(
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 
-def _missing():
+def _missing() -> list[Any]:
   """What was measured on may stand for the cluster."""
   elsewhere = _TARGET.value or _LOCAL_WORKERS.value
   return [
@@ -89,7 +91,7 @@ _LINE = command_line.CommandLine(
      _BATCH_SIZE, _TRIP_COUNT, _PROFILE, _INIT_POLICY), _missing)
 
 
-def run():
+def run() -> None:
   """The console script."""
   try:
     app.run(main, flags_parser=_LINE.parse)
@@ -122,7 +124,7 @@ def _train() -> int:
   return 0
 
 
-def _options(task_lib):
+def _options(task_lib: types.ModuleType) -> Any:
   """Flags as `task.Options`."""
   return task_lib.Options(
       graph=_GRAPH.value, cluster=_CLUSTER.value or '', reward=_REWARD.value,

@@ -52,7 +52,7 @@ class Search:
   def __init__(self, problem: placer_lib.Problem, policy: policy_lib.Policy,
                embed: Callable[[np.ndarray], np.ndarray], num_groups: int,
                config: config_lib.HdpConfig,
-               grouping: np.ndarray | None = None):
+               grouping: np.ndarray | None = None) -> None:
     """Initializes a Search.
 
     Args:
@@ -124,7 +124,8 @@ class Search:
              float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
     return self.history[-1]
 
-  def _described(self, grouping):
+  def _described(
+      self, grouping: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return grouping, self._embed(grouping), decisions.allowed_devices(
         grouping, self._num_groups, self._problem.allowed)
 

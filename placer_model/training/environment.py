@@ -59,7 +59,7 @@ class Environment:
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                evaluator: evaluator_lib.Evaluator, units: np.ndarray,
-               features: schema.GraphFeatures):
+               features: schema.GraphFeatures) -> None:
     self.graph, self.cluster = graph, cluster
     self.units, self.features = np.asarray(units), features
     self.evaluations = 0

@@ -22,7 +22,8 @@ class Neighbours:
     num_units: M.
   """
 
-  def __init__(self, num_units: int, edges: np.ndarray, edge_bytes: np.ndarray):
+  def __init__(self, num_units: int, edges: np.ndarray,
+               edge_bytes: np.ndarray) -> None:
     """From int [E, 2] edges of units and the bytes [E] they carry."""
     self.num_units = num_units
     self._sources = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)

@@ -18,7 +18,7 @@ class LocalSearch:
   """Proposes and prices moves from a placement of one graph."""
 
   def __init__(self, environment: environment_lib.Environment,
-               neighbours: exploration.Neighbours):
+               neighbours: exploration.Neighbours) -> None:
     self._environment = environment
     self._neighbours = neighbours
     self._movable = np.flatnonzero(environment.allowed.sum(axis=1) > 1)

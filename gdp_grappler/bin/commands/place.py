@@ -23,7 +23,7 @@ from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import reading
 
 
-def add(commands) -> None:
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
       'place', help='decide on the device of every op and write it down',

@@ -14,7 +14,7 @@ from gdp_grappler.problems import reading
 from gdp_grappler.problems import request
 
 
-def add(commands) -> None:
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('profile',
                                help='measure what each op of a graph takes')
@@ -41,7 +41,7 @@ def add(commands) -> None:
   parser.set_defaults(action=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
   """Measures every device, writes the file, prints a line for each."""
   _check(arguments)
   common.load_tensorflow()
@@ -70,7 +70,7 @@ def run(arguments) -> int:
   return 0
 
 
-def _check(arguments):
+def _check(arguments: argparse.Namespace) -> None:
   """Fails before the work, not after it."""
   cluster, remote = arguments.cluster, arguments.cluster.startswith('grpc://')
   if cluster != 'local' and not remote:

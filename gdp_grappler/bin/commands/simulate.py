@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from gdp_grappler.bin.commands import common
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.problems import help_texts
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
   from gdp_grappler.placers import step as step_lib
 
 
-def add(commands) -> None:
+def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('simulate',
                                help='price a plan, and draw its schedule')
@@ -37,7 +39,7 @@ def add(commands) -> None:
   parser.set_defaults(action=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
   """Prices, draws and says so."""
   from gdp_grappler.cluster import plan
   from gdp_grappler.cluster import resolve
@@ -78,8 +80,8 @@ def run(arguments) -> int:
   return 0
 
 
-def _emulated(step: step_lib.Step, placement: placement_lib.Placement
-             ) -> evaluator_lib.Evaluation:
+def _emulated(step: step_lib.Step,
+              placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
   from gdp_grappler.evaluation.emulation import emulator as emulator_lib
   with emulator_lib.Emulator(step.cluster, step.cost_model) as emulator:
     return emulator.evaluate(step.graph, placement)
@@ -95,7 +97,7 @@ def _as_json(emulated: evaluator_lib.Evaluation | None) -> dict[str, object]:
   }
 
 
-def _peaks(cluster, peak_bytes) -> str:
+def _peaks(cluster: cluster_lib.Cluster, peak_bytes: tuple[int, ...]) -> str:
   """'CPU:0 1.2 MB, GPU:0 3 GB'; devices of one memory together."""
   from gdp_grappler.reports import units
   pools = cluster.memory_pools

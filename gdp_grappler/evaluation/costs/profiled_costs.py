@@ -22,6 +22,7 @@ import dataclasses
 import functools
 import itertools
 import os
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -111,7 +112,8 @@ class ProfiledCostModel(cost_model.CostModel):
         len(rows) - len(unknown), interpolated,
         len(unknown) - interpolated)
 
-  def _seconds(self, graph, device, measured) -> np.ndarray:
+  def _seconds(self, graph: op_graph.OpGraph, device: cluster_lib.Device,
+               measured: profile_lib.DeviceProfile) -> np.ndarray:
     rows = self._rows(graph)
     known, same_graph = rows >= 0, self._same_graph(graph)
     once = np.zeros(graph.num_ops)
@@ -130,12 +132,12 @@ class ProfiledCostModel(cost_model.CostModel):
                        + measured.visit_s) * graph.executions[known]
     return result
 
-  def _same_graph(self, graph) -> bool:
+  def _same_graph(self, graph: op_graph.OpGraph) -> bool:
     return graph.fingerprint == self.profile.fingerprint and np.array_equal(
         graph.flops, self.profile.flops) and np.array_equal(
             graph.io_bytes, self.profile.io_bytes)
 
-  def _rows(self, graph) -> np.ndarray:
+  def _rows(self, graph: op_graph.OpGraph) -> np.ndarray:
     """int [N], number of the same op in the profile; -1 if it has none."""
     if self._same_graph(graph):
       return np.arange(graph.num_ops)
@@ -153,7 +155,8 @@ class ProfiledCostModel(cost_model.CostModel):
             zip(p.op_names, p.op_types, p.flops.tolist(), p.io_bytes.tolist()))
     }
 
-  def _laws(self, measured, device) -> _Laws:
+  def _laws(self, measured: profile_lib.DeviceProfile,
+            device: cluster_lib.Device) -> _Laws:
     known = self._known_laws
     key = (measured.name, device)
     if key not in known:
@@ -161,7 +164,7 @@ class ProfiledCostModel(cost_model.CostModel):
     return known[key]
 
   @functools.cached_property
-  def _known_laws(self) -> dict:
+  def _known_laws(self) -> dict[str, Any]:
     return {}
 
 
@@ -189,7 +192,9 @@ def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
 class _Laws:
   """Seconds of one execution, by type and size, on one profiled device."""
 
-  def __init__(self, profile, measured, device, base):
+  def __init__(self, profile: profile_lib.Profile,
+               measured: profile_lib.DeviceProfile, device: cluster_lib.Device,
+               base: cost_model.CostModel | roofline_lib.Roofline) -> None:
     ran = np.flatnonzero(measured.executions > 0)
     self._device, self._base = device, base
     types = [profile.op_types[i] for i in ran]
@@ -208,7 +213,8 @@ class _Laws:
                                 ]).items():
       self._families[label] = float(np.median(ratios[rows]))
 
-  def seconds(self, types, flops, io_bytes) -> np.ndarray:
+  def seconds(self, types: Sequence[str], flops: np.ndarray,
+              io_bytes: np.ndarray) -> np.ndarray:
     """[M] seconds of M ops."""
     roofline = self._base.seconds(types, flops, io_bytes, (self._device,))[:, 0]
     result = np.zeros(len(types))
@@ -248,7 +254,7 @@ def fit(flops: np.ndarray, io_bytes: np.ndarray,
   return tuple((best / scale).tolist())
 
 
-def _not_negative(rows, wanted) -> np.ndarray:
+def _not_negative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
   """The x >= 0 [3] with the least |rows x - wanted|."""
   best, least = np.zeros(3), float(wanted @ wanted)
   for used in itertools.chain.from_iterable(
@@ -261,7 +267,7 @@ def _not_negative(rows, wanted) -> np.ndarray:
   return best
 
 
-def _grouped(labels) -> dict[str, np.ndarray]:
+def _grouped(labels: Sequence[str]) -> dict[str, np.ndarray]:
   """Label -> its positions."""
   groups = collections.defaultdict(list)
   for i, label in enumerate(labels):

@@ -116,14 +116,15 @@ def family(op_type: str) -> str:
       op_type).name
 
 
-def _families(op_types) -> tuple[list[op_families.Family], np.ndarray]:
+def _families(
+    op_types: Sequence[str]) -> tuple[list[op_families.Family], np.ndarray]:
   """Families of the distinct types, and the number of each op's [M]."""
   index = {t: i for i, t in enumerate(dict.fromkeys(op_types))}
   return ([op_families.family(t) for t in index],
           np.array([index[t] for t in op_types], int))
 
 
-def _unfolded_bytes(graph, kinds) -> np.ndarray:
+def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
   """float64 [N], a convolution's input as the matrix of a product (im2col).
 
   With y = N H W K outputs, w = R S C K weights and 2 y w / K FLOPs, the matrix
@@ -148,7 +149,7 @@ def _unfolded_bytes(graph, kinds) -> np.ndarray:
   return result
 
 
-def _input_bytes(graph) -> np.ndarray:
+def _input_bytes(graph: op_graph.OpGraph) -> np.ndarray:
   """int64 [3, N], sizes of the first three data inputs of each op."""
   result = np.zeros((3, graph.num_ops), np.int64)
   seen = np.zeros(graph.num_ops, int)

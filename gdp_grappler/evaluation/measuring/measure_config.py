@@ -49,7 +49,7 @@ class MeasureConfig:
   processes: int = 1
   cache_dir: str | os.PathLike[str] = ''
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.target and self.local_workers:
       raise errors.MeasurementError(
           f'Both a target ({self.target}) and {self.local_workers} local '

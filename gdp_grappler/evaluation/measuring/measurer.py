@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import os
 import queue
-from typing import Callable
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -57,7 +57,8 @@ class Measurer(evaluator.Evaluator):
       self, source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
       config: measure_config.MeasureConfig = _DEFAULT, *,
       control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
-                              np.ndarray] | None = None, **changes):
+                              np.ndarray] | None = None,
+      **changes: Any) -> None:
     """Prepares; the first evaluation starts the processes.
 
     Args:
@@ -89,7 +90,7 @@ class Measurer(evaluator.Evaluator):
   def __enter__(self) -> Measurer:
     return self
 
-  def __exit__(self, *unused_error) -> None:
+  def __exit__(self, *unused_error: None) -> None:
     self.close()
 
   def close(self) -> None:
@@ -152,7 +153,10 @@ class Measurer(evaluator.Evaluator):
             for row, order in zip(devices, orders)
         ]), self.cluster.pool_bytes)
 
-  def _evaluate(self, graph, placements) -> list[evaluator.Evaluation]:
+  def _evaluate(
+      self, graph: op_graph.OpGraph,
+      placements: Sequence[placement_lib.Placement]
+  ) -> list[evaluator.Evaluation]:
     if self._op_names is None:
       self._check_names(graph)
     if graph.names != self._op_names:
@@ -160,7 +164,7 @@ class Measurer(evaluator.Evaluator):
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
     results, keys = {}, []
-    unknown: dict[bytes, tuple] = {}
+    unknown: dict[bytes, tuple[Any, ...]] = {}
     for k, placement in enumerate(placements):
       if violations := placement.violations(graph):
         results[k] = self._invalid(violations)
@@ -176,7 +180,7 @@ class Measurer(evaluator.Evaluator):
         for k, key in enumerate(keys)
     ]
 
-  def _check_names(self, graph):
+  def _check_names(self, graph: op_graph.OpGraph) -> None:
     known = set(graph.names)
     lost = [
         owner for owner in self._graph.owners if owner and owner not in known
@@ -187,7 +191,8 @@ class Measurer(evaluator.Evaluator):
           'measure. Give the graph that was read from the same source.')
     self._op_names = graph.names
 
-  def _request(self, graph, placement) -> measuring_worker.Request:
+  def _request(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> measuring_worker.Request:
     if placement.priorities is None:
       return measuring_worker.Request(placement.devices)
     return measuring_worker.Request(
@@ -195,7 +200,10 @@ class Measurer(evaluator.Evaluator):
         tuple((graph.names[first], graph.names[second])
               for first, second in self._control_edges(graph, placement)))
 
-  def _measure_all(self, unknown):
+  def _measure_all(
+      self, unknown: Mapping[bytes, tuple[placement_lib.Placement,
+                                          measuring_worker.Request]]
+  ) -> None:
     """Fills in what is not known yet."""
     while len(self._benches) < min(len(unknown), len(self._cores)):
       self._benches.append(self._bench(*self._cores[len(self._benches)]))
@@ -205,12 +213,15 @@ class Measurer(evaluator.Evaluator):
     elif unknown:
       self._measure_side_by_side(unknown)
 
-  def _measure_side_by_side(self, unknown):
-    idle: queue.SimpleQueue = queue.SimpleQueue()
+  def _measure_side_by_side(
+      self, unknown: Mapping[Any, tuple[placement_lib.Placement,
+                                        measuring_worker.Request]]
+  ) -> None:
+    idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for bench in self._benches:
       idle.put(bench)
 
-    def measure(key, item):
+    def measure(key: bytes, item: tuple[Any, ...]) -> None:
       bench = idle.get()
       try:
         self._measure(bench, key, *item)
@@ -240,7 +251,8 @@ class Measurer(evaluator.Evaluator):
     lost = isinstance(answer, messages.Failure) and answer.lost
     self._known.add(key, self._evaluation(placement, answer), lasting=not lost)
 
-  def _bench(self, worker_cores, client_cores) -> bench_lib.Bench:
+  def _bench(self, worker_cores: Sequence[Sequence[int]],
+             client_cores: Sequence[int]) -> bench_lib.Bench:
     config = self._config
     return bench_lib.Bench(
         measuring_worker.Setup(self._graph, self._op_names,
@@ -266,14 +278,18 @@ class Measurer(evaluator.Evaluator):
              len(os.sched_getaffinity(0)))
     return graph + repr(parts).encode()
 
-  def _evaluation(self, placement, answer) -> evaluator.Evaluation:
+  def _evaluation(
+      self, placement: placement_lib.Placement,
+      answer: measuring_worker.Timing | messages.Failure
+  ) -> evaluator.Evaluation:
     if isinstance(answer, messages.Failure):
       return self._invalid((placement_lib.Violation('run', answer.message),))
     return evaluator.Evaluation(answer.step_time_s,
                                 self._peaks(placement, answer.peak_bytes), (),
                                 simulated=False, spread_s=answer.spread_s)
 
-  def _peaks(self, placement, step_bytes) -> tuple[int, ...]:
+  def _peaks(self, placement: placement_lib.Placement,
+             step_bytes: tuple[int, ...]) -> tuple[int, ...]:
     """[P], by memory pool."""
     pools = self.cluster.memory_pools
     result = np.zeros(len(self.cluster.pool_bytes), np.int64)
@@ -283,7 +299,9 @@ class Measurer(evaluator.Evaluator):
       result[pools[device[variable.owner]]] += variable.size_bytes
     return tuple(result.tolist())
 
-  def _invalid(self, violations) -> evaluator.Evaluation:
+  def _invalid(
+      self, violations: tuple[placement_lib.Violation,
+                              ...]) -> evaluator.Evaluation:
     return evaluator.Evaluation(float('inf'),
                                 (0,) * len(self.cluster.pool_bytes),
                                 tuple(violations), simulated=False)

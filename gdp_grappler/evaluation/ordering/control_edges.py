@@ -19,7 +19,7 @@ never in the wrong order, so that no edge says what others say already.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
@@ -57,7 +58,7 @@ class OrderConfig:
   edge_s: float = 5e-7
   max_simulated_ops: int = 2_000_000
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field in ('min_gain', 'kept_gain', 'heavy_shares'):
       value = getattr(self, field)
       shares = value if isinstance(value, tuple) else (value,)
@@ -151,7 +152,9 @@ def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:
 class _Search:
   """Finds edges for one placement."""
 
-  def __init__(self, graph, placement, simulator, config):
+  def __init__(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement,
+               simulator: simulator_lib.Simulator, config: OrderConfig) -> None:
     # Without the loops closed, an op could come before what it depends on.
     self._graph = with_edges(graph, orderable.loop_barriers(graph))
     self._fifo = dataclasses.replace(placement, priorities=None)
@@ -180,7 +183,7 @@ class _Search:
         best = min(best, self._joining(share), key=lambda found: found[1])
     return best
 
-  def _joining(self, share) -> tuple[np.ndarray, float]:
+  def _joining(self, share: float) -> tuple[np.ndarray, float]:
     """The edges of the best round that joins the heaviest ops."""
     edges, now = _as_edges([]), self._plain
     best = edges, now.step_time_s
@@ -196,7 +199,7 @@ class _Search:
         best = edges, now.step_time_s
     return best
 
-  def _heavy(self, share) -> np.ndarray:
+  def _heavy(self, share: float) -> np.ndarray:
     """Ops that are worth an edge and may have one."""
     weight_s = self._wanted.end_s - self._wanted.start_s
     np.add.at(weight_s, self._wanted.transfer_ops,
@@ -229,7 +232,8 @@ class _Search:
       size //= 2
     return edges, step_s
 
-  def _schedule(self, edges):
+  def _schedule(self,
+                edges: np.ndarray | Sequence[Any]) -> schedule_lib.Schedule:
     self._left -= 1
     graph = with_edges(self._graph, edges) if len(edges) else self._graph
     return self._simulator.schedule(graph, self._fifo)
@@ -239,7 +243,7 @@ class _Known(cost_model.CostModel):
   """A cost model that remembers, and charges for the edges that are new."""
 
   def __init__(self, graph: op_graph.OpGraph,
-               simulator: simulator_lib.Simulator, edge_s: float):
+               simulator: simulator_lib.Simulator, edge_s: float) -> None:
     model, cluster = simulator.cost_model, simulator.cluster
     self._num_edges, self._edge_s = len(graph.edges), edge_s
     self._seconds = model.op_seconds(graph, cluster)
@@ -262,7 +266,8 @@ class _Known(cost_model.CostModel):
     return self._contention
 
 
-def _pairs(heavy, placement, schedule) -> np.ndarray:
+def _pairs(heavy: np.ndarray, placement: placement_lib.Placement,
+           schedule: schedule_lib.Schedule) -> np.ndarray:
   """int32 [P, 2], each heavy op after the last one of its device to end."""
   pairs = []
   for device in range(placement.cluster.num_devices):
@@ -274,5 +279,5 @@ def _pairs(heavy, placement, schedule) -> np.ndarray:
   return _as_edges(np.concatenate(pairs))
 
 
-def _as_edges(edges) -> np.ndarray:
+def _as_edges(edges: np.ndarray | Sequence[Any]) -> np.ndarray:
   return np.array(edges, np.int32).reshape(-1, 2)

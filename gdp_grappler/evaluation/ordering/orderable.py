@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Sequence
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _is_plain(op_type: str) -> bool:
           op_type not in _NO_ENDS)
 
 
-def _depths(graph) -> np.ndarray:
+def _depths(graph: op_graph.OpGraph) -> np.ndarray:
   """int [N], how many while frames an op is in; Enter and Exit count."""
   if not any(t in op_kinds.ENTERS for t in graph.op_types):
     return np.zeros(graph.num_ops, int)
@@ -83,7 +84,7 @@ def _depths(graph) -> np.ndarray:
   return np.array(depths)
 
 
-def _surely_runs(graph) -> np.ndarray:
+def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], whether an op runs whatever conditions say."""
   if not any('Switch' in t for t in graph.op_types):
     return np.ones(graph.num_ops, bool)
@@ -103,7 +104,11 @@ def _surely_runs(graph) -> np.ndarray:
   return np.array([need is not None and not need for need in needs], bool)
 
 
-def _behind_switch(graph, op, output, needs, producers, tensors):
+def _behind_switch(
+    graph: op_graph.OpGraph, op: int, output: int,
+    needs: Sequence[frozenset[tuple[int, int]] | None],
+    producers: Sequence[Sequence[int]],
+    tensors: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]] | None:
   """What is needed for an op to hand on its output."""
   if graph.op_types[op] == '_SwitchN':
     return None
@@ -117,14 +122,18 @@ def _behind_switch(graph, op, output, needs, producers, tensors):
   return needs[op] | {(tensor, output)}
 
 
-def _all_of(incoming):
+def _all_of(
+    incoming: Sequence[frozenset[tuple[int, int]] | None]
+) -> frozenset[tuple[int, int]] | None:
   """An op runs if all its inputs come."""
   if any(need is None for need in incoming):
     return None
   return frozenset().union(*incoming)
 
 
-def _merged(incoming):
+def _merged(
+    incoming: Sequence[frozenset[tuple[int, int]]]
+) -> frozenset[tuple[int, int]] | None:
   """A Merge runs if one of its inputs comes."""
   if any(need is None for need in incoming):
     return None
@@ -135,7 +144,7 @@ def _merged(incoming):
   return incoming[0] if len(set(incoming)) == 1 else None
 
 
-def _behind(graph, starts) -> np.ndarray:
+def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
   """bool [N], the marked ops and all that need them."""
   marked = list(starts)
   if any(marked):
@@ -147,7 +156,7 @@ def _behind(graph, starts) -> np.ndarray:
   return np.array(marked, bool)
 
 
-def _inputs(graph) -> tuple[list[list[int]], list[list[int]]]:
+def _inputs(graph: op_graph.OpGraph) -> tuple[list[list[int]], list[list[int]]]:
   """Producers and tensors of each op's inputs, in their order."""
   producers = [[] for _ in range(graph.num_ops)]
   tensors = [[] for _ in range(graph.num_ops)]

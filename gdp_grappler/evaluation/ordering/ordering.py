@@ -149,7 +149,8 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
   return np.array(ranks)
 
 
-def _transfer_s(graph, devices, cluster) -> np.ndarray:
+def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
+                cluster: cluster_lib.Cluster) -> np.ndarray:
   """float64 [E], from the end of the producer to the arrival; 0 at home."""
   latency_s, bytes_per_s = cluster.link_arrays[:2]
   source, target = devices[graph.edges[:, 0]], devices[graph.edges[:, 1]]

@@ -19,7 +19,7 @@ import os
 import pathlib
 import platform
 import re
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from absl import logging
 import numpy as np
@@ -112,7 +112,7 @@ def profile_graph(
 
 
 def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
-                    **options) -> profile_lib.Profile:
+                    **options: Any) -> profile_lib.Profile:
   """One profile of several devices.
 
   Args:
@@ -133,7 +133,7 @@ def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
 
 
 def profile_local_workers(source: source_graph.SourceGraph, count: int,
-                          **options) -> profile_lib.Profile:
+                          **options: Any) -> profile_lib.Profile:
   """Profiles each of N local workers, which are started if need be.
 
   Args:
@@ -148,7 +148,7 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
   with contextlib.ExitStack() as stack:
 
     @functools.cache
-    def target():
+    def target() -> str:
       return stack.enter_context(local_workers.LocalWorkers(count)).target
 
     result = profile_devices(
@@ -158,11 +158,14 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
     return _with_contention(result, source, target, **options)
 
 
-def _with_contention(profile, source, target, *,
+def _with_contention(profile: profile_lib.Profile,
+                     source: source_graph.SourceGraph,
+                     target: str | Callable[[], str], *,
                      batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-                     refresh: bool = False, cache_dir=None,
+                     refresh: bool = False,
+                     cache_dir: str | os.PathLike[str] | None = None,
                      tell: Callable[[str], None] = logging.info,
-                     **unused_options) -> profile_lib.Profile:
+                     **unused_options: Any) -> profile_lib.Profile:
   """The profile of workers, with how they slow each other down; cached."""
   names = tuple(d.name for d in profile.devices)
   key = hashlib.sha256(
@@ -189,7 +192,7 @@ def _with_contention(profile, source, target, *,
           for device, share in zip(profile.devices, found)))
 
 
-def _known_shares(path, count) -> list[float] | None:
+def _known_shares(path: pathlib.Path, count: int) -> list[float] | None:
   """[count]; None if they are not there."""
   try:
     found = json.loads(path.read_text(encoding='utf-8'))
@@ -283,7 +286,9 @@ def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
   return (busy_s - least_s) / sum_s, least_s / visits
 
 
-def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
+def _profile(graph: op_graph.OpGraph, batch_size: int,
+             seen: profiling_worker.Recording,
+             device: profile_lib.DeviceProfile) -> profile_lib.Profile:
   """Of one device, whose seconds and step are made to agree."""
   import tensorflow as tf
   scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
@@ -312,7 +317,7 @@ def _record(setup: profiling_worker.Setup,
   return answer
 
 
-def _devices(graph, device) -> tuple[str, ...]:
+def _devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
   """[N], the device, or its host for ops that it has no kernel for."""
   host = re.sub(r'device:\w+:\d+$', 'device:CPU:0', device)
   kind = cluster_lib.device_type(device)
@@ -322,7 +327,8 @@ def _devices(graph, device) -> tuple[str, ...]:
   return tuple(device if joint[g] else host for g in graph.groups)
 
 
-def _remembered(path, steps, tell) -> profile_lib.Profile | None:
+def _remembered(path: pathlib.Path, steps: int,
+                tell: Callable[[str], None]) -> profile_lib.Profile | None:
   """A profile of at least so many steps; None if there is none."""
   if not path.exists():
     return None
@@ -338,7 +344,8 @@ def _remembered(path, steps, tell) -> profile_lib.Profile | None:
   return result
 
 
-def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
+def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
+         pool: int, device: str, model: str, remote: bool) -> str:
   """Of everything that makes another profile."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
@@ -346,7 +353,7 @@ def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
-def _model(device) -> str:
+def _model(device: str) -> str:
   """What the hardware of this machine calls itself."""
   if cluster_lib.device_type(device) == 'GPU':
     import tensorflow as tf

@@ -24,7 +24,8 @@ class PreparedGraph:
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                tensor_bytes: np.ndarray, aliases: np.ndarray,
                allowed: np.ndarray, seconds: np.ndarray,
-               workspace_bytes: np.ndarray, contention: cost_model.Contention):
+               workspace_bytes: np.ndarray,
+               contention: cost_model.Contention) -> None:
     """Lays the graph out.
 
     Args:
@@ -120,7 +121,8 @@ class PreparedGraph:
     finally:
       self._lib.gdp_schedule_destroy(result)
 
-  def _read(self, result, step_time_s, peaks) -> schedule_lib.Schedule:
+  def _read(self, result: int, step_time_s: float,
+            peaks: np.ndarray) -> schedule_lib.Schedule:
     sizes = np.empty(3, np.int64)
     self._lib.gdp_schedule_sizes(result, _address(sizes))
     sent, worked, points = sizes.tolist()
@@ -142,7 +144,8 @@ class PreparedGraph:
                                  memory_s, memory_pools, memory_bytes)
 
 
-def _cluster_arrays(cluster, contention) -> list[np.ndarray]:
+def _cluster_arrays(cluster: cluster_lib.Cluster,
+                    contention: cost_model.Contention) -> list[np.ndarray]:
   """In the order of `GdpCluster`."""
   bus_of_unit = np.full(cluster.compute_units.max() + 1, -1, np.int32)
   bus_of_unit[cluster.compute_units] = contention.buses

@@ -77,7 +77,7 @@ class Simulator(evaluator.Evaluator):
 
   def __init__(self, cluster: cluster_lib.Cluster,
                cost_model: cost_model_lib.CostModel | None = None,
-               threads: int | None = None):
+               threads: int | None = None) -> None:
     """Initializes a Simulator.
 
     Args:

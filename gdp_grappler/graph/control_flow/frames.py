@@ -19,7 +19,7 @@ ops), unless the condition is a constant; one that fails an assertion does not.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -96,7 +96,9 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
 class _Analysis:
   """One pass over the ops in topological order, then some arithmetic."""
 
-  def __init__(self, nodes, edges, shape_of):
+  def __init__(
+      self, nodes: Any, edges: Sequence[tuple[int, int, int]],
+      shape_of: Callable[[values_lib.Tensor], Sequence[int] | None]) -> None:
     self._nodes = nodes
     self._types = [node.op.removeprefix('Ref') for node in nodes]
     self._inputs: list[list[tuple[int, int]]] = [[] for _ in nodes]
@@ -113,12 +115,12 @@ class _Analysis:
     self._tags = [_NO_TAGS] * len(nodes)
     self._loop_conds: dict[int, int] = {}
     self._conditions: dict[values_lib.Tensor, int] = {}
-    self._united: dict[tuple, frozenset[_Tag]] = {}
+    self._united: dict[tuple[Any, ...], frozenset[_Tag]] = {}
     order = self._order()
     self.well_formed = len(order) == len(nodes) and all(
         self._visit(op) for op in order)
 
-  def _carried(self, source, target) -> bool:
+  def _carried(self, source: int, target: int) -> bool:
     return (self._types[source] == 'NextIteration' and
             self._types[target] == 'Merge')
 
@@ -136,7 +138,7 @@ class _Analysis:
           order.append(target)
     return order
 
-  def _visit(self, op) -> bool:
+  def _visit(self, op: int) -> bool:
     """Finds an op's frame and tags; whether they make sense."""
     kind, inputs = self._types[op], self._forward[op]
     outside = max((self._out_frame(s) for s, _ in inputs), default=0,
@@ -157,7 +159,7 @@ class _Analysis:
       return False
     return outside > 0 or kind not in ('Exit', 'LoopCond', 'NextIteration')
 
-  def _enter(self, op, outside) -> int:
+  def _enter(self, op: int, outside: int) -> int:
     name = self._nodes[op].attr['frame_name'].s.decode(errors='replace')
     key = outside, name
     if key not in self._numbers:
@@ -169,11 +171,11 @@ class _Analysis:
         [frame.entry_tags] + [self._out_tags(*i) for i in self._forward[op]])
     return self._numbers[key]
 
-  def _out_frame(self, op) -> int:
+  def _out_frame(self, op: int) -> int:
     frame = self._frame_of[op]
     return self._frames[frame].parent if self._types[op] == 'Exit' else frame
 
-  def _out_tags(self, op, output) -> frozenset[_Tag]:
+  def _out_tags(self, op: int, output: int) -> frozenset[_Tag]:
     """Under which conditions a consumer gets this output."""
     kind = self._types[op]
     if kind == 'Exit':
@@ -186,7 +188,7 @@ class _Analysis:
       self._conditions.setdefault(condition, op)
     return self._union([self._tags[op], frozenset(((condition, output),))])
 
-  def _condition(self, switch) -> values_lib.Tensor:
+  def _condition(self, switch: int) -> values_lib.Tensor:
     """What decides; a LoopCond, else the source of the predicate."""
     tensor = self._inputs[switch][1]
     while self._types[tensor[0]] == 'Identity' and self._inputs[tensor[0]]:
@@ -195,7 +197,9 @@ class _Analysis:
       return tensor
     return self._values.source(tensor)
 
-  def _union(self, sets) -> frozenset[_Tag]:
+  def _union(
+      self, sets: Sequence[frozenset[tuple[tuple[int, int],
+                                           int]]]) -> frozenset[_Tag]:
     sets = tuple(dict.fromkeys(s for s in sets if s))
     if len(sets) < 2:
       return sets[0] if sets else _NO_TAGS
@@ -203,7 +207,7 @@ class _Analysis:
       self._united[sets] = frozenset.union(*sets)
     return self._united[sets]
 
-  def result(self, flops, trip_count) -> Frames:
+  def result(self, flops: np.ndarray, trip_count: int) -> Frames:
     """Everything, once all ops were visited."""
     self._values.set_loops(self._frame_of, self._loop_conds)
     trips, assumed = {}, []
@@ -219,7 +223,7 @@ class _Analysis:
     return Frames(executions, tuple(self._exits()), trips, tuple(assumed),
                   self._values)
 
-  def _executions(self, taken) -> np.ndarray:
+  def _executions(self, taken: Mapping[tuple[int, int], int]) -> np.ndarray:
     """float64 [N], given the branch that each condition takes."""
     for frame in self._frames[1:]:  # Parents come first.
       frame.entries = (self._frames[frame.parent].entries
@@ -237,7 +241,8 @@ class _Analysis:
       result[op] = factors[key]
     return result
 
-  def _factor(self, number, tags, taken) -> float:
+  def _factor(self, number: int, tags: frozenset[tuple[tuple[int, int], int]],
+              taken: Mapping[tuple[int, int], int]) -> float:
     """Runs of an op with these tags each time its frame is entered."""
     cond = self._loop_conds.get(number)
     result = self._frames[number].trips + 1 if number else 1.
@@ -248,11 +253,12 @@ class _Analysis:
         return 0.
     return result
 
-  def _taken(self, flops, executions) -> dict[values_lib.Tensor, int]:
+  def _taken(self, flops: np.ndarray,
+             executions: np.ndarray) -> dict[values_lib.Tensor, int]:
     """The branch that runs, of every condition; inner ones decide first."""
     if not self._conditions:
       return {}
-    work: dict[tuple, np.ndarray] = {}
+    work: dict[tuple[Any, ...], np.ndarray] = {}
     for op, key in enumerate(zip(self._frame_of, self._tags)):
       if key[0] or key[1]:
         total = work.setdefault(key, np.zeros(3))
@@ -273,14 +279,15 @@ class _Analysis:
                 if not any(c == condition and b != branch for c, b in tags)]
     return result
 
-  def _constant_branch(self, condition, switch) -> int | None:
+  def _constant_branch(self, condition: tuple[int, int],
+                       switch: int) -> int | None:
     value = self._values.scalar(condition)
     if value is None or self._types[switch] == 'Switch':
       return None if value is None else int(bool(value))
     last = self._nodes[switch].attr['num_outs'].i - 1
     return int(value) if 0 <= value <= last else last
 
-  def _exits(self):
+  def _exits(self) -> Iterator[tuple[int, int]]:
     """Edges that stand for those from NextIteration to Merge.
 
     An Exit waits for its own variable, and for the condition, which waits for
@@ -306,14 +313,14 @@ class _Analysis:
                    if merge in decisive else exits_of.get(merge, ())):
           yield following, op
 
-  def _variable(self, op) -> int:
+  def _variable(self, op: int) -> int:
     """The Merge of the loop variable that an Exit hands out."""
     while self._types[op] in ('Exit', 'Switch',
                               'Identity') and (self._inputs[op]):
       op = self._inputs[op][0][0]
     return op
 
-  def _decisive(self, number) -> set[int]:
+  def _decisive(self, number: int) -> set[int]:
     """Merges of a frame that its LoopCond depends on."""
     cond = self._loop_conds.get(number)
     seen, waiting = set(), [] if cond is None else [cond]
@@ -326,7 +333,10 @@ class _Analysis:
     return {op for op in seen if self._types[op] == 'Merge'}
 
 
-def _dearest(condition, groups) -> int:
+def _dearest(
+    condition: tuple[int, int],
+    groups: Sequence[tuple[frozenset[tuple[tuple[Any, Any], int]], np.ndarray]]
+) -> int:
   """The branch without an assertion, with more FLOPs, ops; the later one."""
   work: dict[int, np.ndarray] = {}
   for tags, total in groups:

@@ -11,7 +11,7 @@ the value of a variable is the variable's own memory.
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -64,7 +64,10 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
   }
 
 
-def _filled(op, fills, values, bytes_of, around) -> float:
+def _filled(op: int, fills: Mapping[int, list[tuple[tuple[int, int], float]]],
+            values: values_lib.Values, bytes_of: Callable[[values_lib.Tensor],
+                                                          int],
+            around: tuple[int, ...]) -> float:
   """Bytes of all elements of a list; an element may be a list itself."""
   total = 0.
   for element, count in fills[op]:

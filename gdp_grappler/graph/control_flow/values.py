@@ -41,7 +41,7 @@ class Values:
 
   def __init__(self, nodes: Sequence[node_def_pb2.NodeDef],
                inputs: Sequence[Sequence[Tensor]],
-               shape_of: Callable[[Tensor], Sequence[int] | None]):
+               shape_of: Callable[[Tensor], Sequence[int] | None]) -> None:
     """Initializes Values.
 
     Args:
@@ -58,7 +58,8 @@ class Values:
     self._loop_conds: Mapping[int, int] = {}
     self._frames: Sequence[int] = ()
 
-  def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int, int]):
+  def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int,
+                                                                 int]) -> None:
     """Tells the frame [N] of each op and the LoopCond of each frame."""
     self._frames = frames
     self._loop_conds = loop_conds

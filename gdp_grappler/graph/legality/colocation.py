@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Iterable, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -26,7 +26,7 @@ _CLASS_PREFIX = b'loc:@'
 class UnionFind:
   """Disjoint sets of 0 .. n-1."""
 
-  def __init__(self, n: int):
+  def __init__(self, n: int) -> None:
     self._parent = list(range(n))
 
   def find(self, item: int) -> int:
@@ -37,13 +37,13 @@ class UnionFind:
       item = parent[item]
     return item
 
-  def join(self, a: int, b: int):
+  def join(self, a: int, b: int) -> None:
     """Makes two sets one; the smaller representative stays."""
     a, b = self.find(a), self.find(b)
     if a != b:
       self._parent[max(a, b)] = min(a, b)
 
-  def join_all(self, items: Iterable[int]):
+  def join_all(self, items: Iterable[int]) -> None:
     """Makes the sets of all items one."""
     items = iter(items)
     first = next(items, None)
@@ -87,7 +87,7 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
   return sets
 
 
-def _by_label(nodes, signatures) -> dict[object, list[int]]:
+def _by_label(nodes: Any, signatures: Sequence[Any]) -> dict[object, list[int]]:
   """Ops by `_class` constraint and by shared resource."""
   result: dict[object, list[int]] = {}
   by_name = {node.name: i for i, node in enumerate(nodes)}
@@ -127,7 +127,8 @@ def frames(nodes: Sequence[node_def_pb2.NodeDef],
   return result
 
 
-def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
+def _frame_stacks(nodes: Any, consumers: Mapping[int, list[int]],
+                  enters: Sequence[int]) -> dict[int, tuple[str, ...]]:
   """Names of the frames around each op that some Enter reaches.
 
   An Enter behind another one belongs to an inner loop. Ops are revisited when
@@ -159,7 +160,7 @@ def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
 
 def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
                edges: Sequence[tuple[int, int, int]],
-               variable_bytes: np.ndarray, output_bytes: np.ndarray):
+               variable_bytes: np.ndarray, output_bytes: np.ndarray) -> None:
   """Joins a variable with the slots its update reads.
 
   Keras 3 updates m, v and the variable by separate assignments. Two variables
@@ -191,7 +192,10 @@ def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
           sets.join(handle, handle_of[op])
 
 
-def _slots_behind(assign, size, nodes, producers, handle_of, output_bytes):
+def _slots_behind(assign: int, size: int, nodes: Any,
+                  producers: Mapping[int, list[int]], handle_of: Mapping[int,
+                                                                         int],
+                  output_bytes: np.ndarray) -> Iterator[int]:
   """Handles of variables whose value reaches an assignment."""
   pending, seen = list(producers[assign]), set()
   while pending:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from typing import Any
+from typing import Any, Callable
 import zipfile
 
 from google.protobuf import message as message_lib
@@ -96,7 +96,7 @@ def producer(tensor: str) -> str:
   return tensor.lstrip('^').split(':')[0]
 
 
-def _check_op_types(graph_def, path):
+def _check_op_types(graph_def: graph_pb2.GraphDef, path: str) -> None:
   functions = {f.signature.name for f in graph_def.library.function}
   for op in sorted({node.op for node in graph_def.node} - functions):
     if op_def_registry.get(op) is None:
@@ -106,7 +106,7 @@ def _check_op_types(graph_def, path):
           '(tf.load_op_library)')
 
 
-def _classify(parse) -> Content | None:
+def _classify(parse: Callable[..., Any]) -> Content | None:
   """The first kind whose proto reads as a graph with nodes."""
   saved_model = parse(saved_model_pb2.SavedModel)
   if saved_model and any(
@@ -123,27 +123,31 @@ def _classify(parse) -> Content | None:
   return None
 
 
-def _looks_whole(graph_def) -> bool:
+def _looks_whole(graph_def: graph_pb2.GraphDef) -> bool:
   """Bytes of another proto rarely parse into nodes that all have an op."""
   return bool(graph_def.node) and all(
       node.name and node.op.isidentifier() for node in graph_def.node)
 
 
-def _parse_binary(kind, data):
+def _parse_binary(
+    kind: type[Any], data: bytes
+) -> saved_model_pb2.SavedModel | graph_pb2.GraphDef | meta_graph_pb2.MetaGraphDef | None:
   try:
     return kind.FromString(data)
   except message_lib.DecodeError:
     return None
 
 
-def _parse_text(kind, data):
+def _parse_text(
+    kind: type[Any],
+    data: bytes) -> meta_graph_pb2.MetaGraphDef | graph_pb2.GraphDef | None:
   try:
     return text_format.Parse(data.decode(), kind())
   except (text_format.ParseError, UnicodeDecodeError, ValueError):
     return None
 
 
-def _is_keras_archive(data) -> bool:
+def _is_keras_archive(data: bytes) -> bool:
   if not data.startswith(b'PK'):
     return False
   try:
@@ -153,7 +157,7 @@ def _is_keras_archive(data) -> bool:
     return False
 
 
-def _explain(path, data) -> str:
+def _explain(path: str, data: bytes) -> str:
   """What to say of bytes that are no graph."""
   for kind in (graph_pb2.GraphDef, meta_graph_pb2.MetaGraphDef):
     message = _parse_binary(kind, data)
@@ -173,6 +177,6 @@ def _explain(path, data) -> str:
             f'again, or give {origin_lib.KINDS}.')
 
 
-def _unusable(path, why, remedy) -> errors.InvalidGraphError:
+def _unusable(path: str, why: str, remedy: str) -> errors.InvalidGraphError:
   return errors.InvalidGraphError(
       f'Graph {path} is not usable: {why}; {remedy}.')

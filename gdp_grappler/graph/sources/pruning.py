@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping, Sequence
+
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf import device_properties_pb2
@@ -91,7 +93,8 @@ def needed(graph_def: graph_pb2.GraphDef,
   return result
 
 
-def _inline(graph_def, targets, path) -> graph_pb2.GraphDef:
+def _inline(graph_def: graph_pb2.GraphDef, targets: tuple[str, ...],
+            path: str) -> graph_pb2.GraphDef:
   """Lets Grappler's function optimizer replace calls by their bodies."""
   meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph_def)
   meta_graph.collection_def['train_op'].node_list.value.extend(targets)
@@ -114,7 +117,7 @@ def _inline(graph_def, targets, path) -> graph_pb2.GraphDef:
         f'({reason}); export it again without functions.') from error
 
 
-def _cone(targets, nodes) -> set[str]:
+def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
   """Names of everything `targets` depend on, themselves included."""
   seen, waiting = set(targets), list(targets)
   while waiting:
@@ -126,7 +129,7 @@ def _cone(targets, nodes) -> set[str]:
   return seen
 
 
-def _is_step(sink, nodes) -> bool:
+def _is_step(sink: str, nodes: Mapping[str, Any]) -> bool:
   """Whether an op that nobody reads does the graph's work."""
   if nodes[sink].op in op_kinds.VARIABLES | {'Const'}:
     return False
@@ -140,12 +143,12 @@ def _is_step(sink, nodes) -> bool:
              for node in cone)
 
 
-def _only_reads(cone) -> bool:
+def _only_reads(cone: Sequence[Any]) -> bool:
   """A variable's own read op, there for whoever may want the value."""
   return {n.op for n in cone
          } <= {'ReadVariableOp', 'Identity'} | op_kinds.VARIABLES
 
 
-def _reads_variable(node, nodes) -> bool:
+def _reads_variable(node: Any, nodes: Mapping[str, Any]) -> bool:
   return any(nodes[graph_files.producer(i)].op in op_kinds.VARIABLES
              for i in node.input if not i.startswith('^'))

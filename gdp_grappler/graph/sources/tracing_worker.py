@@ -13,7 +13,7 @@ import inspect
 import os
 import sys
 import tempfile
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -74,7 +74,7 @@ def _trace(kind: str, path: str, name: str, batch_size: int,
       tuple(context.context().devices()))
 
 
-def _collect(call, path, marker):
+def _collect(call: Callable[..., Any], path: str, marker: str) -> Any:
   """Graph of the function that has a node called or typed like `marker`."""
   _succeed()  # Now has its own graph behind it: later calls bring none.
   context.enable_graph_collection()
@@ -103,7 +103,7 @@ def _collect(call, path, marker):
   return max(ours, key=lambda g: len(g.node))
 
 
-def _succeed():
+def _succeed() -> None:
   """Runs an op: TensorFlow hands collected graphs over after a success.
 
   The graph of the op itself, made when it runs for the first time, would be
@@ -113,7 +113,8 @@ def _succeed():
   tf.identity(tf.constant(0))
 
 
-def _signature_call(path, key, batch_size):
+def _signature_call(path: str, key: str | None,
+                    batch_size: int) -> Callable[[], Any]:
   """A call of a signature with zeros for its inputs."""
   try:
     loaded = tf.saved_model.load(path)
@@ -131,7 +132,7 @@ def _signature_call(path, key, batch_size):
   names = {f'{_FEED}_{i}': name for i, name in enumerate(sorted(specs))}
 
   @tf.function(jit_compile=False)
-  def run(**feeds):
+  def run(**feeds: Any) -> Any:
     return function(**{names[feed]: value for feed, value in feeds.items()})
 
   feeds = {
@@ -142,14 +143,17 @@ def _signature_call(path, key, batch_size):
     raise errors.InvalidGraphError(
         f'{path}: its signature takes no inputs. Export one that does.')
 
-  def call(keep_alive=loaded):  # Its functions hold its variables weakly.
+  def call(
+      keep_alive: Any = loaded
+  ) -> Any:  # Its functions hold its variables weakly.
     del keep_alive
     return run(**feeds)
 
   return call
 
 
-def _signature(path, signatures, key):
+def _signature(path: str, signatures: Mapping[str, Any],
+               key: str | None) -> Any:
   available = sorted(signatures)
   wanted = key or ('serving_default' if 'serving_default' in available else
                    available[0] if len(available) == 1 else None)
@@ -162,7 +166,7 @@ def _signature(path, signatures, key):
       + ('Name one of these.' if available else 'Export it with a signature.'))
 
 
-def load_keras(path: str):
+def load_keras(path: str) -> Any:
   """A model from a file that Keras wrote.
 
   Raises:
@@ -184,7 +188,7 @@ def load_keras(path: str):
         'classes.') from error
 
 
-def call_function(path: str):
+def call_function(path: str) -> Any:
   """The model that `module:function` returns.
 
   Raises:
@@ -211,7 +215,7 @@ def call_function(path: str):
         'must return a Keras model.') from error
 
 
-def load_application(path: str):
+def load_application(path: str) -> Any:
   """The model of `keras_applications:NAME`, with random weights.
 
   Raises:

@@ -9,7 +9,7 @@ the Steiner tree metric. ALENEX 2024.
 from __future__ import annotations
 
 import importlib.util
-from typing import Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -105,7 +105,8 @@ def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
   return float((graph.net_bytes[net] * length)[there != home[net]].sum())
 
 
-def _propose(problem, memory, see):
+def _propose(problem: placer_lib.Problem, memory: float,
+             see: Callable[..., Any]) -> None:
   """Rounds of proposals: how many devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
@@ -122,7 +123,7 @@ def _propose(problem, memory, see):
 
 
 def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
-                 allowed) -> list[partitioning.Proposal]:
+                 allowed: np.ndarray) -> list[partitioning.Proposal]:
   """Maps graphs onto targets, with imbalances and seeds."""
   several = [job for job in jobs if len(job[0].devices) > 1]
   found = _run([
@@ -142,7 +143,7 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
   ]
 
 
-def _run(jobs) -> list[np.ndarray | None]:
+def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
   """Of each job; None where the library gave up on one of several."""
   try:
     return partition_process.call_worker('mt_kahypar', jobs, _TIMEOUT_S)
@@ -154,14 +155,14 @@ def _run(jobs) -> list[np.ndarray | None]:
     return results
 
 
-def _run_alone(job) -> np.ndarray | None:
+def _run_alone(job: Any) -> np.ndarray | None:
   try:
     return partition_process.call_worker('mt_kahypar', [job], _TIMEOUT_S)[0]
   except errors.GdpError:
     return None
 
 
-def _check_installed():
+def _check_installed() -> None:
   try:
     found = importlib.util.find_spec('mtkahypar')
   except ValueError:  # Tests hide modules so.

@@ -51,7 +51,7 @@ def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   return [_map(library, Job(**job)) for job in jobs]
 
 
-def _map(library, job) -> np.ndarray:
+def _map(library: Any, job: Job) -> np.ndarray:
   mtkahypar.set_seed(job.seed % _SEED_RANGE)
   context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
   context.logging = False
@@ -79,7 +79,8 @@ def _map(library, job) -> np.ndarray:
   return np.array(found.get_partition(), int)
 
 
-def _hypergraph(library, context, job, weights, longest):
+def _hypergraph(library: Any, context: Any, job, weights: np.ndarray,
+                longest: float) -> Any:
   graph = job.graph
   pins, starts = graph.net_pins.tolist(), graph.net_starts.tolist()
   nets = [pins[a:b] for a, b in zip(starts[:-1], starts[1:])]
@@ -92,7 +93,7 @@ def _hypergraph(library, context, job, weights, longest):
   return result
 
 
-def _limits(job, weights) -> np.ndarray:
+def _limits(job, weights: np.ndarray) -> np.ndarray:
   """int64 [k], most weight of each part, so that there is a solution.
 
   Any part that gets a fair share has room for the heaviest vertex, and every

@@ -9,7 +9,7 @@ Seminar Proceedings 09061, 2009.
 from __future__ import annotations
 
 import importlib.util
-from typing import Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -131,7 +131,8 @@ def check_installed(placer: str) -> None:
         "installed. Run: pip install 'gdp-grappler[baselines]'")
 
 
-def _propose(problem, memory, see):
+def _propose(problem: placer_lib.Problem, memory: float,
+             see: Callable[..., Any]) -> None:
   """Rounds of proposals: which devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
@@ -152,7 +153,8 @@ def _propose(problem, memory, see):
       ][:most], problem.allowed))
 
 
-def _distances(target, topology) -> np.ndarray | None:
+def _distances(target: partitioning.Target,
+               topology: bool) -> np.ndarray | None:
   """None for equal devices at equal distances, which Scotch does best."""
   count = len(target.devices)
   if topology and not target.uniform:
@@ -162,6 +164,6 @@ def _distances(target, topology) -> np.ndarray | None:
   return np.ones((count, count)) - np.eye(count)
 
 
-def _run(jobs):
+def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   return partition_process.call_worker('scotch', jobs, _TIMEOUT_S,
                                        {'SCOTCH_PTHREAD_NUMBER': '1'})

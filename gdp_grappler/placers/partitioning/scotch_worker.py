@@ -52,7 +52,7 @@ def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   return [_map(Job(**job)) for job in jobs]
 
 
-def _map(job) -> np.ndarray:
+def _map(job: Job) -> np.ndarray:
   count = job.graph.num_vertices
   order = np.arange(count)
   if job.seed:
@@ -73,7 +73,7 @@ def _map(job) -> np.ndarray:
   return result
 
 
-def _graph(graph, order) -> scotchpy.Graph:
+def _graph(graph: group_graph.GroupGraph, order: np.ndarray) -> scotchpy.Graph:
   """Vertex i is vertex `order[i]` of ours."""
   starts, neighbours, _ = graph.adjacency
   number = np.empty_like(order)
