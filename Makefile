@@ -6,6 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet
 TENSORFLOW := tensorflow>=2.21,<2.22
+# Tools in an environment of their own: tf-agents needs a typing-extensions that
+# mypy is too new for. Of a formatter one release: the next formats differently.
+TOOLS := $(VENV)/tools/bin
+TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -18,9 +22,19 @@ SOURCES := setup.py pyproject.toml bazel/native_sources.bzl $(shell find \
     gdp_grappler placer_model \( -name __pycache__ -o -path gdp_grappler/lib \) \
     -prune -o \( -type d -o -type f ! -name '*.pyc' \) -print)
 
+# What git knows or would add, by the end of the name.
+files = $(wildcard $(shell \
+    git ls-files --cached --others --exclude-standard $(1)))
+PYTHON_FILES := $(call files,'*.py')
+NATIVE_FILES := $(call files,'*.c' '*.cc' '*.h')
+# Files and what to do with them. The first yapf ever writes a cache that others
+# must not read half written.
+yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
+    | xargs -n 16 -P $$(nproc) $(TOOLS)/yapf $(2)
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fidelity lint bazel wheel install clean
+.PHONY: help demo test fidelity format lint bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -38,9 +52,17 @@ test: $(VENV)/installed  ## run all tests against the installed package
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
 
-lint: $(VENV)/installed  ## ruff, the layering, no generated file in git
-	$(BIN)/ruff check .
+format: $(VENV)/tools/installed  ## format all Python and C++
+	$(TOOLS)/ruff check --quiet --select I --fix .
+	@$(call yapf,$(PYTHON_FILES),--in-place)
+	$(TOOLS)/clang-format -i $(NATIVE_FILES)
+	@touch $(VENV)/tools/formatted
+
+lint: $(VENV)/installed $(VENV)/tools/formatted  ## ruff, formats, types, layers, no generated file in git
+	$(TOOLS)/ruff check .
+	$(TOOLS)/clang-format --dry-run -Werror $(NATIVE_FILES)
 	$(BIN)/lint-imports --no-cache --no-logo
+	$(TOOLS)/mypy --python-executable $(BIN)/python
 	@generated=$$(git ls-files --cached --ignored --exclude-standard); \
 	if [ -n "$$generated" ]; then \
 	  echo "Generated files are in git. Run git rm --cached on:"; \
@@ -60,7 +82,7 @@ install: $(VENV)/installed  ## only make .venv with everything in it
 
 clean:  ## remove .venv and whatever was built
 	rm -rf $(VENV) build dist demo_output gdp_grappler/lib *.egg-info \
-	    .hypothesis .ruff_cache
+	    .hypothesis .mypy_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	if command -v bazel > /dev/null; then bazel clean --expunge; fi
 
@@ -75,4 +97,15 @@ $(VENV)/tensorflow:
 
 $(VENV)/installed: $(VENV)/tensorflow $(SOURCES)
 	$(PIP) --no-build-isolation '.[train,bench,dev]'
+	@touch $@
+
+$(VENV)/tools/installed: Makefile | $(VENV)/tensorflow
+	$(PYTHON) -m venv $(VENV)/tools
+	$(TOOLS)/python -m pip install --quiet $(TOOL_PACKAGES)
+	@touch $@
+
+# A minute for all files, so only those that changed since the last time.
+$(VENV)/tools/formatted: $(VENV)/tools/installed pyproject.toml $(PYTHON_FILES)
+	@$(call yapf,$(if $(filter-out %.py,$?),$(PYTHON_FILES),$?),--diff) \
+	    || { echo "Run make format."; exit 1; }
 	@touch $@

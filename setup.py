@@ -66,7 +66,6 @@ _EXTRAS = {
         'pytest>=8.3,<10',
         'pytest-timeout>=2.3,<3',
         'pytest-xdist>=3.6,<4',
-        'ruff>=0.9,<1',
     ],
 }
 
@@ -254,8 +253,8 @@ setuptools.setup(
         'gdp_grappler', 'gdp_grappler.*', 'placer_model', 'placer_model.*'
     ]),
     package_data={
-        'gdp_grappler': ['lib/*'],
-        'placer_model': ['pretrained/**/*'],
+        'gdp_grappler': ['lib/*', 'placers/placers.toml'],
+        'placer_model': ['hdp/placers.toml', 'pretrained/**/*'],
     },
     install_requires=[_TENSORFLOW, 'numpy', 'absl-py', 'rich'],
     extras_require=_EXTRAS,

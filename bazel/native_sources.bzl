@@ -60,6 +60,24 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
+    # Emulated GPUs: given to TensorFlow by path in processes that emulate.
+    "libgdp_emulated_gpus.so": {
+        "srcs": [
+            "gdp_grappler/evaluation/emulation/emulated_gpus.cc",
+            "gdp_grappler/evaluation/emulation/kernel.cc",
+            "gdp_grappler/evaluation/emulation/platform.cc",
+        ],
+        "hdrs": [
+            "gdp_grappler/evaluation/emulation/host_callbacks.h",
+            "gdp_grappler/evaluation/emulation/kernel.h",
+            "gdp_grappler/evaluation/emulation/platform.h",
+            "gdp_grappler/evaluation/emulation/timelines.h",
+        ],
+        "copts": ["-std=c++17", "-O2", "-pthread"],
+        "defines": [],
+        "linkopts": ["-pthread"],
+        "tensorflow": True,
+    },
     # The list schedulers among the placers.
     "libgdp_list_scheduler.so": {
         "srcs": ["gdp_grappler/placers/list_scheduling/list_scheduler.cc"],

@@ -10,7 +10,6 @@ installed but switched off, in turn, medians.
 
 import ctypes
 import logging
-import os
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,9 @@ from rich import table
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from gdp_grappler import environment
 from gdp_grappler import native
+from gdp_grappler.processes import launching
 
 _LAYERS = (100, 400, 800)
 _REPEATS = 5
@@ -72,10 +73,11 @@ def _measure(num_layers) -> list[str]:
   return [f'{ops:,}', f'{first:.0f}', f'{statistics.median(cached):.1f}']
 
 
-def _import_seconds(**environment) -> float:
+def _import_seconds(disable: str = '0') -> float:
   start = time.perf_counter()
   subprocess.run([sys.executable, '-c', 'import tensorflow'], check=True,
-                 stderr=subprocess.DEVNULL, env={**os.environ, **environment})
+                 stderr=subprocess.DEVNULL,
+                 env=launching.environment({environment.DISABLE: disable}))
   return time.perf_counter() - start
 
 
@@ -93,8 +95,9 @@ def main():
     rows.add_row(*_measure(num_layers))
   console.Console().print(rows)
   _import_seconds()
-  pairs = [(_import_seconds(GDP_DISABLE='1'), _import_seconds())
-           for _ in range(_IMPORTS)]
+  pairs = [
+      (_import_seconds(disable='1'), _import_seconds()) for _ in range(_IMPORTS)
+  ]
   out, off = (statistics.median(side) for side in zip(*pairs))
   ratio = statistics.median(b / a for a, b in pairs)
   print(f'import tensorflow: {out:.2f} s without, {off:.2f} s with the plugin '

@@ -86,13 +86,13 @@ def _generated(sizes) -> table.Table:
     graph = graphs.random_graph(0, num_ops)
     start = time.process_time()
     priced = simulator.Simulator(_CLUSTER, threads=1)
-    priced.step_times(graph, np.zeros((0, num_ops), int))
+    priced.price(graph, np.zeros((0, num_ops), int))
     times = [(time.process_time() - start) * 1e3]
     for devices in _placements(graph):
-      times.append(_best_ms(priced.step_times, graph, devices))
+      times.append(_best_ms(priced.price, graph, devices))
     worst = times[-1]
     order = np.random.default_rng(1).normal(size=num_ops)
-    times.append(_best_ms(priced.step_times, graph, devices, order))
+    times.append(_best_ms(priced.price, graph, devices, order))
     target = _TARGETS_MS.get(num_ops)
     result.add_row(f'{num_ops:,}', f'{times[0]:.0f}',
                    *(f'{t:.2f}' for t in times[1:]),
@@ -134,7 +134,7 @@ def _real(paths) -> table.Table:
     devices = _random(graph, 1)
     theirs = _best_ms(_grappler_call(source, devices[0]))
     priced = simulator.Simulator(_CLUSTER, threads=1)
-    ours = _best_ms(priced.step_times, graph, devices)
+    ours = _best_ms(priced.price, graph, devices)
     result.add_row(
         graph.name, f'{graph.num_ops:,}', f'{theirs:.2f}', f'{ours:.3f}',
         f'{theirs / ours:.0f}x',
@@ -150,7 +150,7 @@ def _threads(sizes) -> table.Table:
   for num_ops in sizes:
     graph = graphs.random_graph(0, num_ops)
     devices = _random(graph, 16)
-    one, many = (simulator.Simulator(_CLUSTER, threads=threads).step_times
+    one, many = (simulator.Simulator(_CLUSTER, threads=threads).price
                  for threads in (1, cores))
     # In turns, so that what else the machine does meets both.
     wall = np.min([[

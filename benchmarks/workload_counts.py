@@ -12,30 +12,29 @@ on the clock and of computing, and the most memory. A ratio off by more than
 20 % is marked and makes the exit code 1.
 """
 
-import concurrent.futures
-import multiprocessing
-import os
+import pathlib
 import resource
 import sys
 import tempfile
 import time
 
+from gdp_grappler import environment
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.processes import calls
 from gdp_grappler.workloads import registry
 
 _MOST_OFF = .2
+_TIMEOUT_S = 3600.
 _TITLES = ('workload', 'setting', 'ops', "paper's", 'ratio', 'groups',
            'variables GB', 'built in s', 'computing s', 'memory GB')
 
 
-def _row(name: str) -> tuple[list[str], bool]:
+def row(name: str) -> tuple[list[str], bool]:
   """Cells, and whether the count is near the paper's."""
   workload = registry.get(name)
-  with tempfile.TemporaryDirectory() as cache:
-    os.environ['GDP_CACHE_DIR'] = cache
-    start = time.monotonic()
-    source = registry.source(name, tell=lambda line: None)
-    seconds = time.monotonic() - start
+  start = time.monotonic()
+  source = registry.source(name, tell=lambda line: None)
+  seconds = time.monotonic() - start
   built = resource.getrusage(resource.RUSAGE_CHILDREN)
   graph = graph_def_io.read(source)
   ratio = graph.num_ops / workload.paper_ops if workload.paper_ops else 1.
@@ -61,9 +60,10 @@ def main(beginnings: list[str]) -> int:
   far = 0
   for name in names:
     # A process for each: the memory of children is the most of all so far.
-    with concurrent.futures.ProcessPoolExecutor(
-        1, multiprocessing.get_context('spawn')) as pool:
-      cells, near = pool.submit(_row, name).result()
+    with tempfile.TemporaryDirectory() as cache:
+      cells, near = calls.call(f'{pathlib.Path(__file__).stem}:row', name,
+                               timeout_s=_TIMEOUT_S,
+                               environment={environment.CACHE_DIR: cache})
     far += not near
     print(f'| {" | ".join(cells)} |', flush=True)
   return int(far > 0)

@@ -12,6 +12,10 @@ import shlex
 import subprocess
 import sys
 import time
+from typing import Any, Mapping
+
+from gdp_grappler import environment
+from gdp_grappler.processes import launching
 
 HERE = pathlib.Path(os.path.relpath(pathlib.Path(__file__).parent))
 OUTPUT = pathlib.Path('demo_output')
@@ -33,7 +37,7 @@ def main() -> int:
   for old in CAPTURES.glob('*'):
     old.unlink()
   _say('1. Train InceptionV3 as it is, on one device, and capture its graphs')
-  plain = _train(DEMO_DEVICES='1', GDP_CAPTURE_DIR=str(CAPTURES))
+  plain = _train({'DEMO_DEVICES': '1', environment.CAPTURE_DIR: str(CAPTURES)})
   graph = max(CAPTURES.glob('*.pb'), key=lambda path: path.stat().st_size)
   print(f'Captured {graph}')
 
@@ -52,7 +56,8 @@ def main() -> int:
   option = {'policy': str(MODEL_DIR / 'policy'), 'keep_best': False}
   print('keep_best is off to show the mechanism: logical CPU devices share '
         'their cores, so that no placement can be faster.')
-  placed = _train(DEMO_DEVICES='4', GDP_PLACEMENT=json.dumps(option))
+  placed = _train(
+      {'DEMO_DEVICES': '4', environment.PLACEMENT: json.dumps(option)})
   return _report(plain, placed, time.time() - start)
 
 
@@ -71,21 +76,24 @@ def _report(plain, placed, seconds) -> int:
   return 0 if equal and spread else 1
 
 
-def _train(**environment) -> dict:
+def _train(variables: Mapping[str, str]) -> dict[str, Any]:
   """Runs train.py and returns what it reports."""
   text = _run(sys.executable, str(HERE / 'train.py'), keep_output=True,
-              **environment)
+              variables=variables)
   return json.loads(text.splitlines()[-1])
 
 
-def _run(*command, keep_output=False, **environment) -> str:
+def _run(*command: str, keep_output: bool = False,
+         variables: Mapping[str, str] | None = None) -> str:
   """Runs a command, its standard error without TensorFlow's start-up."""
+  variables = variables or {}
   words = [pathlib.Path(command[0]).name, *command[1:]]
-  print('$', *(f'{k}={shlex.quote(v)}' for k, v in environment.items()),
+  print('$', *(f'{k}={shlex.quote(v)}' for k, v in variables.items()),
         *map(shlex.quote, words), flush=True)
-  process = subprocess.Popen(command, text=True, stderr=subprocess.PIPE,
-                             stdout=subprocess.PIPE if keep_output else None,
-                             env={**os.environ, **environment})
+  process = subprocess.Popen(
+      command, text=True, stderr=subprocess.PIPE,
+      stdout=subprocess.PIPE if keep_output else None,
+      env=launching.environment({environment.DISABLE: '0', **variables}))
   for line in process.stderr:
     if not _START_UP.match(line):
       print(line, end='', file=sys.stderr, flush=True)

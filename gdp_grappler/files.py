@@ -1,22 +1,16 @@
-"""Where files are kept, and how they are written: whole or not at all."""
+"""How files are written: whole or not at all."""
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import pathlib
 import tempfile
+from typing import Any
+import zlib
 
 from gdp_grappler import errors
-
-_CACHE = 'GDP_CACHE_DIR'
-
-
-def cache_folder() -> pathlib.Path:
-  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder."""
-  if os.environ.get(_CACHE):
-    return pathlib.Path(os.environ[_CACHE])
-  base = os.environ.get('XDG_CACHE_HOME')
-  return pathlib.Path(base or pathlib.Path.home() / '.cache') / 'gdp_grappler'
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str,
@@ -52,6 +46,29 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   finally:
     if temporary and os.path.exists(temporary):
       os.unlink(temporary)
+
+
+def write_compressed_json(path: str | os.PathLike[str], value: Any) -> None:
+  """Replaces a file in one step; equal values give equal files.
+
+  Raises:
+    GdpError: the file cannot be written; what was there before still is.
+  """
+  text = json.dumps(value, allow_nan=False) + '\n'
+  write_atomically(path, gzip.compress(text.encode(), mtime=0))
+
+
+def read_compressed_json(path: str | os.PathLike[str]) -> Any:
+  """What `write_compressed_json` wrote.
+
+  Raises:
+    GdpError: there is no such file, or it is damaged.
+  """
+  try:
+    return json.loads(gzip.decompress(pathlib.Path(path).read_bytes()))
+  except (OSError, EOFError, ValueError, zlib.error) as error:
+    raise errors.GdpError(
+        f'Cannot read {path} as compressed JSON: {error}.') from error
 
 
 def _umask() -> int:

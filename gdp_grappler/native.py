@@ -14,6 +14,8 @@ import pathlib
 from gdp_grappler import errors
 
 LIB_DIR = pathlib.Path(__file__).parent / 'lib'
+# TensorFlow is given this one by its path.
+EMULATED_GPUS_PATH = LIB_DIR / 'libgdp_emulated_gpus.so'
 _REMEDY = ('Reinstall the package next to the TensorFlow it is to run with: '
            'pip install --force-reinstall --no-deps gdp-grappler')
 
@@ -45,13 +47,19 @@ def load_grappler() -> ctypes.CDLL:
   Raises:
     PluginError: the library is missing, or was built for another TensorFlow.
   """
-  import tensorflow as tf
-  built, running = built_for_tensorflow(), tf.__version__
-  if _minor(built) != _minor(running):
-    raise errors.PluginError(
-        f'The native library was built for TensorFlow {built} but {running} '
-        f'is running. {_REMEDY}')
+  _check_tensorflow()
   return _load('libgdp_grappler.so')
+
+
+@functools.cache
+def load_emulated_gpus() -> ctypes.CDLL:
+  """The emulated GPUs; linked against TensorFlow, which loads them as well.
+
+  Raises:
+    PluginError: the library is missing, or was built for another TensorFlow.
+  """
+  _check_tensorflow()
+  return _load(EMULATED_GPUS_PATH.name)
 
 
 def built_for_tensorflow() -> str:
@@ -67,6 +75,15 @@ def built_for_tensorflow() -> str:
     raise errors.PluginError(
         f'The native libraries are missing ({path}: {error}). {_REMEDY}'
     ) from error
+
+
+def _check_tensorflow() -> None:
+  import tensorflow as tf
+  built, running = built_for_tensorflow(), tf.__version__
+  if _minor(built) != _minor(running):
+    raise errors.PluginError(
+        f'The native library was built for TensorFlow {built} but {running} '
+        f'is running. {_REMEDY}')
 
 
 def _load(file_name: str) -> ctypes.CDLL:

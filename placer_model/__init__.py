@@ -11,7 +11,9 @@ TF_USE_LEGACY_KERAS=1.
 import os as _os
 import sys as _sys
 
-_os.environ.setdefault('TF_USE_LEGACY_KERAS', '1')
+from gdp_grappler import environment as _environment
+
+_os.environ[_environment.LEGACY_KERAS] = '1'
 _tensorflow = _sys.modules.get('tensorflow')
 if _tensorflow is not None and not getattr(_tensorflow, '_tf_uses_legacy_keras',
                                            True):

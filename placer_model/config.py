@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from typing import Any
 
 from gdp_grappler import errors
 
@@ -66,7 +67,7 @@ class PlacerConfig:
   initial_condition_scale: float = 0.3
   seed: int = 0
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
       self._check(field, getattr(self, field.name))
 
@@ -74,7 +75,7 @@ class PlacerConfig:
     """Text that `from_json` reads back."""
     return json.dumps(dataclasses.asdict(self), indent=2)
 
-  def replace(self, **changes) -> PlacerConfig:
+  def replace(self, **changes: Any) -> PlacerConfig:
     """A copy with other values.
 
     Raises:
@@ -82,7 +83,7 @@ class PlacerConfig:
     """
     return dataclasses.replace(self, **changes)
 
-  def _check(self, field, value):
+  def _check(self, field: dataclasses.Field, value: float) -> None:
     kind = type(field.default)
     ok = type(value) is kind or (kind is float and type(value) is int)
     low = 0 if field.name in _MAY_BE_ZERO or kind is not int else 1

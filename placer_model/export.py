@@ -14,8 +14,6 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 import tempfile
 from typing import Any, Iterator, Mapping
 
@@ -24,27 +22,14 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.features import schema
+from gdp_grappler.processes import calls
 from placer_model import network as network_lib
 
 # Of logits, relative to the largest of them or 1.
 TOLERANCE = 1e-5
 _LIBRARIES = ('tensorflow', 'tensorflow-gnn', 'tf-keras')
-
-# Runs in a fresh interpreter: loads argv[1], places the features in argv[2]
-# and leaves the logits in argv[3].
-_LOADER = """
-import sys
-import numpy as np
-import tensorflow as tf
-directory, features, result = sys.argv[1:]
-features = dict(np.load(features))
-policy = tf.saved_model.load(directory)  # its functions do not keep it alive
-np.save(result, policy.place(**features).numpy())
-loaded = {name.split('.')[0] for name in sys.modules}
-extra = loaded & {'tensorflow_gnn', 'tf_keras', 'tf_agents', 'placer_model'}
-if extra:
-  sys.exit('loading it imported ' + ', '.join(sorted(extra)))
-"""
+_LOADER = 'gdp_grappler.placers.policy_check:logits'
+_TIMEOUT_S = 1200.
 
 
 class ExportError(errors.GdpError):
@@ -54,7 +39,7 @@ class ExportError(errors.GdpError):
 class Policy(tf.Module):
   """What the SavedModel holds: variables and one function."""
 
-  def __init__(self, network: network_lib.PlacerNetwork):
+  def __init__(self, network: network_lib.PlacerNetwork) -> None:
     """Takes the network's variables, not copies of them."""
     super().__init__(name='policy')
     self.weights = list(network.variables)
@@ -63,7 +48,9 @@ class Policy(tf.Module):
     # An attribute would put the Keras model into the SavedModel; a closure
     # puts only its ops there.
     @tf.function(input_signature=list(specs.values()), autograph=False)
-    def place(op_types, units, edges, edge_bytes, allowed, devices):
+    def place(op_types: tf.Tensor, units: tf.Tensor, edges: tf.Tensor,
+              edge_bytes: tf.Tensor, allowed: tf.Tensor,
+              devices: tf.Tensor) -> tf.Tensor:
       return network(
           dict(
               zip(specs,
@@ -97,7 +84,7 @@ def export_policy(network: network_lib.PlacerNetwork,
                       'export to another directory.')
   with _temporary_sibling(target) as temporary:
     _write(network, temporary / 'policy', description)
-    _verify(network, temporary / 'policy', temporary)
+    _verify(network, temporary / 'policy')
     _replace(target, temporary / 'policy', temporary / 'old')
 
 
@@ -137,7 +124,8 @@ def random_features(num_units: int, num_edges: int, num_devices: int,
   }
 
 
-def _describe(network, metadata) -> str:
+def _describe(network: network_lib.PlacerNetwork,
+              metadata: Mapping[str, Any]) -> str:
   own = {
       'schema': schema.fingerprint(),
       'config': dataclasses.asdict(network.config),
@@ -157,7 +145,7 @@ def _describe(network, metadata) -> str:
 
 
 @contextlib.contextmanager
-def _temporary_sibling(target) -> Iterator[pathlib.Path]:
+def _temporary_sibling(target: pathlib.Path) -> Iterator[pathlib.Path]:
   """A directory on the same file system, gone afterwards."""
   try:
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,42 +160,32 @@ def _temporary_sibling(target) -> Iterator[pathlib.Path]:
     shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _unwritable(target, error) -> ExportError:
+def _unwritable(target: pathlib.Path, error: Any) -> ExportError:
   reason = getattr(error, 'strerror', None) or str(error).splitlines()[0]
   return ExportError(
       f'Cannot write policy {target}: {reason}. Free space or choose another '
       'directory.')
 
 
-def _write(network, directory, description):
+def _write(network: network_lib.PlacerNetwork, directory: pathlib.Path,
+           description: str) -> None:
   options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
   tf.saved_model.save(Policy(network), str(directory), options=options)
   (directory / 'policy.json').write_text(description)
 
 
-def _verify(network, directory, scratch):
+def _verify(network: network_lib.PlacerNetwork,
+            directory: pathlib.Path) -> None:
   # More than a segment, so that memory and padding count.
   size = network.config.segment_length + 37
   features = random_features(size, 3 * size, 3, seed=network.config.seed)
-  np.savez(scratch / 'features.npz', **features)
-  environment = {
-      name: value for name, value in os.environ.items()
-      if name != 'TF_USE_LEGACY_KERAS'
-  }
-  environment.update(GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3')
-  process = subprocess.run([
-      sys.executable, '-c', _LOADER,
-      str(directory),
-      str(scratch / 'features.npz'),
-      str(scratch / 'logits.npy')
-  ], env=environment, capture_output=True, text=True, check=False)
-  if process.returncode:
-    lines = process.stderr.strip().splitlines() or ['no message']
+  try:
+    found = calls.call(_LOADER, str(directory), features, timeout_s=_TIMEOUT_S)
+  except calls.CallError as error:
     raise ExportError('The exported policy does not load in a fresh process: '
-                      f'{lines[-1]}. Nothing was written.')
+                      f'{error}. Nothing was written.') from error
   # The same function, so that both processes optimize the same graph.
   expected = Policy(network).place(**features).numpy()
-  found = np.load(scratch / 'logits.npy')
   if not close(found, expected, features['allowed']):
     difference = np.max(np.abs(found - expected))
     raise ExportError(
@@ -215,7 +193,8 @@ def _verify(network, directory, scratch):
         f'differ by {difference:.2g}. Nothing was written.')
 
 
-def _replace(target, new, old):
+def _replace(target: pathlib.Path, new: pathlib.Path,
+             old: pathlib.Path) -> None:
   """Renames only: at no time is there half a policy."""
   if target.exists():
     target.rename(old)

@@ -31,7 +31,8 @@ class PlacerNetwork(tf.keras.Model):
     config: Sizes and switches.
   """
 
-  def __init__(self, config: config_lib.PlacerConfig, name: str = 'placer'):
+  def __init__(self, config: config_lib.PlacerConfig,
+               name: str = 'placer') -> None:
     """Makes the network with its first weights.
 
     Args:
@@ -157,7 +158,8 @@ class PlacerNetwork(tf.keras.Model):
       x = layer(x, conditions)
     return x, conditions
 
-  def _make_conditioning(self, seed, map_seed):
+  def _make_conditioning(
+      self, seed: int, map_seed: int) -> superposition.ConditioningLayer | None:
     config = self.config
     if not config.superposition:
       return None
@@ -170,7 +172,8 @@ class PlacerNetwork(tf.keras.Model):
         self._make_transformer(seed, 'conditioning_transformer'), widths,
         config.initial_condition_scale, map_seed, name='conditioning')
 
-  def _make_transformer(self, seed, name):
+  def _make_transformer(self, seed: int,
+                        name: str) -> transformer_xl.TransformerXlLayer:
     config = self.config
     return transformer_xl.TransformerXlLayer(config.hidden_units, config.heads,
                                              config.head_units,

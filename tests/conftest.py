@@ -3,9 +3,15 @@
 In this process `tf.keras` is Keras 2, for placer_model; Keras 3 is `keras`.
 What users see after a bare `import tensorflow` is tested in interpreters of
 their own, whose environment lacks TF_USE_LEGACY_KERAS.
+
+What steers us where the tests are run is not for the tests.
 """
 
 import os
 
+from helpers import fresh
+
+for _name in filter(fresh.steers, list(os.environ)):
+  del os.environ[_name]
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')

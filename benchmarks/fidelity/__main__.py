@@ -1,7 +1,9 @@
 """Prices and measures placements of four graphs on two local workers.
 
-Takes about half an hour on two quiet cores. Run again, it goes on where it
-stopped; `--fresh` measures anew.
+Takes about half an hour on two quiet cores. With `--emulated`, placements of
+six papers' workloads on emulated GPUs instead, which takes hours. Run again, it
+goes on where it stopped; `--fresh` measures anew, `--report` only writes the
+page of the four graphs again.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ import pathlib
 import shutil
 import sys
 
-os.environ['GDP_DISABLE'] = '1'
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+from gdp_grappler import environment
 
+os.environ.update(environment.without_plugin())
+
+from benchmarks.fidelity import emulated
 from benchmarks.fidelity import graphs
 from benchmarks.fidelity import report
 from benchmarks.fidelity import study
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster_file
+
+_RESULTS = 'results.json.gz'
 
 
 def main() -> int:
@@ -30,27 +36,36 @@ def main() -> int:
   parser.add_argument('--work_dir', type=pathlib.Path,
                       default=pathlib.Path('fidelity_output'),
                       help='keeps what was measured')
+  parser.add_argument('--emulated', action='store_true',
+                      help='on emulated GPUs')
   parser.add_argument('--graphs', default=','.join(graphs.BUILDERS))
+  parser.add_argument('--tasks', default=','.join(emulated.TASKS),
+                      help='of --emulated')
   parser.add_argument('--fresh', action='store_true')
+  parser.add_argument('--report', action='store_true',
+                      help='only write the page of --out_dir again')
   arguments = parser.parse_args()
+  if arguments.fresh:
+    shutil.rmtree(arguments.work_dir, ignore_errors=True)
   try:
-    _run(arguments)
+    arguments.work_dir.mkdir(parents=True, exist_ok=True)
+    arguments.out_dir.mkdir(parents=True, exist_ok=True)
+    if arguments.report:
+      report.write(arguments.out_dir, *study.load(arguments.out_dir / _RESULTS))
+    else:
+      (_run_emulated if arguments.emulated else _run)(arguments)
   except errors.GdpError as error:
     print(f'fidelity: error: {error}', file=sys.stderr)
     return 2
   return 0
 
 
-def _run(arguments):
+def _run(arguments: argparse.Namespace) -> None:
   names = arguments.graphs.split(',')
   unknown = [name for name in names if name not in graphs.BUILDERS]
   if unknown:
     raise errors.GdpError(f'Unknown graph "{unknown[0]}"; there are '
                           f'{", ".join(graphs.BUILDERS)}.')
-  if arguments.fresh:
-    shutil.rmtree(arguments.work_dir, ignore_errors=True)
-  arguments.work_dir.mkdir(parents=True, exist_ok=True)
-  arguments.out_dir.mkdir(parents=True, exist_ok=True)
   path = arguments.work_dir / 'cluster.json'
   if path.exists():
     cluster = cluster_file.read(str(path))
@@ -62,12 +77,24 @@ def _run(arguments):
     more_rows, more_orders = study.run(name, cluster, arguments.work_dir, _tell)
     rows += more_rows
     orders += more_orders
-    study.save(arguments.out_dir / 'results.json', rows, orders, cluster)
+    study.save(arguments.out_dir / _RESULTS, rows, orders, cluster)
     report.write(arguments.out_dir, rows, orders, cluster)
   print(report.table(rows))
 
 
-def _tell(text):
+def _run_emulated(arguments: argparse.Namespace) -> None:
+  folder = arguments.work_dir / 'emulated'
+  folder.mkdir(exist_ok=True)
+  whole = emulated.Result([], [])
+  for task in arguments.tasks.split(','):
+    result = emulated.run(task, folder, _tell)
+    whole.fifo.extend(result.fifo)
+    whole.ordered.extend(result.ordered)
+    emulated.write(arguments.out_dir, whole)
+  print(emulated.table(whole))
+
+
+def _tell(text: str) -> None:
   print(text, flush=True)
 
 

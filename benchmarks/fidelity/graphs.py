@@ -20,6 +20,7 @@ from gdp_grappler.graph.sources import pruning
 
 tf1 = tf.compat.v1
 _LAYER = re.compile(r'layer(\d+)')
+MODULE = re.compile(r'layer\d+/\w+')  # A part of a layer.
 
 
 def build(name: str) -> source_graph.SourceGraph:

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from benchmarks.fidelity import graphs
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -18,35 +18,39 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
-_MODULE = re.compile(r'layer\d+/\w+')
 _SEARCH_ROUNDS = 24
 _PROPOSALS = 24
 
 
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
+          layers: np.ndarray, modules: np.ndarray,
           seed: int = 0) -> dict[str, placement_lib.Placement]:
-  """Label -> placement, at least 40, no two alike.
+  """Label -> placement, at least 40 of a model of several layers, all distinct.
 
   Args:
-    graph: One of `graphs.BUILDERS`.
-    simulator: On two devices; prices the searches.
+    graph: N ops.
+    simulator: On two or more accelerators; prices the searches.
+    layers: int [N], number of the layer of each op.
+    modules: int [N], number of the part of a layer.
     seed: Of everything random.
   """
   rng = np.random.default_rng(seed)
-  layers = _of_groups(graph, graphs.layers(graph))
+  num_places = len(simulator.cluster.accelerators)
+  layers = _of_groups(graph, layers)
   found = {}
-  for device in (0, 1):
-    found[f'single device {device}'] = np.full(graph.num_groups, device)
+  for place in range(num_places):
+    found[f'single device {place}'] = np.full(graph.num_groups, place)
   for count in range(1, layers.max() + 1):
     found[f'expert split before layer {count}'] = (layers >= count).astype(int)
-  found['expert split, other way'] = (layers <= layers.max() // 2).astype(int)
-  found['expert every other layer'] = layers % 2
+  found['expert split, other way'] = (num_places - 1
+                                      - _equal_blocks(layers, num_places))
+  found['expert every other layer'] = layers % num_places
   for i in range(12):
-    found[f'layers at random {i}'] = rng.integers(0, 2,
+    found[f'layers at random {i}'] = rng.integers(0, num_places,
                                                   layers.max() + 1)[layers]
-  modules = _of_groups(graph, _modules(graph))
+  modules = _of_groups(graph, modules)
   for i in range(10):
-    found[f'modules at random {i}'] = rng.integers(0, 2,
+    found[f'modules at random {i}'] = rng.integers(0, num_places,
                                                    modules.max() + 1)[modules]
   for i in range(3):
     found[f'metis {i}'] = _metis(graph, simulator, i)
@@ -54,63 +58,89 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
   found.update(searched)
   best = found['searched to the end']
   for share in (.002, .01, .03, .1, .3):
-    found[f'disturbed: {share:.1%} of the best'] = _disturbed(best, share, rng)
+    found[f'disturbed: {share:.1%} of the best'] = _disturbed(
+        best, share, num_places, rng)
     found[f'disturbed: {share:.1%} of one device'] = _disturbed(
-        np.zeros_like(best), share, rng)
+        np.zeros_like(best), share, num_places, rng)
   for i in range(3):
-    found[f'bad: groups at random {i}'] = rng.integers(0, 2, graph.num_groups)
+    found[f'bad: groups at random {i}'] = rng.integers(0, num_places,
+                                                       graph.num_groups)
   for size in (5, 40):
-    found[f'bad: blocks of {size} ops in turn'] = _blocks(graph, size)
+    found[f'bad: blocks of {size} ops in turn'] = _blocks(
+        graph, size, num_places)
   return _distinct(graph, found, simulator.cluster)
 
 
-def _of_groups(graph, labels) -> np.ndarray:
+def modules_by_name(graph: op_graph.OpGraph, layers: np.ndarray,
+                    pattern: re.Pattern[str]) -> np.ndarray:
+  """int [N]: what the pattern finds in the name, else the layer, int [N]."""
+  names = [
+      match[0] if (match := pattern.search(name)) else f'layer{layer}'
+      for name, layer in zip(graph.names, layers)
+  ]
+  return np.unique(names, return_inverse=True)[1]
+
+
+def _equal_blocks(layers: np.ndarray, count: int) -> np.ndarray:
+  """int [G], contiguous blocks of layers."""
+  return layers * count // (int(layers.max()) + 1)
+
+
+def _of_groups(graph: op_graph.OpGraph, labels: np.ndarray) -> np.ndarray:
   """int [G], the most frequent label of a group's ops."""
   counts = np.zeros((graph.num_groups, labels.max() + 1), int)
   np.add.at(counts, (graph.groups, labels), 1)
   return counts.argmax(axis=1)
 
 
-def _modules(graph) -> np.ndarray:
-  """int [N]: parts of layers by name, else the layer."""
-  names = [
-      match[0] if (match := _MODULE.search(name)) else f'layer{layer}'
-      for name, layer in zip(graph.names, graphs.layers(graph))
-  ]
-  return np.unique(names, return_inverse=True)[1]
-
-
-def _metis(graph, simulator, seed) -> np.ndarray:
+def _metis(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
+           seed: int) -> np.ndarray:
   placement = registry.create('metis').place(
       placer_lib.Problem(graph, simulator.cluster, simulator, seed))
-  return _by_group(graph, placement.devices)
+  places = np.zeros(simulator.cluster.num_devices, int)
+  places[list(simulator.cluster.accelerators)] = np.arange(
+      len(simulator.cluster.accelerators))
+  return _by_group(graph, places[placement.devices])
 
 
-def _searches(graph, simulator, starts, rng) -> dict[str, np.ndarray]:
+def _searches(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
+              starts: dict[str, np.ndarray],
+              rng: np.random.Generator) -> dict[str, np.ndarray]:
   """Hill climbing from the best start, kept at several heights."""
   prices = _prices(graph, simulator, np.stack(list(starts.values())))
   current = list(starts.values())[int(prices.argmin())]
   price, result = prices.min(), {}
+  num_places = len(simulator.cluster.accelerators)
   neighbours = _neighbours(graph)
   for turn in range(_SEARCH_ROUNDS):
     if turn and turn % 4 == 0:
       result[f'searched for {turn} rounds'] = current
-    proposals = np.stack(
-        [_moved(current, neighbours, rng) for _ in range(_PROPOSALS)])
+    proposals = np.stack([
+        _moved(current, neighbours, num_places, rng) for _ in range(_PROPOSALS)
+    ])
     prices = _prices(graph, simulator, proposals)
     if prices.min() < price:
       price, current = prices.min(), proposals[int(prices.argmin())]
   return {**result, 'searched to the end': current}
 
 
-def _prices(graph, simulator, by_group) -> np.ndarray:
-  allowed = constraints.allowed_devices(graph, simulator.cluster)
+def _prices(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
+            by_group: np.ndarray) -> np.ndarray:
+  return simulator.price_groups(graph,
+                                _allowed(graph, simulator.cluster,
+                                         by_group)).valid_seconds
+
+
+def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+             by_group: np.ndarray) -> np.ndarray:
+  """Devices [..., G] of places; a group without the choice is where it must."""
+  allowed = constraints.allowed_devices(graph, cluster)
+  devices = np.array(cluster.accelerators)[by_group]
   rows = np.arange(graph.num_groups)
-  by_group = np.where(allowed[rows, by_group], by_group, allowed.argmax(axis=1))
-  return simulator.step_times(graph, by_group[:, graph.groups])[0]
+  return np.where(allowed[rows, devices], devices, allowed.argmax(axis=1))
 
 
-def _neighbours(graph) -> list[list[int]]:
+def _neighbours(graph: op_graph.OpGraph) -> list[list[int]]:
   result = [[] for _ in range(graph.num_groups)]
   for source, target in graph.groups[graph.edges].tolist():
     result[source].append(target)
@@ -118,8 +148,9 @@ def _neighbours(graph) -> list[list[int]]:
   return result
 
 
-def _moved(devices, neighbours, rng) -> np.ndarray:
-  """A connected cluster of random size on the other device."""
+def _moved(devices: np.ndarray, neighbours: list[list[int]], num_places: int,
+           rng: np.random.Generator) -> np.ndarray:
+  """A connected cluster of random size on another device."""
   start = int(rng.integers(len(devices)))
   size = int(np.exp(rng.uniform(0, np.log(len(devices) / 2))))
   inside, frontier = {start}, list(neighbours[start])
@@ -129,39 +160,43 @@ def _moved(devices, neighbours, rng) -> np.ndarray:
       inside.add(group)
       frontier += neighbours[group]
   result = devices.copy()
-  result[list(inside)] = 1 - devices[start]
+  result[list(inside)] = (devices[start]
+                          + rng.integers(1, num_places)) % num_places
   return result
 
 
-def _disturbed(devices, share, rng) -> np.ndarray:
-  """At least one group, at most `share` of them, on the other device."""
+def _disturbed(devices: np.ndarray, share: float, num_places: int,
+               rng: np.random.Generator) -> np.ndarray:
+  """At least one group, at most `share` of them, on another device."""
   count = max(1, round(share * len(devices)))
   result = devices.copy()
   chosen = rng.choice(len(devices), count, replace=False)
-  result[chosen] = 1 - result[chosen]
+  result[chosen] += rng.integers(1, num_places, count)
+  result[chosen] %= num_places
   return result
 
 
-def _blocks(graph, size) -> np.ndarray:
+def _blocks(graph: op_graph.OpGraph, size: int, num_places: int) -> np.ndarray:
   position = np.empty(graph.num_ops, int)
   position[graph.topological_order] = np.arange(graph.num_ops)
-  return _by_group(graph, position // size % 2)
+  return _by_group(graph, position // size % num_places)
 
 
-def _by_group(graph, devices) -> np.ndarray:
+def _by_group(graph: op_graph.OpGraph, devices: np.ndarray) -> np.ndarray:
   """int [G], the device of each group's first op."""
   first = np.unique(graph.groups, return_index=True)[1]
   return np.asarray(devices)[first]
 
 
-def _distinct(graph, found, cluster) -> dict[str, placement_lib.Placement]:
-  """Placements of their own; groups without a choice are where they must be."""
-  allowed = constraints.allowed_devices(graph, cluster)
-  rows = np.arange(graph.num_groups)
+def _distinct(
+    graph: op_graph.OpGraph, found: dict[str, np.ndarray],
+    cluster: cluster_lib.Cluster) -> dict[str, placement_lib.Placement]:
+  """Placements of their own."""
   seen, result = set(), {}
-  for label, devices in found.items():
-    devices = np.where(allowed[rows, devices], devices, allowed.argmax(axis=1))
-    placement = placement_lib.from_groups(graph, devices, cluster)
+  for label, by_group in found.items():
+    placement = placement_lib.from_groups(graph,
+                                          _allowed(graph, cluster, by_group),
+                                          cluster)
     key = placement.devices.tobytes()
     if key not in seen:
       seen.add(key)

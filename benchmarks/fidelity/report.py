@@ -20,7 +20,7 @@ _COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
 _COLOURS = {
     'single': 'black', 'expert': 'tab:green', 'layers': 'tab:olive',
     'modules': 'tab:cyan', 'metis': 'tab:purple', 'searched': 'tab:blue',
-    'disturbed:': 'tab:orange', 'bad:': 'tab:red'
+    'disturbed:': 'tab:orange', 'bad:': 'tab:red', 'placer': 'tab:pink'
 }
 
 
@@ -34,7 +34,7 @@ def write(folder: pathlib.Path, rows: Sequence[study.Row],
   for row in rows:
     writer.writerow({c: getattr(row, c) for c in _COLUMNS})
   files.write_atomically(folder / 'placements.csv', text.getvalue())
-  _draw(folder / 'fidelity.png', rows)
+  draw(folder / 'fidelity.png', rows)
   files.write_atomically(folder / 'README.md', _page(rows, orders, cluster))
 
 
@@ -113,7 +113,8 @@ def _worst(rows) -> str:
   return '\n'.join(lines)
 
 
-def _draw(path, rows):
+def draw(path: pathlib.Path, rows: Sequence[study.Row]) -> None:
+  """Draws simulated over measured steps, a panel per graph."""
   import matplotlib
   matplotlib.use('Agg')
   from matplotlib import pyplot
@@ -135,8 +136,8 @@ def _draw(path, rows):
     axis.set(xscale='log', yscale='log', xlim=ends, ylim=ends, title=name,
              xlabel='measured step (ms)', aspect='equal')
     ticks = [
-        t for t in (20, 30, 50, 70, 100, 150, 200, 300, 500)
-        if ends[0] <= t <= ends[1]
+        t for t in (1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000,
+                    2000) if ends[0] <= t <= ends[1]
     ]
     for one in (axis.xaxis, axis.yaxis):
       one.set_ticks(ticks, [str(t) for t in ticks])
@@ -171,8 +172,8 @@ when the study goes on.
 ![simulated over measured steps](fidelity.png)
 
 Every placement is in [placements.csv](placements.csv), everything in
-[results.json](results.json). Network, as measured: {links}; compute that a
-transfer takes of each end: {copies}; an empty step {cluster.step_s * 1e3:.2f}
+[results.json.gz](results.json.gz). Network, as measured: {links}; compute that
+a transfer takes of each end: {copies}; an empty step {cluster.step_s * 1e3:.2f}
 ms.
 
 ## Where it is furthest off

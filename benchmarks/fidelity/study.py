@@ -96,7 +96,10 @@ def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
                                            tell=tell)
   simulator = simulator_lib.Simulator(cluster,
                                       profiled_costs.ProfiledCostModel(profile))
-  suite = placements.suite(graph, simulator, seed)
+  layers = graphs.layers(graph)
+  suite = placements.suite(
+      graph, simulator, layers,
+      placements.modules_by_name(graph, layers, graphs.MODULE), seed)
   with measurer_lib.Measurer(
       source, cluster, local_workers=WORKERS, steps=15,
       cache_dir=folder / 'cache' / 'measurements',
@@ -135,9 +138,7 @@ def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
   result = []
   for ratio, label, placement, order in sorted(
       found, key=lambda item: item[0])[:ORDER_COUNT]:
-    ordered = ordering.with_critical_path_order(graph, placement,
-                                                simulator.cluster,
-                                                simulator.cost_model)
+    ordered = ordering.with_critical_path_order(graph, placement, simulator)
     plain = measurer.evaluate(graph, placement)
     forced = measurer.evaluate(graph, ordered)
     if plain.valid and forced.valid:
@@ -152,12 +153,23 @@ def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
 
 def save(path: pathlib.Path, rows: list[Row], orders: list[Ordered],
          cluster: cluster_lib.Cluster) -> None:
-  """Writes everything as JSON."""
-  files.write_atomically(
-      path,
-      json.dumps(
-          {
-              'cluster': json.loads(cluster.to_json()), 'rows': [
-                  dataclasses.asdict(row) for row in rows
-              ], 'orders': [dataclasses.asdict(order) for order in orders]
-          }, indent=1))
+  """Writes everything as compressed JSON."""
+  files.write_compressed_json(
+      path, {
+          'cluster': json.loads(cluster.to_json()), 'rows': [
+              dataclasses.asdict(row) for row in rows
+          ], 'orders': [dataclasses.asdict(order) for order in orders]
+      })
+
+
+def load(
+    path: pathlib.Path) -> tuple[list[Row], list[Ordered], cluster_lib.Cluster]:
+  """What `save` wrote.
+
+  Raises:
+    GdpError: it cannot be read.
+  """
+  found = files.read_compressed_json(path)
+  return ([Row(**row) for row in found['rows']],
+          [Ordered(**order) for order in found['orders']],
+          cluster_lib.from_json(json.dumps(found['cluster']), str(path)))

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Sequence
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import cluster
 from gdp_grappler.bin.commands import doctor
@@ -21,8 +22,7 @@ def main() -> int:
   """The console program: `run` in a process that is ours alone."""
   # Nothing here is to be placed by the plugin. Not when this is imported: the
   # environment is inherited by whatever the importing program starts.
-  os.environ['GDP_DISABLE'] = '1'
-  os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  os.environ.update(environment.without_plugin())
   return run()
 
 

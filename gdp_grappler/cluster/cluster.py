@@ -6,10 +6,12 @@ import dataclasses
 import functools
 import json
 import re
+from typing import Any, Callable, Mapping
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
@@ -124,7 +126,7 @@ class Cluster:
   step_s: float = 0.
   notes: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field in ('devices', 'links', 'notes'):
       object.__setattr__(self, field, tuple(getattr(self, field)))
     validation.check(self)
@@ -296,7 +298,8 @@ def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
       'prints an example.')
 
 
-def _from_object(kind, at, fields):
+def _from_object(kind: Callable[..., Any] | type[Any], at: str,
+                 fields: int | Mapping[str, Any]) -> Device | Link | Cluster:
   """A dataclass from a JSON object; `at` is '' for the whole file."""
   if not isinstance(fields, dict):
     raise errors.ClusterError(f'{at} is {fields!r}; give a JSON object.')
@@ -306,7 +309,7 @@ def _from_object(kind, at, fields):
     if name not in known:
       raise errors.ClusterError(
           f'{prefix}{name} is an unknown field; known are {", ".join(known)}.'
-          + validation.nearest(name, known))
+          + suggestions.did_you_mean(name, known))
   for name, field in known.items():
     if name not in fields and field.default is dataclasses.MISSING:
       raise errors.ClusterError(f'{prefix}{name} is missing; add it.')
@@ -316,7 +319,7 @@ def _from_object(kind, at, fields):
   return kind(**fields)
 
 
-def _list(at, value):
+def _list(at: str, value: str | list[Any] | None) -> list[Any]:
   if not isinstance(value, (list, tuple)):
     problem = 'missing; add it' if value is None else f'{value!r}; give a list'
     raise errors.ClusterError(f'{at} is {problem}.')

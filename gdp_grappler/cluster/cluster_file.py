@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 import pathlib
+import types
+from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import files
@@ -57,7 +59,8 @@ def write(path: str, cluster: cluster_lib.Cluster) -> None:
     files.write_atomically(path, cluster.to_json() + '\n')
 
 
-def _from_json(fields, path) -> cluster_lib.Cluster:
+def _from_json(fields: int | Sequence[Any] | Mapping[str, Any] | None,
+               path: str) -> cluster_lib.Cluster:
   if isinstance(fields, list):
     fields = {'devices': fields}
   devices = fields.get('devices') if isinstance(fields, dict) else None
@@ -68,13 +71,13 @@ def _from_json(fields, path) -> cluster_lib.Cluster:
   return cluster_lib.from_fields(fields, path)
 
 
-def _named_devices():
+def _named_devices() -> types.ModuleType:
   """The module that imports TensorFlow, for those who need it."""
   from gdp_grappler.cluster import named_devices
   return named_devices
 
 
-def _text(path) -> str:
+def _text(path: str) -> str:
   try:
     return pathlib.Path(path).read_text(encoding='utf-8')
   except OSError as error:
@@ -84,7 +87,7 @@ def _text(path) -> str:
     raise cluster_lib.not_a_cluster_file(path, 'it is not text') from error
 
 
-def _looks_like_text(text) -> bool:
+def _looks_like_text(text: str) -> bool:
   """Whether the first line that says something could be protobuf text."""
   lines = (line.strip() for line in text.splitlines())
   first = next((l for l in lines if l and not l.startswith('#')), '')

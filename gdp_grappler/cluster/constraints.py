@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+from typing import Sequence
 
 import numpy as np
 
@@ -46,14 +47,15 @@ def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:
   return np.where(allowed[:, host], host, allowed.argmax(axis=1))
 
 
-def _kernels(graph, cluster) -> np.ndarray:
+def _kernels(graph: op_graph.OpGraph,
+             cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D]."""
   return graph.allowed_types[:, [
       op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices
   ]]
 
 
-def _pinned_ops(graph) -> dict[str, list[int]]:
+def _pinned_ops(graph: op_graph.OpGraph) -> dict[str, list[int]]:
   """The ops of each pin."""
   result = collections.defaultdict(list)
   for op, pin in enumerate(graph.pins):
@@ -62,7 +64,8 @@ def _pinned_ops(graph) -> dict[str, list[int]]:
   return result
 
 
-def _pinned_device(graph, pin, ops, cluster) -> int:
+def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],
+                   cluster: cluster_lib.Cluster) -> int:
   try:
     return cluster.device_index(pin)
   except errors.ClusterError as error:
@@ -74,7 +77,9 @@ def _pinned_device(graph, pin, ops, cluster) -> int:
     return cluster.host
 
 
-def _infeasible(graph, cluster, by_op, group):
+def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                by_op: np.ndarray,
+                group: int) -> errors.InfeasiblePlacementError:
   """Names one op for each demand of a group, the narrowest demands first."""
   ops = np.flatnonzero(graph.groups == group)
   demands, first = np.unique(by_op[ops], axis=0, return_index=True)

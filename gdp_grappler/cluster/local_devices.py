@@ -14,7 +14,8 @@ import dataclasses
 import os
 import pathlib
 import re
-from typing import Any, Sequence
+import types
+from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -91,7 +92,8 @@ def _number(name: str) -> int:
   return int(name.rsplit(':', 1)[-1])
 
 
-def _device(name, cards, notes) -> tuple[cluster_lib.Device, _Card | None]:
+def _device(name: str, cards: Sequence[tuple[_Card, int]],
+            notes: list[str]) -> tuple[cluster_lib.Device, _Card | None]:
   if cluster_lib.device_type(name) == 'CPU':
     return _cpu(name, notes), None
   number = _number(name)
@@ -111,7 +113,7 @@ def _device(name, cards, notes) -> tuple[cluster_lib.Device, _Card | None]:
                             **device_figures.CARD_LAUNCH), card
 
 
-def _cpu(name, notes) -> cluster_lib.Device:
+def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
   """The cores that this process may use; as many ops at a time as a socket."""
   cores = len(os.sched_getaffinity(0))
   slots = min(_CPU_SLOTS, cores)
@@ -144,7 +146,8 @@ def _processor() -> tuple[float | None, str]:
           flags[1] if flags else _CORE_SETS)
 
 
-def _cards(tf, source, notes) -> list[tuple[_Card, int]]:
+def _cards(tf: types.ModuleType, source: nvml.NoCards | nvml.Source,
+           notes: Sequence[Any]) -> list[tuple[_Card, int]]:
   """Per logical GPU: its physical card, and the bytes it may have."""
   facts = source.cards()
   unused = nvml.visible(facts)
@@ -166,7 +169,8 @@ def _cards(tf, source, notes) -> list[tuple[_Card, int]]:
   return result
 
 
-def _matching(details, facts, unused) -> int | None:
+def _matching(details: dict[str, Any], facts: Sequence[nvml.CardFacts],
+              unused: list[int]) -> int | None:
   """NVML's index of a card of TensorFlow: the next one of its title.
 
   CUDA may number cards by speed; cards of one model keep the order of the bus.
@@ -184,7 +188,8 @@ def _facts(details: dict[str, Any]) -> nvml.CardFacts:
                         capability=details.get('compute_capability'))
 
 
-def _memory_bytes(name, facts, notes) -> int:
+def _memory_bytes(name: str, facts: nvml.CardFacts,
+                  notes: Sequence[str]) -> int:
   if facts.memory_bytes:
     return facts.memory_bytes
   card = device_figures.card_of(facts.title)
@@ -194,7 +199,8 @@ def _memory_bytes(name, facts, notes) -> int:
   return size
 
 
-def _figures(name, facts, index, notes) -> _Card:
+def _figures(name: str, facts: nvml.CardFacts, index: int | None,
+             notes: Sequence[str]) -> _Card:
   """From the data sheet, or NVML, or the nearest card: the first that knows."""
   known = device_figures.card_of(facts.title)
   title = facts.title or 'an unknown card'
@@ -223,7 +229,8 @@ def _figures(name, facts, index, notes) -> _Card:
                known.bandwidth_bytes_per_s, pcie)
 
 
-def _link(source, target, of_card) -> cluster_lib.Link:
+def _link(source: cluster_lib.Device, target: cluster_lib.Device,
+          of_card: Mapping[str, _Card | None]) -> cluster_lib.Link:
   if source.type == target.type == 'CPU':
     return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
                             (f'{source.name} > {target.name}',))
@@ -232,7 +239,8 @@ def _link(source, target, of_card) -> cluster_lib.Link:
   return cluster_lib.Link(source.name, target.name, *figures)
 
 
-def _with_host(source, target):
+def _with_host(source: nvml.Source | None,
+               target: _Card | None) -> tuple[float, float, tuple[str, ...]]:
   card, way = (source, 'out') if source else (target, 'in')
   wires = [f'{card.name} {way}']
   if card.facts.switch_neighbours:
@@ -240,7 +248,8 @@ def _with_host(source, target):
   return device_figures.COPY_LATENCY_S, card.pcie_bytes_per_s, tuple(wires)
 
 
-def _between(source, target):
+def _between(source: _Card,
+             target: _Card) -> tuple[float, float, tuple[str, ...]]:
   """NVLink, by a switch or directly; else PCIe."""
   peer_out = f'{source.name} peer out'
   latency_s = device_figures.COPY_LATENCY_S
@@ -264,7 +273,7 @@ def _between(source, target):
                          target.pcie_bytes_per_s), tuple(wires))
 
 
-def _switch(card) -> str:
+def _switch(card: _Card | nvml.Source) -> str:
   """Cards behind one PCIe switch name it alike."""
   return f'PCIe switch of card {min(card.index, *card.facts.switch_neighbours)}'
 

@@ -36,9 +36,8 @@ devices with the same value share. GPUs are asynchronous unless said otherwise.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
-from typing import Any
+from typing import Any, Sequence
 
 from google.protobuf import descriptor_pb2
 from google.protobuf import descriptor_pool
@@ -48,6 +47,7 @@ from google.protobuf import text_format
 from tensorflow.core.protobuf import device_properties_pb2
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import validation
@@ -113,7 +113,7 @@ def to_text(cluster: cluster_lib.Cluster) -> str:
 
 
 @functools.cache
-def _message_class():
+def _message_class() -> type[Any]:
   """A message of devices and links, made here to spare a compiled .proto."""
   file = descriptor_pb2.FileDescriptorProto(
       name='gdp_grappler/cluster.proto', package='gdp_grappler',
@@ -135,7 +135,8 @@ def _message_class():
       pool.FindMessageTypeByName('gdp_grappler.Cluster'))
 
 
-def _add(message, names, kind, repeated=False):
+def _add(message: descriptor_pb2.DescriptorProto, names: Sequence[str],
+         kind: int | str, repeated: bool = False) -> None:
   """Adds fields of one type; `kind` is a message's name or a scalar type."""
   for name in names:
     field = message.field.add(
@@ -147,7 +148,7 @@ def _add(message, names, kind, repeated=False):
       field.type = kind
 
 
-def _read(message, origin) -> cluster_lib.Cluster:
+def _read(message: Any, origin: str) -> cluster_lib.Cluster:
   try:
     notes = list(message.notes)
     devices = tuple(
@@ -171,7 +172,9 @@ def _read(message, origin) -> cluster_lib.Cluster:
     raise errors.ClusterError(f'{origin}: {error}') from error
 
 
-def _add_default_links(default, devices, links):
+def _add_default_links(default: cluster_lib.Link,
+                       devices: tuple[cluster_lib.Device, ...],
+                       links: dict[tuple[str, str], cluster_lib.Link]) -> None:
   for field in ('source', 'target'):
     if default.HasField(field):
       raise errors.ClusterError(f'default_link.{field} is '
@@ -186,7 +189,8 @@ def _add_default_links(default, devices, links):
         links[ends] = _link('default_link', default, *ends)
 
 
-def _link(at, link, source, target) -> cluster_lib.Link:
+def _link(at: str, link: cluster_lib.Link, source: str,
+          target: str) -> cluster_lib.Link:
   for field in ('latency_s', 'bandwidth_bytes_per_s'):
     if not link.HasField(field):
       raise errors.ClusterError(f'{at}.{field} is missing; add it.')
@@ -197,7 +201,7 @@ def _link(at, link, source, target) -> cluster_lib.Link:
                           link.bandwidth_bytes_per_s, channels)
 
 
-def _end(at, name) -> str:
+def _end(at: str, name: str) -> str:
   """Full name of a device."""
   try:
     full = cluster_lib.canonical_device(name)
@@ -208,7 +212,8 @@ def _end(at, name) -> str:
   return cluster_lib.local_name(*full.rsplit('device:', 1)[1].split(':'))
 
 
-def _device(at, named, notes) -> cluster_lib.Device:
+def _device(at: str, named: device_properties_pb2.NamedDevice,
+            notes: Sequence[str]) -> cluster_lib.Device:
   name = _end(f'{at}.name', named.name)
   properties = named.properties
   if properties.type not in ('CPU', 'GPU'):
@@ -246,7 +251,7 @@ def _device(at, named, notes) -> cluster_lib.Device:
                             memory_bytes=properties.memory_size, **own)
 
 
-def _environment(at, environment) -> dict[str, Any]:
+def _environment(at: str, environment: Any) -> dict[str, Any]:
   """Our entries; TensorFlow's own are left to it, near misses are errors."""
   result = {}
   for key, value in environment.items():
@@ -258,13 +263,13 @@ def _environment(at, environment) -> dict[str, Any]:
             f'{at}["{key}"] is "{value}"; give a number.') from error
     elif key in _OURS:
       result[key] = value
-    elif near := difflib.get_close_matches(key, _OURS, 1, 0.8):
-      raise errors.ClusterError(f'{at}["{key}"] is unknown. Did you mean '
-                                f'"{near[0]}"?')
+    elif hint := suggestions.did_you_mean(key, _OURS, .8):
+      raise errors.ClusterError(f'{at}["{key}"] is unknown.{hint}')
   return result
 
 
-def _gpu_flops(at, properties, notes) -> float:
+def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
+               notes: list[Any]) -> float:
   """As Grappler has it; by the card's data sheet if it only has a name."""
   _check_clock(at, properties)
   architecture = properties.environment.get('architecture', '')
@@ -287,7 +292,8 @@ def _gpu_flops(at, properties, notes) -> float:
       'environment["peak_flops"].')
 
 
-def _cpu_flops(at, properties, notes) -> float:
+def _cpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
+               notes: list[Any]) -> float:
   _check_clock(at, properties)
   if not properties.num_cores or not properties.frequency:
     raise errors.ClusterError(
@@ -301,7 +307,8 @@ def _cpu_flops(at, properties, notes) -> float:
                                   properties.frequency * 1e6, sets)
 
 
-def _check_clock(at, properties):
+def _check_clock(at: str,
+                 properties: device_properties_pb2.DeviceProperties) -> None:
   for field, unit in (('num_cores', 'how many'), ('frequency', 'MHz')):
     value = getattr(properties, field)
     if value < 0:
@@ -309,7 +316,8 @@ def _check_clock(at, properties):
           f'{at}.properties.{field} is {value}; give {unit}.')
 
 
-def _bandwidth(at, properties, notes) -> float:
+def _bandwidth(at: str, properties: device_properties_pb2.DeviceProperties,
+               notes: Sequence[str]) -> float:
   if properties.bandwidth < 0:
     raise errors.ClusterError(f'{at}.properties.bandwidth is '
                               f'{properties.bandwidth}; give kB/s.')
@@ -321,5 +329,5 @@ def _bandwidth(at, properties, notes) -> float:
   return properties.bandwidth * 1e3
 
 
-def _one_line(error) -> str:
+def _one_line(error: Any) -> str:
   return ' '.join(str(error).split())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import os
-from typing import Protocol
+from typing import Any, Mapping, Protocol, Sequence
 
 _LIBRARY = 'libnvidia-ml.so.1'
 _SUCCESS = 0
@@ -86,7 +86,7 @@ class NoCards:
 class Library:
   """The real library, asked afresh each time."""
 
-  def __init__(self, path: str = _LIBRARY):
+  def __init__(self, path: str = _LIBRARY) -> None:
     """Loads it.
 
     Raises:
@@ -110,13 +110,14 @@ class Library:
     finally:
       self._lib.nvmlShutdown()
 
-  def _handle(self, index) -> ctypes.c_void_p | None:
+  def _handle(self, index: int) -> ctypes.c_void_p | None:
     handle = ctypes.c_void_p()
     status = self._lib.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index),
                                                      ctypes.byref(handle))
     return handle if status == _SUCCESS else None
 
-  def _card(self, handle, handles, buses) -> CardFacts:
+  def _card(self, handle: ctypes.c_void_p, handles: Sequence[ctypes.c_void_p],
+            buses: Mapping[tuple[int, int, int], int]) -> CardFacts:
     peers, to_switch = self._nvlinks(handle, buses)
     major, minor = self._two('nvmlDeviceGetCudaComputeCapability', handle)
     memory = (ctypes.c_ulonglong * 3)()  # Total, free, used.
@@ -143,7 +144,9 @@ class Library:
             i for i, other in enumerate(handles)
             if other is not handle and self._share_switch(handle, other)))
 
-  def _nvlinks(self, handle, buses) -> tuple[dict[int, int], int]:
+  def _nvlinks(
+      self, handle: ctypes.c_void_p,
+      buses: Mapping[tuple[int, int, int], int]) -> tuple[dict[int, int], int]:
     """Active connections per card, and those to a switch."""
     peers, to_switch = {}, 0
     for link in range(_MOST_NVLINKS):
@@ -161,32 +164,35 @@ class Library:
         peers[index] = peers.get(index, 0) + 1
     return peers, to_switch
 
-  def _share_switch(self, handle, other) -> bool:
+  def _share_switch(self, handle: ctypes.c_void_p,
+                    other: ctypes.c_void_p) -> bool:
     level = self._number('nvmlDeviceGetTopologyCommonAncestor', handle, other)
     return level is not None and level <= _TOPOLOGY_ONE_SWITCH
 
-  def _bus(self, handle):
+  def _bus(self, handle: ctypes.c_void_p) -> tuple[int, int, int]:
     info = _PciInfo()
     self._call('nvmlDeviceGetPciInfo_v3', handle, ctypes.byref(info))
     return info.key
 
-  def _call(self, name, *arguments) -> bool:
+  def _call(self, name: str, *arguments: Any) -> bool:
     """Whether the library knows the function and it succeeds."""
     function = getattr(self._lib, name, None)
     return function is not None and function(*arguments) == _SUCCESS
 
-  def _number(self, name, *arguments) -> int | None:
+  def _number(self, name: str, *arguments:
+              ctypes.c_void_p | ctypes.c_uint) -> int | None:
     result = ctypes.c_uint()
     return result.value if self._call(name, *arguments,
                                       ctypes.byref(result)) else None
 
-  def _two(self, name, handle) -> tuple[int, int] | tuple[None, None]:
+  def _two(self, name: str,
+           handle: ctypes.c_void_p) -> tuple[int, int] | tuple[None, None]:
     first, second = ctypes.c_int(), ctypes.c_int()
     if self._call(name, handle, ctypes.byref(first), ctypes.byref(second)):
       return first.value, second.value
     return None, None
 
-  def _text(self, name, handle) -> str | None:
+  def _text(self, name: str, handle: ctypes.c_void_p) -> str | None:
     buffer = ctypes.create_string_buffer(96)
     if self._call(name, handle, buffer, ctypes.c_uint(len(buffer))):
       return buffer.value.decode(errors='replace')
@@ -238,5 +244,5 @@ def visible(cards: list[CardFacts]) -> list[int]:
   return result
 
 
-def _hertz(megahertz) -> float | None:
+def _hertz(megahertz: int) -> float | None:
   return megahertz * 1e6 if megahertz else None

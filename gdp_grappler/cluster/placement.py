@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from typing import Iterator
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class Placement:
   cluster: cluster_lib.Cluster
   priorities: np.ndarray | None = None
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field, dtype in (('devices', np.int32), ('priorities', np.float64)):
       if getattr(self, field) is not None:
         array = np.array(getattr(self, field), dtype)
@@ -96,7 +97,7 @@ class Placement:
     return (*self._wrong_devices(graph), *self._torn(graph),
             *self._wrong_priorities(graph))
 
-  def _wrong_devices(self, graph):
+  def _wrong_devices(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     allowed = constraints.allowed_devices(graph, self.cluster)
     ok = allowed[graph.groups, self.devices]
     for op in np.flatnonzero(~ok):
@@ -108,7 +109,7 @@ class Placement:
           f'{self.cluster.devices[self.devices[op]].short_name}; allowed: '
           f'{suited}')
 
-  def _wrong_priorities(self, graph):
+  def _wrong_priorities(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     if self.priorities is None:
       return
     if self.priorities.shape != (graph.num_ops,):
@@ -121,7 +122,7 @@ class Placement:
           'priority', f'{graph.names[op]} has priority '
           f'{self.priorities[op]}')
 
-  def _torn(self, graph):
+  def _torn(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     lowest = np.full(graph.num_groups, self.cluster.num_devices)
     highest = np.full(graph.num_groups, -1)
     np.minimum.at(lowest, graph.groups, self.devices)

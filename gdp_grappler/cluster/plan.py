@@ -18,15 +18,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import difflib
 import json
+import os
 import pathlib
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
@@ -140,7 +141,8 @@ def read(path: str) -> Plan:
               fields.get('priorities'))
 
 
-def _check_placement(graph, placement):
+def _check_placement(graph: op_graph.OpGraph,
+                     placement: placement_lib.Placement) -> None:
   if len(placement.devices) != graph.num_ops:
     raise errors.PlanError(
         f'A placement of {len(placement.devices)} ops is no plan for graph '
@@ -152,7 +154,7 @@ def _check_placement(graph, placement):
         'are not one finite number each. Order this placement again.')
 
 
-def _describe(cluster) -> Any:
+def _describe(cluster: cluster_lib.Cluster) -> Any:
   """A preset's name, or all of another cluster."""
   if presets.is_preset(cluster.name) and (presets.preset(cluster.name)
                                           == cluster):
@@ -160,7 +162,8 @@ def _describe(cluster) -> Any:
   return json.loads(cluster.to_json())
 
 
-def _cluster(path, description) -> cluster_lib.Cluster:
+def _cluster(path: str,
+             description: str | Mapping[str, Any]) -> cluster_lib.Cluster:
   try:
     if isinstance(description, str):
       return presets.preset(description)
@@ -169,7 +172,7 @@ def _cluster(path, description) -> cluster_lib.Cluster:
     raise _damaged(path, str(error)) from error
 
 
-def _unique(pairs) -> dict:
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
   """An object whose keys differ; an edit easily leaves an op twice."""
   twice = [
       k for k, n in collections.Counter(k for k, _ in pairs).items() if n > 1
@@ -179,7 +182,7 @@ def _unique(pairs) -> dict:
   return dict(pairs)
 
 
-def _check_fields(path, fields):
+def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
   if not isinstance(fields, dict) or fields.get('format') != _FORMAT:
     raise _damaged(path, f'it lacks "format": "{_FORMAT}"')
   if fields.get('version') != _VERSION:
@@ -197,18 +200,17 @@ def _check_fields(path, fields):
   _check_priorities(path, fields)
 
 
-def _check_names(path, fields):
+def _check_names(path: str, fields: dict[str, Any]) -> None:
   """A misspelt field would be lost without a word."""
   for key in fields:
     if key not in _FIELDS:
-      near = difflib.get_close_matches(key, _FIELDS, 1)
-      remedy = (f'Did you mean "{near[0]}"?'
-                if near else f'Remove it; there are {", ".join(_FIELDS)}.')
-      raise errors.PlanError(f'Plan {path} has an unknown field "{key}". '
-                             f'{remedy}')
+      remedy = (suggestions.did_you_mean(key, _FIELDS) or
+                f' Remove it; there are {", ".join(_FIELDS)}.')
+      raise errors.PlanError(
+          f'Plan {path} has an unknown field "{key}".{remedy}')
 
 
-def _check_priorities(path, fields):
+def _check_priorities(path: str, fields: dict[str, Any]) -> None:
   """None, or a number for each op that has a device."""
   if 'priorities' not in fields:
     return
@@ -228,7 +230,7 @@ def _check_priorities(path, fields):
     raise _damaged(path, f'"priorities" lacks "{lacking}"')
 
 
-def _check_graph(path, plan, graph):
+def _check_graph(path: str, plan: Plan, graph: op_graph.OpGraph) -> None:
   """Same fingerprint, same ops."""
   known = set(graph.names)
   unknown = [op for op in plan.devices if op not in known]
@@ -250,13 +252,14 @@ def _check_graph(path, plan, graph):
         'Correct their names.')
 
 
-def _some(what, ops) -> str:
+def _some(what: str, ops: Sequence[str]) -> str:
   plural = '' if len(ops) == 1 else 's'
   example = f' (such as "{ops[0]}")' if ops else ''
   return f'{len(ops)} {what}{plural}{example}'
 
 
-def _device(path, name, plan, cluster) -> int:
+def _device(path: str, name: str, plan: Plan,
+            cluster: cluster_lib.Cluster) -> int:
   try:
     return cluster.device_index(name)
   except errors.ClusterError as error:
@@ -266,6 +269,6 @@ def _device(path, name, plan, cluster) -> int:
         'these.') from error
 
 
-def _damaged(path, why) -> errors.PlanError:
+def _damaged(path: str | os.PathLike[str], why: str) -> errors.PlanError:
   return errors.PlanError(f'{path} is not a plan: {why.rstrip(".")}. '
                           f'{_REMEDY}')

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Mapping, Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import topologies
-from gdp_grappler.cluster import validation
 
 _CARDS = ('K40', 'P100', 'V100', 'A100', 'H100')
 _MOST_CARDS = 16
@@ -86,14 +87,14 @@ def is_preset(name: str) -> bool:
   return True
 
 
-def _with_hosts(body, network_name) -> str:
+def _with_hosts(body: str, network_name: str) -> str:
   """The nearest preset that has several hosts; the network is known."""
   return next(name for name in (f'2x{body}-{network_name}',
                                 f'2x1x{body}-{network_name}',
                                 f'2x8xV100-{network_name}') if is_preset(name))
 
 
-def _hosts(name, body) -> tuple[int, str]:
+def _hosts(name: str, body: str) -> tuple[int, str]:
   """How many hosts, and what each is: (2, '8xV100') of '2x8xV100'."""
   host = rf'[1-9]\d*x.*|{"|".join(_CPUS)}'
   match = re.fullmatch(rf'([1-9]\d{{0,8}})x({host})', body)
@@ -111,7 +112,8 @@ def _hosts(name, body) -> tuple[int, str]:
   return hosts, match[2]
 
 
-def _host(name, body) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
+def _host(name: str,
+          body: str) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
   """The processors and cards of one host."""
   cpu, cards = None, []
   for part in body.split('+'):
@@ -133,15 +135,17 @@ def _host(name, body) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
   return device_figures.CPUS[cpu or cards[0].cpu], cards
 
 
-def _unknown(name, why='') -> errors.ClusterError:
-  near = '' if why else validation.nearest(name, _EXAMPLES)
+def _unknown(name: str, why: str = '') -> errors.ClusterError:
+  near = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
   why = f': {why}' if why else ''
   return errors.ClusterError(
       f'Unknown cluster "{name}"{why}.{near} Presets: {GRAMMAR}; or "local" '
       'for the devices of this machine; or the path of a cluster file.')
 
 
-def _build(name, hosts, cpu, cards, network) -> cluster_lib.Cluster:
+def _build(name: str, hosts: int, cpu: device_figures.Cpu,
+           cards: Sequence[device_figures.Card],
+           network: device_figures.Network | None) -> cluster_lib.Cluster:
   ends = [
       (host, card) for host in range(hosts) for card in range(-1, len(cards))
   ]
@@ -162,14 +166,16 @@ def _build(name, hosts, cpu, cards, network) -> cluster_lib.Cluster:
       tuple(links))
 
 
-def _device_name(host, card, hosts) -> str:
+def _device_name(host: int, card: int, hosts: int) -> str:
   kind, number = ('CPU', 0) if card < 0 else ('GPU', card)
   if hosts == 1:
     return cluster_lib.local_name(kind, number)
   return f'/job:worker/replica:0/task:{host}/device:{kind}:{number}'
 
 
-def _device(name, cpu, cards, number) -> cluster_lib.Device:
+def _device(name: str, cpu: device_figures.Cpu,
+            cards: Sequence[device_figures.Card],
+            number: int) -> cluster_lib.Device:
   if number < 0:
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
@@ -181,7 +187,7 @@ def _device(name, cpu, cards, number) -> cluster_lib.Device:
       compute=name, memory=name, **device_figures.CARD_LAUNCH)
 
 
-def _within(path, host, hosts) -> topologies.Path:
+def _within(path: topologies.Path, host: int, hosts: int) -> topologies.Path:
   """A path of one host among several: its wires are its own."""
   if hosts == 1:
     return path
@@ -189,7 +195,9 @@ def _within(path, host, hosts) -> topologies.Path:
                          tuple(f'task {host} {wire}' for wire in path.channels))
 
 
-def _across(paths, source, target, network, hosts) -> topologies.Path:
+def _across(paths: Mapping[tuple[int, int], topologies.Path],
+            source: tuple[int, int], target: tuple[int, int],
+            network: device_figures.Network, hosts: int) -> topologies.Path:
   """From a device to the host, over the network, to a device.
 
   The wires at both ends count as occupied only where they are busy for at

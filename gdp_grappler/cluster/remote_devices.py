@@ -96,7 +96,7 @@ def of_devices(name: str, devices: Sequence[tuple[str, int]],
                                                     (cores > 1)),))
 
 
-def _device(name, memory_bytes, cores) -> cluster_lib.Device:
+def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
   task = _task(name)
   if cluster_lib.device_type(name) == 'GPU':
     card = device_figures.CARDS[_CARD]
@@ -119,7 +119,8 @@ def _device(name, memory_bytes, cores) -> cluster_lib.Device:
                             copy_bytes_per_s=_COPY_BYTES_PER_S)
 
 
-def _link(source, target) -> cluster_lib.Link:
+def _link(source: cluster_lib.Device,
+          target: cluster_lib.Device) -> cluster_lib.Link:
   tasks = _task(source.name), _task(target.name)
   if tasks[0] != tasks[1]:
     network = device_figures.NETWORKS[_NETWORK]

@@ -71,7 +71,8 @@ def host_paths(cards: Sequence[device_figures.Card],
   return paths
 
 
-def _nvlink(cards, source, target) -> Path | None:
+def _nvlink(cards: Sequence[device_figures.Card], source: int,
+            target: int) -> Path | None:
   """Over NVLink, where the two cards have it in common."""
   if source < 0 or target < 0 or cards[source] != cards[target]:
     return None
@@ -92,7 +93,8 @@ def _nvlink(cards, source, target) -> Path | None:
               (out, f'GPU:{source} > GPU:{target} NVLink'))
 
 
-def _pcie(cards, sockets, source, target) -> Path:
+def _pcie(cards: Sequence[device_figures.Card], sockets: int, source: int,
+          target: int) -> Path:
   """Over PCIe."""
   ends = [cards[end] for end in (source, target) if end >= 0]
   switches = len(cards) > _CARDS_WITHOUT_SWITCH
@@ -122,7 +124,7 @@ def _pcie(cards, sockets, source, target) -> Path:
               tuple(channels))
 
 
-def _socket(card, num_cards) -> int:
+def _socket(card: int, num_cards: int) -> int:
   if num_cards <= _CARDS_PER_SOCKET:
     return 0
   num_switches = -(-num_cards // _CARDS_PER_SWITCH)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from typing import Any, Iterable, Sequence
+from typing import Any, Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 
 # Of any figure; larger ones are mistakes and overflow.
 _LARGEST = 1e18
@@ -36,16 +36,6 @@ def check(cluster: Any) -> None:
     _check_links([device.name for device in cluster.devices], cluster.links)
   except errors.ClusterError as error:
     raise errors.ClusterError(f'Cluster "{cluster.name}": {error}') from None
-
-
-def nearest(text: str, known: Iterable[str]) -> str:
-  """' Did you mean "2xP100"?', or '' if nothing is near."""
-  known = list(known)
-  lower = {name.lower(): name for name in known}
-  if text.lower() in lower:
-    return f' Did you mean "{lower[text.lower()]}"?'
-  near = difflib.get_close_matches(text.lower(), lower, 1)
-  return f' Did you mean "{lower[near[0]]}"?' if near else ''
 
 
 def _check_device(at: str, device: Any) -> None:
@@ -115,7 +105,7 @@ def check_link(at: str, link: Any, where: str = '') -> None:
     _check_text(f'{at}.channels{where}', channel)
 
 
-def _check_devices(devices: Sequence[Any]) -> None:
+def _check_devices(devices: tuple[Any, ...]) -> None:
   if not any(device.type == 'CPU' for device in devices):
     raise errors.ClusterError('devices has no CPU device, and every TensorFlow '
                               'process has one; add one.')
@@ -134,7 +124,7 @@ def _check_devices(devices: Sequence[Any]) -> None:
   _check_units(devices)
 
 
-def _check_memories(devices):
+def _check_memories(devices: tuple[Any, ...]) -> None:
   first = {}
   for index, device in enumerate(devices):
     other = first.setdefault(device.memory, index)
@@ -157,7 +147,7 @@ def _check_units(devices: Sequence[Any]) -> None:
           f'{devices[other].launch!r}; give both the same.')
 
 
-def _check_links(names, links):
+def _check_links(names: Sequence[str], links: tuple[Any, ...]) -> None:
   known, first = set(names), {}
   for index, link in enumerate(links):
     pair = link.source, link.target
@@ -166,7 +156,7 @@ def _check_links(names, links):
       if end not in known:
         raise errors.ClusterError(
             f'links[{index}].{field}: {end} is an unknown device; list it or '
-            f'drop the link.{nearest(end, names)}')
+            f'drop the link.{suggestions.did_you_mean(end, names)}')
     if link.source == link.target:
       raise errors.ClusterError(f'links[{index}] leads from {link.source} to '
                                 'itself; drop it.')
@@ -181,7 +171,7 @@ def _check_links(names, links):
                                   'missing; add it.')
 
 
-def _check_figure(at, value, or_zero=False):
+def _check_figure(at: str, value: float, or_zero: bool = False) -> None:
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 <= value <= _LARGEST or (value == 0 and not or_zero)):
     wanted = '0 or a positive number' if or_zero else 'a positive number'
@@ -189,6 +179,6 @@ def _check_figure(at, value, or_zero=False):
         f'{at} is {value!r}; give {wanted} up to {_LARGEST:.0e}.')
 
 
-def _check_text(at, value):
+def _check_text(at: str, value: str) -> None:
   if not isinstance(value, str) or not value:
     raise errors.ClusterError(f'{at} is {value!r}; give a text.')

@@ -7,13 +7,17 @@ from typing import Protocol, Sequence
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
+
+# See `Prices.keys`.
+Key = tuple[bool, bool, int, float]
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-  """The price of one placement.
+  """The price of one placement, and what is wrong with it.
 
   Attributes:
     step_time_s: Seconds of one step; infinite if it cannot run.
@@ -33,25 +37,127 @@ class Evaluation:
   def valid(self) -> bool:
     return not self.violations
 
-  def overflow_bytes(self, pool_bytes: np.ndarray) -> int:
-    """What is too much for memories of these sizes, int [P], in all."""
-    return int(np.maximum(np.array(self.peak_bytes) - pool_bytes, 0).sum())
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prices:
+  """The prices of K placements on P memory pools, to choose from.
+
+  Attributes:
+    seconds: float64 [K], of one step; infinite where it cannot run.
+    peak_bytes: int64 [K, P], highest use of each memory pool.
+    overflow_bytes: int64 [K], what is too much for the memories, in all; 0
+      where nothing is, or where it was seen to run all the same.
+    valid: bool [K], it runs and fits.
+  """
+
+  seconds: np.ndarray
+  peak_bytes: np.ndarray
+  overflow_bytes: np.ndarray
+  valid: np.ndarray
+
+  @classmethod
+  def from_peaks(cls, seconds: np.ndarray, peak_bytes: np.ndarray,
+                 pool_bytes: np.ndarray) -> Prices:
+    """Valid is what runs and stays within memories of int [P] bytes."""
+    overflow = np.maximum(peak_bytes - pool_bytes, 0).sum(axis=1)
+    return cls(seconds, peak_bytes, overflow,
+               np.isfinite(seconds) & (overflow == 0))
+
+  @classmethod
+  def from_evaluations(cls, evaluations: Sequence[Evaluation],
+                       pool_bytes: np.ndarray) -> Prices:
+    """Valid is what each evaluation says; memories have int [P] bytes."""
+    shape = len(evaluations), len(pool_bytes)
+    peaks = np.array([e.peak_bytes for e in evaluations],
+                     np.int64).reshape(shape)
+    valid = np.array([e.valid for e in evaluations], bool)
+    overflow = np.maximum(peaks - pool_bytes, 0).sum(axis=1)
+    return cls(np.array([e.step_time_s for e in evaluations], np.float64),
+               peaks, np.where(valid, 0, overflow), valid)
+
+  def __len__(self) -> int:
+    return len(self.seconds)
+
+  def __getitem__(self, rows: np.ndarray) -> Prices:
+    """Some of the placements, by int or bool index arrays."""
+    return Prices(*(column[rows] for column in self._columns))
+
+  def followed_by(self, others: Prices) -> Prices:
+    """These and then the others."""
+    return Prices(*map(np.concatenate, zip(self._columns, others._columns)))
+
+  @property
+  def valid_seconds(self) -> np.ndarray:
+    """float64 [K], `seconds`, but infinite where a placement is not valid."""
+    return np.where(self.valid, self.seconds, np.inf)
+
+  def keys(self) -> list[Key]:
+    """[K], the less the better, over all prices of one graph and cluster.
+
+    Valid placements come first, what cannot run whatever the memories come
+    last. Then what overflows least is better, then what is faster.
+    """
+    return list(
+        zip((~self.valid).tolist(),
+            np.isinf(self.seconds).tolist(), self.overflow_bytes.tolist(),
+            self.seconds.tolist()))
+
+  def ranking(self) -> list[int]:
+    """[K], indices from the best to the worst; of equals the first first."""
+    keys = self.keys()
+    return sorted(range(len(keys)), key=keys.__getitem__)
+
+  def best(self) -> int:
+    """Index of the best, the first of equals.
+
+    Raises:
+      ValueError: there are no placements.
+    """
+    keys = self.keys()
+    return keys.index(min(keys))
+
+  @property
+  def _columns(self) -> tuple[np.ndarray, ...]:
+    return self.seconds, self.peak_bytes, self.overflow_bytes, self.valid
 
 
 class Evaluator(Protocol):
-  """Prices placements of any graph."""
+  """Prices placements of graphs on one cluster.
+
+  Attributes:
+    cluster: What placements index.
+    simulated: Whether prices are computed, of which a search can afford
+      thousands; else steps run, and each price takes their time.
+  """
+
+  cluster: cluster_lib.Cluster
+  simulated: bool
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], what each op is thought to take on each device.
+
+    What prices are made of, or an estimate where they are measured as a whole.
+    """
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> Evaluation:
-    """Prices one placement."""
+    """Prices one placement, in the order of its priorities if it has any."""
 
-  def evaluate_many(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> Sequence[Evaluation]:
-    """Prices K placements on the evaluator's own cluster.
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> Prices:
+    """Prices K placements.
 
     Args:
       graph: N ops.
       devices: int [K, N].
-      priorities: float [K, N] as in `Placement`; None for first in, first out.
+      priorities: Of waiting ops; float [K, N], or [N] for all placements
+        alike, or None for first in, first out.
+
+    Raises:
+      ValueError: an array does not fit the graph.
     """
+
+  def price_groups(self, graph: op_graph.OpGraph,
+                   devices: np.ndarray) -> Prices:
+    """Prices int [K, G], placements of the graph's groups, as `price`."""
+    return self.price(graph, np.asarray(devices)[:, graph.groups])

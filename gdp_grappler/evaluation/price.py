@@ -9,6 +9,7 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -23,7 +24,7 @@ class Price:
     fifo_s: Simulated step, first in, first out.
     ordered_s: Simulated step by the placement's priorities, or by the critical
       path if it has none.
-    order: Which of `ordering.ORDERS` the rest is about.
+    order: Which of `order.ORDERS` the rest is about.
     placement: With priorities if that is the order.
     evaluation: In this order.
     schedule: In this order.
@@ -83,23 +84,18 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     graph: N ops.
     placement: Of these ops, on the simulator's cluster.
     simulator: Prices it.
-    order: One of `ordering.ORDERS`; by default the placement's own.
+    order: One of `order.ORDERS`; by default the placement's own.
 
   Raises:
     ValueError: the placement breaks a rule of the graph, is on another
       cluster, or there is no such order.
   """
-  if order not in (None, *ordering.ORDERS):
-    raise ValueError(f'Unknown order "{order}"; there are '
-                     f'{", ".join(ordering.ORDERS)}.')
   has_order = placement.priorities is not None
-  order = order or (ordering.CRITICAL_PATH if has_order else ordering.FIFO)
-  critical = ordering.with_critical_path_order(graph, placement,
-                                               simulator.cluster,
-                                               simulator.cost_model)
+  order = order_lib.chosen(order, has_order)
+  critical = ordering.with_critical_path_order(graph, placement, simulator)
   ordered = placement if has_order else critical
   fifo = dataclasses.replace(placement, priorities=None)
-  chosen = fifo if order == ordering.FIFO else ordered
+  chosen = fifo if order == order_lib.FIFO else ordered
   schedule = simulator.schedule(graph, chosen)
   slots = np.array([d.slots for d in placement.cluster.devices])
   units = placement.cluster.compute_units
@@ -115,10 +111,12 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
           (work_s / width).max()))
 
 
-def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
+def _work_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+            schedule: schedule_lib.Schedule,
+            simulator: simulator_lib.Simulator) -> np.ndarray:
   """float64 [D], seconds of ops and of copying if nothing slows them."""
   cluster, ops = placement.cluster, np.arange(graph.num_ops)
-  seconds = simulator.cost_model.op_seconds(graph, cluster)
+  seconds = simulator.op_seconds(graph)
   result = np.bincount(placement.devices, seconds[ops, placement.devices],
                        minlength=cluster.num_devices)
   tensors = schedule.transfer_tensors[schedule.work_transfers]
@@ -133,7 +131,8 @@ def _work_s(graph, placement, schedule, simulator) -> np.ndarray:
       + per_byte[schedule.work_devices] * sizes, minlength=cluster.num_devices)
 
 
-def _busy_s(placement, schedule) -> np.ndarray:
+def _busy_s(placement: placement_lib.Placement,
+            schedule: schedule_lib.Schedule) -> np.ndarray:
   """float64 [D], seconds of ops and of copying."""
   count = placement.cluster.num_devices
   ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,

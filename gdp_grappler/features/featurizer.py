@@ -46,7 +46,8 @@ def allowed_by_unit(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return result
 
 
-def _unit_edges(graph, units, m) -> tuple[np.ndarray, np.ndarray]:
+def _unit_edges(graph: op_graph.OpGraph, units: np.ndarray,
+                m: int) -> tuple[np.ndarray, np.ndarray]:
   """Edges between units, int32 [E, 2], and the bytes of their tensors [E].
 
   A tensor with several consumers in one unit counts once.
@@ -61,15 +62,17 @@ def _unit_edges(graph, units, m) -> tuple[np.ndarray, np.ndarray]:
   return (np.stack([unique // m, unique % m], axis=1).astype(np.int32), size)
 
 
-def _unit_columns(graph, units, m, edges, edge_bytes, op_seconds):
+def _unit_columns(graph: op_graph.OpGraph, units: np.ndarray, m: int,
+                  edges: np.ndarray, edge_bytes: np.ndarray,
+                  op_seconds: np.ndarray) -> dict[str, np.ndarray]:
   fastest, slowest = op_seconds.min(axis=1), op_seconds.max(axis=1)
   down, up = path_ranks(graph, fastest)
   level, _ = path_ranks(graph, np.ones(graph.num_ops))
 
-  def total(values):
+  def total(values: np.ndarray) -> np.ndarray:
     return np.bincount(units, values, m)
 
-  def highest(values):
+  def highest(values: np.ndarray) -> np.ndarray:
     result = np.zeros(m)
     np.maximum.at(result, units, values)
     return result
@@ -120,7 +123,8 @@ def path_ranks(graph: op_graph.OpGraph,
   return np.array(down), np.array(up)
 
 
-def _costliest_types(graph, units, m, seconds) -> tuple[str, ...]:
+def _costliest_types(graph: op_graph.OpGraph, units: np.ndarray, m: int,
+                     seconds: np.ndarray) -> tuple[str, ...]:
   order = np.argsort(-seconds, kind='stable')
   first = np.full(m, -1)
   unit, index = np.unique(units[order], return_index=True)
@@ -128,7 +132,7 @@ def _costliest_types(graph, units, m, seconds) -> tuple[str, ...]:
   return tuple(graph.op_types[op] for op in first)
 
 
-def _device_features(cluster) -> np.ndarray:
+def _device_features(cluster: cluster_lib.Cluster) -> np.ndarray:
   latency, bandwidth, _ = cluster.link_arrays
   others = ~np.eye(cluster.num_devices, dtype=bool)
   rows = []

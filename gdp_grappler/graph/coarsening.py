@@ -9,6 +9,7 @@ graphs of ten thousand ops quick to learn.
 from __future__ import annotations
 
 import dataclasses
+from typing import Sequence
 
 import numpy as np
 
@@ -66,12 +67,12 @@ def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
 class _WeightedSets(colocation.UnionFind):
   """Sets that know their work and join only their own kind."""
 
-  def __init__(self, work, kinds):
+  def __init__(self, work: np.ndarray, kinds: np.ndarray) -> None:
     super().__init__(len(work))
     self.work = work.tolist()
     self._kinds = kinds.reshape(-1).tolist()
 
-  def join_up_to(self, a, b, limit) -> bool:
+  def join_up_to(self, a: int, b: int, limit: float) -> bool:
     """Joins two sets of one kind if they stay below a limit together."""
     a, b = self.find(a), self.find(b)
     total = self.work[a] + self.work[b]
@@ -82,7 +83,8 @@ class _WeightedSets(colocation.UnionFind):
     return True
 
 
-def _group_edges(graph):
+def _group_edges(
+    graph: op_graph.OpGraph) -> tuple[list[int], list[int], np.ndarray]:
   """Producer groups, consumer groups and bytes of edges between groups."""
   source, consumer = graph.groups[graph.edges].T
   crossing = source != consumer
@@ -90,7 +92,9 @@ def _group_edges(graph):
           graph.edge_bytes[crossing])
 
 
-def _join_light(sets, source, consumer, size, light):
+def _join_light(sets: colocation.UnionFind, source: Sequence[int],
+                consumer: Sequence[int], size: np.ndarray,
+                light: float) -> None:
   """Joins light sets to the consumer they feed most, else to a producer.
 
   Small sizes count as equal, so that scalar arithmetic goes with what it is
@@ -103,7 +107,8 @@ def _join_light(sets, source, consumer, size, light):
         sets.join_up_to(ends[edge], others[edge], float('inf'))
 
 
-def _in_topological_order(graph, labels) -> np.ndarray:
+def _in_topological_order(graph: op_graph.OpGraph,
+                          labels: np.ndarray) -> np.ndarray:
   first = np.full(labels.max() + 1 if len(labels) else 0, graph.num_ops)
   position = np.empty(graph.num_ops, np.int64)
   position[graph.topological_order] = np.arange(graph.num_ops)

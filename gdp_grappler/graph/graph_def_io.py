@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -13,7 +13,9 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.control_flow import calls as calls_lib
@@ -24,15 +26,13 @@ from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 
-DEFAULT_UNKNOWN_DIM = 32
 _INPUT = re.compile(
     r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
-_LOOP_CARRIED = ('NextIteration', 'RefNextIteration')
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
-         unknown_dim: int = DEFAULT_UNKNOWN_DIM,
-         trip_count: float = frames_lib.DEFAULT_TRIP_COUNT,
+         unknown_dim: int = assumptions.DEFAULT_BATCH_SIZE,
+         trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
          tell: Callable[[str], None] | None = None) -> op_graph.OpGraph:
   """Reads a graph and everything that restricts its placement.
 
@@ -57,7 +57,9 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   """
   assumed: list[str] = []
 
-  def read_body(graph_def):
+  def read_body(
+      graph_def: graph_pb2.GraphDef
+  ) -> tuple[op_graph.OpGraph, Callable[..., Any]]:
     body = dataclasses.replace(source, graph_def=graph_def, feeds=(),
                                fetches=())
     graph, frames = _read(body, False, unknown_dim, trip_count, calls, assumed)
@@ -70,7 +72,9 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   return result
 
 
-def _read(source, live, unknown_dim, trip_count, calls, assumed):
+def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
+          trip_count: int, calls: calls_lib.Calls,
+          assumed: Sequence[Any]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
   """The graph and its control flow; adds names of loops to `assumed`."""
   nodes = source.graph_def.node
   if not nodes:
@@ -105,10 +109,9 @@ def _read(source, live, unknown_dim, trip_count, calls, assumed):
       nodes, raw_edges, frames,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
     tensor_bytes[starts[op]] = size
-  kept = [
-      (s, o, t) for s, o, t in raw_edges
-      if not (nodes[s].op in _LOOP_CARRIED and nodes[t].op.endswith('Merge'))
-  ]
+  kept = [(s, o, t) for s, o, t in raw_edges
+          if not (nodes[s].op in op_kinds.NEXT_ITERATIONS and
+                  nodes[t].op in op_kinds.MERGES)]
   kept += [(source, -1, target) for source, target in frames.exits]
   result = op_graph.OpGraph(
       name=source.name, names=[node.name for node in nodes
@@ -158,7 +161,7 @@ def write(
   return result
 
 
-def _edges(graph_name, nodes) -> list[tuple[int, int, int]]:
+def _edges(graph_name: str, nodes: Any) -> list[tuple[int, int, int]]:
   """(producer, output index or -1 for control, consumer) of every input."""
   index = {node.name: i for i, node in enumerate(nodes)}
   if len(index) < len(nodes):
@@ -179,7 +182,10 @@ def _edges(graph_name, nodes) -> list[tuple[int, int, int]]:
   return result
 
 
-def _tensors(properties, edges, n, called) -> tuple[np.ndarray, np.ndarray]:
+def _tensors(
+    properties: op_properties.OpProperties, edges: Sequence[tuple[int, int,
+                                                                  int]], n: int,
+    called: Mapping[int, calls_lib.Call]) -> tuple[np.ndarray, np.ndarray]:
   """Where each op's tensors begin [N + 1], and the bytes of each [T].
 
   Shape inference knows no outputs of some ops; those that an edge uses are
@@ -209,13 +215,13 @@ def _tensors(properties, edges, n, called) -> tuple[np.ndarray, np.ndarray]:
   return starts, sizes
 
 
-def _variable_bytes(node, unknown_dim) -> int:
+def _variable_bytes(node: Any, unknown_dim: int) -> int:
   """Bytes of the variable that a handle or reference stands for."""
   if pins_lib.is_variable_argument(node):
     shapes = node.attr['_handle_shapes'].list.shape
     shape = shapes[0] if len(shapes) else None
     dtype = node.attr['_handle_dtypes'].list.type[0]
-  elif node.op in ('VarHandleOp', 'Variable', 'VariableV2'):
+  elif node.op in op_kinds.VARIABLES:
     shape, dtype = node.attr['shape'].shape, node.attr['dtype'].type
   else:
     return 0
@@ -227,7 +233,9 @@ def _variable_bytes(node, unknown_dim) -> int:
   return elements * dtypes.as_dtype(dtype).size
 
 
-def _pins(source, nodes, signatures, groups, live):
+def _pins(source: source_graph.SourceGraph, nodes: Any,
+          signatures: Sequence[node_types.Signature], groups: np.ndarray,
+          live: bool) -> tuple[list[str], np.ndarray]:
   """[N] device strings, and which of them the user wrote.
 
   Where a variable lives, its reads and updates are: as with `tf.device`, a
@@ -257,7 +265,8 @@ def _pins(source, nodes, signatures, groups, live):
   return pins, np.array(by_user, bool)
 
 
-def _respect_what_is(nodes, groups, pins):
+def _respect_what_is(nodes: Any, groups: np.ndarray,
+                     pins: Sequence[str]) -> tuple[np.ndarray, list[str]]:
   """Lets groups that TensorFlow itself spread stay as they are.
 
   Whoever placed their ops on several devices knew that it works; the ops keep
@@ -278,7 +287,7 @@ def _respect_what_is(nodes, groups, pins):
   return np.array([numbers[label] for label in labels], np.int32), pins
 
 
-def _allowed_types(nodes, pins, live) -> np.ndarray:
+def _allowed_types(nodes: Any, pins: Sequence[str], live: bool) -> np.ndarray:
   """bool [N, 2], kernels; a node that stays may stay whatever they say."""
   allowed = np.array([kernels.allowed_types(node) for node in nodes], bool)
   for i, node in enumerate(nodes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class OpGraph:
   devices: tuple[str, ...]
   executions: np.ndarray | None = None
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.executions is None:
       object.__setattr__(self, 'executions', np.ones(len(self.names)))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
@@ -86,7 +87,7 @@ class OpGraph:
       object.__setattr__(self, field, tuple(getattr(self, field)))
     self._check()
 
-  def _check(self):
+  def _check(self) -> None:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
                   'allowed_types', 'pins', 'user_pins', 'devices',
@@ -177,7 +178,7 @@ class OpGraph:
       digest.update(array.tobytes())
     return digest.hexdigest()[:16]
 
-  def replace(self, **changes) -> OpGraph:
+  def replace(self, **changes: Any) -> OpGraph:
     """A copy with other fields."""
     return dataclasses.replace(self, **changes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+from typing import Any, Callable
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -12,6 +13,7 @@ from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.graph import op_kinds
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,14 +84,14 @@ def estimate(graph_def: graph_pb2.GraphDef, unknown_dim: int) -> OpProperties:
     lib.gdp_properties_delete(handle)
 
 
-def _inferable(graph_def) -> graph_pb2.GraphDef:
+def _inferable(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
   """A copy in which function arguments are nodes shape inference knows."""
   result = graph_pb2.GraphDef()
   result.CopyFrom(graph_def)
   for node in result.node:
-    if node.op in ('_Arg', '_DeviceArg'):
+    if node.op in op_kinds.ARGUMENTS:
       _replace_argument(node)
-    elif node.op in ('_Retval', '_DeviceRetval'):
+    elif node.op in op_kinds.RETURNS:
       dtype = node.attr['T'].type
       node.op = 'Identity'
       node.ClearField('attr')
@@ -97,7 +99,7 @@ def _inferable(graph_def) -> graph_pb2.GraphDef:
   return result
 
 
-def _replace_argument(node):
+def _replace_argument(node: Any) -> None:
   """Makes a variable's handle a VarHandleOp, any other value a Placeholder."""
   dtype = node.attr['T'].type
   shapes = list(node.attr['_handle_shapes'].list.shape)
@@ -116,7 +118,8 @@ def _replace_argument(node):
     node.attr['shared_name'].s = node.name.encode()
 
 
-def _copy(address, size, dtype) -> np.ndarray:
+def _copy(address: int | None, size: int,
+          dtype: Callable[..., Any] | type[Any]) -> np.ndarray:
   if not size:
     return np.zeros(0, dtype)
   kind = ctypes.c_double if dtype == np.float64 else ctypes.c_int64
@@ -124,7 +127,7 @@ def _copy(address, size, dtype) -> np.ndarray:
   return np.ctypeslib.as_array(pointer, (int(size),)).astype(dtype, copy=True)
 
 
-def _library():
+def _library() -> ctypes.CDLL:
   lib = native.load_grappler()
   lib.gdp_properties_new.restype = ctypes.c_void_p
   lib.gdp_properties_new.argtypes = [

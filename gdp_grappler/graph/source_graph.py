@@ -53,7 +53,7 @@ def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
 def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
   """Reads what `SourceGraph.to_meta_graph` wrote."""
 
-  def values(key):
+  def values(key: str) -> tuple[str, ...]:
     return tuple(value.decode()
                  for value in meta_graph.collection_def[key].bytes_list.value)
 

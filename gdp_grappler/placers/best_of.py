@@ -11,6 +11,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
@@ -48,7 +49,7 @@ class BestOfPlacer:
     skipped: Placers that did not take part then, and why.
   """
 
-  def __init__(self, names: Sequence[str] | None = None):
+  def __init__(self, names: Sequence[str] | None = None) -> None:
     """From names in the registry; None for `DEFAULT_NAMES`.
 
     Raises:
@@ -86,12 +87,9 @@ class BestOfPlacer:
                problem.evaluator.evaluate(problem.graph, placement))
         for name, placement in placements.items()
     ]
-    self.choices = tuple(
-        sorted(
-            choices, key=lambda choice:
-            (not choice.evaluation.valid,
-             choice.evaluation.overflow_bytes(problem.cluster.pool_bytes),
-             choice.evaluation.step_time_s)))
+    prices = evaluator_lib.Prices.from_evaluations(
+        [choice.evaluation for choice in choices], problem.cluster.pool_bytes)
+    self.choices = tuple(choices[k] for k in prices.ranking())
     return self.choices[0].placement
 
 
@@ -113,7 +111,8 @@ def place_each(
   _ = problem.allowed  # Raises where no placer could help.
   placements, skipped = {}, {}
   for name in names:
-    if name == 'human_expert' and problem.expert_devices is None:
+    if (entries.Need.EXPERT in registry.get(name).needs and
+        problem.expert_devices is None):
       skipped[name] = 'Nobody said how an expert would place this graph.'
       continue
     try:
@@ -125,5 +124,5 @@ def place_each(
 
 
 @functools.cache  # Once per process: one search after the other would say it.
-def _notice(name, why):
+def _notice(name: str, why: str) -> None:
   logging.warning('The placer "%s" is left out. %s', name, why)

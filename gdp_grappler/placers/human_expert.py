@@ -39,7 +39,7 @@ class HumanExpertPlacer:
         cluster)
 
 
-def _checked(problem) -> np.ndarray:
+def _checked(problem: placer_lib.Problem) -> np.ndarray:
   """int [N], what the expert said."""
   graph, wanted = problem.graph, problem.expert_devices
   if wanted is None:

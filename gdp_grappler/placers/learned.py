@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import json
-import os
 import pathlib
+from typing import Any, Mapping
 
 import numpy as np
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import trainer
 
 # Beside the most likely placement, so many drawn from the policy are priced.
 _NUM_SAMPLES = 15
@@ -28,7 +29,7 @@ class LearnedPlacer:
   most likely placement and a few samples are priced, which costs milliseconds.
   """
 
-  def __init__(self, policy: str | None = None):
+  def __init__(self, policy: str | None = None) -> None:
     """Loads a policy; each folder is loaded once per process.
 
     Args:
@@ -40,8 +41,8 @@ class LearnedPlacer:
     """
     self._policy = _load(
         str(
-            pathlib.Path(policy or os.environ.get('GDP_POLICY') or
-                         shipped_policy()).resolve()))
+            pathlib.Path(policy or environment.policy_folder() or
+                         trainer.shipped_policy()).resolve()))
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
@@ -54,12 +55,11 @@ class LearnedPlacer:
         logits.argmax(axis=1)[None],
         _sample(logits, _NUM_SAMPLES, problem.seed)
     ])[:, units]
-    prices = problem.evaluator.evaluate_many(graph, candidates)
-    best = min(range(len(candidates)), key=lambda i:
-               (not prices[i].valid, prices[i].step_time_s, i))
+    best = problem.evaluator.price(graph, candidates).best()
     return placement_lib.Placement(candidates[best], cluster)
 
-  def _units(self, problem, seconds) -> np.ndarray:
+  def _units(self, problem: placer_lib.Problem,
+             seconds: np.ndarray) -> np.ndarray:
     if self._policy.metadata.get('units', 'coarse') == 'fine':
       return coarsening.groups_as_units(problem.graph)
     return coarsening.coarsen(problem.graph, problem.allowed, seconds)
@@ -68,7 +68,7 @@ class LearnedPlacer:
 class _Policy:
   """A loaded SavedModel and its policy.json."""
 
-  def __init__(self, model, metadata):
+  def __init__(self, model: Any, metadata: Mapping[str, str]) -> None:
     self._model = model
     self.metadata = metadata
 
@@ -79,24 +79,6 @@ class _Policy:
                  object).astype(bytes), features.units, features.edges,
         features.edge_bytes, features.allowed, features.devices).numpy()
     return np.where(features.allowed, result, -np.inf)
-
-
-def shipped_policy() -> str:
-  """Folder of the policy that comes with the package.
-
-  Found without importing the package of the trainer.
-
-  Raises:
-    PolicyMismatchError: it is not installed.
-  """
-  spec = importlib.util.find_spec('placer_model')
-  for location in (spec.submodule_search_locations if spec else None) or ():
-    folder = pathlib.Path(location) / 'pretrained'
-    if (folder / 'policy.json').exists():
-      return str(folder)
-  raise errors.PolicyMismatchError(
-      'No policy is installed. Train one with gdp_train and give its folder, '
-      "or choose another placer, for example {'placer': 'metis'}.")
 
 
 @functools.cache
@@ -124,7 +106,7 @@ def _load(folder: str) -> _Policy:
         'it again with gdp_train.') from error
 
 
-def _sample(logits, count, seed) -> np.ndarray:
+def _sample(logits: np.ndarray, count: int, seed: int) -> np.ndarray:
   """int [count, M], devices drawn independently (the Gumbel trick)."""
   noise = np.random.default_rng(seed).gumbel(size=(count, *logits.shape))
   return (logits + noise).argmax(axis=-1)

@@ -9,14 +9,15 @@ send each other, by when they run, or by their names.
 from __future__ import annotations
 
 import functools
-import math
-import random
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler.graph import coarsening
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import neighbourhood
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 
 # Units per level; levels nearly as fine as the groups are left out.
 _UNITS = (40, 160, 640, 2560)
@@ -25,8 +26,6 @@ _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 _WRAPPERS = ('gradient', 'train')
 # Larger sets are moved as units, scopes and stretches, which costs less.
 _MOST_GROWN = 1000
-# A light edge draws a group into a cluster this often; a heavy one always.
-_LEAST_EAGERNESS = 0.2
 
 
 class Moves:
@@ -52,7 +51,7 @@ class Moves:
            'border', 'swap', 'device')
   shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1]) / 12.6
 
-  def __init__(self, problem: placer_lib.Problem):
+  def __init__(self, problem: placer_lib.Problem) -> None:
     graph = problem.graph
     self._problem, self._allowed = problem, problem.allowed
     self.movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
@@ -81,17 +80,17 @@ class Moves:
     return self._moved(devices,
                        getattr(self, f'_{kind}')(devices, start, rng), target)
 
-  def _moved(self, devices, groups, target, back=None):
+  def _moved(self, devices: np.ndarray, groups: np.ndarray, target: int,
+             back: int | None = None) -> np.ndarray:
     """`groups` to `target`, as far as they may; those there go `back`."""
-    result = devices.copy()
-    if back is not None:
-      leaving = groups[devices[groups] == target]
-      result[leaving[self._allowed[leaving, back]]] = back
-      groups = groups[devices[groups] == back]
-    result[groups[self._allowed[groups, target]]] = target
-    return result
+    if back is None:
+      return neighbourhood.moved(devices, groups, target, self._allowed)
+    here, there = (groups[devices[groups] == d] for d in (back, target))
+    swapped = neighbourhood.moved(devices, there, back, self._allowed)
+    return neighbourhood.moved(swapped, here, target, self._allowed)
 
-  def _target(self, devices, start, rng) -> int:
+  def _target(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> int:
     """A neighbour's device or any, but another one."""
     possible = self._allowed[start].copy()
     possible[devices[start]] = False
@@ -102,34 +101,41 @@ class Moves:
       return int(rng.choice(near))
     return int(rng.choice(np.flatnonzero(possible)))
 
-  def _size(self, rng) -> int:
-    """From 1 to half of the groups, every order of magnitude alike."""
-    return int(
-        math.exp(rng.random() * math.log(max(len(self.movable) // 2, 1) + 1)))
+  def _size(self, rng: np.random.Generator) -> int:
+    """Up to half of the groups."""
+    return neighbourhood.random_size(max(len(self.movable) // 2, 1), rng)
 
-  def _group(self, devices, start, rng):
+  def _group(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     del devices, rng
     return np.array([start])
 
-  def _ball(self, devices, start, rng):
+  def _ball(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
     return self._grown(np.zeros_like(devices), start, rng)
 
-  def _patch(self, devices, start, rng):
+  def _patch(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     return self._grown(devices, start, rng)
 
-  def _unit(self, devices, start, rng):
+  def _unit(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
     return self._labelled(self._units, devices, start, rng)
 
-  def _part(self, devices, start, rng):
+  def _part(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
     return _alike(self._unit(devices, start, rng), devices, start)
 
-  def _scope(self, devices, start, rng):
+  def _scope(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     return self._labelled(self._scopes, devices, start, rng)
 
-  def _window(self, devices, start, rng):
+  def _window(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> np.ndarray:
     return _alike(self._stretch(start, self._size(rng)), devices, start)
 
-  def _border(self, devices, start, rng):
+  def _border(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> np.ndarray:
     """Up to the next change of devices, or away from the last one."""
     in_order = devices[self._order]
     changes = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
@@ -141,58 +147,51 @@ class Moves:
       return self._order[max(rank, last - size):last]
     return self._order[first:min(rank + 1, first + size)]
 
-  def _device(self, devices, start, rng):
+  def _device(self, devices: np.ndarray, start: int,
+              rng: np.random.Generator) -> np.ndarray:
     del rng
     return np.flatnonzero(devices == devices[start])
 
-  def _stretch(self, start, size):
+  def _stretch(self, start: int, size: int) -> np.ndarray:
     first = max(int(self._rank[start]) - size // 2, 0)
     return self._order[first:first + size]
 
-  def _labelled(self, labels, devices, start, rng):
+  def _labelled(self, labels: Sequence[np.ndarray], devices: np.ndarray,
+                start: int, rng: np.random.Generator) -> np.ndarray:
     if not labels:
       return self._patch(devices, start, rng)
     chosen = labels[rng.integers(len(labels))]
     return np.flatnonzero(chosen == chosen[start])
 
-  def _grown(self, devices, start, rng):
+  def _grown(self, devices: np.ndarray, start: int,
+             rng: np.random.Generator) -> np.ndarray:
     """Connected groups on one device, of random number, around `start`."""
-    # Plain Python: most are small, and numpy would look at every edge.
-    draw = random.Random(int(rng.integers(1 << 62))).random
+    of_edges = neighbourhood.plain(rng)
     size = min(self._size(rng), _MOST_GROWN)
-    inside, frontier = {start}, self._edges_within(devices, start)
-    while frontier and len(inside) < size:
-      index = int(draw() * len(frontier))
-      group, eagerness = frontier[index]
-      if group not in inside and draw() >= eagerness:
-        continue
-      frontier[index] = frontier[-1]
-      frontier.pop()
-      if group not in inside:
-        inside.add(group)
-        frontier += self._edges_within(devices, group)
-    return np.fromiter(inside, int, len(inside))
+    return neighbourhood.grown(start, size,
+                               functools.partial(self._edges_within, devices),
+                               of_edges)
 
-  def _edges_within(self, devices, group) -> list[tuple[int, float]]:
+  def _edges_within(self, devices: np.ndarray,
+                    group: int) -> list[neighbourhood.Edge]:
     edges = slice(self._starts[group], self._starts[group + 1])
     near = self._neighbours[edges]
     same = devices[near] == devices[group]
     return list(zip(near[same].tolist(), self._eagerness[edges][same].tolist()))
 
-  def _topological(self, graph) -> np.ndarray:
+  def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
     """Movable groups by their first ops."""
     first = np.unique(graph.groups[graph.topological_order],
                       return_index=True)[1]
     return self.movable[np.argsort(first[self.movable], kind='stable')]
 
   @staticmethod
-  def _edges(problem):
+  def _edges(
+      problem: placer_lib.Problem) -> tuple[list[int], np.ndarray, np.ndarray]:
     """Starts, neighbours and how eagerly these are joined."""
     starts, neighbours, size = group_graph.build(
         problem, np.arange(problem.cluster.num_devices)).adjacency
-    rank = np.argsort(np.argsort(size, kind='stable'), kind='stable')
-    return starts.tolist(), neighbours, _LEAST_EAGERNESS + (
-        1 - _LEAST_EAGERNESS) * (rank + 1) / max(len(rank), 1)
+    return starts.tolist(), neighbours, neighbourhood.eagerness(size)
 
   @functools.cached_property
   def _units(self) -> list[np.ndarray]:
@@ -224,5 +223,5 @@ class Moves:
     return result
 
 
-def _alike(groups, devices, start):
+def _alike(groups: np.ndarray, devices: np.ndarray, start: int) -> np.ndarray:
   return groups[devices[groups] == devices[start]]

@@ -12,7 +12,6 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 
 
@@ -45,14 +44,8 @@ class Problem:
 
   @functools.cached_property
   def op_seconds(self) -> np.ndarray:
-    """float64 [N, D] as the evaluator charges them.
-
-    An evaluator without costs of its own, such as a stopwatch, leaves them to
-    the roofline.
-    """
-    costs = getattr(self.evaluator, 'cost_model', None)
-    return (costs or cost_model.CostModel()).op_seconds(self.graph,
-                                                        self.cluster)
+    """float64 [N, D], what the evaluator thinks that each op takes."""
+    return self.evaluator.op_seconds(self.graph)
 
 
 class Placer(Protocol):

@@ -2,56 +2,69 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 import importlib
+from typing import Callable
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
 
-# Name -> module and class. Imported when asked for, so that a missing optional
-# library only matters to who wants it.
-_PLACERS = {
-    'best_of': ('best_of', 'BestOfPlacer'),
-    'gdp': ('learned', 'LearnedPlacer'),
-    'heft': ('list_scheduling.heft', 'HeftPlacer'),
-    'human_expert': ('human_expert', 'HumanExpertPlacer'),
-    'local_search': ('local_search', 'LocalSearchPlacer'),
-    'm_etf': ('list_scheduling.m_etf', 'MEtfPlacer'),
-    'm_sct': ('list_scheduling.m_sct', 'MSctPlacer'),
-    'm_topo': ('list_scheduling.m_topo', 'MTopoPlacer'),
-    'metis': ('partitioning.metis', 'MetisPlacer'),
-    'min_cut': ('partitioning.min_cut', 'MinCutPlacer'),
-    'mt_kahypar': ('partitioning.mt_kahypar', 'MtKahyparPlacer'),
-    'random': ('random_placer', 'RandomPlacer'),
-    'round_robin': ('round_robin', 'RoundRobinPlacer'),
-    'scotch': ('partitioning.scotch', 'ScotchPlacer'),
-    'single_device': ('single_device', 'SingleDevicePlacer'),
-}
-LEARNED = 'gdp'
+# The policy, and what everything is compared with.
+LEARNED, EXPERT = 'gdp', 'human_expert'
 
 
 def names() -> tuple[str, ...]:
-  """All names, sorted."""
-  return tuple(sorted(_PLACERS))
+  """All names, in the order of tables."""
+  return tuple(entries.table())
 
 
-def create(name: str, policy: str | None = None) -> placer_lib.Placer:
-  """Makes a placer.
+def get(name: str) -> entries.Entry:
+  """What is known of a placer.
+
+  Raises:
+    GdpError: there is none of that name.
+  """
+  table = entries.table()
+  if name not in table:
+    raise errors.GdpError(f'Unknown placer "{name}". Placers: '
+                          f'{", ".join(table)}.'
+                          f'{suggestions.did_you_mean(name, table)}')
+  return table[name]
+
+
+def factory(name: str,
+            policy: str | None = None) -> Callable[[], placer_lib.Placer]:
+  """What makes a placer; its module is imported now.
+
+  Some modules have to be imported before TensorFlow.
 
   Args:
     name: One of `names()`.
-    policy: Folder of the policy, for the learned placer; the shipped one if
-      None.
+    policy: Folder of the policy, for a placer that needs one; the shipped one
+      if None.
+
+  Raises:
+    GdpError: no such placer, or its module cannot be imported here.
+  """
+  entry = get(name)
+  try:
+    module = importlib.import_module(entry.module)
+  except ImportError as error:
+    raise errors.GdpError(
+        f'Placer "{name}" cannot be used here: {error}') from error
+  arguments = dict(entry.arguments)
+  if entries.Need.POLICY in entry.needs:
+    arguments['policy'] = policy
+  make = getattr(module, entry.factory.partition(':')[2])
+  return functools.partial(make, **arguments)
+
+
+def create(name: str, policy: str | None = None) -> placer_lib.Placer:
+  """Makes a placer; arguments as `factory`.
 
   Raises:
     GdpError: no such placer, or what it needs is missing.
   """
-  if name not in _PLACERS:
-    near = difflib.get_close_matches(name, _PLACERS, 1)
-    hint = f' Did you mean "{near[0]}"?' if near else ''
-    raise errors.GdpError(f'Unknown placer "{name}". Placers: '
-                          f'{", ".join(names())}.{hint}')
-  module_name, class_name = _PLACERS[name]
-  module = importlib.import_module(f'gdp_grappler.placers.{module_name}')
-  kind = getattr(module, class_name)
-  return kind(policy) if name == LEARNED else kind()
+  return factory(name, policy)()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
@@ -24,13 +25,9 @@ class SingleDevicePlacer:
         self.place_on(problem, device)
         for device in range(problem.cluster.num_devices)
     ]
-    prices = problem.evaluator.evaluate_many(
-        problem.graph, np.stack([c.devices for c in candidates]))
-    best = min(
-        range(len(candidates)), key=lambda i:
-        (not prices[i].valid, prices[i].overflow_bytes(
-            problem.cluster.pool_bytes), prices[i].step_time_s, i))
-    return candidates[best]
+    prices = problem.evaluator.price(problem.graph,
+                                     np.stack([c.devices for c in candidates]))
+    return candidates[prices.best()]
 
   def place_on(self, problem: placer_lib.Problem,
                device: int) -> placement_lib.Placement:
@@ -45,7 +42,7 @@ class OnlyDevicePlacer:
   have. The evaluator is not asked.
   """
 
-  def __init__(self, device: int | str):
+  def __init__(self, device: int | str) -> None:
     """From an index into the cluster, or a name such as 'GPU:0'."""
     self._device = device
 
@@ -61,7 +58,7 @@ class OnlyDevicePlacer:
     return placement_lib.from_groups(
         problem.graph, np.where(allowed[:, device], device, fallback), cluster)
 
-  def _index(self, cluster) -> int:
+  def _index(self, cluster: cluster_lib.Cluster) -> int:
     if isinstance(self._device, str):
       return cluster.device_index(self._device)
     if not 0 <= self._device < cluster.num_devices:
@@ -69,3 +66,35 @@ class OnlyDevicePlacer:
           f'There is no device {self._device} in cluster "{cluster.name}"; '
           f'give 0 to {cluster.num_devices - 1}.')
     return self._device
+
+
+class DeviceTypePlacer:
+  """Everything on the first device of a type, as far as it may be there."""
+
+  def __init__(self, device_type: str) -> None:
+    """Of `op_graph.DEVICE_TYPES`."""
+    self._type = device_type
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`.
+
+    Raises:
+      InfeasiblePlacementError: the cluster has no such device, or the graph
+        nothing for it.
+    """
+    first = first_device(problem.cluster, self._type)
+    if first is None:
+      raise errors.InfeasiblePlacementError(
+          f'Cluster "{problem.cluster.name}" has no {self._type}. Take another '
+          'cluster or another placer.')
+    if len(problem.allowed) and not problem.allowed[:, first].any():
+      raise errors.InfeasiblePlacementError(
+          f'No op of graph "{problem.graph.name}" may be on a {self._type}. '
+          'Take another placer.')
+    return OnlyDevicePlacer(first).place(problem)
+
+
+def first_device(cluster: cluster_lib.Cluster, device_type: str) -> int | None:
+  """Index of the first device of a type; None if there is none."""
+  return next((i for i, device in enumerate(cluster.devices)
+               if device.type == device_type), None)

@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import json
 import os
 import pathlib
-import subprocess
 import sys
-from typing import Iterator
+from typing import Any, Iterator
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.processes import worker_process
 
 GOOD, NOTE, BAD = 'ok', 'note', 'BAD'
 _LOADER = 'libgdp_loader.so'
 _REINSTALL = 'Run: pip install --force-reinstall --no-deps gdp-grappler'
-_TIMEOUT_S = 120
-
-# Runs as a user's program does: a bare TensorFlow, two CPU devices, and a
-# function whose ops must really end up on both.
-_PROBE = '''
-import json, sys
-import tensorflow as tf
-from tensorflow.python.eager import context
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices('CPU')[0],
-    [tf.config.LogicalDeviceConfiguration()] * 2)
-report = {'logical': [d.name for d in tf.config.list_logical_devices()],
-          'gpus': [d.name for d in tf.config.list_physical_devices('GPU')],
-          'hook': hasattr(context.Context, '_gdp_hook')}
-if report['hook']:
-  tf.config.optimizer.set_experimental_options({'gdp_placement': {
-      'placer': 'random', 'keep_best': False, 'min_ops': 4}})
-  @tf.function
-  def work(x):
-    for _ in range(12):
-      x = tf.tanh(tf.matmul(x, x))
-    return x
-  context.enable_graph_collection()
-  work(tf.ones((8, 8)))
-  tf.identity(1.)  # Graphs are handed over when a later op succeeds.
-  graphs = context.export_run_metadata().function_graphs
-  report['used'] = sorted({n.device for g in graphs for p in g.partition_graphs
-                           for n in p.node if 'MatMul' in n.op})
-print('REPORT' + json.dumps(report))
-'''
+_TIMEOUT_S = 120.
+_PROBE = 'gdp_grappler.plugin.probe:main'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,37 +113,27 @@ def _named_by_environment() -> list[str]:
 
 
 def _environment() -> Iterator[Finding]:
-  for name in ('GDP_PLACEMENT', 'GDP_POLICY', 'GDP_CAPTURE_DIR'):
+  for name in (environment.PLACEMENT, environment.POLICY,
+               environment.CAPTURE_DIR):
     if os.environ.get(name):
       yield Finding(NOTE, name, os.environ[name])
 
 
 def _in_a_fresh_process() -> Iterator[Finding]:
-  environment = {
-      key: value for key, value in os.environ.items()
-      if key not in ('GDP_DISABLE', 'GDP_PLACEMENT', 'GDP_CAPTURE_DIR',
-                     'TF_USE_LEGACY_KERAS')
-  }
-  try:
-    done = subprocess.run([sys.executable, '-c', _PROBE], env=environment,
-                          capture_output=True, text=True, timeout=_TIMEOUT_S,
-                          check=False)
-  except subprocess.TimeoutExpired:
-    yield Finding(BAD, 'hook', f'no answer within {_TIMEOUT_S} s',
-                  'Set GDP_DISABLE=1 to work without the plugin.')
-    return
-  lines = [l for l in done.stdout.splitlines() if l.startswith('REPORT')]
-  if not lines:
-    last = (done.stderr.strip().splitlines() or ['no output'])[-1]
-    yield Finding(BAD, 'hook', f'a program with the plugin failed: {last}',
-                  'Set GDP_DISABLE=1 to work without the plugin.')
-    return
-  report = json.loads(lines[0].removeprefix('REPORT'))
-  yield from _read_report(report, done.stderr)
+  with_plugin = {environment.DISABLE: '0'}
+  with contextlib.closing(worker_process.WorkerProcess(_PROBE, (),
+                                                       with_plugin)) as process:
+    try:
+      report = process.receive(_TIMEOUT_S)
+    except worker_process.Died as error:
+      yield Finding(BAD, 'hook', f'a program with the plugin failed: {error}',
+                    f'Set {environment.DISABLE}=1 to work without the plugin.')
+      return
+    said = [line for line in process.said() if line.startswith('[gdp]')]
+  yield from _read_report(report, said)
 
 
-def _read_report(report, errors_printed) -> Iterator[Finding]:
-  said = [l for l in errors_printed.splitlines() if l.startswith('[gdp]')]
+def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
   yield Finding(
       GOOD if report['hook'] else BAD, 'hook',
       'active after a bare `import tensorflow`'
@@ -204,11 +167,12 @@ def _xla() -> Iterator[Finding]:
         'jit_compile=True are one op, use jit_compile=False')
 
 
-def _policy(policy) -> Iterator[Finding]:
+def _policy(policy: str | None) -> Iterator[Finding]:
   from gdp_grappler.placers import learned
+  from gdp_grappler.placers import trainer
   try:
     learned.LearnedPlacer(policy)
-    folder = policy or os.environ.get('GDP_POLICY') or learned.shipped_policy()
+    folder = policy or environment.policy_folder() or trainer.shipped_policy()
     yield Finding(GOOD, 'policy', f'{folder} loads')
   except errors.PolicyMismatchError as error:
     yield Finding(BAD, 'policy', str(error))

@@ -130,8 +130,7 @@ uint64_t HashAttribute(const std::string& key, const AttrValue& value) {
 std::string Fingerprint(const GraphDef& graph) {
   uint64_t result = graph.node_size();
   for (const NodeDef& node : graph.node()) {
-    for (const std::string* part :
-         {&node.name(), &node.op(), &node.device()}) {
+    for (const std::string* part : {&node.name(), &node.op(), &node.device()}) {
       result = Hash(*part, result);
     }
     for (const std::string& input : node.input()) {
@@ -148,7 +147,7 @@ std::string Fingerprint(const GraphDef& graph) {
 }
 
 struct Response {
-  std::vector<absl::string_view> devices;       // One per node.
+  std::vector<absl::string_view> devices;          // One per node.
   std::vector<std::pair<int, int>> control_edges;  // First, then.
 };
 
@@ -246,8 +245,9 @@ class GdpPlacement : public CustomGraphOptimizer {
     } catch (const std::exception& error) {
       status = absl::AbortedError(error.what());
     }
-    pass_nanoseconds += std::chrono::nanoseconds(
-        std::chrono::steady_clock::now() - start).count();
+    pass_nanoseconds +=
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+            .count();
     return status;
   }
 
@@ -282,11 +282,10 @@ class GdpPlacement : public CustomGraphOptimizer {
     const std::string fetches = absl::StrJoin(item.fetch, "\n");
     const std::string device_list = absl::StrJoin(devices, "\n");
     const std::string fingerprint = Fingerprint(item.graph);
-    GdpRequest request{item.id.c_str(),     fingerprint.c_str(),
-                       settings_.c_str(),   feeds.c_str(),
-                       fetches.c_str(),     device_list.c_str(),
-                       /*graph=*/nullptr,   /*graph_size=*/0,
-                       may_place ? 1 : 0};
+    GdpRequest request{
+        item.id.c_str(),   fingerprint.c_str(), settings_.c_str(),
+        feeds.c_str(),     fetches.c_str(),     device_list.c_str(),
+        /*graph=*/nullptr, /*graph_size=*/0,    may_place ? 1 : 0};
     char* response = nullptr;
     size_t size = 0;
     int answer = place(&request, &response, &size);
@@ -299,11 +298,10 @@ class GdpPlacement : public CustomGraphOptimizer {
     // Python swallows what a callback raises. The signal is sent again when it
     // can no longer be the callback that receives it.
     if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
-    const absl::Status status =
-        answer == GDP_PLACED && response != nullptr
-            ? Apply(absl::string_view(response, size), item, devices,
-                    optimized_graph)
-            : absl::AbortedError("unchanged");
+    const absl::Status status = answer == GDP_PLACED && response != nullptr
+                                    ? Apply(absl::string_view(response, size),
+                                            item, devices, optimized_graph)
+                                    : absl::AbortedError("unchanged");
     std::free(response);
     return status;
   }

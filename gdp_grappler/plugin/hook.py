@@ -7,10 +7,12 @@ and only replaces a few attributes. All else waits until the option is set.
 from __future__ import annotations
 
 import copy
-import os
 import threading
+from typing import Any, Mapping
 
-# Everything is imported where it is used: most programs need none of it.
+from gdp_grappler import environment
+
+# All else is imported where it is used: most programs need none of it.
 
 _MARK = '_gdp_hook'
 _NAME = 'gdp_placement'
@@ -24,11 +26,11 @@ def install() -> None:
     return
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
-  if os.environ.get('GDP_PLACEMENT') or _is_on(None):
+  if environment.placement() or _is_on(None):
     _wrap_sessions()
 
 
-def add_option_to(config) -> None:
+def _add_option_to(config: Any) -> None:
   """Puts the pass into a ConfigProto if the option is on."""
   from tensorflow.python.eager import context
   value = _value(context.context())
@@ -36,7 +38,7 @@ def add_option_to(config) -> None:
     _add_to(config, value)
 
 
-def _wrap(cls) -> None:
+def _wrap(cls: type[Any]) -> None:
   """Replaces what sets, shows and uses the optimizer options.
 
   `Context.config` stays as it is: the eager context is initialized with it,
@@ -49,7 +51,7 @@ def _wrap(cls) -> None:
   stock_set = cls.set_optimizer_experimental_options
   stock_get = cls.get_optimizer_experimental_options
 
-  def function_call_options(self):
+  def function_call_options(self: Any) -> Any:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(_value(self)):
@@ -60,14 +62,15 @@ def _wrap(cls) -> None:
       return options
     return options if self.executing_eagerly() else calls.stock
 
-  def set_optimizer_experimental_options(self, options):
+  def set_optimizer_experimental_options(self: Any, options: dict[str,
+                                                                  Any]) -> None:
     if any(str(key).startswith('gdp_') for key in options):
       options = _checked(options)
     stock_set(self, options)
     if _is_set(_value(self)):
       _switch_on()
 
-  def get_optimizer_experimental_options(self):
+  def get_optimizer_experimental_options(self: Any) -> dict[str, Any]:
     options = stock_get(self)
     value = _value(self)
     if value is not None:
@@ -82,27 +85,27 @@ def _wrap(cls) -> None:
     setattr(cls, stock.__name__, function)
 
 
-def _value(context):
+def _value(context: Any) -> Any:
   """The option as the user gave it; None if never given."""
   options = context._optimizer_experimental_options
   if _NAME in options:
     return options[_NAME]
-  if not os.environ.get('GDP_PLACEMENT'):
+  if not environment.placement():
     return None
   from gdp_grappler.plugin import option
   return option.from_environment()
 
 
-def _is_set(value) -> bool:
+def _is_set(value: Any) -> bool:
   """An empty dict is a dict: on, with all defaults."""
   return value is not None and value is not False
 
 
-def _is_on(value) -> bool:
-  return _is_set(value) or bool(os.environ.get('GDP_CAPTURE_DIR'))
+def _is_on(value: Any) -> bool:
+  return _is_set(value) or bool(environment.capture_directory())
 
 
-def _checked(options) -> dict:
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
   from gdp_grappler.plugin import option
   return option.checked(options)
 
@@ -115,10 +118,10 @@ def _switch_on() -> None:
 
 def _wrap_sessions() -> None:
   from gdp_grappler.plugin import sessions
-  sessions.install()
+  sessions.install(_add_option_to)
 
 
-def _add_to_call(options, value) -> None:
+def _add_to_call(options: Any, value: Any) -> None:
   """Puts the pass into the FunctionCallOptions of a thread."""
   from tensorflow.core.protobuf import config_pb2
   config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
@@ -126,7 +129,7 @@ def _add_to_call(options, value) -> None:
   options.config_proto_serialized = config
 
 
-def _add_to(config, value) -> None:
+def _add_to(config: Any, value: Any) -> None:
   from gdp_grappler.plugin import host
   from gdp_grappler.plugin import option
   if not host.is_placer_thread():

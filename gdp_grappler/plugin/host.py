@@ -9,10 +9,12 @@ import threading
 import time
 from typing import Any, Callable
 
+from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import option
+from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings as settings_lib
 
@@ -41,7 +43,8 @@ def is_placer_thread() -> bool:
   return _thread.is_current()
 
 
-def _optimize(source, settings: settings_lib.Settings):
+def _optimize(source: source_graph.SourceGraph,
+              settings: settings_lib.Settings) -> optimizer.Outcome:
   # Imported on the placer thread when the first graph arrives.
   from gdp_grappler.plugin import optimizer
   return optimizer.optimize(source, settings)
@@ -51,7 +54,7 @@ class Host:
   """Gives every query of the pass an answer; raises on Ctrl-C only."""
 
   def __init__(self, optimize: Callable[..., Any],
-               thread: placer_thread.PlacerThread = _thread):
+               thread: placer_thread.PlacerThread = _thread) -> None:
     """Creates a host with an empty cache.
 
     Args:
@@ -67,7 +70,7 @@ class Host:
     if self._thread.is_current():
       return None
     start = time.perf_counter()
-    directory = option.capture_directory()
+    directory = environment.capture_directory()
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory)
     if query.graph is None:
@@ -86,14 +89,16 @@ class Host:
     notices.say(_timed(message, start))
     return decision
 
-  def _known(self, key, start) -> library.Answer:
+  def _known(self, key: tuple[Any, ...], start: float) -> library.Answer:
     if key not in self._cache:
       return library.NeedsGraph
     decision, message = self._cache[key]
     notices.say(_timed(message, start, ', from the cache'))
     return decision
 
-  def _serve(self, query, settings, directory, key):
+  def _serve(self, query: library.Query, settings: settings_lib.Settings,
+             directory: str,
+             key: tuple[Any, ...]) -> tuple[library.Decision | None, str]:
     """On the placer thread. The decision and the line to print.
 
     The answer is kept even if it comes too late for this query.
@@ -110,7 +115,7 @@ class Host:
     return decision, message
 
 
-def _decision(outcome) -> library.Decision | None:
+def _decision(outcome: Any) -> library.Decision | None:
   if outcome.devices is None:
     return None
   return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges))
@@ -126,21 +131,23 @@ def _timed(message: str, start: float, how: str = '') -> str:
 class _Cache:
   """The most recently used items, for any thread."""
 
-  def __init__(self, size: int):
+  def __init__(self, size: int) -> None:
     self._size = size
     self._items = collections.OrderedDict()
     self._lock = threading.Lock()
 
-  def __contains__(self, key) -> bool:
+  def __contains__(self, key: tuple[Any, ...]) -> bool:
     with self._lock:
       return key in self._items
 
-  def __getitem__(self, key):
+  def __getitem__(self, key: tuple[Any,
+                                   ...]) -> tuple[library.Decision | None, str]:
     with self._lock:
       self._items.move_to_end(key)
       return self._items[key]
 
-  def __setitem__(self, key, value) -> None:
+  def __setitem__(self, key: tuple[Any, ...],
+                  value: tuple[library.Decision | None, str]) -> None:
     with self._lock:
       self._items[key] = value
       self._items.move_to_end(key)
@@ -148,7 +155,7 @@ class _Cache:
         self._items.popitem(last=False)
 
 
-def _source_graph(query: library.Query):
+def _source_graph(query: library.Query) -> source_graph.SourceGraph:
   from tensorflow.core.framework import graph_pb2
 
   from gdp_grappler.graph import source_graph
@@ -168,7 +175,8 @@ def _node_name(tensor: str) -> str:
   return tensor.lstrip('^').split(':')[0]
 
 
-def _capture(source, fingerprint: str, directory: str) -> None:
+def _capture(source: source_graph.SourceGraph, fingerprint: str,
+             directory: str) -> None:
   from gdp_grappler.plugin import capture
   try:
     capture.write(source, fingerprint, directory)
@@ -176,11 +184,12 @@ def _capture(source, fingerprint: str, directory: str) -> None:
     notices.warn_once(
         # The cause alone: the error names a file, and so differs every time.
         f'Graphs cannot be captured in {directory}: {error.__cause__}. Set '
-        f'{option.CAPTURE_ENVIRONMENT} to a directory that can be written and '
+        f'{environment.CAPTURE_DIR} to a directory that can be written and '
         'has space.')
 
 
-def _check(decision, source, query: library.Query) -> None:
+def _check(decision: library.Decision | None, source: source_graph.SourceGraph,
+           query: library.Query) -> None:
   """Refuses what would not be a placement.
 
   Raises:
@@ -216,5 +225,5 @@ def _explain(error: BaseException, query: library.Query) -> str:
     return f'Graphs are left as they were. {error}'
   return (f'Graphs are left as they were: placing one failed with '
           f'{type(error).__name__}: {error}. Please report it, with the graph '
-          'that GDP_CAPTURE_DIR=DIR writes; GDP_DISABLE=1 keeps the plugin '
-          'out.')
+          f'that {environment.CAPTURE_DIR}=DIR writes; {environment.DISABLE}=1 '
+          'keeps the plugin out.')

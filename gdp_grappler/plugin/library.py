@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from typing import Callable
+from typing import Any, Callable
 
 from gdp_grappler import native
 
@@ -105,9 +105,10 @@ def unregister() -> None:
   native.load_grappler().gdp_set_place_function(_PlaceFunction())
 
 
-def _adapt(function, allocate):
+def _adapt(function: Callable[[Query], Answer],
+           allocate: ctypes._NamedFuncPointer) -> Callable[..., Any]:
 
-  def call(request, response, size) -> int:
+  def call(request: Any, response: Any, size: Any) -> int:
     try:
       answer = function(_read(request.contents))
       if answer is NeedsGraph:
@@ -145,7 +146,8 @@ def _lines_of(decision: Decision) -> str:
        *(f'{first} {then}' for first, then in decision.control_edges)))
 
 
-def _write(data: bytes, allocate, response, size) -> None:
+def _write(data: bytes, allocate: Callable[[int], int | None], response: Any,
+           size: Any) -> None:
   buffer = allocate(len(data))
   if buffer is None:
     raise MemoryError

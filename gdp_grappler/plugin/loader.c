@@ -69,11 +69,12 @@ __attribute__((constructor)) static void InstallHook(void) {
   const char* version = RunningVersion();
   if (!Fits(version)) {
     fprintf(stderr,
-            "[gdp] Placement is off: gdp-grappler was built for TensorFlow "
-            GDP_TENSORFLOW_MINOR " but %s is running. Reinstall it next to "
+            "[gdp] Placement is off: gdp-grappler was built for "
+            "TensorFlow " GDP_TENSORFLOW_MINOR
+            " but %s is running. Reinstall it next to "
             "this TensorFlow (pip install --force-reinstall --no-deps "
-            "gdp-grappler), or pip install 'tensorflow=="
-            GDP_TENSORFLOW_MINOR ".*'\n",
+            "gdp-grappler), or pip install 'tensorflow==" GDP_TENSORFLOW_MINOR
+            ".*'\n",
             version ? version : "an unknown version");
     return;
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
+from typing import Any
 
 _LOGGER_NAME = 'gdp_grappler'
 
@@ -21,15 +22,15 @@ def warn_once(message: str) -> None:
   _logger().warning('%s', message)
 
 
-class _StderrHandler(logging.StreamHandler):
+class _StderrHandler(logging.StreamHandler[Any]):
   """Writes to what `sys.stderr` is now, not to what it was at import."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     logging.Handler.__init__(self)
     self.setFormatter(_Formatter())
 
   @property
-  def stream(self):
+  def stream(self) -> Any:
     return sys.stderr
 
 

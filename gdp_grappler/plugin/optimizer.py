@@ -15,12 +15,13 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.graph import graph_def_io
+from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -59,9 +60,9 @@ def optimize(source: source_graph.SourceGraph,
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
-  graph = graph_def_io.read(source, live=True)
-  evaluator = simulator.Simulator(cluster)
-  problem = placer_lib.Problem(graph, cluster, evaluator, settings.seed)
+  step = step_lib.of_source(source, cluster, live=True)
+  graph, evaluator = step.graph, step.simulator()
+  problem = step.problem(evaluator, settings.seed)
   before = _as_it_was(graph, cluster)
   if ((problem.allowed.sum(axis=1) == 1).all() and
       not before.violations(graph)):
@@ -76,7 +77,7 @@ def optimize(source: source_graph.SourceGraph,
   return _ordered(outcome, graph, chosen, evaluator, settings)
 
 
-def _why_not(source) -> str:
+def _why_not(source: source_graph.SourceGraph) -> str:
   """Why a graph must not be touched; '' if nothing speaks against it."""
   for node in source.graph_def.node:
     if _REPLICA_OP.fullmatch(node.op) or _REPLICA_NAME.search(node.name):
@@ -86,7 +87,8 @@ def _why_not(source) -> str:
   return ''
 
 
-def _cluster(source, settings) -> cluster_lib.Cluster:
+def _cluster(source: source_graph.SourceGraph,
+             settings: settings_lib.Settings) -> cluster_lib.Cluster:
   cluster = resolve.resolve(settings.cluster or 'local', source.devices)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
@@ -99,7 +101,8 @@ def _cluster(source, settings) -> cluster_lib.Cluster:
   return cluster
 
 
-def _as_it_was(graph, cluster) -> placement_lib.Placement:
+def _as_it_was(graph: op_graph.OpGraph,
+               cluster: cluster_lib.Cluster) -> placement_lib.Placement:
   """The placement TensorFlow chose; on the host where the cluster has none."""
   index = {}
   for name in set(graph.devices):
@@ -111,14 +114,15 @@ def _as_it_was(graph, cluster) -> placement_lib.Placement:
       np.array([index[name] for name in graph.devices]), cluster)
 
 
-def _decide(graph, before, after, evaluator,
-            settings) -> tuple[Outcome, placement_lib.Placement]:
+def _decide(
+    graph: op_graph.OpGraph, before: placement_lib.Placement,
+    after: placement_lib.Placement, evaluator: evaluator_lib.Evaluator,
+    settings: settings_lib.Settings) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
-  old, new = evaluator.evaluate_many(graph,
-                                     np.stack([before.devices, after.devices]))
-  predicted = (f'predicted step {_ms(old.step_time_s)} -> '
-               f'{_ms(new.step_time_s)} ms (simulated)')
-  worth = new.valid and new.step_time_s < old.step_time_s
+  prices = evaluator.price(graph, np.stack([before.devices, after.devices]))
+  old_s, new_s = prices.seconds.tolist()
+  predicted = f'predicted step {_ms(old_s)} -> {_ms(new_s)} ms (simulated)'
+  worth = prices.valid[1] and new_s < old_s
   must = bool(before.violations(graph))
   if settings.keep_best and not worth and not must:
     message = (f'{graph.name}: {graph.num_ops} ops left as they were: '
@@ -134,10 +138,13 @@ def _decide(graph, before, after, evaluator,
   return Outcome(devices if settings.mode == 'apply' else None, message), after
 
 
-def _ordered(outcome, graph, placement, evaluator, settings) -> Outcome:
+def _ordered(outcome: Outcome, graph: op_graph.OpGraph,
+             placement: placement_lib.Placement,
+             evaluator: evaluator_lib.Evaluator,
+             settings: settings_lib.Settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
-  if (settings.order == 'fifo' or
+  if (settings.order == order_lib.FIFO or
       not set(devices) <= set(placement.cluster.device_names)):
     return outcome
   order = control_edges.control_edges(graph, placement, evaluator)

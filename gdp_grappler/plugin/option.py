@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import copy
 import functools
-import os
 from typing import Any
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
 
 NAME = 'gdp_placement'
-ENVIRONMENT = 'GDP_PLACEMENT'
-CAPTURE_ENVIRONMENT = 'GDP_CAPTURE_DIR'
 # What the meta optimizer does where the configuration says nothing.
 _DEFAULT_ITERATIONS = 2
 
@@ -49,18 +47,13 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
 def from_environment() -> Any:
   """The option's value that GDP_PLACEMENT asks for; None if it is not set."""
   try:
-    return settings_lib.from_text(os.environ.get(ENVIRONMENT, ''))
+    return settings_lib.from_text(environment.placement())
   except ValueError as error:
-    notices.warn_once(f'{ENVIRONMENT} is ignored: {error}')
+    notices.warn_once(f'{environment.PLACEMENT} is ignored: {error}')
     return None
 
 
-def capture_directory() -> str:
-  """Where to write the graphs that the pass receives; '' for nowhere."""
-  return os.environ.get(CAPTURE_ENVIRONMENT, '')
-
-
-def add_to(config, value: Any) -> None:
+def add_to(config: Any, value: Any) -> None:
   """Puts the pass into a configuration, unless it is already there.
 
   Args:
@@ -68,7 +61,7 @@ def add_to(config, value: Any) -> None:
     value: Of the option, checked.
   """
   settings = settings_lib.from_option(value)
-  if settings is None and not capture_directory():
+  if settings is None and not environment.capture_directory():
     return
   rewrite_options = config.graph_options.rewrite_options
   if any(o.name == NAME for o in rewrite_options.custom_optimizers):
@@ -83,7 +76,7 @@ def add_to(config, value: Any) -> None:
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
 
 
-def _keep_attributes(rewrite_options):
+def _keep_attributes(rewrite_options: Any) -> None:
   """Switches off what makes new ops of old ones, unless the user set it.
 
   Fusing, merging and rewriting drop the attributes of the ops they replace,
@@ -95,12 +88,13 @@ def _keep_attributes(rewrite_options):
       setattr(rewrite_options, name, rewrite_options.OFF)
 
 
-def _write_parameters(parameters, settings: settings_lib.Settings | None):
+def _write_parameters(parameters: Any,
+                      settings: settings_lib.Settings | None) -> None:
   """Read by `GdpPlacement::Init`. No settings: it only captures."""
   if settings is not None:
     parameters['settings'].s = settings.to_json().encode()
   parameters['min_ops'].i = (settings or settings_lib.Settings()).min_ops
-  parameters['capture'].b = bool(capture_directory())
+  parameters['capture'].b = bool(environment.capture_directory())
   # A report for another cluster does not need devices here.
   parameters['anywhere'].b = bool(settings and settings.cluster and
                                   settings.mode == 'report')

@@ -11,7 +11,7 @@ from concurrent import futures
 import os
 import queue
 import threading
-from typing import Callable, TypeVar
+from typing import Any, Callable, TypeVar
 
 _T = TypeVar('_T')
 
@@ -26,11 +26,11 @@ class PlacerThread:
   The thread starts with the first job. After a fork the child starts another.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self._reset()
     os.register_at_fork(after_in_child=self._reset)
 
-  def _reset(self):
+  def _reset(self) -> None:
     self._lock = threading.Lock()
     self._jobs = queue.SimpleQueue()
     self._thread = None
@@ -65,14 +65,14 @@ class PlacerThread:
         self._late = future
       raise
 
-  def _start(self):
+  def _start(self) -> None:
     if self._thread is None:
       self._thread = threading.Thread(target=_work, args=(self._jobs,),
                                       name='gdp_placer', daemon=True)
       self._thread.start()
 
 
-def _work(jobs: queue.SimpleQueue) -> None:
+def _work(jobs: queue.SimpleQueue[Any]) -> None:
   import tensorflow as tf
   from tensorflow.python.eager import context
   # The host has memory to spare, the accelerators belong to the user.

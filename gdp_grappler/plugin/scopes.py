@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
+from typing import Any
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster
@@ -21,9 +22,9 @@ LEAVE_ALONE = '_gdp_leave_alone'
 class _Active(threading.local):
   """Attributes of the scopes this thread is in, outermost first."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     super().__init__()
-    self.attributes: list[dict] = []
+    self.attributes: list[dict[str, Any]] = []
 
 
 _active = _Active()
@@ -34,13 +35,13 @@ def were_used() -> bool:
   return _inherit_in_new_graphs.cache_info().currsize > 0
 
 
-class _Scope(contextlib.AbstractContextManager):
+class _Scope(contextlib.AbstractContextManager[Any]):
   """Sets attributes on all ops made inside, also in graphs made inside.
 
   A class and not a generator, because AutoGraph would convert the latter.
   """
 
-  def __init__(self, attributes: dict):
+  def __init__(self, attributes: dict[str, Any]) -> None:
     self._attributes = attributes
     self._exits: list[contextlib.ExitStack] = []
 
@@ -55,7 +56,7 @@ class _Scope(contextlib.AbstractContextManager):
     stack.callback(_active.attributes.pop)
     self._exits.append(stack)
 
-  def __exit__(self, *exception) -> None:
+  def __exit__(self, *exception: Any) -> None:
     self._exits.pop().close()
 
 
@@ -70,7 +71,7 @@ class pin(_Scope):
       x = tf.matmul(x, w)
   """
 
-  def __init__(self, device: str):
+  def __init__(self, device: str) -> None:
     """Creates the scope.
 
     Args:
@@ -92,11 +93,11 @@ class leave_alone(_Scope):
   Reaches as far as `pin`.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     super().__init__({LEAVE_ALONE: _attribute(b=True)})
 
 
-def _attribute(**value):
+def _attribute(**value: Any) -> Any:
   from tensorflow.core.framework import attr_value_pb2
   return attr_value_pb2.AttrValue(**value)
 
@@ -113,7 +114,7 @@ def _inherit_in_new_graphs() -> None:
   stock = func_graph.FuncGraph.__init__
 
   @functools.wraps(stock)
-  def init(self, *args, **kwargs):
+  def init(self: Any, *args: str, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
     for attributes in _active.attributes:
       self._attr_scope_map.update(attributes)

@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import functools
+from typing import Any, Callable
 
 _MARK = '_gdp_hook'
 
 
-def install() -> None:
-  """Wraps the constructor of all v1 sessions; once per process."""
+def install(add_option: Callable[[Any], None]) -> None:
+  """Wraps the constructor of all v1 sessions; once per process.
+
+  Args:
+    add_option: Puts the pass into a ConfigProto if the option is on.
+  """
   from tensorflow.python.client import session
   if not hasattr(session.BaseSession, _MARK):
-    _wrap(session.BaseSession)
+    _wrap(session.BaseSession, add_option)
     setattr(session.BaseSession, _MARK, True)
 
 
-def _wrap(cls) -> None:
+def _wrap(cls: Any, add_option: Callable[[Any], None]) -> None:
   stock = cls.__init__
 
   @functools.wraps(stock)
-  def init(self, target='', graph=None, config=None):
-    stock(self, target, graph, _with_option(config))
+  def init(self: Any, target: Any = '', graph: Any = None,
+           config: Any = None) -> None:
+    stock(self, target, graph, _with_option(config, add_option))
 
   cls.__init__ = init
 
 
-def _with_option(config):
+def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:
   """A copy with the pass in it, if the option is on.
 
   Anything but a configuration is the stock constructor's to refuse.
   """
   from tensorflow.core.protobuf import config_pb2
   from tensorflow.python.eager import context
-
-  from gdp_grappler.plugin import hook
   if config is None:
     # As the stock constructor does.
     config = context.context().config
@@ -41,5 +45,5 @@ def _with_option(config):
     return config
   result = config_pb2.ConfigProto()
   result.CopyFrom(config)
-  hook.add_option_to(result)
+  add_option(result)
   return result

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import operator
 from typing import Any, Callable
 
+from gdp_grappler import suggestions
+from gdp_grappler.evaluation.ordering import order as order_lib
+
 MODES = ('apply', 'report')
-ORDERS = ('fifo', 'critical_path')
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
 
@@ -21,7 +22,8 @@ class Settings:
   Attributes:
     policy: Directory of an exported policy; None for the one that ships with
       the package.
-    placer: Name of a registered placer; 'gdp' is the learned policy.
+    placer: Name of a registered placer that can run within a program; 'gdp'
+      is the learned policy.
     keep_best: Leave a graph as it was unless the new placement is predicted
       to be faster.
     mode: 'apply' places, 'report' only prints what it would have done.
@@ -43,7 +45,7 @@ class Settings:
   seed: int = 0
   time_budget_s: float = 30.
   min_ops: int = 16
-  order: str = 'fifo'
+  order: str = order_lib.DEFAULT
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -102,7 +104,7 @@ def from_text(text: str) -> Any:
 
 def nearest(name: Any, valid: tuple[str, ...]) -> str:
   """A sentence that helps with a misspelt name."""
-  close = difflib.get_close_matches(str(name), valid, 1, 0.5)
+  close = suggestions.nearest(str(name), valid, similarity=.5)
   hint = f"Did you mean '{close[0]}'? " if close else ''
   return f'{hint}Valid: {_quoted(valid)}.'
 
@@ -134,12 +136,22 @@ def _text_or_none(key: str, value: Any) -> str | None:
 
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
-  from gdp_grappler.placers import registry
-  names = tuple(registry.names())
+  from gdp_grappler.placers import entries
+  names = tuple(entries.table())
   if value not in names:
     raise ValueError(
         f"'gdp_placement' has {key} = {value!r}, which is no registered "
         f'placer. {nearest(value, names)}')
+  needs = entries.table()[value].needs
+  if entries.Need.KERAS_2 in needs:
+    raise ValueError(
+        f"'gdp_placement' has {key} = {value!r}, which searches for longer "
+        'than a program should wait, and would load Keras 2 into it. Run: gdp '
+        f'place --placer={value}.')
+  if entries.Need.EXPERT in needs:
+    raise ValueError(
+        f"'gdp_placement' has {key} = {value!r}, but a program cannot say how "
+        'an expert would place its graphs. Use gdp_grappler.pin.')
   return value
 
 
@@ -187,7 +199,7 @@ _CHECKS = {
     'seed': _count,
     'time_budget_s': _seconds,
     'min_ops': _count,
-    'order': _one_of(ORDERS),
+    'order': _one_of(order_lib.ORDERS),
 }
 
 

@@ -1,4 +1,4 @@
-"""What the processes that measure share: messages, and when they end.
+"""What parents and children share: messages, and when a child ends.
 
 A message is a pickled object after its length in 8 bytes.
 """
@@ -83,7 +83,7 @@ def end_with_parent(parent: int | None = None) -> None:
   """
   parent = parent or os.getppid()
 
-  def watch():
+  def watch() -> None:
     while os.getppid() == parent:
       time.sleep(_WATCH_S)
     os._exit(0)
@@ -95,7 +95,7 @@ def end_with_input() -> None:
   """`end_with_parent`, and at once when the standard input ends."""
   end_with_parent()
 
-  def watch():
+  def watch() -> None:
     while True:
       select.select([sys.stdin], [], [])
       if not os.read(sys.stdin.fileno(), 1):

@@ -1,4 +1,4 @@
-"""The parent's side of a process that measures."""
+"""The parent's side of a process that answers messages."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from typing import Any, Iterable
+from typing import Any, Iterable, Mapping
 
+from gdp_grappler.processes import launching
 from gdp_grappler.processes import messages
 
-# What would make the process run another graph than it is given.
-_FOREIGN = ('GDP_PLACEMENT', 'GDP_CAPTURE_DIR', 'TF_XLA_FLAGS', 'TF_CONFIG')
 # Signals that nothing but another process sends.
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -27,32 +25,34 @@ class Died(Exception):
       kernel's for want of memory.
   """
 
-  def __init__(self, message: str, killed: bool = False):
+  def __init__(self, message: str, killed: bool = False) -> None:
     super().__init__(message)
     self.killed = killed
 
 
 class WorkerProcess:
-  """A Python module that runs in a process of its own.
+  """A Python function that runs in a process of its own.
 
   It is in a session of its own: Ctrl-C is for the parent, which then ends it.
   Nothing that it prints reaches the terminal.
   """
 
-  def __init__(self, module: str, arguments: Iterable[str] = (),
-               environment: dict[str, str] | None = None):
+  def __init__(self, function: str, arguments: Iterable[Any] = (),
+               environment: Mapping[str, str] | None = None) -> None:
     """Starts the process.
 
     Args:
-      module: Full name.
-      arguments: Of its command line.
-      environment: Variables beside those of the caller.
+      function: 'package.module:function'.
+      arguments: What it is called with; JSON.
+      environment: Variables that differ from `launching.environment`.
     """
     self._stderr = tempfile.TemporaryFile()
-    self._process = subprocess.Popen(
-        [sys.executable, '-m', module, *arguments], stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=self._stderr,
-        env={**_environment(), **(environment or {})}, start_new_session=True)
+    self._process = subprocess.Popen(launching.command(function, arguments),
+                                     stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE,
+                                     stderr=self._stderr,
+                                     env=launching.environment(environment),
+                                     start_new_session=True)
 
   @property
   def alive(self) -> bool:
@@ -127,11 +127,16 @@ class WorkerProcess:
 
   def last_words(self) -> str:
     """The last line it wrote to its standard error; '' if there is none."""
-    self._stderr.seek(0)
-    lines = self._stderr.read().decode(errors='replace').strip().splitlines()
+    lines = self.said()
     return lines[-1][:200] if lines else ''
 
-  def _read(self, size, end, others) -> bytes:
+  def said(self) -> list[str]:
+    """The lines that it has written to its standard error."""
+    self._stderr.seek(0)
+    return self._stderr.read().decode(errors='replace').strip().splitlines()
+
+  def _read(self, size: int, end: float,
+            others: Iterable[WorkerProcess]) -> bytes:
     """`size` bytes; fewer if the process is gone."""
     data = bytearray()
     with selectors.DefaultSelector() as selector:
@@ -152,16 +157,3 @@ class WorkerProcess:
           break
         data += part
     return bytes(data)
-
-
-def _environment() -> dict[str, str]:
-  """Without the plugin and XLA, with the caller's import path."""
-  result = {k: v for k, v in os.environ.items() if k not in _FOREIGN}
-  direct = result.get('no_grpc_proxy') or result.get('no_proxy')
-  result.update(
-      GDP_DISABLE='1',
-      TF_CPP_MIN_LOG_LEVEL='3',
-      PYTHONPATH=os.pathsep.join(p for p in sys.path if p),
-      # gRPC would look for local workers behind a proxy for web pages.
-      no_grpc_proxy=f'{direct},localhost' if direct else 'localhost')
-  return result

@@ -6,7 +6,9 @@ Devices with the same figures share a line, so do links of the same kind.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from typing import Any, Sequence
+
+import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.link_timing import ping_pong
@@ -39,7 +41,7 @@ def text(cluster: cluster_lib.Cluster,
 
 
 def _devices(cluster: cluster_lib.Cluster) -> str:
-  groups: dict[tuple, list[int]] = {}
+  groups: dict[tuple[Any, ...], list[int]] = {}
   for index, device in enumerate(cluster.devices):
     figures = dataclasses.replace(device, name='', compute='', memory='')
     sharing = tuple(
@@ -61,13 +63,14 @@ def _devices(cluster: cluster_lib.Cluster) -> str:
   return _table(rows)
 
 
-def _sharing(labels, index) -> list[int]:
+def _sharing(labels: np.ndarray, index: int) -> list[int]:
   """Devices with the same label, if there are others."""
   same = [i for i, label in enumerate(labels) if label == labels[index]]
   return same if len(same) > 1 else []
 
 
-def _shares(cluster, sharing) -> str:
+def _shares(cluster: cluster_lib.Cluster,
+            sharing: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
   texts = []
   for what, members in zip(('compute', 'memory'), sharing):
     if members:
@@ -75,7 +78,7 @@ def _shares(cluster, sharing) -> str:
   return ', '.join(texts) or '-'
 
 
-def _copy(figures) -> str:
+def _copy(figures: cluster_lib.Device) -> str:
   if not figures.copy_s and figures.copy_bytes_per_s is None:
     return 'engines'
   rate = figures.copy_bytes_per_s
@@ -90,9 +93,9 @@ def _launch(figures: cluster_lib.Device) -> str:
           f'{_seconds(figures.callback_s)} after a copy')
 
 
-def _links(cluster) -> str:
+def _links(cluster: cluster_lib.Cluster) -> str:
   types = {d.name: d.type for d in cluster.devices}
-  groups: dict[tuple, list[cluster_lib.Link]] = {}
+  groups: dict[tuple[Any, ...], list[cluster_lib.Link]] = {}
   for link in cluster.links:
     key = (types[link.source], types[link.target], link.latency_s,
            link.bandwidth_bytes_per_s, len(link.channels))
@@ -110,7 +113,7 @@ def _links(cluster) -> str:
   return _table(rows)
 
 
-def _measured(cluster, timings) -> str:
+def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
   links = {(l.source, l.target): l for l in cluster.links}
   names = cluster.device_names
   rows = [('measured link', 'latency', 'bandwidth', 'median error of fit',
@@ -127,7 +130,7 @@ def _measured(cluster, timings) -> str:
   return _table(rows)
 
 
-def _short(cluster, index) -> str:
+def _short(cluster: cluster_lib.Cluster, index: int) -> str:
   """'GPU:0', or 'task 1 GPU:0' where several tasks have one."""
   device = cluster.devices[index]
   tasks = {name.split('/device:')[0] for name in cluster.device_names}
@@ -137,7 +140,7 @@ def _short(cluster, index) -> str:
           f'{device.short_name}')
 
 
-def _number(things, what) -> str:
+def _number(things: tuple[Any, ...], what: str) -> str:
   return f'{len(things)} {what}' + 's' * (len(things) != 1)
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Iterator
+from typing import Any, Iterator
 
 import numpy as np
 
 from gdp_grappler import files
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
@@ -41,7 +42,7 @@ def write_chrome_trace(path: str | os.PathLike, graph: op_graph.OpGraph,
 
 
 def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
-                 placement: placement_lib.Placement) -> dict:
+                 placement: placement_lib.Placement) -> dict[str, Any]:
   """The trace as the object that `write_chrome_trace` writes.
 
   Raises:
@@ -71,7 +72,9 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
   }
 
 
-def _device_names(schedule, placement) -> Iterator[dict]:
+def _device_names(
+    schedule: schedule_lib.Schedule,
+    placement: placement_lib.Placement) -> Iterator[dict[str, Any]]:
   for pid, device in enumerate(placement.cluster.devices):
     rows = np.unique(
         np.concatenate([[0], schedule.slots[placement.devices == pid],
@@ -87,7 +90,8 @@ def _device_names(schedule, placement) -> Iterator[dict]:
     }
 
 
-def _ops(graph, schedule, placement) -> Iterator[dict]:
+def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+         placement: placement_lib.Placement) -> Iterator[dict[str, Any]]:
   for op, (device, slot, start, end) in enumerate(
       zip(placement.devices.tolist(), schedule.slots.tolist(),
           _us(schedule.start_s), _us(schedule.end_s))):
@@ -107,7 +111,8 @@ def _ops(graph, schedule, placement) -> Iterator[dict]:
     }
 
 
-def _work(graph, schedule) -> Iterator[dict]:
+def _work(graph: op_graph.OpGraph,
+          schedule: schedule_lib.Schedule) -> Iterator[dict[str, Any]]:
   for transfer, device, slot, start, end in zip(
       schedule.work_transfers.tolist(), schedule.work_devices.tolist(),
       schedule.work_slots.tolist(), _us(schedule.work_start_s),
@@ -121,7 +126,8 @@ def _work(graph, schedule) -> Iterator[dict]:
     }
 
 
-def _memory(schedule, cluster) -> Iterator[dict]:
+def _memory(schedule: schedule_lib.Schedule,
+            cluster: cluster_lib.Cluster) -> Iterator[dict[str, Any]]:
   """Counters of each pool, drawn at its first device."""
   pools = cluster.memory_pools.tolist()
   names = [
@@ -137,7 +143,8 @@ def _memory(schedule, cluster) -> Iterator[dict]:
     }
 
 
-def _links(graph, schedule, cluster) -> Iterator[dict]:
+def _links(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+           cluster: cluster_lib.Cluster) -> Iterator[dict[str, Any]]:
   pid, rows = cluster.num_devices, {}
   yield _named('process_name', pid, 'links (simulated)')
   for index, (tensor, op, source, target, start, end) in enumerate(
@@ -163,7 +170,7 @@ def _links(graph, schedule, cluster) -> Iterator[dict]:
         f'{cluster.devices[target].short_name}', row)
 
 
-def _named(kind, pid, name, tid=0) -> dict:
+def _named(kind: str, pid: int, name: str, tid: int = 0) -> dict[str, Any]:
   return {
       'ph': 'M', 'name': kind, 'pid': pid, 'tid': tid, 'args': {'name': name}
   }

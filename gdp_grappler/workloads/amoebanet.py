@@ -96,7 +96,7 @@ def build(config: Config) -> tf.Tensor:
                                 labels)
 
 
-def _plan(config) -> list[tuple[Cell, int, int]]:
+def _plan(config: Config) -> list[tuple[Cell, int, int]]:
   """(cell, filters, stride) of each cell."""
   plan = [(REDUCTION, config.filters >> (config.stem_cells - cell), 2)
           for cell in range(config.stem_cells)]
@@ -108,7 +108,8 @@ def _plan(config) -> list[tuple[Cell, int, int]]:
   return plan
 
 
-def _cell(before, last, cell, filters, stride) -> tf.Tensor:
+def _cell(before: tf.Tensor, last: tf.Tensor, cell: Cell, filters: int,
+          stride: int) -> tf.Tensor:
   """The output of a cell for the outputs of the two cells before it.
 
   Whoever uses an output rectifies it first, so that is done once, where it is
@@ -131,7 +132,8 @@ def _cell(before, last, cell, filters, stride) -> tf.Tensor:
   return tf.nn.relu(tf.concat([states[state] for state in cell.outputs], 3))
 
 
-def _operation(x, name, kind, filters, stride) -> tf.Tensor:
+def _operation(x: tf.Tensor, name: str, kind: str, filters: int,
+               stride: int) -> tf.Tensor:
   if kind == 'none':
     return _halved(tf.nn.relu(x), name, filters) if stride > 1 else x
   if kind.startswith('max'):
@@ -148,7 +150,7 @@ def _operation(x, name, kind, filters, stride) -> tf.Tensor:
     return _conv(x, 'widen', filters)
 
 
-def _halved(x, name, filters) -> tf.Tensor:
+def _halved(x: tf.Tensor, name: str, filters: int) -> tf.Tensor:
   """Half the height and width without losing every other pixel.
 
   Two convolutions look at pixels of even and odd coordinates.
@@ -162,18 +164,20 @@ def _halved(x, name, filters) -> tf.Tensor:
     return layers.batch_norm(tf.concat(halves, 3), 'norm', fused=True)
 
 
-def _conv(x, name, filters, size=(1, 1), stride=1) -> tf.Tensor:
+def _conv(x: tf.Tensor, name: str, filters: int, size: Sequence[int] = (1, 1),
+          stride: int = 1) -> tf.Tensor:
   """Rectifier, convolution and batch norm."""
   return _convolved(tf.nn.relu(x), name, filters, size, stride)
 
 
-def _convolved(x, name, filters, size=(1, 1), stride=1) -> tf.Tensor:
+def _convolved(x: tf.Tensor, name: str, filters: int,
+               size: Sequence[int] = (1, 1), stride: int = 1) -> tf.Tensor:
   """Convolution and batch norm."""
   x = layers.convolution(x, name, size, filters, stride)
   return layers.batch_norm(x, f'{name}_norm', fused=True)
 
 
-def _optimizer(rate) -> optimizers.TrainingStep:
+def _optimizer(rate: float) -> optimizers.TrainingStep:
   return optimizers.TrainingStep(tf1.train.MomentumOptimizer(rate, .9))
 
 

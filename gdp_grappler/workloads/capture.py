@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pathlib
-import subprocess
-import sys
-import tempfile
 import types
 from typing import Callable
 
@@ -15,15 +11,19 @@ from google.protobuf import message
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.framework import versions
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
-from gdp_grappler.graph.sources import tracing
+from gdp_grappler.processes import calls
 from gdp_grappler.workloads import workload as workload_lib
 
-_WORKER = 'gdp_grappler.workloads.capture_worker'
-_TIMEOUT_S = 1800
+_WORKER = 'gdp_grappler.workloads.capture_worker:build'
+_TIMEOUT_S = 1800.
+# No GPU, and no fusion that depends on the CPU's kind, so that a workload is
+# the same graph on every machine.
+_ENVIRONMENT = {'CUDA_VISIBLE_DEVICES': '-1', 'TF_ENABLE_ONEDNN_OPTS': '0'}
 _PACKAGE = 'gdp_grappler.workloads.'
 
 
@@ -45,13 +45,13 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
   if known is not None:
     return known
   tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
-  with tempfile.TemporaryDirectory(prefix='gdp_workload_') as directory:
-    data = _build(workload.name, pathlib.Path(directory))
+  data = _build(workload.name)
   files.write_atomically(path, _digest(data) + data, make_folder=True)
   result = cached(path)
   if result is None:
     raise errors.GdpError(f'{path} cannot be read back. Remove it and see to '
-                          'its disk, or set GDP_CACHE_DIR to another place.')
+                          f'its disk, or set {environment.CACHE_DIR} to '
+                          'another place.')
   return result
 
 
@@ -64,7 +64,7 @@ def cache_path(workload: workload_lib.Workload,
   for source in (here, here.with_name('capture_worker.py'), *sources):
     digest.update(source.read_bytes())
   key = digest.hexdigest()[:16]
-  return (files.cache_folder() / 'workloads'
+  return (environment.cache_folder() / 'workloads'
           / f'{workload.name.replace("@", "_")}_{key}.pb')
 
 
@@ -91,7 +91,7 @@ def cached(path: pathlib.Path) -> source_graph.SourceGraph | None:
   except OSError as error:
     raise errors.GdpError(
         f'Cannot read {path}: {error.strerror}. Make it readable, or set '
-        'GDP_CACHE_DIR to another place.') from error
+        f'{environment.CACHE_DIR} to another place.') from error
   size = len(_digest(b''))
   if data[:size] != _digest(data[size:]):
     return None
@@ -107,41 +107,16 @@ def _digest(data: bytes) -> bytes:
   return hashlib.sha256(data).hexdigest().encode() + b'\n'
 
 
-def _build(name, directory) -> bytes:
-  """A serialized captured graph, made by a worker."""
-  path, output = directory / 'graph.pb', directory / 'output'
-  with open(output, 'w+b') as file:
-    try:
-      code = subprocess.run([sys.executable, '-m', _WORKER, name,
-                             str(path)], env=_environment(),
-                            stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                            timeout=_TIMEOUT_S, check=False).returncode
-    except subprocess.TimeoutExpired as error:
-      raise errors.InvalidGraphError(
-          f'Building {name} took more than {_TIMEOUT_S} s. Try again when the '
-          'machine is less busy.') from error
-  if code:
+def _build(name: str) -> bytes:
+  """A serialized captured graph, made in a process of its own."""
+  try:
+    data = calls.call(_WORKER, name, timeout_s=_TIMEOUT_S,
+                      environment=_ENVIRONMENT)
+  except calls.CallError as error:
     raise errors.InvalidGraphError(
-        f'Building {name} failed ({tracing.ending(code)}): '
-        f'{tracing.last_line(output)}. Building takes up to 6 GB of memory: '
-        'see that there is as much.')
-  data = path.read_bytes()
+        f'Building {name} failed: {error}. Building takes up to 6 GB of '
+        'memory: see that there is as much, and try again when the machine is '
+        'less busy.') from error
   graph_files.check_nodes(
       meta_graph_pb2.MetaGraphDef.FromString(data).graph_def, name)
   return data
-
-
-def _environment() -> dict[str, str]:
-  """The plugin off, no GPU, and no fusion that depends on the CPU's kind.
-
-  So a workload is the same graph on every machine.
-  """
-  result = {
-      key: value for key, value in os.environ.items()
-      if key not in ('GDP_CAPTURE_DIR', 'GDP_PLACEMENT')
-  }
-  result.update(
-      GDP_DISABLE='1', TF_CPP_MIN_LOG_LEVEL='3', CUDA_VISIBLE_DEVICES='-1',
-      TF_ENABLE_ONEDNN_OPTS='0',
-      PYTHONPATH=os.pathsep.join([os.getcwd()] + [p for p in sys.path if p]))
-  return result

@@ -7,9 +7,6 @@ placeholders and runs the training op, as a training loop would.
 
 from __future__ import annotations
 
-import pathlib
-import sys
-
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
 
@@ -17,18 +14,17 @@ from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.plugin import library
+from gdp_grappler.plugin import option
 from gdp_grappler.workloads import registry
 from gdp_grappler.workloads import workload as workload_lib
 
 tf1 = tf.compat.v1
-_PASS = 'gdp_placement'  # As grappler_pass.cc registers it.
 _ITERATIONS = 2
 
 
-def main(name: str, path: str) -> None:
-  """Writes the captured graph of the workload `name` to `path`."""
-  result = capture(registry.get(name))
-  pathlib.Path(path).write_bytes(result.to_meta_graph().SerializeToString())
+def build(name: str) -> bytes:
+  """The captured graph of the workload `name`, a serialized MetaGraphDef."""
+  return capture(registry.get(name)).to_meta_graph().SerializeToString()
 
 
 def capture(workload: workload_lib.Workload) -> source_graph.SourceGraph:
@@ -62,7 +58,7 @@ def capture(workload: workload_lib.Workload) -> source_graph.SourceGraph:
                                   query.feeds, (step,), query.devices)
 
 
-def _prepare(workload) -> str:
+def _prepare(workload: workload_lib.Workload) -> str:
   """Builds the training op, has it prepared and returns its name."""
   graph = tf.Graph()
   with graph.as_default():
@@ -88,11 +84,7 @@ def _config() -> config_pb2.ConfigProto:
   rewriting.memory_optimization = rewriting.NO_MEM_OPT
   rewriting.meta_optimizer_timeout_ms = -1  # None: large graphs take minutes.
   rewriting.meta_optimizer_iterations = _ITERATIONS
-  parameters = rewriting.custom_optimizers.add(name=_PASS).parameter_map
+  parameters = rewriting.custom_optimizers.add(name=option.NAME).parameter_map
   parameters['capture'].b = True
   parameters['iterations'].i = _ITERATIONS
   return config
-
-
-if __name__ == '__main__':
-  main(*sys.argv[1:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Sequence
+
 import tensorflow as tf
 
 tf1 = tf.compat.v1
@@ -15,7 +17,7 @@ class ClippedOptimizer(tf1.train.Optimizer):
   of embeddings stay slices, and so update only the rows that were read.
   """
 
-  def __init__(self, inner: tf1.train.Optimizer, norm: float):
+  def __init__(self, inner: tf1.train.Optimizer, norm: float) -> None:
     """Initializes a ClippedOptimizer.
 
     Args:
@@ -26,7 +28,9 @@ class ClippedOptimizer(tf1.train.Optimizer):
     self._inner = inner
     self._norm = norm
 
-  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+  def apply_gradients(self, grads_and_vars: Sequence[tuple[Any, tf.Variable]],
+                      global_step: Any = None,
+                      name: str | None = None) -> tf.Operation:
     """See `Optimizer`."""
     pairs = [(g, v) for g, v in grads_and_vars if g is not None]
     squares = []
@@ -39,7 +43,8 @@ class ClippedOptimizer(tf1.train.Optimizer):
         [(_scaled(g, factor, v), v) for g, v in pairs], global_step, name)
 
 
-def _scaled(gradient, factor, variable) -> tf.Tensor | tf.IndexedSlices:
+def _scaled(gradient: Any, factor: tf.Tensor,
+            variable: tf.Variable) -> tf.Tensor | tf.IndexedSlices:
   with _scope(variable):
     scaled = _values(gradient) * factor
   if isinstance(gradient, tf.IndexedSlices):
@@ -47,10 +52,10 @@ def _scaled(gradient, factor, variable) -> tf.Tensor | tf.IndexedSlices:
   return scaled
 
 
-def _values(gradient) -> tf.Tensor:
+def _values(gradient: Any) -> tf.Tensor:
   return (gradient.values
           if isinstance(gradient, tf.IndexedSlices) else gradient)
 
 
-def _scope(variable):
+def _scope(variable: tf.Variable) -> Any:
   return tf.name_scope(f'{variable.op.name}/clip/')

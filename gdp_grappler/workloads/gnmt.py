@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Callable
+from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 
@@ -60,8 +60,8 @@ def build(sizes: Sizes) -> tf.Tensor:
   return translation_loss(sizes, _encode, _decode)
 
 
-def translation_loss(sizes: Sizes, encode: Callable,
-                     decode: Callable) -> tf.Tensor:
+def translation_loss(sizes: Sizes, encode: Callable[..., Any],
+                     decode: Callable[..., Any]) -> tf.Tensor:
   """The loss of a batch of sentence pairs.
 
   Encoder layer k is stage k, decoder layer k is stage L + k, embeddings with
@@ -82,7 +82,8 @@ def translation_loss(sizes: Sizes, encode: Callable,
                                 sizes.words, sizes.block)
 
 
-def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
+def _encode(sizes: Sizes,
+            ids: tf.Tensor) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
   outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
@@ -97,7 +98,9 @@ def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   return outputs, [lowest, *(lstm.state for lstm in upper)]
 
 
-def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
+def _decode(sizes: Sizes, memory: Sequence[tf.Tensor],
+            states: Sequence[recurrent.State],
+            ids: tf.Tensor) -> list[tf.Tensor]:
   """Outputs [T] of the top layer for the words int [T, B] before."""
   first = sizes.layers
   words = recurrent.embedded(first, 'embedding', sizes.words, sizes.units, ids)
@@ -119,16 +122,16 @@ def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
   return outputs
 
 
-def _lstm(sizes, stage, name, width) -> recurrent.Lstm:
+def _lstm(sizes: Sizes, stage: int, name: str, width: int) -> recurrent.Lstm:
   return recurrent.Lstm(stage, name, width, sizes.units, sizes.batch)
 
 
-def _beside(stage, x, context) -> tf.Tensor:
+def _beside(stage: int, x: tf.Tensor, context: tf.Tensor) -> tf.Tensor:
   with tf.name_scope(f'stage{stage}/beside'):
     return tf.concat([x, context], axis=1)
 
 
-def _residual(stage, layer, x, y) -> tf.Tensor:
+def _residual(stage: int, layer: int, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
   if layer < _FIRST_RESIDUAL:
     return y
   with tf.name_scope(f'stage{stage}/residual'):
@@ -147,7 +150,7 @@ def joined_stages(num_layers: int) -> tuple[tuple[int, ...], ...]:
                                                    num_layers - 1))
 
 
-def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
+def _workload(name: str, sizes: Sizes, paper_ops: int) -> workload_lib.Workload:
   return workload_lib.Workload(
       name=name,
       setting=(f'{sizes.layers} + {sizes.layers} layers, batch {sizes.batch}, '

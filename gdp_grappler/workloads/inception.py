@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import tensorflow as tf
 
@@ -81,15 +82,15 @@ def build(config: Config) -> tf.Tensor:
 class _Network:
   """Numbers the stages and scales the widths."""
 
-  def __init__(self, config: Config):
+  def __init__(self, config: Config) -> None:
     self._config = config
     self._stage = 0
 
-  def next_stage(self):
+  def next_stage(self) -> Any:
     self._stage += 1
     return layers.stage(self._stage - 1)
 
-  def stem(self, x) -> tf.Tensor:
+  def stem(self, x: tf.Tensor) -> tf.Tensor:
     """Five convolutions and two poolings: [B, 299, 299, 3] to 35 x 35."""
     for name, size, channels, stride, padding, pool in (('1', 3, 32, 2, 'VALID',
                                                          False),
@@ -106,8 +107,8 @@ class _Network:
           x = tf.nn.max_pool2d(x, 3, 2, 'VALID')
     return x
 
-  def conv(self, x, name, channels, height=1, width=1, stride=1,
-           padding='SAME') -> tf.Tensor:
+  def conv(self, x: tf.Tensor, name: str, channels: int, height: int = 1,
+           width: int = 1, stride: int = 1, padding: str = 'SAME') -> tf.Tensor:
     """Convolution, batch norm and rectifier."""
     x = layers.convolution(x, name, (height, width),
                            max(4, round(channels * self._config.share)), stride,
@@ -115,13 +116,14 @@ class _Network:
     x = layers.batch_norm(x, f'{name}_norm', .9997, debias=True)
     return tf.nn.relu(x)
 
-  def chain(self, x, name, *convolutions) -> tf.Tensor:
+  def chain(self, x: tf.Tensor, name: str, *convolutions:
+            tuple[int, ...]) -> tf.Tensor:
     """Convolutions one after the other; each (channels, height, width)."""
     for number, convolution in enumerate(convolutions):
       x = self.conv(x, f'{name}{number}', *convolution)
     return x
 
-  def auxiliary(self, x) -> tf.Tensor:
+  def auxiliary(self, x: tf.Tensor) -> tf.Tensor:
     """Logits of the classifier at the side (section 4)."""
     with tf1.variable_scope('auxiliary'):
       x = tf.nn.avg_pool2d(x, 5, 3, 'VALID')
@@ -131,11 +133,11 @@ class _Network:
                           self._config.classes, rate=_DECAY)
 
 
-def _pooled(x) -> tf.Tensor:
+def _pooled(x: tf.Tensor) -> tf.Tensor:
   return tf.nn.avg_pool2d(x, 3, 1, 'SAME')
 
 
-def _module_a(net, x, pool_channels) -> tf.Tensor:
+def _module_a(net: _Network, x: tf.Tensor, pool_channels: int) -> tf.Tensor:
   return tf.concat([
       net.chain(x, 'one', (64,)),
       net.chain(x, 'five', (48,), (64, 5, 5)),
@@ -144,7 +146,7 @@ def _module_a(net, x, pool_channels) -> tf.Tensor:
   ], 3)
 
 
-def _reduction_a(net, x, _) -> tf.Tensor:
+def _reduction_a(net: _Network, x: tf.Tensor, _: int) -> tf.Tensor:
   double = net.chain(x, 'double', (64,), (96, 3, 3))
   return tf.concat([
       net.conv(x, 'three', 384, 3, 3, 2, 'VALID'),
@@ -153,7 +155,7 @@ def _reduction_a(net, x, _) -> tf.Tensor:
   ], 3)
 
 
-def _module_b(net, x, width) -> tf.Tensor:
+def _module_b(net: _Network, x: tf.Tensor, width: int) -> tf.Tensor:
   return tf.concat([
       net.chain(x, 'one', (192,)),
       net.chain(x, 'seven', (width,), (width, 1, 7), (192, 7, 1)),
@@ -163,7 +165,7 @@ def _module_b(net, x, width) -> tf.Tensor:
   ], 3)
 
 
-def _reduction_b(net, x, _) -> tf.Tensor:
+def _reduction_b(net: _Network, x: tf.Tensor, _: int) -> tf.Tensor:
   three = net.chain(x, 'three', (192,))
   seven = net.chain(x, 'seven', (192,), (192, 1, 7), (192, 7, 1))
   return tf.concat([
@@ -173,7 +175,7 @@ def _reduction_b(net, x, _) -> tf.Tensor:
   ], 3)
 
 
-def _module_c(net, x, _) -> tf.Tensor:
+def _module_c(net: _Network, x: tf.Tensor, _: int) -> tf.Tensor:
   three = net.chain(x, 'three', (384,))
   double = net.chain(x, 'double', (448,), (384, 3, 3))
   return tf.concat([
@@ -201,7 +203,7 @@ def _tiny_optimizer() -> optimizers.TrainingStep:
   return optimizers.TrainingStep(tf1.train.MomentumOptimizer(.02, .9))
 
 
-def _workload(batch) -> workload.Workload:
+def _workload(batch: int) -> workload.Workload:
   return workload.Workload(
       name=f'inception-v3-b{batch}',
       setting=(f'batch {batch}, images of 299, auxiliary head, unfused batch '
@@ -211,7 +213,7 @@ def _workload(batch) -> workload.Workload:
       optimizer=_optimizer, expert=experts.equal_blocks)
 
 
-def _tiny(batch) -> workload.Workload:
+def _tiny(batch: int) -> workload.Workload:
   return dataclasses.replace(
       _workload(batch), name=f'inception-v3-b{batch}@tiny',
       setting=(f'stem and one module, batch {batch // 8}, images of 75, '

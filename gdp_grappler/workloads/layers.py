@@ -10,7 +10,7 @@ empty.
 from __future__ import annotations
 
 import math
-from typing import Sequence
+from typing import Any, Sequence
 
 import tensorflow as tf
 
@@ -19,12 +19,12 @@ tf1 = tf.compat.v1
 STATISTICS = 'batch_norm_statistics'
 
 
-def stage(number: int):
+def stage(number: int) -> Any:
   """Scope of the ops and variables of a stage; may be entered again."""
   return tf1.variable_scope(f'stage{number}', reuse=tf1.AUTO_REUSE)
 
 
-def weights(name: str, shape: Sequence[int], initializer=None,
+def weights(name: str, shape: Sequence[int], initializer: Any = None,
             trainable: bool = True) -> tf.Variable:
   """A variable of the current scope."""
   return tf1.get_variable(name, shape, tf.float32, initializer,
@@ -108,7 +108,8 @@ def batch_norm(x: tf.Tensor, name: str, momentum: float = .997,
     return y
 
 
-def _keep(name, value, start, momentum, debias):
+def _keep(name: str, value: tf.Tensor, start: float, momentum: float,
+          debias: bool) -> None:
   """Moving average of a statistic, updated with the weights."""
   with tf.name_scope(f'{name}_average'):
     average = weights(f'moving_{name}', value.shape,
@@ -118,11 +119,13 @@ def _keep(name, value, start, momentum, debias):
     tf1.add_to_collection(tf1.GraphKeys.UPDATE_OPS, update)
 
 
-def _towards(average, value, momentum) -> tf.Operation:
+def _towards(average: tf.Variable, value: tf.Tensor,
+             momentum: float) -> tf.Operation:
   return average.assign_sub((average - value) * (1. - momentum)).op
 
 
-def _debiased(average, value, momentum) -> tf.Operation:
+def _debiased(average: tf.Variable, value: tf.Tensor,
+              momentum: float) -> tf.Operation:
   """As if the average had not begun at 0; Kingma and Ba, section 3."""
   name = average.op.name.rsplit('/', 1)[-1]
   biased = weights(f'{name}_biased', value.shape, tf1.zeros_initializer(),
@@ -178,7 +181,7 @@ def images(batch: int, size: int) -> tuple[tf.Tensor, tf.Tensor]:
                                                      'labels'))
 
 
-def _scaled(shape, dtype) -> tf.Tensor:
+def _scaled(shape: Sequence[int], dtype: tf.DType) -> tf.Tensor:
   """Normal values such that rectified outputs keep their variance."""
   fan_in = math.prod(shape[:-1])
   return tf.random.truncated_normal(shape, stddev=math.sqrt(2. / fan_in),

@@ -16,6 +16,7 @@ gradients clipped to norm 5, gradient descent (Sutskever et al., arXiv
 from __future__ import annotations
 
 import functools
+from typing import Sequence
 
 import tensorflow as tf
 
@@ -33,7 +34,8 @@ def build(sizes: gnmt.Sizes) -> tf.Tensor:
   return gnmt.translation_loss(sizes, _encode, _decode)
 
 
-def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
+def _encode(sizes: gnmt.Sizes,
+            ids: tf.Tensor) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   """Outputs [T] of the top layer, and each layer's last state [L]."""
   words = recurrent.embedded(0, 'embedding', sizes.words, sizes.units, ids)
   outputs, lowest = recurrent.both_ways(0, words, sizes.units, sizes.dropout)
@@ -45,7 +47,9 @@ def _encode(sizes, ids) -> tuple[list[tf.Tensor], list[recurrent.State]]:
   return outputs, [lowest, *(lstm.state for lstm in upper)]
 
 
-def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
+def _decode(sizes: gnmt.Sizes, memory: Sequence[tf.Tensor],
+            states: Sequence[recurrent.State],
+            ids: tf.Tensor) -> list[tf.Tensor]:
   """Attentional states [T] for the words int [T, B] before."""
   first, asks = sizes.layers, 2 * sizes.layers
   words = recurrent.embedded(first, 'embedding', sizes.words, sizes.units, ids)
@@ -69,18 +73,19 @@ def _decode(sizes, memory, states, ids) -> list[tf.Tensor]:
   return outputs
 
 
-def _upwards(lstms, x, sizes) -> tf.Tensor:
+def _upwards(lstms: Sequence[recurrent.Lstm], x: tf.Tensor,
+             sizes: gnmt.Sizes) -> tf.Tensor:
   """One step of all layers."""
   for lstm in lstms:
     x = lstm.step(x, sizes.dropout)
   return x
 
 
-def _lstm(sizes, stage, width) -> recurrent.Lstm:
+def _lstm(sizes: gnmt.Sizes, stage: int, width: int) -> recurrent.Lstm:
   return recurrent.Lstm(stage, 'lstm', width, sizes.units, sizes.batch)
 
 
-def _workload(name, sizes) -> workload_lib.Workload:
+def _workload(name: str, sizes: gnmt.Sizes) -> workload_lib.Workload:
   return workload_lib.Workload(
       name=name,
       setting=(f'{sizes.layers} + {sizes.layers} layers, batch {sizes.batch}, '

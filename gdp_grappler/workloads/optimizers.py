@@ -7,7 +7,7 @@ those here. Where a workload uses which, it says so.
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 
@@ -15,7 +15,7 @@ from gdp_grappler.workloads import layers
 
 tf1 = tf.compat.v1
 # (gradient, variable) pairs -> such pairs.
-Clip = Callable[[list], list]
+Clip = Callable[[list[Any]], list]
 
 
 class TrainingStep(tf1.train.Optimizer):
@@ -28,7 +28,7 @@ class TrainingStep(tf1.train.Optimizer):
   """
 
   def __init__(self, inner: tf1.train.Optimizer, clip: Clip | None = None,
-               average_decay: float | None = None):
+               average_decay: float | None = None) -> None:
     """Initializes a TrainingStep.
 
     Args:
@@ -41,11 +41,14 @@ class TrainingStep(tf1.train.Optimizer):
     self._clip = clip
     self._average_decay = average_decay
 
-  def compute_gradients(self, *args, **kwargs):
+  def compute_gradients(self, *args: tf.Tensor,
+                        **kwargs: Any) -> list[tuple[Any, tf.Variable]]:
     """As the inner optimizer's."""
     return self._inner.compute_gradients(*args, **kwargs)
 
-  def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+  def apply_gradients(self, grads_and_vars: Sequence[tuple[Any, tf.Variable]],
+                      global_step: Any = None,
+                      name: str | None = None) -> tf.Operation:
     """An op that clips, applies and averages."""
     pairs = [(_dense(g, v), v) for g, v in grads_and_vars if g is not None]
     if self._clip is not None:
@@ -67,7 +70,7 @@ class Adam(tf1.train.Optimizer):
   """
 
   def __init__(self, rate: float, beta1: float = .9, beta2: float = .999,
-               epsilon: float = 1e-8):
+               epsilon: float = 1e-8) -> None:
     """Initializes an Adam.
 
     Args:
@@ -81,20 +84,21 @@ class Adam(tf1.train.Optimizer):
     self._betas = beta1, beta2
     self._epsilon = epsilon
 
-  def _create_slots(self, var_list):
+  def _create_slots(self, var_list: Sequence[tf.Variable]) -> None:
     for variable in var_list:
       self._zeros_slot(variable, 'mean', self._name)
       self._zeros_slot(variable, 'square', self._name)
     first = min(var_list, key=lambda v: v.name)
     self._steps = self._create_non_slot_variable(0., 'steps', first)
 
-  def _prepare(self):
+  def _prepare(self) -> None:
     step = self._steps + 1.
     beta1, beta2 = self._betas
     self._corrected = self._rate * tf.sqrt(1. - tf.pow(beta2, step)) / (
         1. - tf.pow(beta1, step))
 
-  def _resource_apply_dense(self, grad, handle):
+  def _resource_apply_dense(self, grad: tf.Tensor,
+                            handle: tf.Variable) -> tf.Operation:
     mean, square = (self.get_slot(handle, name) for name in ('mean', 'square'))
     beta1, beta2 = self._betas
     new_mean = mean * beta1 + grad * (1. - beta1)
@@ -105,7 +109,8 @@ class Adam(tf1.train.Optimizer):
         square.assign(new_square).op,
         handle.assign_sub(update).op)
 
-  def _finish(self, update_ops, name_scope):
+  def _finish(self, update_ops: Sequence[tf.Operation],
+              name_scope: str) -> tf.Operation:
     with tf.control_dependencies(update_ops):
       return self._steps.assign_add(1., name=name_scope).op
 
@@ -118,7 +123,7 @@ class RmsProp(tf1.train.Optimizer):
   """
 
   def __init__(self, rate: float, rho: float = .9, momentum: float = .9,
-               epsilon: float = 1.):
+               epsilon: float = 1.) -> None:
     """Initializes an RmsProp.
 
     Args:
@@ -133,7 +138,7 @@ class RmsProp(tf1.train.Optimizer):
     self._momentum = momentum
     self._epsilon = epsilon
 
-  def _create_slots(self, var_list):
+  def _create_slots(self, var_list: Sequence[tf.Variable]) -> None:
     for variable in var_list:
       self._get_or_make_slot_with_initializer(variable, tf1.ones_initializer(),
                                               variable.shape, tf.float32,
@@ -141,7 +146,8 @@ class RmsProp(tf1.train.Optimizer):
       self._zeros_slot(variable, 'mean', self._name)
       self._zeros_slot(variable, 'momentum', self._name)
 
-  def _resource_apply_dense(self, grad, handle):
+  def _resource_apply_dense(self, grad: tf.Tensor,
+                            handle: tf.Variable) -> tf.Operation:
     square, mean, momentum = (
         self.get_slot(handle, name) for name in ('square', 'mean', 'momentum'))
     new_square = square * self._rho + tf.square(grad) * (1. - self._rho)
@@ -159,7 +165,9 @@ class RmsProp(tf1.train.Optimizer):
 def clip_each(limit: float) -> Clip:
   """Scales each gradient whose norm exceeds the limit."""
 
-  def clip(pairs):
+  def clip(
+      pairs: Sequence[tuple[tf.Tensor, tf.Variable]]
+  ) -> list[tuple[tf.Tensor, tf.Variable]]:
     result = []
     for gradient, variable in pairs:
       with tf.name_scope(f'{variable.op.name}/clip/'):
@@ -175,7 +183,9 @@ def clip_jointly(limit: float) -> Clip:
   As `tf.clip_by_global_norm`, but each op is in the scope of its weight.
   """
 
-  def clip(pairs):
+  def clip(
+      pairs: Sequence[tuple[tf.Tensor, tf.Variable]]
+  ) -> list[tuple[tf.Tensor, tf.Variable]]:
     squares = []
     for gradient, variable in pairs:
       with tf.name_scope(f'{variable.op.name}/clip/'):
@@ -190,7 +200,7 @@ def clip_jointly(limit: float) -> Clip:
   return clip
 
 
-def _dense(gradient, variable) -> tf.Tensor:
+def _dense(gradient: tf.Tensor, variable: tf.Variable) -> tf.Tensor:
   """A gradient of all rows of a table, of which few may have been read."""
   if not isinstance(gradient, tf.IndexedSlices):
     return gradient
@@ -199,7 +209,7 @@ def _dense(gradient, variable) -> tf.Tensor:
                                         variable.shape[0])
 
 
-def _average(variable, decay) -> tf.Operation:
+def _average(variable: tf.Variable, decay: float) -> tf.Operation:
   with tf.name_scope(f'{variable.op.name}/average/'):
     shadow = layers.weights(f'{variable.op.name}/average', variable.shape,
                             tf1.zeros_initializer(), trainable=False)

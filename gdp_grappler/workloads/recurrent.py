@@ -11,7 +11,7 @@ memory that these models need.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from typing import Any, Sequence
 
 import tensorflow as tf
 
@@ -41,7 +41,8 @@ class Lstm:
     state: After the last step; zeros before the first.
   """
 
-  def __init__(self, stage: int, name: str, width: int, units: int, batch: int):
+  def __init__(self, stage: int, name: str, width: int, units: int,
+               batch: int) -> None:
     """Makes the weights.
 
     Args:
@@ -78,7 +79,7 @@ class Lstm:
       self.state = State(cell, tf.tanh(cell) * tf.sigmoid(o))
     return self.state.hidden
 
-  def _gate(self, gate, x, hidden) -> tf.Tensor:
+  def _gate(self, gate: str, x: tf.Tensor, hidden: tf.Tensor) -> tf.Tensor:
     kernel, recurrent, bias = self._gates[gate]
     return tf.nn.bias_add(
         tf.matmul(x, kernel) + tf.matmul(hidden, recurrent), bias)
@@ -112,7 +113,7 @@ class Attention:
   """Additive attention (Bahdanau et al., arXiv 1409.0473, appendix A.1.2)."""
 
   def __init__(self, stage: int, memory: Sequence[tf.Tensor], query_width: int,
-               units: int):
+               units: int) -> None:
     """Makes the weights and the keys of all positions.
 
     Args:
@@ -145,7 +146,7 @@ class Attention:
 class Mixer:
   """The attentional state (Luong et al., arXiv 1508.04025, equation 5)."""
 
-  def __init__(self, stage: int, width: int, units: int):
+  def __init__(self, stage: int, width: int, units: int) -> None:
     """Makes the weights.
 
     Args:
@@ -202,15 +203,15 @@ def softmax_loss(stage: int, outputs: Sequence[tf.Tensor], labels: tf.Tensor,
     return tf.add_n(losses) / float(labels.shape.num_elements())
 
 
-def _bias(name, units):
+def _bias(name: str, units: int) -> tf.Tensor:
   return tf.convert_to_tensor(
       layers.weights(name, [units], tf1.zeros_initializer()))
 
 
-def _matrix(name, shape) -> tf.Tensor:
+def _matrix(name: str, shape: Sequence[int]) -> tf.Tensor:
   """A weight, read once for all steps."""
   return tf.convert_to_tensor(layers.weights(name, shape, _uniform()))
 
 
-def _uniform():
+def _uniform() -> Any:
   return tf1.random_uniform_initializer(-.1, .1)

@@ -11,8 +11,8 @@ from absl import logging
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import validation
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.workloads import capture
@@ -78,11 +78,11 @@ def expert_devices(name: str, graph: op_graph.OpGraph,
   return get(name).expert(graph, stages.of(graph), cluster, op_seconds)
 
 
-def _find(name) -> tuple[workload_lib.Workload, types.ModuleType]:
+def _find(name: str) -> tuple[workload_lib.Workload, types.ModuleType]:
   known = _workloads()
   if name not in known:
     raise errors.GdpError(
-        f'Unknown workload "{name}".{validation.nearest(name, known)} '
+        f'Unknown workload "{name}".{suggestions.did_you_mean(name, known)} '
         f'Workloads: {", ".join(known)}.')
   return known[name]
 

@@ -54,7 +54,7 @@ def build(config: Config) -> tf.Tensor:
     return layers.total_loss([layers.cross_entropy(logits, labels)])
 
 
-def _block(x, channels, stride) -> tf.Tensor:
+def _block(x: tf.Tensor, channels: int, stride: int) -> tf.Tensor:
   """Three convolutions added to their input (figure 5, right)."""
   y = tf.nn.relu(_normalized(x, 'reduce', 1, channels))
   y = tf.nn.relu(_normalized(y, 'middle', 3, channels, stride))
@@ -64,12 +64,13 @@ def _block(x, channels, stride) -> tf.Tensor:
   return tf.nn.relu(x + y)
 
 
-def _normalized(x, name, size, channels, stride=1) -> tf.Tensor:
+def _normalized(x: tf.Tensor, name: str, size: int, channels: int,
+                stride: int = 1) -> tf.Tensor:
   x = layers.convolution(x, name, (size, size), channels, stride, rate=_DECAY)
   return layers.batch_norm(x, f'{name}_norm', epsilon=1e-5)
 
 
-def _optimizer(rate) -> optimizers.TrainingStep:
+def _optimizer(rate: float) -> optimizers.TrainingStep:
   return optimizers.TrainingStep(tf1.train.MomentumOptimizer(rate, .9))
 
 

@@ -65,7 +65,7 @@ def build(sizes: Sizes) -> tf.Tensor:
                                 sizes.block)
 
 
-def _workload(name, sizes, paper_ops) -> workload_lib.Workload:
+def _workload(name: str, sizes: Sizes, paper_ops: int) -> workload_lib.Workload:
   softmax_with_top = (*range(sizes.layers), sizes.layers - 1)
   return workload_lib.Workload(
       name=name,

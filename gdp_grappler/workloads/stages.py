@@ -40,7 +40,7 @@ def _inherit(stages: list[int], order: list[int],
            for end in ends[starts[op]:starts[op + 1]] if stages[end] >= 0), -1)
 
 
-def _producers(graph) -> tuple[list[int], list[int]]:
+def _producers(graph: op_graph.OpGraph) -> tuple[list[int], list[int]]:
   """Producers sorted by consumer [E], and where each op's begin [N + 1]."""
   order = np.argsort(graph.edges[:, 1], kind='stable')
   counts = np.bincount(graph.edges[:, 1], minlength=graph.num_ops)
@@ -48,7 +48,7 @@ def _producers(graph) -> tuple[list[int], list[int]]:
   return graph.edges[order, 0].tolist(), starts.tolist()
 
 
-def _agreed(graph, stages) -> np.ndarray:
+def _agreed(graph: op_graph.OpGraph, stages: np.ndarray) -> np.ndarray:
   """int [N], one stage per group."""
   if not graph.num_ops:
     return stages

@@ -68,14 +68,14 @@ def build(config: Config) -> tf.Tensor:
     return tf.add_n(losses) / len(losses)
 
 
-def _first_memory(config, layer) -> tf.Tensor:
+def _first_memory(config: Config, layer: int) -> tf.Tensor:
   with tf.name_scope(f'stage{layer + 1}/'):
     return tf1.placeholder(tf.float32,
                            [config.batch, config.segment, config.width],
                            'memory')
 
 
-def _embedded(ids, start, config) -> tf.Tensor:
+def _embedded(ids: tf.Tensor, start: int, config: Config) -> tf.Tensor:
   """Vectors of a segment's words, [B, S, width]."""
   with layers.stage(0):
     ids = ids[:, start:start + config.segment]
@@ -85,7 +85,7 @@ def _embedded(ids, start, config) -> tf.Tensor:
     return layers.dropout(x, config.dropout)
 
 
-def _layer(x, memory, config) -> tf.Tensor:
+def _layer(x: tf.Tensor, memory: tf.Tensor, config: Config) -> tf.Tensor:
   """Attention and a feed-forward part, each added to its input."""
   mixed = layers.dropout(_attention(x, memory, config), config.dropout)
   x = layers.layer_norm(x + mixed, 'attention_norm')
@@ -95,7 +95,7 @@ def _layer(x, memory, config) -> tf.Tensor:
   return layers.layer_norm(x + y, 'feed_forward_norm')
 
 
-def _attention(x, memory, config) -> tf.Tensor:
+def _attention(x: tf.Tensor, memory: tf.Tensor, config: Config) -> tf.Tensor:
   """Relative attention of [B, S, width] to memory and itself (section 3.3)."""
   context = tf.concat([memory, x], 1)
   query = _heads(layers.dense(x, 'query', _joint(config), False), config)
@@ -119,17 +119,17 @@ def _attention(x, memory, config) -> tf.Tensor:
   return layers.dense(mixed, 'join', config.width, bias=False)
 
 
-def _joint(config) -> int:
+def _joint(config: Config) -> int:
   return config.heads * config.head_width
 
 
-def _heads(x, config) -> tf.Tensor:
+def _heads(x: tf.Tensor, config: Config) -> tf.Tensor:
   """[B, S, heads * d] -> [B, heads, S, d]."""
   x = tf.reshape(x, [config.batch, -1, config.heads, config.head_width])
   return tf.transpose(x, [0, 2, 1, 3])
 
 
-def _shifted(scores) -> tf.Tensor:
+def _shifted(scores: tf.Tensor) -> tf.Tensor:
   """Turns the distance of column k into that of key k (appendix B).
 
   Row q of S has to move S - 1 - q columns to the left: one column of padding
@@ -141,14 +141,14 @@ def _shifted(scores) -> tf.Tensor:
   return tf.reshape(padded[:, :, 1:], [batch, heads, rows, columns])
 
 
-def _sinusoids(length, width) -> np.ndarray:
+def _sinusoids(length: int, width: int) -> np.ndarray:
   """float32 [length, width], encodings of the distances length-1 .. 0."""
   rates = 1. / 10_000.**(np.arange(0., width, 2.) / width)
   angles = np.arange(length - 1., -1., -1.)[:, None] * rates
   return np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
 
 
-def _mask(segment) -> np.ndarray:
+def _mask(segment: int) -> np.ndarray:
   """float32 [S, 2S], very negative where a key is later than the query."""
   later = np.triu(np.ones([segment, 2 * segment], np.float32), segment + 1)
   return later * np.float32(_MASKED)
@@ -159,7 +159,7 @@ def _optimizer() -> optimizers.TrainingStep:
                                  optimizers.clip_jointly(.25))
 
 
-def _workload(depth) -> workload.Workload:
+def _workload(depth: int) -> workload.Workload:
   return workload.Workload(
       name=f'transformer-xl-{depth}',
       setting=(f'{depth} layers, batch 64, 4 segments of 64, d_model 500, '
@@ -170,7 +170,7 @@ def _workload(depth) -> workload.Workload:
       expert=experts.equal_blocks)
 
 
-def _tiny(depth) -> workload.Workload:
+def _tiny(depth: int) -> workload.Workload:
   segments = max(1, 4 // depth)
   return dataclasses.replace(
       _workload(depth), name=f'transformer-xl-{depth}@tiny',

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import tensorflow as tf
 
@@ -79,7 +80,8 @@ def build(config: Config) -> tf.Tensor:
     return layers.cross_entropy(logits, audio[:, 1:])
 
 
-def _layer(x, dilation, config, last) -> tuple[tf.Tensor, tf.Tensor]:
+def _layer(x: tf.Tensor, dilation: int, config: Config,
+           last: bool) -> tuple[tf.Tensor, tf.Tensor]:
   """What the next layer gets and what the output gets (figure 4).
 
   Args:
@@ -98,7 +100,7 @@ def _layer(x, dilation, config, last) -> tuple[tf.Tensor, tf.Tensor]:
   return x + layers.dense(gated, 'residual', config.channels), skip
 
 
-def _to_rows(x, dilation) -> tf.Tensor:
+def _to_rows(x: tf.Tensor, dilation: int) -> tf.Tensor:
   """[B, T, C] -> [B, dilation, 1 + T / dilation, C].
 
   A row has every `dilation`-th sample, after a zero for the past.
@@ -108,20 +110,20 @@ def _to_rows(x, dilation) -> tf.Tensor:
   return tf.transpose(x, [0, 2, 1, 3])
 
 
-def _from_rows(x) -> tf.Tensor:
+def _from_rows(x: tf.Tensor) -> tf.Tensor:
   """[B, dilation, T / dilation, C] -> [B, T, C]."""
   x = tf.transpose(x, [0, 2, 1, 3])
   return tf.reshape(x, [x.shape[0], -1, x.shape[-1]])
 
 
-def _convolved(x, name, channels) -> tf.Tensor:
+def _convolved(x: tf.Tensor, name: str, channels: int) -> tf.Tensor:
   """[B, H, 1 + W, in] -> [B, H, W, channels], along the rows."""
   return _biased(
       layers.convolution(x, name, (1, _FILTER), channels, padding='VALID'),
       name)
 
 
-def _biased(x, name) -> tf.Tensor:
+def _biased(x: tf.Tensor, name: str) -> tf.Tensor:
   with tf1.variable_scope(name):
     return tf.nn.bias_add(
         x, layers.weights('bias', [x.shape[-1]], tf1.zeros_initializer()))
@@ -135,13 +137,15 @@ class _Adam(tf1.train.AdamOptimizer):
   share a device.
   """
 
-  def compute_gradients(self, *args, **kwargs):
+  def compute_gradients(self, *args: tf.Tensor,
+                        **kwargs: Any) -> list[tuple[tf.Tensor, tf.Variable]]:
     """See the base class."""
     kwargs['aggregation_method'] = tf.AggregationMethod.EXPERIMENTAL_TREE
     return super().compute_gradients(*args, **kwargs)
 
 
-def _workload(name, stacks, num_devices, paper_ops) -> workload.Workload:
+def _workload(name: str, stacks: int, num_devices: int,
+              paper_ops: int) -> workload.Workload:
   return workload.Workload(
       name=f'wavenet-{name}',
       setting=(f'{stacks} stacks of 9 layers, batch 64, 2048 samples, '
@@ -152,7 +156,7 @@ def _workload(name, stacks, num_devices, paper_ops) -> workload.Workload:
       optimizer=functools.partial(_Adam, 1e-3), expert=experts.equal_blocks)
 
 
-def _tiny(full) -> workload.Workload:
+def _tiny(full: workload.Workload) -> workload.Workload:
   stacks = full.build.args[0].stacks
   return dataclasses.replace(
       full, name=f'{full.name}@tiny',

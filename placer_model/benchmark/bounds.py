@@ -78,7 +78,7 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
                                   channels.shape)[used]).max(initial=0.))
 
 
-def _longest_path_s(graph, seconds) -> float:
+def _longest_path_s(graph: op_graph.OpGraph, seconds: np.ndarray) -> float:
   """Longest path of ops [N], none of which waits for a transfer."""
   ends = seconds.tolist()
   own = seconds.tolist()
@@ -93,14 +93,14 @@ def _longest_path_s(graph, seconds) -> float:
   return max(ends, default=0.)
 
 
-def _by_group(graph, seconds) -> np.ndarray:
+def _by_group(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
   """float64 [G, D]; infinite where a group may not be."""
   result = np.zeros((graph.num_groups, seconds.shape[1]))
   np.add.at(result, graph.groups, seconds)
   return result
 
 
-def _divided_work_s(seconds, cluster) -> float:
+def _divided_work_s(seconds: np.ndarray, cluster: cluster_lib.Cluster) -> float:
   """Least time in which units could do all work, if it could be divided.
 
   The linear programme min T, in which every group g is divided over units u,
@@ -138,7 +138,9 @@ def _divided_work_s(seconds, cluster) -> float:
   return best
 
 
-def _without_repetition(seconds, slots):
+def _without_repetition(
+    seconds: np.ndarray,
+    slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """Distinct rows and columns: layers repeat, and cards are alike.
 
   Returns:

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import pathlib
 import time
-from typing import Any
+from typing import Any, Mapping, TYPE_CHECKING
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
 from placer_model.benchmark import bounds
 from placer_model.benchmark import loading
-from placer_model.benchmark import placer_sets
 from placer_model.benchmark import settings as settings_lib
+
+if TYPE_CHECKING:
+  # It needs TensorFlow.
+  from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 
 OK, OOM = 'ok', 'oom'
 # A placer says that it has no placement; a cell has no result for any other
@@ -53,8 +61,8 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   """
   with _Evaluators(loaded, settings, simulator) as evaluator:
     # Importing libraries and loading a policy is no part of a search.
-    placer = placer_sets.create(name)
-    recorder = recorder_lib.Recorder(evaluator, loaded.cluster)
+    placer = registry.create(name)
+    recorder = recorder_lib.Recorder(evaluator)
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices,
                                  settings.budget_s(name))
@@ -73,36 +81,40 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
 
 
 class _Evaluators:
-  """The evaluator of a run; a stopwatch has processes to be ended."""
+  """The evaluator of a run; some have processes to be ended."""
 
-  def __init__(self, loaded, settings, simulator):
+  def __init__(self, loaded: loading.Loaded, settings: settings_lib.Settings,
+               simulator: simulator_lib.Simulator) -> None:
     self._loaded, self._settings = loaded, settings
-    self._simulator, self._measurer = simulator, None
+    self._simulator = simulator
+    self._ends = contextlib.ExitStack()
 
-  def __enter__(self):
+  def __enter__(self) -> evaluator_lib.Evaluator:
     if self._settings.simulated:
       return self._simulator
+    if self._settings.reward == settings_lib.EMULATED:
+      from gdp_grappler.evaluation.emulation import emulator
+      return self._ends.enter_context(
+          emulator.Emulator(self._loaded.cluster, self._loaded.cost_model))
+    return self._ends.enter_context(self._measurer())
+
+  def __exit__(self, *unused_error: object) -> None:
+    self._ends.close()
+
+  def _measurer(self) -> measurer_lib.Measurer:
     from tensorflow.core.protobuf import meta_graph_pb2
 
-    from gdp_grappler.evaluation.measuring import measurer
+    from gdp_grappler.evaluation.measuring import measurer as measurer_lib
     from gdp_grappler.graph import source_graph
-    if self._loaded.source is None:
-      raise errors.MeasurementError(
-          f'"{self._loaded.task.source}" has costs but nothing to run. Use '
-          '--reward=simulated.')
-    self._measurer = measurer.Measurer(
+    return measurer_lib.Measurer(
         source_graph.from_meta_graph(
             meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),
         self._loaded.cluster, batch_size=self._settings.batch_size,
         local_workers=self._settings.local_workers)
-    return self._measurer
-
-  def __exit__(self, *unused_error):
-    if self._measurer:
-      self._measurer.close()
 
 
-def _refuse_illegal(name, placement, graph):
+def _refuse_illegal(name: str, placement: placement_lib.Placement,
+                    graph: op_graph.OpGraph) -> None:
   violations = placement.violations(graph)
   if violations:
     raise IllegalPlacementError(
@@ -110,7 +122,8 @@ def _refuse_illegal(name, placement, graph):
         f'first: {violations[0].message}. This is a bug; please report it.')
 
 
-def _price(loaded, evaluator, placement) -> dict[str, Any]:
+def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
+           placement: placement_lib.Placement) -> dict[str, Any]:
   """Step times in both orders and memory."""
   graph, cluster = loaded.graph, loaded.cluster
   fifo = evaluator.evaluate(graph,
@@ -121,9 +134,7 @@ def _price(loaded, evaluator, placement) -> dict[str, Any]:
   if broken:
     raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
   ordered = evaluator.evaluate(
-      graph,
-      ordering.with_critical_path_order(graph, placement, cluster,
-                                        getattr(evaluator, 'cost_model', None)))
+      graph, ordering.with_critical_path_order(graph, placement, evaluator))
   missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
   return {
       'status': OK if fifo.valid else OOM,
@@ -135,12 +146,15 @@ def _price(loaded, evaluator, placement) -> dict[str, Any]:
   }
 
 
-def _placed(placement: placement_lib.Placement, graph) -> dict[str, Any]:
+def _placed(placement: placement_lib.Placement,
+            graph: op_graph.OpGraph) -> dict[str, Any]:
   tensors, size = placement.cut(graph)
   return {'ops': placement.counts(), 'cut_tensors': tensors, 'cut_bytes': size}
 
 
-def _bounds(loaded, simulator, placement, result) -> dict[str, Any]:
+def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
+            placement: placement_lib.Placement,
+            result: Mapping[str, Any]) -> dict[str, Any]:
   """The distance to the bound, and what holds this placement back."""
   if loaded.bound is None:
     return {'lower_bound_s': None, 'over_bound': None, 'limits': None}
@@ -161,7 +175,8 @@ def _bounds(loaded, simulator, placement, result) -> dict[str, Any]:
   }
 
 
-def _search(recorder, seconds, placer) -> dict[str, Any]:
+def _search(recorder: recorder_lib.Recorder | type[Any], seconds: float,
+            placer: placer_lib.Placer | object) -> dict[str, Any]:
   curve = [[int(count), round(float(at_s), 4),
             float(step_s)] for count, at_s, step_s in recorder.curve
            if math.isfinite(step_s)]
@@ -176,11 +191,13 @@ def _search(recorder, seconds, placer) -> dict[str, Any]:
   }
 
 
-def _seconds(evaluation) -> float | None:
+def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
   return evaluation.step_time_s if evaluation.valid else None
 
 
-def _per_device(values, cluster, only_positive=False) -> dict[str, int]:
+def _per_device(values: np.ndarray | tuple[int, ...],
+                cluster: cluster_lib.Cluster,
+                only_positive: bool = False) -> dict[str, int]:
   """By device; devices that share a memory share the figure."""
   found = {
       label: int(values[pool])

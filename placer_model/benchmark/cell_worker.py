@@ -23,6 +23,7 @@ from typing import BinaryIO
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.problems import request as request_lib
 from gdp_grappler.processes import messages
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
@@ -89,7 +90,6 @@ Request = Run | Draw
 def main() -> None:
   """Answers until the parent is gone."""
   output = messages.answers()
-  sys.path.insert(0, os.getcwd())
   try:
     setup = messages.receive(_read)
     holder = _Holder(setup)
@@ -103,7 +103,7 @@ def main() -> None:
 class _Holder:
   """A loaded task with all that its cells have in common."""
 
-  def __init__(self, setup: Setup):
+  def __init__(self, setup: Setup) -> None:
     self._settings = setup.settings
     self._loaded = loading.read(setup.path)
     self._simulator = simulator_lib.Simulator(self._loaded.cluster,
@@ -127,7 +127,7 @@ class _Holder:
       last = words.read().decode(errors='replace').strip()
     return _explain(end, last.splitlines()[-1][:500] if last else '', request)
 
-  def _run_here(self, request, words: BinaryIO, holder: int):
+  def _run_here(self, request: Request, words: BinaryIO, holder: int) -> None:
     """In the child; never returns."""
     code = _ERROR_EXIT
     try:
@@ -153,7 +153,7 @@ class _Holder:
       # Neither destructors nor exit handlers of the parent's objects.
       os._exit(code)
 
-  def _draw(self, request):
+  def _draw(self, request: Request) -> None:
     # Drawing is for one process in ten; it takes a second to import.
     from placer_model.benchmark import gantt
     placement = plan_lib.load(str(request.plan), self._loaded.graph,
@@ -163,7 +163,7 @@ class _Holder:
     gantt.draw(request.result, request.title, self._loaded.graph, placement,
                schedule)
 
-  def _measure(self, request):
+  def _measure(self, request: request_lib.Request) -> None:
     try:
       result = cell_lib.run(self._loaded, self._settings, request.placer,
                             self._simulator, request.plan)
@@ -222,9 +222,3 @@ def _explain(end: int | None, words: str, request: Request) -> str:
   if end:
     return words or f'ended with exit code {end}'
   return '' if request.result.exists() else 'ended without a result'
-
-
-if __name__ == '__main__':
-  # Messages are classes of the module by its own name, not of __main__.
-  from placer_model.benchmark import cell_worker
-  cell_worker.main()

@@ -65,7 +65,7 @@ def why_not(task: Mapping[str, Any], placer: str) -> str:
   It does not name the placer where all cells have failed for one reason.
 
   Args:
-    task: Of results.json.
+    task: Of the results.
     placer: Of the cell.
   """
   cells = task['cells']
@@ -97,6 +97,12 @@ def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
       if valid(cells.get(n)) and cells[n][key] is not None
   ]
   return min(known, key=lambda n: cells[n][key]) if known else None
+
+
+def is_best(cells: Mapping[str, Record], name: str) -> bool:
+  """Whether nobody is faster than a placer; equals share."""
+  lead = ratio(cells[name], cells.get(best(cells)))
+  return lead is not None and lead <= 1 + 1e-9
 
 
 def step(record: Record | None, key: str = FIFO) -> str:

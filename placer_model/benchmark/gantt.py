@@ -7,14 +7,16 @@ are as readable as 80: a column of a lane shows how busy it was, and what with.
 from __future__ import annotations
 
 import pathlib
+from typing import Any, Iterator, Sequence
 
 from matplotlib import colors
 from matplotlib import figure as figure_lib
 from matplotlib import patches
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from placer_model.benchmark import pictures
@@ -66,25 +68,29 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
   pictures.save(path, figure)
 
 
-def _kinds(graph, schedule) -> tuple[np.ndarray, list[str]]:
+def _kinds(graph: op_graph.OpGraph,
+           schedule: schedule_lib.Schedule) -> tuple[np.ndarray, list[str]]:
   """A number [N] for each op's family, and the families' names.
 
   Those that take the most time have names; the rest is 'other'.
   """
-  families = [cost_model.family(t) for t in graph.op_types]
+  families = [roofline.family(t) for t in graph.op_types]
   known, index = np.unique(families, return_inverse=True)
   seconds = np.bincount(index, schedule.end_s - schedule.start_s, len(known))
   top = np.argsort(-seconds, kind='stable')[:_MOST_KINDS]
   number = np.full(len(known), len(top))
   number[top] = np.arange(len(top))
   names = [
-      'no kernel' if known[i] == cost_model.VISIT else str(known[i]).replace(
+      'no kernel' if known[i] == roofline.VISIT else str(known[i]).replace(
           '_', ' ') for i in top
   ]
   return number[index], names + ['other'] * (len(known) > len(top))
 
 
-def _device_lanes(placement, schedule, kinds, num_kinds):
+def _device_lanes(
+    placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
+    kinds: np.ndarray,
+    num_kinds: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
   """Label with the busy share, how busy [C] and with what [C]."""
   for number, device in enumerate(placement.cluster.devices):
     ops = np.flatnonzero(placement.devices == number)
@@ -99,7 +105,9 @@ def _device_lanes(placement, schedule, kinds, num_kinds):
            seconds.argmax(axis=0))
 
 
-def _transfer_lanes(cluster, schedule):
+def _transfer_lanes(
+    cluster: cluster_lib.Cluster, schedule: schedule_lib.Schedule
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
   """A lane for each device that sends."""
   data = schedule.transfer_tensors >= 0
   for number, label in enumerate(cluster.device_labels):
@@ -114,7 +122,9 @@ def _transfer_lanes(cluster, schedule):
            np.minimum(busy, 1.), np.full(_COLUMNS, -1))
 
 
-def _seconds_per_column(start_s, end_s, kinds, num_kinds, step_s) -> np.ndarray:
+def _seconds_per_column(start_s: np.ndarray, end_s: np.ndarray,
+                        kinds: np.ndarray, num_kinds: int,
+                        step_s: float) -> np.ndarray:
   """float64 [num_kinds, C], share of each column that intervals cover.
 
   An interval adds to all columns between its ends: the derivative of what it
@@ -133,7 +143,8 @@ def _seconds_per_column(start_s, end_s, kinds, num_kinds, step_s) -> np.ndarray:
   return result.cumsum(axis=1)[:, :_COLUMNS].clip(0.)
 
 
-def _draw_lane(axes, row, busy, kind, palette, step_s):
+def _draw_lane(axes: Any, row: int, busy: np.ndarray, kind: np.ndarray,
+               palette: Sequence[str], step_s: float) -> None:
   """One row of pixels: colour by kind, paler where less busy."""
   rgb = np.array([colors.to_rgb(c) for c in palette])[kind]
   # Anything that happens can be seen.

@@ -7,7 +7,6 @@ from typing import Any, Mapping
 
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
-from placer_model.benchmark import placer_sets
 
 # A step this close to its bound leaves nothing to gain worth a search.
 _AT_BOUND = 1.05
@@ -86,7 +85,7 @@ def verdict(task: Mapping[str, Any]) -> Verdict | None:
       cells[ordered][figures.ORDERED])
 
 
-def _reason(limits, step_s, bound_s) -> str:
+def _reason(limits: Mapping[str, float], step_s: float, bound_s: float) -> str:
   if step_s <= _AT_BOUND * bound_s:
     return 'bound'
   shares = {
@@ -98,11 +97,11 @@ def _reason(limits, step_s, bound_s) -> str:
   return largest if shares[largest] >= _DOMINATES else 'waiting'
 
 
-def _is_full(record) -> bool:
+def _is_full(record: dict[str, Any]) -> bool:
   return any(record['peak_bytes'][device] > _FULL * capacity
              for device, capacity in record['capacity_bytes'].items())
 
 
-def _needs_several(cells) -> bool:
-  alone = cells.get(placer_sets.GPU_ONLY)
+def _needs_several(cells: Mapping[str, figures.Record]) -> bool:
+  alone = cells.get('gpu_only')
   return alone is not None and alone['status'] == cell_lib.OOM

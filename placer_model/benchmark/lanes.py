@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import selectors
 import time
-from typing import Iterator, Sequence
+from typing import Any, Iterator, Sequence
 
 from gdp_grappler.processes import worker_process
 from placer_model.benchmark import cell_worker
@@ -20,21 +20,21 @@ _MOST_BYTES = 2 << 30
 # A cell's own limit comes first.
 _GRACE_S = 60.
 _TICK_S = .5
-_CELL_MODULE = 'placer_model.benchmark.cell_worker'
-_LOADING_MODULE = 'placer_model.benchmark.loading_worker'
+_RUN_CELLS = f'{cell_worker.__name__}:main'
+_LOAD = f'{loading_worker.__name__}:main'
 
 
 class Loader:
   """A process that loads; started when needed, and again when it ended."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     """Starts nothing yet."""
     self._process: worker_process.WorkerProcess | None = None
 
   def __enter__(self) -> Loader:
     return self
 
-  def __exit__(self, *unused_error):
+  def __exit__(self, *unused_error: Any) -> None:
     self.close()
 
   def close(self) -> None:
@@ -57,10 +57,10 @@ class Loader:
       self.close()
     return answer
 
-  def _ask(self, request):
+  def _ask(self, request: loading_worker.Load) -> loading_worker.Failure:
     try:
       if self._process is None:
-        self._process = worker_process.WorkerProcess(_LOADING_MODULE)
+        self._process = worker_process.WorkerProcess(_LOAD)
       self._process.send(request)
       return self._process.receive(_LOAD_TIMEOUT_S)
     except worker_process.Died as error:
@@ -75,15 +75,15 @@ class Lanes:
   """Processes that run the cells of one task, one at a time each."""
 
   def __init__(self, setup: cell_worker.Setup, count: int,
-               module: str = _CELL_MODULE):
+               function: str = _RUN_CELLS) -> None:
     """Starts up to `count` of them, when there are cells.
 
     Args:
       setup: For each of them.
       count: Most of them.
-      module: What they run.
+      function: What they run.
     """
-    self._setup, self._count, self._module = setup, count, module
+    self._setup, self._count, self._function = setup, count, function
     self._idle: list[worker_process.WorkerProcess] = []
     self._busy: dict[worker_process.WorkerProcess, tuple[cell_worker.Request,
                                                          float]] = {}
@@ -91,7 +91,7 @@ class Lanes:
   def __enter__(self) -> Lanes:
     return self
 
-  def __exit__(self, *unused_error):
+  def __exit__(self, *unused_error: Any) -> None:
     for process in (*self._idle, *self._busy):
       process.close()
     self._idle, self._busy = [], {}
@@ -113,7 +113,7 @@ class Lanes:
         self._start(waiting.pop())
       yield from self._ended()
 
-  def _start(self, cell):
+  def _start(self, cell: cell_worker.Run | cell_worker.Draw) -> None:
     process = self._idle.pop() if self._idle else self._new()
     self._busy[process] = cell, time.monotonic()
     try:
@@ -122,11 +122,11 @@ class Lanes:
       return  # `_ended` finds out.
 
   def _new(self) -> worker_process.WorkerProcess:
-    process = worker_process.WorkerProcess(self._module)
+    process = worker_process.WorkerProcess(self._function)
     process.send(self._setup)
     return process
 
-  def _ended(self):
+  def _ended(self) -> Iterator[Any]:
     with selectors.DefaultSelector() as selector:
       for process in self._busy:
         selector.register(process, selectors.EVENT_READ)

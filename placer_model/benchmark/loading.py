@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import pathlib
 import pickle
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
 from placer_model.benchmark import bounds
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import settings as settings_lib
@@ -31,10 +36,11 @@ class Loaded:
     task: Which.
     graph: N ops.
     cluster: D devices.
-    cost_model: Of a graph that comes with costs; None for the roofline.
+    cost_model: Of a graph that comes with costs, or of a profile; None for the
+      roofline.
     expert_devices: int32 [N], where an expert puts the ops; None if unknown.
     bound: Lower bound of the simulated step; None if steps are measured.
-    source: Serialized MetaGraphDef to measure; None if steps are simulated.
+    source: Serialized MetaGraphDef to measure; None if nothing is measured.
     setting: One line on the workload; '' for other graphs.
     paper_ops: Ops as the paper counts them; 0 if unknown.
   """
@@ -64,10 +70,13 @@ class Loaded:
           self.cost_model.op_seconds(self.graph, self.cluster).tobytes())
       result.update(
           self.cost_model.workspace_bytes(self.graph, self.cluster).tobytes())
+      contention = self.cost_model.contention(self.cluster)
+      result.update(contention.buses.tobytes())
+      result.update(contention.shares.tobytes())
     return result.hexdigest()[:16]
 
   def summary(self) -> dict[str, Any]:
-    """The task's part of results.json, without its cells."""
+    """The task's part of the results, without its cells."""
     bound = self.bound
     return {
         'name': self.task.name,
@@ -91,22 +100,22 @@ class Loaded:
 
 
 def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
-  """Reads or builds a task's graph; imports TensorFlow.
+  """Reads or builds a task's graph.
 
   Raises:
     GdpError: the graph or the cluster cannot be used.
   """
-  from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
-  cluster = _cluster(task, settings, resolve)
-  graph, costs, source, workload = _graph(task, settings)
-  seconds = (costs or cost_model_lib.CostModel()).op_seconds(graph, cluster)
+  request = request_lib.Request(task.source, settings.batch_size,
+                                settings.trip_count, settings.profile)
+  step = reading.read(request, functools.partial(_cluster, task, settings))
+  problem, workload = step.problem(), reading.workload(request)
   simulated = settings.simulated
   return Loaded(
-      task, graph, cluster, costs, _expert(task, graph, cluster, seconds),
-      bounds.lower_bound(graph, cluster, seconds) if simulated else None,
-      None if simulated or source is None else
-      source.to_meta_graph().SerializeToString(),
+      task, step.graph, step.cluster, step.cost_model, _expert(task, problem),
+      bounds.lower_bound(step.graph, step.cluster, problem.op_seconds)
+      if simulated else None,
+      reading.measurable(request, step).to_meta_graph().SerializeToString()
+      if settings.reward == settings_lib.MEASURED else None,
       workload.setting if workload else '',
       workload.paper_ops if workload else 0)
 
@@ -123,38 +132,18 @@ def read(path: pathlib.Path) -> Loaded:
   return dataclasses.replace(loaded, graph=loaded.graph.replace())
 
 
-def _cluster(task, settings, resolve) -> cluster_lib.Cluster:
+def _cluster(task: tasks_lib.Task, settings: settings_lib.Settings,
+             devices: Sequence[str]) -> cluster_lib.Cluster:
   if settings.local_workers:
     from gdp_grappler.evaluation.measuring import local_workers
     return local_workers.cluster(settings.local_workers)
-  return resolve.resolve(task.cluster)
+  return resolve.resolve(task.cluster, devices)
 
 
-def _graph(task, settings):
-  """The graph, its own costs, its SourceGraph and its Workload, or None."""
-  from gdp_grappler.evaluation.costs import given_costs
-  from gdp_grappler.graph import graph_def_io
-  from gdp_grappler.graph.sources import sources
-  from gdp_grappler.workloads import registry
-  workload, batch_size = None, settings.batch_size
-  if task.source in registry.names():
-    workload = registry.get(task.source)
-    source = registry.source(task.source)
-  else:
-    given = given_costs.load(task.source) if (pathlib.Path(
-        task.source).is_file()) else None
-    if given is not None:
-      return (*given, None, None)
-    source = sources.load(task.source, batch_size=batch_size)
-  return (graph_def_io.read(source,
-                            unknown_dim=batch_size), None, source, workload)
-
-
-def _expert(task, graph, cluster, seconds) -> np.ndarray | None:
-  if task.expert == 'one_gpu':
-    return placer_sets.expert_on_one_gpu(graph.num_ops, cluster)
-  if task.expert == 'workload':
-    from gdp_grappler.workloads import registry
-    return np.asarray(
-        registry.expert_devices(task.source, graph, cluster, seconds), np.int32)
-  return None
+def _expert(task: tasks_lib.Task,
+            problem: placer_lib.Problem) -> np.ndarray | None:
+  if task.expert == tasks_lib.ONE_GPU:
+    return placer_sets.expert_on_one_gpu(problem.graph.num_ops, problem.cluster)
+  if problem.expert_devices is None:
+    return None
+  return np.asarray(problem.expert_devices, np.int32)

@@ -8,7 +8,6 @@ It ends with its parent.
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
 import resource
 import sys
@@ -62,7 +61,6 @@ def main() -> None:
   output = messages.answers()
   messages.end_with_parent()
   messages.volunteer_for_oom()
-  sys.path.insert(0, os.getcwd())
   while True:
     try:
       request = messages.receive(sys.stdin.buffer.read)
@@ -71,7 +69,7 @@ def main() -> None:
     messages.send(output, _answer(request))
 
 
-def _answer(request):
+def _answer(request: Any) -> Failure:
   try:
     return _workloads() if request == LIST else _load(request)
   except errors.GdpError as error:
@@ -92,9 +90,3 @@ def _load(request: Load) -> Summary:
   loading.save(request.path, loaded)
   peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
   return Summary(loaded.summary(), peak_bytes)
-
-
-if __name__ == '__main__':
-  # Messages are classes of the module by its own name, not of __main__.
-  from placer_model.benchmark import loading_worker
-  loading_worker.main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pathlib
 from typing import Any, Mapping, Sequence
 
@@ -11,14 +10,13 @@ from matplotlib import figure as figure_lib
 from matplotlib import ticker
 import numpy as np
 
+from gdp_grappler.placers import registry
 from placer_model.benchmark import figures
-from placer_model.benchmark import placer_sets
 from placer_model.benchmark import records
 
 _COLUMNS = 4
 _WIDE = 20.  # An axis that spans more is logarithmic.
 _FARTHEST = 4.  # A bar is cut here; its number stands beside it.
-_BAR, _LEARNED, _EXPERT, _BEST = '#8da0cb', '#e78ac3', '#555555', '#1b9e77'
 Task = Mapping[str, Any]
 
 
@@ -28,7 +26,7 @@ def draw_all(folder: records.Folder, tasks: Sequence[Task],
 
   Args:
     folder: Where they go.
-    tasks: Of results.json.
+    tasks: Of the results.
     simulated: What the titles say.
   """
   kind = 'simulated' if simulated else 'measured'
@@ -65,7 +63,7 @@ def bars(tasks: Sequence[Task], kind: str) -> figure_lib.Figure | None:
     _bars_of(panel, task)
   figure.suptitle(
       f'Step time / human expert ({kind}, first in, first out); shorter is '
-      'faster; green: the fastest', fontsize=10)
+      'faster; bold: the fastest', fontsize=10)
   return figure
 
 
@@ -74,7 +72,7 @@ def curves(tasks: Sequence[Task], axis: int, name: str,
   """A panel per task in which something searched; None if there is none.
 
   Args:
-    tasks: Of results.json.
+    tasks: Of the results.
     axis: Column of the curve that is drawn over: 0 evaluations, 1 seconds.
     name: Of that axis.
     kind: 'simulated' or 'measured'.
@@ -83,19 +81,15 @@ def curves(tasks: Sequence[Task], axis: int, name: str,
   if not shown:
     return None
   figure, panels = _panels(len(shown), 2.6)
-  # A placer has one colour in all panels.
-  placers = dict.fromkeys(p for task in shown for p in _searches(task))
-  colors = dict(
-      zip(placers, itertools.cycle(matplotlib.color_sequences['tab20'])))
   for panel, task in zip(panels, shown):
-    _curves_of(panel, task, axis, name, colors)
+    _curves_of(panel, task, axis, name)
   figure.suptitle(
       f'Best step time so far over {name} ({kind}); dotted: human '
       'expert', fontsize=10)
   return figure
 
 
-def _panels(count, height):
+def _panels(count: int, height: float) -> tuple[Any, np.ndarray]:
   """A figure and `count` axes in rows of up to `_COLUMNS`."""
   columns = min(_COLUMNS, count)
   rows = -(-count // columns)
@@ -107,10 +101,10 @@ def _panels(count, height):
   return figure, axes[:count]
 
 
-def _bars_of(panel, task):
+def _bars_of(panel: Any, task: Mapping[str, Any]) -> None:
   cells = task['cells']
   leader = figures.best(cells)
-  human = cells.get(placer_sets.EXPERT)
+  human = cells.get(registry.EXPERT)
   unit = human if figures.valid(human) else cells[leader]
   names = list(cells)
   for row, name in enumerate(names):
@@ -120,11 +114,13 @@ def _bars_of(panel, task):
       panel.text(.03, row, text, va='center', fontsize=7, color='#b2182b')
       continue
     panel.barh(row, min(value, _FARTHEST), height=.75,
-               color=_color(name, cells, leader))
+               color=registry.get(name).color)
     # The line of the human expert must not strike the number through.
     panel.text(
         min(value, _FARTHEST) + .04, row, f'{value:.2f}', va='center',
-        fontsize=7, bbox={'facecolor': 'white', 'edgecolor': 'none', 'pad': .4})
+        fontsize=7,
+        fontweight='bold' if figures.is_best(cells, name) else 'normal',
+        bbox={'facecolor': 'white', 'edgecolor': 'none', 'pad': .4})
   panel.axvline(1., color='black', linewidth=.7)
   if task['lower_bound_s']:
     panel.axvline(task['lower_bound_s'] / unit['step_time_s'], color='black',
@@ -138,16 +134,7 @@ def _bars_of(panel, task):
       'dotted: bound', fontsize=7.5)
 
 
-def _color(name, cells, leader) -> str:
-  lead = figures.ratio(cells[name], cells[leader])
-  if lead is not None and lead <= 1 + 1e-9:
-    return _BEST
-  if name == placer_sets.EXPERT:
-    return _EXPERT
-  return _LEARNED if name in placer_sets.LEARNED else _BAR
-
-
-def _searches(task) -> dict[str, np.ndarray]:
+def _searches(task: Mapping[str, Any]) -> dict[str, np.ndarray]:
   """Curves [C, 3] of placers whose search found something better."""
   return {
       name: np.array(record['curve'], float)
@@ -156,7 +143,8 @@ def _searches(task) -> dict[str, np.ndarray]:
   }
 
 
-def _curves_of(panel, task, axis, name, colors):
+def _curves_of(panel: Any, task: Mapping[str, Any], axis: int,
+               name: str) -> None:
   found = _searches(task)
   last = max(curve[-1, axis] for curve in found.values())
   for placer, curve in found.items():
@@ -167,8 +155,8 @@ def _curves_of(panel, task, axis, name, colors):
     along = np.append(curve[:, axis], max(end, curve[-1, axis]))
     panel.step(np.maximum(along, 1e-3 if axis else 1),
                np.append(curve[:, 2], curve[-1, 2]), where='post',
-               linewidth=1.2, label=placer, color=colors[placer])
-  human = task['cells'].get(placer_sets.EXPERT)
+               linewidth=1.2, label=placer, color=registry.get(placer).color)
+  human = task['cells'].get(registry.EXPERT)
   if figures.valid(human):
     panel.axhline(human['step_time_s'], color='black', linewidth=.8,
                   linestyle=':')

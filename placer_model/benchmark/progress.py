@@ -16,7 +16,7 @@ from placer_model.benchmark import figures
 class Eta:
   """Seconds that remain, from how long each placer took so far."""
 
-  def __init__(self, placers: Sequence[str], jobs: int = 1):
+  def __init__(self, placers: Sequence[str], jobs: int = 1) -> None:
     """Of cells to come.
 
     Args:
@@ -50,7 +50,7 @@ class Progress:
   """Shows cells as they end; a context manager."""
 
   def __init__(self, console: rich.console.Console, placers: Sequence[str],
-               jobs: int):
+               jobs: int) -> None:
     """Of as many cells as there are `placers`."""
     self._console = console
     self._eta = Eta(placers, jobs)
@@ -64,7 +64,7 @@ class Progress:
       self._bar = self._live.add_task('starting', total=self._total, eta='?')
     return self
 
-  def __exit__(self, *unused_error):
+  def __exit__(self, *unused_error: None) -> None:
     if self._live:
       self._live.stop()
 
@@ -117,7 +117,7 @@ def clock_text(seconds: float) -> str:
   return f'{minutes}:{rest:02d}'
 
 
-def _outcome(record) -> str:
+def _outcome(record: dict[str, Any]) -> str:
   if not figures.has_figures(record):
     return f'{record["status"].upper()}: {record["message"]}'
   return f'{figures.step(record)}, placed in {record["seconds"]:.2f} s'

@@ -69,7 +69,10 @@ def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
                    'HDP: speed-up over the best of these'))
 
 
-def _full(tasks, known) -> list[str]:
+def _full(
+    tasks: Sequence[Mapping[str, Any]],
+    known: Mapping[str, tuple[float | str, float, float | str, float, float]]
+) -> list[str]:
   """Tasks that are known; a small variant is another graph."""
   return [
       task['name'] for task in tasks
@@ -77,7 +80,8 @@ def _full(tasks, known) -> list[str]:
   ]
 
 
-def _section(title, rows, head) -> str:
+def _section(title: str, rows: Sequence[tuple[str, ...]],
+             head: Sequence[str]) -> str:
   if not rows:
     return ''
   return (f'\n## What was published\n\n{title}, on other machines and with '
@@ -85,5 +89,5 @@ def _section(title, rows, head) -> str:
           + tables.Table(head, tuple(rows), tuple(rows)).to_markdown())
 
 
-def _s(value) -> str:
+def _s(value: float | str) -> str:
   return value if value == OOM else f'{value:g} s'

@@ -1,4 +1,4 @@
-"""What a run leaves on disk: a file per cell, a plan per cell, results.json."""
+"""What a run leaves on disk: a file and a plan per cell, and all results."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ import pathlib
 from typing import Any
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
 from placer_model.training import json_files
 
+RESULTS = 'results.json.gz'
+
 
 class Folder:
   """The files of an output folder."""
 
-  def __init__(self, path: pathlib.Path):
+  def __init__(self, path: pathlib.Path) -> None:
     """Of `path`, made if it does not exist.
 
     Raises:
@@ -24,7 +27,7 @@ class Folder:
     """
     self.path = path
     try:
-      (path / 'cells').mkdir(parents=True, exist_ok=True)
+      path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
       raise errors.GdpError(f'Cannot write to {path}: {error.strerror}. Give '
                             'another --out_dir.') from error
@@ -46,12 +49,12 @@ class Folder:
     return self.path / 'pictures' / 'gantt' / f'{task}.png'
 
   def write_results(self, results: dict[str, Any]) -> None:
-    """Writes results.json.
+    """Writes `RESULTS`.
 
     Raises:
       GdpError: it cannot be written.
     """
-    json_files.write_json(self.path / 'results.json', results)
+    files.write_compressed_json(self.path / RESULTS, results)
 
 
 def write(path: pathlib.Path, key: str, task: str, placer: str,
@@ -78,6 +81,19 @@ def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
   write(path, key, task, placer,
         {'status': cell_lib.FAILED, 'message': message})
   return read(path, key) or {}
+
+
+def read_results(path: pathlib.Path) -> dict[str, Any]:
+  """What `Folder.write_results` wrote.
+
+  Raises:
+    GdpError: it cannot be read, or another version has written it.
+  """
+  found = files.read_compressed_json(path)
+  if not isinstance(found, dict) or found.get('schema') != settings_lib.SCHEMA:
+    raise errors.GdpError(f'{path} has no results that this version of '
+                          'gdp_bench can read.')
+  return found
 
 
 def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The output folder's results.json, tables, pictures and index."""
+"""The output folder's results, tables, pictures and index."""
 
 from __future__ import annotations
 
@@ -25,37 +25,53 @@ _TITLES = {
 
 _BEST_OTHER = (' "Best other" is the fastest of the placers that neither learn '
                'nor ask the human expert.')
+_KINDS = (' A portfolio is the best by price of many proposals, by whatever '
+          'method it is named after; "published" is that method alone.')
 _NOTES = {
-    'table1': ' GDP is the shipped policy without any training on these '
-              'graphs.' + _BEST_OTHER + ' Search speed-up: seconds until HDP '
-              'found its best placement / seconds that GDP needed.',
-    'hdp_table': _BEST_OTHER,
-    'all': ' Critical-path-first: ready ops by their longest way to the end of '
-           'the step. OOM says what the fullest memory lacks, "missing memory" '
-           'what all of them lack.'
+    'table1':
+        ' GDP is the shipped policy without any training on these '
+        'graphs.' + _BEST_OTHER + ' Search speed-up: seconds until HDP '
+        'found its best placement / seconds that GDP needed.', 'hdp_table':
+            _BEST_OTHER, 'means':
+                _KINDS,
+    'all':
+        _KINDS
+        + ' Critical-path-first: ready ops by their longest way to the end of '
+        'the step. OOM says what the fullest memory lacks, "missing memory" '
+        'what all of them lack.'
 }
 
 
-def write(folder: records.Folder, settings: settings_lib.Settings, command: str,
-          tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-  """Writes everything but the cells; returns the content of results.json.
+def results(settings: settings_lib.Settings, command: str,
+            tasks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+  """All that is known of a run.
 
   Args:
-    folder: Where.
     settings: Of the run.
     command: That made it.
     tasks: Summaries of tasks with their 'cells'.
+  """
+  return {
+      'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
+      'command': command, 'settings': settings.to_json(),
+      'versions': settings_lib.versions(), 'tasks': list(tasks)
+  }
+
+
+def write(folder: records.Folder, found: dict[str, Any]) -> None:
+  """Writes everything but the cells.
+
+  Args:
+    folder: Where. Charts of schedules that are there are kept.
+    found: Of `results`.
 
   Raises:
     GdpError: a file cannot be written.
   """
   from placer_model.benchmark import pictures
-  results = {
-      'schema': settings_lib.SCHEMA, 'simulated': settings.simulated,
-      'command': command, 'settings': settings.to_json(),
-      'versions': settings_lib.versions(), 'tasks': list(tasks)
-  }
-  folder.write_results(results)
+  settings = settings_lib.Settings.from_json(found['settings'])
+  tasks = found['tasks']
+  folder.write_results(found)
   for name, make in _TABLES.items():
     table = make(tasks)
     files.write_atomically(
@@ -66,9 +82,8 @@ def write(folder: records.Folder, settings: settings_lib.Settings, command: str,
   drawn = pictures.draw_all(folder, tasks, settings.simulated)
   files.write_atomically(
       folder.path / 'README.md',
-      index(settings, command, tasks,
+      index(settings, found['command'], tasks,
             [path.relative_to(folder.path) for path in drawn]))
-  return results
 
 
 def index(settings: settings_lib.Settings, command: str,
@@ -97,7 +112,7 @@ def index(settings: settings_lib.Settings, command: str,
   return '\n\n'.join(parts) + '\n'
 
 
-def _kind(settings) -> str:
+def _kind(settings: settings_lib.Settings) -> str:
   kind = 'All step times are ' + ('**simulated**, not measured'
                                   if settings.simulated else '**measured**')
   small = (', workloads are **small variants** (@tiny), which say nothing '
@@ -106,13 +121,13 @@ def _kind(settings) -> str:
           'with ready ops first in, first out, as TensorFlow runs them.')
 
 
-def _published(name, tasks) -> str:
+def _published(name: str, tasks: Sequence[dict[str, Any]]) -> str:
   if name == 'table1':
     return published.beside_table1(tasks)
   return published.beside_hdp_table(tasks) if name == 'hdp_table' else ''
 
 
-def _how(settings) -> str:
+def _how(settings: settings_lib.Settings) -> str:
   budget_s = settings.budget_s('local_search')
   budget = ('searches ended by limits of their own, not by time'
             if budget_s is None else f'searches that do not learn had '
@@ -124,10 +139,10 @@ def _how(settings) -> str:
             'so seconds of searches are longer than alone, and a search with a '
             'time budget got less far.')
   return (f'Seed {settings.seed}; {budget}. {jobs} Versions are in '
-          '[results.json](results.json).')
+          f'[{records.RESULTS}]({records.RESULTS}).')
 
 
-def _headroom(tasks) -> str:
+def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
   """The tasks whose best placement is far from the bound, farthest first."""
   verdicts = sorted(_verdicts(tasks), key=lambda v: -v.over_bound)
   if not verdicts:
@@ -146,7 +161,7 @@ def _headroom(tasks) -> str:
   return text + '\n\n' + _verdict_table(rows or verdicts)
 
 
-def _bound(tasks) -> str:
+def _bound(tasks: Sequence[dict[str, Any]]) -> str:
   """Communication, memory, or the bound itself."""
   verdicts = _verdicts(tasks)
   kinds = {
@@ -169,16 +184,16 @@ def _bound(tasks) -> str:
           + '\n'.join(lines))
 
 
-def _names(verdicts) -> str:
+def _names(verdicts: Sequence[headroom.Verdict]) -> str:
   return ', '.join(verdict.task for verdict in verdicts) or 'none'
 
 
-def _verdicts(tasks) -> list[headroom.Verdict]:
+def _verdicts(tasks: Sequence[dict[str, Any]]) -> list[headroom.Verdict]:
   found = (headroom.verdict(task) for task in tasks)
   return [verdict for verdict in found if verdict]
 
 
-def _verdict_table(verdicts) -> str:
+def _verdict_table(verdicts: Sequence[headroom.Verdict]) -> str:
   rows = tuple((v.task, v.placer, f'{v.step_time_s:.4g} s',
                 f'{v.lower_bound_s:.4g} s ({v.bound_by})',
                 figures.times(v.over_bound), v.text, *_ordered(v))
@@ -189,7 +204,7 @@ def _verdict_table(verdicts) -> str:
       rows).to_markdown().strip()
 
 
-def _ordered(verdict) -> tuple[str, str]:
+def _ordered(verdict: headroom.Verdict) -> tuple[str, str]:
   if verdict.ordered is None:
     return figures.NONE, figures.NONE
   step_s = verdict.ordered_step_time_s
@@ -197,7 +212,7 @@ def _ordered(verdict) -> tuple[str, str]:
           figures.times(step_s / verdict.lower_bound_s))
 
 
-def _task_table(tasks) -> str:
+def _task_table(tasks: Sequence[dict[str, Any]]) -> str:
   rows = tuple(
       tuple(
           str(value or figures.NONE)
@@ -208,13 +223,15 @@ def _task_table(tasks) -> str:
                       rows).to_markdown().strip()
 
 
-def _files(tasks, pictures) -> str:
+def _files(tasks: Sequence[dict[str, Any]],
+           pictures: Sequence[pathlib.Path]) -> str:
   lines = [
       f'* [{name}.md]({name}.md), [{name}.csv]({name}.csv): '
       f'{_TITLES[name]}' for name in _TABLES
   ]
   lines += [
-      '* [results.json](results.json): all of it, with curves',
+      f'* [{records.RESULTS}]({records.RESULTS}): all of it, with curves; '
+      '`gdp_bench --report` makes this folder of it again',
       '* plans/: every placement, as `gdp simulate --plan` reads it; '
       'cells/: a record per cell'
   ]

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import pathlib
 import tempfile
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import rich.console
 
@@ -53,7 +53,7 @@ class Options:
 
 
 def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
-  """Computes what is missing, writes all tables; returns results.json.
+  """Computes what is missing, writes all tables; returns all results.
 
   Args:
     options: What to do.
@@ -74,8 +74,10 @@ def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
                 placers, clusters[task], bool(task.expert),
                 placer_sets.named_by_user(options.placers))]
     try:
-      found = bench.run(tasks, grid)
-      return report.write(folder, options.settings, options.command, found)
+      found = report.results(options.settings, options.command,
+                             bench.run(tasks, grid))
+      report.write(folder, found)
+      return found
     except KeyboardInterrupt:
       raise Interrupted(
           f'interrupted; {bench.finished} cells are kept in '
@@ -83,12 +85,28 @@ def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
           'there.') from None
 
 
+def report_again(path: pathlib.Path, out_dir: pathlib.Path) -> dict[str, Any]:
+  """Writes the tables and pictures of a run's results; returns these.
+
+  Args:
+    path: Of the results.
+    out_dir: Where everything goes.
+
+  Raises:
+    GdpError: results that cannot be read, or a full disk.
+  """
+  found = records.read_results(path)
+  report.write(records.Folder(out_dir), found)
+  return found
+
+
 def failures(results: dict[str, Any]) -> list[str]:
-  """A line for each cell of results.json that failed, and why."""
+  """A line for each cell of the results that failed, and why."""
   return [line for task in results['tasks'] for line in figures.failures(task)]
 
 
-def _tasks(options, loader) -> tuple[tasks_lib.Task, ...]:
+def _tasks(options: Options,
+           loader: lanes_lib.Loader) -> tuple[tasks_lib.Task, ...]:
   workloads = loader.workloads()
   if isinstance(workloads, loading_worker.Failure):
     raise errors.GdpError('The workloads cannot be listed: '
@@ -100,7 +118,8 @@ def _tasks(options, loader) -> tuple[tasks_lib.Task, ...]:
                          quick=settings.quick, default_cluster=default)
 
 
-def _cluster(task, settings) -> cluster_lib.Cluster:
+def _cluster(task: tasks_lib.Task,
+             settings: settings_lib.Settings) -> cluster_lib.Cluster:
   """Names an unknown cluster before any work is done."""
   if not settings.local_workers:
     return resolve.resolve(task.cluster)
@@ -115,13 +134,15 @@ def _cluster(task, settings) -> cluster_lib.Cluster:
 class _Bench:
   """A run; counts what is finished."""
 
-  def __init__(self, options, folder, loader, console):
+  def __init__(self, options: Options, folder: records.Folder,
+               loader: lanes_lib.Loader, console: Any) -> None:
     self._settings, self._folder = options.settings, folder
     self._loader, self._console = loader, console
     self.finished = 0
 
-  def run(self, tasks, grid) -> list[dict[str, Any]]:
-    """Every task's part of results.json."""
+  def run(self, tasks: tuple[tasks_lib.Task, ...],
+          grid: Sequence[tuple[tasks_lib.Task, str]]) -> list[dict[str, Any]]:
+    """Every task's part of the results."""
     with tempfile.TemporaryDirectory(
         prefix='gdp_bench') as scratch, (progress_lib.Progress(
             self._console, [p for _, p in grid],
@@ -132,7 +153,8 @@ class _Bench:
           for task in tasks
       ]
 
-  def _run_task(self, task, placers, path, progress) -> dict[str, Any]:
+  def _run_task(self, task, placers: Sequence[str], path: pathlib.Path,
+                progress: progress_lib.Progress) -> dict[str, Any]:
     progress.says(f'{task.name}: loading')
     answer = self._loader.load(task, self._settings, path)
     if isinstance(answer, loading_worker.Failure):
@@ -152,7 +174,8 @@ class _Bench:
       self._draw(task, path, keys, cells, progress)
     return {**summary, 'cells': cells}
 
-  def _not_loaded(self, task, placers, message, progress):
+  def _not_loaded(self, task: tasks_lib.Task, placers: Sequence[str],
+                  message: str, progress) -> dict[str, Any]:
     """A task whose cells have all failed for one reason."""
     cells = {
         placer: {
@@ -168,7 +191,8 @@ class _Bench:
         'cells': cells
     }
 
-  def _known(self, task, keys) -> dict[str, Any]:
+  def _known(self, task: tasks_lib.Task, keys: Mapping[str,
+                                                       str]) -> dict[str, Any]:
     """Records of cells that need not be computed; failures are tried again."""
     found = {}
     for placer, key in keys.items():
@@ -178,7 +202,8 @@ class _Bench:
     self.finished += len(found)
     return found
 
-  def _compute(self, task, path, progress, keys) -> dict[str, Any]:
+  def _compute(self, task: tasks_lib.Task, path: pathlib.Path, progress,
+               keys: Mapping[str, str]) -> dict[str, Any]:
     cells = [
         cell_worker.Run(placer, key, self._folder.record(task, placer, key),
                         self._folder.plan(task, placer, key),
@@ -198,12 +223,13 @@ class _Bench:
         found[cell.placer] = record
     return found
 
-  def _lanes(self, path) -> lanes_lib.Lanes:
+  def _lanes(self, path: pathlib.Path) -> lanes_lib.Lanes:
     return lanes_lib.Lanes(
         lanes_lib.setup(path, self._settings, len(os.sched_getaffinity(0))),
         self._settings.jobs)
 
-  def _record(self, task, cell, message) -> dict[str, Any]:
+  def _record(self, task: tasks_lib.Task, cell: cell_worker.Run,
+              message: str) -> dict[str, Any]:
     record = records.read(cell.result, cell.key)
     if record is None:
       return records.write_failure(cell.result, cell.key, task.name,
@@ -212,7 +238,9 @@ class _Bench:
     self.finished += 1
     return record
 
-  def _draw(self, task, path, keys, cells, progress):
+  def _draw(self, task: tasks_lib.Task, path: pathlib.Path,
+            keys: Mapping[str, str], cells: Mapping[str,
+                                                    Any], progress) -> None:
     """The chart of the best placement, unless it is there."""
     best = figures.best(cells)
     if best is None:

@@ -7,22 +7,32 @@ import functools
 import hashlib
 import importlib.metadata
 import json
-import os
 import pathlib
 import platform
-from typing import Any
+from typing import Any, Mapping
 
 import gdp_grappler
+from gdp_grappler import environment
+from gdp_grappler.graph import assumptions
+from gdp_grappler.placers import entries
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import trainer
+import placer_model
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
-SIMULATED, MEASURED = 'simulated', 'measured'
-REWARDS = (SIMULATED, MEASURED)
+SIMULATED, MEASURED, EMULATED = 'simulated', 'measured', 'emulated'
+REWARDS = (SIMULATED, MEASURED, EMULATED)
 _PACKAGES = ('tensorflow', 'numpy', 'scipy', 'pymetis', 'scotchpy64',
              'mtkahypar', 'highspy', 'tf-agents', 'tensorflow-gnn')
-# Where prices and placements come from; loading shows in the graph's digest.
-_CODE = ('cluster', 'evaluation', 'placers', 'lib/libgdp_simulator.so')
-_LEARNED_CODE = ('features', 'graph/coarsening.py')
+# No cell imports these.
+_OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
+           'placer_model/pretrained/',
+           *(f'placer_model/benchmark/{name}.py'
+             for name in ('figures', 'gantt', 'headroom', 'pictures',
+                          'progress', 'published', 'report', 'summary',
+                          'tables')))
+_NOT_RUN = ('.pyc', '.md', '.c', '.cc', '.h')
 _QUICK_BUDGET_S = 2.
 _QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.
 
@@ -41,7 +51,9 @@ class Settings:
     cell_timeout_s: A cell that takes longer has failed. None: 15 minutes, 2 if
       `quick`, 6 hours for those that learn, and the budget on top.
     local_workers: Servers to measure on; 0 for the devices of this machine.
-    batch_size: For dimensions that graphs leave open.
+    batch_size: As of `request.Request`, for all graphs.
+    trip_count: As of `request.Request`.
+    profile: As of `request.Request`.
     jobs: Cells computed side by side.
   """
 
@@ -51,7 +63,9 @@ class Settings:
   time_budget_s: float | None = None
   cell_timeout_s: float | None = None
   local_workers: int = 0
-  batch_size: int = 32
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
+  trip_count: int = assumptions.DEFAULT_TRIP_COUNT
+  profile: str = ''
   jobs: int = 1
 
   @property
@@ -60,7 +74,7 @@ class Settings:
 
   def budget_s(self, placer: str) -> float | None:
     """Seconds that a placer's search may take."""
-    if self.time_budget_s is not None or placer in placer_sets.LEARNED:
+    if self.time_budget_s is not None or placer in placer_sets.learned():
       return self.time_budget_s
     return _QUICK_BUDGET_S if self.quick else None
 
@@ -68,7 +82,7 @@ class Settings:
     """Seconds after which a cell has failed."""
     if self.cell_timeout_s is not None:
       return self.cell_timeout_s
-    if placer in placer_sets.LEARNED and not self.quick:
+    if placer in placer_sets.learned() and not self.quick:
       return _LEARNED_TIMEOUT_S + (self.time_budget_s or 0.)
     limit_s = _QUICK_TIMEOUT_S if self.quick else _TIMEOUT_S
     return limit_s + (self.budget_s(placer) or 0.)
@@ -79,8 +93,14 @@ class Settings:
         'seed': self.seed, 'reward': self.reward, 'quick': self.quick,
         'time_budget_s': self.time_budget_s,
         'local_workers': self.local_workers, 'batch_size': self.batch_size,
+        'trip_count': self.trip_count, 'profile': self.profile,
         'jobs': self.jobs
     }
+
+  @classmethod
+  def from_json(cls, fields: Mapping[str, Any]) -> Settings:
+    """What `to_json` made, with the usual limits of time."""
+    return cls(**fields)
 
 
 def cell_key(settings: Settings, task: str, graph_digest: str,
@@ -98,7 +118,8 @@ def cell_key(settings: Settings, task: str, graph_digest: str,
   """
   parts = (SCHEMA, task, graph_digest, placer, settings.seed, settings.reward,
            settings.budget_s(placer), settings.local_workers,
-           settings.batch_size, versions(), _code_digest(placer))
+           settings.batch_size, versions(), _code_digest(),
+           _policy_digest(placer))
   return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -117,32 +138,46 @@ def versions() -> dict[str, str]:
   return found
 
 
-def _code_digest(placer) -> str:
-  """Of the sources behind a placer; for the learned policy, of its files."""
-  learned = placer in placer_sets.LEARNED
-  folder = pathlib.Path(gdp_grappler.__file__).parent
-  paths = [folder / part for part in _CODE + _LEARNED_CODE * learned]
-  trainer = pathlib.Path(__file__).parents[1]
-  paths += [
-      trainer / 'benchmark' / f'{name}.py'
-      for name in ('cell', 'bounds', 'placer_sets')
-  ]
-  if placer == placer_sets.LEARNED[0]:
-    paths.append(
-        pathlib.Path(os.environ.get('GDP_POLICY') or trainer / 'pretrained'))
-  elif learned:
-    paths.append(trainer / 'hdp')
-  return _digest(tuple(paths))
+def sources() -> dict[str, pathlib.Path]:
+  """Whatever a cell's result may depend on in both packages, by its path.
+
+  That is every file, native libraries too, but for the policy, which only some
+  placers read, what is needed once cells are finished, command lines, whose
+  values arrive as settings, and what does not run: documents and the sources of
+  the libraries.
+  """
+  return {
+      name: path for package in (gdp_grappler, placer_model)
+      for name, path in _files(pathlib.Path(package.__file__).parent).items()
+      if path.suffix not in _NOT_RUN and not name.startswith(_OTHERS)
+  }
+
+
+def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:
+  """All files of a folder, by their paths with its name."""
+  return {
+      path.relative_to(folder.parent).as_posix(): path
+      for path in sorted(folder.rglob('*')) if path.is_file()
+  }
 
 
 @functools.cache
-def _digest(paths) -> str:
+def _code_digest() -> str:
+  return _digest(sources())
+
+
+def _policy_digest(placer: str) -> str:
+  """Of the policy that a placer reads; '' if it reads none."""
+  if entries.Need.POLICY not in registry.get(placer).needs:
+    return ''
+  folder = environment.policy_folder() or trainer.shipped_policy()
+  return _digest(_files(pathlib.Path(folder)))
+
+
+def _digest(files: Mapping[str, pathlib.Path]) -> str:
   result = hashlib.sha256()
-  for path in paths:
-    files = [path] if path.is_file() else sorted(
-        file for file in path.rglob('*')
-        if file.is_file() and file.suffix not in ('.pyc', '.md'))
-    for file in files:
-      result.update(str(file.relative_to(path.parent)).encode())
-      result.update(file.read_bytes())
+  for name, path in files.items():
+    for part in (name.encode(), path.read_bytes()):
+      result.update(len(part).to_bytes(8))
+      result.update(part)
   return result.hexdigest()

@@ -7,6 +7,7 @@ from typing import Any
 import rich.console
 import rich.table
 
+from gdp_grappler.placers import entries
 from placer_model.benchmark import tables
 
 # Columns of `tables.means`: as they are called on a terminal, and which one
@@ -25,7 +26,7 @@ def show(results: dict[str, Any], out_dir: str,
   """Prints the means and where everything is.
 
   Args:
-    results: Content of results.json.
+    results: Of `report.results`.
     out_dir: As the user named it.
     console: Where to.
   """
@@ -35,13 +36,17 @@ def show(results: dict[str, Any], out_dir: str,
   columns = [means.head.index(head) for head in _SHOWN]
   shown = rich.table.Table(
       title=f'Tasks: {len(results["tasks"])} ({kind}{small}); geometric means',
-      caption='vs: step time of the other / of this placer, first in, first '
-      'out; / bound: step time / lower bound')
+      caption='*: portfolio, the best of many proposals; vs: step time of the '
+      'other / of this placer, first in, first out; / bound: step time / lower '
+      'bound')
   for name, head in _SHOWN.values():
     shown.add_column(name, justify='left' if head else 'right', no_wrap=True)
+  kind_column = means.head.index('kind')
   for row in means.rows:
     # A terminal has no room for how many tasks a mean is of.
-    shown.add_row(*(row[column].split(' (')[0] for column in columns))
+    name, *numbers = (row[column].split(' (')[0] for column in columns)
+    star = '*' * (row[kind_column] == entries.Kind.PORTFOLIO)
+    shown.add_row(f'{name}{star}', *numbers)
   console.print(shown)
   console.print(f'All tables and pictures: {out_dir}/README.md',
                 highlight=False, soft_wrap=True)

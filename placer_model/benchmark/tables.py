@@ -1,4 +1,4 @@
-"""results.json as the papers' tables, row by row.
+"""A run's results as the papers' tables, row by row.
 
 A table is its head and its rows, texts for Markdown and plain numbers for CSV.
 Ratios are step times, other / ours, first in, first out.
@@ -11,12 +11,13 @@ import dataclasses
 import io
 from typing import Any, Iterable, Mapping, Sequence
 
+from gdp_grappler.placers import registry
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import tasks as tasks_lib
 
-_GDP, _HDP, _EXPERT = 'gdp', 'hdp', placer_sets.EXPERT
+_GDP, _HDP, _EXPERT = registry.LEARNED, 'hdp', registry.EXPERT
 Task = Mapping[str, Any]
 
 
@@ -64,11 +65,11 @@ class Table:
 class _Builder:
   """Collects rows of (text, number) pairs, and footnotes."""
 
-  def __init__(self, head: Sequence[str]):
+  def __init__(self, head: Sequence[str]) -> None:
     self._head, self._rows = tuple(head), []
     self._notes: list[str] = []
 
-  def add(self, cells: Iterable[tuple[str, Any]]):
+  def add(self, cells: Iterable[tuple[str, Any]]) -> None:
     self._rows.append(tuple(cells))
 
   def step(self, task: Task, placer: str | None,
@@ -130,8 +131,8 @@ def table1(tasks: Sequence[Task]) -> Table:
 def hdp_table(tasks: Sequence[Task]) -> Table:
   """HDP's table 1: run time by placer, and the gain over the best other."""
   columns = {
-      'CPU only': placer_sets.CPU_ONLY, 'GPU only': placer_sets.GPU_ONLY,
-      'human': _EXPERT, 'Scotch': 'scotch', 'MinCut': 'min_cut', 'HDP': _HDP
+      'CPU only': 'cpu_only', 'GPU only': 'gpu_only', 'human': _EXPERT,
+      'Scotch': 'scotch', 'MinCut': 'min_cut', 'HDP': _HDP
   }
   builder = _Builder(
       ('task', '#GPUs', *columns, 'HDP: speed-up over the best of these', 'GDP',
@@ -168,24 +169,26 @@ def hdp_table(tasks: Sequence[Task]) -> Table:
 
 def everything(tasks: Sequence[Task]) -> Table:
   """The long form: a row per cell, every figure."""
-  builder = _Builder(('task', 'placer', 'FIFO step', 'critical-path-first step',
-                      'speed-up over human', 'speed-up over HDP', 'lower bound',
-                      'step / bound', 'fullest memory', 'peak memory',
-                      'missing memory', 'cut tensors', 'cut bytes',
-                      'evaluations', 'seconds', 'won by', 'status'))
+  builder = _Builder(
+      ('task', 'placer', 'kind', 'FIFO step', 'critical-path-first step',
+       'speed-up over human', 'speed-up over HDP', 'lower bound',
+       'step / bound', 'fullest memory', 'peak memory', 'missing memory',
+       'cut tensors', 'cut bytes', 'evaluations', 'seconds', 'won by',
+       'status'))
   for task in tasks:
     for placer, record in task['cells'].items():
       builder.add([
           _text(task['name']),
-          _text(placer), *_row(builder, task, placer, record)
+          _text(placer),
+          _text(registry.get(placer).kind), *_row(builder, task, placer, record)
       ])
   return builder.build()
 
 
 def means(tasks: Sequence[Task]) -> Table:
   """Geometric means over tasks: a row per placer."""
-  builder = _Builder(('placer', 'tasks', 'OOM', 'no placement', 'best on',
-                      'speed-up over human (tasks)',
+  builder = _Builder(('placer', 'kind', 'tasks', 'OOM', 'no placement',
+                      'best on', 'speed-up over human (tasks)',
                       'speed-up over HDP (tasks)', 'step / bound (tasks)',
                       'slower than the best (tasks)', 'median seconds'))
   names = dict.fromkeys(name for task in tasks for name in task['cells'])
@@ -195,10 +198,11 @@ def means(tasks: Sequence[Task]) -> Table:
     leaders = [figures.best(cells) for cells in there]
     builder.add([
         _text(name),
+        _text(registry.get(name).kind),
         _count(len(of)),
         _count(sum(r['status'] == cell_lib.OOM for r in of)),
         _count(sum(not figures.has_figures(r) for r in of)),
-        _count(sum(_is_best(cells, name) for cells in there)),
+        _count(sum(figures.is_best(cells, name) for cells in there)),
         _mean(
             figures.ratio(cells.get(_EXPERT), cells[name]) for cells in there),
         _mean(figures.ratio(cells.get(_HDP), cells[name]) for cells in there),
@@ -211,7 +215,8 @@ def means(tasks: Sequence[Task]) -> Table:
   return builder.build()
 
 
-def _row(builder, task, placer, record):
+def _row(builder: _Builder, task: Task, placer: str,
+         record: dict[str, Any]) -> list[tuple[str, float | None]]:
   """All figures of a cell behind its name."""
   cells = task['cells']
   if not figures.has_figures(record):
@@ -240,20 +245,13 @@ def _row(builder, task, placer, record):
   ]
 
 
-def _best_heuristic(cells) -> str | None:
+def _best_heuristic(cells: Mapping[str, figures.Record]) -> str | None:
   """The best that neither learns nor asks an expert."""
   return figures.best(
-      cells, [n for n in cells if n not in (*placer_sets.LEARNED, _EXPERT)])
+      cells, [n for n in cells if n not in (*placer_sets.learned(), _EXPERT)])
 
 
-def _is_best(cells, name) -> bool:
-  """Whether nobody is faster; equals share."""
-  leader = figures.best(cells)
-  lead = figures.ratio(cells[name], cells.get(leader))
-  return lead is not None and lead <= 1 + 1e-9
-
-
-def _devices(task) -> str:
+def _devices(task: Task) -> str:
   count = task['num_accelerators']
   return figures.NONE if count is None else str(count)
 
@@ -262,29 +260,29 @@ def _text(text: str) -> tuple[str, Any]:
   return text, text if text not in ('', figures.NONE) else None
 
 
-def _count(value) -> tuple[str, Any]:
+def _count(value: int) -> tuple[str, Any]:
   return (figures.NONE if value is None else str(value)), value
 
 
-def _times(value) -> tuple[str, Any]:
+def _times(value: float | None) -> tuple[str, Any]:
   return figures.times(value), value
 
 
-def _seconds(value) -> tuple[str, Any]:
+def _seconds(value: float) -> tuple[str, Any]:
   return (figures.NONE if value is None else f'{value:.4g} s'), value
 
 
-def _size(value) -> tuple[str, Any]:
+def _size(value: int) -> tuple[str, Any]:
   return figures.size(value), value
 
 
-def _mean(values) -> tuple[str, Any]:
+def _mean(values: Iterable[float | None]) -> tuple[str, Any]:
   mean, count = figures.geomean(values)
   return (figures.NONE
           if mean is None else f'{figures.times(mean)} ({count})'), mean
 
 
-def _median_seconds(records) -> tuple[str, Any]:
+def _median_seconds(records: Sequence[Mapping[str, Any]]) -> tuple[str, Any]:
   seconds = sorted(r['seconds'] for r in records if 'seconds' in r)
   if not seconds:
     return figures.NONE, None

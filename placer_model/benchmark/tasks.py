@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
-from typing import Callable, Collection
+from typing import Callable, Collection, Mapping, Sequence
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import validation
+from gdp_grappler import suggestions
+from gdp_grappler.graph.sources import origin
 
 GDP, HDP = 'gdp', 'hdp'
+WORKLOAD, ONE_GPU = 'workload', 'one_gpu'
 _TINY = '@tiny'
-_KERAS = 'keras_applications:'
-# `graph.sources.sources` reads these as a function that returns a model.
-_MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,13 +21,12 @@ class Task:
   """A graph to be placed on a cluster.
 
   Attributes:
-    source: Name of a workload, 'keras_applications:NAME', 'module:function', or
-      the path of a graph.
+    source: As of `request.Request.graph`.
     cluster: What `resolve.resolve` knows.
     table: `GDP` or `HDP`: the table of that paper; '' for neither.
-    expert: 'workload': the expert placement that comes with the workload;
-      'one_gpu': the first accelerator, which is HDP's expert for Inception;
-      '': none.
+    expert: `WORKLOAD`: the expert placement that comes with the workload;
+      `ONE_GPU`: the first accelerator, which is HDP's expert for Inception; '':
+      none.
   """
 
   source: str
@@ -60,9 +58,9 @@ def _paper_tasks() -> tuple[Task, ...]:
           ('wavenet-4x36', '4xP100')]
   hdp = [('resnet-50', '2xK40'), ('rnnlm-2', '2xK40'), ('nmt-2', '2xK40'),
          ('nmt-4', '4xK40'), ('nmt-8', '8xK40')]
-  return (*(Task(source, cluster, GDP, 'workload') for source, cluster in gdp),
-          Task('inception-v3-b32', '2xK40', HDP, 'one_gpu'),
-          *(Task(source, cluster, HDP, 'workload') for source, cluster in hdp))
+  return (*(Task(source, cluster, GDP, WORKLOAD) for source, cluster in gdp),
+          Task('inception-v3-b32', '2xK40', HDP, ONE_GPU),
+          *(Task(source, cluster, HDP, WORKLOAD) for source, cluster in hdp))
 
 
 # GDP, table 1 (P100, section 4.1), then HDP, table 1 (K40).
@@ -106,12 +104,14 @@ def parse(text: str, workloads: Collection[str], num_devices: Callable[[str],
   return _without_repetition(found)
 
 
-def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:
+def _parse_item(item: str, workloads: Mapping[str, int],
+                num_devices: Callable[[str],
+                                      int], default_cluster: str) -> list[Task]:
   source, cluster = item, ''
   if item not in workloads and '@' in item and not pathlib.Path(item).exists():
     source, cluster = item.rsplit('@', 1)
   _check_source(source, item, workloads)
-  expert = 'workload' if source in workloads else ''
+  expert = WORKLOAD if source in workloads else ''
   cluster = cluster or default_cluster
   papers = [task for task in PAPER_TASKS if task.source == _large(source)]
   if cluster:
@@ -126,16 +126,16 @@ def _parse_item(item, workloads, num_devices, default_cluster) -> list[Task]:
                         f'{item}@2xP100.')
 
 
-def _check_source(source, item, workloads):
+def _check_source(source: str, item: str, workloads: Mapping[str, int]) -> None:
   if source in workloads or pathlib.Path(source).exists():
     return
-  if source.startswith(_KERAS) or _MODULE_FUNCTION.fullmatch(source):
+  if origin.is_function(source):
     return
   shown = [name for name in workloads if not name.endswith(_TINY)]
   raise errors.GdpError(
       f'Unknown task "{item}": "{source}" is neither a workload nor a file nor '
       f'module:function. Workloads: {", ".join(shown)}.'
-      f'{validation.nearest(source, workloads)}')
+      f'{suggestions.did_you_mean(source, workloads)}')
 
 
 def _label(text: str) -> str:
@@ -146,7 +146,7 @@ def _large(source: str) -> str:
   return source.removesuffix(_TINY)
 
 
-def _tiny(task, workloads) -> Task:
+def _tiny(task: Task, workloads: Mapping[str, int]) -> Task:
   """The task with the small variant of its workload; a file stays itself."""
   if task.source.endswith(_TINY) or (task.source not in workloads and
                                      task.source + _TINY not in workloads and
@@ -158,7 +158,7 @@ def _tiny(task, workloads) -> Task:
   return dataclasses.replace(task, source=task.source + _TINY)
 
 
-def _without_repetition(tasks) -> tuple[Task, ...]:
+def _without_repetition(tasks: Sequence[Task]) -> tuple[Task, ...]:
   """Each task once; two with the same files cannot be told apart."""
   first: dict[str, Task] = {}
   for task in tasks:

@@ -21,7 +21,7 @@ class CommandLine:
   """
 
   def __init__(self, program: str, text: str, own: Sequence[flags.FlagHolder],
-               missing: Callable[[], Sequence[flags.FlagHolder]]):
+               missing: Callable[[], Sequence[flags.FlagHolder]]) -> None:
     """Describes a program.
 
     Args:

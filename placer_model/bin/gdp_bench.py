@@ -3,10 +3,11 @@
   gdp_bench --tasks=all --placers=heuristics --out_dir=results
   gdp_bench --tasks=rnnlm-2@2xP100,captured.pb@4xV100 --placers=all
       --out_dir=results
+  gdp_bench --report=results/results.json.gz --out_dir=results
 
-A task is a workload, 'keras_applications:NAME', module:function or a graph file
-on a cluster. Run the same command again to go on after an interruption. Exit
-codes: 0, 1 if a cell failed, 2 for bad input, 130 for Ctrl-C.
+A task is a workload, or any other graph, on a cluster. Run the same command
+again to go on after an interruption. Exit codes: 0, 1 if a cell failed, 2 for
+bad input, 130 for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,34 +20,42 @@ import pathlib
 import shlex
 import signal
 import sys
+import types
+from typing import Any
 
-# The trainer's libraries need Keras 2, and this process has nothing to place.
-os.environ['TF_USE_LEGACY_KERAS'] = '1'
-os.environ['GDP_DISABLE'] = '1'
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+from gdp_grappler import environment
+
+# Before anything imports TensorFlow: this process has nothing to place.
+os.environ.update(environment.without_plugin())
 
 from absl import app
 from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
+from gdp_grappler.problems import help_texts
+from gdp_grappler.problems import request
 from placer_model.bin import command_line
 
 _TASKS = flags.DEFINE_string(
-    'tasks', None, "'all' for those of the papers, or NAME[@CLUSTER],...; NAME "
-    'is a workload, keras_applications:NAME, module:function or a graph file.')
+    'tasks', None, "'all' for those of the papers, or GRAPH[@CLUSTER],...; "
+    f'GRAPH is {help_texts.GRAPH}. CLUSTER is a {help_texts.CLUSTER}.')
 _PLACERS = flags.DEFINE_string(
     'placers', None, "'all', 'heuristics', 'learned' or names, separated by "
     "commas; by default 'heuristics' with --quick, else 'all'.")
 _OUT_DIR = flags.DEFINE_string(
-    'out_dir', None, 'Where tables, pictures, plans and results.json go. '
-    'Cells that are already there are kept.')
+    'out_dir', None, 'Where tables, pictures, plans and results.json.gz '
+    'go. Cells that are already there are kept.')
+_REPORT = flags.DEFINE_string(
+    'report', None, 'A results.json.gz: only write its tables and pictures '
+    'again.')
 _QUICK = flags.DEFINE_boolean(
     'quick', False, 'Small variants of the workloads, and searches of 2 s.')
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured'],
+    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
-    'machine or on --local_workers.')
+    'machine or on --local_workers, or on emulated GPUs.')
 _LOCAL_WORKERS = flags.DEFINE_integer(
     'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
     'each on its own cores, and measure on them.', lower_bound=0)
@@ -57,24 +66,32 @@ _CELL_TIMEOUT_S = flags.DEFINE_float(
     'cell_timeout_s', None, 'A cell that takes longer has failed; by default '
     '15 minutes, 2 with --quick, 6 hours for those that learn, and the budget '
     'on top.', lower_bound=1)
-_SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same result.',
+_SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
                              lower_bound=0)
 _JOBS = flags.DEFINE_integer(
     'jobs', 1, 'Cells side by side. They share the cores, so seconds of '
     'searches are longer than alone and searches with a time budget get less '
     'far.', lower_bound=1)
-_BATCH_SIZE = flags.DEFINE_integer(
-    'batch_size', 32, 'Size of dimensions that graph files leave open.',
-    lower_bound=1)
-_JSON = flags.DEFINE_boolean('json', False, 'Print results.json.')
+_BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
+                                   help_texts.sentence(help_texts.BATCH_SIZE),
+                                   lower_bound=1)
+_TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
+                                   help_texts.sentence(help_texts.TRIP_COUNT),
+                                   lower_bound=1)
+_PROFILE = flags.DEFINE_string('profile', None,
+                               help_texts.sentence(help_texts.PROFILE))
+_JSON = flags.DEFINE_boolean('json', False, 'Print all results as JSON.')
 _LINE = command_line.CommandLine(
     'gdp_bench', __doc__,
-    (_TASKS, _PLACERS, _OUT_DIR, _QUICK, _REWARD, _LOCAL_WORKERS,
-     _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _JSON),
-    lambda: [f for f in (_TASKS, _OUT_DIR) if not f.value])
+    (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD, _LOCAL_WORKERS,
+     _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _TRIP_COUNT,
+     _PROFILE, _JSON), lambda: [
+         flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
+                                  (_OUT_DIR, _OUT_DIR.value)) if not given
+     ])
 
 
-def run():
+def run() -> None:
   """The console script."""
   # As Ctrl-C: what is finished is kept, temporary files are not.
   signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -101,7 +118,9 @@ def _bench() -> int:
   # With --json, standard output is for the program that reads it.
   console = rich.console.Console(stderr=_JSON.value)
   try:
-    results = runner.run(_options(runner), console)
+    results = (runner.report_again(pathlib.Path(_REPORT.value),
+                                   pathlib.Path(_OUT_DIR.value))
+               if _REPORT.value else runner.run(_options(runner), console))
   except runner.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130
@@ -116,7 +135,7 @@ def _bench() -> int:
   return 1 if failed else 0
 
 
-def _check():
+def _check() -> None:
   """Raises an error for what can be told from the flags alone."""
   if importlib.util.find_spec('matplotlib') is None:
     raise errors.GdpError(
@@ -126,16 +145,20 @@ def _check():
     if flag.value is not None and not math.isfinite(flag.value):
       raise errors.GdpError(f'--{flag.name}={flag.value}: give a number of '
                             'seconds.')
+  if _REPORT.value and _TASKS.value:
+    raise errors.GdpError('--report runs nothing. Leave --tasks out.')
   measured = _REWARD.value == 'measured'
   if _LOCAL_WORKERS.value and not measured:
     raise errors.GdpError('--local_workers are to measure on. Give '
                           '--reward=measured too.')
-  if measured and _JOBS.value > 1:
+  if measured:
+    request.refuse_profile(_PROFILE.value or '')
+  if _REWARD.value != 'simulated' and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
 
 
-def _options(runner):
+def _options(runner: types.ModuleType) -> Any:
   """Flags as `runner.Options`."""
   from placer_model.benchmark import settings
   return runner.Options(
@@ -146,6 +169,7 @@ def _options(runner):
           time_budget_s=_TIME_BUDGET_S.value,
           cell_timeout_s=_CELL_TIMEOUT_S.value,
           local_workers=_LOCAL_WORKERS.value, batch_size=_BATCH_SIZE.value,
+          trip_count=_TRIP_COUNT.value, profile=_PROFILE.value or '',
           jobs=_JOBS.value), command=_command())
 
 
@@ -159,7 +183,7 @@ def _command() -> str:
   return shlex.join(['gdp_bench', *given])
 
 
-def _text(value) -> str:
+def _text(value: str) -> str:
   return str(value).lower() if isinstance(value, bool) else str(value)
 
 

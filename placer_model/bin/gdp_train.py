@@ -10,31 +10,32 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+import types
+from typing import Any
 
-# The trainer's libraries need Keras 2, and this process has nothing to place.
-os.environ['TF_USE_LEGACY_KERAS'] = '1'
-os.environ['GDP_DISABLE'] = '1'
-os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+from gdp_grappler import environment
+
+# Before anything imports TensorFlow: this process has nothing to place.
+os.environ.update(environment.without_plugin())
 
 from absl import app
 from absl import flags
 from absl import logging
 
 from gdp_grappler import quiet
+from gdp_grappler.graph import assumptions
+from gdp_grappler.problems import help_texts
 from placer_model.bin import command_line
 
-_GRAPH = flags.DEFINE_string(
-    'graph', None, 'A captured graph, SavedModel directory, .keras file, '
-    'GraphDef (.pb, .pbtxt), MetaGraph, or module:function that returns a '
-    'Keras model.')
+_GRAPH = flags.DEFINE_string('graph', None,
+                             help_texts.sentence(help_texts.GRAPH))
 _CLUSTER = flags.DEFINE_string(
-    'cluster', None, "A preset such as 2xP100 (`gdp cluster` lists them), "
-    "'local', or a cluster file. With --target or --local_workers the devices "
-    "found there unless given.")
+    'cluster', None, f'{help_texts.sentence(help_texts.CLUSTER)} With --target '
+    'or --local_workers the devices found there unless given.')
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured'],
+    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
     'Price placements by simulation, or run them: on the devices of this '
-    'machine, of a --target or of --local_workers.')
+    'machine, of a --target or of --local_workers, or on emulated GPUs.')
 _TARGET = flags.DEFINE_string(
     'target', None, 'grpc://host:port of a running TensorFlow cluster to '
     'measure on.')
@@ -50,7 +51,7 @@ _ITERATIONS = flags.DEFINE_integer(
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Stop learning after so many seconds; loading, '
     'baselines, distillation and export come on top.', lower_bound=0)
-_SEED = flags.DEFINE_integer('seed', 0, 'The same seed gives the same result.',
+_SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
                              lower_bound=0)
 _ROLLOUTS = flags.DEFINE_integer('rollouts', None,
                                  'Placements sampled per iteration.',
@@ -61,16 +62,21 @@ _CONFIG = flags.DEFINE_string(
 _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
-_BATCH_SIZE = flags.DEFINE_integer(
-    'batch_size', 32, 'Size of dimensions that the graph leaves open.',
-    lower_bound=1)
+_BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
+                                   help_texts.sentence(help_texts.BATCH_SIZE),
+                                   lower_bound=1)
+_TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
+                                   help_texts.sentence(help_texts.TRIP_COUNT),
+                                   lower_bound=1)
+_PROFILE = flags.DEFINE_string('profile', None,
+                               help_texts.sentence(help_texts.PROFILE))
 _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Model directory of another run; start from its '
     'weights.')
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 
-def _missing():
+def _missing() -> list[Any]:
   """What was measured on may stand for the cluster."""
   elsewhere = _TARGET.value or _LOCAL_WORKERS.value
   return [
@@ -82,10 +88,10 @@ _LINE = command_line.CommandLine(
     'gdp_train', __doc__,
     (_GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
      _ITERATIONS, _TIME_BUDGET_S, _SEED, _ROLLOUTS, _CONFIG, _UNITS,
-     _BATCH_SIZE, _INIT_POLICY), _missing)
+     _BATCH_SIZE, _TRIP_COUNT, _PROFILE, _INIT_POLICY), _missing)
 
 
-def run():
+def run() -> None:
   """The console script."""
   try:
     app.run(main, flags_parser=_LINE.parse)
@@ -118,13 +124,14 @@ def _train() -> int:
   return 0
 
 
-def _options(task_lib):
+def _options(task_lib: types.ModuleType) -> Any:
   """Flags as `task.Options`."""
   return task_lib.Options(
       graph=_GRAPH.value, cluster=_CLUSTER.value or '', reward=_REWARD.value,
       target=_TARGET.value or '', local_workers=_LOCAL_WORKERS.value,
       model_dir=pathlib.Path(_MODEL_DIR.value), units=_UNITS.value,
       config=_CONFIG.value, seed=_SEED.value, batch_size=_BATCH_SIZE.value,
+      trip_count=_TRIP_COUNT.value, profile=_PROFILE.value or '',
       iterations=_ITERATIONS.value, rollouts=_ROLLOUTS.value,
       time_budget_s=_TIME_BUDGET_S.value, init_policy=(pathlib.Path(
           _INIT_POLICY.value) if _INIT_POLICY.value else None))

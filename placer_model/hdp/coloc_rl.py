@@ -8,11 +8,13 @@ with it, and what belongs to one layer, or one step of a layer, stays together.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import colocation
+from gdp_grappler.placers import placer as placer_lib
 from placer_model.hdp import placers
 from placer_model.hdp import search as search_lib
 
@@ -26,7 +28,7 @@ _GRADIENT = re.compile(r'_grad(_\d+)?$')
 class ColocRlPlacer(placers.HdpPlacer):
   """Devices learned for groups that are given; see `hand_made_groups`."""
 
-  def _search(self, problem) -> search_lib.Search:
+  def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     grouping = hand_made_groups(problem.graph, problem.allowed,
                                 problem.op_seconds.min(axis=1),
                                 self.config.coloc_groups)
@@ -63,7 +65,8 @@ def hand_made_groups(graph: op_graph.OpGraph, allowed: np.ndarray,
   return rank[sets]
 
 
-def _with_only_consumer(graph, allowed) -> np.ndarray:
+def _with_only_consumer(graph: op_graph.OpGraph,
+                        allowed: np.ndarray) -> np.ndarray:
   """int [G], sets of units, 0 .. count - 1."""
   source, target = graph.groups[graph.edges].T
   kinds = np.unique(allowed, axis=0, return_inverse=True)[1].reshape(-1)
@@ -84,7 +87,8 @@ def _with_only_consumer(graph, allowed) -> np.ndarray:
 class _Layers:
   """Sets of ops in the tree of name scopes."""
 
-  def __init__(self, graph, sets, count, seconds):
+  def __init__(self, graph: op_graph.OpGraph, sets: np.ndarray, count: int,
+               seconds: np.ndarray) -> None:
     self._work = np.bincount(sets, seconds, count)
     at = np.empty(graph.num_ops, np.int64)
     at[graph.topological_order] = np.arange(graph.num_ops)
@@ -97,7 +101,7 @@ class _Layers:
     self._paths = [(*_scope(graph.names[op]), f'\0{i}')
                    for i, op in enumerate(leader.tolist())]
 
-  def cut(self, max_parts) -> np.ndarray:
+  def cut(self, max_parts: int) -> np.ndarray:
     """int [count], the part of each set."""
     parts = [(np.arange(len(self._paths)), 0)]
     done = []
@@ -114,7 +118,7 @@ class _Layers:
       result[members] = number
     return result
 
-  def _halve(self, members, depth):
+  def _halve(self, members: np.ndarray, depth: int) -> tuple[Any, Any]:
     """Two parts of about equal work that tear no scope of one depth."""
     while True:
       keys = np.unique([self._paths[i][depth] for i in members.tolist()],
@@ -133,6 +137,6 @@ class _Layers:
     return (members[left], depth), (members[~left], depth)
 
 
-def _scope(name) -> tuple[str, ...]:
+def _scope(name: str) -> tuple[str, ...]:
   parts = [_GRADIENT.sub('', p) for p in name.split('/')]
   return tuple(p for p in parts[:-1] if p not in _WRAPPERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from gdp_grappler import errors
 
@@ -89,7 +90,7 @@ class HdpConfig:
   normalize_advantage: bool = False
   entropy_weight: float = 0.
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field in dataclasses.fields(self):
       self._check(field, getattr(self, field.name))
     if self.hidden_units % 2:
@@ -97,7 +98,7 @@ class HdpConfig:
           f'HDP: hidden_units = {self.hidden_units} is odd; the encoder has '
           'two directions of half that width. Give an even number.')
 
-  def replace(self, **changes) -> HdpConfig:
+  def replace(self, **changes: Any) -> HdpConfig:
     """A copy with other values.
 
     Raises:
@@ -118,7 +119,7 @@ class HdpConfig:
     """Noise on the logits in a step, counted from 0."""
     return self.logits_noise if step < self.stop_noise_step else 0.
 
-  def _check(self, field, value):
+  def _check(self, field: dataclasses.Field, value: float) -> None:
     kind = type(field.default)
     ok = type(value) is kind or (kind is float and type(value) is int)
     low = 0 if kind is not int or field.name in _MAY_BE_ZERO else 1

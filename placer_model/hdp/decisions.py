@@ -52,7 +52,8 @@ def devices_of_units(grouping: np.ndarray, devices: np.ndarray,
   return np.where(ok, wanted, fallback)
 
 
-def _union(grouping, num_groups, allowed) -> np.ndarray:
+def _union(grouping: np.ndarray, num_groups: int,
+           allowed: np.ndarray) -> np.ndarray:
   result = np.zeros((num_groups, allowed.shape[1]), bool)
   np.logical_or.at(result, grouping, allowed)
   return result

@@ -28,7 +28,7 @@ class GraphEmbedder:
   """
 
   def __init__(self, graph: op_graph.OpGraph, max_outputs: int,
-               adjacency_size: int, place_scale: float):
+               adjacency_size: int, place_scale: float) -> None:
     """Initializes a GraphEmbedder.
 
     Args:
@@ -68,7 +68,7 @@ class GraphEmbedder:
     return np.concatenate([contents, adjacency, adjacency.T],
                           axis=1).astype(np.float32)
 
-  def _contents(self, sets, count) -> np.ndarray:
+  def _contents(self, sets: np.ndarray, count: int) -> np.ndarray:
     """[count, types + max_outputs + 1], logarithms of sums over sets of ops."""
     width = self._vocabulary
     types = np.bincount(sets * width + self._op_types,
@@ -81,12 +81,12 @@ class GraphEmbedder:
     return np.concatenate([np.log1p(types), outputs], axis=1)
 
 
-def _type_numbers(graph) -> tuple[np.ndarray, int]:
+def _type_numbers(graph: op_graph.OpGraph) -> tuple[np.ndarray, int]:
   types, numbers = np.unique(np.array(graph.op_types, str), return_inverse=True)
   return numbers.reshape(-1).astype(np.int64), len(types)
 
 
-def _outputs(graph, max_outputs) -> np.ndarray:
+def _outputs(graph: op_graph.OpGraph, max_outputs: int) -> np.ndarray:
   """float64 [N, max_outputs + 1], bytes by output, and how many outputs."""
   order = np.argsort(graph.tensor_ops, kind='stable')
   ops = graph.tensor_ops[order]
@@ -98,7 +98,7 @@ def _outputs(graph, max_outputs) -> np.ndarray:
   return result
 
 
-def _places(graph) -> np.ndarray:
+def _places(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [G] in (0, 1], rank of a unit's first op among the units."""
   at = np.empty(graph.num_ops, np.int64)
   at[graph.topological_order] = np.arange(graph.num_ops)
@@ -109,7 +109,8 @@ def _places(graph) -> np.ndarray:
   return place / max(graph.num_groups, 1)
 
 
-def _neighbours(graph, place, size) -> np.ndarray:
+def _neighbours(graph: op_graph.OpGraph, place: np.ndarray,
+                size: int) -> np.ndarray:
   """float64 [G, size], signed places of the nearest units by bytes."""
   pairs = graph.groups[graph.edges].astype(np.int64)
   crossing = pairs[:, 0] != pairs[:, 1]

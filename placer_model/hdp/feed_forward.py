@@ -12,7 +12,7 @@ class FeedForwardPlacer(tf.Module):
   """One hidden layer and a softmax over devices; used like `Seq2SeqPlacer`."""
 
   def __init__(self, num_features: int, num_devices: int,
-               config: config_lib.HdpConfig, seed: int):
+               config: config_lib.HdpConfig, seed: int) -> None:
     """Makes the net with its first weights.
 
     Args:
@@ -45,7 +45,7 @@ class FeedForwardPlacer(tf.Module):
     entropy = -tf.reduce_sum(tf.exp(log_p) * log_p, axis=1)
     return (tf.einsum('skd,kd->s', choices, log_p), tf.reduce_mean(entropy))
 
-  def _logits(self, rows) -> tf.Tensor:
+  def _logits(self, rows: tf.Tensor) -> tf.Tensor:
     hidden = tf.nn.relu(tf.matmul(rows, self._hidden) + self._bias)
     return weights_lib.bounded(tf.matmul(hidden, self._softmax),
                                self._config.tanh_constant,

@@ -14,7 +14,7 @@ class Grouper(tf.Module):
 
   def __init__(self, num_features: int, num_groups: int,
                config: config_lib.HdpConfig, seed: int,
-               first: np.ndarray | None = None):
+               first: np.ndarray | None = None) -> None:
     """Makes the net with its first weights.
 
     Args:
@@ -55,6 +55,6 @@ class Grouper(tf.Module):
                - tf.reduce_sum(p * logits, axis=1))
     return tf.reduce_sum(log_p), tf.reduce_mean(entropy)
 
-  def _logits(self, units) -> tf.Tensor:
+  def _logits(self, units: tf.Tensor) -> tf.Tensor:
     hidden = tf.nn.relu(tf.matmul(units, self._hidden) + self._bias)
     return tf.matmul(hidden, self._softmax) + self._prior

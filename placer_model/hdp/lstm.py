@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from placer_model.hdp import weights as weights_lib
@@ -11,7 +13,7 @@ class Lstm(tf.Module):
   """Weights of one layer in one direction."""
 
   def __init__(self, make: weights_lib.Weights, inputs: int, units: int,
-               name: str):
+               name: str) -> None:
     """Makes the first weights.
 
     Args:
@@ -44,27 +46,31 @@ class Lstm(tf.Module):
     return result.cs, result.h
 
 
-def _without_peephole(units):
+def _without_peephole(units: int) -> dict[str, Any]:
   zeros = tf.zeros([units])
   return dict(wci=zeros, wcf=zeros, wco=zeros, use_peephole=False)
 
 
 @tf.custom_gradient
-def _run(x, cell, hidden, weights, bias):
+def _run(x: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor, weights: tf.Tensor,
+         bias: tf.Tensor) -> Any:
   forward = tf.raw_ops.BlockLSTM(seq_len_max=tf.cast(x.shape[0], tf.int64), x=x,
                                  cs_prev=cell, h_prev=hidden, w=weights, b=bias,
                                  forget_bias=1., cell_clip=-1.,
                                  **_without_peephole(hidden.shape[-1]))
 
-  def gradient(cells_gradient, hiddens_gradient):
+  def gradient(cells_gradient: tf.Tensor,
+               hiddens_gradient: tf.Tensor) -> tuple[Any, ...]:
     return _gradient(x, cell, hidden, weights, bias, forward, cells_gradient,
                      hiddens_gradient)
 
   return (forward.cs, forward.h), gradient
 
 
-def _gradient(x, cell, hidden, weights, bias, forward, cells_gradient,
-              hiddens_gradient):
+def _gradient(x: tf.Tensor, cell: tf.Tensor, hidden: tf.Tensor,
+              weights: tf.Tensor, bias: tf.Tensor, forward: Any,
+              cells_gradient: tf.Tensor,
+              hiddens_gradient: tf.Tensor) -> tuple[Any, ...]:
   """Gradients of the five arguments of `_run`.
 
   The kernel BlockLSTMGrad adds to the whole matrix of weights' gradient in
@@ -76,7 +82,8 @@ def _gradient(x, cell, hidden, weights, bias, forward, cells_gradient,
   hiddens = tf.concat([hidden[None], forward.h[:-1]], axis=0)
   kept = ('i', 'cs', 'f', 'o', 'ci', 'co')
 
-  def back(k, by_cell, by_hidden, gates):
+  def back(k: tf.Tensor, by_cell: tf.Tensor, by_hidden: tf.Tensor,
+           gates: tf.TensorArray) -> tuple[Any, ...]:
     at_k = tf.raw_ops.LSTMBlockCellGrad(
         x=x[k], cs_prev=cells[k], h_prev=hiddens[k], w=weights, b=bias,
         cs_grad=by_cell + cells_gradient[k],

@@ -30,7 +30,7 @@ class HdpPlacer:
     history: [steps] `search.Step` of the last `place`.
   """
 
-  def __init__(self, config: config_lib.HdpConfig | None = None):
+  def __init__(self, config: config_lib.HdpConfig | None = None) -> None:
     """Initializes the placer; `config` is the preset `tuned` if None."""
     self.config = config or config_lib.preset('tuned')
     self.history = ()
@@ -48,7 +48,7 @@ class HdpPlacer:
     finally:
       self.history = tuple(search.history)
 
-  def _search(self, problem) -> search_lib.Search:
+  def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     embedder = self._embedder(problem)
     num_groups = self.config.num_groups(problem.cluster.num_devices)
     first = None
@@ -59,7 +59,7 @@ class HdpPlacer:
     return over_groups(problem, self.config, embedder, num_groups,
                        grouper=grouper)
 
-  def _embedder(self, problem) -> embedding.GraphEmbedder:
+  def _embedder(self, problem: placer_lib.Problem) -> embedding.GraphEmbedder:
     return embedding.GraphEmbedder(problem.graph, self.config.max_outputs,
                                    self.config.adjacency_size,
                                    self.config.place_scale)
@@ -68,7 +68,7 @@ class HdpPlacer:
 class HdpRandomGroupingPlacer(HdpPlacer):
   """HDP's ablation: groups drawn once at random, devices learned."""
 
-  def _search(self, problem) -> search_lib.Search:
+  def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     num_groups = self.config.num_groups(problem.cluster.num_devices)
     grouping = np.random.default_rng(problem.seed % _SEED_RANGE).integers(
         num_groups, size=problem.graph.num_groups, dtype=np.int32)
@@ -83,7 +83,7 @@ class HdpNoGroupingPlacer(HdpPlacer):
   is not an option: attention over 80,000 ops from 80,000 ops is out of reach.
   """
 
-  def _search(self, problem) -> search_lib.Search:
+  def _search(self, problem: placer_lib.Problem) -> search_lib.Search:
     embedder = self._embedder(problem)
     placer = feed_forward.FeedForwardPlacer(embedder.units.shape[1],
                                             problem.cluster.num_devices,
@@ -111,7 +111,7 @@ def over_groups(problem: placer_lib.Problem, config: config_lib.HdpConfig,
     grouping: int [G], fixed groups.
   """
 
-  def embed(grouping):
+  def embed(grouping: np.ndarray) -> np.ndarray:
     return embedder.groups(grouping, num_groups)
 
   width = embed(np.zeros(problem.graph.num_groups, np.int32)).shape[1]

@@ -20,7 +20,7 @@ class Policy:
   """
 
   def __init__(self, grouper: grouper_lib.Grouper | None, placer: Placer,
-               units: np.ndarray, config: config_lib.HdpConfig):
+               units: np.ndarray, config: config_lib.HdpConfig) -> None:
     """Initializes a Policy.
 
     Args:
@@ -82,14 +82,16 @@ class Policy:
                                     tf.constant(advantages, tf.float32))
     return float(entropy)
 
-  def _grouping(self, seed, noise):
+  def _grouping(self, seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
     return self._grouper.sample(self._units, seed, noise)
 
-  def _devices(self, rows, allowed, seed, noise):
+  def _devices(self, rows: tf.Tensor, allowed: tf.Tensor, seed: tf.Tensor,
+               noise: tf.Tensor) -> tf.Tensor:
     return self._placer.sample(rows, allowed, self._config.placer_samples, seed,
                                noise)
 
-  def _descend(self, grouping, rows, allowed, devices, advantages):
+  def _descend(self, grouping: np.ndarray, rows: tf.Tensor, allowed: tf.Tensor,
+               devices: np.ndarray, advantages: np.ndarray) -> tf.Tensor:
     with tf.GradientTape() as tape:
       log_p, entropy = self._placer.log_prob(rows, allowed, devices)
       bonus = entropy

@@ -31,7 +31,7 @@ class MovingBaseline:
   """
 
   def __init__(self, decay: float, value: float | None = None,
-               normalize: bool = False):
+               normalize: bool = False) -> None:
     """Initializes a MovingBaseline.
 
     Args:
@@ -57,5 +57,5 @@ class MovingBaseline:
         self._square, square)
     return result / max(self._square**0.5, 1e-8)
 
-  def _moved(self, old, new):
+  def _moved(self, old: np.ndarray, new: np.ndarray) -> float | np.ndarray:
     return self._decay * old + (1 - self._decay) * new

@@ -52,7 +52,7 @@ class Search:
   def __init__(self, problem: placer_lib.Problem, policy: policy_lib.Policy,
                embed: Callable[[np.ndarray], np.ndarray], num_groups: int,
                config: config_lib.HdpConfig,
-               grouping: np.ndarray | None = None):
+               grouping: np.ndarray | None = None) -> None:
     """Initializes a Search.
 
     Args:
@@ -124,29 +124,17 @@ class Search:
              float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
     return self.history[-1]
 
-  def _described(self, grouping):
+  def _described(
+      self, grouping: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return grouping, self._embed(grouping), decisions.allowed_devices(
         grouping, self._num_groups, self._problem.allowed)
 
-  def _price(self, units) -> np.ndarray:
+  def _price(self, units: np.ndarray) -> np.ndarray:
     """float64 [S] seconds, infinite if invalid; remembers the best."""
-    seconds = step_times(self._problem, units[:, self._problem.graph.groups])
-    self._evaluations += len(seconds)
-    best = int(seconds.argmin())
+    prices = self._problem.evaluator.price_groups(self._problem.graph, units)
+    self._evaluations += len(prices)
+    seconds, best = prices.valid_seconds, prices.best()
     if seconds[best] < self.best_step_time_s:
       self.best_step_time_s = float(seconds[best])
       self.best_devices = units[best]
     return seconds
-
-
-def step_times(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
-  """float64 [S], seconds of placements int [S, N]; infinite if invalid."""
-  bare = getattr(problem.evaluator, 'step_times', None)
-  if bare is None:
-    return np.array([
-        e.step_time_s if e.valid else np.inf
-        for e in problem.evaluator.evaluate_many(problem.graph, devices)
-    ])
-  seconds, peaks = bare(problem.graph, devices)
-  fits = (peaks <= problem.cluster.pool_bytes).all(axis=1)
-  return np.where(fits, seconds, np.inf)

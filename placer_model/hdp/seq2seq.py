@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from placer_model.hdp import config as config_lib
@@ -18,7 +20,7 @@ class Seq2SeqPlacer(tf.Module):
   """
 
   def __init__(self, num_features: int, num_devices: int,
-               config: config_lib.HdpConfig, seed: int):
+               config: config_lib.HdpConfig, seed: int) -> None:
     """Makes the net with its first weights.
 
     Args:
@@ -62,7 +64,8 @@ class Seq2SeqPlacer(tf.Module):
                                           1e-20, 1.)
     gumbel = -tf.math.log(-tf.math.log(uniform))
 
-    def decide(i, signal, cell, hidden, chosen):
+    def decide(i: tf.Tensor, signal: tf.Tensor, cell: tf.Tensor,
+               hidden: tf.Tensor, chosen: tf.TensorArray) -> tuple[Any, ...]:
       signal = self._align(signal, tf.repeat(memory[i][None], count, axis=0))
       cell, hidden = self._decoder.step(signal, cell, hidden)
       logits = weights_lib.with_noise(self._logits(hidden, memory, keys), noise,
@@ -96,7 +99,8 @@ class Seq2SeqPlacer(tf.Module):
     log_p, entropy = weights_lib.log_prob_and_entropy(logits, devices)
     return tf.reduce_sum(log_p, axis=0), tf.reduce_mean(entropy)
 
-  def _encode(self, rows, count):
+  def _encode(self, rows: tf.Tensor,
+              count: int) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
     """States [K, h], keys [K, a], and the decoder's first state, [S, h]."""
     rows = rows[:, None]  # [K, 1, W]
     cell_f, hidden_f = self._forward.run(rows)
@@ -108,13 +112,14 @@ class Seq2SeqPlacer(tf.Module):
     ]
     return memory, tf.matmul(memory, self._memory_map), state
 
-  def _align(self, signal, memory) -> tf.Tensor:
+  def _align(self, signal: tf.Tensor, memory: tf.Tensor) -> tf.Tensor:
     """What the decoder is fed: with the group's own state, or without."""
     if not self._config.aligned_decoder:
       return signal
     return tf.concat([signal, memory], axis=-1)
 
-  def _logits(self, hidden, memory, keys) -> tf.Tensor:
+  def _logits(self, hidden: tf.Tensor, memory: tf.Tensor,
+              keys: tf.Tensor) -> tf.Tensor:
     """Decoder states [..., h] to [..., D]."""
     query = tf.tensordot(hidden, self._query_map, 1)  # [..., a]
     match = tf.tanh(query[..., None, :] + keys)  # [..., K, a]

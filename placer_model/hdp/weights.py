@@ -11,7 +11,7 @@ MASKED_LOGIT = -1e9
 class Weights:
   """Makes variables that depend on a seed and on the order of creation."""
 
-  def __init__(self, seed: int):
+  def __init__(self, seed: int) -> None:
     self._seed, self._count = seed, 0
 
   def matrix(self, rows: int, columns: int, name: str,

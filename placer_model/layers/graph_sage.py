@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 import tensorflow_gnn as tfgnn
 from tensorflow_gnn.models import graph_sage
@@ -20,7 +22,7 @@ class GraphSageLayer(tf.keras.layers.Layer):
   unit without neighbours aggregates zero, which a sigmoid never reaches.
   """
 
-  def __init__(self, units: int, seed: int = 0, **kwargs):
+  def __init__(self, units: int, seed: int = 0, **kwargs: Any) -> None:
     """Makes the layer.
 
     Args:
@@ -51,7 +53,7 @@ class GraphSageLayer(tf.keras.layers.Layer):
     """New states for all units; the edges stay."""
     return self._update(graph)
 
-  def reset(self):
+  def reset(self) -> None:
     """Draws the kernels anew from the seed.
 
     TF-GNN's layer takes no initializer, and Keras would draw from the global

@@ -10,6 +10,8 @@ exported policy, so training and serving cannot disagree about it.
 
 from __future__ import annotations
 
+from typing import Mapping, Sequence
+
 import tensorflow as tf
 
 from gdp_grappler.features import schema
@@ -107,7 +109,7 @@ def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
   return tf.concat([own, norms.standardize(own), shared], axis=1)
 
 
-def _relative(units):
+def _relative(units: tf.Tensor) -> tf.Tensor:
   """Against the graph's means, its longest path, and between devices."""
   magnitude = _unit_columns(units, _BY_MEAN)
   ranks = _unit_columns(units, ('downward_rank_s', 'upward_rank_s'))
@@ -123,7 +125,8 @@ def _relative(units):
   ], axis=1)
 
 
-def _transfers(units, edges, edge_bytes, devices):
+def _transfers(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
+               devices: tf.Tensor) -> tf.Tensor:
   """Bytes in and out, sum and largest, and their seconds against computing."""
   fastest_s = _unit_columns(units, ('fastest_s',))  # [M, 1]
   moved = tf.nn.relu(
@@ -144,7 +147,7 @@ def _transfers(units, edges, edge_bytes, devices):
   ], axis=1)
 
 
-def _choices(allowed, devices):
+def _choices(allowed: tf.Tensor, devices: tf.Tensor) -> tf.Tensor:
   """How free a unit is: share of devices, no choice, any CPU, any GPU."""
   free = tf.cast(allowed, tf.float32)  # [M, D]
   number = tf.reduce_sum(free, axis=1, keepdims=True)  # [M, 1]
@@ -156,7 +159,8 @@ def _choices(allowed, devices):
   ], axis=1)
 
 
-def _whole_graph(units, edge_bytes, devices):
+def _whole_graph(units: tf.Tensor, edge_bytes: tf.Tensor,
+                 devices: tf.Tensor) -> tf.Tensor:
   """float32 [4]: size, parallelism, communication and memory pressure."""
   all_s = tf.reduce_sum(_unit_columns(units, ('fastest_s',)))
   longest_s = tf.reduce_max(
@@ -169,35 +173,37 @@ def _whole_graph(units, edge_bytes, devices):
   return tf.concat([[_log_count(units) / 10.0], _log1p(shares)], axis=0)
 
 
-def _unit_columns(units, names):
+def _unit_columns(units: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
   return tf.gather(units, [schema.UNIT_FEATURES.index(name) for name in names],
                    axis=1)
 
 
-def _device_columns(devices, names):
+def _device_columns(devices: tf.Tensor,
+                    names: tuple[str, ...] | Mapping[str, float]) -> tf.Tensor:
   return tf.gather(devices,
                    [schema.DEVICE_FEATURES.index(name) for name in names],
                    axis=1)
 
 
-def _row(scales, names):
+def _row(scales: Mapping[str, float], names: Sequence[str]) -> tf.Tensor:
   return tf.constant([scales[name] for name in names], tf.float32)
 
 
-def _link_speed(devices):
+def _link_speed(devices: tf.Tensor) -> tf.Tensor:
   return tf.clip_by_value(
       tf.reduce_mean(_device_columns(devices, ('link_bytes_per_s',))), 1e6,
       1e15)
 
 
-def _log_count(rows):
+def _log_count(rows: tf.Tensor) -> tf.Tensor:
   return tf.math.log(tf.cast(tf.shape(rows)[0], tf.float32))
 
 
-def _log1p(value):
+def _log1p(value: tf.Tensor) -> tf.Tensor:
   return tf.math.log1p(value) / 5.0
 
 
-def _log_ratio(value, scale):
+def _log_ratio(value: tf.Tensor,
+               scale: tf.Tensor | Sequence[float]) -> tf.Tensor:
   # A lone device has no links: zero or infinite figures must stay finite.
   return tf.math.log(tf.clip_by_value(value / scale, 1e-6, 1e6)) / 5.0

@@ -15,7 +15,7 @@ class LayerNorm(tf.keras.layers.Layer):
   a policy would have to load and optimize.
   """
 
-  def build(self, shape):
+  def build(self, shape: tf.TensorShape) -> None:
     self.gain = self.add_weight('gain', [shape[-1]], initializer='ones')
     self.bias = self.add_weight('bias', [shape[-1]], initializer='zeros')
 
@@ -34,7 +34,7 @@ class GraphNorm(tf.keras.layers.Layer):
   first hundreds of steps on finding the difference.
   """
 
-  def build(self, shape):
+  def build(self, shape: tf.TensorShape) -> None:
     self.share = self.add_weight('share', [shape[-1]], initializer='ones')
     self.gain = self.add_weight('gain', [shape[-1]], initializer='ones')
     self.bias = self.add_weight('bias', [shape[-1]], initializer='zeros')
@@ -50,6 +50,6 @@ def standardize(x: tf.Tensor) -> tf.Tensor:
   return _unit_variance(x - tf.reduce_mean(x, axis=0), axis=0)
 
 
-def _unit_variance(rest, axis):
+def _unit_variance(rest: tf.Tensor, axis: int) -> tf.Tensor:
   variance = tf.reduce_mean(tf.square(rest), axis=axis, keepdims=True)
   return rest * tf.math.rsqrt(variance + EPSILON)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -35,7 +35,7 @@ class ConditioningLayer(tf.keras.layers.Layer):
   """
 
   def __init__(self, transformer: tf.keras.layers.Layer, widths: Sequence[int],
-               scale: float, seed: int = 0, **kwargs):
+               scale: float, seed: int = 0, **kwargs: Any) -> None:
     """Makes the layer.
 
     Args:

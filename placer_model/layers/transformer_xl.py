@@ -11,6 +11,8 @@ nothing else ties a segment to its place, so all segments run at once.
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from placer_model.layers import norms
@@ -62,7 +64,7 @@ class SegmentAttention(tf.keras.layers.Layer):
   """Multi-head attention of each segment to itself and its predecessor."""
 
   def __init__(self, units: int, heads: int, head_units: int,
-               segment_length: int, seed: int = 0, **kwargs):
+               segment_length: int, seed: int = 0, **kwargs: Any) -> None:
     """Makes the layer.
 
     Args:
@@ -116,7 +118,7 @@ class SegmentAttention(tf.keras.layers.Layer):
         ])[:size]
     return self.out(superposition.superpose(mixed, conditions))
 
-  def _heads_first(self, x):
+  def _heads_first(self, x: tf.Tensor) -> tf.Tensor:
     """[n, S, 5 H d] -> [n, 5 H, S, d]."""
     shape = [tf.shape(x)[0], self._length, 5 * self._heads, self._head_units]
     return tf.transpose(tf.reshape(x, shape), [0, 2, 1, 3])
@@ -131,7 +133,7 @@ class TransformerXlLayer(tf.keras.layers.Layer):
 
   def __init__(self, units: int, heads: int, head_units: int,
                feed_forward_units: int, segment_length: int,
-               attention: bool = True, seed: int = 0, **kwargs):
+               attention: bool = True, seed: int = 0, **kwargs: Any) -> None:
     """Makes the layer.
 
     Args:
@@ -172,7 +174,7 @@ class TransformerXlLayer(tf.keras.layers.Layer):
 
 
 def dense(units: int, seed: int, activation: str | None = None,
-          **kwargs) -> tf.keras.layers.Dense:
+          **kwargs: Any) -> tf.keras.layers.Dense:
   """A dense layer whose kernel depends on the seed alone."""
   return tf.keras.layers.Dense(
       units, activation, **kwargs,

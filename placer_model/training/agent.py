@@ -8,7 +8,7 @@ the graph is, and `PPOClipAgent` is used as it comes.
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
@@ -32,13 +32,15 @@ class UnitActor(tf_agents_network.Network):
 
   # tf-agents insists on the argument names `self` and `observation`.
   def __init__(self, placer: tf.keras.layers.Layer,
-               logits: Callable[[], tf.Tensor], observation_spec):
+               logits: Callable[[], tf.Tensor], observation_spec: Any) -> None:
     super().__init__(input_tensor_spec=observation_spec, state_spec=(),
                      name='UnitActor')
     self._placer = placer  # Keras then finds its variables.
     self._logits = logits
 
-  def call(self, observation, step_type=None, network_state=(), training=False):
+  def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
+           network_state: tuple[Any, ...] = (),
+           training: bool = False) -> tuple[Any, tuple[Any, ...]]:
     del step_type, training
     rows = tf.gather(self._logits(), observation)  # [..., D]
     return (tfp.distributions.Categorical(logits=rows,
@@ -48,11 +50,13 @@ class UnitActor(tf_agents_network.Network):
 class NoCritic(tf_agents_network.Network):
   """Predicts zero: the paper's baseline is a running mean, not a network."""
 
-  def __init__(self, observation_spec):
+  def __init__(self, observation_spec: Any) -> None:
     super().__init__(input_tensor_spec=observation_spec, state_spec=(),
                      name='NoCritic')
 
-  def call(self, observation, step_type=None, network_state=(), training=False):
+  def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
+           network_state: tuple[Any, ...] = (),
+           training: bool = False) -> tuple[Any, Any]:
     del step_type, training
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 
@@ -66,7 +70,7 @@ class PlacementAgent:
 
   def __init__(self, placer: tf.keras.layers.Layer,
                features: dict[str, tf.Tensor], num_units: int, num_devices: int,
-               config: train_config.TrainConfig):
+               config: train_config.TrainConfig) -> None:
     """Wraps a placer.
 
     Args:
@@ -140,7 +144,9 @@ class PlacementAgent:
     }
 
 
-def _experience(probabilities, decisions, rewards, advantages, centred):
+def _experience(probabilities: np.ndarray, decisions: np.ndarray,
+                rewards: np.ndarray, advantages: np.ndarray,
+                centred: bool) -> Any:
   """K rollouts of M units as a batch of M trajectories.
 
   tf-agents subtracts the mean over all steps from the advantages and divides
@@ -155,7 +161,7 @@ def _experience(probabilities, decisions, rewards, advantages, centred):
     advantages = np.concatenate([advantages, -advantages])
   steps, units = decisions.shape
 
-  def per_step(values, dtype):
+  def per_step(values: float | np.ndarray, dtype: tf.DType) -> tf.Tensor:
     return tf.constant(np.broadcast_to(values, (units, steps)), dtype)
 
   kinds = np.full(steps, ts.StepType.FIRST)

@@ -51,11 +51,8 @@ def in_order(problem: placer_lib.Problem, result: Result) -> Result:
   """
   if not result.evaluation.valid:
     return result
-  ordered = ordering.with_critical_path_order(
-      problem.graph,
-      result.placement,
-      # A stopwatch has no costs of its own: the roofline then ranks the ops.
-      cost_model=getattr(problem.evaluator, 'cost_model', None))
+  ordered = ordering.with_critical_path_order(problem.graph, result.placement,
+                                              problem.evaluator)
   return dataclasses.replace(
       result, ordered=problem.evaluator.evaluate(problem.graph, ordered))
 
@@ -83,8 +80,8 @@ def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
   return min(valid) if valid else float(op_seconds.min(axis=1).sum())
 
 
-def _place(name, problem) -> Result:
-  watched = recorder.Recorder(problem.evaluator, problem.cluster)
+def _place(name: str, problem: placer_lib.Problem) -> Result:
+  watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
   placement = registry.create(name).place(
       dataclasses.replace(problem, evaluator=watched))

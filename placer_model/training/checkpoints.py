@@ -19,7 +19,8 @@ _UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError)
 class Checkpoints:
   """The checkpoints under `directory`, the newest two."""
 
-  def __init__(self, directory: pathlib.Path, checkpoint: tf.train.Checkpoint):
+  def __init__(self, directory: pathlib.Path,
+               checkpoint: tf.train.Checkpoint) -> None:
     self._directory = directory
     self._checkpoint = checkpoint
     self._manager = tf.train.CheckpointManager(checkpoint, str(directory),
@@ -43,7 +44,7 @@ class Checkpoints:
           '--model_dir.') from error
     return True
 
-  def save(self, iteration: int):
+  def save(self, iteration: int) -> None:
     """Writes one; older ones go only once it is complete.
 
     Raises:
@@ -61,7 +62,7 @@ class Checkpoints:
           f'Cannot write checkpoint {prefix}: {_first_line(error)}. {kept}'
           'Free some space and run the same command to go on.') from error
 
-  def _remove_remains(self, name: str):
+  def _remove_remains(self, name: str) -> None:
     """Frees what a failed save left behind."""
     if str(self._directory / name) == self._manager.latest_checkpoint:
       return
@@ -72,7 +73,7 @@ class Checkpoints:
         path.unlink(missing_ok=True)
 
 
-def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer):
+def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer) -> None:
   """Gives a placer the weights of the newest checkpoint of another run.
 
   Raises:
@@ -91,7 +92,7 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer):
         f'{_first_line(error)}. Give a run with the same --config.') from error
 
 
-def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]):
+def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
   """Makes `model_dir` the home of a run, or checks that it already is.
 
   Args:
@@ -119,7 +120,8 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]):
         '--model_dir, or the flags of that run to continue it.')
 
 
-def _differences(found, identity, key) -> str:
+def _differences(found: Mapping[str, Any], identity: Mapping[str, Any],
+                 key: str) -> str:
   """'seed (0 there, 1 here)', into nested fields."""
   there, here = found.get(key), identity[key]
   if isinstance(there, dict) and isinstance(here, dict):
@@ -129,12 +131,12 @@ def _differences(found, identity, key) -> str:
   return f'{key} ({_short(there)} there, {_short(here)} here)'
 
 
-def _short(value) -> str:
+def _short(value: object) -> str:
   text = str(value)
   return text if len(text) <= 60 else text[:57] + '...'
 
 
-def _first_line(error) -> str:
+def _first_line(error: Exception) -> str:
   text = getattr(error, 'message', None) or str(error)
   return text.strip().splitlines()[0].rstrip('.') if text.strip() else type(
       error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -19,17 +20,30 @@ class Trials:
 
   Attributes:
     decisions: int32 [K, M].
-    step_time_s: float64 [K]; infinite where invalid.
-    valid: bool [K], it runs and fits into every memory.
+    prices: Of each.
   """
 
   decisions: np.ndarray
-  step_time_s: np.ndarray
-  valid: np.ndarray
+  prices: evaluator_lib.Prices
+
+  @property
+  def step_time_s(self) -> np.ndarray:
+    """float64 [K]; infinite where invalid."""
+    return self.prices.valid_seconds
+
+  @property
+  def valid(self) -> np.ndarray:
+    """bool [K], it runs and fits into every memory."""
+    return self.prices.valid
 
   def best(self) -> int | None:
     """Index of the fastest valid trial, the first of equals."""
-    return int(np.argmin(self.step_time_s)) if self.valid.any() else None
+    return self.prices.best() if self.valid.any() else None
+
+  def followed_by(self, others: Trials) -> Trials:
+    """These and then the others."""
+    return Trials(np.concatenate([self.decisions, others.decisions]),
+                  self.prices.followed_by(others.prices))
 
 
 class Environment:
@@ -40,19 +54,19 @@ class Environment:
     cluster: D devices.
     units: int32 [N], the unit of each op.
     features: Of the M units.
-    simulated: Whether a simulator answers; else a stopwatch.
     evaluations: Placements priced so far.
   """
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                evaluator: evaluator_lib.Evaluator, units: np.ndarray,
-               features: schema.GraphFeatures, simulated: bool = True):
+               features: schema.GraphFeatures) -> None:
     self.graph, self.cluster = graph, cluster
     self.units, self.features = np.asarray(units), features
-    self.simulated = simulated
     self.evaluations = 0
     self._evaluator = evaluator
-    self._measured = {}
+    self._rows: dict[bytes, int] = {}
+    self._measured = evaluator_lib.Prices.from_evaluations((),
+                                                           cluster.pool_bytes)
 
   @property
   def num_units(self) -> int:
@@ -66,11 +80,8 @@ class Environment:
   def price(self, decisions: np.ndarray) -> Trials:
     """Prices int [K, M] decisions."""
     decisions = np.asarray(decisions, np.int32)
-    if self.simulated:
-      seconds, valid = self._simulate(decisions)
-    else:
-      seconds, valid = self._measure(decisions)
-    return Trials(decisions, np.where(valid, seconds, np.inf), valid)
+    priced = self._run if self._evaluator.simulated else self._run_once
+    return Trials(decisions, priced(decisions))
 
   def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
     """The placement that int [M] decisions stand for."""
@@ -87,27 +98,19 @@ class Environment:
     np.add.at(counts, (self.units, placement.devices), 1)
     return np.where(self.allowed, counts, -1).argmax(axis=1).astype(np.int32)
 
-  def _simulate(self, decisions):
+  def _run(self, decisions: np.ndarray) -> evaluator_lib.Prices:
     self.evaluations += len(decisions)
-    seconds, peaks = self._evaluator.step_times(
-        self.graph, np.ascontiguousarray(decisions[:, self.units]))
-    fits = (np.asarray(peaks) <= self.cluster.pool_bytes).all(axis=1)
-    return np.asarray(seconds), np.isfinite(seconds) & fits
+    return self._evaluator.price(self.graph,
+                                 np.ascontiguousarray(decisions[:, self.units]))
 
-  def _measure(self, decisions):
+  def _run_once(self, decisions: np.ndarray) -> evaluator_lib.Prices:
     """A placement already timed is not run again."""
+    keys = [row.tobytes() for row in decisions]
     new = {
-        row.tobytes(): row for row in decisions
-        if row.tobytes() not in self._measured
+        key: row for key, row in zip(keys, decisions) if key not in self._rows
     }
     if new:
-      self.evaluations += len(new)
-      self._measured.update(
-          zip(
-              new,
-              self._evaluator.evaluate_many(
-                  self.graph,
-                  np.stack(list(new.values()))[:, self.units])))
-    found = [self._measured[row.tobytes()] for row in decisions]
-    return (np.array([e.step_time_s for e in found]),
-            np.array([e.valid for e in found]))
+      prices = self._run(np.stack(list(new.values())))
+      self._rows.update(zip(new, itertools.count(len(self._rows))))
+      self._measured = self._measured.followed_by(prices)
+    return self._measured[np.array([self._rows[key] for key in keys], int)]

@@ -10,9 +10,9 @@ every unit's marginal is exactly the policy's; only the joint changes.
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
+
+from gdp_grappler.placers import neighbourhood
 
 
 class Neighbours:
@@ -22,19 +22,16 @@ class Neighbours:
     num_units: M.
   """
 
-  # A light edge joins units in a given round this often; a heavy one always.
-  _LEAST = 0.2
-
-  def __init__(self, num_units: int, edges: np.ndarray, edge_bytes: np.ndarray):
+  def __init__(self, num_units: int, edges: np.ndarray,
+               edge_bytes: np.ndarray) -> None:
     """From int [E, 2] edges of units and the bytes [E] they carry."""
     self.num_units = num_units
     self._sources = np.concatenate([edges[:, 0], edges[:, 1]]).astype(np.int64)
     self._targets = np.concatenate([edges[:, 1], edges[:, 0]]).astype(np.int64)
-    rank = np.argsort(np.argsort(edge_bytes, kind='stable'), kind='stable')
-    eagerness = self._LEAST + (1 - self._LEAST) * (
-        (rank + 1) / max(len(edges), 1))
-    self._eagerness = np.concatenate([eagerness, eagerness])
-    self._edges_of = [[] for _ in range(num_units)]
+    self._eagerness = np.tile(neighbourhood.eagerness(edge_bytes), 2)
+    self._edges_of: list[list[neighbourhood.Edge]] = [
+        [] for _ in range(num_units)
+    ]
     for source, target, eager in zip(self._sources.tolist(),
                                      self._targets.tolist(),
                                      self._eagerness.tolist()):
@@ -62,27 +59,9 @@ class Neighbours:
     return labels
 
   def ball(self, start: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """bool [M], `size` connected units around `start`, or all in reach."""
-    # Plain Python: a ball is small, and numpy would look at every edge.
-    draw = random.Random(int(rng.integers(1 << 62))).random
-    inside, frontier = {start}, list(self._edges_of[start])
-    while frontier and len(inside) < size:
-      index = int(draw() * len(frontier))
-      target, eagerness = frontier[index]
-      if target not in inside and draw() >= eagerness:
-        continue
-      frontier[index] = frontier[-1]
-      frontier.pop()
-      if target not in inside:
-        inside.add(target)
-        frontier.extend(self._edges_of[target])
-    result = np.zeros(self.num_units, bool)
-    result[list(inside)] = True
-    return result
-
-  def random_granularity(self, rng: np.random.Generator) -> int:
-    """A number of seeds from 1 to M, every order of magnitude alike."""
-    return int(np.exp(rng.uniform(0, np.log(self.num_units + 1)))) or 1
+    """int [S], `size` connected units around `start`, or all in reach."""
+    return neighbourhood.grown(start, size, self._edges_of.__getitem__,
+                               neighbourhood.plain(rng))
 
 
 def correlated_uniforms(neighbours: Neighbours, rollouts: int,
@@ -90,7 +69,7 @@ def correlated_uniforms(neighbours: Neighbours, rollouts: int,
   """float64 [K, M] in [0, 1), equal within the clusters of a rollout."""
   rows = []
   for _ in range(rollouts):
-    seeds = min(neighbours.random_granularity(rng), neighbours.num_units)
+    seeds = neighbourhood.random_size(neighbours.num_units, rng)
     clusters = neighbours.clusters(seeds, rng)
     rows.append(rng.random(clusters.max() + 1)[clusters])
   return np.stack(rows)

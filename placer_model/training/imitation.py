@@ -15,7 +15,7 @@ class Imitation:
 
   def __init__(self, placer: tf.keras.layers.Layer, features: dict[str,
                                                                    tf.Tensor],
-               allowed: np.ndarray, learning_rate: float):
+               allowed: np.ndarray, learning_rate: float) -> None:
     """For a placer whose `features` give masked logits [M, D].
 
     Args:
@@ -51,11 +51,11 @@ class Imitation:
     """int32 [M], the likeliest device of each unit."""
     return self._greedy().numpy()
 
-  def slow_down(self, share: float):
+  def slow_down(self, share: float) -> None:
     """Sets the learning rate to a share of the one it began with."""
     self.optimizer.learning_rate = self._learning_rate * share
 
-  def _targets(self, decisions, confidence):
+  def _targets(self, decisions: np.ndarray, confidence: float) -> np.ndarray:
     """float [M, D]."""
     said = np.arange(self._allowed.shape[1]) == decisions[:, None]
     others = self._allowed & ~said
@@ -63,7 +63,7 @@ class Imitation:
     spread = others * (1 - confidence) / np.maximum(number, 1)
     return np.where(said, np.where(number, confidence, 1.0), spread)
 
-  def _one_step(self, targets):
+  def _one_step(self, targets: tf.Tensor) -> tf.Tensor:
     with tf.GradientTape() as tape:
       loss = tf.reduce_mean(
           tf.nn.softmax_cross_entropy_with_logits(targets,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import pathlib
+from typing import Any, Mapping
 
 from gdp_grappler import errors
 from gdp_grappler import files
 
 
-def write_json(path: pathlib.Path, value):
+def write_json(path: pathlib.Path, value: float | Mapping[str, Any]) -> None:
   """Replaces `path` by `value` as JSON; a reader never sees half of it.
 
   Raises:
@@ -20,7 +21,7 @@ def write_json(path: pathlib.Path, value):
                          make_folder=True)
 
 
-def read_json(path: pathlib.Path):
+def read_json(path: pathlib.Path) -> Any:
   """What `write_json` wrote; None if there is no such file.
 
   Raises:

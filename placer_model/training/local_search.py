@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler.placers import neighbourhood
 from placer_model.training import environment as environment_lib
 from placer_model.training import exploration
 
@@ -17,7 +18,7 @@ class LocalSearch:
   """Proposes and prices moves from a placement of one graph."""
 
   def __init__(self, environment: environment_lib.Environment,
-               neighbours: exploration.Neighbours):
+               neighbours: exploration.Neighbours) -> None:
     self._environment = environment
     self._neighbours = neighbours
     self._movable = np.flatnonzero(environment.allowed.sum(axis=1) > 1)
@@ -50,36 +51,20 @@ class LocalSearch:
       return first
     ranked = gaining[np.argsort(first.step_time_s[gaining], kind='stable')]
     second = self._environment.price(
-        _unions(decisions, first.decisions[ranked], trials - singles))
-    return environment_lib.Trials(*(np.concatenate(
-        [getattr(first, field), getattr(second, field)])
-                                    for field in ('decisions', 'step_time_s',
-                                                  'valid')))
+        np.stack(
+            neighbourhood.unions(
+                decisions, first.decisions[ranked[:trials - singles + 1]])))
+    return first.followed_by(second)
 
-  def _flip(self, decisions, rng):
+  def _flip(self, decisions: np.ndarray,
+            rng: np.random.Generator) -> np.ndarray:
     """int [M], `decisions` with one cluster moved as far as it may go."""
     allowed = self._environment.allowed
     start = rng.choice(self._movable)
     targets = np.flatnonzero(allowed[start])
     target = rng.choice(targets[targets != decisions[start]])
-    cluster = self._cluster_of(start, rng)
-    result = decisions.copy()
-    result[cluster & allowed[:, target]] = target
-    return result
-
-  def _cluster_of(self, start, rng):
-    """bool [M], a connected set of random size around a unit."""
-    size = min(self._neighbours.random_granularity(rng),
+    size = min(neighbourhood.random_size(self._neighbours.num_units, rng),
                max(self._neighbours.num_units // 2, 1))
-    return self._neighbours.ball(start, size, rng)
-
-
-def _unions(decisions, moved, most):
-  """int [J, M], the best two moves together, the best three, ..."""
-  result, current = [], decisions.copy()
-  for index, row in enumerate(moved[:most + 1]):
-    changed = row != decisions
-    current = np.where(changed, row, current)
-    if index:
-      result.append(current)
-  return np.stack(result)
+    return neighbourhood.moved(decisions,
+                               self._neighbours.ball(start, size,
+                                                     rng), target, allowed)

@@ -19,7 +19,7 @@ class Progress:
   """Shows reports of iterations; a context manager."""
 
   def __init__(self, console: rich.console.Console, first: int, last: int,
-               time_budget_s: float | None):
+               time_budget_s: float | None) -> None:
     """From iteration `first` to `last`, or as far as the budget goes."""
     self._console = console
     self._first, self._last = first, last
@@ -36,11 +36,11 @@ class Progress:
                                        completed=self._first, eta='?')
     return self
 
-  def __exit__(self, *unused):
+  def __exit__(self, *unused: None) -> None:
     if self._live:
       self._live.stop()
 
-  def show_warm_up(self, state: run_state.RunState):
+  def show_warm_up(self, state: run_state.RunState) -> None:
     """Shows how far the warm-up is."""
     text = (f'warm-up: best {format_step_time(state.best_step_time_s)}, '
             f'evaluations {state.total_evaluations}, '
@@ -50,7 +50,7 @@ class Progress:
     elif self._plain_line_is_due():
       self._console.print(text, highlight=False)
 
-  def show(self, report: trainer_lib.Report):
+  def show(self, report: trainer_lib.Report) -> None:
     """Shows one iteration."""
     text = (f'reward {report.reward:.4f}  '
             f'best {format_step_time(report.best_step_time_s)}')
@@ -71,7 +71,7 @@ class Progress:
     self._said = now
     return True
 
-  def _remaining_s(self, iteration) -> float:
+  def _remaining_s(self, iteration: int) -> float:
     """The first iteration traces graphs and tells nothing about the rest."""
     now = time.monotonic()
     if self._first_step_s is None:

@@ -90,7 +90,7 @@ def defeat(violations: Sequence[placement_lib.Violation]) -> str:
           f'The first failure: {first.message.rstrip(". ")}. {remedy}')
 
 
-def _wants_memory(violation) -> bool:
+def _wants_memory(violation: placement_lib.Violation) -> bool:
   return any(sign in violation.message for sign in _WANT_OF_MEMORY)
 
 
@@ -155,24 +155,24 @@ def _per_device(evaluation: evaluator_lib.Evaluation,
   }
 
 
-def _main_device(item) -> str:
+def _main_device(item: Mapping[str, Any]) -> str:
   """The accelerator in use, or the busiest device."""
   ops: Mapping[str, int] = item['ops']
   gpus: Sequence[str] = [d for d, n in ops.items() if n and 'CPU' not in d]
   return max(gpus or ops, key=lambda device: ops[device])
 
 
-def _seconds(evaluation) -> float | None:
+def _seconds(evaluation: evaluator_lib.Evaluation | None) -> float | None:
   if evaluation is None or not np.isfinite(evaluation.step_time_s):
     return None
   return evaluation.step_time_s
 
 
-def _ms(item, key='step_time_s') -> str:
+def _ms(item: Mapping[str, Any], key: str = 'step_time_s') -> str:
   return '-' if item[key] is None else f'{item[key] * 1e3:.3f} ms'
 
 
-def _ratio(single, item) -> str:
+def _ratio(single: Mapping[str, Any], item: Mapping[str, Any]) -> str:
   if not (single['valid'] and item['valid']):
     return '-'
   return f'{single["step_time_s"] / item["step_time_s"]:.3f}x'

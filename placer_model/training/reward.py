@@ -31,7 +31,7 @@ class MeanOfPreviousTrials:
     total: Sum of their rewards.
   """
 
-  def __init__(self, count: int = 0, total: float = 0.0):
+  def __init__(self, count: int = 0, total: float = 0.0) -> None:
     self.count, self.total = count, total
 
   def advantages(self, values: np.ndarray) -> np.ndarray:

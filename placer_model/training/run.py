@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import re
 import signal
@@ -26,8 +27,10 @@ from placer_model.training import environment as environment_lib
 from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
+from placer_model.training import run_state
 from placer_model.training import summaries
 from placer_model.training import task as task_lib
+from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
 # Fields of TrainConfig that may change when a run goes on.
@@ -54,7 +57,9 @@ def train(options: task_lib.Options,
   start = time.monotonic()
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
-  task = task_lib.load(options)
+  task = task_lib.load(
+      options, lambda line: console.print(line, highlight=False, markup=False,
+                                          soft_wrap=True))
   checkpoints.claim(options.model_dir,
                     _identity(options, config, placer_config, task))
   with contextlib.ExitStack() as stack:
@@ -70,14 +75,19 @@ def train(options: task_lib.Options,
     return _conclude(options, task, baselines, trainer, console, start)
 
 
-def _identity(options, config, placer_config, task) -> dict[str, Any]:
+def _identity(options: task_lib.Options, config: train_config.TrainConfig,
+              placer_config: config_lib.PlacerConfig,
+              task: task_lib.Task) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
   train = {
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
   return {
-      'graph': {'name': task.graph.name, 'fingerprint': task.graph.fingerprint},
+      'graph': {
+          'name': task.graph.name, 'fingerprint': task.graph.fingerprint,
+          'op_seconds': hashlib.sha256(task.op_seconds.tobytes()).hexdigest()
+      },
       'cluster': json.loads(task.cluster.to_json()),
       'reward': options.reward,
       'units': options.units,
@@ -89,14 +99,16 @@ def _identity(options, config, placer_config, task) -> dict[str, Any]:
   }
 
 
-def _make_trainer(options, config, placer_config, task,
-                  baselines) -> trainer_lib.Trainer:
+def _make_trainer(
+    options: task_lib.Options, config: train_config.TrainConfig,
+    placer_config: config_lib.PlacerConfig, task: task_lib.Task,
+    baselines: tuple[baselines_lib.Result, ...]) -> trainer_lib.Trainer:
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
-  environment = environment_lib.Environment(
-      task.graph, task.cluster, task.evaluator, task.units, task.features,
-      simulated=options.reward == 'simulated')
+  environment = environment_lib.Environment(task.graph, task.cluster,
+                                            task.evaluator, task.units,
+                                            task.features)
   starts = np.stack([environment.decisions(b.placement) for b in baselines])
   return trainer_lib.Trainer(
       environment, network, network_lib.features_to_tensors(task.features),
@@ -104,7 +116,8 @@ def _make_trainer(options, config, placer_config, task,
       baselines_lib.reference_s(baselines, task.op_seconds))
 
 
-def _check_that_steps_run(task, baselines):
+def _check_that_steps_run(task: task_lib.Task,
+                          baselines: tuple[baselines_lib.Result, ...]) -> None:
   """Ends a run from which nothing could be learned."""
   failure = results_lib.never_runs([b.evaluation for b in baselines])
   if failure is not None:
@@ -114,7 +127,9 @@ def _check_that_steps_run(task, baselines):
         '--reward=simulated.')
 
 
-def _learn(options, config, trainer, store, interrupt, console):
+def _learn(options: task_lib.Options, config: train_config.TrainConfig,
+           trainer: trainer_lib.Trainer, store: checkpoints.Checkpoints,
+           interrupt: _Interrupt, console: Any) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   if store.restore():
     console.print(f'Resuming after iteration {trainer.state.iteration}.',
@@ -151,12 +166,13 @@ def _learn(options, config, trainer, store, interrupt, console):
 class _Saver:
   """Decides when to write a checkpoint."""
 
-  def __init__(self, store, state, config):
+  def __init__(self, store: checkpoints.Checkpoints, state: run_state.RunState,
+               config: train_config.TrainConfig) -> None:
     self._store, self._state, self._config = store, state, config
     self._saved_s = time.monotonic()
     self._saved_iteration = state.iteration
 
-  def save_if_due(self):
+  def save_if_due(self) -> None:
     """Saves if enough time or enough iterations have passed."""
     age_s = time.monotonic() - self._saved_s
     new = self._state.iteration - self._saved_iteration
@@ -164,15 +180,17 @@ class _Saver:
         new >= self._config.checkpoint_iterations):
       self.save()
 
-  def save(self):
+  def save(self) -> None:
     """Saves."""
     self._store.save(self._state.iteration)
     self._saved_s = time.monotonic()
     self._saved_iteration = self._state.iteration
 
 
-def _conclude(options, task, baselines, trainer, console,
-              start) -> dict[str, Any]:
+def _conclude(options: task_lib.Options, task: task_lib.Task,
+              baselines: tuple[baselines_lib.Result,
+                               ...], trainer: trainer_lib.Trainer, console: Any,
+              start: float) -> dict[str, Any]:
   """Distils, exports, writes plan and results, prints the table."""
   greedy = trainer.distill()
   state = trainer.state
@@ -211,7 +229,11 @@ def _conclude(options, task, baselines, trainer, console,
   return record
 
 
-def _record(options, task, baselines, found, trainer, greedy) -> dict[str, Any]:
+def _record(options: task_lib.Options, task: task_lib.Task,
+            baselines: tuple[baselines_lib.Result, baselines_lib.Result,
+                             baselines_lib.Result], found: baselines_lib.Result,
+            trainer: trainer_lib.Trainer,
+            greedy: environment_lib.Trials) -> dict[str, Any]:
   """The content of results.json."""
   state = trainer.state
   placers = {
@@ -255,21 +277,21 @@ def _file_name(name: str) -> str:
   return re.sub(r'[^\w.-]+', '_', name).strip('.') or 'graph'
 
 
-class _Interrupt(contextlib.AbstractContextManager):
+class _Interrupt(contextlib.AbstractContextManager[Any]):
   """Remembers the first Ctrl-C; the second one ends the process at once.
 
   Attributes:
     pending: Whether there was one.
   """
 
-  def __enter__(self):
+  def __enter__(self) -> _Interrupt:
     self.pending = False
     self._before = signal.signal(signal.SIGINT, self._remember)
     return self
 
-  def __exit__(self, *unused):
+  def __exit__(self, *unused: None) -> None:
     signal.signal(signal.SIGINT, self._before)
 
-  def _remember(self, *unused):
+  def _remember(self, *unused: Any) -> None:
     self.pending = True
     signal.signal(signal.SIGINT, signal.default_int_handler)

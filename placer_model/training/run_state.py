@@ -33,7 +33,7 @@ class RunState(tf.train.experimental.PythonState):
     curve: Pairs (evaluations so far, best step time), one per improvement.
   """
 
-  def __init__(self):
+  def __init__(self) -> None:
     self.iteration = self.warm_trials = self.warm_steps = 0
     self.reward_count, self.reward_total = 0, 0.0
     self.best_decisions: np.ndarray | None = None
@@ -74,7 +74,7 @@ class RunState(tf.train.experimental.PythonState):
       fields['best_decisions'] = self.best_decisions.tolist()
     return json.dumps(fields)
 
-  def deserialize(self, string_value: str):
+  def deserialize(self, string_value: str) -> None:
     fields = json.loads(string_value)
     if fields['best_decisions'] is not None:
       fields['best_decisions'] = np.array(fields['best_decisions'], np.int32)

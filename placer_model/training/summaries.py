@@ -20,13 +20,13 @@ class Summaries:
   All methods raise a GdpError if they cannot write.
   """
 
-  def __init__(self, directory: pathlib.Path):
+  def __init__(self, directory: pathlib.Path) -> None:
     self._directory = directory
     with self._plain_errors():
       self._writer = tf.summary.create_file_writer(str(directory),
                                                    flush_millis=5000)
 
-  def write(self, report: trainer_lib.Report):
+  def write(self, report: trainer_lib.Report) -> None:
     """Every finite number of a report, under the name of its field."""
     with self._plain_errors(), self._writer.as_default(step=report.iteration):
       for field in dataclasses.fields(report):
@@ -34,7 +34,7 @@ class Summaries:
         if field.name != 'iteration' and np.isfinite(value):
           tf.summary.scalar(field.name, value)
 
-  def close(self):
+  def close(self) -> None:
     """Writes what is left."""
     with self._plain_errors():
       self._writer.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import pathlib
+from typing import Sequence
 
 import numpy as np
 
@@ -12,21 +14,21 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import coarsening
-from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph import source_graph
-from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
 from placer_model.training import train_config
 
-REWARDS = ('simulated', 'measured')
+REWARDS = ('simulated', 'measured', 'emulated')
 UNITS = ('coarse', 'fine')
 
 
@@ -35,7 +37,7 @@ class Options:
   """What the command line says.
 
   Attributes:
-    graph: What `sources.load` reads.
+    graph: As of `request.Request`.
     cluster: What `resolve.resolve` knows; '' or 'target' for the devices found
       where steps are measured.
     reward: One of `REWARDS`.
@@ -43,7 +45,9 @@ class Options:
     units: One of `UNITS`; 'fine' decides about every group of ops by itself.
     config: Name of the presets of `train_config` and `placer_model.config`.
     seed: Of weights, samples and baselines.
-    batch_size: Stands for dimensions that the graph leaves open.
+    batch_size: As of `request.Request`.
+    trip_count: As of `request.Request`.
+    profile: As of `request.Request`.
     iterations: Instead of the preset's; None keeps it.
     rollouts: Instead of the preset's; None keeps it.
     time_budget_s: Rollouts and updates stop after so many seconds, at the end
@@ -60,7 +64,9 @@ class Options:
   units: str = 'coarse'
   config: str = 'default'
   seed: int = 0
-  batch_size: int = sources.DEFAULT_BATCH_SIZE
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
+  trip_count: int = assumptions.DEFAULT_TRIP_COUNT
+  profile: str = ''
   iterations: int | None = None
   rollouts: int | None = None
   time_budget_s: float | None = None
@@ -68,10 +74,15 @@ class Options:
   target: str = ''
   local_workers: int = 0
 
+  def request(self) -> request_lib.Request:
+    """Which graph is meant."""
+    return request_lib.Request(self.graph, self.batch_size, self.trip_count,
+                               self.profile)
+
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""
     config = train_config.preset(self.config)
-    if self.reward == 'measured':
+    if self.reward != 'simulated':
       config = train_config.for_measuring(config)
     changes = {
         name: getattr(self, name) for name in ('iterations', 'rollouts')
@@ -93,14 +104,19 @@ class Task:
   problem: placer_lib.Problem
 
 
-def load(options: Options) -> Task:
+def load(options: Options, tell: reading.Tell) -> Task:
   """Reads the graph and finds out where it is to run.
+
+  Args:
+    options: What the command line says.
+    tell: Hears one line for everything that was assumed.
 
   Raises:
     GdpError: the options contradict each other, or something is missing.
   """
-  _cluster(options)  # An unknown name is told at once.
-  problem = _problem(options)
+  request = options.request()
+  step = reading.read(request, functools.partial(_cluster, options), tell)
+  problem = step.problem(_evaluator(options, request, step), options.seed)
   graph, cluster = problem.graph, problem.cluster
   units = (coarsening.coarsen(graph, problem.allowed, problem.op_seconds)
            if options.units == 'coarse' else coarsening.groups_as_units(graph))
@@ -109,25 +125,8 @@ def load(options: Options) -> Task:
               features, problem)
 
 
-def _problem(options) -> placer_lib.Problem:
-  given = given_costs.load(options.graph)
-  if given is None:
-    source = sources.load(options.graph, batch_size=options.batch_size)
-    cluster = _cluster(options, source.devices)
-    graph = graph_def_io.read(source, unknown_dim=options.batch_size)
-    evaluator = _make_evaluator(options, cluster, source)
-  elif options.reward == 'measured':
-    raise errors.GdpError(
-        f'{options.graph} has costs but no TensorFlow ops, so its steps cannot '
-        'be measured. Use --reward=simulated.')
-  else:
-    graph, costs = given
-    cluster = _cluster(options)
-    evaluator = simulator.Simulator(cluster, costs)
-  return placer_lib.Problem(graph, cluster, evaluator, options.seed)
-
-
-def _cluster(options, devices=()) -> cluster_lib.Cluster:
+def _cluster(
+    options: Options, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
   """Where the graph is to run."""
   there = _measured_cluster(options)
   if there is None:
@@ -144,7 +143,7 @@ def _cluster(options, devices=()) -> cluster_lib.Cluster:
   return given
 
 
-def _measured_cluster(options) -> cluster_lib.Cluster | None:
+def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
   """The devices of a target or of local workers; None without these."""
   if options.local_workers and options.target:
     raise errors.GdpError('Both --target and --local_workers are given. Give '
@@ -162,12 +161,13 @@ def _measured_cluster(options) -> cluster_lib.Cluster | None:
   return remote_devices.remote_cluster(options.target)
 
 
-def _make_evaluator(
-    options, cluster,
-    source: source_graph.SourceGraph) -> evaluator_lib.Evaluator:
+def _evaluator(options: Options, request: request_lib.Request,
+               step: step_lib.Step) -> evaluator_lib.Evaluator:
   if options.reward == 'simulated':
-    return simulator.Simulator(cluster)
-  return measurer.Measurer(source, cluster, batch_size=options.batch_size,
-                           target=options.target,
+    return step.simulator()
+  if options.reward == 'emulated':
+    return emulator.Emulator(step.cluster, step.cost_model)
+  return measurer.Measurer(reading.measurable(request, step), step.cluster,
+                           batch_size=options.batch_size, target=options.target,
                            local_workers=options.local_workers,
                            cache_dir=options.model_dir / 'measurements')

@@ -64,7 +64,7 @@ class TrainConfig:
   checkpoint_iterations: int = 40
   checkpoint_s: float = 30.0
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field in ('iterations', 'warm_search_trials', 'warm_start_steps',
                   'search_trials', 'self_imitation_steps', 'distill_steps',
                   'entropy_bonus'):
@@ -80,7 +80,7 @@ class TrainConfig:
                 "'correlated' or 'independent'")
     self._check('confidence', 0 < self.confidence < 1, 'between 0 and 1')
 
-  def _check(self, field, ok, wanted):
+  def _check(self, field: str, ok: bool, wanted: str) -> None:
     if not ok:
       raise errors.GdpError(f'{field} is {getattr(self, field)!r}; it must be '
                             f'{wanted}.')

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Iterator, Mapping
+from typing import Any, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -74,7 +74,7 @@ class Trainer:
   def __init__(self, environment: environment_lib.Environment,
                placer: tf.keras.layers.Layer, features: Mapping[str, tf.Tensor],
                config: train_config.TrainConfig, seed: int,
-               baselines: np.ndarray, reference_s: float):
+               baselines: np.ndarray, reference_s: float) -> None:
     """Prepares a run; nothing is priced or learned yet.
 
     Args:
@@ -182,7 +182,7 @@ class Trainer:
     self.placer.set_weights(weights)
     return said
 
-  def _say(self):
+  def _say(self) -> environment_lib.Trials:
     """The likeliest placement of the policy, priced."""
     return self._price(self._imitation.greedy()[None], 'greedy')
 
@@ -194,7 +194,8 @@ class Trainer:
     """What int [M] decisions stand for."""
     return self._environment.placement(decisions)
 
-  def _sample(self, probabilities, rng):
+  def _sample(self, probabilities: np.ndarray,
+              rng: np.random.Generator) -> np.ndarray:
     """int32 [K, M]."""
     rollouts = self._config.rollouts
     if self._config.exploration == 'correlated':
@@ -205,7 +206,8 @@ class Trainer:
                                                   rng)
     return exploration.choose(probabilities, uniforms, rng)
 
-  def _learn(self, probabilities, trials):
+  def _learn(self, probabilities: np.ndarray,
+             trials: environment_lib.Trials) -> tuple[np.ndarray, Any]:
     rewards = reward.rewards(trials.step_time_s, trials.valid, self.reference_s)
     mean = reward.MeanOfPreviousTrials(self.state.reward_count,
                                        self.state.reward_total)
@@ -215,7 +217,7 @@ class Trainer:
                                advantages, self._config.baseline == 'batch')
     return rewards, losses
 
-  def _look_around(self, trials, rng):
+  def _look_around(self, trials: int, rng: np.random.Generator) -> None:
     """Local search around the best placement."""
     before = self._environment.evaluations
     found = self._search.improve(self.state.best_decisions,
@@ -223,7 +225,7 @@ class Trainer:
     if found is not None:
       self.state.record(found, 'search', self._environment.evaluations - before)
 
-  def _imitate(self, steps):
+  def _imitate(self, steps: int) -> None:
     self._imitation.steps(self.state.best_decisions, self._config.confidence,
                           steps)
 
@@ -234,24 +236,25 @@ class Trainer:
     return self._knows_best() and self._search.can_move
 
   @contextlib.contextmanager
-  def _clock(self):
+  def _clock(self) -> Iterator[None]:
     start = time.monotonic()
     yield
     self.state.seconds += time.monotonic() - start
 
-  def _price(self, decisions, origin):
+  def _price(self, decisions: np.ndarray,
+             origin: str) -> environment_lib.Trials:
     before = self._environment.evaluations
     trials = self._environment.price(decisions)
     self.state.record(trials, origin, self._environment.evaluations - before)
     return trials
 
 
-def _entropy(probabilities) -> float:
+def _entropy(probabilities: np.ndarray) -> float:
   safe = np.maximum(probabilities, 1e-30)
   return float(-(probabilities * np.log(safe)).sum(axis=1).mean())
 
 
-def _divergence(before, after) -> float:
+def _divergence(before: np.ndarray, after: np.ndarray) -> float:
   """Mean over units of KL(before || after)."""
   ratio = np.log(np.maximum(before, 1e-30)) - np.log(np.maximum(after, 1e-30))
   return float((before * ratio).sum(axis=1).mean())

@@ -6,10 +6,10 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
+from helpers import fresh
 from helpers import processes
 
 pytestmark = pytest.mark.e2e
@@ -22,9 +22,7 @@ _PROGRAM = [
 
 
 def _environment():
-  result = {k: v for k, v in os.environ.items() if k != 'TF_USE_LEGACY_KERAS'}
-  result['PYTHONPATH'] = os.pathsep.join(p for p in sys.path if p)
-  return result
+  return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
 
 
 def _run(*arguments, timeout_s=200):
@@ -150,7 +148,7 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
                              env=_environment(), stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
   try:
-    _wait_for(lambda: _is_learning(tmp_path), process)
+    processes.wait_until(lambda: _is_learning(tmp_path), process)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=120)
   finally:
@@ -181,7 +179,7 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
   with subprocess.Popen([*_PROGRAM, *flags], env=_environment(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as process:
-    _wait_for(lambda: len(_measured(model)) >= 3, process)
+    processes.wait_until(lambda: len(_measured(model)) >= 3, process)
     workers = _workers(process.pid)
     process.kill()
   assert len(workers) == 3 and processes.ended(workers)
@@ -191,10 +189,10 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE) as process:
     for victim in range(2):
-      _wait_for(lambda: len(_workers(process.pid)) == 3, process)
-      time.sleep(1.5 * victim)
-      os.kill(_workers(process.pid)[victim], signal.SIGKILL)
-      time.sleep(.5)
+      processes.wait_until(lambda: len(_workers(process.pid)) == 3, process)
+      killed = _workers(process.pid)[victim]
+      os.kill(killed, signal.SIGKILL)
+      assert processes.ended([killed])
     stdout, stderr = process.communicate(timeout=200)
   assert process.returncode == 0 and stderr == ''
   assert 'dense_train_step on 2 local workers (measured)' in stdout
@@ -226,11 +224,3 @@ def _workers(process: int) -> list[int]:
 def _is_learning(model_dir: pathlib.Path) -> bool:
   """Iterations leave TensorBoard events."""
   return any(p.stat().st_size > 1000 for p in model_dir.glob('tensorboard/*'))
-
-
-def _wait_for(condition, process, timeout_s=150):
-  end = time.monotonic() + timeout_s
-  while not condition():
-    assert process.poll() is None, process.stderr.read()
-    assert time.monotonic() < end
-    time.sleep(0.2)

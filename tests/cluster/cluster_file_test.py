@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 
@@ -8,6 +7,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import presets
+from helpers import fresh
 
 
 @pytest.mark.parametrize('name', ['c.json', 'c.pbtxt', 'c', 'c.txt'])
@@ -46,7 +46,7 @@ def test_our_json_needs_no_tensorflow(tmp_path):
           f'print(cluster_file.read({str(path)!r}).name); '
           'assert "tensorflow" not in sys.modules')
   result = subprocess.run([sys.executable, '-c', code], capture_output=True,
-                          text=True, env={**os.environ, 'GDP_DISABLE': '1'})
+                          text=True, env=fresh.environment())
   assert result.stdout == '2xP100\n', result.stderr
 
 

@@ -149,7 +149,7 @@ def _seconds(name, *transfers, size=12_000_000_000):
   sim = simulator.Simulator(cluster,
                             clusters.FixedCosts(np.zeros(graph.num_ops)),
                             threads=1)
-  return float(sim.step_times(graph, devices)[0][0])
+  return float(sim.price(graph, devices).seconds[0])
 
 
 _ALONE = pytest.approx(1 + 1e-5)  # 12 GB over PCIe 3.

@@ -1,7 +1,6 @@
 """The devices of a TensorFlow cluster, and one that is not there."""
 
 import socket
-import time
 
 import numpy as np
 import pytest
@@ -54,10 +53,8 @@ def test_nobody_there():
   with socket.socket() as listener:
     listener.bind(('localhost', 0))  # Does not listen: connections fail.
     target = f'grpc://localhost:{listener.getsockname()[1]}'
-    start = time.monotonic()
     with pytest.raises(errors.ClusterError, match=target) as raised:
       remote_devices.remote_cluster(target, timeout_s=2)
-  assert time.monotonic() - start < 8
   assert '\n' not in str(raised.value)
 
 
@@ -66,10 +63,8 @@ def test_somebody_who_does_not_answer():
     listener.bind(('localhost', 0))
     listener.listen()
     target = f'grpc://localhost:{listener.getsockname()[1]}'
-    start = time.monotonic()
     with pytest.raises(errors.ClusterError, match='cannot be reached'):
       remote_devices.remote_cluster(target, timeout_s=2)
-  assert time.monotonic() - start < 8
 
 
 @pytest.mark.parametrize('text', [

@@ -1,4 +1,4 @@
-"""What every registered placer owes; the learned one has tests of its own."""
+"""What every placer owes; those that learn have tests of their own."""
 
 import dataclasses
 import functools
@@ -13,14 +13,16 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import best_of
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import single_device
 from helpers import clusters
 from helpers import graphs
 
 pytestmark = pytest.mark.parametrize(
-    'name', sorted(set(registry.names()) - {registry.LEARNED}))
+    'name', [e.name for e in entries.table().values() if not e.learns])
 
 
 def _mixed():
@@ -68,6 +70,9 @@ def _training_step(file_name):
 
 def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S):
   """With an expert who knows nothing of what is allowed."""
+  if (entries.Need.GPU in registry.get(name).needs and
+      single_device.first_device(cluster, 'GPU') is None):
+    pytest.skip('needs a GPU')
   expert = np.random.default_rng(seed).integers(0, cluster.num_devices,
                                                 graph.num_ops)
   problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),

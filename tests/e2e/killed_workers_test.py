@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 from gdp_grappler.graph import graph_def_io
@@ -86,7 +87,9 @@ def test_nothing_is_lost(tmp_path, monkeypatch):
     killer.start()
     while not killer.done or len(results) < _LEAST_PLACEMENTS:
       row = [generator.choice(np.flatnonzero(a)) for a in allowed]
-      results += measurer.evaluate_many(graph, np.array([row])[:, graph.groups])
+      results.append(
+          measurer.evaluate(
+              graph, placement_lib.from_groups(graph, np.array(row), cluster)))
     killer.join()
   assert killer.kills == _KILLS and len(results) >= _LEAST_PLACEMENTS
   for result in results:

@@ -16,7 +16,7 @@ from gdp_grappler import native
 from helpers import fresh
 from helpers import real_graphs
 
-_HELPERS = pathlib.Path(real_graphs.__file__).parent
+_HELPERS = pathlib.Path(fresh.__file__).parent
 pytestmark = pytest.mark.e2e
 
 

@@ -1,5 +1,3 @@
-import copy
-
 import numpy as np
 import pytest
 
@@ -8,6 +6,7 @@ from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import graphs
+from helpers import stopwatches
 
 _CLUSTER = clusters.make_cluster(2, memory_bytes=1000)
 # One op: 9, 5 or 3 seconds, and too large for nothing.
@@ -37,8 +36,8 @@ def test_the_curve_holds_every_call_that_found_better():
   recorded = recorder.Recorder(_simulator(), clock=_Clock())
   recorded.evaluate(_GRAPH, _placed(0))
   recorded.evaluate(_GRAPH, _placed(0))
-  recorded.evaluate_many(_GRAPH, np.array([[0], [1], [0]]))
-  recorded.step_times(_GRAPH, np.array([[0], [1], [2], [2]]))
+  recorded.price_groups(_GRAPH, np.array([[0], [1], [0]]))
+  recorded.price(_GRAPH, np.array([[0], [1], [2], [2]]))
   assert recorded.curve == [(1, 1., 9.), (4, 2., 5.), (8, 3., 3.)]
   assert recorded.evaluations == 9
   assert recorded.best_placement.devices.tolist() == [2]
@@ -46,22 +45,20 @@ def test_the_curve_holds_every_call_that_found_better():
 
 
 def test_answers_are_passed_on():
-  inner = _simulator()
+  inner = stopwatches.Stopwatch(_simulator())
   recorded = recorder.Recorder(inner)
   devices = np.array([[0], [1]])
   assert recorded.evaluate(_GRAPH,
                            _placed(1)) == inner.evaluate(_GRAPH, _placed(1))
-  assert recorded.evaluate_many(_GRAPH, devices) == inner.evaluate_many(
-      _GRAPH, devices)
-  for one, other in zip(recorded.step_times(_GRAPH, devices),
-                        inner.step_times(_GRAPH, devices)):
-    assert one.tolist() == other.tolist()
-  assert recorded.cost_model is inner.cost_model
-  assert recorded.cluster is inner.cluster
-  assert recorded.threads == inner.threads
+  np.testing.assert_array_equal(
+      recorded.price(_GRAPH, devices).seconds,
+      inner.price(_GRAPH, devices).seconds)
+  np.testing.assert_array_equal(recorded.op_seconds(_GRAPH),
+                                inner.op_seconds(_GRAPH))
+  assert recorded.cluster is inner.cluster and not recorded.simulated
 
 
-@pytest.mark.parametrize('how', ['evaluate', 'evaluate_many', 'step_times'])
+@pytest.mark.parametrize('how', ['evaluate', 'price', 'price_groups'])
 def test_what_overflows_is_not_best(how):
   # On GPU:1 the op would be fast, but needs more than there is.
   recorded = recorder.Recorder(_simulator(workspace=[[0, 0, 1001]]))
@@ -77,7 +74,7 @@ def test_what_overflows_is_not_best(how):
 def test_rules_that_are_broken_count_but_do_not_win():
   graph = graphs.make_graph(num_ops=1, pins=['GPU:0'])
   recorded = recorder.Recorder(_simulator())
-  recorded.step_times(graph, np.array([[2], [0]]))
+  recorded.price(graph, np.array([[2], [0]]))
   recorded.evaluate(graph, _placed(2))
   assert recorded.evaluations == 3 and recorded.curve == []
   assert recorded.best_placement is None
@@ -87,42 +84,15 @@ def test_rules_that_are_broken_count_but_do_not_win():
 @pytest.mark.parametrize('priorities', [[[1.], [2.]], [2.]])
 def test_the_best_keeps_its_priorities(priorities):
   recorded = recorder.Recorder(_simulator())
-  recorded.step_times(_GRAPH, np.array([[0], [1]]), np.array(priorities))
+  recorded.price(_GRAPH, np.array([[0], [1]]), np.array(priorities))
   assert recorded.best_placement.priorities.tolist() == [2.]
 
 
 def test_no_placements_at_all():
   recorded = recorder.Recorder(_simulator())
-  recorded.step_times(_GRAPH, np.zeros((0, 1), int))
+  recorded.price(_GRAPH, np.zeros((0, 1), int))
   assert recorded.evaluations == 0 and recorded.curve == []
-
-
-class _Stopwatch:
-  """Has neither bare prices nor a cluster."""
-
-  def evaluate(self, graph, placement):
-    return _simulator().evaluate(graph, placement)
-
-  def evaluate_many(self, graph, devices, priorities=None):
-    return _simulator().evaluate_many(graph, devices, priorities)
-
-
-def test_a_stopwatch_has_no_bare_prices_and_may_lack_a_cluster():
-  with pytest.raises(ValueError, match='_Stopwatch has no `cluster`'):
-    recorder.Recorder(_Stopwatch())
-  recorded = recorder.Recorder(_Stopwatch(), _CLUSTER)
-  assert not hasattr(recorded, 'step_times')
-  assert not hasattr(recorded, 'cost_model')
-  recorded.evaluate_many(_GRAPH, np.array([[1]]))
-  assert recorded.best_placement.cluster is _CLUSTER
 
 
 def test_seconds_since_it_was_made():
   assert recorder.Recorder(_simulator(), clock=_Clock()).seconds == 1.
-
-
-def test_what_it_lacks_is_an_attribute_error():
-  with pytest.raises(AttributeError, match='nothing'):
-    _ = recorder.Recorder(_simulator()).nothing
-  with pytest.raises(AttributeError):
-    _ = copy.copy(recorder.Recorder.__new__(recorder.Recorder)).evaluations

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
@@ -109,7 +109,7 @@ def test_ranks_against_recursion(seed):
 @pytest.mark.parametrize('seed', range(3))
 def test_shapes_types_and_totals_of_random_graphs(seed):
   graph = graphs.random_graph(seed, 200)
-  seconds = cost_model.CostModel().op_seconds(graph, _CLUSTER)
+  seconds = roofline.Roofline().op_seconds(graph, _CLUSTER)
   features = _features(graph, seconds=seconds)
   m = graph.num_groups
   assert features.units.shape == (m, len(schema.UNIT_FEATURES))

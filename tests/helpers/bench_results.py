@@ -1,4 +1,4 @@
-"""Tasks and cells as results.json has them."""
+"""Tasks and cells as a run's results have them."""
 
 from __future__ import annotations
 

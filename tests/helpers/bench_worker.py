@@ -1,4 +1,4 @@
-"""`cell_worker` with placers that misbehave; run as a module."""
+"""`cell_worker` with placers that misbehave."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from placer_model.benchmark import placer_sets
+from gdp_grappler.placers import registry
+from placer_model.benchmark import cell_worker
 
 
 class _First:
@@ -81,8 +82,8 @@ def _create(name):
   return {'first': _First, 'torn': _Torn, 'searching': _Searching}[name]()
 
 
-if __name__ == '__main__':
-  from placer_model.benchmark import cell_worker
-  placer_sets.create = _create
+def main():
+  """`cell_worker.main` with them."""
+  registry.create = _create
   assert 'tensorflow' not in sys.modules
   cell_worker.main()

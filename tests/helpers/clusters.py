@@ -71,7 +71,7 @@ def as_cpu(cluster: cluster_lib.Cluster, index: int) -> cluster_lib.Cluster:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class FixedCosts:
+class FixedCosts(cost_model.CostModel):
   """A cost model that charges what it is told: [N], [N, D] or one number."""
 
   seconds: object

@@ -39,12 +39,20 @@ class Finished:
 
 
 def environment(**changes: str) -> dict[str, str]:
-  """This process's variables without those that steer us or Keras."""
+  """This process's variables without those that steer us or Keras.
+
+  `conftest.py` scrubs the variables of the tests themselves alike.
+  """
   result = {
       key: value for key, value in os.environ.items()
-      if not key.startswith('GDP_') and key != 'TF_USE_LEGACY_KERAS'
+      if not steers(key) and key != 'TF_USE_LEGACY_KERAS'
   }
   return {**result, 'TF_CPP_MIN_LOG_LEVEL': '3', **changes}
+
+
+def steers(variable: str) -> bool:
+  """Whether a variable says what we do; the cache's only says where."""
+  return variable.startswith('GDP_') and variable != 'GDP_CACHE_DIR'
 
 
 def run(program: str, *args: str, timeout_s: float = 280,

@@ -1,7 +1,11 @@
 """Processes of a test, by number."""
 
+from __future__ import annotations
+
 import pathlib
+import subprocess
 import time
+from typing import Callable, Iterable
 
 
 def children(process: int) -> list[int]:
@@ -24,11 +28,29 @@ def runs(process: int) -> bool:
   return state.rpartition(')')[2].split()[0] != 'Z'
 
 
-def ended(processes, within_s: float = 20.) -> bool:
-  """Waits until none of them runs."""
+def wait_until(condition: Callable[[], object],
+               process: subprocess.Popen | None = None,
+               within_s: float = 100.) -> None:
+  """Waits for what another process does and tells nobody.
+
+  Raises:
+    AssertionError: it did not happen, or the process ended before.
+  """
   end = time.monotonic() + within_s
-  while any(runs(p) for p in processes):
+  while not condition():
+    if process is not None and process.poll() is not None:
+      said = process.stderr.read() if process.stderr else ''
+      raise AssertionError(f'It ended with {process.returncode}: {said}')
     if time.monotonic() > end:
-      return False
+      raise AssertionError(f'Nothing happened within {within_s} s.')
     time.sleep(.05)
+
+
+def ended(processes: Iterable[int], within_s: float = 20.) -> bool:
+  """Waits until none of them runs."""
+  waiting = list(processes)
+  try:
+    wait_until(lambda: not any(map(runs, waiting)), within_s=within_s)
+  except AssertionError:
+    return False
   return True

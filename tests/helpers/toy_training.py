@@ -8,32 +8,38 @@ import numpy as np
 import tensorflow as tf
 
 from gdp_grappler.cluster import constraints
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.features import schema
 from helpers import clusters
 from helpers import graphs
 from placer_model.training import environment as environment_lib
 
 
-class LoadAndCut:
+class LoadAndCut(evaluator_lib.Evaluator):
   """Step time: the busiest device's seconds plus those of all transfers.
 
-  Has the interface of the simulator. Device d takes `speeds[d]` seconds per
+  Device d takes `speeds[d]` seconds per
   op; an edge between two devices takes `transfer_s`; a device holds at most
   the cluster's memory, each op needs `param_bytes`.
   """
+
+  simulated = True
 
   def __init__(self, cluster, speeds=(4.0, 1.0, 1.0), transfer_s=0.5):
     self.cluster = cluster
     self._speeds, self._transfer_s = np.array(speeds), transfer_s
 
-  def step_times(self, graph, devices):
+  def price(self, graph, devices, priorities=None):
+    del priorities
     d = self.cluster.num_devices
     here = devices[:, :, None] == np.arange(d)  # [K, N, D]
     load = here.sum(axis=1) * self._speeds
     source, target = graph.edges[:, 0], graph.edges[:, 1]
     cut = (devices[:, source] != devices[:, target]).sum(axis=1)
     peaks = (here * graph.param_bytes[None, :, None]).sum(axis=1)
-    return load.max(axis=1) + self._transfer_s * cut, peaks
+    return evaluator_lib.Prices.from_peaks(
+        load.max(axis=1) + self._transfer_s * cut, peaks,
+        self.cluster.pool_bytes)
 
 
 class TablePlacer(tf.keras.layers.Layer):

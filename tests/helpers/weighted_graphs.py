@@ -6,7 +6,7 @@ from typing import Sequence
 
 import numpy as np
 
-from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers import group_graph
 
 
 def make(weights, edges: Sequence[tuple[int, int,

@@ -2,7 +2,6 @@
 
 import ctypes
 import importlib.metadata
-import os
 import pathlib
 import runpy
 import subprocess
@@ -11,6 +10,7 @@ import sys
 import pytest
 
 from gdp_grappler import native
+from helpers import fresh
 
 _LIST = pathlib.Path(__file__).parents[2] / 'bazel' / 'native_sources.bzl'
 _NATIVE = runpy.run_path(str(_LIST))
@@ -33,9 +33,9 @@ def test_lib_holds_the_list_and_nothing_else():
 def test_loads_without_tensorflow(name):
   code = ('import ctypes, sys; ctypes.CDLL(sys.argv[1]); '
           'assert "libtensorflow" not in open("/proc/self/maps").read()')
-  environment = {**os.environ, 'GDP_DISABLE': '1'}
   subprocess.run([sys.executable, '-c', code,
-                  str(native.LIB_DIR / name)], env=environment, check=True)
+                  str(native.LIB_DIR / name)], env=fresh.environment(),
+                 check=True)
 
 
 def test_pass_loads_next_to_tensorflow():

@@ -7,9 +7,13 @@ import subprocess
 
 import pytest
 
+from gdp_grappler.placers import listing
+
 _TOP = pathlib.Path(__file__).parents[2]
 _NATIVE = runpy.run_path(str(_TOP / 'bazel' / 'native_sources.bzl'))
 _MAX_BYTES = 3_000_000
+# Of a text: more is data, to be compressed or made again.
+_MAX_TEXT_LINES, _MAX_TEXT_BYTES = 1500, 100_000
 
 
 def _read(name: str) -> str:
@@ -58,13 +62,28 @@ def test_every_native_source_is_in_the_list():
   assert present == listed
 
 
-def test_no_large_file_is_tracked():
+def test_readme_lists_the_placers_there_are():
+  readme = _read('README.md')
+  assert listing.updated(readme) == readme, (
+      'Run: python -m gdp_grappler.placers.listing README.md')
+
+
+def _tracked() -> list[pathlib.Path]:
   if not (_TOP / '.git').exists():
     pytest.skip('not a git checkout')
-  tracked = subprocess.run(['git', 'ls-files', '-z'], cwd=_TOP, check=True,
-                           capture_output=True, text=True).stdout.split('\0')
-  large = [
-      name for name in tracked
-      if (_TOP / name).is_file() and (_TOP / name).stat().st_size > _MAX_BYTES
+  names = subprocess.run(['git', 'ls-files', '-z'], cwd=_TOP, check=True,
+                         capture_output=True, text=True).stdout.split('\0')
+  return [_TOP / name for name in names if (_TOP / name).is_file()]
+
+
+def test_no_large_file_is_tracked():
+  assert not [p for p in _tracked() if p.stat().st_size > _MAX_BYTES]
+
+
+def test_no_long_text_is_tracked():
+  contents = ((path, path.read_bytes()) for path in _tracked())
+  texts = ((path, data) for path, data in contents if b'\0' not in data)
+  assert not [
+      path.relative_to(_TOP) for path, data in texts
+      if data.count(b'\n') > _MAX_TEXT_LINES or len(data) > _MAX_TEXT_BYTES
   ]
-  assert not large

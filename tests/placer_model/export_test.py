@@ -149,6 +149,6 @@ def test_a_damaged_policy_is_noticed(network, tmp_path, monkeypatch):
 
 
 def test_a_loader_that_imports_more_is_noticed(network, tmp_path, monkeypatch):
-  monkeypatch.setattr(export, '_LOADER', 'import tf_keras\n' + export._LOADER)
+  monkeypatch.setattr(export, '_LOADER', 'helpers.child_functions:with_keras_2')
   with pytest.raises(export.ExportError, match='imported tf_keras'):
     export.export_policy(network, tmp_path / 'policy', {})

@@ -6,12 +6,11 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import best_of
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 _CLUSTER = clusters.make_cluster(2, memory_bytes=1000)
 
@@ -43,9 +42,7 @@ def notices(monkeypatch):
 
 
 def _problem(seconds, workspace=0, **fields):
-  evaluator = simulator.Simulator(_CLUSTER,
-                                  clusters.FixedCosts(seconds, workspace))
-  return placer_lib.Problem(graphs.chain(2, **fields), _CLUSTER, evaluator)
+  return problems.make(graphs.chain(2, **fields), _CLUSTER, seconds, workspace)
 
 
 def _winner(names, *costs):

@@ -2,20 +2,15 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import human_expert
-from gdp_grappler.placers import placer as placer_lib
-from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 def _place(graph, expert, seconds=1):
-  cluster = clusters.make_cluster(2)
-  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
   expert = None if expert is None else np.array(expert)
-  return human_expert.HumanExpertPlacer().place(
-      placer_lib.Problem(graph, cluster, evaluator,
-                         expert_devices=expert)).devices.tolist()
+  return problems.placed(human_expert.HumanExpertPlacer(), graph,
+                         seconds=seconds, expert_devices=expert).tolist()
 
 
 def test_the_expert_is_obeyed():

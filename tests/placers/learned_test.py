@@ -7,9 +7,9 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import schema
-from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import trainer
 from helpers import clusters
 from helpers import graphs
 
@@ -79,11 +79,36 @@ def test_the_cheapest_candidate_wins(tmp_path):
   problem = _problem(graphs.make_graph(num_ops=6, flops=1e9))
   chosen = registry.create('gdp', policy).place(problem)
   price = problem.evaluator.evaluate(problem.graph, chosen).step_time_s
-  one_device = problem.evaluator.evaluate_many(problem.graph,
-                                               np.zeros(
-                                                   (1, 6),
-                                                   np.int32))[0].step_time_s
+  one_device = problem.evaluator.price(problem.graph, np.zeros(
+      (1, 6), np.int32)).seconds[0]
   assert price < one_device
+
+
+class _Watched(simulator.Simulator):
+  """Keeps what it said last."""
+
+  prices = None
+
+  def price(self, graph, devices, priorities=None):
+    self.prices = super().price(graph, devices, priorities)
+    return self.prices
+
+
+def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
+  policy = _export(tmp_path, -1)
+  cluster = clusters.make_cluster(2, memory_bytes=50)
+  watched = _Watched(cluster)
+  # All on one device is fastest, and overflows most.
+  graph = graphs.make_graph([(i, i + 1, 1) for i in range(7)],
+                            param_bytes=[100] * 8)
+  placement = registry.create('gdp', policy).place(
+      placer_lib.Problem(graph, cluster, watched))
+  prices = watched.prices
+  assert not prices.valid.any()
+  assert len(set(prices.overflow_bytes.tolist())) > 1
+  found = watched.price(graph, placement.devices[None])
+  assert found.overflow_bytes[0] == prices.overflow_bytes.min()
+  assert found.seconds[0] > prices.seconds.min()
 
 
 def test_the_environment_names_a_policy(gpu_1, monkeypatch):
@@ -94,7 +119,7 @@ def test_the_environment_names_a_policy(gpu_1, monkeypatch):
 
 def test_no_policy_is_installed(monkeypatch):
   monkeypatch.delenv('GDP_POLICY', raising=False)
-  monkeypatch.setattr(learned.importlib.util, 'find_spec', lambda _: None)
+  monkeypatch.setattr(trainer, 'folder', lambda: None)
   with pytest.raises(errors.PolicyMismatchError, match='Train one with'):
     registry.create('gdp')
 

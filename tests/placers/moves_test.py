@@ -5,20 +5,16 @@ import numpy as np
 import pytest
 
 from gdp_grappler.placers import moves
-from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 _kinds = pytest.mark.parametrize('kind', moves.Moves.kinds)
 
 
-def _problem(graph, num_gpus=2):
-  return placer_lib.Problem(graph, clusters.make_cluster(num_gpus), None)
-
-
 def _drawn(kind, graph, devices, count=200):
   """int [count, G], moves from one placement."""
-  drawer = moves.Moves(_problem(graph))
+  drawer = moves.Moves(problems.make(graph))
   rng = np.random.default_rng(0)
   devices = np.array(devices, np.int32)
   before = devices.copy()
@@ -50,7 +46,8 @@ def test_moves_are_legal(kind, seed, num_ops, num_gpus):
   types = np.ones((num_ops, 2), bool)
   types[:, 1] = (rng.random(graph.num_groups) < .7)[graph.groups]
   types[graph.groups == 0] = True
-  problem = _problem(graph.replace(allowed_types=types), num_gpus)
+  problem = problems.make(graph.replace(allowed_types=types),
+                          clusters.make_cluster(num_gpus))
   drawer = moves.Moves(problem)
   devices = np.where(problem.allowed, rng.random(problem.allowed.shape),
                      -1).argmax(axis=1)

@@ -1,24 +1,112 @@
+"""Every placer's entry, and making placers by name."""
+
+import pathlib
+import re
+import runpy
+from unittest import mock
+
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import entries
+from gdp_grappler.placers import learned
+from gdp_grappler.placers import local_search
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import trainer
+from helpers import fresh
+
+_TOP = pathlib.Path(__file__).parents[2]
+_ENTRIES = entries.table().values()
+_each = pytest.mark.parametrize('entry', _ENTRIES, ids=entries.table())
 
 
-def test_names_are_sorted_and_hold_the_learned_policy():
+def test_placers_of_both_packages():
   names = registry.names()
-  assert list(names) == sorted(names)
-  assert registry.LEARNED in names
-  assert {'metis', 'random', 'single_device'} <= set(names)
+  assert {'metis', 'random', 'm_etf', 'm_etf_published'} <= set(names)
+  assert {registry.LEARNED, registry.EXPERT, 'hdp', 'coloc_rl'} <= set(names)
+  assert list(names) == [entry.name for entry in _ENTRIES]
+
+
+def test_colors_are_different_and_complete():
+  colors = [entry.color for entry in _ENTRIES]
+  assert len(set(colors)) == len(colors)
+  assert all(re.fullmatch('#[0-9a-f]{6}', color) for color in colors)
+
+
+@_each
+def test_every_entry_makes_a_placer(entry, monkeypatch):
+  monkeypatch.setattr(learned, '_load', lambda folder: None)
+  placer = registry.create(entry.name)
+  assert callable(placer.place)
+  for name, value in entry.arguments.items():
+    assert getattr(placer, name, value) == value
+
+
+@_each
+def test_every_entry_is_complete(entry):
+  assert entry.how and '|' not in entry.how
+  # Whatever was published says where.
+  assert entry.paper or entry.kind == entries.Kind.CONSTRUCTS or (entry.name
+                                                                  == 'best_of')
+  trained = entry.module.startswith('placer_model.')
+  assert (entries.Need.KERAS_2 in entry.needs) == trained
+
+
+def test_extras_are_those_of_the_package(monkeypatch):
+  monkeypatch.chdir(_TOP)
+  with mock.patch('setuptools.setup') as setup:
+    runpy.run_path(str(_TOP / 'setup.py'))
+  extras = set(setup.call_args.kwargs['extras_require'])
+  assert {entry.extra for entry in _ENTRIES} - {''} <= extras
+
+
+def test_published_algorithms_are_no_part_of_others():
+  published = {e.name for e in _ENTRIES if e.arguments.get('published')}
+  assert published == {'m_topo_published', 'm_etf_published', 'm_sct_published'}
+  used = {*best_of.DEFAULT_NAMES, *local_search.DEFAULT_STARTS}
+  assert not published & used and used <= set(registry.names())
 
 
 def test_unknown_names_get_a_hint():
   with pytest.raises(errors.GdpError, match='Did you mean "random"'):
     registry.create('randon')
-  with pytest.raises(errors.GdpError, match='Placers: .*metis, .*random'):
+  with pytest.raises(errors.GdpError, match='Placers: .*metis, .*hdp'):
     registry.create('')
 
 
-@pytest.mark.parametrize('name',
-                         sorted(set(registry.names()) - {registry.LEARNED}))
-def test_placers_without_a_policy(name):
-  assert callable(registry.create(name).place)
+def test_without_the_trainer_there_are_fewer(monkeypatch):
+  monkeypatch.setattr(trainer, 'folder', lambda: None)
+  names = set(entries.table.__wrapped__())
+  assert 'metis' in names and 'hdp' not in names
+
+
+def test_entries_are_read_without_the_trainer_or_tensorflow():
+  done = fresh.run_code('import json, sys\n'
+                        'from gdp_grappler.placers import registry\n'
+                        'print(json.dumps([registry.names(), '
+                        '*sys.modules]))')
+  names, *modules = done.results
+  assert names == list(registry.names())
+  assert not {'placer_model', 'tensorflow'} & set(modules)
+
+
+def test_planners_refuse_a_process_with_keras_3():
+  code = ('import json, tensorflow\n'
+          'from gdp_grappler import errors\n'
+          'from gdp_grappler.placers import registry\n'
+          'try:\n'
+          '  registry.create("hdp")\n'
+          'except errors.GdpError as error:\n'
+          '  print(json.dumps(str(error)))\n')
+  said = fresh.run_code(code).results
+  assert 'Placer "hdp" cannot be used here' in said and 'Keras 3' in said
+
+
+def test_planners_are_made_where_their_factory_came_before_tensorflow():
+  done = fresh.run_code('import json\n'
+                        'from gdp_grappler.placers import registry\n'
+                        'make = registry.factory("hdp")\n'
+                        'import tensorflow\n'
+                        'print(json.dumps(callable(make().place)))')
+  assert done.results is True

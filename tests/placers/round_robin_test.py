@@ -1,13 +1,12 @@
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import round_robin
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 def _place(graph, num_gpus=2, seed=0):
-  problem = placer_lib.Problem(graph, clusters.make_cluster(num_gpus), None,
-                               seed)
-  return round_robin.RoundRobinPlacer().place(problem).devices.tolist()
+  return problems.placed(round_robin.RoundRobinPlacer(), graph,
+                         clusters.make_cluster(num_gpus), seed=seed).tolist()
 
 
 def test_gpus_take_turns_in_topological_order():

@@ -1,17 +1,19 @@
+import numpy as np
 import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 def _place(graph, cluster, seconds):
-  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
-  return single_device.SingleDevicePlacer().place(
-      placer_lib.Problem(graph, cluster, evaluator)).devices.tolist()
+  return problems.placed(single_device.SingleDevicePlacer(), graph, cluster,
+                         seconds).tolist()
 
 
 def test_the_fastest_device_wins():
@@ -67,3 +69,30 @@ def test_a_device_that_is_not_there(device):
   problem = placer_lib.Problem(graphs.chain(3), clusters.make_cluster(2), None)
   with pytest.raises(errors.ClusterError):
     single_device.OnlyDevicePlacer(device).place(problem)
+
+
+@pytest.mark.parametrize('name, device', [('cpu_only', 0), ('gpu_only', 1)])
+def test_only_one_device(name, device):
+  graph = graphs.chain(3)
+  cluster = clusters.make_cluster(2)
+  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
+  placement = registry.create(name).place(problem)
+  np.testing.assert_array_equal(placement.devices, [device] * 3)
+
+
+def test_a_graph_that_may_not_be_there_is_infeasible():
+  # `cpu_only` once put such a graph on a GPU, and won with it.
+  cluster = clusters.make_cluster(2)
+  problem = placer_lib.Problem(
+      graphs.chain(3, allowed_types=[[False, True]] * 3), cluster,
+      simulator.Simulator(cluster))
+  with pytest.raises(errors.InfeasiblePlacementError, match='may be on a CPU'):
+    registry.create('cpu_only').place(problem)
+
+
+def test_no_gpu_is_infeasible():
+  cluster = clusters.make_cluster(0)
+  problem = placer_lib.Problem(graphs.chain(2), cluster,
+                               simulator.Simulator(cluster))
+  with pytest.raises(errors.InfeasiblePlacementError, match='no GPU'):
+    registry.create('gpu_only').place(problem)

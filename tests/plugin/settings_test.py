@@ -3,7 +3,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from gdp_grappler.placers import registry
+from gdp_grappler.placers import entries
 from gdp_grappler.plugin import settings
 
 
@@ -29,9 +29,14 @@ def test_path_is_as_good_as_text():
   assert settings.from_option({'policy': pathlib.Path('/p')}).policy == '/p'
 
 
-@pytest.mark.parametrize('name', registry.names())
-def test_every_registered_placer_is_valid(name):
-  assert settings.from_option({'placer': name}).placer == name
+@pytest.mark.parametrize('entry', entries.table().values(), ids=entries.table())
+def test_every_placer_is_valid_or_says_why_not(entry):
+  needs = {entries.Need.EXPERT, entries.Need.KERAS_2} & entry.needs
+  if needs:
+    with pytest.raises(ValueError, match='gdp place|gdp_grappler.pin'):
+      settings.from_option({'placer': entry.name})
+  else:
+    assert settings.from_option({'placer': entry.name}).placer == entry.name
 
 
 def test_numbers_of_numpy_are_numbers():

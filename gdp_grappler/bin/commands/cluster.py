@@ -9,8 +9,11 @@ import sys
 
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.link_timing import ping_pong
+from gdp_grappler.problems import help_texts
 
 _SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 _EPILOG = f"""\
@@ -19,12 +22,12 @@ A file is JSON as --json prints it, or TensorFlow's NamedDevice list with links,
 as JSON or protobuf text (--output=FILE.pbtxt writes one)."""
 
 
-def add(commands) -> None:
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
       'cluster', help='print a cluster; measure its links', epilog=_EPILOG,
       formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('cluster', nargs='?', help=common.CLUSTER_HELP)
+  parser.add_argument('cluster', nargs='?', help=help_texts.CLUSTER)
   parser.add_argument(
       '--measure', action='store_true',
       help=('time transfers of 1 B to 64 MiB between all devices, and a step '
@@ -45,7 +48,7 @@ def add(commands) -> None:
   parser.set_defaults(action=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
   """Prints it."""
   _check(arguments)
   count = arguments.local_workers
@@ -74,7 +77,7 @@ def run(arguments) -> int:
   return 0
 
 
-def _check(arguments):
+def _check(arguments: argparse.Namespace) -> None:
   """Fails before the work, not after it."""
   named = arguments.cluster is not None or arguments.target is not None
   if named == (arguments.local_workers is not None):
@@ -95,7 +98,8 @@ def _check(arguments):
           f'Cannot write {path}: its folder does not exist.')
 
 
-def _measured(cluster, target):
+def _measured(cluster: cluster_lib.Cluster,
+              target: str) -> tuple[cluster_lib.Cluster, ping_pong.Timings]:
   from gdp_grappler.evaluation.link_timing import ping_pong
   timings = ping_pong.measure(
       cluster, target,

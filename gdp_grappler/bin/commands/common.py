@@ -9,115 +9,62 @@ import sys
 
 from gdp_grappler import errors
 from gdp_grappler import quiet
-
-GRAPH_HELP = ('a captured graph, SavedModel folder, .keras file, GraphDef or '
-              'MetaGraph (.pb, .pbtxt, .meta), module:function that returns a '
-              'Keras model, or keras_applications:NAME')
-# What is not run, only placed and priced, need not be TensorFlow's.
-PRICED_HELP = (f'{GRAPH_HELP}; or a graph with costs of its own: a '
-               'CostGraphDef or RunMetadata, or JSON as docs/graph_json.md '
-               'describes it')
-CLUSTER_HELP = ("preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
-                "'local', grpc://host:port, or a cluster file; `gdp cluster "
-                "--help` has the grammar")
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import help_texts
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
 
 
-def add_graph(parser: argparse.ArgumentParser, cluster_help: str = CLUSTER_HELP,
-              cluster_required: bool = True) -> None:
+def add_graph(parser: argparse.ArgumentParser,
+              graph_help: str = help_texts.GRAPH) -> None:
+  """The arguments that tell which graph is meant."""
+  parser.add_argument('graph', help=graph_help)
+  parser.add_argument('--batch_size', type=positive,
+                      default=assumptions.DEFAULT_BATCH_SIZE,
+                      help=f'{help_texts.BATCH_SIZE} (default %(default)s)')
+
+
+def add_priced_graph(parser: argparse.ArgumentParser,
+                     cluster_help: str = help_texts.CLUSTER,
+                     cluster_required: bool = True) -> None:
   """The arguments that `read` takes."""
-  parser.add_argument('graph', help=PRICED_HELP)
+  add_graph(parser)
   parser.add_argument('--cluster', required=cluster_required, help=cluster_help)
-  parser.add_argument(
-      '--batch_size', type=positive, default=32,
-      help=('size of dimensions that the graph leaves open (default 32)'))
-  parser.add_argument(
-      '--trip_count', type=positive, default=32,
-      help=('iterations of while loops whose number the graph does not tell '
-            '(default 32)'))
-  parser.add_argument(
-      '--profile', help='a profile of measured ops, as written '
-      'by `gdp profile`; by default the roofline')
+  parser.add_argument('--trip_count', type=positive,
+                      default=assumptions.DEFAULT_TRIP_COUNT,
+                      help=f'{help_texts.TRIP_COUNT} (default %(default)s)')
+  parser.add_argument('--profile', default='', help=help_texts.PROFILE)
 
 
-def read(arguments, cluster=None):
-  """The step as it came, as arrays, the cluster and its simulator.
+def request(arguments: argparse.Namespace) -> request_lib.Request:
+  """What `add_priced_graph` parsed."""
+  return request_lib.Request(arguments.graph, arguments.batch_size,
+                             arguments.trip_count, arguments.profile)
 
-  A graph with costs of its own came as no GraphDef: None stands for it, and
-  TensorFlow is not imported.
-  """
-  from gdp_grappler.evaluation.costs import given_costs
-  own = given_costs.load(arguments.graph)
-  if own is None:
+
+def read(asked: request_lib.Request, where: reading.Where) -> step_lib.Step:
+  """What `reading.read` does, without TensorFlow's notes of its start-up."""
+  if asked.given is None:
     load_tensorflow()
-  elif arguments.profile:
-    raise errors.GdpError(
-        f'{arguments.graph} brings the costs of its ops, and --profile='
-        f'{arguments.profile} would replace them. Leave out --profile.')
-  from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation.simulation import simulator
-  cluster = cluster or resolve.resolve(arguments.cluster)
-  if own is not None:
-    graph, costs = own
-    return None, graph, cluster, simulator.Simulator(cluster, costs)
-  source, graph = _read_tensorflow(arguments, True, _tell)
-  return source, graph, cluster, simulator.Simulator(
-      cluster, _cost_model(arguments.profile, graph, cluster))
+  return reading.read(asked, where, tell)
 
 
-def read_whole(arguments, source, graph):
-  """A step and its arrays, with what no step runs, such as initializers."""
-  from gdp_grappler.graph.sources import graph_files
-  # Other kinds, and captured graphs, are read as they run.
-  if not pathlib.Path(arguments.graph).is_file() or graph_files.read(
-      arguments.graph).kind != 'meta_graph':
-    return source, graph
-  return _read_tensorflow(arguments, False, None)
-
-
-def _read_tensorflow(arguments, prune, tell):
-  from gdp_grappler.graph import graph_def_io
-  from gdp_grappler.graph.sources import sources
-  source = sources.load(arguments.graph, batch_size=arguments.batch_size,
-                        prune=prune)
-  return source, graph_def_io.read(source, unknown_dim=arguments.batch_size,
-                                   trip_count=arguments.trip_count, tell=tell)
-
-
-def _tell(line):
+def tell(line: str) -> None:
+  """Prints what was assumed."""
   print(f'gdp: {line}', file=sys.stderr)
 
 
-def _cost_model(path, graph, cluster):
-  if path is None:
-    return None
-  from gdp_grappler.evaluation.costs import profiled_costs
-  costs = profiled_costs.from_file(path, graph)
-  _tell(_describe_coverage(path, costs, graph, cluster))
-  return costs
-
-
-def _describe_coverage(path, costs, graph, cluster) -> str:
-  """Which devices and ops a profile is about, and which it is not."""
-  measured, lacking = [], []
-  for device, label in zip(cluster.devices, cluster.device_labels):
-    known = costs.profile.of(device.name, device.type) is not None
-    (measured if known else lacking).append(label)
-  parts = []
-  if measured:
-    parts.append(f'{", ".join(measured)}: {costs.coverage(graph)}')
-  if lacking:
-    parts.append(f'{", ".join(lacking)}: all ops on the roofline, as no such '
-                 'device was profiled')
-  return f'Profile {path} of "{costs.profile.graph}": ' + '; '.join(parts) + '.'
-
-
-def load_tensorflow():
+def load_tensorflow() -> None:
   """Imports it for later, without the notes of its start-up."""
   with quiet.stderr_held():
     importlib.import_module('tensorflow').config.list_logical_devices()
 
 
-def check_writable(path):
+def check_writable(path: str) -> None:
   """Fails before the work, not after it."""
   target = pathlib.Path(path)
   if target.suffix not in ('.json', '.pb', '.pbtxt'):
@@ -126,7 +73,7 @@ def check_writable(path):
   check_folder(path)
 
 
-def check_folder(path):
+def check_folder(path: str) -> None:
   """Fails before the work if a file cannot be written where it is to be."""
   target = pathlib.Path(path).absolute()
   if not target.parent.is_dir():
@@ -135,7 +82,8 @@ def check_folder(path):
     raise errors.GdpError(f'Cannot write {path}: it is a folder.')
 
 
-def refuse_illegal(placement, graph, origin, remedy):
+def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
+                   origin: str, remedy: str) -> None:
   """Raises an error unless the placement keeps the graph's rules."""
   violations = placement.violations(graph)
   if violations:
@@ -145,12 +93,12 @@ def refuse_illegal(placement, graph, origin, remedy):
         f'"{graph.name}", such as: {violations[0].message}. {remedy}')
 
 
-def origin_of_plan(path):
+def origin_of_plan(path: str) -> str:
   """What to call the devices that a plan file gives."""
   return f'"devices" of plan {path}'
 
 
-def warn(evaluation):
+def warn(evaluation: evaluator.Evaluation) -> None:
   """Prints what makes an evaluation invalid."""
   for violation in evaluation.violations:
     print(f'gdp: warning: {violation.message}', file=sys.stderr)

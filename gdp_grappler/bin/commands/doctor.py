@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+from typing import Any
+
 from gdp_grappler.bin.commands import common
 
 
-def add(commands) -> None:
+def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('doctor', help='check the installation')
   parser.add_argument('--policy', help='a policy folder to check as well')
   parser.set_defaults(action=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
   """Prints what is found; 1 if something is wrong."""
   common.load_tensorflow()
   from gdp_grappler.plugin import doctor

@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
+from gdp_grappler.problems import help_texts
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request
 
 
-def add(commands) -> None:
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('profile',
                                help='measure what each op of a graph takes')
-  parser.add_argument('graph', help=common.GRAPH_HELP)
+  common.add_graph(parser, help_texts.RUNNABLE_GRAPH)
   parser.add_argument(
       '--cluster', default='local',
       help=("'local' (default), or grpc://HOST:PORT of a TensorFlow cluster"))
@@ -26,31 +29,28 @@ def add(commands) -> None:
   parser.add_argument('--cores', type=_cores, default=(),
                       help=('cores to stay on, such as 0 or 0,1 (default all)'))
   parser.add_argument(
-      '--batch_size', type=common.positive, default=32,
-      help=('size of dimensions that the graph leaves open (default 32)'))
-  parser.add_argument(
       '--steps', type=common.positive, default=20,
       help=('traced steps, of which medians are taken (default 20)'))
   parser.add_argument('--output', required=True, help='profile to write')
   parser.add_argument('--refresh', action='store_true',
                       help=('measure anew what was measured before'))
   parser.add_argument(
-      '--cache_dir', help=
-      ('folder of earlier profiles (default $GDP_CACHE_DIR, or gdp_grappler in '
-       "the user's cache folder)"))
+      '--cache_dir',
+      help=(f'folder of earlier profiles (default ${environment.CACHE_DIR}, or '
+            "gdp_grappler in the user's cache folder)"))
   parser.set_defaults(action=run)
 
 
-def run(arguments) -> int:
+def run(arguments: argparse.Namespace) -> int:
   """Measures every device, writes the file, prints a line for each."""
   _check(arguments)
   common.load_tensorflow()
   from gdp_grappler.evaluation.profiling import profiler
-  from gdp_grappler.graph.sources import sources
-  source = sources.load(arguments.graph, batch_size=arguments.batch_size)
+  source = reading.source(
+      request.Request(arguments.graph, arguments.batch_size), common.tell)
   options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
                  refresh=arguments.refresh, cache_dir=arguments.cache_dir,
-                 tell=_tell)
+                 tell=common.tell)
   if arguments.local_workers:
     result = profiler.profile_local_workers(source, arguments.local_workers,
                                             **options)
@@ -70,7 +70,7 @@ def run(arguments) -> int:
   return 0
 
 
-def _check(arguments):
+def _check(arguments: argparse.Namespace) -> None:
   """Fails before the work, not after it."""
   cluster, remote = arguments.cluster, arguments.cluster.startswith('grpc://')
   if cluster != 'local' and not remote:
@@ -96,7 +96,3 @@ def _cores(text: str) -> tuple[int, ...]:
     raise argparse.ArgumentTypeError(
         f'"{text}" is no list of cores; give their numbers, such as 0 or 0,1')
   return tuple(map(int, text.split(',')))
-
-
-def _tell(line: str) -> None:
-  print(f'gdp: {line}', file=sys.stderr)

@@ -16,24 +16,24 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
-import pathlib
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
-from gdp_grappler.cluster import validation
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import given
 from gdp_grappler.graph.costed import graph_json
+from gdp_grappler.graph.sources import origin as origin_lib
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class GivenCostModel:
+class GivenCostModel(cost_model.CostModel):
   """A cost model of what a file says.
 
   Attributes:
@@ -42,7 +42,7 @@ class GivenCostModel:
   """
 
   costs: given.GivenCosts
-  base: cost_model.CostModel = cost_model.CostModel()
+  base: roofline_lib.Roofline = roofline_lib.Roofline()
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -82,14 +82,16 @@ class GivenCostModel:
     """None: files say nothing of it."""
     return cost_model.no_contention(cluster)
 
-  def _column(self, graph, rows, cluster, device, roofline) -> np.ndarray:
+  def _column(self, graph: op_graph.OpGraph, rows: np.ndarray,
+              cluster: cluster_lib.Cluster, device: cluster_lib.Device,
+              roofline: np.ndarray) -> np.ndarray:
     """float64 [N], NaN where nothing is known."""
     seconds = {
         label: column[rows] for label, column in self.costs.seconds.items()
     }
     result = np.full(graph.num_ops, np.nan)
 
-    def fill(column):
+    def fill(column: np.ndarray) -> None:
       np.copyto(result, column, where=np.isnan(result))
 
     for label in _labels(device):
@@ -109,7 +111,7 @@ class GivenCostModel:
     fill(np.where(sized | bare, roofline, np.nan))
     return result
 
-  def _rows(self, graph) -> np.ndarray:
+  def _rows(self, graph: op_graph.OpGraph) -> np.ndarray:
     """int [N], where the file has the graph's ops."""
     if graph.names == self.costs.names:
       return np.arange(graph.num_ops)
@@ -126,27 +128,22 @@ class GivenCostModel:
 
 
 def load(
-    path: str | os.PathLike[str]
+    origin: origin_lib.Origin
 ) -> tuple[op_graph.OpGraph, GivenCostModel] | None:
-  """A graph with costs of its own; None if the path is anything else.
+  """A graph with costs of its own; None if it is anything else.
 
   TensorFlow is not imported.
 
   Args:
-    path: A file that `docs/graph_json.md` describes, or a CostGraphDef or a
+    origin: A file that `docs/graph_json.md` describes, or a CostGraphDef or a
       RunMetadata that has one, as text or binary.
 
   Raises:
     InvalidGraphError: it is such a file, but a wrong one.
   """
-  path = os.fspath(path)
-  if not os.path.isfile(path):
+  if not origin.path.is_file():
     return None
-  try:
-    data = pathlib.Path(path).read_bytes()
-  except OSError as error:
-    raise errors.InvalidGraphError(
-        f'Cannot read graph {path}: {error.strerror}.') from error
+  path, data = origin.text, origin.data
   if graph_json.is_graph_json(data) or path.endswith('.json'):
     graph, costs = graph_json.read(path, data)
   elif cost_graph.is_cost_graph(data):
@@ -157,7 +154,8 @@ def load(
   return _where_priced(graph, costs), GivenCostModel(costs)
 
 
-def _where_priced(graph, costs) -> op_graph.OpGraph:
+def _where_priced(graph: op_graph.OpGraph,
+                  costs: given.GivenCosts) -> op_graph.OpGraph:
   """The graph without the types of device on which an op has no price."""
   priced = np.zeros((graph.num_ops, len(op_graph.DEVICE_TYPES)), bool)
   priced |= ((graph.flops > 0) | (graph.io_bytes > 0))[:, None]
@@ -182,13 +180,13 @@ def _where_priced(graph, costs) -> op_graph.OpGraph:
   return graph.replace(allowed_types=allowed)
 
 
-def _check_labels(costs) -> None:
+def _check_labels(costs: given.GivenCosts) -> None:
   for label, seconds in costs.seconds.items():
     if _type(label) is None:
       op = costs.names[np.flatnonzero(~np.isnan(seconds))[0]]
-      near = validation.nearest(label,
-                                (*op_graph.DEVICE_TYPES, *device_figures.CARDS,
-                                 *device_figures.CPUS, 'GPU:0'))
+      near = suggestions.did_you_mean(
+          label, (*op_graph.DEVICE_TYPES, *device_figures.CARDS,
+                  *device_figures.CPUS, 'GPU:0'))
       raise given.wrong(
           costs.path, f'node "{op}", field "seconds"', f'"{label}" is no '
           f'device.{near} Give a type (CPU, GPU), a card '
@@ -196,7 +194,7 @@ def _check_labels(costs) -> None:
           f'({", ".join(device_figures.CPUS)}) or a device such as GPU:0')
 
 
-def _type(label) -> str | None:
+def _type(label: str) -> str | None:
   """The type of device that a label is about; None if it is no label."""
   if label == given.ANYWHERE or label in op_graph.DEVICE_TYPES:
     return label
@@ -211,7 +209,7 @@ def _type(label) -> str | None:
   return kind if kind in op_graph.DEVICE_TYPES else None
 
 
-def _labels(device) -> tuple[str, ...]:
+def _labels(device: cluster_lib.Device) -> tuple[str, ...]:
   """What the seconds of a device may be called, the narrowest first."""
   short = device.short_name
   spellings = (device.name, short, f'/device:{short}', f'/{short}',
@@ -219,7 +217,7 @@ def _labels(device) -> tuple[str, ...]:
   return (*spellings, *_models(device), device.type, given.ANYWHERE)
 
 
-def _models(device) -> list[str]:
+def _models(device: cluster_lib.Device) -> list[str]:
   """The models whose figures a device has."""
   return [
       name for name, model in _all_models(device.type).items() if all(
@@ -239,7 +237,7 @@ class _Model:
 
 
 @functools.cache
-def _all_models(kind) -> dict[str, _Model]:
+def _all_models(kind: str) -> dict[str, _Model]:
   if kind == 'GPU':
     return {
         name:
@@ -252,7 +250,8 @@ def _all_models(kind) -> dict[str, _Model]:
   }
 
 
-def _figures(label, device, cluster) -> cluster_lib.Device | None:
+def _figures(label: str, device: cluster_lib.Device,
+             cluster: cluster_lib.Cluster) -> cluster_lib.Device | None:
   """A device of the same type as `device` with the figures of a label."""
   if _type(label) != device.type or label == device.type:
     return None

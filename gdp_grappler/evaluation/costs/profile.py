@@ -18,7 +18,7 @@ import dataclasses
 import json
 import os
 import pathlib
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -175,7 +175,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
     raise _damaged(path, str(error)) from error
 
 
-def _plain(item) -> dict[str, Any]:
+def _plain(item: Profile | DeviceProfile) -> dict[str, Any]:
   """A dataclass as JSON has it."""
   result = {}
   for field in dataclasses.fields(item):
@@ -188,7 +188,7 @@ def _plain(item) -> dict[str, Any]:
   return result
 
 
-def _parsed(content) -> Profile:
+def _parsed(content: Mapping[str, Any]) -> Profile:
   names = _texts(content, 'op_names')
   n = len(names)
   if len(set(names)) < n:
@@ -207,11 +207,11 @@ def _parsed(content) -> Profile:
       tuple(_parsed_device(device, n) for device in devices))
 
 
-def _parsed_device(content, n) -> DeviceProfile:
+def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
   if not isinstance(content, dict):
     raise ValueError('devices has an entry that is no object')
 
-  def seconds(field):
+  def seconds(field: str) -> float:
     return float(_figures({field: [content[field]]}, field, 1, _LARGEST_S)[0])
 
   cores = content['cores']
@@ -229,13 +229,13 @@ def _parsed_device(content, n) -> DeviceProfile:
       _text(content, 'bus'), seconds('contention'))
 
 
-def _text(content, field) -> str:
+def _text(content: Mapping[str, Any], field: str) -> str:
   if not isinstance(content[field], str):
     raise ValueError(f'{field} is no text')
   return content[field]
 
 
-def _texts(content, field) -> tuple[str, ...]:
+def _texts(content: Mapping[str, Any], field: str) -> tuple[str, ...]:
   values = content[field]
   if not isinstance(values, list) or not all(
       isinstance(v, str) for v in values):
@@ -243,14 +243,15 @@ def _texts(content, field) -> tuple[str, ...]:
   return tuple(values)
 
 
-def _count(content, field, least) -> int:
+def _count(content: Mapping[str, Any], field: str, least: int) -> int:
   value = content[field]
   if isinstance(value, bool) or not isinstance(value, int) or value < least:
     raise ValueError(f'{field} is {value!r}')
   return value
 
 
-def _figures(content, field, n, largest) -> np.ndarray:
+def _figures(content: Mapping[str, Any], field: str, n: int,
+             largest: float) -> np.ndarray:
   """float64 [n] from 0 to `largest`, finite."""
   result = np.array(content[field], np.float64)
   if result.shape != (n,):
@@ -261,7 +262,7 @@ def _figures(content, field, n, largest) -> np.ndarray:
   return result
 
 
-def _damaged(path, why) -> errors.GdpError:
+def _damaged(path: str | os.PathLike[str], why: str) -> errors.GdpError:
   return errors.GdpError(
       f'{path} is not a usable profile: {why}. Make it anew with '
       '`gdp profile GRAPH --output=FILE`.')

@@ -22,6 +22,7 @@ import dataclasses
 import functools
 import itertools
 import os
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profile as profile_lib
+from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 
 _LEAST_SIZES = 3  # Of a type, to tell what grows with what.
@@ -55,7 +57,7 @@ class Coverage:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ProfiledCostModel:
+class ProfiledCostModel(cost_model.CostModel):
   """A cost model of measured seconds.
 
   Attributes:
@@ -64,7 +66,7 @@ class ProfiledCostModel:
   """
 
   profile: profile_lib.Profile
-  base: cost_model.CostModel = cost_model.CostModel()
+  base: roofline_lib.Roofline = roofline_lib.Roofline()
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -110,7 +112,8 @@ class ProfiledCostModel:
         len(rows) - len(unknown), interpolated,
         len(unknown) - interpolated)
 
-  def _seconds(self, graph, device, measured) -> np.ndarray:
+  def _seconds(self, graph: op_graph.OpGraph, device: cluster_lib.Device,
+               measured: profile_lib.DeviceProfile) -> np.ndarray:
     rows = self._rows(graph)
     known, same_graph = rows >= 0, self._same_graph(graph)
     once = np.zeros(graph.num_ops)
@@ -129,12 +132,12 @@ class ProfiledCostModel:
                        + measured.visit_s) * graph.executions[known]
     return result
 
-  def _same_graph(self, graph) -> bool:
+  def _same_graph(self, graph: op_graph.OpGraph) -> bool:
     return graph.fingerprint == self.profile.fingerprint and np.array_equal(
         graph.flops, self.profile.flops) and np.array_equal(
             graph.io_bytes, self.profile.io_bytes)
 
-  def _rows(self, graph) -> np.ndarray:
+  def _rows(self, graph: op_graph.OpGraph) -> np.ndarray:
     """int [N], number of the same op in the profile; -1 if it has none."""
     if self._same_graph(graph):
       return np.arange(graph.num_ops)
@@ -152,7 +155,8 @@ class ProfiledCostModel:
             zip(p.op_names, p.op_types, p.flops.tolist(), p.io_bytes.tolist()))
     }
 
-  def _laws(self, measured, device) -> _Laws:
+  def _laws(self, measured: profile_lib.DeviceProfile,
+            device: cluster_lib.Device) -> _Laws:
     known = self._known_laws
     key = (measured.name, device)
     if key not in known:
@@ -160,12 +164,12 @@ class ProfiledCostModel:
     return known[key]
 
   @functools.cached_property
-  def _known_laws(self) -> dict:
+  def _known_laws(self) -> dict[str, Any]:
     return {}
 
 
 def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
-              base: cost_model.CostModel | None = None) -> ProfiledCostModel:
+              base: roofline_lib.Roofline | None = None) -> ProfiledCostModel:
   """The costs of a profile file.
 
   Args:
@@ -182,13 +186,15 @@ def from_file(path: str | os.PathLike[str], graph: op_graph.OpGraph,
     raise errors.GdpError(
         f'{path} is the profile of "{profile.graph}", which has no type of op '
         f'in common with "{graph.name}". Profile that one: `gdp profile`.')
-  return ProfiledCostModel(profile, base or cost_model.CostModel())
+  return ProfiledCostModel(profile, base or roofline_lib.Roofline())
 
 
 class _Laws:
   """Seconds of one execution, by type and size, on one profiled device."""
 
-  def __init__(self, profile, measured, device, base):
+  def __init__(self, profile: profile_lib.Profile,
+               measured: profile_lib.DeviceProfile, device: cluster_lib.Device,
+               base: cost_model.CostModel | roofline_lib.Roofline) -> None:
     ran = np.flatnonzero(measured.executions > 0)
     self._device, self._base = device, base
     types = [profile.op_types[i] for i in ran]
@@ -203,10 +209,12 @@ class _Laws:
       sizes = np.stack([flops[rows], io_bytes[rows]], 1)
       if len(np.unique(sizes, axis=0)) >= _LEAST_SIZES:
         self._fits[label] = fit(*sizes.T, seconds[rows])
-    for label, rows in _grouped([cost_model.family(t) for t in types]).items():
+    for label, rows in _grouped([roofline_lib.family(t) for t in types
+                                ]).items():
       self._families[label] = float(np.median(ratios[rows]))
 
-  def seconds(self, types, flops, io_bytes) -> np.ndarray:
+  def seconds(self, types: Sequence[str], flops: np.ndarray,
+              io_bytes: np.ndarray) -> np.ndarray:
     """[M] seconds of M ops."""
     roofline = self._base.seconds(types, flops, io_bytes, (self._device,))[:, 0]
     result = np.zeros(len(types))
@@ -216,7 +224,7 @@ class _Laws:
         result[rows] = a + b * flops[rows] + c * io_bytes[rows]
       else:
         result[rows] = roofline[rows] * self._types.get(
-            label, self._families.get(cost_model.family(label), self._ratio))
+            label, self._families.get(roofline_lib.family(label), self._ratio))
     return result
 
 
@@ -246,7 +254,7 @@ def fit(flops: np.ndarray, io_bytes: np.ndarray,
   return tuple((best / scale).tolist())
 
 
-def _not_negative(rows, wanted) -> np.ndarray:
+def _not_negative(rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
   """The x >= 0 [3] with the least |rows x - wanted|."""
   best, least = np.zeros(3), float(wanted @ wanted)
   for used in itertools.chain.from_iterable(
@@ -259,7 +267,7 @@ def _not_negative(rows, wanted) -> np.ndarray:
   return best
 
 
-def _grouped(labels) -> dict[str, np.ndarray]:
+def _grouped(labels: Sequence[str]) -> dict[str, np.ndarray]:
   """Label -> its positions."""
   groups = collections.defaultdict(list)
   for i, label in enumerate(labels):

@@ -74,7 +74,8 @@ def fit(sizes: Sequence[float], seconds: Sequence[float]) -> Line:
               float(errors.max()), bool(bounded))
 
 
-def _weighted(x, y, weights) -> tuple[float, float]:
+def _weighted(x: np.ndarray, y: np.ndarray,
+              weights: np.ndarray) -> tuple[float, float]:
   """Latency and seconds per byte, neither negative, of least squares.
 
   Args:

@@ -20,6 +20,7 @@ import itertools
 import re
 import statistics
 import time
+import types
 from typing import Any, Callable, Sequence
 
 from gdp_grappler import errors
@@ -165,7 +166,8 @@ def apply(cluster: cluster_lib.Cluster,
                              step_s=timings.step_s, notes=tuple(notes))
 
 
-def _check_devices(tf, cluster, target):
+def _check_devices(tf: types.ModuleType, cluster: cluster_lib.Cluster,
+                   target: str) -> None:
   """Before TensorFlow says it, at length, of some op."""
   names = cluster.device_names
   if target:
@@ -182,14 +184,15 @@ def _check_devices(tf, cluster, target):
         '--target=grpc://HOST:PORT if they are in other processes.')
 
 
-def _listed(names) -> str:
+def _listed(names: Sequence[str]) -> str:
   here = cluster_lib.local_name('', '').removesuffix(':')
   more = len(names) - _MOST_NAMED
   return ', '.join(name.removeprefix(here) for name in names[:_MOST_NAMED]) + (
       f' and {more} more' if more > 0 else '')
 
 
-def _with_copies(device, index, timings) -> cluster_lib.Device:
+def _with_copies(device: cluster_lib.Device, index: int,
+                 timings: Timings) -> cluster_lib.Device:
   """With the median of what was measured with this device.
 
   Two ends read and write one after the other in the model, but partly at once
@@ -215,7 +218,8 @@ def _with_copies(device, index, timings) -> cluster_lib.Device:
                              copy_bytes_per_s=1 / per_byte)
 
 
-def _with_line(link, there, back, devices) -> cluster_lib.Link:
+def _with_line(link: cluster_lib.Link, there: PairTimes, back: PairTimes,
+               devices: Sequence[cluster_lib.Device]) -> cluster_lib.Link:
   """What is left for the link when its ends have done their copying."""
   ends = [devices[there.source], devices[there.target]]
   latency_s = (there.line.latency_s + back.line.latency_s) / 4
@@ -228,7 +232,7 @@ def _with_line(link, there, back, devices) -> cluster_lib.Link:
                                     (1 - 2 * _END) / there.line.bytes_per_s))
 
 
-def _apart(cluster, pair) -> bool:
+def _apart(cluster: cluster_lib.Cluster, pair: PairTimes) -> bool:
   """Whether both are CPUs, and of different tasks."""
   ends = [cluster.devices[end] for end in (pair.source, pair.target)]
   tasks = {end.name.split('/device:')[0] for end in ends}
@@ -236,7 +240,7 @@ def _apart(cluster, pair) -> bool:
 
 
 @contextlib.contextmanager
-def _session(tf, names, target):
+def _session(tf: types.ModuleType, names: Sequence[str], target: str) -> Any:
   """A session in a graph of its own that runs graphs as they are."""
   with tf.Graph().as_default() as graph:
     config = session_config.as_it_is(
@@ -248,7 +252,8 @@ def _session(tf, names, target):
       yield session
 
 
-def _empty_step_s(tf, session, names) -> float:
+def _empty_step_s(tf: types.ModuleType, session: Any,
+                  names: Sequence[str]) -> float:
   ops = []
   for name in names:
     with tf.device(name):
@@ -256,7 +261,9 @@ def _empty_step_s(tf, session, names) -> float:
   return statistics.median(_clock(session, ops) for _ in range(_EMPTY_STEPS))
 
 
-def _round_trips(tf, names, source, other, target, sizes) -> tuple[float, ...]:
+def _round_trips(tf: types.ModuleType, names: Sequence[str], source: int,
+                 other: int, target: str,
+                 sizes: Sequence[int]) -> tuple[float, ...]:
   """[P] seconds."""
   with _session(tf, names, target) as session:
     games = []
@@ -272,13 +279,14 @@ def _round_trips(tf, names, source, other, target, sizes) -> tuple[float, ...]:
                  for there, here in [_medians(session, ends)])
 
 
-def _variable(tf, device, size):
+def _variable(tf: types.ModuleType, device: str, size: int) -> Any:
   with tf.device(device):
     return tf.compat.v1.Variable(tf.zeros([size], tf.uint8), use_resource=True,
                                  trainable=False)
 
 
-def _ping_pong(tf, variable, source, target, trips):
+def _ping_pong(tf: types.ModuleType, variable: Any, source: str, target: str,
+               trips: int) -> Any:
   """The last op of `trips` round trips between the devices."""
   last = []
   with tf.device(source):
@@ -294,7 +302,7 @@ def _ping_pong(tf, variable, source, target, trips):
   return last[0]
 
 
-def _medians(session, steps: Sequence[Any]) -> list[float]:
+def _medians(session: Any, steps: Sequence[Any]) -> list[float]:
   """Seconds of each of some steps, run in turns."""
   for step in steps:
     session.run(step)
@@ -308,13 +316,14 @@ def _medians(session, steps: Sequence[Any]) -> list[float]:
   return [statistics.median(row) for row in seconds]
 
 
-def _clock(session, step) -> float:
+def _clock(session: Any, step: Any) -> float:
   begin = time.perf_counter()
   session.run(step)
   return time.perf_counter() - begin
 
 
-def _copies(tf, names, pair, target) -> line_fit.Line | None:
+def _copies(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
+            target: str) -> line_fit.Line | None:
   """Compute that one transfer takes of the end that it takes more of."""
   rows = [[
       _taken_s(tf, names, pair, busy, size, count, target)
@@ -329,7 +338,8 @@ def _copies(tf, names, pair, target) -> line_fit.Line | None:
   return line_fit.fit(*zip(*moved))
 
 
-def _taken_s(tf, names, pair, busy, size, count, target) -> float:
+def _taken_s(tf: types.ModuleType, names, pair, busy: int, size: int,
+             count: int, target: str) -> float:
   """By how much a chain of products gets longer, per transfer beside it."""
   with _session(tf, names, target) as session:
     variable = _variable(tf, names[pair.source], size)
@@ -353,13 +363,13 @@ def _taken_s(tf, names, pair, busy, size, count, target) -> float:
     return (statistics.median(both) - statistics.median(alone)) / count
 
 
-def _of_chain(session, step, length, steps) -> float:
+def _of_chain(session: Any, step: Any, length: Any, steps: int) -> float:
   begin = time.perf_counter()
   session.run(step, {length: steps})
   return time.perf_counter() - begin
 
 
-def _products(tf, device):
+def _products(tf: types.ModuleType, device: str) -> tuple[Any, Any]:
   """How many, and the last op of a chain of so many matrix products."""
   with tf.device(device):
     length = tf.compat.v1.placeholder(tf.int32, [])
@@ -370,7 +380,7 @@ def _products(tf, device):
   return length, last.op
 
 
-def _short(name) -> str:
+def _short(name: str) -> str:
   task = name.split('/task:')[-1].split('/')[0]
   return f'task {task} ' * ('/job:localhost/' not in name) + name.rsplit(
       'device:', 1)[-1]

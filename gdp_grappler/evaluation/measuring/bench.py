@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
-from typing import Sequence
+from typing import Any, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation.measuring import local_workers
@@ -28,7 +27,7 @@ class Bench:
   def __init__(self, setup: measuring_worker.Setup,
                worker_cores: Sequence[Sequence[int]] = (),
                client_cores: Sequence[int] = (),
-               inter_op_threads: int = local_workers.INTER_OP_THREADS):
+               inter_op_threads: int = local_workers.INTER_OP_THREADS) -> None:
     """Prepares; the first measurement starts the processes.
 
     Args:
@@ -89,14 +88,14 @@ class Bench:
     if workers is not None:
       workers.close()
 
-  def _check_stopped(self):
+  def _check_stopped(self) -> None:
     if self._stopped:
       raise errors.MeasurementError('Measuring was stopped.')
 
   def _servers(self) -> tuple[worker_process.WorkerProcess, ...]:
     return self._workers.servers if self._workers else ()
 
-  def _start_what_is_missing(self):
+  def _start_what_is_missing(self) -> None:
     """Sessions do not survive a server, so all processes go together."""
     if self._client is not None and all(
         process.alive for process in (self._client, *self._servers())):
@@ -114,10 +113,10 @@ class Bench:
               f'Measuring could not start: {error}. Use --reward=simulated if '
               'it stays so.') from error
 
-  def _start(self):
+  def _start(self) -> None:
     # Both import TensorFlow, at the same time.
     self._client = worker_process.WorkerProcess(
-        measuring_worker.__name__, [json.dumps(list(self._client_cores))])
+        f'{measuring_worker.__name__}:main', [list(self._client_cores)])
     setup = self._setup
     if self._worker_cores:
       self._workers = local_workers.LocalWorkers(len(self._worker_cores),
@@ -129,14 +128,16 @@ class Bench:
     if answer is not None:
       raise errors.MeasurementError(answer.message)
 
-  def _ask(self, request):
+  def _ask(
+      self, request: measuring_worker.Request
+  ) -> measuring_worker.Timing | messages.Failure:
     self._client.send(request)
     answer = self._client.receive(self._setup.timeout_s, self._servers())
     if isinstance(answer, messages.Failure) and answer.lost:
       return self._blamed(answer)
     return answer
 
-  def _blamed(self, failure) -> messages.Failure:
+  def _blamed(self, failure: Any) -> messages.Failure:
     """The failure, if it is the placement's.
 
     Raises:
@@ -162,7 +163,7 @@ class Bench:
       return dataclasses.replace(failure, lost=False)
     raise worker_process.Died(failure.message, killed=True)
 
-  def _complaint(self):
+  def _complaint(self) -> Any:
     """What the client says of the target now."""
     self._client.send(None)
     return self._client.receive(self._setup.timeout_s)

@@ -6,17 +6,17 @@ its standard input does, so it cannot outlive its parent.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
+from typing import Any
 
+from gdp_grappler.evaluation.measuring import measuring_worker
 from gdp_grappler.processes import messages
 
 JOB = 'worker'
 
 
-def main(request: dict) -> None:
+def main(request: dict[str, Any]) -> None:
   """Serves until the parent ends it.
 
   Args:
@@ -35,7 +35,7 @@ def main(request: dict) -> None:
     signal.pause()
 
 
-def _serve(request):
+def _serve(request: measuring_worker.Request) -> tuple[Any | None, str]:
   import tensorflow as tf
   config = tf.compat.v1.ConfigProto(
       inter_op_parallelism_threads=request['inter_op_threads'],
@@ -45,12 +45,8 @@ def _serve(request):
                               config=config)
 
 
-def _devices(target) -> list[str]:
+def _devices(target: str) -> list[str]:
   """Names of all devices; waits until every task has answered."""
   import tensorflow as tf
   with tf.compat.v1.Session(target, graph=tf.Graph()) as session:
     return [d.name for d in session.list_devices()]
-
-
-if __name__ == '__main__':
-  main(json.loads(sys.argv[1]))

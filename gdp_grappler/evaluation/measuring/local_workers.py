@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
-import json
 import os
 import socket
-from typing import Sequence
+from typing import Any, Sequence
 
 from absl import logging
 
@@ -46,7 +45,7 @@ class LocalWorkers:
 
   def __init__(self, count: int, cores: Sequence[Sequence[int]] | None = None,
                inter_op_threads: int = INTER_OP_THREADS,
-               intra_op_threads: int | None = None):
+               intra_op_threads: int | None = None) -> None:
     """Starts the servers and waits until they know each other.
 
     Args:
@@ -79,7 +78,7 @@ class LocalWorkers:
   def __enter__(self) -> LocalWorkers:
     return self
 
-  def __exit__(self, *unused_error) -> None:
+  def __exit__(self, *unused_error: Any) -> None:
     self.close()
 
   @property
@@ -146,25 +145,25 @@ class LocalWorkers:
       self._drop_ports()
       self.start()
 
-  def _start(self, task) -> worker_process.WorkerProcess:
+  def _start(self, task: int) -> worker_process.WorkerProcess:
     inter_op, intra_op = self._threads
     request = dict(addresses=self._addresses(), task=task,
                    cores=self.cores[task], inter_op_threads=inter_op,
                    intra_op_threads=intra_op or len(self.cores[task]))
-    return worker_process.WorkerProcess(local_server.__name__,
-                                        [json.dumps(request)], _ENVIRONMENT)
+    return worker_process.WorkerProcess(f'{local_server.__name__}:main',
+                                        [request], _ENVIRONMENT)
 
   def _addresses(self) -> list[str]:
     return [f'localhost:{port.getsockname()[1]}' for port in self._ports]
 
-  def _drop_servers(self):
+  def _drop_servers(self) -> None:
     servers, self._servers = self._servers, []
     for server in servers:
       server.kill()
     for server in servers:
       server.close()
 
-  def _drop_ports(self):
+  def _drop_ports(self) -> None:
     ports, self._ports = self._ports, []
     for port in ports:
       port.close()
@@ -197,7 +196,7 @@ def cluster(count: int) -> cluster_lib.Cluster:
   return result if count <= cores else _sharing(result, cores)
 
 
-def _sharing(alone, cores) -> cluster_lib.Cluster:
+def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:
   """As `divide_cores` pins more workers than there are cores."""
   count = alone.num_devices
   sharers = [len(range(task % cores, count, cores)) for task in range(count)]
@@ -209,7 +208,7 @@ def _sharing(alone, cores) -> cluster_lib.Cluster:
           for device, times in zip(alone.devices, sharers)))
 
 
-def _slower(device, times) -> cluster_lib.Device:
+def _slower(device: cluster_lib.Device, times: int) -> cluster_lib.Device:
   return dataclasses.replace(
       device, peak_flops=device.peak_flops / times,
       bandwidth_bytes_per_s=device.bandwidth_bytes_per_s / times,

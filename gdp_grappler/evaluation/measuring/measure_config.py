@@ -10,6 +10,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.measuring import local_workers as local_workers_lib
+from gdp_grappler.graph import assumptions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +41,7 @@ class MeasureConfig:
   budget_s: float = 20.
   tolerance: float = .02
   timeout_s: float = 300.
-  batch_size: int = 32
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
   target: str = ''
   connect_s: float = 10.
   local_workers: int = 0
@@ -48,7 +49,7 @@ class MeasureConfig:
   processes: int = 1
   cache_dir: str | os.PathLike[str] = ''
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     if self.target and self.local_workers:
       raise errors.MeasurementError(
           f'Both a target ({self.target}) and {self.local_workers} local '

@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 import threading
+from typing import Any, Mapping, Sequence
 
 from absl import logging
 
@@ -25,7 +26,8 @@ from gdp_grappler.evaluation import evaluator
 class MeasurementCache:
   """Evaluations by key."""
 
-  def __init__(self, folder: str | os.PathLike[str], name: str, context: bytes):
+  def __init__(self, folder: str | os.PathLike[str], name: str,
+               context: bytes) -> None:
     """Reads what earlier runs have measured.
 
     Args:
@@ -63,7 +65,7 @@ class MeasurementCache:
       if self._path and lasting:
         self._append(json.dumps(_to_json(key, evaluation)).encode() + b'\n')
 
-  def _read(self):
+  def _read(self) -> None:
     try:
       lines = self._path.read_bytes().split(b'\n')
     except FileNotFoundError:
@@ -84,7 +86,7 @@ class MeasurementCache:
           '%s: %d damaged measurement%s ignored; measured again '
           'where needed.', self._path, damaged, 's'[:damaged - 1])
 
-  def _append(self, data: bytes):
+  def _append(self, data: bytes) -> None:
     try:
       self._path.parent.mkdir(parents=True, exist_ok=True)
       descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT,
@@ -96,13 +98,13 @@ class MeasurementCache:
     except OSError as error:
       raise self._error('write', error) from error
 
-  def _error(self, verb, error) -> errors.MeasurementError:
+  def _error(self, verb: str, error: Any) -> errors.MeasurementError:
     return errors.MeasurementError(
         f'Cannot {verb} measurements in {self._path}: {error.strerror}. Make '
         'room or name another place.')
 
 
-def _to_json(key, evaluation) -> dict:
+def _to_json(key: bytes, evaluation: evaluator.Evaluation) -> dict[str, Any]:
   finite = math.isfinite(evaluation.step_time_s)
   return dict(key=key.hex(),
               step_time_s=evaluation.step_time_s if finite else None,
@@ -110,7 +112,9 @@ def _to_json(key, evaluation) -> dict:
               violations=[[v.kind, v.message] for v in evaluation.violations])
 
 
-def _from_json(fields) -> tuple[bytes, evaluator.Evaluation]:
+def _from_json(
+    fields: Sequence[int] | Mapping[str, Any]
+) -> tuple[bytes, evaluator.Evaluation]:
   violations = tuple(
       placement_lib.Violation(str(kind), str(message))
       for kind, message in fields['violations'])

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import os
 import queue
-from typing import Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.measuring import bench as bench_lib
 from gdp_grappler.evaluation.measuring import measure_config
 from gdp_grappler.evaluation.measuring import measurement_cache
@@ -31,8 +32,8 @@ from gdp_grappler.processes import messages
 _DEFAULT = measure_config.MeasureConfig()
 
 
-class Measurer:
-  """An `evaluator.Evaluator` that runs a graph.
+class Measurer(evaluator.Evaluator):
+  """Runs a graph and looks at the clock.
 
   Steps run in processes of their own on made-up data (`graph.runnable`), with
   Grappler off and without soft placement, so that what runs is what was
@@ -45,13 +46,19 @@ class Measurer:
   memory that its allocator records for one step; devices with one memory are
   added up. They are 0 where a step did not run, and a device whose allocator
   keeps no records counts its variables only.
+
+  Attributes:
+    cluster: What placements index.
   """
+
+  simulated = False
 
   def __init__(
       self, source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
       config: measure_config.MeasureConfig = _DEFAULT, *,
       control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
-                              np.ndarray] | None = None, **changes):
+                              np.ndarray] | None = None,
+      **changes: Any) -> None:
     """Prepares; the first evaluation starts the processes.
 
     Args:
@@ -69,7 +76,7 @@ class Measurer:
     """
     self._config = config = dataclasses.replace(config, **changes)
     self._graph = runnable.convert(source, config.batch_size)
-    self._cluster = cluster
+    self.cluster = cluster
     self._control_edges = control_edges or control_edges_lib.chooser(
         simulator.Simulator(cluster))
     self._op_names: tuple[str, ...] | None = None
@@ -83,7 +90,7 @@ class Measurer:
   def __enter__(self) -> Measurer:
     return self
 
-  def __exit__(self, *unused_error) -> None:
+  def __exit__(self, *unused_error: None) -> None:
     self.close()
 
   def close(self) -> None:
@@ -91,6 +98,10 @@ class Measurer:
     atexit.unregister(self.close)
     for bench in self._benches:
       bench.close()
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], those of the roofline: steps are measured as a whole."""
+    return roofline.Roofline().op_seconds(graph, self.cluster)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
@@ -104,38 +115,48 @@ class Measurer:
       MeasurementError: another graph or cluster, a target that cannot be
         reached, or a device that is not there.
     """
-    if placement.cluster.device_names != self._cluster.device_names:
+    if placement.cluster.device_names != self.cluster.device_names:
       raise errors.MeasurementError(
           f'The placement is on cluster "{placement.cluster.name}", but '
-          f'"{self._cluster.name}" is measured. Place on that one.')
+          f'"{self.cluster.name}" is measured. Place on that one.')
     return self._evaluate(graph, [placement])[0]
 
-  def evaluate_many(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> Sequence[evaluator.Evaluation]:
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Runs K placements, int [K, N], on as many processes as there are.
+
+    What is wrong with one of them, `evaluate` says without running it again.
 
     Args:
       graph: What `source` was read into.
       devices: int [K, N].
-      priorities: float [K, N] as in `Placement`.
+      priorities: float [K, N] or [N] as in `Placement`.
 
     Raises:
       MeasurementError: as `evaluate`.
       ValueError: the arrays do not fit the graph.
     """
     devices = np.asarray(devices)
-    for array in (devices, devices if priorities is None else priorities):
-      if np.shape(array) != (len(devices), graph.num_ops):
-        raise ValueError(f'{np.shape(array)} for placements of '
-                         f'{graph.num_ops} ops')
-    return self._evaluate(graph, [
-        placement_lib.Placement(row, self._cluster,
-                                None if priorities is None else priorities[k])
-        for k, row in enumerate(devices)
-    ])
+    shape = len(devices), graph.num_ops
+    _check_shape(devices, shape)
+    if priorities is not None:
+      if np.shape(priorities) != shape[1:]:
+        _check_shape(priorities, shape)
+      if np.isnan(priorities).any():
+        raise ValueError('A priority is not a number; give it one, or None '
+                         'for all for first in, first out.')
+    orders = ([None] * len(devices) if priorities is None else np.broadcast_to(
+        priorities, shape))
+    return evaluator.Prices.from_evaluations(
+        self._evaluate(graph, [
+            placement_lib.Placement(row, self.cluster, order)
+            for row, order in zip(devices, orders)
+        ]), self.cluster.pool_bytes)
 
-  def _evaluate(self, graph, placements) -> list[evaluator.Evaluation]:
+  def _evaluate(
+      self, graph: op_graph.OpGraph,
+      placements: Sequence[placement_lib.Placement]
+  ) -> list[evaluator.Evaluation]:
     if self._op_names is None:
       self._check_names(graph)
     if graph.names != self._op_names:
@@ -143,7 +164,7 @@ class Measurer:
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
     results, keys = {}, []
-    unknown: dict[bytes, tuple] = {}
+    unknown: dict[bytes, tuple[Any, ...]] = {}
     for k, placement in enumerate(placements):
       if violations := placement.violations(graph):
         results[k] = self._invalid(violations)
@@ -159,7 +180,7 @@ class Measurer:
         for k, key in enumerate(keys)
     ]
 
-  def _check_names(self, graph):
+  def _check_names(self, graph: op_graph.OpGraph) -> None:
     known = set(graph.names)
     lost = [
         owner for owner in self._graph.owners if owner and owner not in known
@@ -170,7 +191,8 @@ class Measurer:
           'measure. Give the graph that was read from the same source.')
     self._op_names = graph.names
 
-  def _request(self, graph, placement) -> measuring_worker.Request:
+  def _request(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> measuring_worker.Request:
     if placement.priorities is None:
       return measuring_worker.Request(placement.devices)
     return measuring_worker.Request(
@@ -178,7 +200,10 @@ class Measurer:
         tuple((graph.names[first], graph.names[second])
               for first, second in self._control_edges(graph, placement)))
 
-  def _measure_all(self, unknown):
+  def _measure_all(
+      self, unknown: Mapping[bytes, tuple[placement_lib.Placement,
+                                          measuring_worker.Request]]
+  ) -> None:
     """Fills in what is not known yet."""
     while len(self._benches) < min(len(unknown), len(self._cores)):
       self._benches.append(self._bench(*self._cores[len(self._benches)]))
@@ -188,12 +213,15 @@ class Measurer:
     elif unknown:
       self._measure_side_by_side(unknown)
 
-  def _measure_side_by_side(self, unknown):
-    idle: queue.SimpleQueue = queue.SimpleQueue()
+  def _measure_side_by_side(
+      self, unknown: Mapping[Any, tuple[placement_lib.Placement,
+                                        measuring_worker.Request]]
+  ) -> None:
+    idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
     for bench in self._benches:
       idle.put(bench)
 
-    def measure(key, item):
+    def measure(key: bytes, item: tuple[Any, ...]) -> None:
       bench = idle.get()
       try:
         self._measure(bench, key, *item)
@@ -216,17 +244,20 @@ class Measurer:
         bench.close()
       raise
 
-  def _measure(self, bench, key, placement, request):
+  def _measure(self, bench: bench_lib.Bench, key: bytes,
+               placement: placement_lib.Placement,
+               request: measuring_worker.Request) -> None:
     answer = bench.measure(request)
-    self._known.add(key, self._evaluation(placement, answer),
-                    lasting=not getattr(answer, 'lost', False))
+    lost = isinstance(answer, messages.Failure) and answer.lost
+    self._known.add(key, self._evaluation(placement, answer), lasting=not lost)
 
-  def _bench(self, worker_cores, client_cores) -> bench_lib.Bench:
+  def _bench(self, worker_cores: Sequence[Sequence[int]],
+             client_cores: Sequence[int]) -> bench_lib.Bench:
     config = self._config
     return bench_lib.Bench(
         measuring_worker.Setup(self._graph, self._op_names,
-                               self._cluster.device_names,
-                               gpu_splits(self._cluster), config.target,
+                               self.cluster.device_names,
+                               gpu_splits(self.cluster), config.target,
                                config.connect_s, config.timeout_s,
                                self._schedule()), worker_cores, client_cores,
         config.inter_op_threads)
@@ -240,34 +271,45 @@ class Measurer:
     """All that a measured time depends on, but the placement."""
     import tensorflow as tf
     graph = self._graph.graph_def.SerializeToString(deterministic=True)
-    parts = (tf.__version__, self._cluster.device_names,
-             self._cluster.memory_pools.tolist(), self._graph.targets,
-             gpu_splits(self._cluster), self._schedule(), self._config.target,
+    parts = (tf.__version__, self.cluster.device_names,
+             self.cluster.memory_pools.tolist(), self._graph.targets,
+             gpu_splits(self.cluster), self._schedule(), self._config.target,
              self._cores[0], self._config.inter_op_threads,
              len(os.sched_getaffinity(0)))
     return graph + repr(parts).encode()
 
-  def _evaluation(self, placement, answer) -> evaluator.Evaluation:
+  def _evaluation(
+      self, placement: placement_lib.Placement,
+      answer: measuring_worker.Timing | messages.Failure
+  ) -> evaluator.Evaluation:
     if isinstance(answer, messages.Failure):
       return self._invalid((placement_lib.Violation('run', answer.message),))
     return evaluator.Evaluation(answer.step_time_s,
                                 self._peaks(placement, answer.peak_bytes), (),
                                 simulated=False, spread_s=answer.spread_s)
 
-  def _peaks(self, placement, step_bytes) -> tuple[int, ...]:
+  def _peaks(self, placement: placement_lib.Placement,
+             step_bytes: tuple[int, ...]) -> tuple[int, ...]:
     """[P], by memory pool."""
-    pools = self._cluster.memory_pools
-    result = np.zeros(len(self._cluster.pool_bytes), np.int64)
+    pools = self.cluster.memory_pools
+    result = np.zeros(len(self.cluster.pool_bytes), np.int64)
     np.add.at(result, pools, step_bytes)
     device = dict(zip(self._op_names, placement.devices.tolist()))
     for variable in self._graph.variables:
       result[pools[device[variable.owner]]] += variable.size_bytes
     return tuple(result.tolist())
 
-  def _invalid(self, violations) -> evaluator.Evaluation:
+  def _invalid(
+      self, violations: tuple[placement_lib.Violation,
+                              ...]) -> evaluator.Evaluation:
     return evaluator.Evaluation(float('inf'),
-                                (0,) * len(self._cluster.pool_bytes),
+                                (0,) * len(self.cluster.pool_bytes),
                                 tuple(violations), simulated=False)
+
+
+def _check_shape(array: np.ndarray, shape: tuple[int, int]) -> None:
+  if np.shape(array) != shape:
+    raise ValueError(f'{np.shape(array)} for placements of {shape[1]} ops')
 
 
 def gpu_splits(cluster: cluster_lib.Cluster) -> tuple[tuple[int, ...], ...]:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import os
 import queue
 import sys
 import threading
 import traceback
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -93,7 +92,7 @@ def main(cores: list[int]) -> None:
   answers = messages.answers()
   messages.volunteer_for_oom()
   messages.end_with_parent()
-  requests: queue.SimpleQueue = queue.SimpleQueue()
+  requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
   threading.Thread(target=_listen, args=(requests,), daemon=True).start()
   import tensorflow  # noqa: F401
   setup = requests.get()
@@ -135,11 +134,12 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
     return messages.Failure(_one_line(error))
 
 
-def _one_line(error) -> str:
+def _one_line(error: Any) -> str:
   return ' '.join(str(error).split())[:300]
 
 
-def _peaks(session, targets, device_names) -> tuple[int, ...]:
+def _peaks(session: Any, targets: Sequence[str],
+           device_names: tuple[str, ...]) -> tuple[int, ...]:
   """[D] most bytes allocated at a time, by the allocators' own records."""
   from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
@@ -172,7 +172,7 @@ def _highest(changes: list[tuple[int, int]]) -> int:
   return max(0, int(sizes.cumsum().max()))
 
 
-def _config(setup: Setup, timeout_s: float | None = None):
+def _config(setup: Setup, timeout_s: float | None = None) -> Any:
   """Of the target or of this process, with the GPUs cut as they should be."""
   config = session_config.as_it_is(
       None if setup.target else session_config.num_cpus(setup.device_names))
@@ -210,7 +210,7 @@ def _complaint(setup: Setup) -> messages.Failure | None:
       '--reward=simulated.', fatal=True)
 
 
-def _listen(requests) -> None:
+def _listen(requests: queue.SimpleQueue[Any]) -> None:
   """Passes messages on; ends the process when there will be no more."""
   try:
     while True:
@@ -220,9 +220,3 @@ def _listen(requests) -> None:
   except BaseException:
     traceback.print_exc()
     os._exit(1)
-
-
-if __name__ == '__main__':
-  # Messages name this module by its full name, not '__main__'.
-  from gdp_grappler.evaluation.measuring import measuring_worker
-  measuring_worker.main(json.loads(sys.argv[1]))

@@ -10,7 +10,7 @@ placement of the original therefore fits.
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterable
+from typing import Any, Iterable, Mapping, Sequence
 import zlib
 
 import numpy as np
@@ -21,17 +21,13 @@ from tensorflow.core.framework import tensor_shape_pb2
 from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
 
 _SUFFIX = '/gdp_value'
 _INITIALIZER = 'gdp_initialize'
-_PLACEHOLDERS = ('Placeholder', 'PlaceholderV2')
-_BATCHES = ('IteratorGetNext', 'IteratorGetNextSync')
-_REF_VARIABLES = ('VariableV2', 'Variable')
-# The second ones are those of a function whose devices are settled.
-_ARGUMENTS = ('_Arg', '_DeviceArg')
-_RETURNS = ('_Retval', '_DeviceRetval')
 # Types whose values cannot be made up.
 _OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
 _DRAWN = (tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int32, tf.int64)
@@ -111,7 +107,8 @@ class Runnable:
     return result
 
 
-def convert(source: source_graph.SourceGraph, batch_size: int = 32) -> Runnable:
+def convert(source: source_graph.SourceGraph,
+            batch_size: int = assumptions.DEFAULT_BATCH_SIZE) -> Runnable:
   """Makes a graph runnable.
 
   Args:
@@ -147,7 +144,7 @@ def convert(source: source_graph.SourceGraph, batch_size: int = 32) -> Runnable:
   return Runnable(result, tuple(owners), variables, _INITIALIZER, targets)
 
 
-def _targets(source) -> tuple[str, ...]:
+def _targets(source: source_graph.SourceGraph) -> tuple[str, ...]:
   """Ops to run for a step.
 
   A function also runs for its side effects, which nothing need return; what it
@@ -155,15 +152,18 @@ def _targets(source) -> tuple[str, ...]:
   """
   nodes = source.graph_def.node
   targets = source.fetches or pruning.fetches(source.graph_def)
-  if any(node.op in _ARGUMENTS + _RETURNS for node in nodes):
+  ends = op_kinds.ARGUMENTS | op_kinds.RETURNS
+  if any(node.op in ends for node in nodes):
     targets += tuple(
         name for name in pruning.sinks(source.graph_def) if name not in targets)
-    arguments = {node.name for node in nodes if node.op in _ARGUMENTS}
+    arguments = {node.name for node in nodes if node.op in op_kinds.ARGUMENTS}
     targets = tuple(t for t in targets if t not in arguments)
   return tuple(targets)
 
 
-def _initializer(variables) -> list[tuple[node_def_pb2.NodeDef, str]]:
+def _initializer(
+    variables: Sequence[tuple[Variable, node_def_pb2.NodeDef]]
+) -> list[tuple[node_def_pb2.NodeDef, str]]:
   """Nodes that set all variables, and their owners.
 
   Values are small, positive and the same in every run: weights are drawn such
@@ -187,20 +187,20 @@ def _initializer(variables) -> list[tuple[node_def_pb2.NodeDef, str]]:
           for node in graph.as_graph_def().node if node.name not in present]
 
 
-def _owner(name, owners) -> str:
+def _owner(name: str, owners: Mapping[str, str]) -> str:
   """The owner of a scope such as 'gdp_initialize/3/'; '' outside of any."""
   parts = name.split('/')
   return owners.get('/'.join(parts[:2]) + '/', '') if len(parts) > 2 else ''
 
 
-def _assign(handle, variable) -> tf.Operation:
+def _assign(handle: tf.Tensor, variable: Variable) -> tf.Operation:
   value = _initial_value(variable)
   if handle.dtype == tf.resource:
     return tf.raw_ops.AssignVariableOp(resource=handle, value=value)
   return tf.raw_ops.Assign(ref=handle, value=value, validate_shape=False).op
 
 
-def _iterators(graph_def) -> set[str]:
+def _iterators(graph_def: graph_pb2.GraphDef) -> set[str]:
   """Names of the iterator arguments, whose only readers are replaced."""
   readers: dict[str, set[str]] = {}
   for node in graph_def.node:
@@ -208,31 +208,35 @@ def _iterators(graph_def) -> set[str]:
       if not tensor.startswith('^'):
         readers.setdefault(tensor.split(':')[0], set()).add(node.op)
   return {
-      n.name for n in graph_def.node if n.op in _ARGUMENTS and
-      readers.get(n.name, {''}) <= set(_BATCHES) and n.attr['T'].type in _OPAQUE
+      n.name for n in graph_def.node
+      if n.op in op_kinds.ARGUMENTS and n.attr['T'].type in _OPAQUE and
+      readers.get(n.name, {''}) <= op_kinds.BATCHES
   }
 
 
-def _convert_node(node, batch_size):
+def _convert_node(
+    node: node_def_pb2.NodeDef,
+    batch_size: int) -> tuple[list[node_def_pb2.NodeDef], list[Variable]]:
   """Nodes and variables in place of one node."""
-  if (node.op in _ARGUMENTS and node.attr['T'].type == types_pb2.DT_RESOURCE):
+  if (node.op in op_kinds.ARGUMENTS and
+      node.attr['T'].type == types_pb2.DT_RESOURCE):
     return _variable_argument(node, batch_size)
-  if node.op in _ARGUMENTS:
+  if node.op in op_kinds.ARGUMENTS:
     shape = _argument_shape(node)
     return _inputs(node, [node.attr['T'].type], [shape], batch_size)
-  if node.op in _PLACEHOLDERS:
+  if node.op in op_kinds.PLACEHOLDERS:
     return _inputs(node, [node.attr['dtype'].type], [node.attr['shape'].shape],
                    batch_size)
-  if node.op in _BATCHES:
+  if node.op in op_kinds.BATCHES:
     return _inputs(node, list(node.attr['output_types'].list.type),
                    list(node.attr['output_shapes'].list.shape), batch_size)
   result = node_def_pb2.NodeDef()
   result.CopyFrom(node)
   _strip(result)
-  if node.op in _RETURNS:
+  if node.op in op_kinds.RETURNS:
     result.op = 'Identity'
     del result.attr['index']
-  elif node.op == 'VarHandleOp' or node.op in _REF_VARIABLES:
+  elif node.op in op_kinds.VARIABLES:
     shape = _known(node.attr['shape'].shape, batch_size, node)
     return [result], [
         Variable(node.name, tf.as_dtype(node.attr['dtype'].type), shape, False,
@@ -241,7 +245,9 @@ def _convert_node(node, batch_size):
   return [result], []
 
 
-def _variable_argument(node, batch_size):
+def _variable_argument(
+    node: node_def_pb2.NodeDef,
+    batch_size: int) -> tuple[list[node_def_pb2.NodeDef], list[Variable]]:
   """A variable in place of an argument that is the handle of one."""
   shapes = node.attr['_handle_shapes'].list.shape
   types = node.attr['_handle_dtypes'].list.type
@@ -256,7 +262,9 @@ def _variable_argument(node, batch_size):
   ]
 
 
-def _inputs(node, types, shapes, batch_size):
+def _inputs(node: node_def_pb2.NodeDef, types: Sequence[int],
+            shapes: Sequence[tensor_shape_pb2.TensorShapeProto],
+            batch_size: int) -> Any:
   """Variables and their reads in place of a node that brings data."""
   handles, reads, variables = [], [], []
   for i, (dtype, shape) in enumerate(zip(types, shapes)):
@@ -280,7 +288,8 @@ def _inputs(node, types, shapes, batch_size):
   return handles + reads + [data], variables
 
 
-def _handle(name, dtype, shape, device) -> node_def_pb2.NodeDef:
+def _handle(name: str, dtype: int, shape: tuple[int, ...],
+            device: str) -> node_def_pb2.NodeDef:
   result = node_def_pb2.NodeDef(name=name, op='VarHandleOp', device=device)
   result.attr['dtype'].type = dtype
   result.attr['shape'].shape.CopyFrom(tf.TensorShape(shape).as_proto())
@@ -288,13 +297,15 @@ def _handle(name, dtype, shape, device) -> node_def_pb2.NodeDef:
   return result
 
 
-def _argument_shape(node) -> tensor_shape_pb2.TensorShapeProto:
+def _argument_shape(
+    node: node_def_pb2.NodeDef) -> tensor_shape_pb2.TensorShapeProto:
   shapes = node.attr['_output_shapes'].list.shape
   return shapes[0] if shapes else tensor_shape_pb2.TensorShapeProto(
       unknown_rank=True)
 
 
-def _known(shape, batch_size, node) -> tuple[int, ...]:
+def _known(shape: tensor_shape_pb2.TensorShapeProto, batch_size: int,
+           node: node_def_pb2.NodeDef) -> tuple[int, ...]:
   """A shape without unknown dimensions."""
   if shape.unknown_rank:
     raise errors.MeasurementError(
@@ -303,7 +314,7 @@ def _known(shape, batch_size, node) -> tuple[int, ...]:
   return tuple(d.size if d.size >= 0 else batch_size for d in shape.dim)
 
 
-def _strip(node) -> None:
+def _strip(node: node_def_pb2.NodeDef) -> None:
   """Drops what only the original's surroundings understand."""
   for key in ('_class', '_XlaHasReferenceVars'):
     if key in node.attr:

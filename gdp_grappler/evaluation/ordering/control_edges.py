@@ -19,14 +19,17 @@ never in the wrong order, so that no edge says what others say already.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
@@ -55,7 +58,7 @@ class OrderConfig:
   edge_s: float = 5e-7
   max_simulated_ops: int = 2_000_000
 
-  def __post_init__(self):
+  def __post_init__(self) -> None:
     for field in ('min_gain', 'kept_gain', 'heavy_shares'):
       value = getattr(self, field)
       shares = value if isinstance(value, tuple) else (value,)
@@ -110,12 +113,10 @@ def control_edges(
         f'The placement is on cluster "{placement.cluster.name}", the '
         f'simulator is for "{simulator.cluster.name}".')
   if placement.priorities is None:
-    placement = ordering.with_critical_path_order(graph, placement,
-                                                  simulator.cluster,
-                                                  simulator.cost_model)
+    placement = ordering.with_critical_path_order(graph, placement, simulator)
   # Equal priorities are not the same: asynchronous devices run ahead without.
   fifo_s, ordered_s = (float(
-      simulator.step_times(graph, placement.devices[None], order)[0][0])
+      simulator.price(graph, placement.devices[None], order).seconds[0])
                        for order in (None, placement.priorities))
   nothing = Order(_as_edges([]), fifo_s, ordered_s, fifo_s)
   # Many graphs end here, before anything that costs time.
@@ -151,7 +152,9 @@ def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:
 class _Search:
   """Finds edges for one placement."""
 
-  def __init__(self, graph, placement, simulator, config):
+  def __init__(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement,
+               simulator: simulator_lib.Simulator, config: OrderConfig) -> None:
     # Without the loops closed, an op could come before what it depends on.
     self._graph = with_edges(graph, orderable.loop_barriers(graph))
     self._fifo = dataclasses.replace(placement, priorities=None)
@@ -180,7 +183,7 @@ class _Search:
         best = min(best, self._joining(share), key=lambda found: found[1])
     return best
 
-  def _joining(self, share) -> tuple[np.ndarray, float]:
+  def _joining(self, share: float) -> tuple[np.ndarray, float]:
     """The edges of the best round that joins the heaviest ops."""
     edges, now = _as_edges([]), self._plain
     best = edges, now.step_time_s
@@ -196,7 +199,7 @@ class _Search:
         best = edges, now.step_time_s
     return best
 
-  def _heavy(self, share) -> np.ndarray:
+  def _heavy(self, share: float) -> np.ndarray:
     """Ops that are worth an edge and may have one."""
     weight_s = self._wanted.end_s - self._wanted.start_s
     np.add.at(weight_s, self._wanted.transfer_ops,
@@ -229,37 +232,42 @@ class _Search:
       size //= 2
     return edges, step_s
 
-  def _schedule(self, edges):
+  def _schedule(self,
+                edges: np.ndarray | Sequence[Any]) -> schedule_lib.Schedule:
     self._left -= 1
     graph = with_edges(self._graph, edges) if len(edges) else self._graph
     return self._simulator.schedule(graph, self._fifo)
 
 
-class _Known:
+class _Known(cost_model.CostModel):
   """A cost model that remembers, and charges for the edges that are new."""
 
-  def __init__(self, graph, simulator, edge_s):
+  def __init__(self, graph: op_graph.OpGraph,
+               simulator: simulator_lib.Simulator, edge_s: float) -> None:
     model, cluster = simulator.cost_model, simulator.cluster
     self._num_edges, self._edge_s = len(graph.edges), edge_s
     self._seconds = model.op_seconds(graph, cluster)
     self._workspace = model.workspace_bytes(graph, cluster)
     self._contention = model.contention(cluster)
 
-  def op_seconds(self, graph, cluster):
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
     del cluster
     new = np.bincount(graph.edges[self._num_edges:, 1], minlength=graph.num_ops)
     return self._seconds + self._edge_s * new[:, None]
 
-  def workspace_bytes(self, graph, cluster):
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
     del graph, cluster
     return self._workspace
 
-  def contention(self, cluster):
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
     del cluster
     return self._contention
 
 
-def _pairs(heavy, placement, schedule) -> np.ndarray:
+def _pairs(heavy: np.ndarray, placement: placement_lib.Placement,
+           schedule: schedule_lib.Schedule) -> np.ndarray:
   """int32 [P, 2], each heavy op after the last one of its device to end."""
   pairs = []
   for device in range(placement.cluster.num_devices):
@@ -271,5 +279,5 @@ def _pairs(heavy, placement, schedule) -> np.ndarray:
   return _as_edges(np.concatenate(pairs))
 
 
-def _as_edges(edges) -> np.ndarray:
+def _as_edges(edges: np.ndarray | Sequence[Any]) -> np.ndarray:
   return np.array(edges, np.int32).reshape(-1, 2)

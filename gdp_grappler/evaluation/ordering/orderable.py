@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import colocation
 from gdp_grappler.graph.legality import kernels
 
-_ENTER, _EXIT = ('Enter', 'RefEnter'), ('Exit', 'RefExit')
-_SWITCH, _MERGE = ('Switch', 'RefSwitch'), ('Merge', 'RefMerge')
-_NO_ENDS = frozenset(
-    (*_ENTER, *_EXIT, *_SWITCH, *_MERGE, '_SwitchN', 'LoopCond',
-     'NextIteration', 'RefNextIteration', 'Const', 'Placeholder', '_Arg',
-     '_Retval', '_DeviceArg', '_DeviceRetval'))
+_NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
+            | op_kinds.RETURNS | {'Const'})
 _WAITS = re.compile(
     r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
     r'AccumulatorTake|TakeGradient|MutexLock).*')
@@ -51,14 +49,14 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
   depths = _depths(graph)
   inside = depths > 0
   types = np.array(graph.op_types, object)
-  leaves = np.isin(types, _EXIT) & (depths == 1)
+  leaves = np.isin(types, tuple(op_kinds.EXITS)) & (depths == 1)
   frames = colocation.UnionFind(graph.num_ops)
   for source, target in graph.edges[inside[graph.edges].all(axis=1)].tolist():
     if not leaves[source]:
       frames.join(source, target)
   ends = {}
   for column, ops in enumerate(
-      (np.isin(types, _ENTER) & (depths == 1), leaves)):
+      (np.isin(types, tuple(op_kinds.ENTERS)) & (depths == 1), leaves)):
     for op in np.flatnonzero(ops).tolist():
       ends.setdefault(frames.find(op), ([], []))[column].append(op)
   return np.array([(enter, leave) for enters, exits in ends.values()
@@ -73,20 +71,20 @@ def _is_plain(op_type: str) -> bool:
           op_type not in _NO_ENDS)
 
 
-def _depths(graph) -> np.ndarray:
+def _depths(graph: op_graph.OpGraph) -> np.ndarray:
   """int [N], how many while frames an op is in; Enter and Exit count."""
-  if not any(t in _ENTER for t in graph.op_types):
+  if not any(t in op_kinds.ENTERS for t in graph.op_types):
     return np.zeros(graph.num_ops, int)
   producers, _ = _inputs(graph)
   depths = [0] * graph.num_ops
   for op in graph.topological_order.tolist():
-    depths[op] = (graph.op_types[op] in _ENTER) + max(
-        (depths[p] - (graph.op_types[p] in _EXIT) for p in producers[op]),
-        default=0)
+    depths[op] = (graph.op_types[op] in op_kinds.ENTERS) + max(
+        (depths[p] - (graph.op_types[p] in op_kinds.EXITS)
+         for p in producers[op]), default=0)
   return np.array(depths)
 
 
-def _surely_runs(graph) -> np.ndarray:
+def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], whether an op runs whatever conditions say."""
   if not any('Switch' in t for t in graph.op_types):
     return np.ones(graph.num_ops, bool)
@@ -101,16 +99,21 @@ def _surely_runs(graph) -> np.ndarray:
         _behind_switch(graph, p, t - first[p], needs, producers, tensors)
         for p, t in zip(producers[op], tensors[op])
     ]
-    needs[op] = (_merged(incoming)
-                 if graph.op_types[op] in _MERGE else _all_of(incoming))
+    needs[op] = (_merged(incoming) if graph.op_types[op] in op_kinds.MERGES else
+                 _all_of(incoming))
   return np.array([need is not None and not need for need in needs], bool)
 
 
-def _behind_switch(graph, op, output, needs, producers, tensors):
+def _behind_switch(
+    graph: op_graph.OpGraph, op: int, output: int,
+    needs: Sequence[frozenset[tuple[int, int]] | None],
+    producers: Sequence[Sequence[int]],
+    tensors: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]] | None:
   """What is needed for an op to hand on its output."""
   if graph.op_types[op] == '_SwitchN':
     return None
-  if needs[op] is None or graph.op_types[op] not in _SWITCH or output < 0:
+  if needs[op] is None or output < 0 or (graph.op_types[op]
+                                         not in op_kinds.SWITCHES):
     return needs[op]
   data = [(p, t) for p, t in zip(producers[op], tensors[op]) if t >= 0]
   condition, tensor = data[-1]
@@ -119,14 +122,18 @@ def _behind_switch(graph, op, output, needs, producers, tensors):
   return needs[op] | {(tensor, output)}
 
 
-def _all_of(incoming):
+def _all_of(
+    incoming: Sequence[frozenset[tuple[int, int]] | None]
+) -> frozenset[tuple[int, int]] | None:
   """An op runs if all its inputs come."""
   if any(need is None for need in incoming):
     return None
   return frozenset().union(*incoming)
 
 
-def _merged(incoming):
+def _merged(
+    incoming: Sequence[frozenset[tuple[int, int]]]
+) -> frozenset[tuple[int, int]] | None:
   """A Merge runs if one of its inputs comes."""
   if any(need is None for need in incoming):
     return None
@@ -137,7 +144,7 @@ def _merged(incoming):
   return incoming[0] if len(set(incoming)) == 1 else None
 
 
-def _behind(graph, starts) -> np.ndarray:
+def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
   """bool [N], the marked ops and all that need them."""
   marked = list(starts)
   if any(marked):
@@ -149,7 +156,7 @@ def _behind(graph, starts) -> np.ndarray:
   return np.array(marked, bool)
 
 
-def _inputs(graph) -> tuple[list[list[int]], list[list[int]]]:
+def _inputs(graph: op_graph.OpGraph) -> tuple[list[list[int]], list[list[int]]]:
   """Producers and tensors of each op's inputs, in their order."""
   producers = [[] for _ in range(graph.num_ops)]
   tensors = [[] for _ in range(graph.num_ops)]

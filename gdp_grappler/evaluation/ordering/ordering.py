@@ -16,12 +16,9 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
-from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.graph import op_graph
-
-FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
-ORDERS = (FIFO, CRITICAL_PATH)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,9 +26,9 @@ class BestOrder:
   """The better of two orders of one placement.
 
   Attributes:
-    placement: With priorities where they are predicted to pay; else without.
-    fifo_s: Simulated step, first in, first out.
-    ordered_s: Simulated step with the critical path first.
+    placement: With priorities where they pay; else without.
+    fifo_s: Price of a step, first in, first out.
+    ordered_s: Price of a step with the critical path first.
   """
 
   placement: placement_lib.Placement
@@ -40,60 +37,78 @@ class BestOrder:
 
   @property
   def order(self) -> str:
-    """Which of `ORDERS` was the better one."""
-    return FIFO if self.placement.priorities is None else CRITICAL_PATH
+    """Which of `order.ORDERS` was the better one."""
+    return order_lib.chosen(None, self.placement.priorities is not None)
 
 
 def with_critical_path_order(
     graph: op_graph.OpGraph, placement: placement_lib.Placement,
-    cluster: cluster_lib.Cluster | None = None,
-    cost_model: cost_model_lib.CostModel | None = None
-) -> placement_lib.Placement:
+    evaluator: evaluator_lib.Evaluator) -> placement_lib.Placement:
   """The placement with upward ranks as its priorities.
 
   Args:
     graph: N ops.
     placement: Of these ops; priorities it has are replaced.
-    cluster: Whose figures count; by default the placement's own.
-    cost_model: Seconds of each op; by default the roofline.
+    evaluator: Whose seconds and cluster count.
 
   Raises:
     ValueError: not a device of the cluster per op, or a cluster with another
       number of devices.
     InvalidGraphError: the edges of the graph form a cycle.
   """
-  cluster = cluster or placement.cluster
+  cluster = evaluator.cluster
   if cluster.num_devices != placement.cluster.num_devices:
     raise ValueError(
         f'The placement is on {placement.cluster.num_devices} devices, cluster '
         f'"{cluster.name}" has {cluster.num_devices}.')
-  seconds = (cost_model or
-             cost_model_lib.CostModel()).op_seconds(graph, cluster)
   return dataclasses.replace(
       placement, priorities=upward_ranks(graph, placement.devices, cluster,
-                                         seconds))
+                                         evaluator.op_seconds(graph)))
 
 
 def best_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-               simulator: simulator_lib.Simulator) -> BestOrder:
-  """Keeps the critical path order only where the simulator predicts a gain.
+               evaluator: evaluator_lib.Evaluator) -> BestOrder:
+  """Keeps the critical path order only where it is priced lower.
 
   List scheduling has anomalies: an order by rank can be slower than none.
 
   Args:
     graph: N ops.
-    placement: Of these ops, on the simulator's cluster.
-    simulator: Prices both orders.
+    placement: Of these ops, on the evaluator's cluster.
+    evaluator: Prices both orders.
 
   Raises:
     ValueError: not a device of the cluster per op.
   """
-  ordered = with_critical_path_order(graph, placement, simulator.cluster,
-                                     simulator.cost_model)
+  ordered = with_critical_path_order(graph, placement, evaluator)
   fifo = dataclasses.replace(placement, priorities=None)
-  fifo_s = simulator.evaluate(graph, fifo).step_time_s
-  ordered_s = simulator.evaluate(graph, ordered).step_time_s
+  fifo_s = evaluator.evaluate(graph, fifo).step_time_s
+  ordered_s = evaluator.evaluate(graph, ordered).step_time_s
   return BestOrder(ordered if ordered_s < fifo_s else fifo, fifo_s, ordered_s)
+
+
+def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+             evaluator: evaluator_lib.Evaluator,
+             wanted: str | None = None) -> placement_lib.Placement:
+  """The placement with the priorities that an order means, or without.
+
+  Priorities that it has are kept; the critical path's are given only where a
+  gain is predicted.
+
+  Args:
+    graph: N ops.
+    placement: Of these ops, on the evaluator's cluster.
+    evaluator: Prices both orders.
+    wanted: As of `order.chosen`.
+
+  Raises:
+    ValueError: not a device of the cluster per op, or no such order.
+  """
+  has_priorities = placement.priorities is not None
+  if order_lib.chosen(wanted, has_priorities) == order_lib.FIFO:
+    return dataclasses.replace(placement, priorities=None)
+  return placement if has_priorities else best_order(graph, placement,
+                                                     evaluator).placement
 
 
 def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
@@ -134,7 +149,8 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
   return np.array(ranks)
 
 
-def _transfer_s(graph, devices, cluster) -> np.ndarray:
+def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
+                cluster: cluster_lib.Cluster) -> np.ndarray:
   """float64 [E], from the end of the producer to the arrival; 0 at home."""
   latency_s, bytes_per_s = cluster.link_arrays[:2]
   source, target = devices[graph.edges[:, 0]], devices[graph.edges[:, 1]]

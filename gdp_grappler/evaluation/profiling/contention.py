@@ -8,7 +8,7 @@ takes longer is the contention that the simulator charges while several compute.
 from __future__ import annotations
 
 import contextlib
-from typing import Sequence
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -42,7 +42,8 @@ def measure(setups: Sequence[profiling_worker.Setup],
   with contextlib.ExitStack() as stack:
     processes = []
     for _ in setups:
-      processes.append(worker_process.WorkerProcess(contention_worker.__name__))
+      processes.append(
+          worker_process.WorkerProcess(f'{contention_worker.__name__}:main'))
       stack.callback(processes[-1].close)
     try:
       for process, setup in zip(processes, setups):
@@ -66,13 +67,13 @@ def shares(alone: Sequence[float],
   return tuple(np.maximum((ratio - 1) / (len(ratio) - 1), 0.).tolist())
 
 
-def _clock(processes) -> list[float]:
+def _clock(processes: Sequence[Any]) -> list[float]:
   for process in processes:
     process.send(_WINDOW_S)
   return [process.receive(_WINDOW_S + _STEPS_S) for process in processes]
 
 
-def _check(answer, setup, name):
+def _check(answer: Any, setup: profiling_worker.Setup, name: str) -> None:
   if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{name} does not run on {setup.device}: {answer.message}. The '

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any, Callable
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def main() -> None:
   messages.volunteer_for_oom()
   answers = messages.answers()
 
-  def request():
+  def request() -> Any:
     return messages.receive(sys.stdin.buffer.read)
 
   setup = request()
@@ -42,7 +43,7 @@ def main() -> None:
     messages.send(answers, messages.Failure(' '.join(str(error).split())[:300]))
 
 
-def _median_s(step, window_s: float) -> float:
+def _median_s(step: Callable[[], Any], window_s: float) -> float:
   """Of steps until the window is over, at least one."""
   seconds, end = [], time.perf_counter() + window_s
   while not seconds or time.perf_counter() < end:
@@ -50,7 +51,3 @@ def _median_s(step, window_s: float) -> float:
     step()
     seconds.append(time.perf_counter() - start)
   return float(np.median(seconds))
-
-
-if __name__ == '__main__':
-  main()

@@ -19,11 +19,12 @@ import os
 import pathlib
 import platform
 import re
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from absl import logging
 import numpy as np
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -33,11 +34,12 @@ from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
 from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.processes import calls
 from gdp_grappler.processes import messages
-from gdp_grappler.processes import worker_process
 
 DEFAULT_STEPS = 20
 _LOCAL_CPU = cluster_lib.local_name('CPU', 0)
@@ -47,10 +49,11 @@ _TIMEOUT_S = 1800.
 
 
 def profile_graph(
-    source: source_graph.SourceGraph, *, batch_size: int = 32,
-    cores: Sequence[int] = (), steps: int = DEFAULT_STEPS, pool: int = 1,
-    device: str = _LOCAL_CPU, target: str | Callable[[], str] = '',
-    refresh: bool = False, cache_dir: str | os.PathLike[str] | None = None,
+    source: source_graph.SourceGraph, *,
+    batch_size: int = assumptions.DEFAULT_BATCH_SIZE, cores: Sequence[int] = (),
+    steps: int = DEFAULT_STEPS, pool: int = 1, device: str = _LOCAL_CPU,
+    target: str | Callable[[], str] = '', refresh: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = logging.info) -> profile_lib.Profile:
   """Profiles a graph on one device, or finds the profile made before.
 
@@ -68,7 +71,7 @@ def profile_graph(
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
     refresh: Whether to measure anew what is in the cache.
-    cache_dir: Folder of the cache; by default `files.cache_folder()`.
+    cache_dir: Folder of the cache; by default `environment.cache_folder()`.
     tell: Hears one line: what was reused or is being measured.
 
   Raises:
@@ -79,7 +82,7 @@ def profile_graph(
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
   model = str(target) if remote and not cores else _model(device)
-  folder = pathlib.Path(cache_dir or files.cache_folder()) / 'profiles'
+  folder = pathlib.Path(cache_dir or environment.cache_folder()) / 'profiles'
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = folder / f'{key}.json'
   if not refresh:
@@ -109,7 +112,7 @@ def profile_graph(
 
 
 def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
-                    **options) -> profile_lib.Profile:
+                    **options: Any) -> profile_lib.Profile:
   """One profile of several devices.
 
   Args:
@@ -130,7 +133,7 @@ def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
 
 
 def profile_local_workers(source: source_graph.SourceGraph, count: int,
-                          **options) -> profile_lib.Profile:
+                          **options: Any) -> profile_lib.Profile:
   """Profiles each of N local workers, which are started if need be.
 
   Args:
@@ -145,7 +148,7 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
   with contextlib.ExitStack() as stack:
 
     @functools.cache
-    def target():
+    def target() -> str:
       return stack.enter_context(local_workers.LocalWorkers(count)).target
 
     result = profile_devices(
@@ -155,16 +158,20 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
     return _with_contention(result, source, target, **options)
 
 
-def _with_contention(profile, source, target, *, batch_size: int = 32,
-                     refresh: bool = False, cache_dir=None,
+def _with_contention(profile: profile_lib.Profile,
+                     source: source_graph.SourceGraph,
+                     target: str | Callable[[], str], *,
+                     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+                     refresh: bool = False,
+                     cache_dir: str | os.PathLike[str] | None = None,
                      tell: Callable[[str], None] = logging.info,
-                     **unused_options) -> profile_lib.Profile:
+                     **unused_options: Any) -> profile_lib.Profile:
   """The profile of workers, with how they slow each other down; cached."""
   names = tuple(d.name for d in profile.devices)
   key = hashlib.sha256(
       repr((profile.fingerprint, profile.tensorflow, batch_size, names,
             [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
-  path = (pathlib.Path(cache_dir or files.cache_folder()) / 'contention'
+  path = (pathlib.Path(cache_dir or environment.cache_folder()) / 'contention'
           / f'{key.hexdigest()[:24]}.json')
   found = None if refresh else _known_shares(path, len(names))
   if found is None:
@@ -185,7 +192,7 @@ def _with_contention(profile, source, target, *, batch_size: int = 32,
           for device, share in zip(profile.devices, found)))
 
 
-def _known_shares(path, count) -> list[float] | None:
+def _known_shares(path: pathlib.Path, count: int) -> list[float] | None:
   """[count]; None if they are not there."""
   try:
     found = json.loads(path.read_text(encoding='utf-8'))
@@ -279,7 +286,9 @@ def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
   return (busy_s - least_s) / sum_s, least_s / visits
 
 
-def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
+def _profile(graph: op_graph.OpGraph, batch_size: int,
+             seen: profiling_worker.Recording,
+             device: profile_lib.DeviceProfile) -> profile_lib.Profile:
   """Of one device, whose seconds and step are made to agree."""
   import tensorflow as tf
   scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
@@ -292,17 +301,15 @@ def _profile(graph, batch_size, seen, device) -> profile_lib.Profile:
                              graph.flops, graph.io_bytes, (device,))
 
 
-def _record(setup, graph_name) -> profiling_worker.Recording:
-  process = worker_process.WorkerProcess(profiling_worker.__name__)
+def _record(setup: profiling_worker.Setup,
+            graph_name: str) -> profiling_worker.Recording:
   try:
-    process.send(setup)
-    answer = process.receive(_TIMEOUT_S)
-  except worker_process.Died as error:
+    answer = calls.call(f'{profiling_worker.__name__}:record', setup,
+                        timeout_s=_TIMEOUT_S)
+  except calls.CallError as error:
     raise errors.MeasurementError(
         f'Profiling {graph_name} on {setup.device} failed: {error}. The '
         'roofline needs no profile.') from error
-  finally:
-    process.close()
   if isinstance(answer, messages.Failure):
     raise errors.MeasurementError(
         f'{graph_name} does not run on {setup.device}: {answer.message}. The '
@@ -310,7 +317,7 @@ def _record(setup, graph_name) -> profiling_worker.Recording:
   return answer
 
 
-def _devices(graph, device) -> tuple[str, ...]:
+def _devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
   """[N], the device, or its host for ops that it has no kernel for."""
   host = re.sub(r'device:\w+:\d+$', 'device:CPU:0', device)
   kind = cluster_lib.device_type(device)
@@ -320,7 +327,8 @@ def _devices(graph, device) -> tuple[str, ...]:
   return tuple(device if joint[g] else host for g in graph.groups)
 
 
-def _remembered(path, steps, tell) -> profile_lib.Profile | None:
+def _remembered(path: pathlib.Path, steps: int,
+                tell: Callable[[str], None]) -> profile_lib.Profile | None:
   """A profile of at least so many steps; None if there is none."""
   if not path.exists():
     return None
@@ -336,7 +344,8 @@ def _remembered(path, steps, tell) -> profile_lib.Profile | None:
   return result
 
 
-def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
+def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
+         pool: int, device: str, model: str, remote: bool) -> str:
   """Of everything that makes another profile."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
@@ -344,7 +353,7 @@ def _key(graph, batch_size, cores, pool, device, model, remote) -> str:
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
-def _model(device) -> str:
+def _model(device: str) -> str:
   """What the hardware of this machine calls itself."""
   if cluster_lib.device_type(device) == 'GPU':
     import tensorflow as tf

@@ -1,8 +1,4 @@
-"""The process behind `profiler`: traces steps of one graph on one device.
-
-Answers a `Setup` with a `Recording` or a `Failure`; see `messages`. It ends
-with its parent.
-"""
+"""The process behind `profiler`: traces steps of one graph on one device."""
 
 from __future__ import annotations
 
@@ -11,13 +7,15 @@ import contextlib
 import dataclasses
 import graphlib
 import os
-import sys
 import time
-from typing import Any, Callable, Iterator
+import types
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages
 
 _CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
@@ -26,7 +24,6 @@ _WARM_S = 0.1  # Of untraced steps before each traced one ...
 _WARM_STEPS = 20  # ... but not more than these, and at least one.
 _QUIET = .95  # Share of a step's time that a process on one core has at least
 _QUIET_STEPS = 5  # in a step that counts, if there are that many.
-_FRAMES = ('Enter', 'Exit', 'Merge', 'NextIteration', 'Switch')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,20 +77,11 @@ class Recording:
   workspace_bytes: np.ndarray
 
 
-def main() -> None:
-  """Answers the one request."""
-  messages.end_with_parent()
-  messages.volunteer_for_oom()
-  answers = messages.answers()
-  setup = messages.receive(sys.stdin.buffer.read)
+def record(setup: Setup) -> Recording | messages.Failure:
+  """Runs the steps; for a process of its own, which it keeps on the cores."""
   if setup.cores:
     # Before TensorFlow makes threads, which inherit it.
     os.sched_setaffinity(0, setup.cores)
-  messages.send(answers, record(setup))
-
-
-def record(setup: Setup) -> Recording | messages.Failure:
-  """Runs the steps."""
   import tensorflow as tf
   try:
     return _record(tf, setup)
@@ -102,7 +90,7 @@ def record(setup: Setup) -> Recording | messages.Failure:
 
 
 @contextlib.contextmanager
-def session(tf, setup: Setup) -> Iterator[Callable[[], Any]]:
+def session(tf: types.ModuleType, setup: Setup) -> Iterator[Callable[[], Any]]:
   """A call that runs one step, all of it on the device."""
   placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
   with _session(tf, setup, _imported(tf, placed), setup.pool) as running:
@@ -111,7 +99,7 @@ def session(tf, setup: Setup) -> Iterator[Callable[[], Any]]:
         [running.graph.get_operation_by_name(t) for t in setup.graph.targets])
 
 
-def _record(tf, setup) -> Recording:
+def _record(tf: types.ModuleType, setup: Setup) -> Recording:
   placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
   graph = _imported(tf, placed)
   with contextlib.ExitStack() as stack:
@@ -133,21 +121,21 @@ def _record(tf, setup) -> Recording:
                    *_medians(steps, len(setup.op_names)))
 
 
-def _imported(tf, graph_def):
+def _imported(tf: types.ModuleType, graph_def: Any) -> Any:
   graph = tf.Graph()
   with graph.as_default():
     tf.graph_util.import_graph_def(graph_def, name='')
   return graph
 
 
-def _one_by_one(graph_def, runnable):
+def _one_by_one(graph_def: Any, runnable: Any) -> Any:
   """The graph with control edges that leave only one order of a step's ops.
 
   A graph with frames or conditions stays as it is: an edge out of a branch
   that is not taken would take the rest of the graph with it.
   """
   nodes = {node.name: node for node in graph_def.node}
-  if any(node.op.removeprefix('Ref') in _FRAMES for node in nodes.values()):
+  if any(node.op in op_kinds.CONTROL_FLOW for node in nodes.values()):
     return graph_def
   inputs = {
       name: [i.lstrip('^').split(':')[0] for i in node.input]
@@ -168,7 +156,8 @@ def _one_by_one(graph_def, runnable):
   return graph_def
 
 
-def _session(tf, setup, graph, pool):
+def _session(tf: types.ModuleType, setup: Setup, graph: op_graph.OpGraph,
+             pool: int) -> Any:
   """A session that runs the graph as it is, on one thread per core."""
   config = session_config.as_it_is(session_config.num_cpus(setup.devices))
   if not setup.target:
@@ -177,7 +166,7 @@ def _session(tf, setup, graph, pool):
   return tf.compat.v1.Session(setup.target, graph=graph, config=config)
 
 
-def _trace(alone, wide, setup):
+def _trace(alone: Any, wide: Any, setup: Setup) -> tuple[Any, Any, Any]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
   Every traced step follows some untraced ones: reading the trace of the last
@@ -186,7 +175,7 @@ def _trace(alone, wide, setup):
   from tensorflow.core.protobuf import config_pb2
   options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
 
-  def step(session, **how):
+  def step(session: Any, **how: Any) -> Callable[..., Any]:
     return session.make_callable(
         [session.graph.get_operation_by_name(t) for t in setup.graph.targets],
         **how)
@@ -227,7 +216,7 @@ def _clocked(step: Callable[[], Any]) -> tuple[float, float]:
   return end - start, cpu_end - cpu_start
 
 
-def _median_s(seconds, setup) -> float:
+def _median_s(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
   """Of pairs from `_clocked`.
 
   A process on one core is either at work or kept from it by others: only the
@@ -241,15 +230,15 @@ def _median_s(seconds, setup) -> float:
   return float(np.median(wall[quiet] if quiet.sum() >= _QUIET_STEPS else cpu))
 
 
-def _disturbed(seconds, setup) -> float:
+def _disturbed(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
   wall, cpu = np.sum(seconds, 0)
   if len(setup.cores) != 1 or setup.target:
     return 0.
   return float(np.clip(1 - cpu / wall, 0, 1))
 
 
-def _summed(step_stats, device, owners,
-            index) -> dict[int, tuple[float, int, int]]:
+def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
+            index: Mapping[str, int]) -> dict[int, tuple[float, int, int]]:
   """Op number -> seconds, executions and temporary bytes in one step."""
   host, kernels = collections.defaultdict(list), collections.Counter()
   for stats in step_stats.dev_stats:
@@ -273,11 +262,11 @@ def _summed(step_stats, device, owners,
   return result
 
 
-def _all_streams(device) -> str:
+def _all_streams(device: str) -> str:
   return f'device:{device.rsplit("device:", 1)[1]}/stream:all'
 
 
-def _temporary_bytes(node) -> int:
+def _temporary_bytes(node: Any) -> int:
   """Most memory beyond its outputs that an op held while it ran."""
   outputs = sum(o.tensor_description.allocation_description.requested_bytes
                 for o in node.output)
@@ -285,7 +274,8 @@ def _temporary_bytes(node) -> int:
   return max(node.memory_stats.temp_memory_size, highest - outputs, 0)
 
 
-def _medians(steps, n) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _medians(steps: Sequence[Any],
+             n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """[N] seconds, executions and temporary bytes."""
   values = np.zeros((len(steps), n, 3))
   for row, step in zip(values, steps):
@@ -296,7 +286,7 @@ def _medians(steps, n) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
           temporary.max(0).astype(np.int64))
 
 
-def _overheads(tf, setup) -> tuple[float, float]:
+def _overheads(tf: types.ModuleType, setup: Setup) -> tuple[float, float]:
   """Seconds of a step that does nothing, and of each further such op."""
   graph = tf.Graph()
   with graph.as_default(), graph.device(setup.device):
@@ -310,13 +300,7 @@ def _overheads(tf, setup) -> tuple[float, float]:
   return empty, max(0., chain - empty) / _CHAIN
 
 
-def _median_step_s(step, setup) -> float:
+def _median_step_s(step: Callable[[], Any], setup: Setup) -> float:
   for _ in range(20):
     step()
   return _median_s([_clocked(step) for _ in range(100)], setup)
-
-
-if __name__ == '__main__':
-  # Messages name this module by its full name, not '__main__'.
-  from gdp_grappler.evaluation.profiling import profiling_worker
-  profiling_worker.main()

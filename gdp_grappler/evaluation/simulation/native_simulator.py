@@ -24,7 +24,8 @@ class PreparedGraph:
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                tensor_bytes: np.ndarray, aliases: np.ndarray,
                allowed: np.ndarray, seconds: np.ndarray,
-               workspace_bytes: np.ndarray, contention: cost_model.Contention):
+               workspace_bytes: np.ndarray,
+               contention: cost_model.Contention) -> None:
     """Lays the graph out.
 
     Args:
@@ -120,7 +121,8 @@ class PreparedGraph:
     finally:
       self._lib.gdp_schedule_destroy(result)
 
-  def _read(self, result, step_time_s, peaks) -> schedule_lib.Schedule:
+  def _read(self, result: int, step_time_s: float,
+            peaks: np.ndarray) -> schedule_lib.Schedule:
     sizes = np.empty(3, np.int64)
     self._lib.gdp_schedule_sizes(result, _address(sizes))
     sent, worked, points = sizes.tolist()

@@ -96,20 +96,14 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
-
-# Ops whose output is their first input's buffer, or memory of a variable.
-_ALIASES = frozenset(
-    ('Bitcast', 'Enter', 'Exit', 'ExpandDims', 'Identity', 'LoopCond', 'Merge',
-     'NextIteration', 'PreventGradient', 'ReadVariableOp', 'RefEnter',
-     'RefExit', 'RefIdentity', 'RefMerge', 'RefNextIteration', 'RefSwitch',
-     'Reshape', 'Snapshot', 'Squeeze', 'StopGradient', 'Switch', 'VarHandleOp',
-     'Variable', 'VariableV2'))
+from gdp_grappler.graph import op_kinds
 
 
-class Simulator:
+class Simulator(evaluator.Evaluator):
   """Prices placements on one cluster; deterministic.
 
   What does not depend on the placement is prepared once per graph and kept as
@@ -121,9 +115,11 @@ class Simulator:
     threads: How many placements are simulated side by side.
   """
 
+  simulated = True
+
   def __init__(self, cluster: cluster_lib.Cluster,
                cost_model: cost_model_lib.CostModel | None = None,
-               threads: int | None = None):
+               threads: int | None = None) -> None:
     """Initializes a Simulator.
 
     Args:
@@ -137,10 +133,16 @@ class Simulator:
     if threads is not None and threads < 1:
       raise ValueError(f'threads is {threads}; give 1 or more.')
     self.cluster = cluster
-    self.cost_model = cost_model or cost_model_lib.CostModel()
+    self.cost_model = cost_model or roofline.Roofline()
     self.threads = threads or os.cpu_count() or 1
-    self._prepared = weakref.WeakKeyDictionary()
+    self._prepared: weakref.WeakKeyDictionary[
+        op_graph.OpGraph,
+        native_simulator.PreparedGraph] = weakref.WeakKeyDictionary()
     self._lock = threading.Lock()
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], as the cost model charges them."""
+    return self.cost_model.op_seconds(graph, self.cluster)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
@@ -153,47 +155,18 @@ class Simulator:
     self._check_cluster(placement)
     if placement.devices.shape != (graph.num_ops,):
       return self._broken(graph, placement)
-    return self.evaluate_many(graph, placement.devices[None],
-                              placement.priorities)[0]
+    prices = self.price(graph, placement.devices[None], placement.priorities)
+    if np.isinf(prices.seconds[0]):
+      return self._broken(graph, placement)
+    peaks = prices.peak_bytes[0]
+    return evaluator.Evaluation(float(prices.seconds[0]), tuple(peaks.tolist()),
+                                self._overfull(peaks), simulated=True)
 
-  def evaluate_many(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> list[evaluator.Evaluation]:
-    """Prices K placements, int [K, N]; arguments are those of `step_times`.
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Prices K placements, int [K, N]; see `evaluator.Evaluator`.
 
-    Raises:
-      ValueError: an array has another shape or type, or a priority is no
-        number.
-      InfeasiblePlacementError: the cluster cannot hold the graph at all.
-    """
-    devices = _checked_devices(graph, devices, 2)
-    seconds, peaks = self.step_times(graph, devices, priorities)
-    results = []
-    for k, step_time_s in enumerate(seconds.tolist()):
-      if np.isinf(step_time_s):
-        results.append(
-            self._broken(graph, placement_lib.Placement(devices[k],
-                                                        self.cluster)))
-      else:
-        results.append(
-            evaluator.Evaluation(step_time_s, tuple(peaks[k].tolist()),
-                                 self._overfull(peaks[k]), simulated=True))
-    return results
-
-  def step_times(
-      self, graph: op_graph.OpGraph, devices: np.ndarray,
-      priorities: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Bare prices of K placements, for searches.
-
-    Args:
-      graph: N ops.
-      devices: int [K, N].
-      priorities: Of waiting ops; float [K, N], or [N] for all placements
-        alike, or None for first in, first out.
-
-    Returns:
-      Step times float64 [K] in seconds, infinite where a rule of the graph is
-      broken (memory is not looked at), and peaks int64 [K, P] in bytes.
+    What breaks a rule of the graph takes infinitely long.
 
     Raises:
       ValueError: an array has another shape or type, or a priority is no
@@ -202,7 +175,9 @@ class Simulator:
     """
     devices = _checked_devices(graph, devices, 2)
     priorities = _checked_priorities(graph, priorities, devices.shape)
-    return self._prepare(graph).run(devices, priorities, self.threads)
+    return evaluator.Prices.from_peaks(
+        *self._prepare(graph).run(devices, priorities, self.threads),
+        self.cluster.pool_bytes)
 
   def schedule(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> schedule_lib.Schedule:
@@ -223,19 +198,20 @@ class Simulator:
       raise ValueError(f'This placement has no schedule: {first}.')
     return result
 
-  def _check_cluster(self, placement):
+  def _check_cluster(self, placement: placement_lib.Placement) -> None:
     if placement.cluster is not self.cluster and (placement.cluster
                                                   != self.cluster):
       raise ValueError(
           f'The placement is on cluster "{placement.cluster.name}", the '
           f'simulator is for "{self.cluster.name}".')
 
-  def _broken(self, graph, placement) -> evaluator.Evaluation:
+  def _broken(self, graph: op_graph.OpGraph,
+              placement: placement_lib.Placement) -> evaluator.Evaluation:
     return evaluator.Evaluation(float('inf'),
                                 (0,) * len(self.cluster.pool_bytes),
                                 placement.violations(graph), simulated=True)
 
-  def _overfull(self, peaks) -> tuple[placement_lib.Violation, ...]:
+  def _overfull(self, peaks: np.ndarray) -> tuple[placement_lib.Violation, ...]:
     capacity = self.cluster.pool_bytes
     if (peaks <= capacity).all():
       return ()
@@ -246,22 +222,21 @@ class Simulator:
             f'{capacity[pool]} (peak {peaks[pool]})')
         for pool in np.flatnonzero(peaks > capacity))
 
-  def _pool_name(self, pool) -> str:
+  def _pool_name(self, pool: int) -> str:
     return ' + '.join(
         device.short_name
         for device, p in zip(self.cluster.devices, self.cluster.memory_pools)
         if p == pool)
 
-  def _prepare(self, graph) -> native_simulator.PreparedGraph:
+  def _prepare(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
     with self._lock:
       prepared = self._prepared.get(graph)
       if prepared is None:
         prepared = self._prepared[graph] = self._lay_out(graph)
       return prepared
 
-  def _lay_out(self, graph) -> native_simulator.PreparedGraph:
+  def _lay_out(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
     alive = graph.executions > 0
-    aliases = np.array([t in _ALIASES for t in graph.op_types], bool)
     seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
                          np.float64)
     self._check_costs(graph, seconds, 's')
@@ -271,12 +246,13 @@ class Simulator:
     return native_simulator.PreparedGraph(
         graph, self.cluster,
         tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
-        aliases=aliases & alive,
+        aliases=aliases(graph),
         allowed=constraints.allowed_devices(graph, self.cluster),
         seconds=seconds, workspace_bytes=workspace * alive[:, None],
         contention=self.cost_model.contention(self.cluster))
 
-  def _check_costs(self, graph, costs, unit):
+  def _check_costs(self, graph: op_graph.OpGraph, costs: np.ndarray,
+                   unit: str) -> None:
     shape = graph.num_ops, self.cluster.num_devices
     if costs.shape != shape:
       raise ValueError(f'The cost model gave {costs.shape}, not {shape}.')
@@ -288,7 +264,14 @@ class Simulator:
           f'"{graph.names[op]}" on {self.cluster.devices[device].short_name}.')
 
 
-def _checked_devices(graph, devices, rank) -> np.ndarray:
+def aliases(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that run and hand on the buffer of their first input."""
+  hand_on = np.array([t in op_kinds.ALIASES for t in graph.op_types], bool)
+  return hand_on & (graph.executions > 0)
+
+
+def _checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
+                     rank: int) -> np.ndarray:
   """Contiguous int32, of `rank` axes whose last is N."""
   devices = np.asarray(devices)
   if devices.ndim != rank or devices.shape[-1] != graph.num_ops:
@@ -307,7 +290,8 @@ def _checked_devices(graph, devices, rank) -> np.ndarray:
   return np.ascontiguousarray(devices, np.int32)
 
 
-def _checked_priorities(graph, priorities, shape) -> np.ndarray | None:
+def _checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
+                        shape: tuple[int, ...]) -> np.ndarray | None:
   """Contiguous float64 of the shape of the devices, [K, N] or [N]."""
   if priorities is None:
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from tensorflow.core.framework import function_pb2
 from tensorflow.core.framework import node_def_pb2
@@ -13,18 +13,20 @@ from tensorflow.python.framework import tensor_util
 class Bodies:
   """Makes nodes of the functions of one library."""
 
-  def __init__(self, functions: Mapping[str, function_pb2.FunctionDef]):
+  def __init__(self, functions: Mapping[str, function_pb2.FunctionDef]) -> None:
     """Of functions by name."""
     self._functions = functions
 
-  def body(self, name, arguments) -> list[node_def_pb2.NodeDef]:
+  def body(self, name: str,
+           arguments: Iterable[Any]) -> list[node_def_pb2.NodeDef]:
     """A function's graph with what it is called with."""
     sources = _named(arguments, self._functions[name].signature)
     nodes, returned, types = self._instance(name, 'call/',
                                             [node.name for node in sources])
     return [*sources, *nodes, *_returns(returned, types)]
 
-  def loop(self, name, cond, body, arguments) -> list[node_def_pb2.NodeDef]:
+  def loop(self, name: str, cond: str, body: str,
+           arguments: Iterable[Any]) -> list[node_def_pb2.NodeDef]:
     """A loop as TensorFlow lowers it: Enter, Merge, Switch, NextIteration."""
     signature = self._functions[body].signature
     sources = _named(arguments, signature)
@@ -75,7 +77,10 @@ class Bodies:
       ends[k] = f'loop/exit_{k}'
     return [*sources, *nodes, *_returns(ends, types)]
 
-  def _instance(self, name, prefix, inputs, pivot=None):
+  def _instance(
+      self, name: str, prefix: str, inputs: Sequence[str],
+      pivot: str | None = None
+  ) -> tuple[list[node_def_pb2.NodeDef], list[str], list[int]]:
     """Nodes of a function's body, tensors it returns, and their types.
 
     Args:
@@ -113,7 +118,8 @@ class Bodies:
             [prefix + tensors[function.ret[out.name]] for out in outputs
             ], [out.type for out in outputs])
 
-  def _with_plain_calls(self, function):
+  def _with_plain_calls(
+      self, function: function_pb2.FunctionDef) -> function_pb2.FunctionDef:
     """With PartitionedCalls in place of ops that are functions' names.
 
     TensorFlow only knows such an op where its function is registered.
@@ -137,7 +143,8 @@ class Bodies:
     return result
 
 
-def _named(arguments, signature) -> list[node_def_pb2.NodeDef]:
+def _named(arguments: Iterable[Any],
+           signature: Any) -> list[node_def_pb2.NodeDef]:
   result = []
   for k, (argument, declared) in enumerate(
       zip(arguments, signature.input_arg, strict=True)):
@@ -156,7 +163,8 @@ def _named(arguments, signature) -> list[node_def_pb2.NodeDef]:
   return result
 
 
-def _returns(tensors, types) -> list[node_def_pb2.NodeDef]:
+def _returns(tensors: Sequence[str],
+             types: Sequence[int]) -> list[node_def_pb2.NodeDef]:
   result = []
   for k, (tensor, dtype) in enumerate(zip(tensors, types)):
     node = _node(f'return_{k}', '_Retval', [tensor], dtype)
@@ -165,7 +173,8 @@ def _returns(tensors, types) -> list[node_def_pb2.NodeDef]:
   return result
 
 
-def _node(name, op, inputs, dtype) -> node_def_pb2.NodeDef:
+def _node(name: str, op: str, inputs: Sequence[str],
+          dtype: int) -> node_def_pb2.NodeDef:
   result = node_def_pb2.NodeDef(name=name, op=op, input=inputs)
   result.attr['T'].type = dtype
   return result

@@ -16,7 +16,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import Callable, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -26,22 +26,17 @@ from tensorflow.python.framework import tensor_util
 
 from gdp_grappler import errors
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import call_bodies
+from gdp_grappler.graph.control_flow import values as values_lib
 
-_CALLS = {
-    'PartitionedCall': 'f', 'StatefulPartitionedCall': 'f',
-    'XlaLaunch': 'function'
-}
-_WHILE = ('While', 'StatelessWhile')
-_IF = ('If', 'StatelessIf')
-_CASE = ('Case', 'StatelessCase')
-_KINDS = frozenset((*_CALLS, *_WHILE, *_IF, *_CASE))
-# Ops that hand on the buffer of their first input.
-_ALIASES = frozenset(('Enter', 'Exit', 'ExpandDims', 'Identity', 'Merge',
-                      'NextIteration', 'ReadVariableOp', 'Reshape', 'Squeeze',
-                      'StopGradient', 'Switch', '_Retval'))
-_SAME = frozenset(('Identity', 'Enter', 'Switch', 'Merge', 'NextIteration',
-                   'Exit', 'StopGradient'))
+# The attribute that names the function.
+_CALLED = {**dict.fromkeys(op_kinds.PLAIN_CALLS, 'f'), 'XlaLaunch': 'function'}
+_KINDS = op_kinds.CALLS | _CALLED.keys()
+# Of the inputs of a Merge the first one stands for all.
+_SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
+# Whose memory a call does not hold.
+_OUTSIDE = op_kinds.ARGUMENTS | op_kinds.VARIABLES | {'Const'}
 _MAX_ELEMENTS = 1024
 _MAX_DEPTH = 50
 
@@ -75,8 +70,8 @@ Body = tuple[op_graph.OpGraph, Callable[[tuple[int, int]], float | None]]
 class Calls:
   """Prices the calls of one graph and of the functions in its library."""
 
-  def __init__(self, library, read: Callable[[graph_pb2.GraphDef], Body],
-               tell: Callable[[str], None] | None = None):
+  def __init__(self, library: Any, read: Callable[[graph_pb2.GraphDef], Body],
+               tell: Callable[[str], None] | None = None) -> None:
     """Initializes Calls.
 
     Args:
@@ -93,7 +88,7 @@ class Calls:
     self._bodies = call_bodies.Bodies(self._functions)
     self._read = read
     self._tell = tell
-    self._known: dict[tuple, Call | None] = {}
+    self._known: dict[tuple[Any, ...], Call | None] = {}
     self._refuse_recursion()
 
   def find(
@@ -118,7 +113,7 @@ class Calls:
         inputs[target].append((source, output))
     result: dict[int, Call | None] = {}
 
-    def price(op):
+    def price(op: int) -> Call | None:
       if op not in result:
         result[op] = None  # Ends every circle.
         result[op] = self._call(nodes[op], [
@@ -127,7 +122,7 @@ class Calls:
         ])
       return result[op]
 
-    def number(op, output):
+    def number(op: int | tuple[Any, Any], output: int) -> float | None:
       call = price(op) if self._is_call(nodes[op]) else None
       return None if call is None or output >= len(call.values) else (
           call.values[output])
@@ -136,7 +131,7 @@ class Calls:
       price(op)
     return {op: call for op, call in result.items() if call is not None}
 
-  def _refuse_recursion(self):
+  def _refuse_recursion(self) -> None:
     """Raises an error for a function that calls itself, however indirectly."""
     calls = {
         name: {
@@ -153,12 +148,13 @@ class Calls:
             'so it has no cost. Write it as a loop.')
       left -= leaves
 
-  def _is_call(self, node) -> bool:
+  def _is_call(self, node: node_def_pb2.NodeDef) -> bool:
     return node.op in _KINDS or node.op in self._functions
 
-  def _call(self, node, arguments) -> Call | None:
+  def _call(self, node: node_def_pb2.NodeDef,
+            arguments: Iterable[Any]) -> Call | None:
     names = self._names(node)
-    key = (node.op in _WHILE, *names,
+    key = (node.op in op_kinds.WHILES, *names,
            *(a.SerializeToString(deterministic=True) for a in arguments))
     if key not in self._known:
       try:
@@ -172,24 +168,25 @@ class Calls:
                      f'read ({reason[0][:200]}); its call counts as nothing.')
     return self._known[key]
 
-  def _names(self, node) -> list[str]:
+  def _names(self, node: node_def_pb2.NodeDef) -> list[str]:
     """Names of the functions that a node calls."""
     if node.op in self._functions:
       return [node.op]
-    if node.op in _CALLS:
-      return [node.attr[_CALLS[node.op]].func.name]
-    if node.op in _WHILE:
+    if node.op in _CALLED:
+      return [node.attr[_CALLED[node.op]].func.name]
+    if node.op in op_kinds.WHILES:
       return [node.attr[key].func.name for key in ('cond', 'body')]
-    if node.op in _IF:
+    if node.op in op_kinds.IFS:
       return [
           node.attr[key].func.name for key in ('else_branch', 'then_branch')
       ]
     return [f.name for f in node.attr['branches'].list.func]
 
-  def _price(self, node, names, arguments) -> Call:
-    if node.op in _WHILE:
+  def _price(self, node: node_def_pb2.NodeDef, names: Sequence[str],
+             arguments: Iterable[Any]) -> Call:
+    if node.op in op_kinds.WHILES:
       return self._graph_cost(self._bodies.loop(node.name, *names, arguments))
-    if node.op not in (*_IF, *_CASE):
+    if node.op not in op_kinds.CONDITIONS:
       return self._graph_cost(self._bodies.body(names[0], arguments))
     decider, arguments = arguments[0], arguments[1:]
     if decider.op == 'Const':
@@ -200,7 +197,7 @@ class Calls:
         self._graph_cost(self._bodies.body(name, arguments)) for name in names),
                key=lambda c: (c.flops, c.num_ops))
 
-  def _graph_cost(self, nodes) -> Call:
+  def _graph_cost(self, nodes: Sequence[node_def_pb2.NodeDef]) -> Call:
     graph_def = graph_pb2.GraphDef(node=nodes)
     if any(self._is_call(node) for node in nodes):
       graph_def.library.CopyFrom(self._library)
@@ -225,7 +222,10 @@ class Calls:
                 tuple(value for _, value in sorted(values.items())))
 
 
-def _argument(nodes, inputs, tensor, shape_of, number) -> node_def_pb2.NodeDef:
+def _argument(nodes: Any, inputs: Mapping[int, list[tuple[int, int]]],
+              tensor: values_lib.Tensor,
+              shape_of: Callable[[tuple[int, int]], Sequence[int] | None],
+              number: Callable[..., Any]) -> node_def_pb2.NodeDef:
   """A nameless node for a value that a function is called with."""
   result = node_def_pb2.NodeDef(op='_Arg')
   made = _made(nodes, inputs, tensor)
@@ -259,17 +259,18 @@ def _argument(nodes, inputs, tensor, shape_of, number) -> node_def_pb2.NodeDef:
   return result
 
 
-def _made(nodes, inputs, tensor) -> tuple[int, int]:
+def _made(nodes: Any, inputs: Mapping[int, list[tuple[int, int]]],
+          tensor: values_lib.Tensor) -> tuple[int, int]:
   """The tensor behind one that only hands a value on."""
   for _ in range(_MAX_DEPTH):
     op, _ = tensor
-    if nodes[op].op not in _SAME or not inputs.get(op):
+    if nodes[op].op not in _SAME_VALUE or not inputs.get(op):
       break
     tensor = inputs[op][0]
   return tensor
 
 
-def _owners(graph) -> np.ndarray:
+def _owners(graph: op_graph.OpGraph) -> np.ndarray:
   """int [T], the tensor whose buffer each tensor is."""
   owners = np.arange(len(graph.tensor_ops))
   first: dict[int, int] = {}
@@ -281,12 +282,12 @@ def _owners(graph) -> np.ndarray:
   for tensor, op in enumerate(graph.tensor_ops.tolist()):
     outputs[op].append(tensor)
   for op in graph.topological_order.tolist():
-    if graph.op_types[op] in _ALIASES and op in first:
+    if graph.op_types[op] in op_kinds.ALIASES and op in first:
       owners[outputs[op]] = owners[first[op]]
   return owners
 
 
-def _peak_bytes(graph, owners) -> int:
+def _peak_bytes(graph: op_graph.OpGraph, owners: np.ndarray) -> int:
   """Most bytes of tensors that are there while the ops run one by one.
 
   What comes in from outside, the caller holds.
@@ -299,7 +300,7 @@ def _peak_bytes(graph, owners) -> int:
                 position[graph.edges[data, 1]])
   held = np.where(owners == np.arange(len(owners)), graph.tensor_bytes, 0)
   held *= np.array([
-      graph.op_types[op] not in ('_Arg', 'Const') and graph.executions[op] > 0
+      graph.op_types[op] not in _OUTSIDE and graph.executions[op] > 0
       for op in graph.tensor_ops.tolist()
   ], bool)
   changes = np.zeros(graph.num_ops + 1, np.int64)

@@ -19,18 +19,15 @@ ops), unless the condition is a constant; one that fails an assertion does not.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import values as values_lib
 
-# Iterations of a loop whose number the graph does not tell.
-DEFAULT_TRIP_COUNT = 32
-_CONTROL_FLOW = frozenset(('Enter', 'Merge', 'Switch', 'RefEnter', 'RefMerge',
-                           'RefSwitch', '_SwitchN'))
-_SWITCHES = ('Switch', '_SwitchN')
 # A condition's tensor, or a loop's LoopCond, and the branch: a tag on an op.
 _Tag = tuple[values_lib.Tensor, int]
 _NO_TAGS: frozenset[_Tag] = frozenset()
@@ -77,7 +74,7 @@ def describe_assumed(names: Sequence[str], trip_count: float) -> str:
 def analyse(nodes: Sequence[node_def_pb2.NodeDef],
             edges: Sequence[tuple[int, int, int]], flops: np.ndarray,
             shape_of: Callable[[values_lib.Tensor], Sequence[int] | None],
-            trip_count: float = DEFAULT_TRIP_COUNT) -> Frames:
+            trip_count: float = assumptions.DEFAULT_TRIP_COUNT) -> Frames:
   """Finds loops and conditions. A malformed graph counts as without them.
 
   Args:
@@ -88,7 +85,7 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
     trip_count: Iterations of loops whose number the graph does not tell.
   """
   once = Frames(np.ones(len(nodes)))
-  if not any(node.op in _CONTROL_FLOW for node in nodes):
+  if not any(node.op in op_kinds.CONTROL_FLOW for node in nodes):
     return once
   analysis = _Analysis(nodes, edges, shape_of)
   if not analysis.well_formed:
@@ -99,7 +96,9 @@ def analyse(nodes: Sequence[node_def_pb2.NodeDef],
 class _Analysis:
   """One pass over the ops in topological order, then some arithmetic."""
 
-  def __init__(self, nodes, edges, shape_of):
+  def __init__(
+      self, nodes: Any, edges: Sequence[tuple[int, int, int]],
+      shape_of: Callable[[values_lib.Tensor], Sequence[int] | None]) -> None:
     self._nodes = nodes
     self._types = [node.op.removeprefix('Ref') for node in nodes]
     self._inputs: list[list[tuple[int, int]]] = [[] for _ in nodes]
@@ -116,12 +115,12 @@ class _Analysis:
     self._tags = [_NO_TAGS] * len(nodes)
     self._loop_conds: dict[int, int] = {}
     self._conditions: dict[values_lib.Tensor, int] = {}
-    self._united: dict[tuple, frozenset[_Tag]] = {}
+    self._united: dict[tuple[Any, ...], frozenset[_Tag]] = {}
     order = self._order()
     self.well_formed = len(order) == len(nodes) and all(
         self._visit(op) for op in order)
 
-  def _carried(self, source, target) -> bool:
+  def _carried(self, source: int, target: int) -> bool:
     return (self._types[source] == 'NextIteration' and
             self._types[target] == 'Merge')
 
@@ -139,7 +138,7 @@ class _Analysis:
           order.append(target)
     return order
 
-  def _visit(self, op) -> bool:
+  def _visit(self, op: int) -> bool:
     """Finds an op's frame and tags; whether they make sense."""
     kind, inputs = self._types[op], self._forward[op]
     outside = max((self._out_frame(s) for s, _ in inputs), default=0,
@@ -156,11 +155,11 @@ class _Analysis:
       self._tags[op] = self._union([self._out_tags(*i) for i in inputs])
     if kind == 'LoopCond':
       self._loop_conds[outside] = op
-    if kind in _SWITCHES and len(self._inputs[op]) != 2:
+    if kind in op_kinds.SWITCHES and len(self._inputs[op]) != 2:
       return False
     return outside > 0 or kind not in ('Exit', 'LoopCond', 'NextIteration')
 
-  def _enter(self, op, outside) -> int:
+  def _enter(self, op: int, outside: int) -> int:
     name = self._nodes[op].attr['frame_name'].s.decode(errors='replace')
     key = outside, name
     if key not in self._numbers:
@@ -172,23 +171,24 @@ class _Analysis:
         [frame.entry_tags] + [self._out_tags(*i) for i in self._forward[op]])
     return self._numbers[key]
 
-  def _out_frame(self, op) -> int:
+  def _out_frame(self, op: int) -> int:
     frame = self._frame_of[op]
     return self._frames[frame].parent if self._types[op] == 'Exit' else frame
 
-  def _out_tags(self, op, output) -> frozenset[_Tag]:
+  def _out_tags(self, op: int, output: int) -> frozenset[_Tag]:
     """Under which conditions a consumer gets this output."""
     kind = self._types[op]
     if kind == 'Exit':
       return self._frames[self._frame_of[op]].entry_tags
-    if kind not in _SWITCHES or output < 0 or len(self._inputs[op]) != 2:
+    if kind not in op_kinds.SWITCHES or output < 0 or len(
+        self._inputs[op]) != 2:
       return self._tags[op]
     condition = self._condition(op)
     if self._types[condition[0]] != 'LoopCond':
       self._conditions.setdefault(condition, op)
     return self._union([self._tags[op], frozenset(((condition, output),))])
 
-  def _condition(self, switch) -> values_lib.Tensor:
+  def _condition(self, switch: int) -> values_lib.Tensor:
     """What decides; a LoopCond, else the source of the predicate."""
     tensor = self._inputs[switch][1]
     while self._types[tensor[0]] == 'Identity' and self._inputs[tensor[0]]:
@@ -197,7 +197,9 @@ class _Analysis:
       return tensor
     return self._values.source(tensor)
 
-  def _union(self, sets) -> frozenset[_Tag]:
+  def _union(
+      self, sets: Sequence[frozenset[tuple[tuple[int, int],
+                                           int]]]) -> frozenset[_Tag]:
     sets = tuple(dict.fromkeys(s for s in sets if s))
     if len(sets) < 2:
       return sets[0] if sets else _NO_TAGS
@@ -205,7 +207,7 @@ class _Analysis:
       self._united[sets] = frozenset.union(*sets)
     return self._united[sets]
 
-  def result(self, flops, trip_count) -> Frames:
+  def result(self, flops: np.ndarray, trip_count: int) -> Frames:
     """Everything, once all ops were visited."""
     self._values.set_loops(self._frame_of, self._loop_conds)
     trips, assumed = {}, []
@@ -221,7 +223,7 @@ class _Analysis:
     return Frames(executions, tuple(self._exits()), trips, tuple(assumed),
                   self._values)
 
-  def _executions(self, taken) -> np.ndarray:
+  def _executions(self, taken: Mapping[tuple[int, int], int]) -> np.ndarray:
     """float64 [N], given the branch that each condition takes."""
     for frame in self._frames[1:]:  # Parents come first.
       frame.entries = (self._frames[frame.parent].entries
@@ -239,7 +241,8 @@ class _Analysis:
       result[op] = factors[key]
     return result
 
-  def _factor(self, number, tags, taken) -> float:
+  def _factor(self, number: int, tags: frozenset[tuple[tuple[int, int], int]],
+              taken: Mapping[tuple[int, int], int]) -> float:
     """Runs of an op with these tags each time its frame is entered."""
     cond = self._loop_conds.get(number)
     result = self._frames[number].trips + 1 if number else 1.
@@ -250,11 +253,12 @@ class _Analysis:
         return 0.
     return result
 
-  def _taken(self, flops, executions) -> dict[values_lib.Tensor, int]:
+  def _taken(self, flops: np.ndarray,
+             executions: np.ndarray) -> dict[values_lib.Tensor, int]:
     """The branch that runs, of every condition; inner ones decide first."""
     if not self._conditions:
       return {}
-    work: dict[tuple, np.ndarray] = {}
+    work: dict[tuple[Any, ...], np.ndarray] = {}
     for op, key in enumerate(zip(self._frame_of, self._tags)):
       if key[0] or key[1]:
         total = work.setdefault(key, np.zeros(3))
@@ -275,14 +279,15 @@ class _Analysis:
                 if not any(c == condition and b != branch for c, b in tags)]
     return result
 
-  def _constant_branch(self, condition, switch) -> int | None:
+  def _constant_branch(self, condition: tuple[int, int],
+                       switch: int) -> int | None:
     value = self._values.scalar(condition)
     if value is None or self._types[switch] == 'Switch':
       return None if value is None else int(bool(value))
     last = self._nodes[switch].attr['num_outs'].i - 1
     return int(value) if 0 <= value <= last else last
 
-  def _exits(self):
+  def _exits(self) -> Iterator[tuple[int, int]]:
     """Edges that stand for those from NextIteration to Merge.
 
     An Exit waits for its own variable, and for the condition, which waits for
@@ -308,14 +313,14 @@ class _Analysis:
                    if merge in decisive else exits_of.get(merge, ())):
           yield following, op
 
-  def _variable(self, op) -> int:
+  def _variable(self, op: int) -> int:
     """The Merge of the loop variable that an Exit hands out."""
     while self._types[op] in ('Exit', 'Switch',
                               'Identity') and (self._inputs[op]):
       op = self._inputs[op][0][0]
     return op
 
-  def _decisive(self, number) -> set[int]:
+  def _decisive(self, number: int) -> set[int]:
     """Merges of a frame that its LoopCond depends on."""
     cond = self._loop_conds.get(number)
     seen, waiting = set(), [] if cond is None else [cond]
@@ -328,7 +333,10 @@ class _Analysis:
     return {op for op in seen if self._types[op] == 'Merge'}
 
 
-def _dearest(condition, groups) -> int:
+def _dearest(
+    condition: tuple[int, int],
+    groups: Sequence[tuple[frozenset[tuple[tuple[Any, Any], int]], np.ndarray]]
+) -> int:
   """The branch without an assertion, with more FLOPs, ops; the later one."""
   work: dict[int, np.ndarray] = {}
   for tags, total in groups:

@@ -11,17 +11,17 @@ the value of a variable is the variable's own memory.
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import values as values_lib
 
 # What adds an element to a list: which of its inputs is the element.
 _ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
-_VARIABLES = ('ReadVariableOp', 'Variable', 'VariableV2')
 _FILLED = ('EmptyTensorList', 'TensorListReserve', '_Arg')
 
 
@@ -53,7 +53,7 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
       continue
     element = inputs[op][_ADDS[nodes[op].op]]
     source, _ = frames.values.source(element)
-    if nodes[source].op in _VARIABLES:
+    if nodes[source].op in op_kinds.VARIABLE_VALUES:
       buffers = 0.
     else:
       buffers = min(frames.executions[op], max(frames.executions[source], 1))
@@ -64,7 +64,10 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
   }
 
 
-def _filled(op, fills, values, bytes_of, around) -> float:
+def _filled(op: int, fills: Mapping[int, list[tuple[tuple[int, int], float]]],
+            values: values_lib.Values, bytes_of: Callable[[values_lib.Tensor],
+                                                          int],
+            around: tuple[int, ...]) -> float:
   """Bytes of all elements of a list; an element may be a list itself."""
   total = 0.
   for element, count in fills[op]:

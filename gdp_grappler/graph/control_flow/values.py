@@ -12,63 +12,28 @@ by its mean, so that the mean trip count of `for j in range(i + 1)` is right.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
-from tensorflow.python.framework import tensor_util
+
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph.control_flow import arithmetic
 
 # A producer and the index of its output.
 Tensor = tuple[int, int]
 
+# A scalar in the first iteration, and what each adds to it.
+_Line = tuple[arithmetic.Value, arithmetic.Value]
+
 _MAX_DEPTH = 200
-_MAX_ELEMENTS = 1024
-_SAME = frozenset(('Identity', 'Enter', 'Snapshot', 'StopGradient',
-                   'PreventGradient', 'Cast', 'Bitcast', 'Exit', 'Switch',
-                   'NextIteration', 'OptionalFromValue', 'OptionalGetValue'))
-_LISTS = ('EmptyTensorList', 'TensorListReserve', 'TensorListFromTensor')
-# Right for the mean of a value that varies, too.
-_LINEAR = {'Add': np.add, 'AddV2': np.add, 'Sub': np.subtract}
-_EXACT = {
-    'Mul': np.multiply, 'Maximum': np.maximum, 'Minimum': np.minimum,
-    'FloorDiv': np.floor_divide, 'FloorMod': np.mod, 'RealDiv': np.divide,
-    'Less': np.less, 'LessEqual': np.less_equal, 'Greater': np.greater,
-    'GreaterEqual': np.greater_equal, 'Equal': np.equal, 'NotEqual':
-        np.not_equal, 'LogicalAnd': np.logical_and, 'LogicalOr': np.logical_or,
-    'LogicalNot': np.logical_not, 'Neg': np.negative, 'Squeeze': np.squeeze,
-    'ExpandDims': lambda x, axis: np.expand_dims(x, int(axis)),
-    'Reshape': lambda x, shape: np.reshape(x, shape.astype(int)),
-    'GatherV2': lambda x, i, axis: np.take(x, i.astype(int), int(axis)),
-    'Pack': lambda *xs: np.stack(xs),
-    'ConcatV2': lambda *xs: np.concatenate(xs[:-1], int(xs[-1])),
-    'Max': lambda x, axis: np.max(x, tuple(np.atleast_1d(axis).astype(int))),
-    'Min': lambda x, axis: np.min(x, tuple(np.atleast_1d(axis).astype(int))),
-    'Prod': lambda x, axis: np.prod(x, tuple(np.atleast_1d(axis).astype(int))),
-    'Sum': lambda x, axis: np.sum(x, tuple(np.atleast_1d(axis).astype(int)))
-}
-_COMPARISONS = {
-    'Less': (1, True), 'LessEqual': (1, False), 'Greater': (-1, True),
-    'GreaterEqual': (-1, False)
-}
-_OPPOSITE = {
-    'Less': 'GreaterEqual', 'LessEqual': 'Greater', 'Greater': 'LessEqual',
-    'GreaterEqual': 'Less'
-}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Value:
-  """What a tensor holds.
-
-  Attributes:
-    array: Its elements; their mean where they vary.
-    varies: Whether they differ between iterations of an outer loop.
-  """
-
-  array: np.ndarray
-  varies: bool = False
+# Variants are wrapped in optionals.
+_WRAPPERS = frozenset(('OptionalFromValue', 'OptionalGetValue'))
+_SAME_VALUE = op_kinds.SAME_VALUE | _WRAPPERS
+_SAME_BUFFER = (op_kinds.HANDED_ON | op_kinds.VIEWS | _WRAPPERS) - {'Exit'}
+_SAME_LIST = (_SAME_VALUE | op_kinds.LIST_CHANGES
+              | {'Merge', 'TensorListPopBack'})
 
 
 class Values:
@@ -76,7 +41,7 @@ class Values:
 
   def __init__(self, nodes: Sequence[node_def_pb2.NodeDef],
                inputs: Sequence[Sequence[Tensor]],
-               shape_of: Callable[[Tensor], Sequence[int] | None]):
+               shape_of: Callable[[Tensor], Sequence[int] | None]) -> None:
     """Initializes Values.
 
     Args:
@@ -88,12 +53,13 @@ class Values:
     self._inputs = inputs
     self._shape_of = shape_of
     self._types = [node.op.removeprefix('Ref') for node in nodes]
-    self._known: dict[Tensor, Value | None] = {}
-    self._trips: dict[int, Value | None] = {}
+    self._known: dict[Tensor, arithmetic.Value | None] = {}
+    self._trips: dict[int, arithmetic.Value | None] = {}
     self._loop_conds: Mapping[int, int] = {}
     self._frames: Sequence[int] = ()
 
-  def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int, int]):
+  def set_loops(self, frames: Sequence[int], loop_conds: Mapping[int,
+                                                                 int]) -> None:
     """Tells the frame [N] of each op and the LoopCond of each frame."""
     self._frames = frames
     self._loop_conds = loop_conds
@@ -115,7 +81,7 @@ class Values:
     for _ in range(_MAX_DEPTH):
       op, _ = tensor
       kind = self._types[op]
-      if kind in _SAME - {'Cast', 'Exit'} and self._inputs[op]:
+      if kind in _SAME_BUFFER and self._inputs[op]:
         tensor = self._inputs[op][0]
       elif kind == 'Merge' and self._is_invariant(op):
         tensor = self._inputs[op][0]
@@ -128,7 +94,7 @@ class Values:
         return tensor
     return tensor
 
-  def value(self, tensor: Tensor, depth: int = 0) -> Value | None:
+  def value(self, tensor: Tensor, depth: int = 0) -> arithmetic.Value | None:
     """What a tensor holds; None if that is not known."""
     if tensor not in self._known:
       if depth > _MAX_DEPTH:
@@ -140,11 +106,11 @@ class Values:
         pass  # Malformed; as good as unknown.
     return self._known[tensor]
 
-  def _evaluate(self, tensor, depth):
+  def _evaluate(self, tensor: Tensor, depth: int) -> arithmetic.Value | None:
     op, output = tensor
     kind, inputs = self._types[op], self._inputs[op]
     if kind == 'Const':
-      return self._constant(self._nodes[op])
+      return arithmetic.constant(self._nodes[op])
     if kind == 'Exit':
       return self._last(inputs[0], depth)
     if kind == 'Merge':
@@ -157,63 +123,24 @@ class Values:
       return self._shape(inputs[output], kind)
     if kind in ('TensorListLength', 'TensorArraySizeV3'):
       return self._length(inputs[0], depth)
-    if kind in _SAME:
+    if kind in _SAME_VALUE:
       return None if output and kind == 'OptionalGetValue' else self.value(
           inputs[0], depth)
     values = [self.value(i, depth) for i in inputs]
     if not values or None in values:
       return None
-    return self._apply(op, kind, values)
+    return arithmetic.apply(self._nodes[op], values)
 
-  def _apply(self, op, kind, values):
-    arrays = [v.array for v in values]
-    varies = any(v.varies for v in values)
-    if kind in _LINEAR:
-      return Value(_LINEAR[kind](*arrays), varies)
-    if kind == 'Mul' and sum(v.varies for v in values) < 2:
-      return Value(np.multiply(*arrays), varies)
-    if varies:
-      return None
-    if kind in _EXACT:
-      return Value(np.asarray(_EXACT[kind](*arrays)))
-    if kind == 'StridedSlice':
-      return self._strided_slice(self._nodes[op], *arrays)
-    return None
-
-  def _constant(self, node):
-    tensor = node.attr['value'].tensor
-    size = math.prod(d.size for d in tensor.tensor_shape.dim)
-    if size > _MAX_ELEMENTS:
-      return None
-    array = tensor_util.MakeNdarray(tensor)
-    return Value(array.astype(
-        np.float64)) if array.dtype.kind in 'iufb' else (None)
-
-  def _shape(self, tensor, kind):
+  def _shape(self, tensor: Tensor, kind: str) -> arithmetic.Value | None:
     shape = self._shape_of(tensor)
     if shape is None:
       return None
-    return Value(
+    return arithmetic.Value(
         np.array(math.prod(shape) if kind == 'Size' else shape, np.float64))
-
-  def _strided_slice(self, node, array, begin, end, strides):
-    """The element or the slice of a vector, as shapes are taken apart."""
-    masks = [
-        node.attr[f'{m}_mask'].i
-        for m in ('begin', 'end', 'ellipsis', 'new_axis', 'shrink_axis')
-    ]
-    if array.ndim != 1 or begin.size != 1 or masks[2] or masks[3]:
-      return None
-    first = int(begin.item())
-    if masks[4]:
-      return Value(np.asarray(array[first]))
-    return Value(array[slice(None if masks[0] else first,
-                             None if masks[1] else int(end.item()),
-                             int(strides.item()))])
 
   # Loops.
 
-  def _loop_trips(self, frame, depth) -> Value | None:
+  def _loop_trips(self, frame: int, depth: int) -> arithmetic.Value | None:
     if frame not in self._trips:
       self._trips[frame] = None
       cond = self._loop_conds.get(frame)
@@ -226,7 +153,8 @@ class Values:
           self._trips[frame] = found
     return self._trips[frame]
 
-  def _holds(self, tensor, frame, negated, depth) -> Value | None:
+  def _holds(self, tensor: Tensor, frame: int, negated: bool,
+             depth: int) -> arithmetic.Value | None:
     """How many iterations a condition holds from the first one on."""
     if depth > _MAX_DEPTH:
       return None
@@ -248,16 +176,17 @@ class Values:
       gate = self._gate(op)
       return gate and self._holds(gate, frame, False, depth + 1)
     if negated:
-      kind = _OPPOSITE.get(kind)
-    if kind in _COMPARISONS or kind == 'NotEqual':
+      kind = arithmetic.OPPOSITE.get(kind)
+    if kind in arithmetic.COMPARISONS or kind == 'NotEqual':
       sides = [self._linear(i, frame, depth + 1) for i in inputs]
-      return None if None in sides else _crossing(kind, *sides)
+      return None if None in sides else arithmetic.crossing(kind, *sides)
     constant = self.value(tensor, depth + 1)
     if constant is None or constant.varies or self._types[op] == 'Merge':
       return None
-    return Value(np.array(math.inf if bool(constant.array) != negated else 0.))
+    return arithmetic.Value(
+        np.array(math.inf if bool(constant.array) != negated else 0.))
 
-  def _gate(self, merge) -> Tensor | None:
+  def _gate(self, merge: int) -> Tensor | None:
     """The test in `test and other`, as AutoGraph writes a loop with `break`.
 
     It becomes a condition, whose false branch returns the constant False.
@@ -274,7 +203,7 @@ class Values:
         return self._inputs[tensor[0]][1]
     return None
 
-  def _linear(self, tensor, frame, depth) -> tuple[Value, Value] | None:
+  def _linear(self, tensor: Tensor, frame: int, depth: int) -> _Line | None:
     """A scalar's value in the first iteration and what each adds to it."""
     if depth > _MAX_DEPTH:
       return None
@@ -285,33 +214,34 @@ class Values:
       return None if start is None or step is None else (start, step)
     if kind in ('Identity', 'Cast', 'Switch'):
       return self._linear(inputs[0], frame, depth + 1)
-    if kind in _LINEAR:
+    if kind in arithmetic.LINEAR:
       sides = [self._linear(i, frame, depth + 1) for i in inputs]
       if None in sides:
         return None
-      return tuple(self._apply(op, kind, list(part)) for part in zip(*sides))
+      return tuple(
+          arithmetic.apply(self._nodes[op], part) for part in zip(*sides))
     value = self.value(tensor, depth + 1)
-    return None if value is None else (value, Value(np.array(0.)))
+    return None if value is None else (value, arithmetic.Value(np.array(0.)))
 
-  def _step(self, merge, depth) -> Value | None:
+  def _step(self, merge: int, depth: int) -> arithmetic.Value | None:
     """What an iteration adds to a loop variable."""
     if self._is_invariant(merge):
-      return Value(np.array(0.))
+      return arithmetic.Value(np.array(0.))
     update = self._next(merge)
     update = update and self._behind(update)
-    if update is None or self._types[update[0]] not in _LINEAR:
+    if update is None or self._types[update[0]] not in arithmetic.LINEAR:
       return None
     a, b = self._inputs[update[0]]
     kind = self._types[update[0]]
     if self._behind(a)[0] == merge:
       step = self.value(b, depth)
-      return step and Value(-step.array if kind == 'Sub' else step.array,
-                            step.varies)
+      return step and arithmetic.Value(
+          -step.array if kind == 'Sub' else step.array, step.varies)
     if self._behind(b)[0] == merge and kind != 'Sub':
       return self.value(a, depth)
     return None
 
-  def _mean(self, merge, depth) -> Value | None:
+  def _mean(self, merge: int, depth: int) -> arithmetic.Value | None:
     """A loop variable in the middle of the iterations."""
     linear = self._linear((merge, 0), self._frames[merge], depth)
     if linear is None:
@@ -320,10 +250,10 @@ class Values:
     if not step.array.any():
       return start
     trips = self._loop_trips(self._frames[merge], depth)
-    return trips and Value(
+    return trips and arithmetic.Value(
         start.array + step.array * max(float(trips.array) - 1, 0) / 2, True)
 
-  def _last(self, tensor, depth) -> Value | None:
+  def _last(self, tensor: Tensor, depth: int) -> arithmetic.Value | None:
     """A loop variable behind the loop."""
     merge = self._behind(tensor)[0]
     if self._types[merge] != 'Merge':
@@ -335,10 +265,13 @@ class Values:
     if not step.array.any():
       return start
     trips = self._loop_trips(self._frames[merge], depth)
-    return trips and Value(start.array + step.array * trips.array,
-                           start.varies or step.varies or trips.varies)
+    return trips and arithmetic.Value(
+        start.array + step.array * trips.array, start.varies or step.varies or
+        trips.varies)
 
-  def _dearest(self, values) -> Value | None:
+  def _dearest(
+      self,
+      values: Sequence[arithmetic.Value | None]) -> arithmetic.Value | None:
     """Behind a condition: as the branch with more work runs, the larger one.
 
     That is the number of iterations of a loop that only one branch has.
@@ -346,7 +279,7 @@ class Values:
     known = [v for v in values if v is not None and v.array.size == 1]
     return max(known, key=lambda v: float(v.array.reshape(())), default=None)
 
-  def _behind(self, tensor) -> Tensor:
+  def _behind(self, tensor: Tensor) -> Tensor:
     """Through what hands a tensor on within one iteration."""
     for _ in range(_MAX_DEPTH):
       if self._types[tensor[0]] not in ('Identity', 'Switch', 'Snapshot'):
@@ -354,20 +287,20 @@ class Values:
       tensor = self._inputs[tensor[0]][0]
     return tensor
 
-  def _next(self, merge) -> Tensor | None:
+  def _next(self, merge: int) -> Tensor | None:
     """What a loop variable becomes; None if it is none."""
     for op, _ in self._inputs[merge]:
       if self._types[op] == 'NextIteration' and self._inputs[op]:
         return self._inputs[op][0]
     return None
 
-  def _is_invariant(self, merge) -> bool:
+  def _is_invariant(self, merge: int) -> bool:
     update = self._next(merge)
     return update is not None and self._behind(update)[0] == merge
 
   # Lists of tensors.
 
-  def _pushed(self, handle) -> Tensor | None:
+  def _pushed(self, handle: Tensor) -> Tensor | None:
     """What the body of a loop pushes on the list that is popped."""
     for _ in range(_MAX_DEPTH):
       op = handle[0]
@@ -378,7 +311,7 @@ class Values:
         update = update and self._behind(update)
         if update and self._types[update[0]] == 'TensorListPushBack':
           return self._inputs[update[0]][1]
-      elif self._types[op] not in _SAME:
+      elif self._types[op] not in _SAME_VALUE:
         return None
       handle = self._inputs[op][0]
     return None
@@ -390,19 +323,16 @@ class Values:
     """
     for _ in range(_MAX_DEPTH):
       kind = self._types[handle[0]]
-      if kind in _LISTS or kind in ('TensorArrayV3', '_Arg'):
+      if kind in op_kinds.LIST_MAKERS or kind in ('TensorArrayV3', '_Arg'):
         return handle
-      if kind not in _SAME and kind not in ('Merge', 'TensorListPushBack',
-                                            'TensorListPopBack',
-                                            'TensorListSetItem',
-                                            'TensorListResize'):
+      if kind not in _SAME_LIST:
         return None
       if not self._inputs[handle[0]]:
         return None
       handle = self._inputs[handle[0]][0]
     return None
 
-  def _length(self, handle, depth) -> Value | None:
+  def _length(self, handle: Tensor, depth: int) -> arithmetic.Value | None:
     creator = self.creator(handle)
     if creator is None:
       return None
@@ -413,28 +343,5 @@ class Values:
       return self.value(inputs[0], depth)
     if kind == 'TensorListFromTensor':
       shape = self._shape_of(inputs[0])
-      return Value(np.array(float(shape[0]))) if shape else None
+      return arithmetic.Value(np.array(float(shape[0]))) if shape else None
     return None
-
-
-def _crossing(kind, a, b) -> Value:
-  """The first iteration in which a comparison of two lines fails."""
-  varies = any(v.varies for v in (*a, *b))
-  offset, slope = (float((x.array - y.array).reshape(())) for x, y in zip(a, b))
-  if kind == 'NotEqual':
-    ends = slope and -offset / slope
-    return Value(
-        np.array(0. if not offset else ends if ends and ends > 0 and
-                 (varies or ends == int(ends)) else math.inf), varies)
-  sign, strict = _COMPARISONS[kind]
-  offset, slope = sign * offset, sign * slope
-  if offset > 0 or strict and offset == 0:
-    return Value(np.array(0.), varies)
-  if slope <= 0:
-    return Value(np.array(math.inf), varies)
-  ends = -offset / slope
-  if not varies:
-    ends = math.ceil(ends) if strict else math.floor(ends) + 1
-  elif not strict:
-    ends += 1
-  return Value(np.array(float(ends)), varies)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import re
+from typing import Any, Mapping, Sequence
 
 from google.protobuf import descriptor_pb2
 from google.protobuf import descriptor_pool
@@ -91,7 +92,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   return given.assemble(path, given.graph_name(path), ops, edges)
 
 
-def _index(path, all_nodes, nodes) -> dict[int, int]:
+def _index(path: str, all_nodes: Any, nodes: Sequence[Any]) -> dict[int, int]:
   """Id -> number of the node; -1 for the ends of the graph."""
   names, result = set(), {node.id: -1 for node in all_nodes}
   for number, node in enumerate(nodes):
@@ -110,9 +111,9 @@ def _index(path, all_nodes, nodes) -> dict[int, int]:
   return result
 
 
-def _op(path, node, on_gpu, tells) -> given.Op:
+def _op(path: str, node: Any, on_gpu: bool, tells: bool) -> given.Op:
 
-  def size(field):
+  def size(field: str) -> int:
     return given.bytes_of(path, f'node "{node.name}", field "{field}"',
                           getattr(node, field))
 
@@ -139,7 +140,7 @@ def _op(path, node, on_gpu, tells) -> given.Op:
           not on_gpu or kind in ('', name) for name in op_graph.DEVICE_TYPES))
 
 
-def _op_type(node, tells) -> str:
+def _op_type(node: Any, tells: bool) -> str:
   """What the simulator has to know of a node: whose memory its outputs are."""
   outputs = node.output_info
   if outputs and not node.input_info and (
@@ -154,7 +155,8 @@ def _op_type(node, tells) -> str:
   return 'CostGraphNode'
 
 
-def _edges(path, nodes, ops, index, tells) -> list[tuple[int, int, int]]:
+def _edges(path: str, nodes: Sequence[Any], ops: Sequence[given.Op],
+           index: Mapping[int, int], tells: bool) -> list[tuple[int, int, int]]:
   result = []
   for target, node in enumerate(nodes):
     inputs = []
@@ -183,7 +185,8 @@ def _edges(path, nodes, ops, index, tells) -> list[tuple[int, int, int]]:
   return result
 
 
-def _known(path, where, node_id, index) -> int:
+def _known(path: str, where: str, node_id: int, index: Mapping[int,
+                                                               int]) -> int:
   if node_id not in index:
     raise given.wrong(
         path, where, f'there is no node of id {node_id}; the '
@@ -191,7 +194,8 @@ def _known(path, where, node_id, index) -> int:
   return index[node_id]
 
 
-def _hold_variables(nodes, ops, edges):
+def _hold_variables(nodes: Sequence[Any], ops: Sequence[given.Op],
+                    edges: Sequence[tuple[int, int, int]]) -> None:
   """Gives resource variables the bytes that are read from them."""
   for source, output, target in edges:
     made = nodes[source].output_info
@@ -201,7 +205,10 @@ def _hold_variables(nodes, ops, edges):
                                     *ops[target].outputs, 0)
 
 
-def _without_transfers(nodes, ops, edges):
+def _without_transfers(
+    nodes: Sequence[Any], ops: Sequence[given.Op],
+    edges: Sequence[tuple[int, int, int]]
+) -> tuple[list[given.Op], list[tuple[int, int, int]]]:
   """Ops and edges with the pairs that sent and received joined."""
   numbers = {op.name: i for i, op in enumerate(ops)}
   inputs: dict[int, list[tuple[int, int]]] = {}
@@ -237,13 +244,13 @@ def _without_transfers(nodes, ops, edges):
          ], [(kept[s], o, kept[t]) for s, o, t in joined if s in kept]
 
 
-def _kind(node) -> str:
+def _kind(node: Any) -> str:
   """'CPU' or 'GPU'; '' for a node whose device the file does not tell."""
   found = re.search(r'(?:^|[:/])(CPU|GPU):\d+$', node.device, re.IGNORECASE)
   return found[1].upper() if found else ''
 
 
-def _parse_binary(data):
+def _parse_binary(data: bytes) -> Any:
   """A CostGraphDef; None if bytes are none.
 
   Other graphs have no numbers where this one has ids, costs and sizes.
@@ -259,7 +266,7 @@ def _parse_binary(data):
   return None
 
 
-def _parse_text(path, data):
+def _parse_text(path: str, data: bytes) -> Any:
   text = data.decode()
   whole = re.search(r'^\s*cost_graph\s*:?\s*{', text, re.MULTILINE)
   message = _messages()['RunMetadata' if whole else 'CostGraphDef']()
@@ -273,7 +280,7 @@ def _parse_text(path, data):
 
 
 @functools.cache
-def _messages():
+def _messages() -> dict[str, type[Any]]:
   """The messages, in a pool of their own: TensorFlow's may be there too."""
   file = descriptor_pb2.FileDescriptorProto(name='gdp_cost_graph.proto',
                                             package='gdp', syntax='proto3')
@@ -306,7 +313,8 @@ def _messages():
   }
 
 
-def _declare(file, message, /, **fields):
+def _declare(file: descriptor_pb2.FileDescriptorProto, message: str, /,
+             **fields: Any) -> None:
   """Adds a message: field -> number, type, the name of its type, repeated."""
   declared = file.message_type.add(name=message)
   kinds = descriptor_pb2.FieldDescriptorProto

@@ -180,7 +180,8 @@ def check_acyclic(path: str, ops: Sequence[Op],
         'goes back')
 
 
-def _circle(edges, waiting) -> list[int]:
+def _circle(edges: Sequence[tuple[int, int, int]],
+            waiting: Sequence[int]) -> list[int]:
   """Ops along a circle, the first again at the end."""
   before = {t: s for s, _, t in edges if waiting[s] and waiting[t]}
   op, seen = next(iter(before)), {}
@@ -190,7 +191,7 @@ def _circle(edges, waiting) -> list[int]:
   return [op, *reversed(list(seen)[seen[op]:])]
 
 
-def _columns(ops) -> dict[str, np.ndarray]:
+def _columns(ops: Sequence[Op]) -> dict[str, np.ndarray]:
   """Label -> float64 [N]."""
   result: dict[str, np.ndarray] = {}
   for i, op in enumerate(ops):

@@ -6,12 +6,12 @@ docs/graph_json.md describes the format for those who write it.
 from __future__ import annotations
 
 import collections
-import difflib
 import json
 import re
-from typing import Any
+from typing import Any, Iterable, Mapping, Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
 
@@ -75,7 +75,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   return given.assemble(path, name, ops, edges)
 
 
-def _parse(path, data) -> dict[str, Any]:
+def _parse(path: str, data: bytes) -> dict[str, Any]:
   try:
     fields = json.loads(data.decode('utf-8-sig'), object_pairs_hook=_unique)
   except (ValueError, RecursionError) as error:
@@ -88,7 +88,7 @@ def _parse(path, data) -> dict[str, Any]:
   return fields
 
 
-def _unique(pairs) -> dict:
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
   fields = dict(pairs)
   if len(fields) < len(pairs):
     twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -96,7 +96,8 @@ def _unique(pairs) -> dict:
   return fields
 
 
-def _op(path, number, node, defaults) -> given.Op:
+def _op(path: str, number: int, node: Mapping[str, Any],
+        defaults: Mapping[str, int]) -> given.Op:
   """One node."""
   where = f'nodes[{number}]'
   if isinstance(node, dict) and 'name' in node:
@@ -107,7 +108,7 @@ def _op(path, number, node, defaults) -> given.Op:
     raise given.wrong(path, where, '"name" is missing; add it')
   fields = {k: v for k, v in {**defaults, **node}.items() if v is not None}
 
-  def at(field):
+  def at(field: str) -> str:
     return f'{where}, field "{field}"'
 
   size = {
@@ -141,7 +142,7 @@ def _op(path, number, node, defaults) -> given.Op:
       pin=pin)
 
 
-def _seconds(path, where, fields) -> dict[str, float]:
+def _seconds(path: str, where: str, fields: dict[str, Any]) -> dict[str, float]:
   """Label -> seconds; empty if FLOPs or bytes have to do."""
   value = fields.get('seconds')
   if value is None:
@@ -166,7 +167,8 @@ def _seconds(path, where, fields) -> dict[str, float]:
   }
 
 
-def _outputs(path, where, value) -> list[int]:
+def _outputs(path: str, where: str,
+             value: int | Sequence[int] | None) -> list[int]:
   if value is None:
     return []
   if not isinstance(value, list):
@@ -177,7 +179,7 @@ def _outputs(path, where, value) -> list[int]:
   ]
 
 
-def _device(path, where, value) -> tuple[str, list[bool]]:
+def _device(path: str, where: str, value: str | None) -> tuple[str, list[bool]]:
   """A pin, and the types it leaves."""
   if value is None:
     return '', [True] * len(op_graph.DEVICE_TYPES)
@@ -190,8 +192,9 @@ def _device(path, where, value) -> tuple[str, list[bool]]:
   return value, [True] * len(op_graph.DEVICE_TYPES)
 
 
-def _edge(path, where, edge, control, ops, index,
-          given_outputs) -> tuple[int, int, int]:
+def _edge(path: str, where: str, edge: Sequence[int | str] | Mapping[str, Any],
+          control: bool, ops: Sequence[given.Op], index: Mapping[str, int],
+          given_outputs: Sequence[bool]) -> tuple[int, int, int]:
   """(producer, output or -1, consumer); adds the output if the edge has one."""
   if isinstance(edge, list):
     if len(edge) not in ((2,) if control else (2, 3)):
@@ -225,7 +228,8 @@ def _edge(path, where, edge, control, ops, index,
   return source, output, target
 
 
-def _use_output(path, where, op, output, size, complete):
+def _use_output(path: str, where: str, op: given.Op, output: int,
+                size: int | None, complete: bool) -> None:
   """Makes sure that the op has this output, of this size."""
   outputs = op.outputs
   if output < len(outputs):
@@ -242,44 +246,47 @@ def _use_output(path, where, op, output, size, complete):
     outputs.append(size or 0)
 
 
-def _end(path, where, value, index) -> int:
+def _end(path: str, where: str, value: int | str, index: Mapping[str,
+                                                                 int]) -> int:
   if value is None:
     raise given.wrong(path, where, 'it is missing; add it')
   name = _name(path, where, value)
   if name not in index:
-    near = difflib.get_close_matches(name, index,
-                                     1) if len(index) < 10000 else ()
+    near = suggestions.nearest(name, index) if len(index) < 10000 else []
     hint = f'; did you mean "{near[0]}"?' if near else '; add it or correct it'
     raise given.wrong(path, where, f'there is no node "{name}"{hint}')
   return index[name]
 
 
-def _name(path, where, value) -> str:
+def _name(path: str, where: str, value: int | str) -> str:
   """A text, or a number as a text."""
   if isinstance(value, int) and not isinstance(value, bool):
     return str(value)
   return _text(path, where, value)
 
 
-def _text(path, where, value) -> str:
+def _text(path: str, where: str, value: str) -> str:
   if not isinstance(value, str) or not value:
     raise given.wrong(path, where, f'it is {value!r}; give a text')
   return value
 
 
-def _list(path, where, value) -> list:
+def _list(path: str, where: str,
+          value: list[Any] | dict[str, int]) -> list[Any]:
   if not isinstance(value, list):
     raise given.wrong(path, where, f'it is a {type(value).__name__}; give a '
                       'list')
   return value
 
 
-def _check_fields(path, where, fields, known):
+def _check_fields(path: str, where: str,
+                  fields: Sequence[Any] | Mapping[str, Any],
+                  known: Iterable[str]) -> None:
   if not isinstance(fields, dict):
     raise given.wrong(path, where, f'it is {fields!r}; give an object')
   for field in fields:
     if field not in known:
-      near = difflib.get_close_matches(field, known, 1)
+      near = suggestions.nearest(field, known)
       raise given.wrong(
           path, where, f'unknown field "{field}"; ' +
           (f'did you mean "{near[0]}"?'

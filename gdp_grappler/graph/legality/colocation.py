@@ -12,28 +12,21 @@
 from __future__ import annotations
 
 import collections
-from typing import Iterable, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import node_types
 
 _CLASS_PREFIX = b'loc:@'
-# What optimizers are made of, and what passes a value on unchanged.
-_UPDATE_ARITHMETIC = frozenset(
-    ('Add', 'AddN', 'AddV2', 'Cast', 'Div', 'DivNoNan', 'Identity', 'Maximum',
-     'Minimum', 'Mul', 'Neg', 'Pow', 'RealDiv', 'Reciprocal', 'Rsqrt', 'Sign',
-     'Sqrt', 'Square', 'SquaredDifference', 'Sub', 'Xdivy', '_FusedMulSub'))
-_ASSIGNS = frozenset(
-    ('AssignVariableOp', 'AssignAddVariableOp', 'AssignSubVariableOp', 'Assign',
-     'AssignAdd', 'AssignSub'))
 
 
 class UnionFind:
   """Disjoint sets of 0 .. n-1."""
 
-  def __init__(self, n: int):
+  def __init__(self, n: int) -> None:
     self._parent = list(range(n))
 
   def find(self, item: int) -> int:
@@ -44,13 +37,13 @@ class UnionFind:
       item = parent[item]
     return item
 
-  def join(self, a: int, b: int):
+  def join(self, a: int, b: int) -> None:
     """Makes two sets one; the smaller representative stays."""
     a, b = self.find(a), self.find(b)
     if a != b:
       self._parent[max(a, b)] = min(a, b)
 
-  def join_all(self, items: Iterable[int]):
+  def join_all(self, items: Iterable[int]) -> None:
     """Makes the sets of all items one."""
     items = iter(items)
     first = next(items, None)
@@ -94,7 +87,7 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
   return sets
 
 
-def _by_label(nodes, signatures) -> dict[object, list[int]]:
+def _by_label(nodes: Any, signatures: Sequence[Any]) -> dict[object, list[int]]:
   """Ops by `_class` constraint and by shared resource."""
   result: dict[object, list[int]] = {}
   by_name = {node.name: i for i, node in enumerate(nodes)}
@@ -120,9 +113,7 @@ def frames(nodes: Sequence[node_def_pb2.NodeDef],
   A frame begins at its Enter ops and reaches every op behind them up to its
   Exit ops; inner frames count as part of the outermost.
   """
-  enters = [
-      i for i, node in enumerate(nodes) if node.op in ('Enter', 'RefEnter')
-  ]
+  enters = [i for i, node in enumerate(nodes) if node.op in op_kinds.ENTERS]
   if not enters:
     return {}
   consumers: dict[int, list[int]] = {}
@@ -136,7 +127,8 @@ def frames(nodes: Sequence[node_def_pb2.NodeDef],
   return result
 
 
-def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
+def _frame_stacks(nodes: Any, consumers: Mapping[int, list[int]],
+                  enters: Sequence[int]) -> dict[int, tuple[str, ...]]:
   """Names of the frames around each op that some Enter reaches.
 
   An Enter behind another one belongs to an inner loop. Ops are revisited when
@@ -154,7 +146,7 @@ def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
     else:
       stack = outside
     stacks[op] = stack
-    passed_on = stack[:-1] if node.op in ('Exit', 'RefExit') else stack
+    passed_on = stack[:-1] if node.op in op_kinds.EXITS else stack
     for target in consumers.get(op, ()):
       known = inner[target] if target in inner else stacks.get(target, ())
       if len(passed_on) > len(known):
@@ -168,7 +160,7 @@ def _frame_stacks(nodes, consumers, enters) -> dict[int, tuple[str, ...]]:
 
 def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
                edges: Sequence[tuple[int, int, int]],
-               variable_bytes: np.ndarray, output_bytes: np.ndarray):
+               variable_bytes: np.ndarray, output_bytes: np.ndarray) -> None:
   """Joins a variable with the slots its update reads.
 
   Keras 3 updates m, v and the variable by separate assignments. Two variables
@@ -191,7 +183,8 @@ def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
     if variable_bytes[source] > 0:
       handle_of[target] = source
   for op, node in enumerate(nodes):
-    if node.op in _ASSIGNS and variable_bytes[handle_of.get(op, op)] > 8:
+    if node.op in op_kinds.ASSIGNMENTS and variable_bytes[handle_of.get(
+        op, op)] > 8:
       size = variable_bytes[handle_of[op]]
       for handle in _slots_behind(op, size, nodes, producers, handle_of,
                                   output_bytes):
@@ -199,7 +192,10 @@ def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
           sets.join(handle, handle_of[op])
 
 
-def _slots_behind(assign, size, nodes, producers, handle_of, output_bytes):
+def _slots_behind(assign: int, size: int, nodes: Any,
+                  producers: Mapping[int, list[int]], handle_of: Mapping[int,
+                                                                         int],
+                  output_bytes: np.ndarray) -> Iterator[int]:
   """Handles of variables whose value reaches an assignment."""
   pending, seen = list(producers[assign]), set()
   while pending:
@@ -207,7 +203,8 @@ def _slots_behind(assign, size, nodes, producers, handle_of, output_bytes):
     if op in seen:
       continue
     seen.add(op)
-    if op in handle_of and nodes[op].op not in _ASSIGNS:
+    if op in handle_of and nodes[op].op not in op_kinds.ASSIGNMENTS:
       yield handle_of[op]
-    elif nodes[op].op in _UPDATE_ARITHMETIC and output_bytes[op] == size:
+    elif (output_bytes[op] == size and
+          nodes[op].op in op_kinds.UPDATE_ARITHMETIC):
       pending.extend(producers.get(op, ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+from typing import Any, Mapping
 
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.python.framework import kernels as tf_kernels
@@ -28,13 +29,13 @@ def allowed_types(node: node_def_pb2.NodeDef) -> tuple[bool, ...]:
 
 
 @functools.cache
-def op_def(op_type: str):
+def op_def(op_type: str) -> Any:
   """TensorFlow's OpDef, or None for ops it does not know."""
   return op_def_registry.get(op_type)
 
 
 @functools.cache
-def _kernels_by_op():
+def _kernels_by_op() -> dict[str, list[Any]]:
   result = collections.defaultdict(list)
   wanted = (*op_graph.DEVICE_TYPES, _DEFAULT)
   for kernel in tf_kernels.get_all_registered_kernels().kernel:
@@ -54,7 +55,8 @@ def _constrained(op_type: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _allowed_types(op_type, label, types) -> tuple[bool, ...]:
+def _allowed_types(op_type: str, label: str,
+                   types: tuple[tuple[int, ...], ...]) -> tuple[bool, ...]:
   values = dict(zip(_constrained(op_type), types))
   found = {
       kernel.device_type for kernel in _kernels_by_op()[op_type]
@@ -64,7 +66,7 @@ def _allowed_types(op_type, label, types) -> tuple[bool, ...]:
       kind in found or _DEFAULT in found for kind in op_graph.DEVICE_TYPES)
 
 
-def _matches(kernel, values) -> bool:
+def _matches(kernel: Any, values: Mapping[str, tuple[int]]) -> bool:
   for constraint in kernel.constraint:
     allowed = constraint.allowed_values.list.type
     if allowed and any(v not in allowed for v in values[constraint.name]):
@@ -72,7 +74,7 @@ def _matches(kernel, values) -> bool:
   return True
 
 
-def _types(node, name) -> tuple[int, ...]:
+def _types(node: node_def_pb2.NodeDef, name: str) -> tuple[int, ...]:
   """Types an attribute holds; its default if the node leaves it out."""
   if name in node.attr:
     value = node.attr[name]

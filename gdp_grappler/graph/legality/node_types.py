@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
@@ -55,7 +55,7 @@ def _typing_attributes(op_type: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _signature(op_type: str, values: tuple) -> Signature:
+def _signature(op_type: str, values: tuple[Any, ...]) -> Signature:
   definition = kernels.op_def(op_type)
   if definition is None:
     return Signature((), ())
@@ -71,7 +71,7 @@ def _signature(op_type: str, values: tuple) -> Signature:
                    _expand(definition.output_arg, known))
 
 
-def _expand(args, known) -> tuple[ArgType, ...]:
+def _expand(args: Any, known: Mapping[str, Any]) -> tuple[ArgType, ...]:
   result = []
   for arg in args:
     if arg.type_list_attr:

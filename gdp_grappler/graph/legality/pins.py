@@ -7,6 +7,7 @@ import re
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 
@@ -35,9 +36,6 @@ _MOVABLE_STATE = re.compile(
 _STREAM = re.compile(
     r'Random.*|TruncatedNormal|ParameterizedTruncatedNormal|Multinomial'
     r'|NonDeterministicInts')
-_STATE_OF_ONE_STEP = frozenset(
-    ('TemporaryVariable', 'TensorArray', 'TensorArrayV2', 'TensorArrayV3',
-     'Stack', 'StackV2'))
 _XLA_ATTRIBUTES = ('_XlaMustCompile', '_XlaCompile', '_tpu_replicate')
 _CHANNELS_FIRST = (b'NCHW', b'NCDHW', b'NCHW_VECT_C')
 _HOST_TYPES = (types_pb2.DT_STRING,)
@@ -82,7 +80,7 @@ def holds_state(node: node_def_pb2.NodeDef,
 
   Whatever works on the state is in the node's group.
   """
-  return (not signature.inputs and node.op not in _STATE_OF_ONE_STEP and
+  return (not signature.inputs and node.op not in op_kinds.STEP_STATE and
           any(arg.is_ref or arg.dtype == types_pb2.DT_RESOURCE
               for arg in signature.outputs))
 
@@ -100,7 +98,7 @@ def draws_from_a_stream(node: node_def_pb2.NodeDef) -> bool:
 
 def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:
   """Whether a function receives a variable's handle through the node."""
-  return (node.op in ('_Arg', '_DeviceArg') and
+  return (node.op in op_kinds.ARGUMENTS and
           node.attr['T'].type == types_pb2.DT_RESOURCE and
           '_handle_dtypes' in node.attr and
           list(node.attr['_handle_dtypes'].list.type) != [types_pb2.DT_INVALID])

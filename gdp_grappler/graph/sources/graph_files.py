@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import pathlib
-from typing import Any
+from typing import Any, Callable
 import zipfile
 
 from google.protobuf import message as message_lib
@@ -17,10 +16,9 @@ from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import origin as origin_lib
 
 _HDF5 = b'\x89HDF\r\n'
-_KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
-          'a .keras file, module:function or keras_applications:NAME')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -36,20 +34,13 @@ class Content:
   message: Any = None
 
 
-def read(path: str) -> Content:
-  """Reads a file and tells what it is.
+def read(origin: origin_lib.Origin) -> Content:
+  """Tells what a file is.
 
   Raises:
     InvalidGraphError: missing, unreadable, or none of the known kinds.
   """
-  try:
-    data = pathlib.Path(path).read_bytes()
-  except FileNotFoundError as error:
-    raise errors.InvalidGraphError(
-        f'Graph {path} does not exist. Give {_KINDS}.') from error
-  except OSError as error:
-    raise errors.InvalidGraphError(
-        f'Cannot read graph {path}: {error.strerror}.') from error
+  path, data = origin.text, origin.data
   if not data:
     raise errors.InvalidGraphError(
         f'Graph {path} is empty (0 bytes). Write it again.')
@@ -105,7 +96,7 @@ def producer(tensor: str) -> str:
   return tensor.lstrip('^').split(':')[0]
 
 
-def _check_op_types(graph_def, path):
+def _check_op_types(graph_def: graph_pb2.GraphDef, path: str) -> None:
   functions = {f.signature.name for f in graph_def.library.function}
   for op in sorted({node.op for node in graph_def.node} - functions):
     if op_def_registry.get(op) is None:
@@ -115,7 +106,7 @@ def _check_op_types(graph_def, path):
           '(tf.load_op_library)')
 
 
-def _classify(parse) -> Content | None:
+def _classify(parse: Callable[..., Any]) -> Content | None:
   """The first kind whose proto reads as a graph with nodes."""
   saved_model = parse(saved_model_pb2.SavedModel)
   if saved_model and any(
@@ -132,27 +123,31 @@ def _classify(parse) -> Content | None:
   return None
 
 
-def _looks_whole(graph_def) -> bool:
+def _looks_whole(graph_def: graph_pb2.GraphDef) -> bool:
   """Bytes of another proto rarely parse into nodes that all have an op."""
   return bool(graph_def.node) and all(
       node.name and node.op.isidentifier() for node in graph_def.node)
 
 
-def _parse_binary(kind, data):
+def _parse_binary(
+    kind: type[Any], data: bytes
+) -> saved_model_pb2.SavedModel | graph_pb2.GraphDef | meta_graph_pb2.MetaGraphDef | None:
   try:
     return kind.FromString(data)
   except message_lib.DecodeError:
     return None
 
 
-def _parse_text(kind, data):
+def _parse_text(
+    kind: type[Any],
+    data: bytes) -> meta_graph_pb2.MetaGraphDef | graph_pb2.GraphDef | None:
   try:
     return text_format.Parse(data.decode(), kind())
   except (text_format.ParseError, UnicodeDecodeError, ValueError):
     return None
 
 
-def _is_keras_archive(data) -> bool:
+def _is_keras_archive(data: bytes) -> bool:
   if not data.startswith(b'PK'):
     return False
   try:
@@ -162,7 +157,7 @@ def _is_keras_archive(data) -> bool:
     return False
 
 
-def _explain(path, data) -> str:
+def _explain(path: str, data: bytes) -> str:
   """What to say of bytes that are no graph."""
   for kind in (graph_pb2.GraphDef, meta_graph_pb2.MetaGraphDef):
     message = _parse_binary(kind, data)
@@ -176,12 +171,12 @@ def _explain(path, data) -> str:
   try:
     first = data.decode().strip().splitlines()[0][:60]
     return (f'{path} is text but no GraphDef or MetaGraph (it begins with '
-            f'"{first}"). Give {_KINDS}.')
+            f'"{first}"). Give {origin_lib.KINDS}.')
   except (UnicodeDecodeError, IndexError):
     return (f'{path} is not a graph, or is cut off or damaged. Write it '
-            f'again, or give {_KINDS}.')
+            f'again, or give {origin_lib.KINDS}.')
 
 
-def _unusable(path, why, remedy) -> errors.InvalidGraphError:
+def _unusable(path: str, why: str, remedy: str) -> errors.InvalidGraphError:
   return errors.InvalidGraphError(
       f'Graph {path} is not usable: {why}; {remedy}.')

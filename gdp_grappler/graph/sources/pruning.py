@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Mapping, Sequence
+
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf import device_properties_pb2
@@ -11,27 +13,16 @@ from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import tf_optimizer
 
 from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 
-_FEEDS = ('Placeholder', 'PlaceholderV2')
-_CALLS = ('PartitionedCall', 'StatefulPartitionedCall', 'While',
-          'StatelessWhile', 'If', 'StatelessIf', 'Case', 'StatelessCase')
-# A sink that needs one of these saves or restores; it is no part of a step.
-_CHECKPOINTING = ('SaveV2', 'SaveSlices', 'Save', 'MergeV2Checkpoints',
-                  'RestoreV2', 'Restore', 'RestoreSlice')
-# A sink of one of these types that reads no variable and no input only sets
-# initial values or looks at them.
-_SETTING = ('NoOp', 'Assign', 'AssignVariableOp', 'VarIsInitializedOp',
-            'IsVariableInitialized', 'InitializeTableV2',
-            'InitializeTableFromTextFileV2', 'LookupTableImportV2')
-_VARIABLES = ('VariableV2', 'Variable', 'VarHandleOp')
-_NO_READ = _SETTING + _VARIABLES
+_NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
 
 
 def feeds(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   """Names of the placeholders."""
-  return tuple(n.name for n in graph_def.node if n.op in _FEEDS)
+  return tuple(n.name for n in graph_def.node if n.op in op_kinds.PLACEHOLDERS)
 
 
 def declared_fetches(
@@ -81,7 +72,7 @@ def simplify(source: source_graph.SourceGraph, path: str,
   if prune:
     graph_def = needed(graph_def, source.fetches)
   functions = {f.signature.name for f in graph_def.library.function}
-  if any(n.op in _CALLS or n.op in functions for n in graph_def.node):
+  if any(n.op in op_kinds.CALLS or n.op in functions for n in graph_def.node):
     graph_def = _inline(graph_def, source.fetches, path)
     if prune:
       graph_def = needed(graph_def, source.fetches)
@@ -102,7 +93,8 @@ def needed(graph_def: graph_pb2.GraphDef,
   return result
 
 
-def _inline(graph_def, targets, path) -> graph_pb2.GraphDef:
+def _inline(graph_def: graph_pb2.GraphDef, targets: tuple[str, ...],
+            path: str) -> graph_pb2.GraphDef:
   """Lets Grappler's function optimizer replace calls by their bodies."""
   meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph_def)
   meta_graph.collection_def['train_op'].node_list.value.extend(targets)
@@ -125,7 +117,7 @@ def _inline(graph_def, targets, path) -> graph_pb2.GraphDef:
         f'({reason}); export it again without functions.') from error
 
 
-def _cone(targets, nodes) -> set[str]:
+def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
   """Names of everything `targets` depend on, themselves included."""
   seen, waiting = set(targets), list(targets)
   while waiting:
@@ -137,26 +129,26 @@ def _cone(targets, nodes) -> set[str]:
   return seen
 
 
-def _is_step(sink, nodes) -> bool:
+def _is_step(sink: str, nodes: Mapping[str, Any]) -> bool:
   """Whether an op that nobody reads does the graph's work."""
-  if nodes[sink].op in ('Const',) + _VARIABLES:
+  if nodes[sink].op in op_kinds.VARIABLES | {'Const'}:
     return False
   cone = [nodes[name] for name in _cone((sink,), nodes)]
-  if any(node.op in _CHECKPOINTING for node in cone):
+  if any(node.op in op_kinds.CHECKPOINTING for node in cone):
     return False
-  if nodes[sink].op not in _SETTING:
+  if nodes[sink].op not in op_kinds.SETTING:
     return not _only_reads(cone)
-  return any(node.op == 'ReadVariableOp' or node.op in _FEEDS or
+  return any(node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
              node.op not in _NO_READ and _reads_variable(node, nodes)
              for node in cone)
 
 
-def _only_reads(cone) -> bool:
+def _only_reads(cone: Sequence[Any]) -> bool:
   """A variable's own read op, there for whoever may want the value."""
   return {n.op for n in cone
-         } <= {'ReadVariableOp', 'Identity'} | set(_VARIABLES)
+         } <= {'ReadVariableOp', 'Identity'} | op_kinds.VARIABLES
 
 
-def _reads_variable(node, nodes) -> bool:
-  return any(nodes[graph_files.producer(i)].op in _VARIABLES for i in node.input
-             if not i.startswith('^'))
+def _reads_variable(node: Any, nodes: Mapping[str, Any]) -> bool:
+  return any(nodes[graph_files.producer(i)].op in op_kinds.VARIABLES
+             for i in node.input if not i.startswith('^'))

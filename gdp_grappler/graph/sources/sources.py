@@ -16,86 +16,128 @@ from __future__ import annotations
 
 import pathlib
 import re
-from typing import Callable
+from typing import Any, Callable
 
 from absl import logging
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import graph_json
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import tracing
 
-DEFAULT_BATCH_SIZE = 32
-_APPLICATIONS = 'keras_applications:'
-_MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
+
+def load(path: str, **options: Any) -> source_graph.SourceGraph:
+  """Reads a graph by its path or name.
+
+  Args:
+    path: Of an `Origin`.
+    **options: As of `read`.
+
+  Raises:
+    InvalidGraphError: there is no graph, or it cannot be used.
+  """
+  return read(origin_lib.Origin(path), **options)
 
 
-def load(
-    path: str, name: str | None = None, *, batch_size: int = DEFAULT_BATCH_SIZE,
-    signature: str | None = None, prune: bool = True,
+def read(
+    origin: origin_lib.Origin, *, name: str | None = None,
+    batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+    signature: str | None = None,
     tell: Callable[[str], None] = logging.info) -> source_graph.SourceGraph:
   """Reads a graph.
 
   Args:
-    path: A file, a SavedModel directory, `module:function`; the current
+    origin: A file, a SavedModel directory, `module:function`; the current
       directory is searched for the module; or `keras_applications:NAME`.
     name: What to call the graph; by default what the file says or is called.
     batch_size: Stands for the unknown first dimension of inputs of Keras
       models and SavedModels.
     signature: Of a SavedModel; by default 'serving_default' or the only one.
-    prune: Whether to leave out of GraphDefs and MetaGraphs what the fetches do
-      not need, as TensorFlow does before it runs them.
     tell: Hears one line for everything that was assumed, such as a loss for a
       model that was not compiled.
 
   Raises:
     InvalidGraphError: there is no graph, or it cannot be used.
   """
-  file = pathlib.Path(path)
-  label = name or _label(path)
-  if not file.exists() and _MODULE_FUNCTION.fullmatch(path):
-    kind = 'application' if path.startswith(_APPLICATIONS) else 'function'
+  path, file = origin.text, origin.path
+  label = name or _label(origin)
+  if origin.names_function:
+    kind = ('application'
+            if path.startswith(origin_lib.APPLICATIONS) else 'function')
     return tracing.trace(kind, path, label, batch_size, None, tell)
   if file.is_dir():
     return tracing.trace('saved_model', _saved_model_dir(file), label,
                          batch_size, signature, tell)
-  _refuse_given(file)
-  content = graph_files.read(path)
+  _refuse_given(origin)
+  content = graph_files.read(origin)
   if content.kind == 'keras':
     return tracing.trace('keras', path, label, batch_size, None, tell)
   if content.kind == 'saved_model':
     return tracing.trace('saved_model', str(file.parent), label, batch_size,
                          signature, tell)
-  return _from_protos(content, path, name, label, prune)
-
-
-def _from_protos(content, path, name, label, prune):
-  """A SourceGraph from a GraphDef or a MetaGraphDef."""
-  graph_def = content.message.graph_def
-  graph_files.check_nodes(graph_def, path)
   if content.kind == 'captured':
-    captured = source_graph.from_meta_graph(content.message)
-    result = source_graph.SourceGraph(
-        name or captured.name, graph_def, captured.feeds, captured.fetches or
-        pruning.fetches(graph_def), captured.devices)
-    graph_files.check_ends(result, path)
-    return result
+    return _captured(content.message, path, name)
+  # As TensorFlow does before it runs it.
+  return pruning.simplify(_from_protos(content.message, path, label), path,
+                          prune=True)
+
+
+def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
+  """A graph with the nodes that its fetches do not need.
+
+  Args:
+    origin: A file.
+
+  Returns:
+    None if the file is anything but a GraphDef or a MetaGraph: such graphs are
+    read as they run.
+
+  Raises:
+    InvalidGraphError: there is no graph, or it cannot be used.
+  """
+  content = graph_files.read(origin)
+  if content.kind != 'meta_graph':
+    return None
+  return pruning.simplify(
+      _from_protos(content.message, origin.text, _label(origin)), origin.text,
+      prune=False)
+
+
+def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,
+              name: str | None) -> source_graph.SourceGraph:
+  graph_files.check_nodes(message.graph_def, path)
+  captured = source_graph.from_meta_graph(message)
+  result = source_graph.SourceGraph(
+      name or captured.name, message.graph_def, captured.feeds,
+      captured.fetches or pruning.fetches(message.graph_def), captured.devices)
+  graph_files.check_ends(result, path)
+  return result
+
+
+def _from_protos(message: meta_graph_pb2.MetaGraphDef, path: str,
+                 label: str) -> source_graph.SourceGraph:
+  """What a GraphDef or a MetaGraphDef says, function calls and all."""
+  graph_def = message.graph_def
+  graph_files.check_nodes(graph_def, path)
   result = source_graph.SourceGraph(
       label, graph_def, pruning.feeds(graph_def),
-      pruning.declared_fetches(content.message) or pruning.fetches(graph_def))
+      pruning.declared_fetches(message) or pruning.fetches(graph_def))
   graph_files.check_ends(result, path)
-  return pruning.simplify(result, path, prune)
+  return result
 
 
-def _refuse_given(file):
+def _refuse_given(origin: origin_lib.Origin) -> None:
   """Raises an error for a graph that is costs alone."""
-  data = file.read_bytes() if file.is_file() else b''
+  data = origin.data if origin.path.is_file() else b''
   if graph_json.is_graph_json(data) or cost_graph.is_cost_graph(data):
     raise errors.InvalidGraphError(
-        f'{file} is a graph of costs without TensorFlow ops (JSON or '
+        f'{origin.text} is a graph of costs without TensorFlow ops (JSON or '
         'CostGraphDef), which cannot be run, profiled or trained on as a '
         'GraphDef. `gdp place` and `gdp simulate` take it; here give the graph '
         'that it was made from.')
@@ -110,11 +152,11 @@ def _saved_model_dir(directory: pathlib.Path) -> str:
   return str(directory)
 
 
-def _label(path: str) -> str:
-  if _MODULE_FUNCTION.fullmatch(path) and not pathlib.Path(path).exists():
-    stem = path.rsplit(':', 1)[1]
+def _label(origin: origin_lib.Origin) -> str:
+  if origin.names_function:
+    stem = origin.text.rsplit(':', 1)[1]
   else:
-    file = pathlib.Path(path).resolve()
+    file = origin.path.resolve()
     if file.name in ('saved_model.pb', 'saved_model.pbtxt'):
       file = file.parent
     stem = file.name if file.is_dir() else file.stem

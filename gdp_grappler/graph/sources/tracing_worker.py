@@ -8,61 +8,73 @@ step, the one that fetches a batch, ends the run. So no step is ever computed.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
-import json
 import os
-import pathlib
 import sys
 import tempfile
+from typing import Any, Callable, Mapping
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
+from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import training_step
 
 _FEED = 'gdp_feed'
 
 
-def main(directory: pathlib.Path) -> None:
-  """Answers `request.json` with `answer.json` and `graph.pb`."""
-  request = json.loads((directory / 'request.json').read_text())
+def trace(kind: str, path: str, name: str, batch_size: int,
+          signature: str | None) -> dict[str, Any]:
+  """The graph as a custom Grappler pass receives it.
+
+  Args:
+    kind: 'keras', 'function', 'application' or 'saved_model'.
+    path: What to trace.
+    name: What to call the graph.
+    batch_size: For unknown first dimensions.
+    signature: Of a SavedModel, or None.
+
+  Returns:
+    'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
+    why there is no graph, or None.
+  """
+  if kind == 'function':
+    # As Python does for a user's own program.
+    sys.path.insert(0, os.getcwd())
   notes: list[str] = []
-  error = None
   try:
-    graph = _trace(request, notes.append)
-    (directory / 'graph.pb').write_bytes(
-        graph.to_meta_graph().SerializeToString())
-  except errors.InvalidGraphError as failure:
-    error = str(failure)
-  (directory / 'answer.json').write_text(
-      json.dumps(dict(error=error, notes=notes)))
+    graph = _trace(kind, path, name, batch_size, signature, notes.append)
+    data = graph.to_meta_graph().SerializeToString()
+    return dict(graph=data, notes=notes, error=None)
+  except errors.InvalidGraphError as error:
+    return dict(graph=None, notes=notes, error=str(error))
 
 
-def _trace(request, note) -> source_graph.SourceGraph:
-  """The graph as a custom Grappler pass receives it."""
-  path, batch_size = request['path'], request['batch_size']
-  if request['kind'] == 'saved_model':
-    call = _signature_call(path, request['signature'], batch_size)
+def _trace(kind: str, path: str, name: str, batch_size: int,
+           signature: str | None,
+           note: Callable[[str], None]) -> source_graph.SourceGraph:
+  if kind == 'saved_model':
+    call = _signature_call(path, signature, batch_size)
     marker = _FEED
   else:
     load = {
         'keras': load_keras, 'function': call_function,
         'application': load_application
-    }[request['kind']]
+    }[kind]
     call = training_step.empty_step(load(path), path, batch_size, note)
     marker = 'IteratorGetNext'
   graph_def = _collect(call, path, marker)
   return source_graph.SourceGraph(
-      request['name'], graph_def, (),
+      name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),
       tuple(context.context().devices()))
 
 
-def _collect(call, path, marker):
+def _collect(call: Callable[..., Any], path: str, marker: str) -> Any:
   """Graph of the function that has a node called or typed like `marker`."""
   _succeed()  # Now has its own graph behind it: later calls bring none.
   context.enable_graph_collection()
@@ -86,11 +98,12 @@ def _collect(call, path, marker):
   if not ours:
     raise errors.InvalidGraphError(
         f'{path} cannot be traced: {one_line(failure)}. Make it run, or '
-        'capture its graph with GDP_CAPTURE_DIR in your own program.')
+        f'capture its graph with {environment.CAPTURE_DIR} in your own program.'
+    )
   return max(ours, key=lambda g: len(g.node))
 
 
-def _succeed():
+def _succeed() -> None:
   """Runs an op: TensorFlow hands collected graphs over after a success.
 
   The graph of the op itself, made when it runs for the first time, would be
@@ -100,7 +113,8 @@ def _succeed():
   tf.identity(tf.constant(0))
 
 
-def _signature_call(path, key, batch_size):
+def _signature_call(path: str, key: str | None,
+                    batch_size: int) -> Callable[[], Any]:
   """A call of a signature with zeros for its inputs."""
   try:
     loaded = tf.saved_model.load(path)
@@ -118,7 +132,7 @@ def _signature_call(path, key, batch_size):
   names = {f'{_FEED}_{i}': name for i, name in enumerate(sorted(specs))}
 
   @tf.function(jit_compile=False)
-  def run(**feeds):
+  def run(**feeds: Any) -> Any:
     return function(**{names[feed]: value for feed, value in feeds.items()})
 
   feeds = {
@@ -129,14 +143,17 @@ def _signature_call(path, key, batch_size):
     raise errors.InvalidGraphError(
         f'{path}: its signature takes no inputs. Export one that does.')
 
-  def call(keep_alive=loaded):  # Its functions hold its variables weakly.
+  def call(
+      keep_alive: Any = loaded
+  ) -> Any:  # Its functions hold its variables weakly.
     del keep_alive
     return run(**feeds)
 
   return call
 
 
-def _signature(path, signatures, key):
+def _signature(path: str, signatures: Mapping[str, Any],
+               key: str | None) -> Any:
   available = sorted(signatures)
   wanted = key or ('serving_default' if 'serving_default' in available else
                    available[0] if len(available) == 1 else None)
@@ -149,7 +166,7 @@ def _signature(path, signatures, key):
       + ('Name one of these.' if available else 'Export it with a signature.'))
 
 
-def load_keras(path: str):
+def load_keras(path: str) -> Any:
   """A model from a file that Keras wrote.
 
   Raises:
@@ -171,7 +188,7 @@ def load_keras(path: str):
         'classes.') from error
 
 
-def call_function(path: str):
+def call_function(path: str) -> Any:
   """The model that `module:function` returns.
 
   Raises:
@@ -198,7 +215,7 @@ def call_function(path: str):
         'must return a Keras model.') from error
 
 
-def load_application(path: str):
+def load_application(path: str) -> Any:
   """The model of `keras_applications:NAME`, with random weights.
 
   Raises:
@@ -209,11 +226,10 @@ def load_application(path: str):
   known = sorted(n for n, value in vars(keras.applications).items()
                  if inspect.isfunction(value))
   if name not in known:
-    lower = {n.lower(): n for n in known}
-    near = difflib.get_close_matches(name.lower(), lower, 3)
+    near = suggestions.nearest(name, known, most=3)
     raise errors.InvalidGraphError(
         f'keras.applications of Keras {keras.__version__} has no model '
-        f'"{name}". ' + (f'Did you mean {" or ".join(lower[n] for n in near)}?'
+        f'"{name}". ' + (f'Did you mean {" or ".join(near)}?'
                          if near else f'It has: {", ".join(known)}.'))
   return getattr(keras.applications, name)(weights=None)
 
@@ -229,7 +245,3 @@ def one_line(error: BaseException | None) -> str:
     return 'it ran, but none of its graphs came by'
   text = ' '.join(str(error).split())[:300].rstrip('. ')
   return f'{type(error).__name__}: {text}' if text else type(error).__name__
-
-
-if __name__ == '__main__':
-  main(pathlib.Path(sys.argv[1]))

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 import tensorflow as tf
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 
 # For inputs whose other dimensions are unknown, such as the length of a
@@ -22,7 +23,7 @@ _LOSSES = {
 }
 
 
-def known_shape(shape, batch_size: int) -> list[int]:
+def known_shape(shape: Any, batch_size: int) -> list[int]:
   """`shape` without unknown dimensions.
 
   Raises:
@@ -33,7 +34,7 @@ def known_shape(shape, batch_size: int) -> list[int]:
   if dims is None:
     raise errors.InvalidGraphError(
         'An input has a shape without a known number of dimensions. Give it '
-        'one, or capture the graph with GDP_CAPTURE_DIR.')
+        f'one, or capture the graph with {environment.CAPTURE_DIR}.')
   return [
       d if d is not None else batch_size if not i else UNKNOWN_DIMENSION
       for i, d in enumerate(dims)
@@ -75,7 +76,7 @@ def empty_step(model: Any, origin: str, batch_size: int,
   return lambda: model.train_function(iterator)
 
 
-def _inputs(model, origin):
+def _inputs(model: Any, origin: str) -> Any:
   """The model's symbolic inputs: one, a tuple or a dict of them."""
   for attribute in ('_inputs_struct', '_nested_inputs', 'inputs'):
     try:
@@ -88,11 +89,12 @@ def _inputs(model, origin):
       return structure
   raise errors.InvalidGraphError(
       f'{origin}: the model does not know its inputs. Start it with '
-      'keras.Input, or capture its graph with GDP_CAPTURE_DIR in your own '
-      'program.')
+      f'keras.Input, or capture its graph with {environment.CAPTURE_DIR} in '
+      'your own program.')
 
 
-def _note_unknown(inputs, batch_size, note):
+def _note_unknown(inputs: Any, batch_size: int, note: Callable[[str],
+                                                               None]) -> None:
   shapes = [tuple(t.shape) for t in tf.nest.flatten(inputs)]
   if any(s and s[0] is None for s in shapes):
     note(f'batches of {batch_size}')
@@ -100,7 +102,7 @@ def _note_unknown(inputs, batch_size, note):
     note(f'unknown dimensions of inputs taken as {UNKNOWN_DIMENSION}')
 
 
-def _compile(model, note):
+def _compile(model: Any, note: Callable[[str], None]) -> None:
   losses = [
       _LOSSES.get(_activation(tensor), 'mean_squared_error')
       for tensor in model.outputs
@@ -110,14 +112,14 @@ def _compile(model, note):
   note(f'the model is not compiled: taking Adam and {", ".join(losses)}')
 
 
-def _activation(tensor) -> str:
+def _activation(tensor: tf.Tensor) -> str:
   """Name of the activation of the layer behind an output."""
   history = getattr(tensor, '_keras_history', None)
   layer = history[0] if history else None
   return getattr(getattr(layer, 'activation', None), '__name__', '')
 
 
-def _targets(model, batch_size) -> tuple:
+def _targets(model: Any, batch_size: int) -> tuple[Any, ...]:
   """(), or the specs of the labels that the losses ask for."""
   losses = model.loss
   if not losses:
@@ -137,7 +139,7 @@ def _targets(model, batch_size) -> tuple:
   return (specs[0] if len(specs) == 1 else specs,)
 
 
-def _target(loss, output, batch_size) -> tf.TensorSpec:
+def _target(loss: Any, output: tf.Tensor, batch_size: int) -> tf.TensorSpec:
   """Class numbers for a sparse loss, else the like of the output."""
   shape = known_shape(output.shape, batch_size)
   label = loss if isinstance(loss, str) else getattr(loss, '__name__',
@@ -147,10 +149,10 @@ def _target(loss, output, batch_size) -> tf.TensorSpec:
   return tf.TensorSpec(shape, tf.float32)
 
 
-def _no_batches(specs) -> tf.data.Dataset:
+def _no_batches(specs: tuple[Any, ...]) -> tf.data.Dataset:
   """A data set with these elements, of which it has none."""
 
-  def element(_):
+  def element(_: tf.Tensor) -> Any:
     return tf.nest.map_structure(lambda s: tf.zeros(s.shape, s.dtype), specs)
 
   return tf.data.Dataset.range(0).map(element)

@@ -52,7 +52,8 @@ def fuse(tasks: task_graph.TaskGraph, link: tuple[float, float],
   return tasks
 
 
-def _fuse_once(tasks, link, grain, backward) -> task_graph.TaskGraph:
+def _fuse_once(tasks: task_graph.TaskGraph, link: tuple[float, float],
+               grain: float, backward: bool) -> task_graph.TaskGraph:
   pairs, sent_s = tasks.pairs(*link)
   position = np.empty(tasks.num_tasks, np.int64)
   position[native_scheduler.topological_order(tasks)] = np.arange(
@@ -128,7 +129,7 @@ def work_s(tasks: task_graph.TaskGraph) -> np.ndarray:
                   np.inf).min(axis=1)
 
 
-def _kinds(allowed) -> np.ndarray:
+def _kinds(allowed: np.ndarray) -> np.ndarray:
   """int [B], equal for bundles with the same devices."""
   packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
   rows = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]

@@ -52,9 +52,8 @@ class EarliestTaskFirst {
         s_.t.num_bundles, s_.t.num_tasks,
         [&](int32_t i) { return s_.t.bundle[i]; }, [](int32_t i) { return i; });
     std::vector<int32_t> urgent = order;
-    std::stable_sort(urgent.begin(), urgent.end(), [&](int32_t a, int32_t b) {
-      return ranks[a] > ranks[b];
-    });
+    std::stable_sort(urgent.begin(), urgent.end(),
+                     [&](int32_t a, int32_t b) { return ranks[a] > ranks[b]; });
     for (int32_t i = 0; i < s_.t.num_tasks; ++i) urgency_[urgent[i]] = i;
     for (const int32_t task : order) {
       waiting_[task] = s_.flow.num_inputs(task);
@@ -313,15 +312,15 @@ class EarliestTaskFirst {
 
   ScheduleState& s_;
   const EtfOptions options_;
-  Rows bundle_tasks_;                  // [B]
-  std::vector<int32_t> urgency_;       // [M] 0 has the highest rank.
-  std::vector<int32_t> waiting_;       // [M] inputs whose maker is not placed.
-  std::vector<int32_t> choices_;       // [M] devices with room.
-  std::vector<double> arrival_;        // [M, D]
-  std::vector<Heap> later_, now_;      // [D]
-  std::vector<int32_t> reserved_for_;  // [D] a favourite child.
-  std::vector<double> reserved_until_;          // [D]
-  std::vector<double> free_;                    // [units] its first free slot.
+  Rows bundle_tasks_;                   // [B]
+  std::vector<int32_t> urgency_;        // [M] 0 has the highest rank.
+  std::vector<int32_t> waiting_;        // [M] inputs whose maker is not placed.
+  std::vector<int32_t> choices_;        // [M] devices with room.
+  std::vector<double> arrival_;         // [M, D]
+  std::vector<Heap> later_, now_;       // [D]
+  std::vector<int32_t> reserved_for_;   // [D] a favourite child.
+  std::vector<double> reserved_until_;  // [D]
+  std::vector<double> free_;            // [units] its first free slot.
   std::vector<std::vector<double>> slot_free_;  // [units, slots]
 };
 

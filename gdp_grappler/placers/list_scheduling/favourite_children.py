@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from concurrent import futures
 import os
+import types
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +62,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
   work_s = work_s[np.argsort(position)]
   left_s = _work_to_come(ends, work_s)
 
-  def favourites(first):
+  def favourites(first: int) -> np.ndarray:
     last = min(first + window, tasks.num_tasks)
     inside = np.flatnonzero((ends[:, 0] >= first) & (ends[:, 1] < last))
     return inside[_window(highs, ends[inside] - first, sent_s[inside],
@@ -74,7 +76,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
   return result
 
 
-def _highspy():
+def _highspy() -> types.ModuleType:
   try:
     import highspy
   except ImportError as error:
@@ -84,7 +86,7 @@ def _highspy():
   return highspy
 
 
-def _work_to_come(ends, work_s) -> np.ndarray:
+def _work_to_come(ends: np.ndarray, work_s: np.ndarray) -> np.ndarray:
   """float64 [M], seconds from the start of a task to the end of the step.
 
   On its longest path, without transfers.
@@ -98,7 +100,8 @@ def _work_to_come(ends, work_s) -> np.ndarray:
   return np.array(left_s)
 
 
-def _window(highs, ends, sent_s, work_s, left_s) -> np.ndarray:
+def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
+            work_s: np.ndarray, left_s: np.ndarray) -> np.ndarray:
   """float64 [E], y of the pairs of M tasks.
 
   Columns are s [M], y [E] and C; rows are those of the module's text. Times
@@ -144,7 +147,7 @@ def _window(highs, ends, sent_s, work_s, left_s) -> np.ndarray:
   return _solution(highs, lp)[m:m + e]
 
 
-def _solution(highs, lp) -> np.ndarray:
+def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray:
   solver = highs.Highs()
   for option, value in (('output_flag', False), ('threads', 1), ('solver',
                                                                  'simplex')):

@@ -45,9 +45,8 @@ class Heft {
   }
 
   void Run(const std::vector<double>& ranks, std::vector<int32_t> order) {
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-      return ranks[a] > ranks[b];
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int32_t a, int32_t b) { return ranks[a] > ranks[b]; });
     for (const int32_t task : order) Place(task);
   }
 
@@ -117,10 +116,10 @@ int32_t Schedule(const GdpTasks& tasks, const GdpMachines& machines,
   if (options & kInsert) {
     Heft(&state).Run(ranks, order);
   } else {
-    gdp::EarliestTaskFirst(&state, ranks, order,
-                           {(options & kEarliestFinish) != 0,
-                            (options & kLocalFirst) != 0,
-                            (options & kFavourites) != 0})
+    gdp::EarliestTaskFirst(
+        &state, ranks, order,
+        {(options & kEarliestFinish) != 0, (options & kLocalFirst) != 0,
+         (options & kFavourites) != 0})
         .Run();
   }
   std::copy(state.device.begin(), state.device.end(), devices);
@@ -141,9 +140,9 @@ int32_t Find(std::vector<int32_t>* parents, int32_t x) {
 extern "C" {
 
 // Places `tasks`; `devices`, `start_s` and `end_s` are [M].
-int32_t gdp_list_schedule(
-    const GdpTasks* tasks, const GdpMachines* machines, int32_t options,
-    int32_t* devices, double* start_s, double* end_s) {
+int32_t gdp_list_schedule(const GdpTasks* tasks, const GdpMachines* machines,
+                          int32_t options, int32_t* devices, double* start_s,
+                          double* end_s) {
   try {
     return Schedule(*tasks, *machines, options, devices, start_s, end_s);
   } catch (const std::bad_alloc&) {
@@ -173,10 +172,9 @@ int32_t gdp_topological_order(int32_t num_tasks, int32_t num_tensors,
 // run beside it. `pairs` [E, 2] are producers and consumers without doubles,
 // ordered such that all pairs into a task precede those out of it; `labels`
 // [M] receives a member of each task's set.
-int32_t gdp_fuse(
-    int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
-    const double* sent_s, const double* work_s, const int32_t* kinds,
-    double grain, int32_t* labels) {
+int32_t gdp_fuse(int32_t num_tasks, int32_t num_pairs, const int32_t* pairs,
+                 const double* sent_s, const double* work_s,
+                 const int32_t* kinds, double grain, int32_t* labels) {
   try {
     std::vector<int32_t> fan_out(num_tasks, 0), fan_in(num_tasks, 0);
     for (int32_t e = 0; e < num_pairs; ++e) {
@@ -207,10 +205,9 @@ int32_t gdp_fuse(
 // Joins bundles along pairs, in the order given, where they are of one kind and
 // either stay below a limit together, or one of them takes no longer than
 // `worth_s` of the pair; `labels` [B] receives the lowest member.
-int32_t gdp_join(
-    int32_t num_bundles, int32_t num_pairs, const int32_t* pairs,
-    const double* worth_s, const double* work_s, const int32_t* kinds,
-    double limit_s, int32_t* labels) {
+int32_t gdp_join(int32_t num_bundles, int32_t num_pairs, const int32_t* pairs,
+                 const double* worth_s, const double* work_s,
+                 const int32_t* kinds, double limit_s, int32_t* labels) {
   try {
     std::vector<int32_t> parents(num_bundles);
     std::iota(parents.begin(), parents.end(), 0);

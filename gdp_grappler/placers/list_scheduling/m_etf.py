@@ -85,7 +85,7 @@ class MEtfPlacer:
     published: Whether to make the one proposal of Baechi and no other.
   """
 
-  def __init__(self, published: bool = False):
+  def __init__(self, published: bool = False) -> None:
     self.published = published
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -105,7 +105,7 @@ class MSctPlacer:
     GdpError: highspy is not installed.
   """
 
-  def __init__(self, published: bool = False):
+  def __init__(self, published: bool = False) -> None:
     self.published = published
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -132,19 +132,21 @@ class MSctPlacer:
     return candidates.best(problem, [shared.alone, *scheduled])
 
 
-def _same_tasks(bundles) -> proposals.Bundles:
+def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:
   """Co-placement changes bundles, not tasks: their favourites are the same."""
   return dataclasses.replace(bundles, parts=None, dear=None)
 
 
-def _suited(shared, way) -> proposals.Way:
+def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
   if shared.equal_devices or way in (_PUBLISHED, _NO_CONTENTION):
     return way
   return dataclasses.replace(
       way, rules=dataclasses.replace(way.rules, earliest_finish=True))
 
 
-def _proposer(shared, way, at_home, favourites) -> candidates.Proposer:
+def _proposer(shared: proposals.Proposals, way: proposals.Way,
+              at_home: int | None,
+              favourites: np.ndarray) -> candidates.Proposer:
   if at_home is None:
     return shared.proposer(way, favourites)
   parents = np.flatnonzero(favourites >= 0)

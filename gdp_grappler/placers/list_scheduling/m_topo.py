@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Callable, Sequence
+
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
@@ -42,7 +44,7 @@ class MTopoPlacer:
     published: Whether to make the one proposal of the paper and no other.
   """
 
-  def __init__(self, published: bool = False):
+  def __init__(self, published: bool = False) -> None:
     self.published = published
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -62,9 +64,10 @@ class MTopoPlacer:
     ])
 
 
-def _proposer(shared, bundles, depth_first, group_bytes):
+def _proposer(shared: proposals.Proposals, bundles: proposals.Bundles,
+              depth_first: bool, group_bytes: np.ndarray) -> Callable[..., Any]:
 
-  def propose(pool_bytes):
+  def propose(pool_bytes: np.ndarray) -> np.ndarray:
     tasks = shared.tasks(bundles)
     order = tasks.bundles[native_scheduler.topological_order(
         tasks, depth_first)]
@@ -80,7 +83,9 @@ def _proposer(shared, bundles, depth_first, group_bytes):
   return propose
 
 
-def _fill(order, size, allowed, targets, pools, pool_bytes) -> np.ndarray:
+def _fill(order: Sequence[int], size: np.ndarray, allowed: np.ndarray,
+          targets: Sequence[int], pools: Sequence[int],
+          pool_bytes: Sequence[float]) -> np.ndarray:
   """int32 [B], devices of bundles.
 
   Plain Python: there are few steps, but one for each bundle.
@@ -120,7 +125,8 @@ def _fill(order, size, allowed, targets, pools, pool_bytes) -> np.ndarray:
   return result
 
 
-def _nearest(targets, current, allowed, room) -> int:
+def _nearest(targets: Sequence[int], current: int, allowed: np.ndarray,
+             room: Sequence[float]) -> int:
   """The current target, or another where a bundle may be and has room."""
   device = targets[current]
   if allowed[device] and room[device] >= 0:

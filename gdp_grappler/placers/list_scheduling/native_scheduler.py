@@ -196,7 +196,8 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
   return _labels('gdp_join', pairs, worth_s, work_s, kinds, limit_s)
 
 
-def _labels(function, pairs, pair_s, work_s, kinds, number) -> np.ndarray:
+def _labels(function: str, pairs: np.ndarray, pair_s: np.ndarray,
+            work_s: np.ndarray, kinds: np.ndarray, number: float) -> np.ndarray:
   keep = [
       np.ascontiguousarray(array, dtype)
       for array, dtype in ((pairs, np.int32), (pair_s, np.float64),
@@ -210,7 +211,7 @@ def _labels(function, pairs, pair_s, work_s, kinds, number) -> np.ndarray:
   return result
 
 
-def _check(status):
+def _check(status: int) -> None:
   if status == _OUT_OF_MEMORY:
     raise MemoryError('No memory for the list scheduler.')
   if status == _CYCLE:

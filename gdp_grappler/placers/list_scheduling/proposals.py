@@ -57,7 +57,7 @@ class Way:
 class Proposals:
   """Ways to propose for one problem; what they share is computed once."""
 
-  def __init__(self, problem: placer_lib.Problem):
+  def __init__(self, problem: placer_lib.Problem) -> None:
     self.problem = problem
     self._tasks = {}
     self._lock = threading.RLock()
@@ -132,7 +132,7 @@ class Proposals:
     by_bundle[tasks.bundles] = planned.devices
     return by_bundle[tasks.group_bundles]
 
-  def _make_tasks(self, bundles) -> task_graph.TaskGraph:
+  def _make_tasks(self, bundles: Bundles) -> task_graph.TaskGraph:
     if bundles.parts is not None:
       made = self.tasks(dataclasses.replace(bundles, parts=None))
       devices = len(self.targets(bundles.halvings))
@@ -145,7 +145,7 @@ class Proposals:
       return bundling.fuse(made, self.link, bundles.grain)
     return task_graph.from_problem(self.problem, self._choices(bundles))
 
-  def _choices(self, bundles) -> np.ndarray:
+  def _choices(self, bundles: Bundles) -> np.ndarray:
     """bool [G, D], the devices to choose from."""
     allowed = self.problem.allowed
     if bundles.every_device:

@@ -58,9 +58,7 @@ struct Rows {
     std::vector<int32_t> next(starts.begin(), starts.end() - 1);
     for (int32_t i = 0; i < n; ++i) items[next[row(i)]++] = item(i);
   }
-  const int32_t* begin(int32_t row) const {
-    return items.data() + starts[row];
-  }
+  const int32_t* begin(int32_t row) const { return items.data() + starts[row]; }
   const int32_t* end(int32_t row) const {
     return items.data() + starts[row + 1];
   }
@@ -199,8 +197,8 @@ class ScheduleState {
       double after_s = 0;
       for (const int32_t tensor : Row{flow.outputs, *task}) {
         const double sent_s =
-            latency_s + static_cast<double>(t.tensor_bytes[tensor]) *
-                            s_per_byte;
+            latency_s +
+            static_cast<double>(t.tensor_bytes[tensor]) * s_per_byte;
         for (const int32_t consumer : Row{flow.consumers, tensor}) {
           after_s = std::max(after_s, sent_s + ranks[consumer]);
         }
@@ -327,8 +325,8 @@ class ScheduleState {
     const int64_t bytes = t.tensor_bytes[wanted.tensor];
     const int32_t source = device[t.tensor_task[wanted.tensor]];
     const int64_t link = int64_t{source} * D + d;
-    const double length = m.latency_s[link] +
-                          static_cast<double>(bytes) / m.bytes_per_s[link];
+    const double length =
+        m.latency_s[link] + static_cast<double>(bytes) / m.bytes_per_s[link];
     double start = wanted.ready_s + CopyWork(source, bytes);
     if (waiting_ == Waiting::kPorts) {
       start = PassPorts(source, d, start, length, plan);
@@ -374,9 +372,9 @@ class ScheduleState {
   std::vector<double> there_s_;   // [T, D] when a copy arrives.
   std::vector<int64_t> planned_;  // [P] bytes.
   std::vector<Timeline> channels_;
-  std::vector<double> claimed_;   // [channels] by inputs of the same task.
+  std::vector<double> claimed_;  // [channels] by inputs of the same task.
   std::vector<int32_t> touched_;
-  std::vector<double> ports_;     // [D] when the last transfer is over.
+  std::vector<double> ports_;          // [D] when the last transfer is over.
   std::vector<double> claimed_ports_;  // [D] by inputs of the same task, too.
   std::vector<Wanted> wanted_;
 };

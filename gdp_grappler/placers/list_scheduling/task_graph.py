@@ -118,7 +118,9 @@ def contract(tasks: TaskGraph, labels: np.ndarray,
                    bundles, tasks.allowed[first])
 
 
-def _compact(makers, size, tensors, consumers):
+def _compact(
+    makers: np.ndarray, size: np.ndarray, tensors: np.ndarray,
+    consumers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """Makers and sizes of the tensors that leave their task, and the uses."""
   leaves = makers[tensors] != consumers
   span = int(consumers.max(initial=0)) + 1

@@ -8,14 +8,15 @@ Journal of Parallel and Distributed Computing 48 (1), 1998, 96-129.
 
 from __future__ import annotations
 
-from typing import Iterable
+import types
+from typing import Any, Callable, Iterable
 
 import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -78,7 +79,8 @@ def partition(
       (partitioning.excess(graph, parts, shares, imbalance), graph.cut(parts)))
 
 
-def _propose(problem, memory, see):
+def _propose(problem: placer_lib.Problem, memory: float,
+             see: Callable[..., Any]) -> None:
   """Rounds of proposals: how many devices, then which cut."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   winner = see([
@@ -95,7 +97,9 @@ def _propose(problem, memory, see):
   ])
 
 
-def _proposal(problem, target, imbalance, seed, recursive):
+def _proposal(problem: placer_lib.Problem, target: partitioning.Target,
+              imbalance: float, seed: int,
+              recursive: bool) -> partitioning.Proposal:
   ufactor = dict(_ufactors(imbalance, target.num_workers))[recursive]
   parts = _cut(_without_fixed(target), target.worker_shares, recursive, ufactor,
                seed)
@@ -105,7 +109,7 @@ def _proposal(problem, target, imbalance, seed, recursive):
   return partitioning.Proposal(target.devices[parts], target)
 
 
-def _without_fixed(target) -> group_graph.GroupGraph:
+def _without_fixed(target: partitioning.Target) -> group_graph.GroupGraph:
   """The graph without the nets of what can be on no worker."""
   graph = target.graph
   outside = target.fixed >= target.num_workers
@@ -121,7 +125,7 @@ def _without_fixed(target) -> group_graph.GroupGraph:
                                 graph.net_bytes[whole])
 
 
-def _ufactors(imbalance, num_parts) -> list[tuple[bool, int]]:
+def _ufactors(imbalance: float, num_parts: int) -> list[tuple[bool, int]]:
   """How METIS is told an imbalance, k-way and by recursive bisection.
 
   In thousandths; what all bisections may lose is divided among their levels.
@@ -138,7 +142,8 @@ def _ufactors(imbalance, num_parts) -> list[tuple[bool, int]]:
   ]
 
 
-def _cut(graph, shares, recursive, ufactor, seed) -> np.ndarray:
+def _cut(graph: group_graph.GroupGraph, shares: np.ndarray, recursive: bool,
+         ufactor: int, seed: int) -> np.ndarray:
   """int [V], by one call of METIS."""
   count = len(shares)
   if count == 1 or not graph.num_vertices:
@@ -156,13 +161,13 @@ def _cut(graph, shares, recursive, ufactor, seed) -> np.ndarray:
   return np.array(parts, int)
 
 
-def _exact(shares) -> list[float]:
+def _exact(shares: np.ndarray) -> list[float]:
   """Positive, with a sum of 1 to the last bit that METIS looks at."""
   shares = np.maximum(shares, 1e-6)
   return (shares / shares.sum()).tolist()
 
 
-def _pymetis():
+def _pymetis() -> types.ModuleType:
   try:
     import pymetis
   except ImportError as error:

@@ -6,9 +6,11 @@ section 3.2.
 
 from __future__ import annotations
 
+from typing import Any, Callable
+
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partitioning
 from gdp_grappler.placers.partitioning import scotch
 
@@ -36,7 +38,8 @@ class MinCutPlacer:
     return partitioning.best(problem, _propose)
 
 
-def _propose(problem, memory, see):
+def _propose(problem: placer_lib.Problem, memory: float,
+             see: Callable[..., Any]) -> None:
   """One round of proposals."""
   accelerators = partitioning.accelerators(problem)
   latency = partitioning.message_bytes(problem.cluster, accelerators)

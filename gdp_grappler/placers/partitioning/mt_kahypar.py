@@ -9,18 +9,17 @@ the Steiner tree metric. ALENEX 2024.
 from __future__ import annotations
 
 import importlib.util
-from typing import Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-_WORKER = 'gdp_grappler.placers.partitioning.mt_kahypar_worker'
 _TIMEOUT_S = 600.
 _IMBALANCE = 0.03  # As the library's documentation has it.
 _IMBALANCES = (0.1, 0.3)
@@ -106,7 +105,8 @@ def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
   return float((graph.net_bytes[net] * length)[there != home[net]].sum())
 
 
-def _propose(problem, memory, see):
+def _propose(problem: placer_lib.Problem, memory: float,
+             see: Callable[..., Any]) -> None:
   """Rounds of proposals: how many devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
@@ -123,7 +123,7 @@ def _propose(problem, memory, see):
 
 
 def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
-                 allowed) -> list[partitioning.Proposal]:
+                 allowed: np.ndarray) -> list[partitioning.Proposal]:
   """Maps graphs onto targets, with imbalances and seeds."""
   several = [job for job in jobs if len(job[0].devices) > 1]
   found = _run([
@@ -143,10 +143,10 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
   ]
 
 
-def _run(jobs) -> list[np.ndarray | None]:
+def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
   """Of each job; None where the library gave up on one of several."""
   try:
-    return partition_process.call_worker(_WORKER, jobs, _TIMEOUT_S)
+    return partition_process.call_worker('mt_kahypar', jobs, _TIMEOUT_S)
   except errors.GdpError as error:
     # One job without a solution ends the process for all.
     results = [_run_alone(job) for job in jobs]
@@ -155,14 +155,14 @@ def _run(jobs) -> list[np.ndarray | None]:
     return results
 
 
-def _run_alone(job) -> np.ndarray | None:
+def _run_alone(job: Any) -> np.ndarray | None:
   try:
-    return partition_process.call_worker(_WORKER, [job], _TIMEOUT_S)[0]
+    return partition_process.call_worker('mt_kahypar', [job], _TIMEOUT_S)[0]
   except errors.GdpError:
     return None
 
 
-def _check_installed():
+def _check_installed() -> None:
   try:
     found = importlib.util.find_spec('mtkahypar')
   except ValueError:  # Tests hide modules so.

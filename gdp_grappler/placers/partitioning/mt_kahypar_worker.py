@@ -13,8 +13,7 @@ from typing import Any
 import mtkahypar
 import numpy as np
 
-from gdp_grappler.placers.partitioning import group_graph
-from gdp_grappler.placers.partitioning import partition_process
+from gdp_grappler.placers import group_graph
 
 # Distances are multiples of the shortest one, in steps of a quarter.
 _DISTANCE_STEPS = 4
@@ -52,7 +51,7 @@ def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   return [_map(library, Job(**job)) for job in jobs]
 
 
-def _map(library, job) -> np.ndarray:
+def _map(library: Any, job: Job) -> np.ndarray:
   mtkahypar.set_seed(job.seed % _SEED_RANGE)
   context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
   context.logging = False
@@ -80,7 +79,8 @@ def _map(library, job) -> np.ndarray:
   return np.array(found.get_partition(), int)
 
 
-def _hypergraph(library, context, job, weights, longest):
+def _hypergraph(library: Any, context: Any, job, weights: np.ndarray,
+                longest: float) -> Any:
   graph = job.graph
   pins, starts = graph.net_pins.tolist(), graph.net_starts.tolist()
   nets = [pins[a:b] for a, b in zip(starts[:-1], starts[1:])]
@@ -93,7 +93,7 @@ def _hypergraph(library, context, job, weights, longest):
   return result
 
 
-def _limits(job, weights) -> np.ndarray:
+def _limits(job, weights: np.ndarray) -> np.ndarray:
   """int64 [k], most weight of each part, so that there is a solution.
 
   Any part that gets a fair share has room for the heaviest vertex, and every
@@ -114,7 +114,3 @@ def _lengths(distances) -> np.ndarray:
   apart = ~np.eye(len(distances), dtype=bool)
   return np.round(distances / distances[apart].min() * _DISTANCE_STEPS).astype(
       np.int64)
-
-
-if __name__ == '__main__':
-  partition_process.serve(run)

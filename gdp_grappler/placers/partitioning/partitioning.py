@@ -13,9 +13,10 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.placers import local_search
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import annealing
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 
 FREE = -1
 # Share of a device that takes part for its fixed vertices alone.
@@ -273,7 +274,7 @@ def best(
     if judge.fits:
       break
     if memory in (0., 1.):
-      judge.consider(local_search.relieved(problem, judge.devices))
+      judge.consider(annealing.relieved(problem, judge.devices))
   return placement_lib.from_groups(problem.graph, judge.devices,
                                    problem.cluster)
 
@@ -281,7 +282,7 @@ def best(
 class _Judge:
   """Prices proposals and remembers the best."""
 
-  def __init__(self, problem):
+  def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
     self._seen = set()
     self._key = None
@@ -289,9 +290,9 @@ class _Judge:
 
   @property
   def fits(self) -> bool:
-    return self._key[0] == 0
+    return not self._key[0]
 
-  def see(self, proposals) -> Proposal:
+  def see(self, proposals: Sequence[Proposal]) -> Proposal:
     """Prices those that are new; the best of all so far."""
     fresh = []
     for proposal in proposals:
@@ -307,23 +308,18 @@ class _Judge:
           self._key, self._winner, self.devices = key, proposal, devices
     return self._winner
 
-  def consider(self, devices):
+  def consider(self, devices: np.ndarray) -> None:
     """Prices a placement of groups, int [G], that is like the winner."""
     [key] = self._keys([devices])
     if key < self._key:
       self._key, self.devices = key, devices
 
-  def _keys(self, devices):
-    graph = self._problem.graph
-    prices = self._problem.evaluator.evaluate_many(
-        graph,
-        np.stack(devices)[:, graph.groups])
-    capacity = self._problem.cluster.pool_bytes
-    return [(price.overflow_bytes(capacity), not price.valid, price.step_time_s)
-            for price in prices]
+  def _keys(self, devices: Sequence[np.ndarray]) -> list[evaluator_lib.Key]:
+    return self._problem.evaluator.price_groups(self._problem.graph,
+                                                np.stack(devices)).keys()
 
 
-def _group_seconds(problem) -> np.ndarray:
+def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
   """float64 [G, D]."""
   graph = problem.graph
   return np.stack([
@@ -332,7 +328,7 @@ def _group_seconds(problem) -> np.ndarray:
   ], axis=1)
 
 
-def _counts(most) -> list[int]:
+def _counts(most: int) -> list[int]:
   """How many devices to try: 1, all, halves, then what is between."""
   halves = [most]
   while halves[-1] > 1:
@@ -342,7 +338,7 @@ def _counts(most) -> list[int]:
   return list(dict.fromkeys([1, *halves, *others]))
 
 
-def _speeds(problem, devices) -> np.ndarray:
+def _speeds(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
   """float64 [k], of the whole graph; devices cut from one take turns."""
   seconds = problem.op_seconds[:, devices].sum(axis=0)
   units = problem.cluster.compute_units[devices]
@@ -350,13 +346,13 @@ def _speeds(problem, devices) -> np.ndarray:
   return slots / np.maximum(seconds, 1e-30) / np.bincount(units)[units]
 
 
-def _room(cluster, devices) -> np.ndarray:
+def _room(cluster: cluster_lib.Cluster, devices: np.ndarray) -> np.ndarray:
   """float64 [k], bytes of memory; devices that share one divide it."""
   pools = cluster.memory_pools[devices]
   return cluster.pool_bytes[pools] / np.bincount(pools)[pools]
 
 
-def _mix(first, second, weight) -> np.ndarray:
+def _mix(first: np.ndarray, second: np.ndarray, weight: float) -> np.ndarray:
   """Weighted mean of the shares of two amounts; `first` itself at weight 0."""
   if not weight:
     return first
@@ -365,7 +361,8 @@ def _mix(first, second, weight) -> np.ndarray:
       (total or 1.) / max(float(second.sum()), 1e-30))
 
 
-def _distances(cluster, devices, size) -> np.ndarray:
+def _distances(cluster: cluster_lib.Cluster, devices: np.ndarray,
+               size: float) -> np.ndarray:
   latency, bandwidth, _ = cluster.link_arrays
   seconds = (latency + size / bandwidth)[np.ix_(devices, devices)]
   seconds = (seconds + seconds.T) / 2
@@ -374,7 +371,8 @@ def _distances(cluster, devices, size) -> np.ndarray:
   return seconds
 
 
-def _exchanged_bytes(graph, parts, count) -> np.ndarray:
+def _exchanged_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
+                     count: int) -> np.ndarray:
   """float64 [k, k], symmetric; the sum counts every cut edge once."""
   _, neighbours, size = graph.adjacency
   result = np.bincount(parts[graph.rows] * count + parts[neighbours], size / 2,
@@ -383,11 +381,12 @@ def _exchanged_bytes(graph, parts, count) -> np.ndarray:
   return result
 
 
-def _exchange(sent, apart, misfits, shares, num_workers) -> np.ndarray:
+def _exchange(sent: np.ndarray, apart: np.ndarray, misfits: np.ndarray,
+              shares: np.ndarray, num_workers: int) -> np.ndarray:
   """int [k], the number that each part should have; by pairwise exchange."""
   order = np.arange(len(shares))
 
-  def cost():
+  def cost() -> float:
     return ((sent * apart[np.ix_(order, order)]).sum()
             + misfits[np.arange(len(order)), order].sum())
 

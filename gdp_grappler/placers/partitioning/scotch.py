@@ -9,18 +9,17 @@ Seminar Proceedings 09061, 2009.
 from __future__ import annotations
 
 import importlib.util
-from typing import Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
-_WORKER = 'gdp_grappler.placers.partitioning.scotch_worker'
 _TIMEOUT_S = 600.
 _IMBALANCE = 0.01  # As the library has it.
 _IMBALANCES = (0.05, 0.2, 0.5)
@@ -132,7 +131,8 @@ def check_installed(placer: str) -> None:
         "installed. Run: pip install 'gdp-grappler[baselines]'")
 
 
-def _propose(problem, memory, see):
+def _propose(problem: placer_lib.Problem, memory: float,
+             see: Callable[..., Any]) -> None:
   """Rounds of proposals: which devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
@@ -153,7 +153,8 @@ def _propose(problem, memory, see):
       ][:most], problem.allowed))
 
 
-def _distances(target, topology) -> np.ndarray | None:
+def _distances(target: partitioning.Target,
+               topology: bool) -> np.ndarray | None:
   """None for equal devices at equal distances, which Scotch does best."""
   count = len(target.devices)
   if topology and not target.uniform:
@@ -163,6 +164,6 @@ def _distances(target, topology) -> np.ndarray | None:
   return np.ones((count, count)) - np.eye(count)
 
 
-def _run(jobs):
-  return partition_process.call_worker(_WORKER, jobs, _TIMEOUT_S,
+def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
+  return partition_process.call_worker('scotch', jobs, _TIMEOUT_S,
                                        {'SCOTCH_PTHREAD_NUMBER': '1'})

@@ -14,8 +14,7 @@ import numpy as np
 import scotchpy
 from scotchpy import common
 
-from gdp_grappler.placers.partitioning import group_graph
-from gdp_grappler.placers.partitioning import partition_process
+from gdp_grappler.placers import group_graph
 
 # Of processors in an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000
@@ -53,7 +52,7 @@ def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   return [_map(Job(**job)) for job in jobs]
 
 
-def _map(job) -> np.ndarray:
+def _map(job: Job) -> np.ndarray:
   count = job.graph.num_vertices
   order = np.arange(count)
   if job.seed:
@@ -74,7 +73,7 @@ def _map(job) -> np.ndarray:
   return result
 
 
-def _graph(graph, order) -> scotchpy.Graph:
+def _graph(graph: group_graph.GroupGraph, order: np.ndarray) -> scotchpy.Graph:
   """Vertex i is vertex `order[i]` of ours."""
   starts, neighbours, _ = graph.adjacency
   number = np.empty_like(order)
@@ -110,7 +109,3 @@ def _architecture(job) -> scotchpy.Arch:
                  velotab=speeds)
   result.build(topology, np.arange(count), scotchpy.Strat())
   return result
-
-
-if __name__ == '__main__':
-  partition_process.serve(run)

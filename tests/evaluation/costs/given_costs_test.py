@@ -10,9 +10,10 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph.sources import origin
 from helpers import clusters
 from helpers import fresh
 
@@ -29,7 +30,7 @@ def _load(tmp_path):
     path = tmp_path / 'graph.json'
     path.write_text(
         json.dumps({'nodes': list(nodes), 'edges': list(edges), **fields}))
-    return given_costs.load(str(path))
+    return given_costs.load(origin.Origin(str(path)))
 
   return load
 
@@ -81,9 +82,9 @@ def test_another_card_is_slower_by_the_roofline_where_there_is_one(load):
 def test_the_roofline_holds_where_no_seconds_do(load):
   graph, seconds = _seconds(load, op='MatMul', flops=1e12, seconds={'GPU': 3})
   assert graph.allowed_types.all() and seconds[1:] == [3, 3]
-  assert seconds[0] == cost_model.CostModel().op_seconds(graph, _MIXED)[0, 0]
+  assert seconds[0] == roofline.Roofline().op_seconds(graph, _MIXED)[0, 0]
   graph, bare = _seconds(load, op='MatMul', flops=1e12)
-  assert bare == cost_model.CostModel().op_seconds(graph, _MIXED)[0].tolist()
+  assert bare == roofline.Roofline().op_seconds(graph, _MIXED)[0].tolist()
   _, empty = _seconds(load, flops=0)
   assert 0 < max(empty) < 1e-4
 
@@ -161,13 +162,13 @@ def test_other_paths_are_none(tmp_path):
   (tmp_path / 'text').write_text('some text')
   for path in ('no/such', str(tmp_path), str(tmp_path / 'text'),
                'module:function'):
-    assert given_costs.load(path) is None
+    assert given_costs.load(origin.Origin(str(path))) is None
 
 
 def test_a_json_file_that_is_none_is_told_as_such(tmp_path):
   (tmp_path / 'it.json').write_text('nodes:\n')
   with pytest.raises(errors.InvalidGraphError, match='it.json is not JSON'):
-    given_costs.load(tmp_path / 'it.json')
+    given_costs.load(origin.Origin(str(tmp_path / 'it.json')))
 
 
 @pytest.mark.parametrize('preset, model', [('1xK40', 'K40'), ('2xP100', 'P100'),
@@ -194,13 +195,16 @@ import json, sys
 import numpy as np
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph.sources import origin
 steps = []
 for name in ('graph.json', 'cost.pbtxt'):
-  graph, costs = given_costs.load({str(tmp_path)!r} + '/' + name)
+  path = {str(tmp_path)!r} + '/' + name
+  graph, costs = given_costs.load(origin.Origin(path))
   cluster = presets.preset('2xP100')
-  steps.append(simulator.Simulator(cluster, costs).step_times(
-      graph, np.ones((1, graph.num_ops), int))[0][0])
+  steps.append(simulator.Simulator(cluster, costs).price(
+      graph, np.ones((1, graph.num_ops), int)).seconds[0])
 print(json.dumps([steps, 'tensorflow' in sys.modules]))
 ''')
   assert done.results == [[3., 3e-6], False]

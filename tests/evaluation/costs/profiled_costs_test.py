@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import profiles
@@ -50,7 +50,7 @@ def test_devices_of_other_types_keep_the_roofline():
       graph, _CLUSTER)
   np.testing.assert_array_equal(
       seconds[:, 1:],
-      cost_model.CostModel().op_seconds(graph, _CLUSTER)[:, 1:])
+      roofline_lib.Roofline().op_seconds(graph, _CLUSTER)[:, 1:])
 
 
 def test_how_often_ops_ran_was_measured_too():
@@ -110,20 +110,20 @@ def test_fits_never_go_down(seed):
 
 def test_few_sizes_scale_the_roofline():
   graph = _graph(0, 2)
-  roofline = cost_model.CostModel().op_seconds(graph, _CLUSTER)[:, 0]
+  roofline = roofline_lib.Roofline().op_seconds(graph, _CLUSTER)[:, 0]
   profile = profiles.of_graph(graph, 3 * roofline)
   other = _graph(1, prefix='other')
   costs = profiled_costs.ProfiledCostModel(profile)
   assert costs.coverage(other) == profiled_costs.Coverage(0, 60, 0)
   np.testing.assert_allclose(
       costs.op_seconds(other, _CLUSTER)[:, 0] - _VISIT_S,
-      3 * cost_model.CostModel().op_seconds(other, _CLUSTER)[:, 0])
+      3 * roofline_lib.Roofline().op_seconds(other, _CLUSTER)[:, 0])
 
 
 def test_types_never_seen_take_their_family_s_ratio_and_else_the_overall():
   graph = graphs.make_graph(num_ops=3, op_types=['Relu', 'Relu', 'Sum'],
                             io_bytes=[1e6, 1e6, 1e6])
-  model = cost_model.CostModel()
+  model = roofline_lib.Roofline()
   roofline = model.op_seconds(graph, _CLUSTER)[:, 0]
   profile = profiles.of_graph(graph, roofline * [5, 5, 2])
   other = graphs.make_graph(num_ops=3, op_types=['Tanh', 'Max', 'TopKV2'],

@@ -7,13 +7,13 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_workers
+from helpers import fresh
 from helpers import processes
 
 # Not with Bazel's unit tests.
@@ -49,10 +49,7 @@ def test_they_are_in_sessions_of_their_own(workers):
 def test_a_killed_one_is_noticed_and_replaced(workers):
   target, before = workers.target, workers.pids
   os.kill(before[1], signal.SIGKILL)
-  end = time.monotonic() + 20
-  while workers.alive():
-    assert time.monotonic() < end
-    time.sleep(.01)
+  processes.wait_until(lambda: not workers.alive())
   workers.restart()
   assert workers.alive() and workers.target == target
   assert not set(workers.pids) & set(before)
@@ -99,17 +96,16 @@ def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
 def test_they_end_with_their_parent(kind):
   program = textwrap.dedent('''
       import signal
-      import time
       from gdp_grappler.evaluation.measuring import local_workers
       # Whoever runs the tests in the background has it ignored.
       signal.signal(signal.SIGINT, signal.default_int_handler)
       with local_workers.LocalWorkers(2) as workers:
         print(*workers.pids, flush=True)
-        time.sleep(600)
+        signal.pause()
       ''')
   with subprocess.Popen([sys.executable, '-c', program], text=True,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.DEVNULL) as parent:
+                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                        env=fresh.environment()) as parent:
     pids = [int(word) for word in parent.stdout.readline().split()]
     assert len(pids) == 2 and all(processes.runs(p) for p in pids)
     parent.send_signal(kind)
@@ -117,14 +113,14 @@ def test_they_end_with_their_parent(kind):
 
 
 def test_they_end_with_a_parent_that_dies_while_they_start():
-  program = ('from gdp_grappler.evaluation.workers import local_workers\n'
+  program = ('from gdp_grappler.evaluation.measuring import local_workers\n'
              'local_workers.LocalWorkers(2)')
   with subprocess.Popen([sys.executable, '-c', program],
-                        stderr=subprocess.DEVNULL) as parent:
-    end = time.monotonic() + 60
-    while len(pids := processes.children(parent.pid)) < 2:
-      assert parent.poll() is None and time.monotonic() < end
-      time.sleep(.01)
+                        stderr=subprocess.DEVNULL,
+                        env=fresh.environment()) as parent:
+    processes.wait_until(lambda: len(processes.children(parent.pid)) > 1,
+                         parent)
+    pids = processes.children(parent.pid)
     parent.kill()
   assert processes.ended(pids)
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from gdp_grappler.evaluation.measuring import measuring_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.processes import messages
+from helpers import fresh
 from helpers import measured
 from helpers import processes
 
@@ -64,9 +64,11 @@ def test_training_steps_are_timed_on_several_devices(trained):
       np.array([generator.choice(np.flatnonzero(a)) for a in allowed])
       for _ in range(2)
   ]
-  results = measurer.evaluate_many(
-      graph, np.stack([row[graph.groups] for row in rows]))
-  for result in results:
+  prices = measurer.price_groups(graph, np.stack(rows))
+  for step_time_s, row in zip(prices.seconds, rows):
+    result = measurer.evaluate(graph,
+                               placement_lib.from_groups(graph, row, cluster))
+    assert result.step_time_s == step_time_s
     assert result.valid and not result.simulated
     assert 0 < result.step_time_s < 10
     assert 0 < result.spread_s < 10
@@ -78,9 +80,9 @@ def test_many_of_the_wrong_shape(trained):
   graph, _, measurer = trained
   row = np.zeros((1, graph.num_ops), int)
   with pytest.raises(ValueError, match='placements of'):
-    measurer.evaluate_many(graph, row[:, 1:])
+    measurer.price(graph, row[:, 1:])
   with pytest.raises(ValueError, match='placements of'):
-    measurer.evaluate_many(graph, row, np.zeros((2, graph.num_ops)))
+    measurer.price(graph, row, np.zeros((2, graph.num_ops)))
 
 
 def test_a_placement_is_measured_once(trained):
@@ -104,8 +106,9 @@ def test_a_process_that_died_is_replaced(trained):
   graph, cluster, measurer = trained
   for end in (False, True):
     if end:
-      os.kill(processes.children(os.getpid())[-1], signal.SIGKILL)
-      time.sleep(.5)
+      worker = processes.children(os.getpid())[-1]
+      os.kill(worker, signal.SIGKILL)
+      assert processes.ended([worker])
     placement = on(graph, cluster, 2)
     devices = placement.devices.copy()
     loose = np.flatnonzero(constraints.allowed_devices(graph, cluster)[:, 1])
@@ -242,7 +245,8 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
       signal.signal(signal.SIGINT, signal.default_int_handler)
       from gdp_grappler.cluster import local_devices, placement
       from gdp_grappler.evaluation.measuring import measurer
-      from gdp_grappler.graph import graph_def_io, sources
+      from gdp_grappler.graph import graph_def_io
+      from gdp_grappler.graph.sources import sources
       source = sources.load({str(path)!r})
       graph = graph_def_io.read(source)
       cluster = local_devices.local_cluster(
@@ -251,18 +255,17 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
           graph, placement.Placement([0] * graph.num_ops, cluster))
       ''')
   parent = subprocess.Popen([sys.executable, '-c', program],
-                            stderr=subprocess.DEVNULL)
+                            env=fresh.environment(), stderr=subprocess.DEVNULL)
   with parent:
-    end = time.monotonic() + 120
-    while not (workers := processes.children(parent.pid)):
-      assert parent.poll() is None and time.monotonic() < end
-      time.sleep(.1)
-    time.sleep(1)
+    processes.wait_until(lambda: processes.children(parent.pid), parent)
+    worker, = processes.children(parent.pid)
+    # TensorFlow has started its threads.
+    processes.wait_until(
+        lambda: len(list(pathlib.Path(f'/proc/{worker}/task').iterdir())) > 4,
+        parent)
     parent.send_signal(kind)
     parent.wait(60)
-  while pathlib.Path(f'/proc/{workers[0]}').exists():
-    assert time.monotonic() < end
-    time.sleep(.1)
+  assert processes.ended([worker])
 
 
 def test_logical_gpus_of_one_card():

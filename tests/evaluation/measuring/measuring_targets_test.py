@@ -5,7 +5,6 @@ import os
 import pathlib
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -58,12 +57,21 @@ def rows(graph, count, cluster=CLUSTER):
                    for _ in range(count)])[:, graph.groups]
 
 
+def evaluated(measurer, graph, devices):
+  """[K], what is said of each after all have run."""
+  measurer.price(graph, devices)
+  return [
+      measurer.evaluate(graph, placement_lib.Placement(row, CLUSTER))
+      for row in devices
+  ]
+
+
 def test_training_steps_on_local_workers(trained):
   source, graph = trained
   before = processes.children(os.getpid())
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2,
                              **QUICK) as measurer:
-    for result in measurer.evaluate_many(graph, rows(graph, 3)):
+    for result in evaluated(measurer, graph, rows(graph, 3)):
       assert result.valid and not result.simulated
       assert 0 < result.step_time_s < 10 and result.spread_s > 0
       assert len(result.peak_bytes) == 2 and min(result.peak_bytes) > 0
@@ -76,7 +84,7 @@ def test_training_steps_on_a_target(trained, workers):
   source, graph = trained
   with measurer_lib.Measurer(source, CLUSTER, target=workers.target,
                              **QUICK) as measurer:
-    assert all(e.valid for e in measurer.evaluate_many(graph, rows(graph, 2)))
+    assert measurer.price(graph, rows(graph, 2)).valid.all()
 
 
 def test_several_side_by_side(trained, monkeypatch):
@@ -88,12 +96,12 @@ def test_several_side_by_side(trained, monkeypatch):
                              **QUICK) as measurer:
     devices = rows(graph, 5)
     before = processes.children(os.getpid())
-    many = measurer.evaluate_many(graph, devices)
-    assert all(e.valid for e in many)
+    many = measurer.price(graph, devices)
+    assert many.valid.all()
     assert len(processes.children(os.getpid())) == len(before) + 6
     assert [
-        measurer.evaluate_many(graph, devices[k:k + 1])[0] for k in range(5)
-    ] == many
+        measurer.price(graph, devices[k:k + 1]).seconds[0] for k in range(5)
+    ] == many.seconds.tolist()
 
 
 def test_variables_do_not_outlive_their_placement(workers):
@@ -109,7 +117,7 @@ def test_variables_do_not_outlive_their_placement(workers):
     for k in range(12):
       measurer._known._known.clear()
       devices = np.full((1, graph.num_ops), k % 2)
-      assert measurer.evaluate_many(graph, devices)[0].valid
+      assert measurer.price(graph, devices).valid.all()
       sizes.append(resident_bytes(workers.pids))
   with tf1.Session(workers.target, graph=tf.Graph()) as session:
     handle = tf.raw_ops.VarHandleOp
@@ -140,18 +148,16 @@ def test_wrong_device_names(trained, workers):
           errors.MeasurementError,
           match='grpc://.* has no device /job:localhost.*'
           'it has /job:worker'):
-        measurer.evaluate_many(graph, rows(graph, 1, local))
+        measurer.price(graph, rows(graph, 1, local))
 
 
 def test_a_target_that_cannot_be_reached(trained):
   source, graph = trained
   with measurer_lib.Measurer(source, CLUSTER, target='grpc://localhost:1',
                              connect_s=2, **QUICK) as measurer:
-    start = time.monotonic()
     with pytest.raises(errors.MeasurementError,
                        match='grpc://localhost:1 cannot be reached'):
-      measurer.evaluate_many(graph, rows(graph, 1))
-    assert time.monotonic() - start < 60
+      measurer.price(graph, rows(graph, 1))
 
 
 def test_a_target_that_goes_away(trained):
@@ -160,10 +166,10 @@ def test_a_target_that_goes_away(trained):
     with measurer_lib.Measurer(source, CLUSTER, target=workers.target,
                                connect_s=3, timeout_s=20, **QUICK) as measurer:
       devices = rows(graph, 2)
-      assert measurer.evaluate_many(graph, devices[:1])[0].valid
+      assert measurer.price(graph, devices[:1]).valid.all()
       workers.close()
       with pytest.raises(errors.MeasurementError, match='cannot be reached'):
-        measurer.evaluate_many(graph, devices)
+        measurer.price(graph, devices)
 
 
 def test_a_server_that_crashes_is_a_violation_of_the_placement_only():
@@ -175,8 +181,7 @@ def test_a_server_that_crashes_is_a_violation_of_the_placement_only():
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2,
                              **QUICK) as measurer:
     for device in range(2):
-      result, = measurer.evaluate_many(graph, np.full((1, graph.num_ops),
-                                                      device))
+      result, = evaluated(measurer, graph, np.full((1, graph.num_ops), device))
       assert [v.kind for v in result.violations] == ['run']
       assert 'SIGABRT' in result.violations[0].message
       assert math.isinf(result.step_time_s)
@@ -186,7 +191,7 @@ def test_a_hang_is_a_violation_at_once():
   source, graph = measured.build(measured.endless)
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2, timeout_s=3,
                              **QUICK) as measurer:
-    result, = measurer.evaluate_many(graph, np.zeros((1, graph.num_ops)))
+    result, = evaluated(measurer, graph, np.zeros((1, graph.num_ops), int))
   assert 'no answer within 3 s' in result.violations[0].message
 
 
@@ -226,16 +231,16 @@ def test_a_later_run_starts_no_process(trained, tmp_path):
   devices = rows(graph, 2)
   settings = dict(local_workers=2, cache_dir=tmp_path / 'cache', **QUICK)
   with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
-    first = measurer.evaluate_many(graph, devices)
+    first = evaluated(measurer, graph, devices)
   before = processes.children(os.getpid())
   with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
-    assert measurer.evaluate_many(graph, devices) == first
+    assert evaluated(measurer, graph, devices) == first
     assert processes.children(os.getpid()) == before
     assert [e.valid for e in first] == [True, True]
   # Another way to measure is another measurement.
   other = {**settings, 'steps': 4}
   with measurer_lib.Measurer(source, CLUSTER, **other) as measurer:
-    assert measurer.evaluate_many(graph, devices[:1]) != first[:1]
+    assert evaluated(measurer, graph, devices[:1]) != first[:1]
 
 
 def test_control_edges_make_an_order():
@@ -317,7 +322,7 @@ def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch, victim):
   monkeypatch.setattr(worker_process.WorkerProcess, 'send', send_and_kill)
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2, steps=3,
                              warmup=0, budget_s=3., tolerance=0.) as measurer:
-    result, = measurer.evaluate_many(graph, rows(graph, 1))
+    result, = evaluated(measurer, graph, rows(graph, 1))
     now = set(processes.children(os.getpid())) - before
   assert result.valid and math.isfinite(result.step_time_s)
   # Servers and sessions go together: all three are new.

@@ -240,8 +240,7 @@ def test_wrong_arguments():
 def test_a_measurer_gets_the_edges_alone():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
-  ordered = ordering.with_critical_path_order(graph, placement,
-                                              cost_model=costs)
+  ordered = ordering.with_critical_path_order(graph, placement, simulator)
   np.testing.assert_array_equal(
       control_edges.chooser(simulator)(graph, ordered),
       control_edges.control_edges(graph, ordered, simulator).control_edges)

@@ -6,6 +6,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.ordering import order
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
@@ -57,18 +58,19 @@ def test_the_first_rank_is_the_step_where_nothing_waits():
   graph = graphs.chain(6, 250)
   placement = placement_lib.Placement([1, 2, 2, 1, 0, 0],
                                       clusters.make_cluster())
-  ordered = ordering.with_critical_path_order(graph, placement)
-  step_s = simulator_lib.Simulator(placement.cluster).evaluate(
-      graph, placement).step_time_s
+  simulator = simulator_lib.Simulator(placement.cluster)
+  ordered = ordering.with_critical_path_order(graph, placement, simulator)
+  step_s = simulator.evaluate(graph, placement).step_time_s
   assert ordered.priorities[0] == pytest.approx(step_s, rel=1e-12)
 
 
-def test_another_cluster_and_cost_model_count_if_given():
+def test_cluster_and_costs_are_those_of_the_evaluator():
   graph = graphs.chain(2, 100)
   placement = placement_lib.Placement([1, 2], clusters.make_cluster())
   slow = clusters.make_cluster(latency_s=7.)
-  ordered = ordering.with_critical_path_order(graph, placement, slow,
-                                              clusters.FixedCosts([2., 3.]))
+  ordered = ordering.with_critical_path_order(
+      graph, placement,
+      simulator_lib.Simulator(slow, clusters.FixedCosts([2., 3.])))
   assert ordered.priorities.tolist() == [2. + 7. + 1. + 3., 3.]
   assert ordered.cluster is placement.cluster
   np.testing.assert_array_equal(ordered.devices, placement.devices)
@@ -77,17 +79,19 @@ def test_another_cluster_and_cost_model_count_if_given():
 def test_what_cannot_be_ordered():
   graph = graphs.chain(2)
   cluster = clusters.make_cluster()
+  simulator = simulator_lib.Simulator(cluster)
   for devices in ([1], [1, 3], [1, -1]):
     with pytest.raises(ValueError, match='needs 2 devices out of 0 .. 2'):
       ordering.with_critical_path_order(
-          graph, placement_lib.Placement(devices, cluster))
+          graph, placement_lib.Placement(devices, cluster), simulator)
   with pytest.raises(ValueError, match='has 2'):
-    ordering.with_critical_path_order(graph,
-                                      placement_lib.Placement([1, 1], cluster),
-                                      clusters.make_cluster(1))
+    ordering.with_critical_path_order(
+        graph, placement_lib.Placement([1, 1], cluster),
+        simulator_lib.Simulator(clusters.make_cluster(1)))
   with pytest.raises(errors.InvalidGraphError, match='cycle'):
     ordering.with_critical_path_order(graphs.make_graph([(0, 1), (1, 0)]),
-                                      placement_lib.Placement([1, 1], cluster))
+                                      placement_lib.Placement([1, 1], cluster),
+                                      simulator)
 
 
 def test_best_order_where_order_gains():
@@ -96,7 +100,7 @@ def test_best_order_where_order_gains():
   best = ordering.best_order(graph, placement, simulator)
   # FIFO: four fillers of 1 s, then the sender, 1 s of latency, the receiver.
   assert (best.fifo_s, best.ordered_s) == (5. + 1. + 4., 1. + 1. + 4.)
-  assert best.order == ordering.CRITICAL_PATH
+  assert best.order == order.CRITICAL_PATH
   assert simulator.evaluate(graph, best.placement).step_time_s == best.ordered_s
 
 
@@ -124,3 +128,19 @@ def test_an_unrolled_lstm_gains_where_fifo_delays_the_way_back():
     best = ordering.best_order(graph, placement_lib.Placement(devices, cluster),
                                simulator_lib.Simulator(cluster))
     assert best.ordered_s < 0.98 * best.fifo_s
+
+
+def test_in_order_keeps_priorities_and_gives_them_where_they_pay():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  paid = ordering.in_order(graph, placement, simulator, order.CRITICAL_PATH)
+  assert paid.priorities is not None
+  assert ordering.in_order(graph, placement, simulator).priorities is None
+  assert ordering.in_order(graph, paid, simulator) is paid
+  assert ordering.in_order(graph, paid, simulator,
+                           order.FIFO).priorities is None
+  # Without fillers there is nothing to wait for, and nothing to gain.
+  graph, placement, costs = orders.late_chain(0)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  same = ordering.in_order(graph, placement, simulator, order.CRITICAL_PATH)
+  assert same.priorities is None

@@ -75,12 +75,12 @@ class TestViolations:
     cluster = clusters.make_cluster()
     devices = rng.integers(0, 3, (50, 6))
     devices[25:] = devices[25:][:, graph.groups]
-    for row, evaluation in zip(
-        devices,
-        _simulator(cluster).evaluate_many(graph, devices)):
-      expected = placement_lib.Placement(row, cluster).violations(graph)
-      assert evaluation.violations == expected
-      assert math.isinf(evaluation.step_time_s) == bool(expected)
+    priced = _simulator(cluster)
+    for row, step_time_s in zip(devices, priced.price(graph, devices).seconds):
+      placement = placement_lib.Placement(row, cluster)
+      expected = placement.violations(graph)
+      assert priced.evaluate(graph, placement).violations == expected
+      assert math.isinf(step_time_s) == bool(expected)
 
   def test_graph_that_the_cluster_cannot_hold(self):
     graph = graphs.chain(2, pins=['', 'GPU:7'], user_pins=[False, True])
@@ -93,33 +93,31 @@ class TestInput:
   @pytest.mark.parametrize('shape', [(2,), (1, 3), (1, 2, 2)])
   def test_devices_of_another_shape(self, shape):
     with pytest.raises(ValueError, match=r'\[K, 2\] is needed'):
-      _simulator().evaluate_many(graphs.chain(2), np.zeros(shape, int))
+      _simulator().price(graphs.chain(2), np.zeros(shape, int))
 
   def test_devices_that_are_not_integers(self):
     with pytest.raises(ValueError, match='float64'):
-      _simulator().step_times(graphs.chain(2), np.zeros((1, 2)))
+      _simulator().price(graphs.chain(2), np.zeros((1, 2)))
 
   @pytest.mark.parametrize('value', [1 << 32, -(1 << 32), (1 << 32) + 1])
   def test_devices_beyond_int32_do_not_wrap_round(self, value):
     devices = np.array([[0, value]])
-    evaluation, = _simulator().evaluate_many(graphs.chain(2), devices)
-    assert evaluation.step_time_s == math.inf
-    assert _kinds(evaluation) == ['shape']
+    prices = _simulator().price(graphs.chain(2), devices)
+    assert prices.seconds.tolist() == [math.inf] and not prices.valid.any()
 
   @pytest.mark.parametrize('dtype', ['int8', 'uint8', 'int64', 'uint64'])
   def test_integers_of_any_kind(self, dtype):
     devices = np.array([[0, 1], [1, 1]], dtype)
-    step_times, _ = _simulator().step_times(graphs.chain(2), devices)
-    assert step_times.tolist() == [4, 2]
+    prices = _simulator().price(graphs.chain(2), devices)
+    assert prices.seconds.tolist() == [4, 2]
 
   def test_devices_in_any_layout(self):
     devices = np.array([[0, 1], [1, 1], [1, 2]]).T[::-1].T
-    step_times, _ = _simulator().step_times(graphs.chain(2), devices)
-    assert step_times.tolist() == [4, 2, 4]
+    prices = _simulator().price(graphs.chain(2), devices)
+    assert prices.seconds.tolist() == [4, 2, 4]
 
   def test_no_placements(self):
-    assert _simulator().evaluate_many(graphs.chain(2), np.zeros((0, 2),
-                                                                int)) == []
+    assert not len(_simulator().price(graphs.chain(2), np.zeros((0, 2), int)))
 
   def test_placement_on_another_cluster(self):
     placement = placement_lib.Placement([0, 0], presets.preset('2xP100'))
@@ -141,19 +139,19 @@ class TestInput:
   @pytest.mark.parametrize('seconds', [-1.0, math.nan, math.inf])
   def test_impossible_costs(self, seconds):
     with pytest.raises(ValueError, match='"op1" on CPU:0'):
-      _simulator(seconds=[1.0, seconds]).evaluate_many(graphs.chain(2),
-                                                       np.zeros((1, 2), int))
+      _simulator(seconds=[1.0, seconds]).price(graphs.chain(2),
+                                               np.zeros((1, 2), int))
 
   @pytest.mark.parametrize('shape', [(2, 2, 2), (2, 3), (1, 2), (3,), ()])
   def test_priorities_of_another_shape(self, shape):
     with pytest.raises(ValueError, match=r'priorities.*\[3, 2\] is needed'):
-      _simulator().step_times(graphs.chain(2), np.zeros((3, 2), int),
-                              np.zeros(shape))
+      _simulator().price(graphs.chain(2), np.zeros((3, 2), int),
+                         np.zeros(shape))
 
   def test_priority_that_is_not_a_number(self):
     with pytest.raises(ValueError, match='priority of op "op1".*None for all'):
-      _simulator().evaluate_many(graphs.chain(2), np.zeros((1, 2), int),
-                                 [[0, math.nan]])
+      _simulator().price(graphs.chain(2), np.zeros((1, 2), int),
+                         [[0, math.nan]])
 
   def test_priorities_of_one_placement(self):
     cluster = clusters.make_cluster()
@@ -169,12 +167,10 @@ class TestInput:
     # 3 takes 9 s and is waited for by nobody; 1 goes to the CPU's 2.
     graph = graphs.make_graph([(1, 2)], 4)
     devices = [[1, 1, 0, 1], [1, 1, 2, 1]]
-    step_times, _ = _simulator(seconds=[1.0, 1.0, 20.0, 9.0]).step_times(
-        graph, devices, priorities)
-    assert step_times.tolist() == [22, 22]
-    fifo, _ = _simulator(seconds=[1.0, 1.0, 20.0, 9.0]).step_times(
-        graph, devices)
-    assert fifo.tolist() == [23, 23]
+    priced = _simulator(seconds=[1.0, 1.0, 20.0, 9.0])
+    ordered = priced.price(graph, devices, priorities)
+    assert ordered.seconds.tolist() == [22, 22]
+    assert priced.price(graph, devices).seconds.tolist() == [23, 23]
 
   def test_evaluate_obeys_the_priorities_of_a_placement(self):
     cluster = clusters.make_cluster()
@@ -188,8 +184,7 @@ class TestInput:
     costs = clusters.FixedCosts(1.0, [3, -1])
     with pytest.raises(ValueError, match='-1 bytes of workspace for "op1"'):
       simulator.Simulator(clusters.make_cluster(),
-                          costs).step_times(graphs.chain(2),
-                                            np.zeros((1, 2), int))
+                          costs).price(graphs.chain(2), np.zeros((1, 2), int))
 
   def test_no_threads(self):
     with pytest.raises(ValueError, match='threads is 0'):
@@ -200,38 +195,38 @@ class TestConcurrency:
 
   def test_threads_do_not_change_the_result(self):
     graph, cluster, devices = _some_placements()
-    alone = simulator.Simulator(cluster, threads=1).step_times(graph, devices)
-    many = simulator.Simulator(cluster, threads=7).step_times(graph, devices)
-    np.testing.assert_array_equal(alone[0], many[0])
-    np.testing.assert_array_equal(alone[1], many[1])
-    assert len(set(alone[0].tolist())) > 10
+    alone = simulator.Simulator(cluster, threads=1).price(graph, devices)
+    many = simulator.Simulator(cluster, threads=7).price(graph, devices)
+    np.testing.assert_array_equal(alone.seconds, many.seconds)
+    np.testing.assert_array_equal(alone.peak_bytes, many.peak_bytes)
+    assert len(set(alone.seconds.tolist())) > 10
 
   def test_priorities_of_each_placement(self):
     graph, cluster, devices = _some_placements()
     priorities = np.random.default_rng(1).normal(size=devices.shape)
     threads = simulator.Simulator(cluster, threads=3)
-    together, peaks = threads.step_times(graph, devices, priorities)
+    together = threads.price(graph, devices, priorities)
     for k, row in enumerate(devices):
       alone = threads.evaluate(
           graph, placement_lib.Placement(row, cluster, priorities[k]))
-      assert alone.step_time_s == together[k]
-      assert alone.peak_bytes == tuple(peaks[k])
-    assert (together != threads.step_times(graph, devices)[0]).any()
+      assert alone.step_time_s == together.seconds[k]
+      assert alone.peak_bytes == tuple(together.peak_bytes[k])
+    assert (together.seconds != threads.price(graph, devices).seconds).any()
 
   def test_calls_from_several_python_threads(self):
     graph, cluster, devices = _some_placements()
     shared = simulator.Simulator(cluster, threads=2)
-    expected = simulator.Simulator(cluster).step_times(graph, devices)[0]
+    expected = simulator.Simulator(cluster).price(graph, devices).seconds
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-      for result in pool.map(lambda _: shared.step_times(graph, devices)[0],
+      for result in pool.map(lambda _: shared.price(graph, devices).seconds,
                              range(32)):
         np.testing.assert_array_equal(result, expected)
 
   def test_one_simulation_leaves_nothing_to_the_next(self):
     graph, cluster, devices = _some_placements()
     shared = simulator.Simulator(cluster, threads=1)
-    first = shared.step_times(graph, devices)[0]
-    again = shared.step_times(graph, devices[::-1])[0][::-1]
+    first = shared.price(graph, devices).seconds
+    again = shared.price(graph, devices[::-1]).seconds[::-1]
     np.testing.assert_array_equal(first, again)
 
 
@@ -249,13 +244,13 @@ class TestCache:
     priced = simulator.Simulator(clusters.make_cluster(), Counting(1.0))
     graph, other = graphs.chain(2), graphs.chain(2)
     for each in (graph, graph, other, graph):
-      priced.step_times(each, np.zeros((1, 2), int))
+      priced.price(each, np.zeros((1, 2), int))
     assert calls == [graph, other]
 
   def test_graph_is_not_kept_alive(self):
     priced = _simulator()
     graph = graphs.chain(2)
-    priced.step_times(graph, np.zeros((1, 2), int))
+    priced.price(graph, np.zeros((1, 2), int))
     watched = weakref.ref(graph)
     del graph
     gc.collect()

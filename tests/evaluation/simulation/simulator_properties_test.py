@@ -172,11 +172,11 @@ def test_many_in_threads_are_as_one_by_one(seed):
   priorities = rng.normal(size=devices.shape)
   cluster = _random_cluster(seed)
   simulated = simulator.Simulator(cluster, clusters.FixedCosts(seconds), 3)
-  step_times, peaks = simulated.step_times(graph, devices, priorities)
+  prices = simulated.price(graph, devices, priorities)
   for k in range(12):
     alone = _schedule(graph, seconds, devices[k], cluster, priorities[k])
-    assert step_times[k] == alone.step_time_s
-    np.testing.assert_array_equal(peaks[k], alone.peak_bytes)
+    assert prices.seconds[k] == alone.step_time_s
+    np.testing.assert_array_equal(prices.peak_bytes[k], alone.peak_bytes)
 
 
 @_many

@@ -101,15 +101,15 @@ def test_agrees_exactly_on_random_graphs(block):
     contention = _random_contention(seed, cluster)
     simulated = simulator.Simulator(
         cluster, clusters.FixedCosts(seconds, workspace, *contention), 2)
-    step_times, peaks = simulated.step_times(graph, placements, priorities)
+    prices = simulated.price(graph, placements, priorities)
     for k, devices in enumerate(placements):
       order = None if priorities is None else priorities[k]
       expected = reference_simulator.ReferenceSimulator(graph, cluster, seconds,
                                                         devices, ('Identity',),
                                                         order, workspace,
                                                         *contention)
-      assert step_times[k] == expected.step_time, seed
-      assert peaks[k].tolist() == expected.peak(), seed
+      assert prices.seconds[k] == expected.step_time, seed
+      assert prices.peak_bytes[k].tolist() == expected.peak(), seed
       _assert_same(
           simulated.schedule(graph,
                              placement_lib.Placement(devices, cluster, order)),

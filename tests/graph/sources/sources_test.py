@@ -13,6 +13,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation.measuring import runnable
+from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
@@ -135,7 +136,7 @@ class TestFiles:
     assert len(source.graph_def.node) == 192
 
   def test_name_of_the_caller(self):
-    assert sources.load(str(CAPTURED), 'mine').name == 'mine'
+    assert sources.load(str(CAPTURED), name='mine').name == 'mine'
 
   def test_content_counts_not_the_name(self, tmp_path):
     path = tmp_path / 'odd name.keras'
@@ -165,7 +166,7 @@ class TestFiles:
 
   def test_without_pruning_all_nodes_stay(self, folder):
     graph_def = graph_pb2.GraphDef.FromString((folder / 'v1.pb').read_bytes())
-    source = sources.load('v1.pb', prune=False)
+    source = sources.unpruned(origin.Origin('v1.pb'))
     assert [n.name for n in source.graph_def.node
            ] == [n.name for n in graph_def.node]
 
@@ -236,7 +237,8 @@ class TestTraced:
 
   def test_compiled_model_with_two_ends(self):
     notes = []
-    source = sources.load('some_models:two_ends', 'ends', tell=notes.append)
+    source = sources.load('some_models:two_ends', name='ends',
+                          tell=notes.append)
     assert source.name == 'ends'
     assert any('unknown dimensions' in n for n in notes)
     assert not any('Adam' in n for n in notes)

@@ -7,13 +7,13 @@ import pytest
 
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import registry
 from helpers import bench_worker
 from helpers import clusters
 from helpers import graphs
 from placer_model.benchmark import bounds
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
-from placer_model.benchmark import placer_sets
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
 
@@ -28,7 +28,7 @@ def _loaded(graph, cluster, costs):
 
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch):
-  monkeypatch.setattr(placer_sets, 'create', bench_worker._create)
+  monkeypatch.setattr(registry, 'create', bench_worker._create)
 
 
 def _run(tmp_path, name, graph=None, cluster=None, **cluster_options):

@@ -1,7 +1,5 @@
 """Cells in processes of their own: none takes another one down."""
 
-import time
-
 import pytest
 
 from helpers import clusters
@@ -46,7 +44,7 @@ def _cells(tmp_path, names, timeout_s=2.):
 
 
 def _lanes(setup, count):
-  return lanes_lib.Lanes(setup, count, 'helpers.bench_worker')
+  return lanes_lib.Lanes(setup, count, 'helpers.bench_worker:main')
 
 
 @pytest.mark.parametrize('count', [1, 3])
@@ -89,10 +87,7 @@ def test_nothing_is_left_when_lanes_close(setup, tmp_path):
     next(running)
     lanes._start(_cells(tmp_path, ['hang'], 60.)[0])
     [holder] = lanes._busy
-    end = time.monotonic() + 20
-    while not processes.children(holder.pid):
-      assert time.monotonic() < end
-      time.sleep(.05)
+    processes.wait_until(lambda: processes.children(holder.pid))
     children = processes.children(holder.pid)
   assert processes.ended([holder.pid, *children])
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from placer_model.benchmark import records
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
@@ -48,6 +49,13 @@ def test_cells_of_other_settings_have_other_files(tmp_path):
       folder.plan(_TASK, 'metis', 'k2')
   }
   assert len(files) == 4
+
+
+@pytest.mark.parametrize('value', [[], {'schema': -1}])
+def test_results_of_another_version(tmp_path, value):
+  files.write_compressed_json(tmp_path / records.RESULTS, value)
+  with pytest.raises(errors.GdpError, match='this version of gdp_bench'):
+    records.read_results(tmp_path / records.RESULTS)
 
 
 def test_a_file_in_the_way(tmp_path):

@@ -1,10 +1,9 @@
 """The output folder as a whole."""
 
-import json
-
 from helpers import bench_results
 from placer_model.benchmark import records
 from placer_model.benchmark import report
+from placer_model.benchmark import runner
 from placer_model.benchmark import settings as settings_lib
 
 _CELL = bench_results.cell
@@ -27,13 +26,13 @@ def _index(tasks=None, **settings):
 
 
 def test_everything_is_written(tmp_path):
-  folder = records.Folder(tmp_path)
-  results = report.write(folder, settings_lib.Settings(), 'gdp_bench', _tasks())
-  assert json.loads((tmp_path / 'results.json').read_text()) == results
+  results = report.results(settings_lib.Settings(), 'gdp_bench', _tasks())
+  report.write(records.Folder(tmp_path), results)
+  assert records.read_results(tmp_path / records.RESULTS) == results
   assert results['schema'] == settings_lib.SCHEMA and results['simulated']
   names = {path.name for path in tmp_path.rglob('*') if path.is_file()}
   assert names == {
-      'results.json', 'README.md', 'table1.md', 'table1.csv', 'hdp_table.md',
+      records.RESULTS, 'README.md', 'table1.md', 'table1.csv', 'hdp_table.md',
       'hdp_table.csv', 'all.md', 'all.csv', 'means.md', 'means.csv', 'bars.png',
       'curves_evaluations.png', 'curves_seconds.png'
   }
@@ -42,14 +41,20 @@ def test_everything_is_written(tmp_path):
     assert name in index
 
 
-def test_a_second_report_is_the_same(tmp_path):
+def _contents(folder):
+  return {
+      path.relative_to(folder): path.read_bytes() for path in folder.rglob('*')
+      if path.is_file()
+  }
 
-  def contents():
-    report.write(records.Folder(tmp_path), settings_lib.Settings(), 'c',
-                 _tasks())
-    return {p: p.read_bytes() for p in tmp_path.rglob('*') if p.is_file()}
 
-  assert contents() == contents()
+def test_a_report_of_the_results_is_the_same(tmp_path):
+  first, second = tmp_path / 'first', tmp_path / 'second'
+  settings = settings_lib.Settings(seed=3, quick=True)
+  results = report.results(settings, 'c', _tasks()) | {'versions': {'old': '1'}}
+  report.write(records.Folder(first), results)
+  runner.report_again(first / records.RESULTS, second)
+  assert _contents(first) == _contents(second)
 
 
 def test_the_index_says_how_it_was_made():

@@ -2,26 +2,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
-from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from placer_model.hdp import config as config_lib
 from placer_model.hdp import first_groups
 from placer_model.hdp import grouper as grouper_lib
 
 
-def _problem(graph):
-  cluster = clusters.make_cluster(2)
-  costs = clusters.FixedCosts(np.ones((graph.num_ops, cluster.num_devices)))
-  return placer_lib.Problem(graph, cluster,
-                            simulator.Simulator(cluster, costs, threads=1))
-
-
 def test_heavy_edges_stay_inside():
   # Four chains of four with large tensors, in a ring of small ones.
   edges = [(i, i + 1, 1000 if i % 4 != 3 else 1) for i in range(15)]
-  found = first_groups.joined(_problem(graphs.make_graph(edges)), 4)
+  found = first_groups.joined(
+      problems.make(graphs.make_graph(edges), seconds=1.), 4)
   np.testing.assert_array_equal(found, np.repeat(range(4), 4))
 
 
@@ -30,7 +22,7 @@ def test_no_more_groups_than_allowed(most):
   allowed = np.ones((200, 2), bool)
   allowed[::7, 1] = False
   graph = graphs.random_graph(3, 200).replace(allowed_types=allowed)
-  found = first_groups.joined(_problem(graph), most)
+  found = first_groups.joined(problems.make(graph, seconds=1.), most)
   assert found.shape == (graph.num_groups,)
   assert set(found) <= set(range(most))
   assert most == 1 or len(set(found)) > most / 4

@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import graphs
+from helpers import stopwatches
 from helpers import toy_training
 from placer_model.training import environment as environment_lib
 
@@ -64,35 +65,17 @@ def test_decisions_nearest_to_a_placement():
   np.testing.assert_array_equal(environment.decisions(placement), [0, 0])
 
 
-class _Stopwatch:
-  """Counts how often it is started, and for how many placements."""
-
-  def __init__(self):
-    self.calls, self.runs = 0, 0
-
-  def evaluate_many(self, graph, devices, priorities=None):
-    assert priorities is None
-    self.calls += 1
-    return [self._run(graph, row) for row in devices]
-
-  def _run(self, graph, devices):
-    self.runs += 1
-    broken = devices[0] == 0
-    violations = (placement_lib.Violation('run', 'x'),) if broken else ()
-    return evaluator_lib.Evaluation(np.inf if broken else 1.0 + graph.num_ops,
-                                    (0, 0, 0), violations, simulated=False)
-
-
 def test_measured_placements_are_run_once():
   graph, cluster = graphs.chain(3), clusters.make_cluster()
-  stopwatch = _Stopwatch()
+  stopwatch = stopwatches.Stopwatch(
+      simulator.Simulator(cluster, clusters.FixedCosts(4 / 3)),
+      fails=lambda devices: '' if devices[0] else 'run')
   environment = environment_lib.Environment(
       graph, cluster, stopwatch, np.arange(3),
-      toy_training.features_of(graph, cluster), simulated=False)
+      toy_training.features_of(graph, cluster))
   for _ in range(2):
     trials = environment.price(np.array([[1, 1, 1], [0, 0, 0], [1, 1, 1]]))
     np.testing.assert_allclose(trials.step_time_s, [4.0, np.inf, 4.0])
     np.testing.assert_array_equal(trials.valid, [True, False, True])
   assert stopwatch.runs == 2
-  assert stopwatch.calls == 1
   assert environment.evaluations == 2

@@ -35,24 +35,15 @@ def test_units_without_a_seed_in_reach_stand_alone():
 def test_ball_is_connected_and_of_the_wanted_size(size):
   for seed in range(20):
     ball = _neighbours().ball(14, size, np.random.default_rng(seed))
-    assert ball[14]
-    assert ball.sum() == size
-    assert _connected(np.flatnonzero(ball))
+    assert 14 in ball
+    assert len(ball) == size
+    assert _connected(ball)
 
 
 def test_ball_stops_where_the_graph_ends():
   neighbours = exploration.Neighbours(4, np.array([[0, 1]]), np.ones(1))
   ball = neighbours.ball(0, 4, np.random.default_rng(0))
-  np.testing.assert_array_equal(ball, [True, True, False, False])
-
-
-def test_granularity_ranges_from_one_to_all():
-  rng = np.random.default_rng(0)
-  drawn = [_neighbours().random_granularity(rng) for _ in range(2000)]
-  assert min(drawn) == 1
-  assert max(drawn) == 30
-  # Every order of magnitude alike: the median is near the root of 30.
-  assert 3 <= np.median(drawn) <= 8
+  assert sorted(ball.tolist()) == [0, 1]
 
 
 @pytest.mark.parametrize('correlated', [True, False])

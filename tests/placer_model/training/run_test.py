@@ -11,10 +11,10 @@ import rich.console
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
+from helpers import stopwatches
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model.training import results
@@ -202,36 +202,16 @@ def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):
   assert list((tmp_path / 'model' / 'checkpoints').glob('ckpt-2.index'))
 
 
-class _Failing:
-  """Measures steps that fail, on one device in another way than on several."""
-
-  def __init__(self, simulator, alone, spread):
-    self._simulator, self._kinds = simulator, (alone, spread)
-
-  def evaluate(self, graph, placement):
-    price = self._simulator.evaluate(graph, placement)
-    kind = self._kinds[len(set(placement.devices.tolist())) > 1]
-    return dataclasses.replace(
-        price, step_time_s=np.inf, simulated=False,
-        violations=(placement_lib.Violation(kind, f'bad {kind}'),))
-
-  def evaluate_many(self, graph, devices, priorities=None):
-    del priorities
-    return [
-        self.evaluate(graph,
-                      placement_lib.Placement(row, self._simulator.cluster))
-        for row in devices
-    ]
-
-
 @pytest.fixture
 def failing(monkeypatch):
   """Has a run measure steps that fail in the ways given."""
 
   def arm(alone, spread):
     monkeypatch.setattr(
-        task_lib, '_make_evaluator', lambda options, cluster, source: _Failing(
-            task_lib.simulator.Simulator(cluster), alone, spread))
+        task_lib, '_evaluator',
+        lambda options, request, step: stopwatches.Stopwatch(
+            step.simulator(), lambda devices: alone
+            if len(set(devices.tolist())) == 1 else spread))
 
   return arm
 

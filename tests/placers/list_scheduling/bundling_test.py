@@ -8,6 +8,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import favourite_children
@@ -22,9 +23,10 @@ _LINK = 1., .01  # 1 s and 100 bytes/s.
 
 
 def _problem(graph, cluster=None, seconds=1.):
-  evaluator = type('Priced', (), {'cost_model': clusters.FixedCosts(seconds)})
-  return placer_lib.Problem(graph, cluster or clusters.make_cluster(2),
-                            evaluator)
+  cluster = cluster or clusters.make_cluster(2)
+  return placer_lib.Problem(
+      graph, cluster, simulator.Simulator(cluster,
+                                          clusters.FixedCosts(seconds)))
 
 
 def _tasks(graph, seconds=1.):
@@ -133,7 +135,7 @@ def test_the_share_that_is_alive():
 def test_accelerators_in_use(name, halvings, targets):
   cluster = presets.preset(name)
   graph = graphs.make_graph(num_ops=3, flops=1e12)
-  problem = placer_lib.Problem(graph, cluster, None)
+  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
   assert proposals.Proposals(problem).targets(halvings).tolist() == targets
 
 

@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
@@ -15,7 +16,7 @@ _HEFT = native_scheduler.Rules(queues=False, insert=True)
 
 
 def _tasks(graph, cluster, seconds, gpus_only=True):
-  evaluator = type('Priced', (), {'cost_model': clusters.FixedCosts(seconds)})
+  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
   problem = placer_lib.Problem(graph, cluster, evaluator)
   allowed = problem.allowed.copy()
   if gpus_only:

@@ -21,6 +21,7 @@ from gdp_grappler.placers.list_scheduling import m_topo
 from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
+from helpers import stopwatches
 
 _SCHEDULERS = (heft.HeftPlacer, m_etf.MEtfPlacer, m_sct.MSctPlacer)
 _PLACERS = (*_SCHEDULERS, m_topo.MTopoPlacer)
@@ -179,20 +180,11 @@ def test_equal_shares_of_memory_in_topological_order():
                                                           + [3] * 4)
 
 
-class _Stopwatch:
-  """An evaluator without `step_times`."""
-
-  def __init__(self, cluster):
-    self._simulator = simulator.Simulator(cluster)
-
-  def evaluate_many(self, graph, devices, priorities=None):
-    return self._simulator.evaluate_many(graph, devices, priorities)
-
-
-def test_an_evaluator_that_only_evaluates():
+def test_a_stopwatch_that_says_the_same():
   cluster = presets.preset('2xP100')
   graph = graphs.random_graph(3, 60)
-  slow = placer_lib.Problem(graph, cluster, _Stopwatch(cluster))
+  slow = placer_lib.Problem(graph, cluster,
+                            stopwatches.Stopwatch(simulator.Simulator(cluster)))
   fast = _problem(graph, cluster)
   place = m_etf.MEtfPlacer().place
   assert place(slow).devices.tolist() == place(fast).devices.tolist()

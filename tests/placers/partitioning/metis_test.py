@@ -1,3 +1,4 @@
+import functools
 import sys
 
 import numpy as np
@@ -6,11 +7,12 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import weighted_graphs
 
 
@@ -20,10 +22,7 @@ def _two_chains(length=30):
   return graphs.make_graph([*edges, (0, length, 1, 1)], flops=1e9)
 
 
-def _place(graph, cluster, seed=0):
-  return metis.MetisPlacer().place(
-      placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
-                         seed)).devices
+_place = functools.partial(problems.placed, metis.MetisPlacer())
 
 
 def test_two_cliques_are_cut_at_the_thin_edge():

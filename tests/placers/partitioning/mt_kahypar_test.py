@@ -1,3 +1,4 @@
+import functools
 import importlib.util
 
 import numpy as np
@@ -5,22 +6,17 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import mt_kahypar
 from gdp_grappler.placers.partitioning import partition_process
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import weighted_graphs
 
 pytestmark = pytest.mark.e2e
 
-
-def _place(graph, cluster, seed=0):
-  return mt_kahypar.MtKahyparPlacer().place(
-      placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
-                         seed)).devices
+_place = functools.partial(problems.placed, mt_kahypar.MtKahyparPlacer())
 
 
 def test_two_cliques_are_cut_at_the_thin_edge():
@@ -76,10 +72,10 @@ def test_pins_and_a_second_run():
   pins[:3] = 'GPU:1', 'CPU:0', 'GPU:3'
   graph = graph.replace(pins=pins[graph.groups].tolist())
   cluster = presets.preset('2xP100+2xK40')
-  devices = _place(graph, cluster, 7)
+  devices = _place(graph, cluster, seed=7)
   for group, device in enumerate((2, 0, 4)):
     assert set(devices[graph.groups == group]) == {device}
-  assert _place(graph, cluster, 7).tolist() == devices.tolist()
+  assert _place(graph, cluster, seed=7).tolist() == devices.tolist()
 
 
 @pytest.mark.parametrize('graph', [
@@ -104,7 +100,7 @@ def test_a_heavy_vertex_has_room(capfd):
 
 def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
 
-  def call_worker(module, jobs, timeout_s):
+  def call_worker(placer, jobs, timeout_s):
     if any(job['seed'] == 1 for job in jobs):
       raise errors.GdpError('SIGSEGV')
     return [np.zeros(job['graph'].num_vertices, int) for job in jobs]

@@ -8,18 +8,13 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 from helpers import clusters
 from helpers import graphs
-
-
-def _problem(graph, cluster, seconds=1.):
-  return placer_lib.Problem(
-      graph, cluster, simulator.Simulator(cluster,
-                                          clusters.FixedCosts(seconds)))
+from helpers import problems
 
 
 def _target(problem, workers=(1, 2), **options):
@@ -34,20 +29,20 @@ def test_accelerators_are_gpus_or_else_cpus_the_fastest_first():
   problem = placer_lib.Problem(graphs.chain(9, flops=1e9), mixed,
                                simulator.Simulator(mixed))
   assert partitioning.accelerators(problem).tolist() == [2, 3, 1]
-  alone = _problem(graphs.chain(3), clusters.make_cluster(0))
+  alone = problems.make(graphs.chain(3), clusters.make_cluster(0), 1.)
   assert partitioning.accelerators(alone).tolist() == [0]
 
 
 def test_shares_follow_speed():
   cluster = clusters.make_cluster(2)
   seconds = np.array([[9., 1., 2.]]).repeat(6, axis=0)
-  target = _target(_problem(graphs.chain(6), cluster, seconds))
+  target = _target(problems.make(graphs.chain(6), cluster, seconds))
   np.testing.assert_allclose(target.shares, [2 / 3, 1 / 3])
 
 
 def test_devices_of_one_unit_share_its_speed():
   cluster = clusters.make_cluster(3, compute=['c', 'a', 'a', 'b'])
-  target = _target(_problem(graphs.chain(6), cluster), (1, 2, 3))
+  target = _target(problems.make(graphs.chain(6), cluster, 1.), (1, 2, 3))
   np.testing.assert_allclose(target.shares, [.25, .25, .5])
 
 
@@ -55,7 +50,7 @@ def test_what_no_worker_may_hold_is_fixed_elsewhere_and_weighs_nothing():
   types = np.ones((5, 2), bool)
   types[2, 1] = False
   graph = graphs.chain(5, allowed_types=types, pins=['', 'GPU:1', '', '', ''])
-  target = _target(_problem(graph, clusters.make_cluster(2)))
+  target = _target(problems.make(graph, clusters.make_cluster(2), 1.))
   assert target.devices.tolist() == [1, 2, 0] and target.num_workers == 2
   assert target.fixed.tolist() == [-1, 1, 2, -1, -1]
   assert target.graph.weights.tolist() == [1, 1, 0, 1, 1]
@@ -69,7 +64,7 @@ def test_memory_can_take_the_place_of_seconds():
                         dataclasses.replace(cluster.devices[2],
                                             memory_bytes=3 << 40)))
   graph = graphs.make_graph(num_ops=2, param_bytes=[10, 30])
-  target = _target(_problem(graph, cluster), memory=1.)
+  target = _target(problems.make(graph, cluster, 1.), memory=1.)
   np.testing.assert_allclose(target.graph.weights, [.5, 1.5])
   np.testing.assert_allclose(target.shares, [.25, .75])
 
@@ -94,7 +89,7 @@ def test_parts_that_talk_come_close_and_pins_are_met():
 
 def test_repair_moves_to_the_cheapest_allowed_device():
   graph = graphs.make_graph([(0, 1, 1000), (1, 2, 10)])
-  problem = _problem(graph, clusters.make_cluster(2, latency_s=0.))
+  problem = problems.make(graph, clusters.make_cluster(2, latency_s=0.), 1.)
   problem.allowed[1] = [True, True, False]
   built = group_graph.build(problem, np.array([1, 2]))
   # 1000 bytes from op 0 on GPU:0 outweigh 10 to op 2 on the CPU.
@@ -115,7 +110,7 @@ def test_the_best_fits_into_memory_although_another_is_faster():
   cluster = clusters.make_cluster(2, memory_bytes=150)
   graph = graphs.chain(2, 10000, param_bytes=[100, 100])
   graph = graph.replace(tensor_bytes=[10])
-  problem = _problem(graph, cluster)
+  problem = problems.make(graph, cluster, 1.)
   target = _target(problem)
   seen = []
 
@@ -132,7 +127,7 @@ def test_the_best_fits_into_memory_although_another_is_faster():
 def test_memory_is_shared_out_where_nothing_fits():
   cluster = clusters.make_cluster(2, memory_bytes=150)
   graph = graphs.make_graph(num_ops=2, param_bytes=100)
-  problem = _problem(graph, cluster)
+  problem = problems.make(graph, cluster, 1.)
   target = _target(problem)
 
   def propose(_, memory, see):
@@ -143,7 +138,8 @@ def test_memory_is_shared_out_where_nothing_fits():
 
 def test_the_least_overflow_where_nothing_can_fit():
   cluster = clusters.make_cluster(2, memory_bytes=50)
-  problem = _problem(graphs.make_graph(num_ops=2, param_bytes=100), cluster)
+  problem = problems.make(graphs.make_graph(num_ops=2, param_bytes=100),
+                          cluster, 1.)
   target = _target(problem)
   placement = partitioning.best(
       problem, lambda *a: a[-1](_proposals(target, [1, 1], [1, 2])))
@@ -160,7 +156,5 @@ def test_native_output_is_dropped(capfd):
 @pytest.mark.e2e
 def test_a_worker_that_fails_is_one_line():
   with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
-    partition_process.call_worker(
-        'gdp_grappler.placers.partitioning.scotch_worker',
-        'nonsense', 60)
+    partition_process.call_worker('scotch', 'nonsense', 60)
   assert 'scotchpy' not in sys.modules

@@ -5,22 +5,15 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import min_cut
 from gdp_grappler.placers.partitioning import scotch
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import weighted_graphs
 
 pytestmark = pytest.mark.e2e
 _PLACERS = scotch.ScotchPlacer, min_cut.MinCutPlacer
-
-
-def _place(placer, graph, cluster, seed=0):
-  return placer().place(
-      placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
-                         seed)).devices
 
 
 def test_two_cliques_are_cut_at_the_thin_edge():
@@ -65,15 +58,16 @@ def test_pins_and_a_second_run(placer):
   pins[:3] = 'GPU:1', 'CPU:0', 'GPU:3'
   graph = graph.replace(pins=pins[graph.groups].tolist())
   cluster = presets.preset('2xP100+2xK40')
-  devices = _place(placer, graph, cluster, 7)
+  devices = problems.placed(placer(), graph, cluster, seed=7)
   for group, device in enumerate((2, 0, 4)):
     assert set(devices[graph.groups == group]) == {device}
-  assert _place(placer, graph, cluster, 7).tolist() == devices.tolist()
+  assert problems.placed(placer(), graph, cluster,
+                         seed=7).tolist() == devices.tolist()
 
 
 def test_min_cut_uses_all_gpus_and_no_cpu():
-  devices = _place(min_cut.MinCutPlacer, graphs.chain(40, flops=1e9),
-                   presets.preset('4xP100'))
+  devices = problems.placed(min_cut.MinCutPlacer(), graphs.chain(40, flops=1e9),
+                            presets.preset('4xP100'))
   assert set(devices) == {1, 2, 3, 4}
   assert (np.diff(devices) != 0).sum() == 3
 
@@ -81,8 +75,9 @@ def test_min_cut_uses_all_gpus_and_no_cpu():
 def test_scotch_leaves_devices_out_where_that_is_faster():
   cluster = clusters.make_cluster(4, latency_s=1e6)
   assert len(
-      set(_place(scotch.ScotchPlacer, graphs.chain(20, flops=1e9),
-                 cluster))) == 1
+      set(
+          problems.placed(scotch.ScotchPlacer(), graphs.chain(20, flops=1e9),
+                          cluster))) == 1
 
 
 @pytest.mark.parametrize('placer', _PLACERS)
@@ -95,8 +90,9 @@ def test_scotch_leaves_devices_out_where_that_is_faster():
 ])
 def test_small_graphs(placer, graph):
   cluster = presets.preset('4xP100')
-  assert len(_place(placer, graph, cluster)) == graph.num_ops
-  assert len(_place(placer, graph, clusters.make_cluster(0))) == graph.num_ops
+  assert len(problems.placed(placer(), graph, cluster)) == graph.num_ops
+  assert len(problems.placed(placer(), graph,
+                             clusters.make_cluster(0))) == graph.num_ops
 
 
 def test_nothing_is_printed(capfd):
@@ -108,4 +104,4 @@ def test_nothing_is_printed(capfd):
 def test_without_scotchpy(monkeypatch, placer):
   monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
   with pytest.raises(errors.GdpError, match='needs the package scotchpy64'):
-    _place(placer, graphs.chain(3), clusters.make_cluster(2))
+    problems.placed(placer(), graphs.chain(3), clusters.make_cluster(2))

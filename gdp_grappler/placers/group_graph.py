@@ -14,6 +14,7 @@ import functools
 
 import numpy as np
 
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 
 # Sum of integer weights: METIS and Mt-KaHyPar may be built for 32 bits.
@@ -149,7 +150,8 @@ def starts_of(counts: np.ndarray) -> np.ndarray:
   return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _nets(graph, message_bytes):
+def _nets(graph: op_graph.OpGraph,
+          message_bytes: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """Net starts, pins and bytes of the outputs that several groups have."""
   source, target = graph.groups[graph.edges].astype(np.int64).T
   crossing = source != target

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.evaluation.costs import roofline
 from helpers import clusters
 from helpers import graphs
 
@@ -20,7 +20,7 @@ _TYPES = ('MatMul', 'BatchMatMulV2', 'Conv2D', 'Conv2DBackpropFilter', 'Relu',
 
 def _seconds(op_type='MatMul', **fields):
   graph = graphs.make_graph(num_ops=1, op_types=[op_type], **fields)
-  return cost_model.CostModel().op_seconds(graph, clusters.make_cluster())[0]
+  return roofline.Roofline().op_seconds(graph, clusters.make_cluster())[0]
 
 
 def test_arithmetic_bounds_dense_ops():
@@ -96,27 +96,27 @@ def test_more_work_never_takes_less(op_type, flops, io_bytes, more_flops,
 def test_ops_without_a_kernel_are_only_visited(op_type):
   seconds = _seconds(op_type, flops=1e12, io_bytes=1e12)
   np.testing.assert_allclose(seconds, 5e-7)
-  assert cost_model.family(op_type) == cost_model.VISIT
+  assert roofline.family(op_type) == roofline.VISIT
 
 
 def test_visit_time_can_be_chosen():
   graph = graphs.make_graph(num_ops=2, op_types=['NoOp', 'MatMul'])
-  seconds = cost_model.CostModel(visit_s=0.25).op_seconds(
-      graph, clusters.make_cluster())
+  seconds = roofline.Roofline(visit_s=0.25).op_seconds(graph,
+                                                       clusters.make_cluster())
   np.testing.assert_allclose(seconds[:, 0], [0.25, 1e-3])
 
 
 def test_ops_in_loops_and_dead_branches():
   graph = graphs.make_graph(num_ops=3, op_types=['MatMul', 'MatMul', 'Switch'])
   graph = graph.replace(executions=[10, 0, 4])
-  seconds = cost_model.CostModel().op_seconds(graph, clusters.make_cluster())
+  seconds = roofline.Roofline().op_seconds(graph, clusters.make_cluster())
   np.testing.assert_allclose(seconds[:, 1], [1e-2, 0, 2e-6])
 
 
 def test_each_device_has_its_own_figures():
   cluster = presets.preset('2xP100')
   graph = graphs.make_graph(num_ops=1, flops=1e12)
-  seconds = cost_model.CostModel().op_seconds(graph, cluster)[0]
+  seconds = roofline.Roofline().op_seconds(graph, cluster)[0]
   for device, found in zip(cluster.devices, seconds):
     assert found == pytest.approx(1e12 / device.peak_flops / device.efficiency
                                   + device.launch_s)
@@ -125,7 +125,7 @@ def test_each_device_has_its_own_figures():
 def test_shape_of_an_empty_graph():
   graph = graphs.make_graph(num_ops=0)
   cluster = clusters.make_cluster()
-  model = cost_model.CostModel()
+  model = roofline.Roofline()
   assert model.op_seconds(graph, cluster).shape == (0, 3)
   assert model.workspace_bytes(graph, cluster).shape == (0, 3)
 
@@ -151,7 +151,7 @@ def _convolution(kind, inputs, output):
                           ('Conv2DBackpropFilter', (_X, 16, _Y), _W)])
 def test_convolutions_unfold_their_input(kind, inputs, output):
   graph = _convolution(kind, inputs, output)
-  found = cost_model.CostModel().workspace_bytes(graph, clusters.make_cluster())
+  found = roofline.Roofline().workspace_bytes(graph, clusters.make_cluster())
   assert found.dtype == np.int64
   np.testing.assert_array_equal(found[3], [0, _UNFOLDED, _UNFOLDED])
   assert not np.delete(found, 3, 0).any()
@@ -159,12 +159,12 @@ def test_convolutions_unfold_their_input(kind, inputs, output):
 
 def test_workspace_stays_below_its_limit():
   graph = _convolution('Conv2DBackpropInput', (16, _W, _Y), _X)
-  found = cost_model.CostModel(cudnn_workspace_bytes=1000).workspace_bytes(
+  found = roofline.Roofline(cudnn_workspace_bytes=1000).workspace_bytes(
       graph, clusters.make_cluster())
   np.testing.assert_array_equal(found[3], [0, 1000, 1000])
 
 
 def test_a_sort_needs_a_second_copy_on_gpus():
   graph = graphs.make_graph([(0, 1, 400)], op_types=['Relu', 'TopKV2'])
-  found = cost_model.CostModel().workspace_bytes(graph, clusters.make_cluster())
+  found = roofline.Roofline().workspace_bytes(graph, clusters.make_cluster())
   np.testing.assert_array_equal(found, [[0, 0, 0], [0, 800, 800]])

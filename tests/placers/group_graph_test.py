@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.partitioning import group_graph
 from helpers import clusters
 from helpers import graphs
 

@@ -1,0 +1,125 @@
+r"""Prices placers' plans, and runs them on emulated GPUs.
+
+Run it from the repository:
+
+  python -m benchmarks.emulated_gpus --tasks=rnnlm-2@tiny@2xP100 \
+      --placers=human_expert,m_etf,local_search --json
+
+prints a list of {"task", "placer", "simulated_s", "measured_s"}; both are null
+where a plan does not run. Without --json, a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from gdp_grappler import environment
+
+os.environ.update(environment.without_plugin())
+os.environ[environment.LEGACY_KERAS] = '1'  # placer_model's.
+
+from rich import console
+from rich import table
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.emulation import emulation_config
+from gdp_grappler.evaluation.emulation import emulator as emulator_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry as placers
+from gdp_grappler.workloads import registry
+from placer_model.benchmark import loading
+from placer_model.benchmark import settings as settings_lib
+from placer_model.benchmark import tasks as tasks_lib
+
+_TASKS = ('rnnlm-2@2xP100,rnnlm-4@4xP100,transformer-xl-2@2xP100,'
+          'transformer-xl-4@4xP100,wavenet-2x18@2xP100,inception-v3-b32@2xP100,'
+          'gnmt-2@2xP100,gnmt-4@4xP100')
+_PLACERS = 'human_expert,metis,m_etf,local_search'
+
+
+def main() -> int:
+  """0, or 2 if a task or a placer cannot be used."""
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--tasks', default=_TASKS)
+  parser.add_argument('--placers', default=_PLACERS)
+  parser.add_argument('--seed', type=int, default=0)
+  parser.add_argument('--time_budget_s', type=float, default=10.,
+                      help='of searches')
+  parser.add_argument('--steps', type=int, default=3)
+  parser.add_argument(
+      '--time_scale', type=float, default=5.,
+      help='how much longer everything takes while it is measured')
+  parser.add_argument('--least_s', type=float, default=.5,
+                      help='what a step shall take by the clock at least')
+  parser.add_argument('--json', action='store_true')
+  arguments = parser.parse_args()
+  try:
+    found = [
+        row
+        for task in tasks_lib.parse(arguments.tasks, registry.names(),
+                                    lambda name: registry.get(name).num_devices)
+        for row in _rows(task, arguments)
+    ]
+  except errors.GdpError as error:
+    print(f'emulated_gpus: error: {error}', file=sys.stderr)
+    return 2
+  if arguments.json:
+    print(json.dumps(found, indent=1))
+  else:
+    _print(found)
+  return 0
+
+
+def _rows(task: tasks_lib.Task,
+          arguments: argparse.Namespace) -> list[dict[str, str | float | None]]:
+  """All placers on one task."""
+  loaded = loading.load(
+      task,
+      settings_lib.Settings(arguments.seed,
+                            time_budget_s=arguments.time_budget_s))
+  simulator = simulator_lib.Simulator(loaded.cluster, loaded.cost_model)
+  problem = placer_lib.Problem(loaded.graph, loaded.cluster, simulator,
+                               arguments.seed, loaded.expert_devices,
+                               arguments.time_budget_s)
+  result = []
+  with emulator_lib.Emulator(
+      loaded.cluster, loaded.cost_model,
+      emulation_config.EmulationConfig(arguments.steps,
+                                       arguments.time_scale)) as emulator:
+    for name in arguments.placers.split(','):
+      placement = placers.create(name).place(problem)
+      simulated, measured = (_seconds(
+          evaluator.evaluate(loaded.graph, placement))
+                             for evaluator in (simulator, emulator))
+      result.append({
+          'task': task.name, 'placer': name, 'simulated_s': simulated,
+          'measured_s': measured
+      })
+      print(
+          f'{task.name} {name}: simulated {simulated} s, measured '
+          f'{measured} s', file=sys.stderr)
+  return result
+
+
+def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
+  return evaluation.step_time_s if evaluation.valid else None
+
+
+def _print(rows: list[dict[str, str | float | None]]) -> None:
+  result = table.Table('task', 'placer', 'simulated (ms)', 'measured (ms)')
+  for row in rows:
+    result.add_row(
+        str(row['task']), str(row['placer']),
+        *('OOM' if row[key] is None else f'{1e3 * float(row[key]):.2f}'
+          for key in ('simulated_s', 'measured_s')))
+  console.Console(width=120).print(result)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,231 @@
+"""The same placements priced and run on emulated GPUs, task by task."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+import pathlib
+import re
+from typing import Callable, Sequence
+
+import numpy as np
+
+from benchmarks.fidelity import placements
+from benchmarks.fidelity import report
+from benchmarks.fidelity import study
+from gdp_grappler import files
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation.emulation import emulation_config
+from gdp_grappler.evaluation.emulation import emulator as emulator_lib
+from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
+from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry as placer_registry
+from gdp_grappler.workloads import registry as workload_registry
+from gdp_grappler.workloads import stages
+
+TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
+              for workload, cluster in (('rnnlm-2', '2xP100'), ('gnmt-4',
+                                                                '4xP100'),
+                                        ('transformer-xl-8', '8xP100'),
+                                        ('inception-v3-b32',
+                                         '2xP100'), ('amoebanet', '4xP100'),
+                                        ('wavenet-2x18', '2xP100')))
+# What this machine itself takes counts for a fifth, for less in short steps.
+CONFIG = emulation_config.EmulationConfig(steps=3, time_scale=5., least_s=.5)
+_PLACERS = ('human_expert', 'm_etf', 'local_search')
+_SEARCH_S = 10.
+_SCOPE = re.compile(r'[^/]+/[^/]+')
+# Every order that can be forced, whether it is predicted to pay or not.
+_ORDER = control_edges_lib.OrderConfig(min_gain=0.)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+  """Both halves of the study: first in, first out, and ordered.
+
+  Attributes:
+    fifo: Simulated and emulated steps in TensorFlow's own order.
+    ordered: The same of placements with control edges; `simulated_s` has them.
+  """
+
+  fifo: list[study.Row]
+  ordered: list[study.Row]
+
+
+def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
+        seed: int = 0) -> Result:
+  """Studies one task; what was run before is read from the folder.
+
+  Args:
+    task: 'WORKLOAD@CLUSTER'.
+    folder: Keeps what was run.
+    tell: Hears of each placement.
+    seed: Of everything random.
+  """
+  workload, cluster_name = task.rsplit('@', 1)
+  graph = graph_def_io.read(workload_registry.source(workload))
+  simulator = simulator_lib.Simulator(resolve.resolve(cluster_name))
+  layers = stages.of(graph)
+  suite = placements.suite(graph, simulator, layers,
+                           placements.modules_by_name(graph, layers, _SCOPE),
+                           seed)
+  suite.update(_by_placers(workload, graph, simulator, seed))
+  result = Result([], [])
+  with _Runs(folder / f'{task}.json', simulator) as runs:
+    for count, (label, placement) in enumerate(suite.items()):
+      if not simulator.evaluate(graph, placement).valid:
+        continue  # What fits is the allocator's question, not the clock's.
+      order = control_edges_lib.control_edges(graph, placement, simulator,
+                                              _ORDER)
+      rows = [runs.row(task, label, graph, placement, order, False)]
+      result.fifo.append(rows[0])
+      if len(order.control_edges):
+        rows.append(runs.row(task, label, graph, placement, order, True))
+        result.ordered.append(rows[1])
+      tell(f'{task} {count + 1}/{len(suite)} {label}: ' + '; ordered: '.join(
+          f'simulated {row.simulated_s * 1e3:.1f} ms, emulated '
+          f'{row.measured_s * 1e3:.1f} ms' for row in rows))
+  return result
+
+
+def _by_placers(workload: str, graph: op_graph.OpGraph,
+                simulator: simulator_lib.Simulator,
+                seed: int) -> dict[str, placement_lib.Placement]:
+  cluster = simulator.cluster
+  expert = workload_registry.expert_devices(
+      workload, graph, cluster, simulator.cost_model.op_seconds(graph, cluster))
+  problem = placer_lib.Problem(graph, cluster, simulator, seed,
+                               np.asarray(expert, np.int32), _SEARCH_S)
+  return {
+      f'placer {name}': placer_registry.create(name).place(problem)
+      for name in _PLACERS
+  }
+
+
+class _Runs:
+  """Emulated steps of a task's placements, kept in a file."""
+
+  def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator):
+    self._path = path
+    self._known: dict[str, list] = (json.loads(path.read_text())
+                                    if path.exists() else {})
+    self._simulator = simulator
+    self._edges = np.zeros((0, 2), np.int32)
+    self._emulator = emulator_lib.Emulator(
+        simulator.cluster, simulator.cost_model, CONFIG,
+        control_edges=lambda *unused: self._edges)
+
+  def __enter__(self) -> _Runs:
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    self._emulator.close()
+
+  def row(self, task: str, label: str, graph: op_graph.OpGraph,
+          placement: placement_lib.Placement, order: control_edges_lib.Order,
+          ordered: bool) -> study.Row:
+    """One placement, with its control edges or without."""
+    simulated_s = order.with_edges_s if ordered else order.fifo_s
+    self._edges = order.control_edges[:len(order.control_edges) * ordered]
+    key = self._key(graph, placement)
+    if key not in self._known:
+      wanted = ordering.with_critical_path_order(
+          graph, placement,
+          self._simulator) if ordered else dataclasses.replace(
+              placement, priorities=None)
+      real = self._emulator.evaluate(graph, wanted)
+      problem = '' if real.valid else real.violations[0].message
+      self._known[key] = [real.step_time_s, real.spread_s, problem]
+      files.write_atomically(self._path, json.dumps(self._known))
+    measured_s, spread_s, problem = self._known[key]
+    return study.Row(task, label, simulated_s, order.ordered_s, measured_s,
+                     spread_s, problem)
+
+  def _key(self, graph: op_graph.OpGraph,
+           placement: placement_lib.Placement) -> str:
+    cluster = self._simulator.cluster
+    parts = (graph.fingerprint.encode(), cluster.to_json().encode(),
+             repr(CONFIG).encode(), placement.devices.tobytes(),
+             self._edges.tobytes(),
+             self._simulator.cost_model.op_seconds(graph, cluster).tobytes())
+    return hashlib.sha256(b''.join(parts)).hexdigest()[:16]
+
+
+def write(folder: pathlib.Path, result: Result) -> None:
+  """Writes emulated.md, emulated.csv and emulated.png."""
+  text = io.StringIO()
+  columns = [field.name for field in dataclasses.fields(study.Row)]
+  writer = csv.DictWriter(text, ['order', *columns], lineterminator='\n')
+  writer.writeheader()
+  for order, rows in (('fifo', result.fifo), ('control edges', result.ordered)):
+    for row in rows:
+      writer.writerow({'order': order, **dataclasses.asdict(row)})
+  files.write_atomically(folder / 'emulated.csv', text.getvalue())
+  report.draw(folder / 'emulated.png', result.fifo)
+  files.write_atomically(folder / 'emulated.md', _page(result))
+
+
+def table(result: Result) -> str:
+  """Markdown: TensorFlow's own order, then control edges."""
+  return '\n'.join([
+      'First in, first out:', '',
+      report.table(result.fifo), '', 'Ordered by control edges:', '',
+      report.table(result.ordered)
+  ])
+
+
+def _searched(rows: Sequence[study.Row]) -> str:
+  lines = [
+      '| task | placement | simulated | emulated | emulated / simulated |',
+      '|---|---|---|---|---|'
+  ]
+  for row in rows:
+    if row.label.startswith('placer ') and not row.problem:
+      lines.append(f'| {row.graph} | {row.label} | {row.simulated_s * 1e3:.1f} '
+                   f'ms | {row.measured_s * 1e3:.1f} ms | '
+                   f'{row.measured_s / row.simulated_s:.2f} |')
+  return '\n'.join(lines)
+
+
+def _page(result: Result) -> str:
+  return f"""# How true the simulator is of GPUs, as far as TensorFlow decides
+
+Made by `make fidelity FIDELITY_ARGS=--emulated`. Each placement of a paper's
+workload was priced by the simulator and then run by TensorFlow on **emulated
+GPUs**: a PluggableDevice whose kernels take the seconds that the simulator
+charges and whose copies take latency + bytes / bandwidth, without computing or
+moving anything. Everything takes {CONFIG.time_scale:g} times as long as it is
+said to, and so much longer that a step takes {CONFIG.least_s:g} s, so that what
+this machine takes counts for little; steps are medians of {CONFIG.steps},
+divided by that again.
+
+## What this proves, and what it does not
+
+The executor, the rendezvous, the streams, the event manager and the allocator
+are TensorFlow's own. So *order, overlap and waiting* are measured: which op is
+handed over when, how far dispatch runs ahead, which stream a copy waits for,
+what queues behind what, whether a placement fits a memory.
+
+Not measured are *seconds of kernels* (they are prescribed), *wires* (a copy
+takes its link's time whatever else is on the way, and nothing is shared between
+copies of different streams), what a *real driver* adds to a launch, a copy or a
+callback, and several hosts.
+
+{table(result)}
+
+![simulated over emulated steps](emulated.png)
+
+Every placement is in [emulated.csv](emulated.csv).
+
+## What placers find
+
+{_searched(result.fifo)}
+"""

@@ -1,0 +1,58 @@
+"""The environment variables that users steer the project with.
+
+`import tensorflow` loads this module in every program, so it imports next to
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+# The option `gdp_placement`: '1', '0' or a dict as JSON.
+PLACEMENT = 'GDP_PLACEMENT'
+# Where to write the graphs that the pass receives.
+CAPTURE_DIR = 'GDP_CAPTURE_DIR'
+# Where profiles, measurements and workloads are kept.
+CACHE_DIR = 'GDP_CACHE_DIR'
+# Folder of the policy that the placer "gdp" loads.
+POLICY = 'GDP_POLICY'
+# '1' keeps the plugin out; read by plugin/loader.c.
+DISABLE = 'GDP_DISABLE'
+
+# Of TensorFlow and Keras.
+LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
+QUIETEST = '3'  # Of `LOG_LEVEL`.
+LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
+
+
+def placement() -> str:
+  """What the option is set to by `PLACEMENT`; '' for nothing."""
+  return os.environ.get(PLACEMENT, '')
+
+
+def capture_directory() -> str:
+  """Where to write the graphs that the pass receives; '' for nowhere."""
+  return os.environ.get(CAPTURE_DIR, '')
+
+
+def policy_folder() -> str:
+  """The folder of the policy to load; '' for the one that is shipped."""
+  return os.environ.get(POLICY, '')
+
+
+def cache_folder() -> pathlib.Path:
+  """$GDP_CACHE_DIR, or gdp_grappler in the user's cache folder."""
+  if os.environ.get(CACHE_DIR):
+    return pathlib.Path(os.environ[CACHE_DIR])
+  base = os.environ.get('XDG_CACHE_HOME')
+  return pathlib.Path(base or pathlib.Path.home() / '.cache') / 'gdp_grappler'
+
+
+def without_plugin() -> dict[str, str]:
+  """What a program that places nothing itself sets for itself.
+
+  Before it imports TensorFlow. What it starts inherits it; so that is for
+  programs, not for modules that others import.
+  """
+  return {DISABLE: '1', LOG_LEVEL: os.environ.get(LOG_LEVEL, QUIETEST)}

@@ -1,0 +1,161 @@
+"""Seconds and workspace of each op on each device.
+
+A roofline (Williams et al., "Roofline: an insightful visual performance
+model", CACM 2009): an op takes the longer of its arithmetic and its traffic,
+plus the time to launch it. Arithmetic runs at `peak_flops * efficiency`, which
+is what dense kernels reach on the device, times the share of that which the
+op's family reaches; traffic at the memory's bandwidth times the family's share
+(`op_families`). FLOPs and bytes are those of Grappler's OpLevelCostEstimator
+(`graph.op_properties`), which has no launch overhead; so an op that is too
+small to fill the device costs its launch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+
+VISIT = 'visit'
+_FLOAT_BYTES = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Roofline(cost_model.CostModel):
+  """The roofline and the constants that belong to no device and no family.
+
+  Attributes:
+    visit_s: Seconds the executor spends on an op that launches no kernel.
+      `gdp profile` on one core of an AMD EPYC of 2024 finds 0.1 us for loops
+      of such ops and 0.4 us for constants and reads of variables.
+    kernel_s: Seconds for each further kernel of an op on a GPU. Boyer, "CUDA
+      Kernel Overhead", University of Virginia 2009: 334,000 launches per
+      second at best.
+    cudnn_workspace_bytes: Most that TensorFlow lets a cuDNN convolution have:
+      TF_CUDNN_WORKSPACE_LIMIT_IN_MB, 4 GiB unless set
+      (tensorflow/core/kernels/conv_ops_gpu.cc).
+  """
+
+  visit_s: float = 5e-7
+  kernel_s: float = 3e-6
+  cudnn_workspace_bytes: int = 4 << 30
+
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+    """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
+    once = self.seconds(graph.op_types, graph.flops, graph.io_bytes,
+                        cluster.devices)
+    return once * graph.executions[:, None]
+
+  def seconds(self, op_types: Sequence[str], flops: np.ndarray,
+              io_bytes: np.ndarray,
+              devices: Sequence[cluster_lib.Device]) -> np.ndarray:
+    """float64 [M, D], seconds of one execution of M ops on D devices.
+
+    Args:
+      op_types: [M]
+      flops: [M]
+      io_bytes: [M]
+      devices: [D]
+    """
+    families, rows = _families(op_types)
+    idle = np.array([t in op_kinds.NO_KERNEL for t in op_types], bool)
+    result = np.empty((len(op_types), len(devices)))
+    for column, device in enumerate(devices):
+      shares = np.array([f.shares(device.type) for f in families])
+      compute, bandwidth = shares.reshape(-1, 2)[rows].T
+      further = np.array(
+          [f.kernels - 1 if device.type == 'GPU' else 0 for f in families],
+          float)[rows]
+      result[:, column] = np.maximum(
+          flops / (device.peak_flops * device.efficiency * compute), io_bytes /
+          (device.bandwidth_bytes_per_s
+           * bandwidth)) + device.launch_s + further * self.kernel_s
+    result[idle] = self.visit_s
+    return result
+
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """None: it differs by machine and graph, and has to be measured."""
+    return cost_model.no_contention(cluster)
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D], memory each op needs on each device while it runs.
+
+    * Convolutions: what unfolding the input to a matrix needs, on GPUs up to
+      `cudnn_workspace_bytes`. cuDNN's algorithms need between nothing (implicit
+      products) and several times that (Fourier transforms; Chetlur et al.,
+      arXiv 1410.0759, section 2), and TensorFlow takes the fastest that fits.
+      On CPUs Eigen unfolds block by block in caches: `gdp profile` finds no
+      temporary memory there.
+    * Sorts on GPUs: a second copy of keys and values, between which each pass
+      of a radix sort goes back and forth (CUB, `DeviceRadixSort`).
+    * Everything else: nothing worth mentioning.
+    """
+    kinds = np.array([family(t) for t in graph.op_types], object)
+    unfolded = _unfolded_bytes(graph, kinds)
+    keys = _input_bytes(graph)[0] if (kinds == 'sort').any() else 0
+    gpu = np.minimum(unfolded, self.cudnn_workspace_bytes) + np.where(
+        kinds == 'sort', 2 * keys, 0)
+    columns = [
+        gpu if d.type == 'GPU' else np.zeros_like(gpu) for d in cluster.devices
+    ]
+    return np.stack(columns, 1).astype(np.int64)
+
+
+def family(op_type: str) -> str:
+  """Name of an op's family, or 'visit' if it launches no kernel."""
+  return VISIT if op_type in op_kinds.NO_KERNEL else op_families.family(
+      op_type).name
+
+
+def _families(
+    op_types: Sequence[str]) -> tuple[list[op_families.Family], np.ndarray]:
+  """Families of the distinct types, and the number of each op's [M]."""
+  index = {t: i for i, t in enumerate(dict.fromkeys(op_types))}
+  return ([op_families.family(t) for t in index],
+          np.array([index[t] for t in op_types], int))
+
+
+def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
+  """float64 [N], a convolution's input as the matrix of a product (im2col).
+
+  With y = N H W K outputs, w = R S C K weights and 2 y w / K FLOPs, the matrix
+  has N H W R S C = FLOPs^2 / (4 y w) elements, taken as single precision. Of
+  the three tensors of a convolution, one is the op's output.
+  """
+  result = np.zeros(graph.num_ops)
+  rows = np.flatnonzero(np.isin(kinds, ('convolution', 'convolution_gradient')))
+  if not len(rows):
+    return result
+  first, second, third = _input_bytes(graph)
+  for op in rows:
+    kind = graph.op_types[op]
+    if 'BackpropFilter' in kind:
+      y, w = third[op], graph.output_bytes[op]
+    elif 'BackpropInput' in kind:
+      y, w = third[op], second[op]
+    else:
+      y, w = graph.output_bytes[op], second[op]
+    if y and w:
+      result[op] = graph.flops[op]**2 * _FLOAT_BYTES**3 / (4. * y * w)
+  return result
+
+
+def _input_bytes(graph: op_graph.OpGraph) -> np.ndarray:
+  """int64 [3, N], sizes of the first three data inputs of each op."""
+  result = np.zeros((3, graph.num_ops), np.int64)
+  seen = np.zeros(graph.num_ops, int)
+  for (_, target), tensor in zip(graph.edges.tolist(),
+                                 graph.edge_tensors.tolist()):
+    if tensor >= 0 and seen[target] < 3:
+      result[seen[target], target] = graph.tensor_bytes[tensor]
+      seen[target] += 1
+  return result

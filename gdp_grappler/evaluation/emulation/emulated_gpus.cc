@@ -1,0 +1,79 @@
+// Emulated GPUs: a plugin of TensorFlow for processes that ask for it by path,
+// and the functions by which Python describes the machine and reads what
+// happened on it.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "gdp_grappler/evaluation/emulation/kernel.h"
+#include "gdp_grappler/evaluation/emulation/platform.h"
+#include "gdp_grappler/evaluation/emulation/timelines.h"
+#include "tensorflow/c/experimental/stream_executor/stream_executor.h"
+#include "tensorflow/c/tf_status.h"
+
+namespace gdp {
+
+Machine& TheMachine() {
+  // Never deleted: TensorFlow's threads outlive static objects.
+  static Machine* const machine = new Machine;
+  return *machine;
+}
+
+}  // namespace gdp
+
+extern "C" {
+
+void SE_InitPlugin(SE_PlatformRegistrationParams* params, TF_Status*) {
+  gdp::RegisterPlatform(params);
+}
+
+void TF_InitKernel() { gdp::RegisterKernels(); }
+
+// Before the library is given to TensorFlow: int64 [GPUs].
+void gdp_emulation_set_devices(const int64_t* memory_bytes, int64_t num_gpus,
+                               int64_t host_slots) {
+  gdp::TheMachine().SetDevices(memory_bytes, num_gpus, host_slots);
+}
+
+// What the steps to come cost. D counts the GPUs and, after them, the host.
+//   seconds, workspace_bytes: [N, D]
+//   latency_s, bytes_per_s: [D, D]
+//   time_scale: How much longer everything takes.
+void gdp_emulation_set_costs(const double* seconds,
+                             const int64_t* workspace_bytes, int64_t num_ops,
+                             const double* latency_s, const double* bytes_per_s,
+                             double time_scale) {
+  const double scale = time_scale * gdp::kNanoseconds;
+  const int64_t num_devices = gdp::TheMachine().num_gpus() + 1;
+  std::vector<gdp::Cost> costs(num_ops * num_devices);
+  for (size_t i = 0; i < costs.size(); ++i) {
+    costs[i] = {std::llround(seconds[i] * scale), workspace_bytes[i]};
+  }
+  std::vector<gdp::Link> links(num_devices * num_devices);
+  for (size_t i = 0; i < links.size(); ++i) {
+    links[i] = {latency_s[i] * scale, scale / bytes_per_s[i]};
+  }
+  gdp::TheMachine().SetCosts(std::move(costs), std::move(links));
+}
+
+// Begins a step: forgets what happened so far. Returns the moment.
+int64_t gdp_emulation_begin() {
+  gdp::TheMachine().Clear();
+  return gdp::NowNs();
+}
+
+int64_t gdp_emulation_num_records() {
+  return static_cast<int64_t>(gdp::TheMachine().records().size());
+}
+
+// Fills in rows of `Record`, at most `count`.
+void gdp_emulation_read(int64_t* rows, int64_t count) {
+  const std::vector<gdp::Record> records = gdp::TheMachine().records();
+  const size_t size = std::min<size_t>(count, records.size());
+  std::memcpy(rows, records.data(), size * sizeof(gdp::Record));
+}
+
+}  // extern "C"

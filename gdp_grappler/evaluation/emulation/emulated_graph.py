@@ -1,0 +1,154 @@
+"""A graph of ops of prescribed time, and its GraphDef.
+
+Node `op7` stands for op 7 and is nothing but its costs: it waits for the same
+tensors and control edges, takes its device's seconds, allocates its outputs,
+its workspace and, for good, its parameters. An op that aliases hands on the
+memory of its first input. What an op that does not run in a step would produce
+is empty. Nodes and inputs are in the order of the graph, because TensorFlow
+starts what is ready in the order in which it was listed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence
+
+import numpy as np
+
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.emulation import machine as machine_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+
+_OP = 'GdpEmulatedOp'
+_PRODUCER = 1500  # A version of GraphDef that TensorFlow 2.21 has no doubts of.
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EmulatedGraph:
+  """N ops on a machine of D devices.
+
+  Attributes:
+    edges: int32 [E, 2], as `OpGraph.edges`.
+    edge_tensors: int32 [E].
+    tensor_ops: int32 [T].
+    tensor_bytes: int64 [T].
+    param_bytes: int64 [N].
+    aliases: bool [N], ops that hand on their first input.
+    seconds: float64 [N, D], in the cluster's order of devices.
+    workspace_bytes: int64 [N, D].
+  """
+
+  edges: np.ndarray
+  edge_tensors: np.ndarray
+  tensor_ops: np.ndarray
+  tensor_bytes: np.ndarray
+  param_bytes: np.ndarray
+  aliases: np.ndarray
+  seconds: np.ndarray
+  workspace_bytes: np.ndarray
+
+  @property
+  def num_ops(self) -> int:
+    return len(self.aliases)
+
+  def sinks(self) -> list[str]:
+    """Nodes that nothing waits for; a step is over when they are."""
+    has_consumer = np.zeros(self.num_ops, bool)
+    has_consumer[self.edges[:, 0]] = True
+    return [_name(op) for op in np.flatnonzero(~has_consumer)]
+
+
+def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,
+       machine: machine_lib.Machine) -> EmulatedGraph:
+  """A graph with the costs that the simulator charges for it.
+
+  Args:
+    graph: N ops.
+    cost_model: Seconds and workspace of each op.
+    machine: Where it will run.
+  """
+  alive = graph.executions > 0
+  return EmulatedGraph(
+      graph.edges, graph.edge_tensors, graph.tensor_ops,
+      graph.tensor_bytes * alive[graph.tensor_ops], graph.param_bytes,
+      simulator_lib.aliases(graph),
+      cost_model.op_seconds(graph, machine.cluster),
+      cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None])
+
+
+def node_defs(graph: EmulatedGraph) -> Any:
+  """A GraphDef without devices."""
+  from tensorflow.core.framework import graph_pb2
+  result = graph_pb2.GraphDef()
+  result.versions.producer = _PRODUCER
+  outputs = _output_numbers(graph)
+  data, control = _inputs(graph, outputs)
+  sizes: list[list[int]] = [[] for _ in range(graph.num_ops)]
+  for op, size in zip(graph.tensor_ops.tolist(), graph.tensor_bytes.tolist()):
+    sizes[op].append(size)
+  for op, (own_sizes, params, alias) in enumerate(
+      zip(sizes, graph.param_bytes.tolist(), graph.aliases.tolist())):
+    node = result.node.add(name=_name(op), op=_OP)
+    node.input.extend(data[op])
+    node.input.extend(dict.fromkeys(control[op]))
+    node.attr['num_inputs'].i = len(data[op])
+    node.attr['num_outputs'].i = len(own_sizes)
+    node.attr['op'].i = op
+    node.attr['aliases'].b = alias
+    node.attr['parameter_bytes'].i = params
+    node.attr['output_bytes'].list.i.extend(own_sizes)
+  return result
+
+
+def placed(template: Any, devices: np.ndarray, device_names: Sequence[str],
+           control_edges: np.ndarray) -> Any:
+  """A copy of a GraphDef with devices and further control edges.
+
+  Args:
+    template: What `node_defs` made.
+    devices: int [N].
+    device_names: [D]
+    control_edges: int [C, 2]; the second op waits for the first.
+  """
+  result = type(template)()
+  result.CopyFrom(template)
+  for node, device in zip(result.node, devices.tolist()):
+    node.device = device_names[device]
+  for first, second in control_edges.tolist():
+    control = _control(first)
+    if control not in result.node[second].input:
+      result.node[second].input.append(control)
+  return result
+
+
+def _name(op: int) -> str:
+  return f'op{op}'
+
+
+def _control(op: int) -> str:
+  return f'^{_name(op)}'
+
+
+def _output_numbers(graph: EmulatedGraph) -> list[int]:
+  """[T], which output of its op each tensor is."""
+  counts = [0] * graph.num_ops
+  result = []
+  for op in graph.tensor_ops.tolist():
+    result.append(counts[op])
+    counts[op] += 1
+  return result
+
+
+def _inputs(graph: EmulatedGraph,
+            outputs: list[int]) -> tuple[list[list[str]], list[list[str]]]:
+  """[N] tensors and [N] control inputs, by name."""
+  data: list[list[str]] = [[] for _ in range(graph.num_ops)]
+  control: list[list[str]] = [[] for _ in range(graph.num_ops)]
+  for (source, target), tensor in zip(graph.edges.tolist(),
+                                      graph.edge_tensors.tolist()):
+    if tensor < 0:
+      control[target].append(_control(source))
+    else:
+      data[target].append(f'{_name(source)}:{outputs[tensor]}')
+  return data, control

@@ -1,0 +1,201 @@
+"""The process behind `emulator`: runs graphs on emulated GPUs.
+
+Speaks over its standard input and output; see `messages`. The first message is
+a `Machine`, answered with None once TensorFlow has its GPUs. Every further one
+is a `Load`, taken without a word, or a `Request`, to be answered with an
+`Emulated` or a `NotEmulated`. It ends when its input does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any, Callable
+
+import numpy as np
+
+from gdp_grappler.evaluation.emulation import emulated_graph
+from gdp_grappler.evaluation.emulation import machine as machine_lib
+from gdp_grappler.evaluation.emulation import native_gpus
+from gdp_grappler.evaluation.emulation import timeline as timeline_lib
+from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.processes import messages
+
+_NO_TIME = 1e-9  # Time scale of the step that TensorFlow gets ready in.
+_MESSAGE_CHARACTERS = 300
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Load:
+  """A graph that requests will name.
+
+  Attributes:
+    number: By which they do.
+    graph: The graph.
+  """
+
+  number: int
+  graph: emulated_graph.EmulatedGraph
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Request:
+  """One placement.
+
+  Attributes:
+    graph: Number of a graph that was loaded.
+    devices: int [N], devices of the cluster.
+    control_edges: int [C, 2], ops; the second waits for the first.
+    steps: How many to run.
+    time_scale: How much longer everything takes.
+  """
+
+  graph: int
+  devices: np.ndarray
+  control_edges: np.ndarray
+  steps: int
+  time_scale: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Emulated:
+  """Steps that ran.
+
+  Attributes:
+    timelines: Of each, in the order of their step times.
+    peak_bytes: [D] most that was allocated at a time; 0 for the host, whose
+      memory is not emulated.
+  """
+
+  timelines: tuple[timeline_lib.Timeline, ...]
+  peak_bytes: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class NotEmulated:
+  """Why a placement did not run.
+
+  Attributes:
+    kind: As in `placement.Violation`: 'memory' or 'run'.
+    message: One line.
+  """
+
+  kind: str
+  message: str
+
+
+def main() -> None:
+  """Serves until the input ends."""
+  answers = messages.answers()
+  messages.volunteer_for_oom()
+  messages.end_with_parent()
+  try:
+    worker = Worker(messages.receive(sys.stdin.buffer.read))
+    messages.send(answers, None)
+    while True:
+      message = messages.receive(sys.stdin.buffer.read)
+      if isinstance(message, Load):
+        worker.load(message)
+      else:
+        messages.send(answers, worker.run(message))
+  except EOFError:
+    return
+
+
+class Worker:
+  """Runs graphs on the emulated GPUs of this process."""
+
+  def __init__(self, machine: machine_lib.Machine):
+    """Makes the GPUs; there can be one worker per process."""
+    self._machine = machine
+    self._gpus = native_gpus.NativeGpus(machine)
+    self._graphs: dict[int, tuple[emulated_graph.EmulatedGraph, Any]] = {}
+
+  def load(self, message: Load) -> None:
+    """Keeps a graph."""
+    self._graphs[message.number] = (message.graph,
+                                    emulated_graph.node_defs(message.graph))
+
+  def run(self, request: Request) -> Emulated | NotEmulated:
+    """Runs one placement in a session of its own."""
+    import tensorflow as tf
+    try:
+      return self._run(request)
+    except tf.errors.ResourceExhaustedError as error:
+      return NotEmulated('memory', _one_line(error))
+    except (tf.errors.OpError, ValueError) as error:
+      return NotEmulated('run', _one_line(error))
+
+  def _run(self, request: Request) -> Emulated:
+    import tensorflow as tf
+    graph, template = self._graphs[request.graph]
+    placed = emulated_graph.placed(template, request.devices,
+                                   self._machine.session_devices,
+                                   request.control_edges)
+    with tf.Graph().as_default() as session_graph:
+      tf.graph_util.import_graph_def(placed, name='')
+    with tf.compat.v1.Session(graph=session_graph,
+                              config=self._config()) as session:
+      step = session.make_callable(
+          [session_graph.get_operation_by_name(name) for name in graph.sinks()])
+      self._gpus.set_costs(graph, _NO_TIME)
+      step()
+      self._gpus.set_costs(graph, request.time_scale)
+      timelines = [
+          self._gpus.run(step, graph.num_ops, request.time_scale)
+          for _ in range(request.steps)
+      ]
+    timelines.sort(key=lambda timeline: timeline.step_time_s)
+    return Emulated(tuple(timelines), self._peaks())
+
+  def _config(self) -> Any:
+    """Nothing is folded, merged or moved; ops may have all of a memory."""
+    config = session_config.as_it_is(num_cpus=1)
+    config.inter_op_parallelism_threads = self._machine.inter_op_threads
+    config.intra_op_parallelism_threads = 1
+    config.gpu_options.per_process_gpu_memory_fraction = 1.
+    return config
+
+  def _peaks(self) -> tuple[int, ...]:
+    """[D], by TensorFlow's allocators since the last time."""
+    import tensorflow as tf
+    result = []
+    for name in self._machine.session_devices:
+      if 'GPU' not in name:
+        result.append(0)
+        continue
+      result.append(int(tf.config.experimental.get_memory_info(name)['peak']))
+      tf.config.experimental.reset_memory_stats(name)
+    return tuple(result)
+
+
+def _imported(graph_def: Any) -> Any:
+  """A tf.Graph that Python knows no single op of.
+
+  For thousands of ops `tf.import_graph_def` takes most of a placement's time to
+  make a Python object of each.
+  """
+  import tensorflow as tf
+  from tensorflow.python.client import pywrap_tf_session
+  result = tf.Graph()
+  with result._c_graph.get() as graph:
+    pywrap_tf_session.TF_GraphImportGraphDefWithResultsNoSerialization(
+        graph, graph_def, pywrap_tf_session.TF_NewImportGraphDefOptions())
+  return result
+
+
+def _runs(session: Any, targets: list[str]) -> Callable[[], object]:
+  """Runs ops by their names."""
+  from tensorflow.core.protobuf import config_pb2
+  return session._make_callable_from_options(
+      config_pb2.CallableOptions(target=targets))
+
+
+def _one_line(error: Exception) -> str:
+  return ' '.join(str(error).split())[:_MESSAGE_CHARACTERS]
+
+
+if __name__ == '__main__':
+  # Messages name this module by its full name, not '__main__'.
+  from gdp_grappler.evaluation.emulation import emulation_worker
+  emulation_worker.main()

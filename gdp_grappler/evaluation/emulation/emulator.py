@@ -1,0 +1,255 @@
+"""Prices placements by TensorFlow's own runtime, on GPUs that are not there.
+
+What this shows is what TensorFlow decides: which op is handed over when and in
+which order, what waits for which stream, what runs beside what, what its
+allocator can hold. What it does not show: how long kernels take, which the cost
+model says; wires, since a copy takes latency and bytes / bandwidth of its link
+whatever else is on the way; what a driver adds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+from typing import Callable, Iterable, Sequence
+import weakref
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.costs import roofline
+from gdp_grappler.evaluation.emulation import emulated_graph
+from gdp_grappler.evaluation.emulation import emulation_config
+from gdp_grappler.evaluation.emulation import emulation_worker
+from gdp_grappler.evaluation.emulation import machine as machine_lib
+from gdp_grappler.evaluation.emulation import timeline as timeline_lib
+from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.processes import worker_process
+
+_DEFAULT = emulation_config.EmulationConfig()
+_TRIES = 3  # Runs of a placement whose process is killed.
+_INSTANT_S = 1e-7  # A step that takes less takes no time.
+_START_TIMEOUT_S = 300.  # To import TensorFlow.
+
+_Answer = emulation_worker.Emulated | emulation_worker.NotEmulated
+
+
+class Emulator(evaluator.Evaluator):
+  """Runs steps on emulated GPUs.
+
+  Steps run in a process of its own, in a session per placement. A placement
+  that TensorFlow has no memory for gets a violation of kind 'memory'; one whose
+  step fails, hangs or takes the process down, of kind 'run'. If the process is
+  killed from outside, the placement runs again in another one.
+
+  Not to be used from several threads at once.
+
+  Attributes:
+    cluster: The devices that placements index.
+    cost_model: Seconds and workspace of each op.
+  """
+
+  simulated = False
+
+  def __init__(
+      self, cluster: cluster_lib.Cluster,
+      cost_model: cost_model_lib.CostModel | None = None,
+      config: emulation_config.EmulationConfig = _DEFAULT, *,
+      control_edges: Callable[[op_graph.OpGraph, placement_lib.Placement],
+                              np.ndarray] | None = None):
+    """Prepares; the first evaluation starts the process.
+
+    Args:
+      cluster: One host with GPUs.
+      cost_model: By default the roofline.
+      config: How to run steps.
+      control_edges: As for a `Measurer`: gives the ops of a placement with
+        priorities the order to start in, int [C, 2].
+
+    Raises:
+      MeasurementError: the cluster cannot be emulated.
+    """
+    self.cluster = cluster
+    self.cost_model = cost_model or roofline.Roofline()
+    self._config = config
+    self._machine = machine_lib.Machine(cluster)
+    self._simulator = simulator_lib.Simulator(cluster, self.cost_model)
+    self._control_edges = control_edges or control_edges_lib.chooser(
+        self._simulator)
+    self._graphs: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, emulation_worker.Load] = weakref.WeakKeyDictionary()
+    self._numbers = itertools.count()
+    self._process: worker_process.WorkerProcess | None = None
+    self._loaded: set[int] = set()  # Graphs that the process knows.
+    self._started = False  # Whether it has answered once.
+    atexit.register(self.close)
+
+  def __enter__(self) -> Emulator:
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    self.close()
+
+  def close(self) -> None:
+    """Ends the process; a later evaluation starts another."""
+    atexit.unregister(self.close)
+    self._end()
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], as the cost model charges them."""
+    return self.cost_model.op_seconds(graph, self.cluster)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator.Evaluation:
+    """Runs one placement; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: the placement is on another cluster.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+      MeasurementError: TensorFlow cannot be started.
+    """
+    self._check_cluster(placement)
+    if violations := placement.violations(graph):
+      return self._invalid(violations)
+    answer = self._run(graph, placement)
+    if isinstance(answer, emulation_worker.NotEmulated):
+      return self._invalid((placement_lib.Violation(answer.kind,
+                                                    answer.message),))
+    seconds = [line.step_time_s for line in answer.timelines]
+    low, median, high = np.percentile(seconds, (25, 50, 75))
+    return evaluator.Evaluation(
+        float(median) + self.cluster.step_s, self._by_pool(answer.peak_bytes),
+        (), simulated=False, spread_s=float(high - low))
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Runs K placements one after the other; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: an array does not fit the graph, or a priority is no number.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+      MeasurementError: TensorFlow cannot be started.
+    """
+    devices = np.asarray(devices)
+    shape = len(devices), graph.num_ops
+    _check_shape('devices', devices, graph, shape)
+    orders: Iterable[np.ndarray | None] = itertools.repeat(None)
+    if priorities is not None:
+      _check_shape('priorities', priorities, graph, shape, shape[1:])
+      if np.isnan(priorities).any():
+        raise ValueError('A priority is not a number; give it one, or None '
+                         'for all for first in, first out.')
+      orders = np.broadcast_to(priorities, shape)
+    return evaluator.Prices.from_evaluations([
+        self.evaluate(graph, placement_lib.Placement(row, self.cluster, order))
+        for row, order in zip(devices, orders)
+    ], self.cluster.pool_bytes)
+
+  def timeline(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> timeline_lib.Timeline:
+    """Everything that happens in the step whose time is the median.
+
+    Raises:
+      ValueError: the placement is on another cluster, breaks a rule of the
+        graph, or cannot run.
+      MeasurementError: TensorFlow cannot be started.
+    """
+    self._check_cluster(placement)
+    if violations := placement.violations(graph):
+      raise ValueError(f'This placement cannot run: {violations[0].message}.')
+    answer = self._run(graph, placement)
+    if isinstance(answer, emulation_worker.NotEmulated):
+      raise ValueError(f'This placement did not run: {answer.message}.')
+    return answer.timelines[(len(answer.timelines) - 1) // 2]
+
+  def _check_cluster(self, placement: placement_lib.Placement) -> None:
+    if placement.cluster != self.cluster:
+      raise ValueError(
+          f'The placement is on cluster "{placement.cluster.name}", the '
+          f'emulator is for "{self.cluster.name}".')
+
+  def _run(self, graph: op_graph.OpGraph,
+           placement: placement_lib.Placement) -> _Answer:
+    load = self._graphs.get(graph)
+    if load is None:
+      load = self._graphs[graph] = emulation_worker.Load(
+          next(self._numbers),
+          emulated_graph.of(graph, self.cost_model, self._machine))
+    edges = (np.zeros((0, 2), np.int32) if placement.priorities is None else
+             self._control_edges(graph, placement))
+    request = emulation_worker.Request(load.number, placement.devices, edges,
+                                       self._config.steps,
+                                       self._time_scale(graph, placement))
+    for tries_left in reversed(range(_TRIES)):
+      try:
+        return self._ask(load, request)
+      except worker_process.Died as error:
+        started = self._started
+        self._end()
+        if error.killed and tries_left:
+          continue
+        if not started:
+          raise errors.MeasurementError(
+              f'Emulated GPUs could not start: {error}. Use --reward=simulated '
+              'if it stays so.') from error
+        return emulation_worker.NotEmulated('run', str(error))
+      except BaseException:  # Ctrl-C too: question and answer out of step.
+        self._end()
+        raise
+    raise AssertionError('The last try returns or raises.')
+
+  def _time_scale(self, graph: op_graph.OpGraph,
+                  placement: placement_lib.Placement) -> float:
+    if not self._config.least_s:
+      return self._config.time_scale
+    simulated_s = self._simulator.evaluate(graph, placement).step_time_s
+    return max(self._config.time_scale,
+               self._config.least_s / max(simulated_s, _INSTANT_S))
+
+  def _ask(self, load: emulation_worker.Load,
+           request: emulation_worker.Request) -> _Answer:
+    if self._process is None:
+      self._process = worker_process.WorkerProcess(emulation_worker.__name__)
+      self._process.send(self._machine)
+    if not self._started:
+      self._process.receive(_START_TIMEOUT_S)
+      self._started = True
+    if load.number not in self._loaded:
+      self._process.send(load)
+      self._loaded.add(load.number)
+    self._process.send(request)
+    return self._process.receive(self._config.timeout_s)
+
+  def _end(self) -> None:
+    process, self._process = self._process, None
+    self._loaded.clear()
+    self._started = False
+    if process is not None:
+      process.close()
+
+  def _by_pool(self, device_bytes: Sequence[int]) -> tuple[int, ...]:
+    """[P] of [D]; each device has a pool of its own."""
+    result = [0] * len(self.cluster.pool_bytes)
+    for pool, size in zip(self.cluster.memory_pools, device_bytes):
+      result[pool] = size
+    return tuple(result)
+
+  def _invalid(
+      self,
+      violations: Sequence[placement_lib.Violation]) -> evaluator.Evaluation:
+    return evaluator.Evaluation(float('inf'),
+                                (0,) * len(self.cluster.pool_bytes),
+                                tuple(violations), simulated=False)
+
+
+def _check_shape(name: str, array: np.ndarray, graph: op_graph.OpGraph, *shapes:
+                 tuple[int, ...]) -> None:
+  if np.shape(array) not in shapes:
+    raise ValueError(f'{name} has shape {list(np.shape(array))} where '
+                     f'{list(shapes[0])} is needed for graph "{graph.name}".')

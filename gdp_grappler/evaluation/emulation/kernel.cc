@@ -1,0 +1,214 @@
+#include "gdp_grappler/evaluation/emulation/kernel.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "gdp_grappler/evaluation/emulation/timelines.h"
+#include "tensorflow/c/kernels.h"
+#include "tensorflow/c/ops.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/c/tf_tensor.h"
+
+namespace gdp {
+namespace {
+
+constexpr char kOp[] = "GdpEmulatedOp";
+
+struct DeleteStatus {
+  void operator()(TF_Status* status) const { TF_DeleteStatus(status); }
+};
+using Status = std::unique_ptr<TF_Status, DeleteStatus>;
+
+struct DeleteTensor {
+  void operator()(TF_Tensor* tensor) const { TF_DeleteTensor(tensor); }
+};
+using Tensor = std::unique_ptr<TF_Tensor, DeleteTensor>;
+
+// An op of the graph, on its device.
+struct Kernel {
+  int64_t op;
+  bool aliases;
+  int64_t parameter_bytes;
+  std::vector<int64_t> output_bytes;
+  Tensor parameters;  // From the first step on.
+};
+
+bool Ok(const Status& status) { return TF_GetCode(status.get()) == TF_OK; }
+
+void* Create(TF_OpKernelConstruction* construction) {
+  Status status(TF_NewStatus());
+  auto kernel = std::make_unique<Kernel>();
+  TF_Bool aliases = 0;
+  int32_t length = 0, unused = 0;
+  TF_OpKernelConstruction_GetAttrInt64(construction, "op", &kernel->op,
+                                       status.get());
+  if (Ok(status)) {
+    TF_OpKernelConstruction_GetAttrBool(construction, "aliases", &aliases,
+                                        status.get());
+  }
+  if (Ok(status)) {
+    TF_OpKernelConstruction_GetAttrInt64(construction, "parameter_bytes",
+                                         &kernel->parameter_bytes,
+                                         status.get());
+  }
+  if (Ok(status)) {
+    TF_OpKernelConstruction_GetAttrSize(construction, "output_bytes", &length,
+                                        &unused, status.get());
+  }
+  if (Ok(status) && length > 0) {
+    kernel->output_bytes.resize(length);
+    TF_OpKernelConstruction_GetAttrInt64List(construction, "output_bytes",
+                                             kernel->output_bytes.data(),
+                                             length, status.get());
+  }
+  if (!Ok(status)) {
+    TF_OpKernelConstruction_Failure(construction, status.get());
+  }
+  kernel->aliases = aliases;
+  return kernel.release();
+}
+
+void Delete(void* kernel) { delete static_cast<Kernel*>(kernel); }
+
+Tensor AllocateTemporary(TF_OpKernelContext* context, int64_t bytes,
+                         const Status& status) {
+  TF_AllocatorAttributes attributes{TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE, 0};
+  return Tensor(TF_AllocateTemp(context, TF_UINT8, &bytes, 1, &attributes,
+                                status.get()));
+}
+
+// An address of an op's own that nothing is at: of memory that the op does not
+// allocate, such as that of a variable.
+void* NowhereOf(int64_t op) {
+  return reinterpret_cast<void*>((op + 1) * int64_t{1 << 12});
+}
+
+void ForgetTensor(void*, size_t, void* tensor) {
+  if (tensor != nullptr) TF_DeleteTensor(static_cast<TF_Tensor*>(tensor));
+}
+
+// Outputs that are the first input's memory and keep it alive.
+void SetAliases(const Kernel& kernel, TF_OpKernelContext* context,
+                const Status& status) {
+  for (size_t i = 0; i < kernel.output_bytes.size() && Ok(status); ++i) {
+    TF_Tensor* input = nullptr;
+    if (TF_NumInputs(context) > 0) {
+      TF_GetInput(context, 0, &input, status.get());
+      if (!Ok(status)) return;
+    }
+    void* place = input == nullptr ? nullptr : TF_TensorData(input);
+    if (place == nullptr) {
+      place = NowhereOf(kernel.op);
+      TheMachine().SetWriter(place, kernel.op);
+    }
+    const int64_t bytes = kernel.output_bytes[i];
+    const Tensor output(
+        TF_NewTensor(TF_UINT8, &bytes, 1, place, bytes, ForgetTensor, input));
+    TF_SetOutput(context, static_cast<int>(i), output.get(), status.get());
+  }
+}
+
+void AllocateOutputs(const Kernel& kernel, TF_OpKernelContext* context,
+                     const Status& status) {
+  for (size_t i = 0; i < kernel.output_bytes.size() && Ok(status); ++i) {
+    const int64_t bytes = kernel.output_bytes[i];
+    const Tensor output(TF_AllocateOutput(context, static_cast<int>(i),
+                                          TF_UINT8, &bytes, 1, bytes,
+                                          status.get()));
+    if (Ok(status) && bytes > 0) {
+      TheMachine().SetWriter(TF_TensorData(output.get()), kernel.op);
+    }
+  }
+}
+
+// Makes what the op leaves behind, and its workspace.
+Tensor Allocate(Kernel& kernel, TF_OpKernelContext* context,
+                int64_t workspace_bytes, const Status& status) {
+  if (kernel.parameter_bytes > 0 && kernel.parameters == nullptr) {
+    kernel.parameters =
+        AllocateTemporary(context, kernel.parameter_bytes, status);
+    if (!Ok(status)) kernel.parameters.reset();
+  }
+  if (Ok(status)) {
+    if (kernel.aliases) {
+      SetAliases(kernel, context, status);
+    } else {
+      AllocateOutputs(kernel, context, status);
+    }
+  }
+  if (!Ok(status) || workspace_bytes == 0) return nullptr;
+  return AllocateTemporary(context, workspace_bytes, status);
+}
+
+void ComputeOnGpu(void* data, TF_OpKernelContext* context) {
+  Kernel& kernel = *static_cast<Kernel*>(data);
+  Status status(TF_NewStatus());
+  SP_Stream stream = TF_GetStream(context, status.get());
+  if (Ok(status)) {
+    const Cost cost = TheMachine().CostOf(kernel.op, stream->device);
+    const Tensor workspace =
+        Allocate(kernel, context, cost.workspace_bytes, status);
+    if (Ok(status)) {
+      TheMachine().EnqueueKernel(stream, kernel.op, cost.duration_ns);
+    }
+  }
+  if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
+}
+
+void ComputeOnHost(void* data, TF_OpKernelContext* context) {
+  Kernel& kernel = *static_cast<Kernel*>(data);
+  Status status(TF_NewStatus());
+  Machine& machine = TheMachine();
+  const Cost cost = machine.CostOf(kernel.op, machine.host());
+  const Tensor workspace =
+      Allocate(kernel, context, cost.workspace_bytes, status);
+  if (Ok(status)) {
+    SleepUntil(machine.EnqueueOnHost(kernel.op, cost.duration_ns));
+  } else {
+    TF_OpKernelContext_Failure(context, status.get());
+  }
+}
+
+void InferShapes(TF_ShapeInferenceContext* context, TF_Status* status) {
+  TF_ShapeInferenceContextSetUnknownShape(context, status);
+}
+
+// TensorFlow would go on without the op; that is no use to anybody.
+void Check(const Status& status) {
+  if (Ok(status)) return;
+  fprintf(stderr, "%s cannot be registered: %s\n", kOp,
+          TF_Message(status.get()));
+  abort();
+}
+
+}  // namespace
+
+void RegisterKernels() {
+  Status status(TF_NewStatus());
+  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder(kOp);
+  for (const char* attribute :
+       {"num_inputs: int >= 0", "num_outputs: int >= 0", "op: int",
+        "aliases: bool", "parameter_bytes: int", "output_bytes: list(int)"}) {
+    TF_OpDefinitionBuilderAddAttr(op, attribute);
+  }
+  TF_OpDefinitionBuilderAddInput(op, "inputs: num_inputs * uint8");
+  TF_OpDefinitionBuilderAddOutput(op, "outputs: num_outputs * uint8");
+  // Neither merged with others nor computed beforehand.
+  TF_OpDefinitionBuilderSetIsStateful(op, true);
+  TF_OpDefinitionBuilderSetShapeInferenceFunction(op, InferShapes);
+  TF_RegisterOpDefinition(op, status.get());
+  Check(status);
+  TF_RegisterKernelBuilder(
+      kOp, TF_NewKernelBuilder(kOp, "GPU", Create, ComputeOnGpu, Delete),
+      status.get());
+  Check(status);
+  TF_RegisterKernelBuilder(
+      kOp, TF_NewKernelBuilder(kOp, "CPU", Create, ComputeOnHost, Delete),
+      status.get());
+  Check(status);
+}
+
+}  // namespace gdp

@@ -1,0 +1,89 @@
+"""A cluster as emulated GPUs see it: the GPUs, then the host."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+  """A host with GPUs, all in one process.
+
+  Attributes:
+    cluster: Its D devices.
+
+  Raises:
+    MeasurementError: it has no GPU, more than one host, or devices that share
+      what emulated ones cannot share.
+  """
+
+  cluster: cluster_lib.Cluster
+
+  def __post_init__(self) -> None:
+    types = [device.type for device in self.cluster.devices]
+    gpus = types.count('GPU')
+    if not gpus or len(types) - gpus != 1:
+      raise self._unsuited(f'has {gpus} GPUs and {len(types) - gpus} hosts; '
+                           'one process emulates GPUs of one host')
+    shared = [
+        device.short_name
+        for device, unit, pool in zip(self.cluster.devices, self.cluster.
+                                      compute_units, self.cluster.memory_pools)
+        if np.count_nonzero(self.cluster.compute_units == unit) > 1 or
+        np.count_nonzero(self.cluster.memory_pools == pool) > 1
+    ]
+    if shared:
+      raise self._unsuited(f'has devices cut from one ({", ".join(shared)}); '
+                           'emulated ones are whole')
+
+  @functools.cached_property
+  def order(self) -> np.ndarray:
+    """int [D], indices of the cluster's devices: the GPUs, then the host."""
+    is_host = [device.type == 'CPU' for device in self.cluster.devices]
+    return np.argsort(is_host, kind='stable')
+
+  @functools.cached_property
+  def session_devices(self) -> tuple[str, ...]:
+    """[D], what TensorFlow calls each device of the cluster."""
+    names = [''] * self.cluster.num_devices
+    for number, device in enumerate(self.order[:-1]):
+      names[device] = cluster_lib.local_name('GPU', number)
+    names[self.order[-1]] = cluster_lib.local_name('CPU', 0)
+    return tuple(names)
+
+  @property
+  def memory_bytes(self) -> list[int]:
+    """[D - 1], of the GPUs."""
+    return [self.cluster.devices[i].memory_bytes for i in self.order[:-1]]
+
+  @property
+  def host_slots(self) -> int:
+    """How many ops the host runs at a time."""
+    return self.cluster.devices[self.order[-1]].slots
+
+  @property
+  def inter_op_threads(self) -> int:
+    """Enough that no op waits for a thread.
+
+    A GPU whose ops have all been enqueued blocks one until they have run, and
+    so does each op of the host; two more serve what arrives.
+    """
+    return self.cluster.num_devices + 1 + self.host_slots
+
+  @property
+  def links(self) -> tuple[np.ndarray, np.ndarray]:
+    """Latencies in s and bytes/s, float64 [D, D] in `order`."""
+    latency_s, bytes_per_s, _ = self.cluster.link_arrays
+    grid = np.ix_(self.order, self.order)
+    return latency_s[grid], bytes_per_s[grid]
+
+  def _unsuited(self, reason: str) -> errors.MeasurementError:
+    return errors.MeasurementError(
+        f'Cluster "{self.cluster.name}" cannot be emulated: it {reason}. Take '
+        'one such as 4xP100.')

@@ -1,0 +1,91 @@
+"""The emulated GPUs of this process: described, run and read through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Callable
+
+import numpy as np
+
+from gdp_grappler import native
+from gdp_grappler.evaluation.emulation import emulated_graph
+from gdp_grappler.evaluation.emulation import machine as machine_lib
+from gdp_grappler.evaluation.emulation import timeline as timeline_lib
+
+_INT64 = np.ctypeslib.ndpointer(np.int64, flags='C_CONTIGUOUS')
+_FLOAT64 = np.ctypeslib.ndpointer(np.float64, flags='C_CONTIGUOUS')
+
+
+class NativeGpus:
+  """The GPUs of a machine, which TensorFlow has from now on.
+
+  There is one such machine per process, since TensorFlow looks for devices
+  once.
+  """
+
+  def __init__(self, machine: machine_lib.Machine):
+    """Makes TensorFlow load the plugin.
+
+    Raises:
+      PluginError: the library is missing, or was built for another TensorFlow.
+    """
+    self._machine = machine
+    self._library = _library()
+    memory = np.array(machine.memory_bytes, np.int64)
+    self._library.gdp_emulation_set_devices(memory, len(memory),
+                                            machine.host_slots)
+    from tensorflow.python.framework import load_library
+    load_library.load_pluggable_device_library(str(native.EMULATED_GPUS_PATH))
+
+  def set_costs(self, graph: emulated_graph.EmulatedGraph,
+                time_scale: float) -> None:
+    """Says what the steps to come cost.
+
+    Args:
+      graph: N ops.
+      time_scale: How much longer everything shall take.
+    """
+    order = self._machine.order
+    latency_s, bytes_per_s = self._machine.links
+    self._library.gdp_emulation_set_costs(
+        np.ascontiguousarray(graph.seconds[:, order], np.float64),
+        np.ascontiguousarray(graph.workspace_bytes[:, order], np.int64),
+        graph.num_ops, np.ascontiguousarray(latency_s),
+        np.ascontiguousarray(bytes_per_s), time_scale)
+
+  def run(self, step: Callable[[], object], num_ops: int,
+          time_scale: float) -> timeline_lib.Timeline:
+    """Runs a step and says what happened.
+
+    Args:
+      step: Runs all ops and waits for them.
+      num_ops: How many these are.
+      time_scale: As it was set.
+    """
+    begin_ns = self._library.gdp_emulation_begin()
+    step()
+    records = np.zeros(
+        (self._library.gdp_emulation_num_records(), timeline_lib.NUM_COLUMNS),
+        np.int64)
+    self._library.gdp_emulation_read(records, len(records))
+    return timeline_lib.from_records(records, begin_ns, num_ops,
+                                     self._machine.order, time_scale)
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+  library = native.load_emulated_gpus()
+  library.gdp_emulation_set_devices.argtypes = [
+      _INT64, ctypes.c_int64, ctypes.c_int64
+  ]
+  library.gdp_emulation_set_devices.restype = None
+  library.gdp_emulation_set_costs.argtypes = [
+      _FLOAT64, _INT64, ctypes.c_int64, _FLOAT64, _FLOAT64, ctypes.c_double
+  ]
+  library.gdp_emulation_set_costs.restype = None
+  library.gdp_emulation_begin.restype = ctypes.c_int64
+  library.gdp_emulation_num_records.restype = ctypes.c_int64
+  library.gdp_emulation_read.argtypes = [_INT64, ctypes.c_int64]
+  library.gdp_emulation_read.restype = None
+  return library

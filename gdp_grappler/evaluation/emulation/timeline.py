@@ -1,0 +1,95 @@
+"""What happened when in an emulated step."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+# Columns of the native library's records (`timelines.h`).
+(_KIND, _DEVICE, _PEER, _STREAM, _OP, _BYTES, _ENQUEUED, _START,
+ _END) = range(9)
+NUM_COLUMNS = 9
+_KERNEL, _COPY, _WAIT = range(3)
+_NANOSECONDS = 1e9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Timeline:
+  """A step of N ops, M copies and W waits, in seconds since it began.
+
+  Copies and waits are in the order in which TensorFlow asked for them. Streams
+  are numbered through all devices.
+
+  Attributes:
+    op_enqueued_s: float64 [N], when TensorFlow handed each op over.
+    op_start_s: float64 [N].
+    op_end_s: float64 [N].
+    op_streams: int64 [N], stream of each op; -1 on the host.
+    copy_ops: int64 [M], the op whose output is copied; -1 for what TensorFlow
+      sends on its own behalf.
+    copy_sources: int64 [M], sending device of the cluster.
+    copy_targets: int64 [M], receiving device of the cluster.
+    copy_streams: int64 [M].
+    copy_bytes: int64 [M].
+    copy_enqueued_s: float64 [M].
+    copy_start_s: float64 [M].
+    copy_end_s: float64 [M].
+    wait_streams: int64 [W], the stream that waits.
+    wait_others: int64 [W], for all that this stream has got so far.
+    wait_enqueued_s: float64 [W].
+    wait_end_s: float64 [W], when the stream will go on.
+  """
+
+  op_enqueued_s: np.ndarray
+  op_start_s: np.ndarray
+  op_end_s: np.ndarray
+  op_streams: np.ndarray
+  copy_ops: np.ndarray
+  copy_sources: np.ndarray
+  copy_targets: np.ndarray
+  copy_streams: np.ndarray
+  copy_bytes: np.ndarray
+  copy_enqueued_s: np.ndarray
+  copy_start_s: np.ndarray
+  copy_end_s: np.ndarray
+  wait_streams: np.ndarray
+  wait_others: np.ndarray
+  wait_enqueued_s: np.ndarray
+  wait_end_s: np.ndarray
+
+  @property
+  def step_time_s(self) -> float:
+    """When the last op or copy ends."""
+    return float(
+        max(self.op_end_s.max(initial=0.), self.copy_end_s.max(initial=0.)))
+
+
+def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
+                 devices: np.ndarray, time_scale: float) -> Timeline:
+  """Makes one of what the native library wrote.
+
+  Args:
+    records: int64 [R, `NUM_COLUMNS`].
+    begin_ns: When the step began.
+    num_ops: N.
+    devices: int [D], the cluster's index of each native device.
+    time_scale: How much longer everything took than it is said to take.
+  """
+  kinds = records[:, _KIND]
+  ops, copies, waits = (
+      records[kinds == kind] for kind in (_KERNEL, _COPY, _WAIT))
+  rows = np.zeros((num_ops, NUM_COLUMNS), np.int64)
+  rows[:, [_ENQUEUED, _START, _END]] = begin_ns
+  rows[ops[:, _OP]] = ops
+
+  def seconds(of: np.ndarray, column: int) -> np.ndarray:
+    return (of[:, column] - begin_ns) / (_NANOSECONDS * time_scale)
+
+  return Timeline(seconds(rows, _ENQUEUED), seconds(rows, _START),
+                  seconds(rows, _END), rows[:, _STREAM], copies[:, _OP],
+                  devices[copies[:, _DEVICE]], devices[copies[:, _PEER]],
+                  copies[:, _STREAM], copies[:, _BYTES],
+                  seconds(copies, _ENQUEUED), seconds(copies, _START),
+                  seconds(copies, _END), waits[:, _STREAM], waits[:, _PEER],
+                  seconds(waits, _ENQUEUED), seconds(waits, _END))

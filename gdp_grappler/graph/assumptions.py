@@ -1,0 +1,8 @@
+"""What stands for what a graph does not tell, unless a user says otherwise."""
+
+from __future__ import annotations
+
+# Size of dimensions that a graph leaves open.
+DEFAULT_BATCH_SIZE = 32
+# Iterations of while loops whose number it does not tell.
+DEFAULT_TRIP_COUNT = 32

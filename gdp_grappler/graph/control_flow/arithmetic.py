@@ -1,0 +1,174 @@
+"""What ops make of values that are known before the step.
+
+Only what counters and limits of loops are made of. All numbers are float64: a
+value that varies is known by its mean, which need not be whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Callable, Mapping, Sequence
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.python.framework import dtypes
+from tensorflow.python.framework import tensor_util
+
+_MAX_ELEMENTS = 1024
+# Right for the mean of a value that varies, too.
+LINEAR: Mapping[str, Callable[..., np.ndarray]] = {
+    'Add': np.add, 'AddV2': np.add, 'Sub': np.subtract
+}
+_EXACT: Mapping[str, Callable[..., np.ndarray]] = {
+    'Mul': np.multiply, 'Maximum': np.maximum, 'Minimum': np.minimum,
+    'FloorDiv': np.floor_divide, 'FloorMod': np.mod, 'RealDiv': np.divide,
+    'Less': np.less, 'LessEqual': np.less_equal, 'Greater': np.greater,
+    'GreaterEqual': np.greater_equal, 'Equal': np.equal, 'NotEqual':
+        np.not_equal, 'LogicalAnd': np.logical_and, 'LogicalOr': np.logical_or,
+    'LogicalNot': np.logical_not, 'Neg': np.negative,
+    'ExpandDims': lambda x, axis: np.expand_dims(x, int(axis)),
+    'Reshape': lambda x, shape: np.reshape(x, shape.astype(int)),
+    'ConcatV2': lambda *xs: np.concatenate(xs[:-1], int(xs[-1]))
+}
+_REDUCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
+    'Max': np.max, 'Min': np.min, 'Prod': np.prod, 'Sum': np.sum
+}
+COMPARISONS = {
+    'Less': (1, True), 'LessEqual': (1, False), 'Greater': (-1, True),
+    'GreaterEqual': (-1, False)
+}
+OPPOSITE = {
+    'Less': 'GreaterEqual', 'LessEqual': 'Greater', 'Greater': 'LessEqual',
+    'GreaterEqual': 'Less'
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Value:
+  """What a tensor holds.
+
+  Attributes:
+    array: Its elements; their mean where they vary.
+    varies: Whether they differ between iterations of an outer loop.
+  """
+
+  array: np.ndarray
+  varies: bool = False
+
+
+def constant(node: node_def_pb2.NodeDef) -> Value | None:
+  """What a Const holds; None if it is large or no numbers."""
+  tensor = node.attr['value'].tensor
+  if math.prod(d.size for d in tensor.tensor_shape.dim) > _MAX_ELEMENTS:
+    return None
+  array = tensor_util.MakeNdarray(tensor)
+  if array.dtype.kind not in 'iufb':
+    return None
+  return Value(array.astype(np.float64))
+
+
+def apply(node: node_def_pb2.NodeDef, values: Sequence[Value]) -> Value | None:
+  """What an op makes of its inputs; None if that is not known.
+
+  Args:
+    node: The op.
+    values: Of all its data inputs.
+
+  Raises:
+    ArithmeticError, IndexError, TypeError, ValueError: the op is malformed.
+  """
+  kind = node.op
+  arrays = [v.array for v in values]
+  varies = any(v.varies for v in values)
+  if kind in LINEAR:
+    return Value(LINEAR[kind](*arrays), varies)
+  if kind == 'Mul' and sum(v.varies for v in values) < 2:
+    return Value(np.multiply(*arrays), varies)
+  if kind == 'Cast':
+    return Value(arrays[0] if varies else _cast(node, arrays[0]), varies)
+  if varies:
+    return None
+  if kind in _EXACT:
+    return Value(np.asarray(_EXACT[kind](*arrays)))
+  if kind in _REDUCTIONS:
+    axes = tuple(np.atleast_1d(arrays[1]).astype(int))
+    return Value(
+        np.asarray(_REDUCTIONS[kind](arrays[0], axes,
+                                     keepdims=node.attr['keep_dims'].b)))
+  return _by_attributes(node, arrays)
+
+
+def _by_attributes(node: node_def_pb2.NodeDef,
+                   arrays: Sequence[np.ndarray]) -> Value | None:
+  if node.op == 'Pack':
+    return Value(np.stack(arrays, node.attr['axis'].i))
+  if node.op == 'Squeeze':
+    axes = tuple(node.attr['squeeze_dims'].list.i)
+    return Value(np.squeeze(arrays[0], axes or None))
+  if node.op == 'GatherV2' and not node.attr['batch_dims'].i:
+    array, indices, axis = arrays
+    return Value(np.take(array, indices.astype(int), int(axis)))
+  if node.op == 'StridedSlice':
+    return _strided_slice(node, *arrays)
+  return None
+
+
+def _cast(node: node_def_pb2.NodeDef, array: np.ndarray) -> np.ndarray:
+  """Whole numbers are cut off towards zero."""
+  wanted = dtypes.as_dtype(node.attr['DstT'].type)
+  if wanted.is_bool:
+    return (array != 0).astype(np.float64)
+  return np.trunc(array) if wanted.is_integer else array
+
+
+def _strided_slice(node: node_def_pb2.NodeDef, array: np.ndarray,
+                   begin: np.ndarray, end: np.ndarray,
+                   strides: np.ndarray) -> Value | None:
+  """The element or the slice of a vector, as shapes are taken apart."""
+  no_begin, no_end, ellipsis, new_axis, shrink = (node.attr[f'{mask}_mask'].i
+                                                  for mask in ('begin', 'end',
+                                                               'ellipsis',
+                                                               'new_axis',
+                                                               'shrink_axis'))
+  if array.ndim != 1 or begin.size != 1 or ellipsis or new_axis:
+    return None
+  first = int(begin.item())
+  if shrink:
+    return Value(np.asarray(array[first]))
+  return Value(array[slice(None if no_begin else first,
+                           None if no_end else int(end.item()),
+                           int(strides.item()))])
+
+
+def crossing(kind: str, a: tuple[Value, Value], b: tuple[Value,
+                                                         Value]) -> Value:
+  """How many iterations a comparison of two lines holds, from the first one.
+
+  Args:
+    kind: An op of `COMPARISONS`, or 'NotEqual'.
+    a: A scalar in the first iteration, and what each adds to it.
+    b: What it is compared with, likewise.
+
+  Returns:
+    Infinity if it always holds.
+  """
+  varies = any(v.varies for v in (*a, *b))
+  offset, slope = (float((x.array - y.array).reshape(())) for x, y in zip(a, b))
+  if kind == 'NotEqual':
+    ends = slope and -offset / slope
+    return Value(
+        np.array(0. if not offset else ends if ends and ends > 0 and
+                 (varies or ends == int(ends)) else math.inf), varies)
+  sign, strict = COMPARISONS[kind]
+  offset, slope = sign * offset, sign * slope
+  if offset > 0 or strict and offset == 0:
+    return Value(np.array(0.), varies)
+  if slope <= 0:
+    return Value(np.array(math.inf), varies)
+  ends = -offset / slope
+  if not varies:
+    ends = math.ceil(ends) if strict else math.floor(ends) + 1
+  elif not strict:
+    ends += 1
+  return Value(np.array(float(ends)), varies)

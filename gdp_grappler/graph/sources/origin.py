@@ -1,0 +1,61 @@
+"""What a user calls a graph, before anybody knows what it is.
+
+Needs no TensorFlow: a graph that brings its own costs is read where there is
+none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pathlib
+import re
+
+from gdp_grappler import errors
+
+KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
+         'a .keras file, module:function or keras_applications:NAME')
+APPLICATIONS = 'keras_applications:'
+_MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
+
+
+def is_function(text: str) -> bool:
+  """Whether a text has the form module:function or keras_applications:NAME."""
+  return bool(_MODULE_FUNCTION.fullmatch(text))
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+  """A path or a name; a file is read once, whoever asks.
+
+  Attributes:
+    text: What the user wrote.
+  """
+
+  text: str
+
+  @property
+  def path(self) -> pathlib.Path:
+    """The text as a path."""
+    return pathlib.Path(self.text)
+
+  @property
+  def names_function(self) -> bool:
+    """Whether it stands for a function; what exists is no function."""
+    return is_function(self.text) and not self.path.exists()
+
+  @functools.cached_property
+  def data(self) -> bytes:
+    """What the file holds.
+
+    Raises:
+      InvalidGraphError: it is missing or cannot be read.
+    """
+    try:
+      return self.path.read_bytes()
+    except FileNotFoundError as error:
+      raise errors.InvalidGraphError(
+          f'Graph {self.text} does not exist. Give {KINDS}.') from error
+    except OSError as error:
+      raise errors.InvalidGraphError(
+          f'Cannot read graph {self.text}: {error.strerror}.') from error

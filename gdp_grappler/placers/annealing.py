@@ -1,0 +1,210 @@
+"""Simulated annealing of the groups' devices.
+
+S. Kirkpatrick, C. D. Gelatt, M. P. Vecchi, "Optimization by Simulated
+Annealing", Science 220, 1983: a step that makes a placement slower by d seconds
+is taken with probability exp(-d / T), and T falls (the rule is that of
+Metropolis et al. 1953). Three things are not in the paper:
+
+* A batch of steps is drawn from one placement and priced at once; of those the
+  rule would take, the fastest is taken.
+* Steps of one batch that gain are then tried together, best first: what is far
+  apart in the graph adds up.
+* Kinds of steps that gained of late are drawn more often.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+
+import numpy as np
+
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import moves as moves_lib
+from gdp_grappler.placers import neighbourhood
+from gdp_grappler.placers import placer as placer_lib
+
+# Steps priced at a time. Divisible by the usual numbers of cores; one number on
+# all machines, so that the result does not depend on them.
+BATCH = 16
+_UNIONS = 4
+# Placements that a search prices which only has to fit: so many ops in all.
+_RELIEF_OPS, _RELIEF_MOST = 20_000_000, 4_000
+# Shares of the start's step time.
+_FIRST_TEMPERATURE, _LAST_TEMPERATURE = 2e-2, 2e-5
+# Without gain for this share of the search, it goes on from the best.
+_PATIENCE = 0.08
+# What an overflow by all of a memory costs, in step times of the start. It
+# rises as the temperature falls.
+_FIRST_PENALTY, _LAST_PENALTY = 10., 1000.
+_MEMORY_OF_KINDS = 0.99
+_SHARE_OF_HABIT = 0.3
+# How often a further move is added to one: some pay only together.
+_COMPOUND = 0.25
+_GAIN = 1e-9
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Priced:
+  """K placements of the groups, or one.
+
+  Attributes:
+    devices: int32 [K, G].
+    seconds: float64 [K], step times.
+    overflow: float64 [K], what is too much for the memories, as a share of
+      them.
+  """
+
+  devices: np.ndarray
+  seconds: np.ndarray
+  overflow: np.ndarray
+
+  def __getitem__(self, k: int) -> _Priced:
+    return _Priced(self.devices[k], self.seconds[k], self.overflow[k])
+
+
+class Annealing:
+  """A search: where it is, and the best it has seen.
+
+  Attributes:
+    best: int [G], the best placement priced so far (`Prices.keys`).
+    evaluations: Placements priced so far.
+  """
+
+  def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
+               rng: np.random.Generator) -> None:
+    """Prices where the search may begin.
+
+    Args:
+      problem: G groups.
+      starts: int [S, G], legal; at least one.
+      rng: Of the steps.
+    """
+    self._problem, self._rng = problem, rng
+    self._moves = moves_lib.Moves(problem)
+    self.evaluations = 0
+    self.best: np.ndarray = starts[0]
+    self._best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
+    priced = self._price(starts)
+    finite = priced.seconds[np.isfinite(priced.seconds)]
+    self._unit_s = float(finite.min()) if finite.size else 1.
+    self._penalty = _FIRST_PENALTY
+    self._current = self._home = priced[self._costs(priced).argmin()]
+    self._last_gain = 0.
+    self._unions: list[np.ndarray] = []
+    self._tried = np.zeros(len(self._moves.kinds))
+    self._gained = np.zeros(len(self._moves.kinds))
+
+  @property
+  def fits(self) -> bool:
+    """Whether the best placement so far runs."""
+    return not self._best_key[0]
+
+  @property
+  def can_move(self) -> bool:
+    """Whether any group has a choice."""
+    return bool(self._moves.movable.size)
+
+  def step(self, progress: float, count: int) -> None:
+    """Prices `count` steps at some progress from 0 to 1, and takes one."""
+    temperature_s = self._unit_s * _between(_FIRST_TEMPERATURE,
+                                            _LAST_TEMPERATURE, progress)
+    self._penalty = _between(_FIRST_PENALTY, _LAST_PENALTY, progress)
+    unions = self._unions[:count]
+    kinds = self._rng.choice(len(self._tried), count - len(unions),
+                             p=self._shares())
+    proposals = self._price(
+        np.stack(unions + [self._draw(kind) for kind in kinds]))
+    gains = self._gains(proposals)
+    self._learn(kinds, gains[len(unions):] / temperature_s)
+    self._take(proposals, gains, temperature_s)
+    self._return_home(progress)
+
+  def _draw(self, kind: int) -> np.ndarray:
+    result = self._moves.draw(self._moves.kinds[kind], self._current.devices,
+                              self._rng)
+    while self._rng.random() < _COMPOUND:
+      kind = self._rng.choice(len(self._tried), p=self._moves.shares)
+      result = self._moves.draw(self._moves.kinds[kind], result, self._rng)
+    return result
+
+  def _costs(self, priced: _Priced) -> np.ndarray:
+    """float64 [K], seconds and what overflows cost at present."""
+    return priced.seconds + self._unit_s * self._penalty * priced.overflow
+
+  def _gains(self, priced: _Priced) -> np.ndarray:
+    """float64 [K], seconds by which placements are better than the current."""
+    if not np.isfinite(self._current.seconds):
+      return np.where(np.isfinite(priced.seconds), np.inf, 0.)
+    return self._costs(self._current) - self._costs(priced)
+
+  def _shares(self) -> np.ndarray:
+    """float64 [kinds], how often each kind is drawn."""
+    success = self._moves.shares * (self._gained + .05) / (self._tried + 1)
+    return (_SHARE_OF_HABIT * self._moves.shares +
+            (1 - _SHARE_OF_HABIT) * success / success.sum())
+
+  def _learn(self, kinds: np.ndarray, gains: np.ndarray) -> None:
+    """Takes down gains [K], in units of the temperature."""
+    self._tried *= _MEMORY_OF_KINDS
+    self._gained *= _MEMORY_OF_KINDS
+    np.add.at(self._tried, kinds, 1)
+    np.add.at(self._gained, kinds, np.clip(gains, 0, 1))
+
+  def _take(self, priced: _Priced, gains: np.ndarray,
+            temperature_s: float) -> None:
+    """Moves on by Metropolis' rule and notes what to try together."""
+    least = temperature_s * np.log(1 - self._rng.random(len(gains)))
+    ranked = np.argsort(-gains, kind='stable')
+    gaining = [
+        priced.devices[k] for k in ranked if gains[k] > _GAIN * self._unit_s
+    ]
+    self._unions = neighbourhood.unions(self._current.devices,
+                                        gaining[:_UNIONS + 1])
+    taken = next((k for k in ranked if gains[k] >= least[k]), None)
+    if taken is not None:
+      self._current = priced[taken]
+
+  def _return_home(self, progress: float) -> None:
+    """Goes on from the best where the search has strayed for too long."""
+    cost, home = self._costs(self._current), self._costs(self._home)
+    if cost < home - _GAIN * self._unit_s:
+      self._home, self._last_gain = self._current, progress
+    elif progress - self._last_gain > _PATIENCE and cost > home:
+      self._current = self._home
+      self._last_gain, self._unions = progress, []
+
+  def _price(self, devices: np.ndarray) -> _Priced:
+    """Prices int [K, G], and keeps the best ever."""
+    room = self._problem.cluster.pool_bytes
+    prices = self._problem.evaluator.price_groups(self._problem.graph, devices)
+    self.evaluations += len(devices)
+    for row, key in zip(devices, prices.keys()):
+      if key < self._best_key:
+        self.best, self._best_key = row, key
+    excess = np.maximum(prices.peak_bytes - room, 0) / np.maximum(room, 1)
+    return _Priced(devices, prices.seconds, excess.sum(axis=1))
+
+
+def relieved(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
+  """int [G], the first placement found that fits, or what overflows least.
+
+  For placers whose proposals all exceed a memory although others may not.
+
+  Args:
+    problem: G groups.
+    devices: int [G], where to begin.
+  """
+  search = Annealing(problem,
+                     np.asarray(devices, np.int32)[None],
+                     np.random.default_rng(problem.seed))
+  limit = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
+  while (search.can_move and not search.fits and search.evaluations < limit):
+    search.step(search.evaluations / limit, BATCH)
+  return search.best
+
+
+def _between(first: float, last: float, progress: float) -> float:
+  """From the first to the last, every factor alike."""
+  return first * (last / first)**progress

@@ -1,0 +1,91 @@
+"""A step that is to be placed: as it was read, and the problem that it poses.
+
+The pass comes with a graph in memory (`of_source`), programs with whatever a
+user typed (`problems`); from here on both go the same way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable, TYPE_CHECKING
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+
+if TYPE_CHECKING:
+  # It needs TensorFlow, which a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
+
+# graph, cluster, seconds float [N, D] -> devices int [N].
+Expert = Callable[[op_graph.OpGraph, cluster_lib.Cluster, np.ndarray],
+                  np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Step:
+  """One step of a program, and where it is to run.
+
+  Attributes:
+    graph: N ops.
+    cluster: D devices.
+    source: What the ops were read from; None for a graph of costs alone.
+    cost_model: Prices of the ops; None for the roofline.
+    expert: Says where a human expert puts the ops; None if nobody does.
+  """
+
+  graph: op_graph.OpGraph
+  cluster: cluster_lib.Cluster
+  source: source_graph.SourceGraph | None = None
+  cost_model: cost_model_lib.CostModel | None = None
+  expert: Expert | None = None
+
+  def simulator(self) -> simulator_lib.Simulator:
+    """Prices placements of the step."""
+    return simulator_lib.Simulator(self.cluster, self.cost_model)
+
+  def problem(self, evaluator: evaluator_lib.Evaluator | None = None,
+              seed: int = 0) -> placer_lib.Problem:
+    """The question that a placer answers.
+
+    Args:
+      evaluator: Prices placements on the cluster; by default a simulator.
+      seed: Two runs with the same seed give the same placement.
+    """
+    problem = placer_lib.Problem(self.graph, self.cluster, evaluator or
+                                 self.simulator(), seed)
+    if self.expert is None:
+      return problem
+    return dataclasses.replace(
+        problem, expert_devices=self.expert(self.graph, self.cluster,
+                                            problem.op_seconds))
+
+
+def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
+              live: bool = False,
+              batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+              trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
+              tell: Callable[[str], None] | None = None) -> Step:
+  """The step of a graph in memory, priced by the roofline.
+
+  Args:
+    source: The graph.
+    cluster: Where it is to run.
+    live: Whether it is about to run; see `graph_def_io.read`.
+    batch_size: Stands for dimensions that the graph leaves open.
+    trip_count: Iterations of loops whose number it does not tell.
+    tell: Hears one line for everything that was assumed.
+
+  Raises:
+    InvalidGraphError: the graph cannot be used.
+  """
+  from gdp_grappler.graph import graph_def_io
+  return Step(
+      graph_def_io.read(source, live=live, unknown_dim=batch_size,
+                        trip_count=trip_count, tell=tell), cluster, source)

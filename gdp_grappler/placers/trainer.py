@@ -1,0 +1,35 @@
+"""Where the trainer is, found without importing it.
+
+Importing it makes TensorFlow use Keras 2, which is not for users' programs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+
+from gdp_grappler import errors
+
+_PACKAGE = 'placer_model'
+
+
+def folder() -> pathlib.Path | None:
+  """Folder of the trainer's package; None if it is not installed."""
+  spec = importlib.util.find_spec(_PACKAGE)
+  places = spec.submodule_search_locations if spec else None
+  return pathlib.Path(places[0]) if places else None
+
+
+def shipped_policy() -> str:
+  """Folder of the policy that comes with the trainer.
+
+  Raises:
+    PolicyMismatchError: it is not installed.
+  """
+  package = folder()
+  policy = package and package / 'pretrained'
+  if policy is None or not (policy / 'policy.json').exists():
+    raise errors.PolicyMismatchError(
+        'No policy is installed. Train one with gdp_train and give its folder, '
+        "or choose another placer, for example {'placer': 'metis'}.")
+  return str(policy)

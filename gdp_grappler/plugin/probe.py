@@ -1,0 +1,59 @@
+"""What the doctor has a fresh process try out: whether ops really get placed.
+
+It runs as a user's program does: a bare TensorFlow, two CPU devices, and a
+function whose ops must really end up on both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gdp_grappler.processes import messages
+
+
+def main() -> None:
+  """Sends one `report`."""
+  answers = messages.answers()
+  messages.end_with_parent()
+  messages.send(answers, report())
+
+
+def report() -> dict[str, Any]:
+  """'logical' and 'gpus', names of devices; 'hook', whether it is there.
+
+  If it is, also 'used': the devices that ran the function's matrix products.
+  """
+  import tensorflow as tf
+  from tensorflow.python.eager import context
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * 2)
+  result = {
+      'logical': [d.name for d in tf.config.list_logical_devices()],
+      'gpus': [d.name for d in tf.config.list_physical_devices('GPU')],
+      'hook': hasattr(context.Context, '_gdp_hook')
+  }
+  if result['hook']:
+    tf.config.optimizer.set_experimental_options({
+        'gdp_placement': {'placer': 'random', 'keep_best': False, 'min_ops': 4}
+    })
+    result['used'] = _devices_used(tf, context)
+  return result
+
+
+def _devices_used(tf: Any, context: Any) -> list[str]:
+
+  @tf.function
+  def work(x: Any) -> Any:
+    for _ in range(12):
+      x = tf.tanh(tf.matmul(x, x))
+    return x
+
+  context.enable_graph_collection()
+  work(tf.ones((8, 8)))
+  tf.identity(1.)  # Graphs are handed over when a later op succeeds.
+  graphs = context.export_run_metadata().function_graphs
+  return sorted({
+      node.device for graph in graphs for part in graph.partition_graphs
+      for node in part.node if 'MatMul' in node.op
+  })

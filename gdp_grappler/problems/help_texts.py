@@ -1,0 +1,28 @@
+"""What the programs say of the arguments that `request.Request` is made of.
+
+Each is for an argparse parser; `sentence` makes one for absl's flags.
+"""
+
+from __future__ import annotations
+
+# What is run as well as priced has to be TensorFlow's.
+RUNNABLE_GRAPH = (
+    'a captured graph, SavedModel folder, .keras file, GraphDef or MetaGraph '
+    '(.pb, .pbtxt, .meta), module:function that returns a Keras model, '
+    'keras_applications:NAME, or a workload of the papers such as rnnlm-2 or '
+    'rnnlm-2@tiny')
+GRAPH = (f'{RUNNABLE_GRAPH}; or a graph with costs of its own: a CostGraphDef '
+         'or RunMetadata, or JSON as docs/graph_json.md describes it')
+CLUSTER = ("preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
+           "'local', grpc://host:port, or a cluster file; `gdp cluster --help` "
+           'has the grammar')
+BATCH_SIZE = 'size of dimensions that the graph leaves open'
+TRIP_COUNT = ('iterations of while loops whose number the graph does not tell')
+PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
+           'the roofline')
+SEED = 'the same seed gives the same result'
+
+
+def sentence(text: str) -> str:
+  """'a profile' -> 'A profile.'"""
+  return f'{text[0].upper()}{text[1:]}.'

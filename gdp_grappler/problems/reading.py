@@ -1,0 +1,168 @@
+"""From a request to the step that it means, or to the graph behind it.
+
+A name of a workload stands for the workload, whatever files there are, but for
+a file that brings its own costs: that needs no TensorFlow, and whether a name
+is a workload's is only known with it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Callable, Sequence, TYPE_CHECKING
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler import suggestions
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import profiled_costs
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.sources import origin as origin_lib
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import request as request_lib
+
+if TYPE_CHECKING:
+  # They need TensorFlow, which a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.workloads import workload as workload_lib
+
+Tell = Callable[[str], None]
+# Devices that the graph may use, () if unknown -> where it is to run.
+Where = Callable[[Sequence[str]], cluster_lib.Cluster]
+_LOCAL = 'local'
+
+
+def read(request: request_lib.Request, where: Where,
+         tell: Tell = logging.info) -> step_lib.Step:
+  """Reads a graph, its profile and its expert.
+
+  Args:
+    request: What the user typed.
+    where: Such as `resolve.resolve` of a text; asked before the graph is read,
+      so that an unknown name is told at once, and again if it means the
+      devices of the graph.
+    tell: Hears one line for everything that was assumed.
+
+  Raises:
+    GdpError: a file or a name that cannot be used.
+  """
+  cluster = where(())
+  if request.given is not None:
+    if request.profile:
+      raise errors.GdpError(
+          f'{request.graph} brings the costs of its ops, and --profile='
+          f'{request.profile} would replace them. Leave out --profile.')
+    graph, costs = request.given
+    return step_lib.Step(graph, cluster, None, costs)
+  found = source(request, tell)
+  if cluster.name == _LOCAL and found.devices:
+    cluster = where(found.devices)
+  step = step_lib.of_source(found, cluster, batch_size=request.batch_size,
+                            trip_count=request.trip_count, tell=tell)
+  return dataclasses.replace(
+      step, cost_model=_profiled(request.profile, step.graph, cluster, tell),
+      expert=_expert(request))
+
+
+def source(request: request_lib.Request,
+           tell: Tell = logging.info) -> source_graph.SourceGraph:
+  """The graph that is run.
+
+  Args:
+    request: What the user typed.
+    tell: Hears one line for everything that was assumed.
+
+  Raises:
+    GdpError: there is none, or it cannot be used.
+  """
+  from gdp_grappler.graph.sources import sources
+  from gdp_grappler.workloads import registry
+  if request.graph in registry.names():
+    # It was built where nobody looked for devices.
+    return dataclasses.replace(registry.source(request.graph, tell), devices=())
+  if not (request.origin.names_function or request.origin.path.exists()):
+    near = suggestions.did_you_mean(request.graph, registry.names())
+    raise errors.InvalidGraphError(
+        f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
+        'or the name of a workload such as rnnlm-2.')
+  return sources.read(request.origin, batch_size=request.batch_size, tell=tell)
+
+
+def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
+  """A step with what no step runs, such as initializers.
+
+  Only files of GraphDefs and MetaGraphs have that; of others it is the step.
+
+  Args:
+    request: Of a graph without costs of its own.
+    step: What `read` made of it.
+
+  Raises:
+    GdpError: the graph cannot be used.
+  """
+  from gdp_grappler.graph.sources import sources
+  if workload(request) is not None or not request.origin.path.is_file():
+    return step
+  unpruned = sources.unpruned(request.origin)
+  if unpruned is None:
+    return step
+  return step_lib.of_source(unpruned, step.cluster,
+                            batch_size=request.batch_size,
+                            trip_count=request.trip_count)
+
+
+def workload(request: request_lib.Request) -> workload_lib.Workload | None:
+  """The workload that a request names; None if it names something else."""
+  if request.given is not None:
+    return None
+  from gdp_grappler.workloads import registry
+  known = request.graph in registry.names()
+  return registry.get(request.graph) if known else None
+
+
+def measurable(request: request_lib.Request,
+               step: step_lib.Step) -> source_graph.SourceGraph:
+  """The graph whose steps are to be measured instead of simulated.
+
+  Raises:
+    GdpError: it has nothing to run, or a profile that would not be looked at.
+  """
+  if step.source is None:
+    raise errors.GdpError(
+        f'{request.graph} has costs but no TensorFlow ops, so its steps cannot '
+        'be measured. Use --reward=simulated.')
+  request_lib.refuse_profile(request.profile)
+  return step.source
+
+
+def _expert(request: request_lib.Request) -> step_lib.Expert | None:
+  from gdp_grappler.workloads import registry
+  if workload(request) is None:
+    return None
+  return functools.partial(registry.expert_devices, request.graph)
+
+
+def _profiled(path: str, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+              tell: Tell) -> profiled_costs.ProfiledCostModel | None:
+  if not path:
+    return None
+  costs = profiled_costs.from_file(path, graph)
+  tell(_coverage(path, costs, graph, cluster))
+  return costs
+
+
+def _coverage(path: str, costs: profiled_costs.ProfiledCostModel,
+              graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
+  """Which devices and ops a profile is about, and which it is not."""
+  measured, lacking = [], []
+  for device, label in zip(cluster.devices, cluster.device_labels):
+    known = costs.profile.of(device.name, device.type) is not None
+    (measured if known else lacking).append(label)
+  parts = []
+  if measured:
+    parts.append(f'{", ".join(measured)}: {costs.coverage(graph)}')
+  if lacking:
+    parts.append(f'{", ".join(lacking)}: all ops on the roofline, as no such '
+                 'device was profiled')
+  return f'Profile {path} of "{costs.profile.graph}": ' + '; '.join(parts) + '.'

@@ -1,0 +1,56 @@
+"""What a user asks for, before anything of TensorFlow is imported."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation.costs import given_costs
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.sources import origin as origin_lib
+
+
+def refuse_profile(profile: str) -> None:
+  """Raises an error for a profile where steps are measured.
+
+  Raises:
+    GdpError: there is one.
+  """
+  if profile:
+    raise errors.GdpError(
+        f'--profile={profile} prices simulated steps, but steps are to be '
+        'measured. Leave out --profile, or use --reward=simulated.')
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+  """A graph, and what stands for what it does not tell.
+
+  Attributes:
+    graph: A file or folder, the name of a workload, module:function or
+      keras_applications:NAME; see `help_texts.GRAPH`.
+    batch_size: Size of dimensions that the graph leaves open.
+    trip_count: Iterations of while loops whose number it does not tell.
+    profile: File of `gdp profile`; '' for the roofline.
+  """
+
+  graph: str
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
+  trip_count: int = assumptions.DEFAULT_TRIP_COUNT
+  profile: str = ''
+
+  @functools.cached_property
+  def origin(self) -> origin_lib.Origin:
+    """The graph's file, which is read once."""
+    return origin_lib.Origin(self.graph)
+
+  @functools.cached_property
+  def given(self) -> tuple[op_graph.OpGraph, given_costs.GivenCostModel] | None:
+    """The graph and its costs; None if it brings none and needs TensorFlow.
+
+    Raises:
+      InvalidGraphError: it brings costs, but wrong ones.
+    """
+    return given_costs.load(self.origin)

@@ -1,0 +1,185 @@
+"""Tests of gdp_grappler.evaluation.emulation.emulator.
+
+They look at who waits for whom and at prescribed times, never at what this
+machine takes.
+"""
+
+import dataclasses
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.emulation import emulation_config
+from gdp_grappler.evaluation.emulation import emulation_worker
+from gdp_grappler.evaluation.emulation import emulator as emulator_lib
+from gdp_grappler.processes import worker_process
+from helpers import clusters
+from helpers import graphs
+
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
+
+CPU, A, B, C = range(4)  # Devices; the last one's memory is small.
+SMALL_BYTES = 8 << 20
+LATENCY_S, BYTES_PER_S = 1., 100.
+EXACT = {'rtol': 0, 'atol': 1e-6}
+
+
+class FlopsAreSeconds(clusters.FixedCosts):
+  """Charges what the graph says."""
+
+  def __init__(self):
+    super().__init__(0.)
+
+  def op_seconds(self, graph, cluster):
+    return np.tile(graph.flops[:, None], cluster.num_devices)
+
+
+def make_cluster() -> cluster_lib.Cluster:
+  cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
+                                  bandwidth_bytes_per_s=BYTES_PER_S)
+  small = dataclasses.replace(cluster.devices[C], memory_bytes=SMALL_BYTES)
+  return dataclasses.replace(cluster, devices=(*cluster.devices[:C], small))
+
+
+CLUSTER = make_cluster()
+
+
+@pytest.fixture(name='emulator', scope='module')
+def _emulator():
+  config = emulation_config.EmulationConfig(steps=1, time_scale=.05, least_s=0.)
+  with emulator_lib.Emulator(
+      CLUSTER, FlopsAreSeconds(), config,
+      control_edges=lambda graph, placement: np.array([[2, 1]])) as emulator:
+    yield emulator
+
+
+def on(devices, priorities=None):
+  return placement_lib.Placement(devices, CLUSTER, priorities)
+
+
+def test_chain_on_one_device_takes_the_sum(emulator):
+  graph = graphs.chain(4, flops=[1, 2, 3, 4])
+  line = emulator.timeline(graph, on([A] * 4))
+  np.testing.assert_allclose(line.op_end_s - line.op_start_s, [1, 2, 3, 4],
+                             **EXACT)
+  np.testing.assert_allclose(line.op_start_s[1:], line.op_end_s[:-1], **EXACT)
+  assert len(line.copy_ops) == 0
+  assert len(set(line.op_streams)) == 1
+
+
+def test_dispatch_runs_ahead_of_the_device(emulator):
+  graph = graphs.chain(20, flops=[10] * 20)
+  line = emulator.timeline(graph, on([A] * 20))
+  assert line.op_enqueued_s.max() < line.op_end_s[0]
+
+
+def test_copy_takes_latency_and_bytes(emulator):
+  graph = graphs.chain(2, 300, flops=[1, 2])
+  line = emulator.timeline(graph, on([A, B]))
+  assert line.copy_ops.tolist() == [0]
+  assert line.copy_sources.tolist() == [A]
+  assert line.copy_targets.tolist() == [B]
+  assert line.copy_bytes.tolist() == [300]
+  np.testing.assert_allclose(line.copy_end_s - line.copy_start_s, 4, **EXACT)
+  assert line.copy_start_s[0] >= line.op_end_s[0] - 1e-6
+  assert line.op_start_s[1] >= line.copy_end_s[0]
+
+
+def test_tensor_is_copied_once_per_device(emulator):
+  graph = graphs.fan_out(3, 100, flops=[1] * 4)
+  line = emulator.timeline(graph, on([A, B, B, C]))
+  assert sorted(line.copy_targets) == [B, C]
+
+
+def test_copies_of_one_sender_go_one_after_the_other(emulator):
+  graph = graphs.make_graph([(0, 1, 500, 0), (0, 2, 500, 1)], flops=1.)
+  line = emulator.timeline(graph, on([A, B, C]))
+  assert len(set(line.copy_streams)) == 1
+  first, second = np.argsort(line.copy_start_s)
+  assert line.copy_start_s[second] >= line.copy_end_s[first] - 1e-6
+
+
+def test_copy_waits_for_the_receivers_compute(emulator):
+  # What B has to do is enqueued at once; A's op waits for C's.
+  graph = graphs.make_graph([(0, 1, 0), (1, 2, 100)], 4, flops=[5, 1, 1, 60])
+  line = emulator.timeline(graph, on([C, A, B, B]))
+  copy = line.copy_ops.tolist().index(1)
+  assert line.op_end_s[1] < line.op_end_s[3]
+  assert line.copy_enqueued_s[copy] < line.op_end_s[3]
+  assert line.copy_start_s[copy] >= line.op_end_s[3] - 1e-6
+
+
+def test_host_and_gpus_exchange_tensors(emulator):
+  graph = graphs.chain(3, 100, flops=[2, 3, 4])
+  line = emulator.timeline(graph, on([CPU, A, CPU]))
+  ways = list(zip(line.copy_sources, line.copy_targets))
+  assert ways == [(CPU, A), (A, CPU)]
+  assert (line.op_start_s[1:] >= line.copy_end_s).all()
+  assert line.op_streams.tolist()[::2] == [-1, -1]
+
+
+def test_control_edges_bind_the_order(emulator):
+  graph = graphs.fan_out(2, 100, flops=[1] * 3)
+  line = emulator.timeline(graph, on([A] * 3, [0, 0, 1]))
+  assert line.op_start_s[2] < line.op_start_s[1]
+
+
+def test_many_are_priced_in_their_order(emulator):
+  graph = graphs.chain(2, flops=[20, 40])
+  prices = emulator.price(graph, np.array([[A, A], [7, 7], [A, B]]))
+  assert prices.valid.tolist() == [True, False, True]
+  assert 60 <= prices.seconds[0] < prices.seconds[2] < np.inf
+  assert not emulator.simulated
+
+
+def test_memory_is_what_is_alive_at_a_time(emulator):
+  # Parameters stay, an alias has no memory of its own.
+  graph = graphs.make_graph(
+      [(0, 1, 0), (1, 2, 1 << 20), (2, 3, 2 << 20)],
+      op_types=['VarHandleOp', 'ReadVariableOp', 'MatMul',
+                'MatMul'], param_bytes=[1 << 20, 0, 0, 0], flops=1.)
+  found = emulator.evaluate(graph, on([A] * 4))
+  assert found.valid
+  assert 3 << 20 <= found.peak_bytes[A] < 3.1 * (1 << 20)
+  assert found.peak_bytes[CPU] == found.peak_bytes[B] == 0
+
+
+def test_too_little_memory_is_a_violation(emulator):
+  graph = graphs.chain(3, SMALL_BYTES * 3 // 4, flops=1e-3)
+  found = emulator.evaluate(graph, on([C] * 3))
+  assert [v.kind for v in found.violations] == ['memory']
+  assert 'GPU:2' in found.violations[0].message
+  assert np.isinf(found.step_time_s)
+  graph = graphs.chain(3, 100, flops=1e-3)
+  assert emulator.evaluate(graph, on([C] * 3)).valid
+
+
+def test_placement_on_another_cluster(emulator):
+  other = clusters.make_cluster(1)
+  with pytest.raises(ValueError, match='cluster'):
+    emulator.evaluate(graphs.chain(1), placement_lib.Placement([0], other))
+
+
+def test_killed_process_is_replaced(emulator, monkeypatch):
+  graph = graphs.chain(2, flops=[1, 1])
+  assert emulator.evaluate(graph, on([A, A])).valid
+  killed = []
+
+  class Killed(worker_process.WorkerProcess):
+    """Is killed as soon as it is asked for a placement, the first time."""
+
+    def send(self, message):
+      super().send(message)
+      if isinstance(message, emulation_worker.Request) and not killed:
+        killed.append(self.pid)
+        os.kill(self.pid, signal.SIGKILL)
+
+  emulator.close()
+  monkeypatch.setattr(worker_process, 'WorkerProcess', Killed)
+  assert emulator.evaluate(graph, on([A, A])).valid
+  assert killed

@@ -1,0 +1,38 @@
+"""Tests of what a user calls a graph."""
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import origin
+
+
+def test_a_file_is_read_once(tmp_path):
+  path = tmp_path / 'graph.pb'
+  path.write_bytes(b'first')
+  found = origin.Origin(str(path))
+  assert found.data == b'first'
+  path.write_bytes(b'second')
+  assert found.data == b'first'
+
+
+@pytest.mark.parametrize('text, expected', [('models.net:make', True),
+                                            ('keras_applications:VGG16', True),
+                                            ('models/net.py:make', False),
+                                            ('net', False), ('a:b:c', False)])
+def test_functions(text, expected):
+  assert origin.Origin(text).names_function == expected
+
+
+def test_what_exists_is_no_function(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / 'a:b').write_bytes(b'')
+  assert origin.is_function('a:b')
+  assert not origin.Origin('a:b').names_function
+
+
+def test_missing_and_unreadable(tmp_path):
+  with pytest.raises(errors.InvalidGraphError,
+                     match='Graph none.pb does not exist. Give a captured'):
+    _ = origin.Origin('none.pb').data
+  with pytest.raises(errors.InvalidGraphError, match='Is a directory'):
+    _ = origin.Origin(str(tmp_path)).data

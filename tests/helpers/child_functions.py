@@ -1,0 +1,62 @@
+"""Functions for processes of their own; tests name them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+from gdp_grappler.processes import messages
+
+
+def echo(*values):
+  """Its arguments, whatever is printed meanwhile."""
+  os.write(1, b'noise of native code\n')
+  print('noise')
+  return values
+
+
+def environment():
+  """The variables and the import path of the process."""
+  return dict(os.environ), list(sys.path)
+
+
+def draw():
+  """A number from a module that may be shadowed; reads its input, if any."""
+  import random
+  return random.randrange(1), sys.stdin.read()
+
+
+def refuse(*arguments):
+  """Raises an error of two lines."""
+  del arguments
+  raise ValueError('two\nlines.')
+
+
+def die():
+  """Ends the process without a word to its parent."""
+  print('last words', file=sys.stderr)
+  os._exit(3)
+
+
+def hang():
+  """Does not return."""
+  signal.pause()
+
+
+def send_back(suffix: str):
+  """Answers messages with themselves and a suffix until its parent is gone."""
+  answers = messages.answers()
+  while True:
+    try:
+      messages.send(answers, messages.receive(sys.stdin.buffer.read) + suffix)
+    except EOFError:
+      return
+
+
+def with_keras_2(folder, features):
+  """`policy_check.logits` in a process that loads Keras 2 as well."""
+  import tf_keras  # noqa: F401
+
+  from gdp_grappler.placers import policy_check
+  return policy_check.logits(folder, features)

@@ -1,0 +1,115 @@
+"""Evaluators that run nothing, for tests of those who price."""
+
+from __future__ import annotations
+
+from typing import Callable
+import zlib
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.emulation import emulation_worker
+from gdp_grappler.evaluation.emulation import machine
+from gdp_grappler.evaluation.emulation import timeline
+from gdp_grappler.evaluation.measuring import measuring_worker
+from gdp_grappler.graph import op_graph
+from gdp_grappler.processes import messages
+
+
+class Stopwatch(evaluator_lib.Evaluator):
+  """Says what another evaluator says, as if it had run.
+
+  Attributes:
+    cluster: Of the other one.
+    runs: Placements run so far.
+  """
+
+  simulated = False
+
+  def __init__(self, prices: evaluator_lib.Evaluator,
+               fails: Callable[[np.ndarray], str] = lambda _: ''):
+    """From who prices, and what devices [N] fail of; '' if they do not."""
+    self.cluster = prices.cluster
+    self.runs = 0
+    self._prices, self._fails = prices, fails
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    return self._prices.op_seconds(graph)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
+    self.runs += 1
+    found = self._prices.evaluate(graph, placement)
+    failure = self._fails(placement.devices)
+    if not failure:
+      return evaluator_lib.Evaluation(found.step_time_s, found.peak_bytes,
+                                      found.violations, simulated=False)
+    return evaluator_lib.Evaluation(
+        np.inf, (0,) * len(found.peak_bytes),
+        (placement_lib.Violation(failure, f'bad {failure}'),), simulated=False)
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    orders = ([None] * len(devices) if priorities is None else np.broadcast_to(
+        priorities, np.shape(devices)))
+    return evaluator_lib.Prices.from_evaluations([
+        self.evaluate(graph, placement_lib.Placement(row, self.cluster, order))
+        for row, order in zip(devices, orders)
+    ], self.cluster.pool_bytes)
+
+
+class FakeBench:
+  """A `bench.Bench` whose clock and memory are a table.
+
+  A step takes 1 s and one more for each op that is not on device 0; with
+  control edges it takes twice that. Where device 2 has the first op, it fails.
+  """
+
+  def __init__(self, setup: measuring_worker.Setup, *unused_cores: object):
+    self._num_devices = len(setup.device_names)
+
+  def measure(
+      self, request: measuring_worker.Request
+  ) -> measuring_worker.Timing | messages.Failure:
+    if request.devices[0] == 2:
+      return messages.Failure('It fell.')
+    seconds = 1. + np.count_nonzero(request.devices)
+    peaks = np.bincount(request.devices, minlength=self._num_devices)
+    return measuring_worker.Timing(seconds * (1 + bool(request.control_edges)),
+                                   .1, 3, tuple(peaks.tolist()))
+
+  def stop(self) -> None:
+    pass
+
+  def close(self) -> None:
+    pass
+
+
+class FakeEmulation:
+  """Stands for the process of an `emulator.Emulator`; each step differs."""
+
+  def __init__(self, module: str):
+    """Starts nothing."""
+    self._answer: emulation_worker.Emulated | None = None
+    self._num_devices = 0
+
+  def send(self, message: object) -> None:
+    """Takes what the process would."""
+    if isinstance(message, machine.Machine):
+      self._num_devices = message.cluster.num_devices
+    if isinstance(message, emulation_worker.Request):
+      wanted = message.devices.tobytes() + message.control_edges.tobytes()
+      end_ns = 1 + zlib.crc32(wanted)
+      # One kernel; see the columns of `timeline`.
+      row = np.array([[0, 0, -1, 0, 0, 0, 0, 0, end_ns]])
+      self._answer = emulation_worker.Emulated((timeline.from_records(
+          row, 0, len(message.devices), np.arange(self._num_devices), 1.),),
+                                               (0,) * self._num_devices)
+
+  def receive(self, timeout_s: float) -> emulation_worker.Emulated | None:
+    """Answers at once."""
+    return self._answer
+
+  def close(self) -> None:
+    """Ends nothing."""

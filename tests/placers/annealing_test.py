@@ -1,0 +1,78 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from helpers import clusters
+from helpers import graphs
+
+
+def _problem(graph):
+  cluster = clusters.make_cluster(2, memory_bytes=100)
+  return placer_lib.Problem(graph, cluster,
+                            simulator.Simulator(cluster, threads=1))
+
+
+def _packing():
+  """Weights that fill two GPUs to 97 %, with the CPU out of bounds."""
+  sizes = [55, 16, 9, 9, 31, 17, 24, 33]
+  return _problem(
+      graphs.chain(8, 0, param_bytes=sizes, allowed_types=[[False, True]] * 8))
+
+
+def test_what_overflows_is_moved_until_it_fits():
+  problem = _packing()
+  found = annealing.relieved(problem, np.full(8, 1))
+  placement = placement_lib.from_groups(problem.graph, found, problem.cluster)
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
+  found_again = annealing.relieved(_packing(), np.full(8, 1))
+  assert found.tolist() == found_again.tolist()
+
+
+def test_what_fits_is_left_alone():
+  problem = _packing()
+  fits = np.array([1, 2, 1, 2, 2, 2, 2, 1])
+  assert annealing.relieved(problem, fits).tolist() == fits.tolist()
+
+
+def test_what_cannot_fit_overflows_no_more_than_before():
+  problem = _problem(
+      graphs.chain(3, 0, param_bytes=[150, 60, 60],
+                   allowed_types=[[False, True]] * 3))
+  assert annealing.relieved(problem, np.full(3, 1)).tolist() in ([1, 2,
+                                                                  2], [2, 1, 1])
+
+
+@pytest.mark.parametrize('name', ['metis', 'm_topo', 'm_etf', 'heft'])
+def test_placers_fit_where_something_fits(name):
+  # All of them once gave up on this one.
+  problem = _packing()
+  placement = registry.create(name).place(problem)
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
+
+
+def test_the_best_and_the_number_of_those_priced_are_told():
+  problem = _problem(graphs.make_graph(num_ops=2, param_bytes=[60, 60]))
+  starts = np.array([[1, 1], [1, 2], [0, 0]], np.int32)
+  search = annealing.Annealing(problem, starts, np.random.default_rng(0))
+  assert search.best.tolist() == [1, 2]
+  assert search.fits and search.can_move and search.evaluations == 3
+  search.step(0., 16)
+  assert search.evaluations == 19 and search.fits
+
+
+def test_relief_needs_no_registry():
+  """Placers call it; the registry knows them, and would close a circle."""
+  program = """
+import sys
+from gdp_grappler.placers.list_scheduling import m_etf, m_sct, m_topo, heft
+from gdp_grappler.placers.partitioning import metis
+assert 'gdp_grappler.placers.registry' not in sys.modules
+"""
+  subprocess.run([sys.executable, '-c', program], check=True)

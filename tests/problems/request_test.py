@@ -1,0 +1,33 @@
+"""Tests of what is known of a graph without TensorFlow."""
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.problems import help_texts
+from gdp_grappler.problems import request as request_lib
+
+
+def test_a_graph_of_costs_is_known_and_parsed_once(tmp_path):
+  path = tmp_path / 'graph.json'
+  path.write_text('{"nodes": [{"name": "a", "seconds": 2}]}')
+  request = request_lib.Request(str(path))
+  graph, costs = request.given
+  assert graph.names == ('a',) and costs.costs.seconds[''].tolist() == [2.]
+  assert request.given[0] is graph
+
+
+@pytest.mark.parametrize('text', ['none.pb', 'module:function', 'rnnlm-2'])
+def test_others_need_tensorflow(text):
+  assert request_lib.Request(text).given is None
+
+
+def test_a_profile_is_of_no_use_where_steps_are_measured():
+  request_lib.refuse_profile('')
+  with pytest.raises(
+      errors.GdpError, match='--profile=p.json prices simulated'
+      ' steps.*Leave out --profile'):
+    request_lib.refuse_profile('p.json')
+
+
+def test_help_texts_become_sentences():
+  assert help_texts.sentence('a graph') == 'A graph.'

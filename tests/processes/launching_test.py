@@ -1,0 +1,48 @@
+"""The environment of children."""
+
+import os
+import sys
+
+import pytest
+
+from gdp_grappler.processes import launching
+
+
+@pytest.mark.parametrize('name', [
+    'GDP_PLACEMENT', 'GDP_CAPTURE_DIR', 'TF_USE_LEGACY_KERAS', 'TF_XLA_FLAGS',
+    'TF_CONFIG'
+])
+def test_what_steers_us_does_not_steer_children(monkeypatch, name):
+  monkeypatch.setenv(name, '1')
+  assert name not in launching.environment()
+
+
+def test_the_plugin_stays_out(monkeypatch):
+  monkeypatch.setenv('GDP_DISABLE', '0')
+  assert launching.environment()['GDP_DISABLE'] == '1'
+  assert launching.environment({'GDP_DISABLE': '0'})['GDP_DISABLE'] == '0'
+
+
+def test_the_rest_is_inherited(monkeypatch):
+  monkeypatch.setenv('GDP_CACHE_DIR', '/c')
+  monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '3')
+  found = launching.environment()
+  assert (found['GDP_CACHE_DIR'], found['CUDA_VISIBLE_DEVICES']) == ('/c', '3')
+  assert found['PYTHONPATH'].split(os.pathsep) == [p for p in sys.path if p]
+
+
+@pytest.mark.parametrize('given, found', [
+    ({}, 'localhost'),
+    ({'no_proxy': 'a'}, 'a,localhost'),
+    ({'no_proxy': 'a', 'no_grpc_proxy': 'b'}, 'b,localhost'),
+])
+def test_local_workers_are_not_behind_a_proxy(monkeypatch, given, found):
+  for name in ('no_proxy', 'no_grpc_proxy'):
+    monkeypatch.delenv(name, raising=False)
+  for name, value in given.items():
+    monkeypatch.setenv(name, value)
+  assert launching.environment()['no_grpc_proxy'] == found
+
+
+def test_functions_by_name():
+  assert launching.resolve('os:getpid') is os.getpid

@@ -1,0 +1,36 @@
+"""Processes that answer messages."""
+
+import contextlib
+
+import pytest
+
+from gdp_grappler.processes import worker_process
+
+
+def _worker(name, *arguments):
+  return contextlib.closing(
+      worker_process.WorkerProcess(f'helpers.child_functions:{name}',
+                                   arguments))
+
+
+def test_answers_one_message_after_the_other():
+  with _worker('send_back', '!') as worker:
+    for text in ('a', 'b' * 1_000_000):
+      worker.send(text)
+      assert worker.receive(60.) == text + '!'
+    assert worker.alive
+
+
+def test_how_it_ended_and_what_it_said():
+  with _worker('die') as worker:
+    with pytest.raises(worker_process.Died, match='exit code 3: last words'):
+      worker.receive(60.)
+    assert worker.said() == ['last words'] and not worker.alive
+
+
+def test_somebody_kills_it():
+  with _worker('send_back', '') as worker:
+    worker.kill()
+    with pytest.raises(worker_process.Died, match='killed') as caught:
+      worker.receive(60.)
+  assert caught.value.killed

@@ -1,0 +1,30 @@
+"""Tests of gdp_grappler.suggestions."""
+
+import pytest
+
+from gdp_grappler import suggestions
+
+_KNOWN = ('metis', 'min_cut', 'VGG16', 'VGG19')
+
+
+@pytest.mark.parametrize('name,near', [('mets', ['metis']),
+                                       ('vgg16', ['VGG16']), ('xyz', []),
+                                       ('', [])])
+def test_the_nearest_name(name, near):
+  assert suggestions.nearest(name, _KNOWN) == near
+
+
+def test_as_many_as_asked_for():
+  assert suggestions.nearest('vgg1', _KNOWN, most=3) == ['VGG19', 'VGG16']
+  assert len(suggestions.nearest('vgg1', _KNOWN)) == 1
+
+
+def test_as_similar_as_asked_for():
+  # 5 of 6 + 5 letters are the same: 10 / 11.
+  assert suggestions.nearest('mettis', ['metis'], similarity=.9) == ['metis']
+  assert suggestions.nearest('mettis', ['metis'], similarity=.92) == []
+
+
+def test_a_sentence_or_nothing():
+  assert suggestions.did_you_mean('mets', _KNOWN) == ' Did you mean "metis"?'
+  assert suggestions.did_you_mean('xyz', _KNOWN) == ''
