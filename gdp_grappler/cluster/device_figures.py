@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 _GIB = 1 << 30
 _SLOTS_PER_SOCKET = 2
@@ -69,7 +70,7 @@ class Cpu:
   memory_bytes: int
 
   @property
-  def figures(self) -> dict[str, float]:
+  def figures(self) -> dict[str, Any]:
     """Those of a `cluster.Device`, rates per slot."""
     chip = self.cores * self.hertz * self.flops_per_cycle
     return dict(
