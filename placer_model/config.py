@@ -83,7 +83,7 @@ class PlacerConfig:
     """
     return dataclasses.replace(self, **changes)
 
-  def _check(self, field: dataclasses.Field, value: float) -> None:
+  def _check(self, field: dataclasses.Field[Any], value: float) -> None:
     kind = type(field.default)
     ok = type(value) is kind or (kind is float and type(value) is int)
     low = 0 if field.name in _MAY_BE_ZERO or kind is not int else 1

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import json
 import re
-from typing import Any, Callable, Mapping
+from typing import Any, Sequence, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
 _TASK = '/job:localhost/replica:0/task:0'
+_Part = TypeVar('_Part', bound='Device | Link | Cluster')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -298,8 +299,7 @@ def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
       'prints an example.')
 
 
-def _from_object(kind: Callable[..., Any] | type[Any], at: str,
-                 fields: int | Mapping[str, Any]) -> Device | Link | Cluster:
+def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
   """A dataclass from a JSON object; `at` is '' for the whole file."""
   if not isinstance(fields, dict):
     raise errors.ClusterError(f'{at} is {fields!r}; give a JSON object.')
@@ -319,7 +319,7 @@ def _from_object(kind: Callable[..., Any] | type[Any], at: str,
   return kind(**fields)
 
 
-def _list(at: str, value: str | list[Any] | None) -> list[Any]:
+def _list(at: str, value: object) -> Sequence[Any]:
   if not isinstance(value, (list, tuple)):
     problem = 'missing; add it' if value is None else f'{value!r}; give a list'
     raise errors.ClusterError(f'{at} is {problem}.')

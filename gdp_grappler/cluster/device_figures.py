@@ -79,7 +79,7 @@ class Cpu:
   memory_bytes: int
 
   @property
-  def figures(self) -> dict[str, float]:
+  def figures(self) -> dict[str, Any]:
     """Those of a `cluster.Device`, rates per slot."""
     chip = self.cores * self.hertz * self.flops_per_cycle
     return dict(

@@ -65,7 +65,8 @@ def local_cluster(names: Sequence[str] = (),
       cluster_lib.canonical_device(d.name)
       for d in tf.config.list_logical_devices())
   known = [n for n in names if cluster_lib.device_type(n) in ('CPU', 'GPU')]
-  notes, cards = [], []
+  notes: list[str] = []
+  cards: list[tuple[_Card, int]] = []
   if any(cluster_lib.device_type(n) == 'GPU' for n in known):
     cards = _cards(tf, source or nvml.installed(), notes)
   devices, of_card = [], {}
@@ -146,8 +147,8 @@ def _processor() -> tuple[float | None, str]:
           flags[1] if flags else _CORE_SETS)
 
 
-def _cards(tf: types.ModuleType, source: nvml.NoCards | nvml.Source,
-           notes: Sequence[Any]) -> list[tuple[_Card, int]]:
+def _cards(tf: types.ModuleType, source: nvml.Source,
+           notes: list[str]) -> list[tuple[_Card, int]]:
   """Per logical GPU: its physical card, and the bytes it may have."""
   facts = source.cards()
   unused = nvml.visible(facts)
@@ -188,8 +189,7 @@ def _facts(details: dict[str, Any]) -> nvml.CardFacts:
                         capability=details.get('compute_capability'))
 
 
-def _memory_bytes(name: str, facts: nvml.CardFacts,
-                  notes: Sequence[str]) -> int:
+def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
   if facts.memory_bytes:
     return facts.memory_bytes
   card = device_figures.card_of(facts.title)
@@ -200,7 +200,7 @@ def _memory_bytes(name: str, facts: nvml.CardFacts,
 
 
 def _figures(name: str, facts: nvml.CardFacts, index: int | None,
-             notes: Sequence[str]) -> _Card:
+             notes: list[str]) -> _Card:
   """From the data sheet, or NVML, or the nearest card: the first that knows."""
   known = device_figures.card_of(facts.title)
   title = facts.title or 'an unknown card'
@@ -231,20 +231,23 @@ def _figures(name: str, facts: nvml.CardFacts, index: int | None,
 
 def _link(source: cluster_lib.Device, target: cluster_lib.Device,
           of_card: Mapping[str, _Card | None]) -> cluster_lib.Link:
-  if source.type == target.type == 'CPU':
-    return cluster_lib.Link(source.name, target.name, *_SAME_PROCESS,
-                            (f'{source.name} > {target.name}',))
-  cards = [of_card[end.name] for end in (source, target)]
-  figures = (_between(*cards) if None not in cards else _with_host(*cards))
+  sender, receiver = of_card[source.name], of_card[target.name]
+  if sender is not None and receiver is not None:
+    figures = _between(sender, receiver)
+  elif sender is not None:
+    figures = _with_host(sender, outward=True)
+  elif receiver is not None:
+    figures = _with_host(receiver, outward=False)
+  else:
+    figures = *_SAME_PROCESS, (f'{source.name} > {target.name}',)
   return cluster_lib.Link(source.name, target.name, *figures)
 
 
-def _with_host(source: nvml.Source | None,
-               target: _Card | None) -> tuple[float, float, tuple[str, ...]]:
-  card, way = (source, 'out') if source else (target, 'in')
-  wires = [f'{card.name} {way}']
+def _with_host(card: _Card,
+               outward: bool) -> tuple[float, float, tuple[str, ...]]:
+  wires = [f'{card.name} {"out" if outward else "in"}']
   if card.facts.switch_neighbours:
-    wires.append(_switch(card) + (' up' if source else ' down'))
+    wires.append(_switch(card) + (' up' if outward else ' down'))
   return device_figures.COPY_LATENCY_S, card.pcie_bytes_per_s, tuple(wires)
 
 
@@ -257,12 +260,12 @@ def _between(source: _Card,
     # A copy within the card's memory reads and writes it.
     return latency_s, source.bandwidth_bytes_per_s / 2, (peer_out,)
   bricks = min(source.facts.switch_nvlinks, target.facts.switch_nvlinks)
-  wires = (peer_out, f'{target.name} peer in')
+  nvlink = (peer_out, f'{target.name} peer in')
   if not bricks and target.index is not None:
     bricks = source.facts.nvlinks.get(target.index, 0)
-    wires = (peer_out, f'{source.name} > {target.name} NVLink')
+    nvlink = (peer_out, f'{source.name} > {target.name} NVLink')
   if bricks:
-    return latency_s, bricks * device_figures.NVLINK_BYTES_PER_S, wires
+    return latency_s, bricks * device_figures.NVLINK_BYTES_PER_S, nvlink
   wires = [f'{source.name} out', f'{target.name} in']
   if target.index not in source.facts.switch_neighbours:
     if source.facts.switch_neighbours:
@@ -273,8 +276,9 @@ def _between(source: _Card,
                          target.pcie_bytes_per_s), tuple(wires))
 
 
-def _switch(card: _Card | nvml.Source) -> str:
+def _switch(card: _Card) -> str:
   """Cards behind one PCIe switch name it alike."""
+  assert card.index is not None  # NVML knows it if it knows neighbours.
   return f'PCIe switch of card {min(card.index, *card.facts.switch_neighbours)}'
 
 

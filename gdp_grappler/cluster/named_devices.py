@@ -150,15 +150,14 @@ def _add(message: descriptor_pb2.DescriptorProto, names: Sequence[str],
 
 def _read(message: Any, origin: str) -> cluster_lib.Cluster:
   try:
-    notes = list(message.notes)
+    notes: list[str] = list(message.notes)
     devices = tuple(
         _device(f'devices[{i}]', named, notes)
         for i, named in enumerate(message.devices))
-    links = {}
+    links: dict[tuple[str, str], cluster_lib.Link] = {}
     for index, link in enumerate(message.links):
-      ends = tuple(
-          _end(f'links[{index}].{field}', getattr(link, field))
-          for field in ('source', 'target'))
+      ends = (_end(f'links[{index}].source',
+                   link.source), _end(f'links[{index}].target', link.target))
       if ends in links:
         raise errors.ClusterError(f'links[{index}]: the link {ends[0]} -> '
                                   f'{ends[1]} is listed twice; remove one.')
@@ -172,8 +171,7 @@ def _read(message: Any, origin: str) -> cluster_lib.Cluster:
     raise errors.ClusterError(f'{origin}: {error}') from error
 
 
-def _add_default_links(default: cluster_lib.Link,
-                       devices: tuple[cluster_lib.Device, ...],
+def _add_default_links(default: Any, devices: tuple[cluster_lib.Device, ...],
                        links: dict[tuple[str, str], cluster_lib.Link]) -> None:
   for field in ('source', 'target'):
     if default.HasField(field):
@@ -189,12 +187,11 @@ def _add_default_links(default: cluster_lib.Link,
         links[ends] = _link('default_link', default, *ends)
 
 
-def _link(at: str, link: cluster_lib.Link, source: str,
-          target: str) -> cluster_lib.Link:
+def _link(at: str, link: Any, source: str, target: str) -> cluster_lib.Link:
   for field in ('latency_s', 'bandwidth_bytes_per_s'):
     if not link.HasField(field):
       raise errors.ClusterError(f'{at}.{field} is missing; add it.')
-  here = cluster_lib.local_name('', '').removesuffix(':')
+  here = cluster_lib.local_name('', 0).removesuffix(':0')
   channels = tuple(link.channels) or (f'{source.removeprefix(here)} out',
                                       f'{target.removeprefix(here)} in')
   return cluster_lib.Link(source, target, link.latency_s,
@@ -209,11 +206,12 @@ def _end(at: str, name: str) -> str:
     raise errors.ClusterError(f'{at}: {error}') from error
   if full.startswith('/job:'):
     return full
-  return cluster_lib.local_name(*full.rsplit('device:', 1)[1].split(':'))
+  kind, number = full.rsplit('device:', 1)[1].split(':')
+  return cluster_lib.local_name(kind, int(number))
 
 
 def _device(at: str, named: device_properties_pb2.NamedDevice,
-            notes: Sequence[str]) -> cluster_lib.Device:
+            notes: list[str]) -> cluster_lib.Device:
   name = _end(f'{at}.name', named.name)
   properties = named.properties
   if properties.type not in ('CPU', 'GPU'):
@@ -253,7 +251,7 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
 
 def _environment(at: str, environment: Any) -> dict[str, Any]:
   """Our entries; TensorFlow's own are left to it, near misses are errors."""
-  result = {}
+  result: dict[str, Any] = {}
   for key, value in environment.items():
     if key in _NUMBERS:
       try:
@@ -269,7 +267,7 @@ def _environment(at: str, environment: Any) -> dict[str, Any]:
 
 
 def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
-               notes: list[Any]) -> float:
+               notes: list[str]) -> float:
   """As Grappler has it; by the card's data sheet if it only has a name."""
   _check_clock(at, properties)
   architecture = properties.environment.get('architecture', '')
@@ -293,7 +291,7 @@ def _gpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
 
 
 def _cpu_flops(at: str, properties: device_properties_pb2.DeviceProperties,
-               notes: list[Any]) -> float:
+               notes: list[str]) -> float:
   _check_clock(at, properties)
   if not properties.num_cores or not properties.frequency:
     raise errors.ClusterError(
@@ -317,7 +315,7 @@ def _check_clock(at: str,
 
 
 def _bandwidth(at: str, properties: device_properties_pb2.DeviceProperties,
-               notes: Sequence[str]) -> float:
+               notes: list[str]) -> float:
   if properties.bandwidth < 0:
     raise errors.ClusterError(f'{at}.properties.bandwidth is '
                               f'{properties.bandwidth}; give kB/s.')
@@ -329,5 +327,5 @@ def _bandwidth(at: str, properties: device_properties_pb2.DeviceProperties,
   return properties.bandwidth * 1e3
 
 
-def _one_line(error: Any) -> str:
+def _one_line(error: Exception) -> str:
   return ' '.join(str(error).split())

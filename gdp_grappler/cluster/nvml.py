@@ -102,8 +102,9 @@ class Library:
       count = ctypes.c_uint()
       if self._lib.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _SUCCESS:
         return []
-      handles = [self._handle(index) for index in range(count.value)]
-      if None in handles:
+      found = [self._handle(index) for index in range(count.value)]
+      handles = [handle for handle in found if handle is not None]
+      if len(handles) < len(found):
         return []
       buses = {self._bus(handle): i for i, handle in enumerate(handles)}
       return [self._card(handle, handles, buses) for handle in handles]
@@ -119,7 +120,6 @@ class Library:
   def _card(self, handle: ctypes.c_void_p, handles: Sequence[ctypes.c_void_p],
             buses: Mapping[tuple[int, int, int], int]) -> CardFacts:
     peers, to_switch = self._nvlinks(handle, buses)
-    major, minor = self._two('nvmlDeviceGetCudaComputeCapability', handle)
     memory = (ctypes.c_ulonglong * 3)()  # Total, free, used.
     total = (memory[0]
              if self._call('nvmlDeviceGetMemoryInfo', handle, memory) else None)
@@ -132,9 +132,9 @@ class Library:
     return CardFacts(
         title=self._text('nvmlDeviceGetName', handle) or '',
         uuid=self._text('nvmlDeviceGetUUID', handle), memory_bytes=total,
-        lanes=self._number('nvmlDeviceGetNumGpuCores',
-                           handle), capability=None if major is None else
-        (major, minor), clock_hertz=_hertz(megahertz[_CLOCK_SM]),
+        lanes=self._number('nvmlDeviceGetNumGpuCores', handle),
+        capability=self._two('nvmlDeviceGetCudaComputeCapability',
+                             handle), clock_hertz=_hertz(megahertz[_CLOCK_SM]),
         memory_clock_hertz=_hertz(megahertz[_CLOCK_MEMORY]),
         memory_bus_bits=self._number('nvmlDeviceGetMemoryBusWidth', handle),
         pcie_generation=self._number('nvmlDeviceGetMaxPcieLinkGeneration',
@@ -148,7 +148,8 @@ class Library:
       self, handle: ctypes.c_void_p,
       buses: Mapping[tuple[int, int, int], int]) -> tuple[dict[int, int], int]:
     """Active connections per card, and those to a switch."""
-    peers, to_switch = {}, 0
+    peers: dict[int, int] = {}
+    to_switch = 0
     for link in range(_MOST_NVLINKS):
       number = ctypes.c_uint(link)
       if not self._number('nvmlDeviceGetNvLinkState', handle, number):
@@ -185,12 +186,11 @@ class Library:
     return result.value if self._call(name, *arguments,
                                       ctypes.byref(result)) else None
 
-  def _two(self, name: str,
-           handle: ctypes.c_void_p) -> tuple[int, int] | tuple[None, None]:
+  def _two(self, name: str, handle: ctypes.c_void_p) -> tuple[int, int] | None:
     first, second = ctypes.c_int(), ctypes.c_int()
     if self._call(name, handle, ctypes.byref(first), ctypes.byref(second)):
       return first.value, second.value
-    return None, None
+    return None
 
   def _text(self, name: str, handle: ctypes.c_void_p) -> str | None:
     buffer = ctypes.create_string_buffer(96)
@@ -244,5 +244,5 @@ def visible(cards: list[CardFacts]) -> list[int]:
   return result
 
 
-def _hertz(megahertz: int) -> float | None:
+def _hertz(megahertz: int | None) -> float | None:
   return megahertz * 1e6 if megahertz else None

@@ -114,8 +114,8 @@ def load(path: str, graph: op_graph.OpGraph,
                      np.int32)
   if plan.priorities is None:
     return placement_lib.Placement(devices, cluster)
-  return placement_lib.Placement(devices, cluster,
-                                 [plan.priorities[op] for op in graph.names])
+  priorities = np.array([plan.priorities[op] for op in graph.names], np.float64)
+  return placement_lib.Placement(devices, cluster, priorities)
 
 
 def read(path: str) -> Plan:

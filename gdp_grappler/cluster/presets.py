@@ -22,6 +22,7 @@ continue the same pattern. Figures and sources: `device_figures`; wires:
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import Mapping, Sequence
 
@@ -152,15 +153,15 @@ def _build(name: str, hosts: int, cpu: device_figures.Cpu,
   names = {end: _device_name(*end, hosts) for end in ends}
   paths = topologies.host_paths(cards, cpu.sockets)
   links = []
-  for source in ends:
-    for target in ends:
-      if source != target:
-        path = (_within(paths[source[1], target[1]], source[0],
-                        hosts) if source[0] == target[0] else _across(
-                            paths, source, target, network, hosts))
-        links.append(
-            cluster_lib.Link(names[source], names[target], path.latency_s,
-                             path.bandwidth_bytes_per_s, path.channels))
+  for source, target in itertools.permutations(ends, 2):
+    if source[0] == target[0]:
+      path = _within(paths[source[1], target[1]], source[0], hosts)
+    else:
+      assert network is not None  # Several hosts have one, see `preset`.
+      path = _across(paths, source, target, network, hosts)
+    links.append(
+        cluster_lib.Link(names[source], names[target], path.latency_s,
+                         path.bandwidth_bytes_per_s, path.channels))
   return cluster_lib.Cluster(
       name, tuple(_device(names[end], cpu, cards, end[1]) for end in ends),
       tuple(links))

@@ -109,7 +109,7 @@ def _check_devices(devices: tuple[Any, ...]) -> None:
   if not any(device.type == 'CPU' for device in devices):
     raise errors.ClusterError('devices has no CPU device, and every TensorFlow '
                               'process has one; add one.')
-  first = {}
+  first: dict[str, int] = {}
   for index, device in enumerate(devices):
     if first.setdefault(device.name, index) != index:
       raise errors.ClusterError(
@@ -125,7 +125,7 @@ def _check_devices(devices: tuple[Any, ...]) -> None:
 
 
 def _check_memories(devices: tuple[Any, ...]) -> None:
-  first = {}
+  first: dict[str, int] = {}
   for index, device in enumerate(devices):
     other = first.setdefault(device.memory, index)
     if device.memory_bytes != devices[other].memory_bytes:
@@ -148,7 +148,8 @@ def _check_units(devices: Sequence[Any]) -> None:
 
 
 def _check_links(names: Sequence[str], links: tuple[Any, ...]) -> None:
-  known, first = set(names), {}
+  known = set(names)
+  first: dict[tuple[str, str], int] = {}
   for index, link in enumerate(links):
     pair = link.source, link.target
     for field in ('source', 'target'):

@@ -93,6 +93,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   has_order = placement.priorities is not None
   order = order_lib.chosen(order, has_order)
   critical = ordering.with_critical_path_order(graph, placement, simulator)
+  assert critical.priorities is not None  # It was given them.
   ordered = placement if has_order else critical
   fifo = dataclasses.replace(placement, priorities=None)
   chosen = fifo if order == order_lib.FIFO else ordered

@@ -92,7 +92,7 @@ def _group_edges(
           graph.edge_bytes[crossing])
 
 
-def _join_light(sets: colocation.UnionFind, source: Sequence[int],
+def _join_light(sets: _WeightedSets, source: Sequence[int],
                 consumer: Sequence[int], size: np.ndarray,
                 light: float) -> None:
   """Joins light sets to the consumer they feed most, else to a producer.

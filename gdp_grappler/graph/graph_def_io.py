@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import Any, Callable, Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import dtypes
 
@@ -57,9 +58,7 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   """
   assumed: list[str] = []
 
-  def read_body(
-      graph_def: graph_pb2.GraphDef
-  ) -> tuple[op_graph.OpGraph, Callable[..., Any]]:
+  def read_body(graph_def: graph_pb2.GraphDef) -> calls_lib.Body:
     body = dataclasses.replace(source, graph_def=graph_def, feeds=(),
                                fetches=())
     graph, frames = _read(body, False, unknown_dim, trip_count, calls, assumed)
@@ -73,8 +72,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
 
 
 def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
-          trip_count: int, calls: calls_lib.Calls,
-          assumed: Sequence[Any]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
+          trip_count: float, calls: calls_lib.Calls,
+          assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
   """The graph and its control flow; adds names of loops to `assumed`."""
   nodes = source.graph_def.node
   if not nodes:
@@ -114,16 +113,18 @@ def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
                   nodes[t].op in op_kinds.MERGES)]
   kept += [(source, -1, target) for source, target in frames.exits]
   result = op_graph.OpGraph(
-      name=source.name, names=[node.name for node in nodes
-                              ], op_types=[node.op for node in nodes],
-      edges=np.array([(s, t) for s, _, t in kept], np.int32).reshape(-1, 2),
-      edge_tensors=[starts[s] + o if o >= 0 else -1 for s, o, _ in kept],
+      name=source.name, names=tuple(node.name for node in nodes),
+      op_types=tuple(node.op for node in nodes),
+      edges=np.array([(s, t) for s, _, t in kept],
+                     np.int32).reshape(-1, 2), edge_tensors=np.array(
+                         [starts[s] + o if o >= 0 else -1 for s, o, _ in kept],
+                         np.int32),
       tensor_ops=np.repeat(np.arange(len(nodes)),
                            np.diff(starts)), tensor_bytes=tensor_bytes,
       flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
-      allowed_types=_allowed_types(nodes, pins,
-                                   live), pins=pins, user_pins=user_pins,
-      devices=[node.device for node in nodes], executions=frames.executions)
+      allowed_types=_allowed_types(nodes, pins, live), pins=tuple(pins),
+      user_pins=user_pins, devices=tuple(node.device for node in nodes),
+      executions=frames.executions)
   return result, frames
 
 
@@ -161,7 +162,8 @@ def write(
   return result
 
 
-def _edges(graph_name: str, nodes: Any) -> list[tuple[int, int, int]]:
+def _edges(graph_name: str,
+           nodes: Sequence[node_def_pb2.NodeDef]) -> list[tuple[int, int, int]]:
   """(producer, output index or -1 for control, consumer) of every input."""
   index = {node.name: i for i, node in enumerate(nodes)}
   if len(index) < len(nodes):
@@ -171,14 +173,13 @@ def _edges(graph_name: str, nodes: Any) -> list[tuple[int, int, int]]:
   for target, node in enumerate(nodes):
     for text in node.input:
       match = _INPUT.fullmatch(text)
-      name = match['name'] if match else ''
-      if name not in index:
+      if match is None or match['name'] not in index:
         raise errors.InvalidGraphError(
             f'Node "{node.name}" of graph "{graph_name}" has an input "{text}" '
             'that is not in the graph. The file is incomplete; export it '
             'again.')
       output = -1 if match['control'] else int(match['output'] or 0)
-      result.append((index[name], output, target))
+      result.append((index[match['name']], output, target))
   return result
 
 
@@ -215,7 +216,7 @@ def _tensors(
   return starts, sizes
 
 
-def _variable_bytes(node: Any, unknown_dim: int) -> int:
+def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
   """Bytes of the variable that a handle or reference stands for."""
   if pins_lib.is_variable_argument(node):
     shapes = node.attr['_handle_shapes'].list.shape
@@ -233,7 +234,8 @@ def _variable_bytes(node: Any, unknown_dim: int) -> int:
   return elements * dtypes.as_dtype(dtype).size
 
 
-def _pins(source: source_graph.SourceGraph, nodes: Any,
+def _pins(source: source_graph.SourceGraph,
+          nodes: Sequence[node_def_pb2.NodeDef],
           signatures: Sequence[node_types.Signature], groups: np.ndarray,
           live: bool) -> tuple[list[str], np.ndarray]:
   """[N] device strings, and which of them the user wrote.
@@ -265,8 +267,8 @@ def _pins(source: source_graph.SourceGraph, nodes: Any,
   return pins, np.array(by_user, bool)
 
 
-def _respect_what_is(nodes: Any, groups: np.ndarray,
-                     pins: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+def _respect_what_is(nodes: Sequence[node_def_pb2.NodeDef], groups: np.ndarray,
+                     pins: list[str]) -> tuple[np.ndarray, list[str]]:
   """Lets groups that TensorFlow itself spread stay as they are.
 
   Whoever placed their ops on several devices knew that it works; the ops keep
@@ -287,7 +289,8 @@ def _respect_what_is(nodes: Any, groups: np.ndarray,
   return np.array([numbers[label] for label in labels], np.int32), pins
 
 
-def _allowed_types(nodes: Any, pins: Sequence[str], live: bool) -> np.ndarray:
+def _allowed_types(nodes: Sequence[node_def_pb2.NodeDef], pins: Sequence[str],
+                   live: bool) -> np.ndarray:
   """bool [N, 2], kernels; a node that stays may stay whatever they say."""
   allowed = np.array([kernels.allowed_types(node) for node in nodes], bool)
   for i, node in enumerate(nodes):

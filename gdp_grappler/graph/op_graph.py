@@ -63,7 +63,8 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  executions: np.ndarray | None = None
+  # Nobody sees the None: ones take its place.
+  executions: np.ndarray = None  # type: ignore[assignment]
 
   def __post_init__(self) -> None:
     if self.executions is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -119,11 +119,12 @@ def _replace_argument(node: Any) -> None:
 
 
 def _copy(address: int | None, size: int,
-          dtype: Callable[..., Any] | type[Any]) -> np.ndarray:
+          dtype: type[np.generic]) -> np.ndarray:
   if not size:
     return np.zeros(0, dtype)
-  kind = ctypes.c_double if dtype == np.float64 else ctypes.c_int64
-  pointer = ctypes.cast(address, ctypes.POINTER(kind))
+  kind: type[ctypes.c_double] | type[ctypes.c_int64] = (
+      ctypes.c_double if dtype == np.float64 else ctypes.c_int64)
+  pointer = ctypes.cast(ctypes.c_void_p(address), ctypes.POINTER(kind))
   return np.ctypeslib.as_array(pointer, (int(size),)).astype(dtype, copy=True)
 
 

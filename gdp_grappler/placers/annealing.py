@@ -90,7 +90,7 @@ class Annealing:
     finite = priced.seconds[np.isfinite(priced.seconds)]
     self._unit_s = float(finite.min()) if finite.size else 1.
     self._penalty = _FIRST_PENALTY
-    self._current = self._home = priced[self._costs(priced).argmin()]
+    self._current = self._home = priced[int(self._costs(priced).argmin())]
     self._last_gain = 0.
     self._unions: list[np.ndarray] = []
     self._tried = np.zeros(len(self._moves.kinds))

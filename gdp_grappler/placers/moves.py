@@ -160,7 +160,7 @@ class Moves:
                 start: int, rng: np.random.Generator) -> np.ndarray:
     if not labels:
       return self._patch(devices, start, rng)
-    chosen = labels[rng.integers(len(labels))]
+    chosen = labels[int(rng.integers(len(labels)))]
     return np.flatnonzero(chosen == chosen[start])
 
   def _grown(self, devices: np.ndarray, start: int,
@@ -214,7 +214,7 @@ class Moves:
         part for part in graph.names[op].split('/')[:-1]
         if not part.startswith(_WRAPPERS)
     ] for op in first]
-    result = []
+    result: list[np.ndarray] = []
     for depth in _SCOPE_DEPTHS:
       labels = np.unique(['/'.join(path[:depth]) for path in paths],
                          return_inverse=True)[1]

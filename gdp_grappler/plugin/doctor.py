@@ -44,7 +44,7 @@ def examine(policy: str | None = None) -> list[Finding]:
   Args:
     policy: A policy folder to check; the default one if None.
   """
-  findings = []
+  findings: list[Finding] = []
   for check in (_tensorflow, _libraries, _loaders, _other_plugins, _environment,
                 _in_a_fresh_process, _xla):
     findings.extend(check())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from typing import Any, Mapping
+from typing import Any
 
 from gdp_grappler import environment
 
@@ -105,7 +105,7 @@ def _is_on(value: Any) -> bool:
   return _is_set(value) or bool(environment.capture_directory())
 
 
-def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
   from gdp_grappler.plugin import option
   return option.checked(options)
 

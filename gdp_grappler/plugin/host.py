@@ -7,16 +7,19 @@ import collections
 import functools
 import threading
 import time
-from typing import Any, Callable
+from typing import Any, Callable, TYPE_CHECKING
 
 from gdp_grappler import environment
 from gdp_grappler import errors
-from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import placer_thread
 from gdp_grappler.plugin import settings as settings_lib
+
+if TYPE_CHECKING:
+  # Imported where they are used, when the first graph arrives.
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.plugin import optimizer
 
 _CACHE_SIZE = 64
 _thread = placer_thread.PlacerThread()
@@ -53,7 +56,8 @@ def _optimize(source: source_graph.SourceGraph,
 class Host:
   """Gives every query of the pass an answer; raises on Ctrl-C only."""
 
-  def __init__(self, optimize: Callable[..., Any],
+  def __init__(self, optimize: Callable[
+      [source_graph.SourceGraph, settings_lib.Settings], optimizer.Outcome],
                thread: placer_thread.PlacerThread = _thread) -> None:
     """Creates a host with an empty cache.
 
@@ -115,7 +119,7 @@ class Host:
     return decision, message
 
 
-def _decision(outcome: Any) -> library.Decision | None:
+def _decision(outcome: optimizer.Outcome) -> library.Decision | None:
   if outcome.devices is None:
     return None
   return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges))
@@ -133,7 +137,8 @@ class _Cache:
 
   def __init__(self, size: int) -> None:
     self._size = size
-    self._items = collections.OrderedDict()
+    self._items: collections.OrderedDict[tuple[Any, ...], tuple[
+        library.Decision | None, str]] = collections.OrderedDict()
     self._lock = threading.Lock()
 
   def __contains__(self, key: tuple[Any, ...]) -> bool:

@@ -78,7 +78,7 @@ _PlaceFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Request),
                                   ctypes.POINTER(ctypes.c_void_p),
                                   ctypes.POINTER(ctypes.c_size_t))
 # The pass may call it as long as the process lives.
-_registered: list[_PlaceFunction] = []
+_registered: list[Callable[..., int]] = []
 
 
 def register(function: Callable[[Query], Answer]) -> None:
@@ -106,14 +106,14 @@ def unregister() -> None:
 
 
 def _adapt(function: Callable[[Query], Answer],
-           allocate: ctypes._NamedFuncPointer) -> Callable[..., Any]:
+           allocate: Callable[[int], int | None]) -> Callable[..., int]:
 
   def call(request: Any, response: Any, size: Any) -> int:
     try:
       answer = function(_read(request.contents))
       if answer is NeedsGraph:
         return _NEEDS_GRAPH
-      if answer is None:
+      if not isinstance(answer, Decision):
         return _UNCHANGED
       _write(_lines_of(answer).encode(), allocate, response, size)
       return _PLACED

@@ -18,6 +18,7 @@ from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.placers import registry
@@ -61,20 +62,20 @@ def optimize(source: source_graph.SourceGraph,
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
   step = step_lib.of_source(source, cluster, live=True)
-  graph, evaluator = step.graph, step.simulator()
-  problem = step.problem(evaluator, settings.seed)
+  graph, simulator = step.graph, step.simulator()
+  problem = step.problem(simulator, settings.seed)
   before = _as_it_was(graph, cluster)
   if ((problem.allowed.sum(axis=1) == 1).all() and
       not before.violations(graph)):
-    return _ordered(Outcome(None, ''), graph, before, evaluator, settings)
+    return _ordered(Outcome(None, ''), graph, before, simulator, settings)
   after = registry.create(settings.placer, settings.policy).place(problem)
   violations = after.violations(graph)
   if violations:
     raise errors.InfeasiblePlacementError(
         f'Placer "{settings.placer}" broke a rule of {source.name}: '
         f'{violations[0].message}. Report this, and use another placer.')
-  outcome, chosen = _decide(graph, before, after, evaluator, settings)
-  return _ordered(outcome, graph, chosen, evaluator, settings)
+  outcome, chosen = _decide(graph, before, after, simulator, settings)
+  return _ordered(outcome, graph, chosen, simulator, settings)
 
 
 def _why_not(source: source_graph.SourceGraph) -> str:
@@ -140,14 +141,14 @@ def _decide(
 
 def _ordered(outcome: Outcome, graph: op_graph.OpGraph,
              placement: placement_lib.Placement,
-             evaluator: evaluator_lib.Evaluator,
+             simulator: simulator_lib.Simulator,
              settings: settings_lib.Settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
   if (settings.order == order_lib.FIFO or
       not set(devices) <= set(placement.cluster.device_names)):
     return outcome
-  order = control_edges.control_edges(graph, placement, evaluator)
+  order = control_edges.control_edges(graph, placement, simulator)
   if not len(order.control_edges):
     return outcome
   apply = settings.mode == 'apply'

@@ -14,6 +14,8 @@ import threading
 from typing import Any, Callable, TypeVar
 
 _T = TypeVar('_T')
+# Who waits for a result, and what gives it.
+_Job = tuple[futures.Future[Any], Callable[[], Any]]
 
 
 class StillBusyError(Exception):
@@ -32,9 +34,9 @@ class PlacerThread:
 
   def _reset(self) -> None:
     self._lock = threading.Lock()
-    self._jobs = queue.SimpleQueue()
-    self._thread = None
-    self._late = None
+    self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+    self._thread: threading.Thread | None = None
+    self._late: futures.Future[Any] | None = None
 
   def is_current(self) -> bool:
     """Whether the caller runs on this thread."""
@@ -55,7 +57,7 @@ class PlacerThread:
       if self._late is not None and not self._late.done():
         raise StillBusyError
       self._start()
-    future = futures.Future()
+    future: futures.Future[_T] = futures.Future()
     self._jobs.put((future, job))
     try:
       return future.result(timeout_s)
@@ -72,7 +74,7 @@ class PlacerThread:
       self._thread.start()
 
 
-def _work(jobs: queue.SimpleQueue[Any]) -> None:
+def _work(jobs: queue.SimpleQueue[_Job]) -> None:
   import tensorflow as tf
   from tensorflow.python.eager import context
   # The host has memory to spare, the accelerators belong to the user.

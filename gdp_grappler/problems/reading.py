@@ -155,7 +155,8 @@ def _profiled(path: str, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 def _coverage(path: str, costs: profiled_costs.ProfiledCostModel,
               graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
   """Which devices and ops a profile is about, and which it is not."""
-  measured, lacking = [], []
+  measured: list[str] = []
+  lacking: list[str] = []
   for device, label in zip(cluster.devices, cluster.device_labels):
     known = costs.profile.of(device.name, device.type) is not None
     (measured if known else lacking).append(label)

@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 import time
-from typing import Any, BinaryIO, Callable
+from typing import Any, BinaryIO, Callable, IO
 
 _LENGTH = struct.Struct('>Q')
 _WATCH_S = 1.
@@ -36,7 +36,7 @@ class Failure:
   hung: bool = False
 
 
-def send(stream: BinaryIO, message: Any) -> None:
+def send(stream: IO[bytes], message: Any) -> None:
   """Writes one message."""
   data = pickle.dumps(message)
   stream.write(_LENGTH.pack(len(data)) + data)

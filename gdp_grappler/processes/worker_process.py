@@ -53,6 +53,10 @@ class WorkerProcess:
                                      stderr=self._stderr,
                                      env=launching.environment(environment),
                                      start_new_session=True)
+    # Popen makes a stream of every PIPE.
+    assert self._process.stdin is not None
+    assert self._process.stdout is not None
+    self._stdin, self._stdout = self._process.stdin, self._process.stdout
 
   @property
   def alive(self) -> bool:
@@ -64,7 +68,7 @@ class WorkerProcess:
 
   def fileno(self) -> int:
     """Becomes readable when it answers or ends; for selectors."""
-    return self._process.stdout.fileno()
+    return self._stdout.fileno()
 
   def send(self, message: Any) -> None:
     """Hands over a message.
@@ -73,7 +77,7 @@ class WorkerProcess:
       Died: nobody takes it.
     """
     try:
-      messages.send(self._process.stdin, message)
+      messages.send(self._stdin, message)
     except BrokenPipeError as error:
       raise self.death() from error
 
@@ -105,7 +109,7 @@ class WorkerProcess:
     """Ends the process at once and frees all that belongs to it."""
     self.kill()
     self._process.wait()
-    for stream in (self._process.stdin, self._process.stdout, self._stderr):
+    for stream in (self._stdin, self._stdout, self._stderr):
       try:
         stream.close()
       except BrokenPipeError:  # An unsent rest for a reader that is gone.
@@ -141,10 +145,10 @@ class WorkerProcess:
     data = bytearray()
     with selectors.DefaultSelector() as selector:
       for process in (self, *others):
-        selector.register(process, selectors.EVENT_READ)
+        selector.register(process, selectors.EVENT_READ, process)
       while len(data) < size:
         ready = [
-            key.fileobj
+            key.data
             for key, _ in selector.select(max(0., end - time.monotonic()))
         ]
         if not ready:

@@ -22,7 +22,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 
-def write_chrome_trace(path: str | os.PathLike, graph: op_graph.OpGraph,
+def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
                        schedule: schedule_lib.Schedule,
                        placement: placement_lib.Placement) -> None:
   """Writes a schedule where trace viewers find it; all of it or nothing.
@@ -145,7 +145,8 @@ def _memory(schedule: schedule_lib.Schedule,
 
 def _links(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
            cluster: cluster_lib.Cluster) -> Iterator[dict[str, Any]]:
-  pid, rows = cluster.num_devices, {}
+  pid = cluster.num_devices
+  rows: dict[tuple[int, int], int] = {}
   yield _named('process_name', pid, 'links (simulated)')
   for index, (tensor, op, source, target, start, end) in enumerate(
       zip(schedule.transfer_tensors.tolist(), schedule.transfer_ops.tolist(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import pathlib
 import types
 from typing import Callable
@@ -60,7 +61,9 @@ def cache_path(workload: workload_lib.Workload,
   """Where a workload is kept: another place for every version of its code."""
   digest = hashlib.sha256(versions.VERSION.encode())
   here = pathlib.Path(__file__)
-  sources = [pathlib.Path(module.__file__) for module in _modules(family)]
+  sources = [
+      pathlib.Path(inspect.getfile(module)) for module in _modules(family)
+  ]
   for source in (here, here.with_name('capture_worker.py'), *sources):
     digest.update(source.read_bytes())
   key = digest.hexdigest()[:16]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 import tensorflow as tf
-
-tf1 = tf.compat.v1
+import tensorflow.compat.v1 as tf1
 
 
 class ClippedOptimizer(tf1.train.Optimizer):

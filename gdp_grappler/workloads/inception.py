@@ -117,7 +117,7 @@ class _Network:
     return tf.nn.relu(x)
 
   def chain(self, x: tf.Tensor, name: str, *convolutions:
-            tuple[int, ...]) -> tf.Tensor:
+            tuple[int] | tuple[int, int, int]) -> tf.Tensor:
     """Convolutions one after the other; each (channels, height, width)."""
     for number, convolution in enumerate(convolutions):
       x = self.conv(x, f'{name}{number}', *convolution)
@@ -128,7 +128,8 @@ class _Network:
     with tf1.variable_scope('auxiliary'):
       x = tf.nn.avg_pool2d(x, 5, 3, 'VALID')
       x = self.conv(x, 'reduce', 128)
-      x = self.conv(x, 'full', 768, *x.shape[1:3], 1, 'VALID')
+      height, width = x.shape[1:3]
+      x = self.conv(x, 'full', 768, height, width, 1, 'VALID')
       return layers.dense(tf.squeeze(x, [1, 2]), 'classifier',
                           self._config.classes, rate=_DECAY)
 

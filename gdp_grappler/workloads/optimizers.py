@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, Callable, Sequence
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from gdp_grappler.workloads import layers
 
-tf1 = tf.compat.v1
 # (gradient, variable) pairs -> such pairs.
-Clip = Callable[[list[Any]], list]
+Clip = Callable[[list[tuple[Any, tf.Variable]]], list[tuple[Any, tf.Variable]]]
 
 
 class TrainingStep(tf1.train.Optimizer):

@@ -24,12 +24,12 @@ import functools
 from typing import Any
 
 import tensorflow as tf
+import tensorflow.compat.v1 as tf1
 
 from gdp_grappler.workloads import experts
 from gdp_grappler.workloads import layers
 from gdp_grappler.workloads import workload
 
-tf1 = tf.compat.v1
 _FILTER = 2
 
 
@@ -156,8 +156,9 @@ def _workload(name: str, stacks: int, num_devices: int,
       optimizer=functools.partial(_Adam, 1e-3), expert=experts.equal_blocks)
 
 
-def _tiny(full: workload.Workload) -> workload.Workload:
-  stacks = full.build.args[0].stacks
+def _tiny(name: str, stacks: int, num_devices: int,
+          paper_ops: int) -> workload.Workload:
+  full = _workload(name, stacks, num_devices, paper_ops)
   return dataclasses.replace(
       full, name=f'{full.name}@tiny',
       setting=f'{stacks} stacks of 1 layer, batch 4, 32 samples, 8 channels',
@@ -166,8 +167,9 @@ def _tiny(full: workload.Workload) -> workload.Workload:
       optimizer=functools.partial(_Adam, 1e-2))
 
 
-_FULL = (_workload('2x18', 2, 2, 0), _workload('4x36', 4, 4, 0),
-         _workload('5-stack', 5, 4, 4374), _workload('10-stack', 10, 8, 8516))
+# Name, stacks, devices and ops of the paper.
+_SIZES = (('2x18', 2, 2, 0), ('4x36', 4, 4, 0), ('5-stack', 5, 4, 4374),
+          ('10-stack', 10, 8, 8516))
 
 WORKLOADS: tuple[workload.Workload, ...] = tuple(
-    variant for full in _FULL for variant in (full, _tiny(full)))
+    make(*size) for size in _SIZES for make in (_workload, _tiny))

@@ -175,8 +175,8 @@ def _bounds(loaded: loading.Loaded, simulator: simulator_lib.Simulator,
   }
 
 
-def _search(recorder: recorder_lib.Recorder | type[Any], seconds: float,
-            placer: placer_lib.Placer | object) -> dict[str, Any]:
+def _search(recorder: recorder_lib.Recorder, seconds: float,
+            placer: placer_lib.Placer) -> dict[str, Any]:
   curve = [[int(count), round(float(at_s), 4),
             float(step_s)] for count, at_s, step_s in recorder.curve
            if math.isfinite(step_s)]

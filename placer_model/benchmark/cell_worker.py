@@ -18,12 +18,11 @@ import signal
 import sys
 import tempfile
 import time
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.problems import request as request_lib
 from gdp_grappler.processes import messages
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
@@ -127,8 +126,9 @@ class _Holder:
       last = words.read().decode(errors='replace').strip()
     return _explain(end, last.splitlines()[-1][:500] if last else '', request)
 
-  def _run_here(self, request: Request, words: BinaryIO, holder: int) -> None:
-    """In the child; never returns."""
+  def _run_here(self, request: Request, words: BinaryIO,
+                holder: int) -> NoReturn:
+    """In the child."""
     code = _ERROR_EXIT
     try:
       os.dup2(words.fileno(), 2)
@@ -153,7 +153,7 @@ class _Holder:
       # Neither destructors nor exit handlers of the parent's objects.
       os._exit(code)
 
-  def _draw(self, request: Request) -> None:
+  def _draw(self, request: Draw) -> None:
     # Drawing is for one process in ten; it takes a second to import.
     from placer_model.benchmark import gantt
     placement = plan_lib.load(str(request.plan), self._loaded.graph,
@@ -163,7 +163,7 @@ class _Holder:
     gantt.draw(request.result, request.title, self._loaded.graph, placement,
                schedule)
 
-  def _measure(self, request: request_lib.Request) -> None:
+  def _measure(self, request: Run) -> None:
     try:
       result = cell_lib.run(self._loaded, self._settings, request.placer,
                             self._simulator, request.plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, TypeGuard
 
 from placer_model.benchmark import cell as cell_lib
 
@@ -12,7 +12,7 @@ NONE = '-'
 FIFO, ORDERED = 'step_time_s', 'ordered_step_time_s'
 
 
-def valid(record: Record | None) -> bool:
+def valid(record: Record | None) -> TypeGuard[Record]:
   """Whether there is a step time."""
   return record is not None and record['status'] == cell_lib.OK
 
@@ -37,10 +37,8 @@ def ratio(other: Record | None, ours: Record | None) -> float | None:
 
 def search_ratio(other: Record | None, ours: Record | None) -> float | None:
   """Seconds of search until the best placement: another placer's over ours."""
-  seconds = [seconds_to_best(record) for record in (other, ours)]
-  if not all(seconds):
-    return None
-  return seconds[0] / seconds[1]
+  other_s, our_s = seconds_to_best(other), seconds_to_best(ours)
+  return other_s / our_s if other_s and our_s else None
 
 
 def seconds_to_best(record: Record | None) -> float | None:
@@ -101,7 +99,8 @@ def best(cells: Mapping[str, Record], names: Iterable[str] | None = None,
 
 def is_best(cells: Mapping[str, Record], name: str) -> bool:
   """Whether nobody is faster than a placer; equals share."""
-  lead = ratio(cells[name], cells.get(best(cells)))
+  leader = best(cells)
+  lead = ratio(cells[name], None if leader is None else cells[leader])
   return lead is not None and lead <= 1 + 1e-9
 
 

@@ -81,8 +81,8 @@ def verdict(task: Mapping[str, Any]) -> Verdict | None:
       task['name'], best, step_s, bound_s, step_s / bound_s,
       'critical path' if task['critical_path_s'] >= task['work_s'] else 'work',
       _reason(record['limits'], step_s, bound_s), _is_full(record),
-      _needs_several(cells), ordered, ordered and
-      cells[ordered][figures.ORDERED])
+      _needs_several(cells), ordered,
+      cells[ordered][figures.ORDERED] if ordered else None)
 
 
 def _reason(limits: Mapping[str, float], step_s: float, bound_s: float) -> str:
@@ -97,7 +97,7 @@ def _reason(limits: Mapping[str, float], step_s: float, bound_s: float) -> str:
   return largest if shares[largest] >= _DOMINATES else 'waiting'
 
 
-def _is_full(record: dict[str, Any]) -> bool:
+def _is_full(record: figures.Record) -> bool:
   return any(record['peak_bytes'][device] > _FULL * capacity
              for device, capacity in record['capacity_bytes'].items())
 

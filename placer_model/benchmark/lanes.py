@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import selectors
 import time
-from typing import Any, Iterator, Sequence
+from typing import Any, Generic, Iterator, Sequence, TypeVar
 
 from gdp_grappler.processes import worker_process
 from placer_model.benchmark import cell_worker
@@ -22,6 +22,7 @@ _GRACE_S = 60.
 _TICK_S = .5
 _RUN_CELLS = f'{cell_worker.__name__}:main'
 _LOAD = f'{loading_worker.__name__}:main'
+_Cell = TypeVar('_Cell', bound=cell_worker.Request)
 
 
 class Loader:
@@ -34,7 +35,7 @@ class Loader:
   def __enter__(self) -> Loader:
     return self
 
-  def __exit__(self, *unused_error: Any) -> None:
+  def __exit__(self, *unused_error: object) -> None:
     self.close()
 
   def close(self) -> None:
@@ -57,7 +58,8 @@ class Loader:
       self.close()
     return answer
 
-  def _ask(self, request: loading_worker.Load) -> loading_worker.Failure:
+  def _ask(self, request: str | loading_worker.Load) -> Any:
+    """What belongs to the request, or a `Failure`."""
     try:
       if self._process is None:
         self._process = worker_process.WorkerProcess(_LOAD)
@@ -71,7 +73,7 @@ class Loader:
       raise
 
 
-class Lanes:
+class Lanes(Generic[_Cell]):
   """Processes that run the cells of one task, one at a time each."""
 
   def __init__(self, setup: cell_worker.Setup, count: int,
@@ -85,20 +87,17 @@ class Lanes:
     """
     self._setup, self._count, self._function = setup, count, function
     self._idle: list[worker_process.WorkerProcess] = []
-    self._busy: dict[worker_process.WorkerProcess, tuple[cell_worker.Request,
-                                                         float]] = {}
+    self._busy: dict[worker_process.WorkerProcess, tuple[_Cell, float]] = {}
 
-  def __enter__(self) -> Lanes:
+  def __enter__(self) -> Lanes[_Cell]:
     return self
 
-  def __exit__(self, *unused_error: Any) -> None:
+  def __exit__(self, *unused_error: object) -> None:
     for process in (*self._idle, *self._busy):
       process.close()
     self._idle, self._busy = [], {}
 
-  def run(
-      self, cells: Sequence[cell_worker.Request]
-  ) -> Iterator[tuple[cell_worker.Request, str, float]]:
+  def run(self, cells: Sequence[_Cell]) -> Iterator[tuple[_Cell, str, float]]:
     """Runs all cells; those that fail do not stop the others.
 
     Args:
@@ -113,7 +112,7 @@ class Lanes:
         self._start(waiting.pop())
       yield from self._ended()
 
-  def _start(self, cell: cell_worker.Run | cell_worker.Draw) -> None:
+  def _start(self, cell: _Cell) -> None:
     process = self._idle.pop() if self._idle else self._new()
     self._busy[process] = cell, time.monotonic()
     try:
@@ -126,11 +125,11 @@ class Lanes:
     process.send(self._setup)
     return process
 
-  def _ended(self) -> Iterator[Any]:
+  def _ended(self) -> Iterator[tuple[_Cell, str, float]]:
     with selectors.DefaultSelector() as selector:
       for process in self._busy:
-        selector.register(process, selectors.EVENT_READ)
-      ready = [key.fileobj for key, _ in selector.select(_TICK_S)]
+        selector.register(process, selectors.EVENT_READ, process)
+      ready = [key.data for key, _ in selector.select(_TICK_S)]
     now = time.monotonic()
     late = [
         process for process, (cell, start) in self._busy.items()

@@ -69,9 +69,9 @@ def main() -> None:
     messages.send(output, _answer(request))
 
 
-def _answer(request: Any) -> Failure:
+def _answer(request: str | Load) -> dict[str, int] | Summary | Failure:
   try:
-    return _workloads() if request == LIST else _load(request)
+    return _load(request) if isinstance(request, Load) else _workloads()
   except errors.GdpError as error:
     return Failure(' '.join(str(error).split()))
   except Exception as error:

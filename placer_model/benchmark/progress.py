@@ -7,6 +7,7 @@ import math
 from typing import Any, Sequence
 
 import rich.console
+import rich.progress
 
 from gdp_grappler.reports import live_bar
 from placer_model.benchmark import cell as cell_lib
@@ -56,7 +57,7 @@ class Progress:
     self._eta = Eta(placers, jobs)
     self._total, self._done = len(placers), 0
     self._live = live_bar.live_bar(console)
-    self._bar = None
+    self._bar: rich.progress.TaskID  # Of the live line, once it is there.
 
   def __enter__(self) -> Progress:
     if self._live:
@@ -64,7 +65,7 @@ class Progress:
       self._bar = self._live.add_task('starting', total=self._total, eta='?')
     return self
 
-  def __exit__(self, *unused_error: None) -> None:
+  def __exit__(self, *unused_error: object) -> None:
     if self._live:
       self._live.stop()
 

@@ -5,7 +5,7 @@ Seconds per step, on the authors' machines and with their TensorFlow.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Container, Mapping, Sequence
 
 from placer_model.benchmark import figures
 from placer_model.benchmark import tables
@@ -15,7 +15,7 @@ _TINY = '@tiny'
 # Zhou et al., "Transferable Graph Optimizers for ML Compilers", NeurIPS 2020,
 # the same authors' later table over the tasks of GDP: task -> learned (GO-one),
 # human, METIS, HDP, search speed-up over HDP.
-GO = {
+GO: dict[str, tuple[float, float, float | str, float, float]] = {
     'rnnlm-2@2xP100': (.173, .192, .355, .191, 2.95),
     'rnnlm-4@4xP100': (.210, .239, .503, .251, 1.76),
     'rnnlm-8@8xP100': (.320, .332, OOM, .764, 27.8),
@@ -33,7 +33,7 @@ GO = {
 }
 # Mirhoseini et al., "A Hierarchical Model for Device Placement", ICLR 2018,
 # table 1: task -> GPU only, human, Scotch, MinCut, HDP.
-HDP = {
+HDP: dict[str, tuple[float | str, float, float, float, float]] = {
     'inception-v3-b32@2xK40': (.15, .15, .93, .82, .13),
     'resnet-50@2xK40': (1.18, 1.18, 6.27, 2.92, 1.18),
     'rnnlm-2@2xK40': (1.57, 1.57, 5.62, 5.21, 1.57),
@@ -62,17 +62,15 @@ def beside_hdp_table(tasks: Sequence[Mapping[str, Any]]) -> str:
   rows = []
   for task in _full(tasks, HDP):
     before, hdp = HDP[task][:-1], HDP[task][-1]
-    best = min(value for value in before if value != OOM)
+    best = min(value for value in before if not isinstance(value, str))
     rows.append((task, *map(_s, HDP[task]), figures.times(best / hdp)))
   return _section('HDP (ICLR 2018) measured', rows,
                   ('task', 'GPU only', 'human', 'Scotch', 'MinCut', 'HDP',
                    'HDP: speed-up over the best of these'))
 
 
-def _full(
-    tasks: Sequence[Mapping[str, Any]],
-    known: Mapping[str, tuple[float | str, float, float | str, float, float]]
-) -> list[str]:
+def _full(tasks: Sequence[Mapping[str, Any]],
+          known: Container[str]) -> list[str]:
   """Tasks that are known; a small variant is another graph."""
   return [
       task['name'] for task in tasks
@@ -81,7 +79,7 @@ def _full(
 
 
 def _section(title: str, rows: Sequence[tuple[str, ...]],
-             head: Sequence[str]) -> str:
+             head: tuple[str, ...]) -> str:
   if not rows:
     return ''
   return (f'\n## What was published\n\n{title}, on other machines and with '
@@ -90,4 +88,4 @@ def _section(title: str, rows: Sequence[tuple[str, ...]],
 
 
 def _s(value: float | str) -> str:
-  return value if value == OOM else f'{value:g} s'
+  return value if isinstance(value, str) else f'{value:g} s'

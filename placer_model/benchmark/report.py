@@ -205,9 +205,9 @@ def _verdict_table(verdicts: Sequence[headroom.Verdict]) -> str:
 
 
 def _ordered(verdict: headroom.Verdict) -> tuple[str, str]:
-  if verdict.ordered is None:
-    return figures.NONE, figures.NONE
   step_s = verdict.ordered_step_time_s
+  if step_s is None:
+    return figures.NONE, figures.NONE
   return (f'{step_s:.4g} s ({verdict.ordered})',
           figures.times(step_s / verdict.lower_bound_s))
 

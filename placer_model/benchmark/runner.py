@@ -114,7 +114,7 @@ def _tasks(options: Options,
   settings = options.settings
   default = '' if settings.simulated else (
       _WORKERS if settings.local_workers else 'local')
-  return tasks_lib.parse(options.tasks, workloads, workloads.get,
+  return tasks_lib.parse(options.tasks, workloads, workloads.__getitem__,
                          quick=settings.quick, default_cluster=default)
 
 
@@ -135,7 +135,7 @@ class _Bench:
   """A run; counts what is finished."""
 
   def __init__(self, options: Options, folder: records.Folder,
-               loader: lanes_lib.Loader, console: Any) -> None:
+               loader: lanes_lib.Loader, console: rich.console.Console) -> None:
     self._settings, self._folder = options.settings, folder
     self._loader, self._console = loader, console
     self.finished = 0
@@ -153,7 +153,8 @@ class _Bench:
           for task in tasks
       ]
 
-  def _run_task(self, task, placers: Sequence[str], path: pathlib.Path,
+  def _run_task(self, task: tasks_lib.Task, placers: Sequence[str],
+                path: pathlib.Path,
                 progress: progress_lib.Progress) -> dict[str, Any]:
     progress.says(f'{task.name}: loading')
     answer = self._loader.load(task, self._settings, path)
@@ -175,7 +176,8 @@ class _Bench:
     return {**summary, 'cells': cells}
 
   def _not_loaded(self, task: tasks_lib.Task, placers: Sequence[str],
-                  message: str, progress) -> dict[str, Any]:
+                  message: str,
+                  progress: progress_lib.Progress) -> dict[str, Any]:
     """A task whose cells have all failed for one reason."""
     cells = {
         placer: {
@@ -202,7 +204,8 @@ class _Bench:
     self.finished += len(found)
     return found
 
-  def _compute(self, task: tasks_lib.Task, path: pathlib.Path, progress,
+  def _compute(self, task: tasks_lib.Task, path: pathlib.Path,
+               progress: progress_lib.Progress,
                keys: Mapping[str, str]) -> dict[str, Any]:
     cells = [
         cell_worker.Run(placer, key, self._folder.record(task, placer, key),
@@ -216,17 +219,16 @@ class _Bench:
       return {}
     progress.says(f'{task.name}: {", ".join(keys)}')
     found = {}
-    with self._lanes(path) as lanes:
+    with lanes_lib.Lanes[cell_worker.Run](self._setup(path),
+                                          self._settings.jobs) as lanes:
       for cell, message, seconds in lanes.run(cells):
         record = self._record(task, cell, message)
         progress.ended(record, seconds)
         found[cell.placer] = record
     return found
 
-  def _lanes(self, path: pathlib.Path) -> lanes_lib.Lanes:
-    return lanes_lib.Lanes(
-        lanes_lib.setup(path, self._settings, len(os.sched_getaffinity(0))),
-        self._settings.jobs)
+  def _setup(self, path: pathlib.Path) -> cell_worker.Setup:
+    return lanes_lib.setup(path, self._settings, len(os.sched_getaffinity(0)))
 
   def _record(self, task: tasks_lib.Task, cell: cell_worker.Run,
               message: str) -> dict[str, Any]:
@@ -238,9 +240,9 @@ class _Bench:
     self.finished += 1
     return record
 
-  def _draw(self, task: tasks_lib.Task, path: pathlib.Path,
-            keys: Mapping[str, str], cells: Mapping[str,
-                                                    Any], progress) -> None:
+  def _draw(self, task: tasks_lib.Task, path: pathlib.Path, keys: Mapping[str,
+                                                                          str],
+            cells: Mapping[str, Any], progress: progress_lib.Progress) -> None:
     """The chart of the best placement, unless it is there."""
     best = figures.best(cells)
     if best is None:
@@ -257,7 +259,8 @@ class _Bench:
     picture.unlink(missing_ok=True)
     title = (f'{task.name}: {best}, {figures.step(cells[best])} per step '
              '(simulated, first in, first out)')
-    with self._lanes(path) as lanes:
+    with lanes_lib.Lanes[cell_worker.Draw](self._setup(path),
+                                           self._settings.jobs) as lanes:
       for _, message, _ in lanes.run([
           cell_worker.Draw(title, self._folder.plan(task, best, keys[best]),
                            picture)

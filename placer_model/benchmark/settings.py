@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import pathlib
 import platform
+import types
 from typing import Any, Mapping
 
 import gdp_grappler
@@ -148,9 +149,14 @@ def sources() -> dict[str, pathlib.Path]:
   """
   return {
       name: path for package in (gdp_grappler, placer_model)
-      for name, path in _files(pathlib.Path(package.__file__).parent).items()
+      for name, path in _files(_folder(package)).items()
       if path.suffix not in _NOT_RUN and not name.startswith(_OTHERS)
   }
+
+
+def _folder(package: types.ModuleType) -> pathlib.Path:
+  assert package.__file__ is not None  # It has an __init__.py.
+  return pathlib.Path(package.__file__).parent
 
 
 def _files(folder: pathlib.Path) -> dict[str, pathlib.Path]:

@@ -66,7 +66,8 @@ class _Builder:
   """Collects rows of (text, number) pairs, and footnotes."""
 
   def __init__(self, head: Sequence[str]) -> None:
-    self._head, self._rows = tuple(head), []
+    self._head = tuple(head)
+    self._rows: list[tuple[tuple[str, Any], ...]] = []
     self._notes: list[str] = []
 
   def add(self, cells: Iterable[tuple[str, Any]]) -> None:
@@ -76,13 +77,15 @@ class _Builder:
            key: str = 'step_time_s') -> tuple[str, Any]:
     """A step time, or why there is none; a failure gets a footnote."""
     record = task['cells'].get(placer)
+    if placer is None or record is None:
+      return figures.NONE, None
     text = figures.step(record, key)
-    if record is not None and not figures.has_figures(record):
+    if not figures.has_figures(record):
       note = figures.why_not(task, placer)
       if note not in self._notes:
         self._notes.append(note)
       return f'{text} [{self._notes.index(note) + 1}]', None
-    return text, record[key] if record else None
+    return text, record[key]
 
   def build(self) -> Table:
     return Table(
@@ -216,7 +219,7 @@ def means(tasks: Sequence[Task]) -> Table:
 
 
 def _row(builder: _Builder, task: Task, placer: str,
-         record: dict[str, Any]) -> list[tuple[str, float | None]]:
+         record: figures.Record) -> list[tuple[str, Any]]:
   """All figures of a cell behind its name."""
   cells = task['cells']
   if not figures.has_figures(record):
@@ -260,7 +263,7 @@ def _text(text: str) -> tuple[str, Any]:
   return text, text if text not in ('', figures.NONE) else None
 
 
-def _count(value: int) -> tuple[str, Any]:
+def _count(value: int | None) -> tuple[str, Any]:
   return (figures.NONE if value is None else str(value)), value
 
 
@@ -268,7 +271,7 @@ def _times(value: float | None) -> tuple[str, Any]:
   return figures.times(value), value
 
 
-def _seconds(value: float) -> tuple[str, Any]:
+def _seconds(value: float | None) -> tuple[str, Any]:
   return (figures.NONE if value is None else f'{value:.4g} s'), value
 
 

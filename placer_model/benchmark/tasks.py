@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import re
-from typing import Callable, Collection, Mapping, Sequence
+from typing import Callable, Collection, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
@@ -84,7 +84,7 @@ def parse(text: str, workloads: Collection[str], num_devices: Callable[[str],
   Raises:
     GdpError: nothing of that name, no cluster, or a task twice.
   """
-  found = []
+  found: list[Task] = []
   for item in filter(None, (part.strip() for part in text.split(','))):
     if item == 'all':
       found += [
@@ -104,7 +104,7 @@ def parse(text: str, workloads: Collection[str], num_devices: Callable[[str],
   return _without_repetition(found)
 
 
-def _parse_item(item: str, workloads: Mapping[str, int],
+def _parse_item(item: str, workloads: Collection[str],
                 num_devices: Callable[[str],
                                       int], default_cluster: str) -> list[Task]:
   source, cluster = item, ''
@@ -126,7 +126,7 @@ def _parse_item(item: str, workloads: Mapping[str, int],
                         f'{item}@2xP100.')
 
 
-def _check_source(source: str, item: str, workloads: Mapping[str, int]) -> None:
+def _check_source(source: str, item: str, workloads: Collection[str]) -> None:
   if source in workloads or pathlib.Path(source).exists():
     return
   if origin.is_function(source):
@@ -146,7 +146,7 @@ def _large(source: str) -> str:
   return source.removesuffix(_TINY)
 
 
-def _tiny(task: Task, workloads: Mapping[str, int]) -> Task:
+def _tiny(task: Task, workloads: Collection[str]) -> Task:
   """The task with the small variant of its workload; a file stays itself."""
   if task.source.endswith(_TINY) or (task.source not in workloads and
                                      task.source + _TINY not in workloads and

@@ -8,7 +8,6 @@ with it, and what belongs to one layer, or one step of a layer, stays together.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,8 @@ from placer_model.hdp import search as search_lib
 _WRAPPERS = frozenset(('gradients', 'gradient_tape', 'StatefulPartitionedCall',
                        'PartitionedCall', 'training', 'optimizer', 'update'))
 _GRADIENT = re.compile(r'_grad(_\d+)?$')
+# Sets of ops, int [C], and how many scopes they have in common.
+_Part = tuple[np.ndarray, int]
 
 
 class ColocRlPlacer(placers.HdpPlacer):
@@ -103,8 +104,8 @@ class _Layers:
 
   def cut(self, max_parts: int) -> np.ndarray:
     """int [count], the part of each set."""
-    parts = [(np.arange(len(self._paths)), 0)]
-    done = []
+    parts: list[_Part] = [(np.arange(len(self._paths)), 0)]
+    done: list[_Part] = []
     while parts and len(parts) + len(done) < max_parts:
       heaviest = max(range(len(parts)),
                      key=lambda i: self._work[parts[i][0]].sum())
@@ -118,7 +119,7 @@ class _Layers:
       result[members] = number
     return result
 
-  def _halve(self, members: np.ndarray, depth: int) -> tuple[Any, Any]:
+  def _halve(self, members: np.ndarray, depth: int) -> tuple[_Part, _Part]:
     """Two parts of about equal work that tear no scope of one depth."""
     while True:
       keys = np.unique([self._paths[i][depth] for i in members.tolist()],

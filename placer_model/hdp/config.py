@@ -119,7 +119,7 @@ class HdpConfig:
     """Noise on the logits in a step, counted from 0."""
     return self.logits_noise if step < self.stop_noise_step else 0.
 
-  def _check(self, field: dataclasses.Field, value: float) -> None:
+  def _check(self, field: dataclasses.Field[Any], value: float) -> None:
     kind = type(field.default)
     ok = type(value) is kind or (kind is float and type(value) is int)
     low = 0 if kind is not int or field.name in _MAY_BE_ZERO else 1

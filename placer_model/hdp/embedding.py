@@ -73,10 +73,10 @@ class GraphEmbedder:
     width = self._vocabulary
     types = np.bincount(sets * width + self._op_types,
                         minlength=count * width).reshape(count, width)
-    outputs = np.stack(
-        [np.bincount(sets, column, count) for column in self._outputs.T],
-        axis=1)
-    outputs = np.log1p(outputs)
+    outputs = np.log1p(
+        np.stack(
+            [np.bincount(sets, column, count) for column in self._outputs.T],
+            axis=1))
     outputs[:, :-1] /= _LOG_LARGE
     return np.concatenate([np.log1p(types), outputs], axis=1)
 

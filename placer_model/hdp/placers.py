@@ -33,7 +33,7 @@ class HdpPlacer:
   def __init__(self, config: config_lib.HdpConfig | None = None) -> None:
     """Initializes the placer; `config` is the preset `tuned` if None."""
     self.config = config or config_lib.preset('tuned')
-    self.history = ()
+    self.history: tuple[search_lib.Step, ...] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`.

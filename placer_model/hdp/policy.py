@@ -43,7 +43,7 @@ class Policy:
     self._compiled_update = tf.function(self._descend, autograph=False)
 
   def sample_grouping(self, seed: tuple[int, int], noise: float) -> np.ndarray:
-    """int32 [G], one sample of the Grouper."""
+    """int32 [G], one sample of the Grouper; there must be one."""
     return self._sample_grouping(tf.constant(seed), tf.constant(noise)).numpy()
 
   def sample_devices(self, rows: np.ndarray, allowed: np.ndarray,
@@ -83,6 +83,7 @@ class Policy:
     return float(entropy)
 
   def _grouping(self, seed: tf.Tensor, noise: tf.Tensor) -> tf.Tensor:
+    assert self._grouper is not None  # A given grouping is not sampled.
     return self._grouper.sample(self._units, seed, noise)
 
   def _devices(self, rows: tf.Tensor, allowed: tf.Tensor, seed: tf.Tensor,
@@ -90,8 +91,8 @@ class Policy:
     return self._placer.sample(rows, allowed, self._config.placer_samples, seed,
                                noise)
 
-  def _descend(self, grouping: np.ndarray, rows: tf.Tensor, allowed: tf.Tensor,
-               devices: np.ndarray, advantages: np.ndarray) -> tf.Tensor:
+  def _descend(self, grouping: tf.Tensor, rows: tf.Tensor, allowed: tf.Tensor,
+               devices: tf.Tensor, advantages: tf.Tensor) -> tf.Tensor:
     with tf.GradientTape() as tape:
       log_p, entropy = self._placer.log_prob(rows, allowed, devices)
       bonus = entropy

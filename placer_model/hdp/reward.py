@@ -41,7 +41,7 @@ class MovingBaseline:
     """
     self.value = value
     self._decay, self._normalize = decay, normalize
-    self._square = None
+    self._square: float | None = None
 
   def advantages(self, values: np.ndarray) -> np.ndarray:
     """float64 [S], above the average of the steps before; updates it."""
@@ -57,5 +57,5 @@ class MovingBaseline:
         self._square, square)
     return result / max(self._square**0.5, 1e-8)
 
-  def _moved(self, old: np.ndarray, new: np.ndarray) -> float | np.ndarray:
+  def _moved(self, old: float, new: float) -> float:
     return self._decay * old + (1 - self._decay) * new

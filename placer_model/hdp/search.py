@@ -63,8 +63,9 @@ class Search:
       config: Of the search.
       grouping: int [G], where it is fixed; None to ask the Grouper.
     """
-    self.history = []
-    self.best_step_time_s, self.best_devices = float('inf'), None
+    self.history: list[Step] = []
+    self.best_step_time_s = float('inf')
+    self.best_devices: np.ndarray | None = None
     self._problem, self._policy, self._embed = problem, policy, embed
     self._num_groups, self._config = num_groups, config
     self._seed = problem.seed % _SEED_RANGE

@@ -8,7 +8,7 @@ the graph is, and `PPOClipAgent` is used as it comes.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -69,8 +69,8 @@ class PlacementAgent:
   """
 
   def __init__(self, placer: tf.keras.layers.Layer,
-               features: dict[str, tf.Tensor], num_units: int, num_devices: int,
-               config: train_config.TrainConfig) -> None:
+               features: Mapping[str, tf.Tensor], num_units: int,
+               num_devices: int, config: train_config.TrainConfig) -> None:
     """Wraps a placer.
 
     Args:

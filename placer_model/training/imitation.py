@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Mapping
+
 import numpy as np
 import tensorflow as tf
 
@@ -13,9 +15,9 @@ class Imitation:
     optimizer: An Adam of its own, so that PPO's moments stay PPO's.
   """
 
-  def __init__(self, placer: tf.keras.layers.Layer, features: dict[str,
-                                                                   tf.Tensor],
-               allowed: np.ndarray, learning_rate: float) -> None:
+  def __init__(self, placer: tf.keras.layers.Layer,
+               features: Mapping[str, tf.Tensor], allowed: np.ndarray,
+               learning_rate: float) -> None:
     """For a placer whose `features` give masked logits [M, D].
 
     Args:

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import rich.console
+import rich.progress
 
 from gdp_grappler.reports import live_bar
 from placer_model.training import run_state
@@ -27,7 +28,7 @@ class Progress:
     self._start = self._said = time.monotonic()
     self._first_step_s: float | None = None
     self._live = live_bar.live_bar(console)
-    self._task = None
+    self._task: rich.progress.TaskID  # Of the live line, once it is there.
 
   def __enter__(self) -> Progress:
     if self._live:
@@ -36,7 +37,7 @@ class Progress:
                                        completed=self._first, eta='?')
     return self
 
-  def __exit__(self, *unused: None) -> None:
+  def __exit__(self, *unused: object) -> None:
     if self._live:
       self._live.stop()
 

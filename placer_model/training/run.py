@@ -129,7 +129,7 @@ def _check_that_steps_run(task: task_lib.Task,
 
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            trainer: trainer_lib.Trainer, store: checkpoints.Checkpoints,
-           interrupt: _Interrupt, console: Any) -> None:
+           interrupt: _Interrupt, console: rich.console.Console) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   if store.restore():
     console.print(f'Resuming after iteration {trainer.state.iteration}.',
@@ -189,8 +189,8 @@ class _Saver:
 
 def _conclude(options: task_lib.Options, task: task_lib.Task,
               baselines: tuple[baselines_lib.Result,
-                               ...], trainer: trainer_lib.Trainer, console: Any,
-              start: float) -> dict[str, Any]:
+                               ...], trainer: trainer_lib.Trainer,
+              console: rich.console.Console, start: float) -> dict[str, Any]:
   """Distils, exports, writes plan and results, prints the table."""
   greedy = trainer.distill()
   state = trainer.state
@@ -230,9 +230,8 @@ def _conclude(options: task_lib.Options, task: task_lib.Task,
 
 
 def _record(options: task_lib.Options, task: task_lib.Task,
-            baselines: tuple[baselines_lib.Result, baselines_lib.Result,
-                             baselines_lib.Result], found: baselines_lib.Result,
-            trainer: trainer_lib.Trainer,
+            baselines: tuple[baselines_lib.Result, ...],
+            found: baselines_lib.Result, trainer: trainer_lib.Trainer,
             greedy: environment_lib.Trials) -> dict[str, Any]:
   """The content of results.json."""
   state = trainer.state
@@ -277,7 +276,7 @@ def _file_name(name: str) -> str:
   return re.sub(r'[^\w.-]+', '_', name).strip('.') or 'graph'
 
 
-class _Interrupt(contextlib.AbstractContextManager[Any]):
+class _Interrupt(contextlib.AbstractContextManager['_Interrupt']):
   """Remembers the first Ctrl-C; the second one ends the process at once.
 
   Attributes:
@@ -289,9 +288,9 @@ class _Interrupt(contextlib.AbstractContextManager[Any]):
     self._before = signal.signal(signal.SIGINT, self._remember)
     return self
 
-  def __exit__(self, *unused: None) -> None:
+  def __exit__(self, *unused: object) -> None:
     signal.signal(signal.SIGINT, self._before)
 
-  def _remember(self, *unused: Any) -> None:
+  def _remember(self, *unused: object) -> None:
     self.pending = True
     signal.signal(signal.SIGINT, signal.default_int_handler)

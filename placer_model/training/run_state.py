@@ -79,4 +79,4 @@ class RunState(tf.train.experimental.PythonState):
     if fields['best_decisions'] is not None:
       fields['best_decisions'] = np.array(fields['best_decisions'], np.int32)
     fields['curve'] = [tuple(pair) for pair in fields['curve']]
-    vars(self).update(fields)
+    self.__dict__.update(fields)

@@ -86,14 +86,15 @@ class TrainConfig:
                             f'{wanted}.')
 
 
-_LEVERS_OFF = dict(exploration='independent', warm_search_trials=0,
-                   warm_start_steps=0, search_trials=0, self_imitation_steps=0,
-                   distill_steps=0)
 _PRESETS = {
-    'default': TrainConfig(),
+    'default':
+        TrainConfig(),
     # The paper's method alone. Its table of PPO figures is not in the text
     # that survives, so these are ours.
-    'paper': TrainConfig(**_LEVERS_OFF),
+    'paper':
+        TrainConfig(exploration='independent', warm_search_trials=0,
+                    warm_start_steps=0, search_trials=0, self_imitation_steps=0,
+                    distill_steps=0),
 }
 NAMES = tuple(_PRESETS)
 

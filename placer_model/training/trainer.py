@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Any, Iterator, Mapping
+from typing import Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -188,7 +188,7 @@ class Trainer:
 
   def best_placement(self) -> placement_lib.Placement:
     """The best valid placement; there must be one."""
-    return self.placement(self.state.best_decisions)
+    return self.placement(self._best())
 
   def placement(self, decisions: np.ndarray) -> placement_lib.Placement:
     """What int [M] decisions stand for."""
@@ -206,8 +206,9 @@ class Trainer:
                                                   rng)
     return exploration.choose(probabilities, uniforms, rng)
 
-  def _learn(self, probabilities: np.ndarray,
-             trials: environment_lib.Trials) -> tuple[np.ndarray, Any]:
+  def _learn(
+      self, probabilities: np.ndarray,
+      trials: environment_lib.Trials) -> tuple[np.ndarray, dict[str, float]]:
     rewards = reward.rewards(trials.step_time_s, trials.valid, self.reference_s)
     mean = reward.MeanOfPreviousTrials(self.state.reward_count,
                                        self.state.reward_total)
@@ -220,14 +221,19 @@ class Trainer:
   def _look_around(self, trials: int, rng: np.random.Generator) -> None:
     """Local search around the best placement."""
     before = self._environment.evaluations
-    found = self._search.improve(self.state.best_decisions,
-                                 self.state.best_step_time_s, trials, rng)
+    found = self._search.improve(self._best(), self.state.best_step_time_s,
+                                 trials, rng)
     if found is not None:
       self.state.record(found, 'search', self._environment.evaluations - before)
 
   def _imitate(self, steps: int) -> None:
-    self._imitation.steps(self.state.best_decisions, self._config.confidence,
-                          steps)
+    self._imitation.steps(self._best(), self._config.confidence, steps)
+
+  def _best(self) -> np.ndarray:
+    """int32 [M], the best decisions; see `_knows_best`."""
+    decisions = self.state.best_decisions
+    assert decisions is not None
+    return decisions
 
   def _knows_best(self) -> bool:
     return self.state.best_decisions is not None

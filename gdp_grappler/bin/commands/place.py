@@ -155,6 +155,7 @@ def _control_edges(
   from gdp_grappler.evaluation.ordering import control_edges
   from gdp_grappler.graph.sources import pruning
   source = step.source
+  assert source is not None  # Only what has TensorFlow ops gets edges.
   needed = pruning.needed(source.graph_def, source.fetches)
   runs = {node.name for node in needed.node}
   needed_step = step_lib.of_source(
@@ -181,6 +182,7 @@ def _write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
   from gdp_grappler import files
   from gdp_grappler.cluster import whole_graph
   from gdp_grappler.graph import graph_def_io
+  assert whole.source is not None  # `run` has refused graphs of costs alone.
   placement = whole_graph.extend(placement, graph, whole.graph)
   rows = whole_graph.positions(graph, whole.graph)
   placed = graph_def_io.write(

@@ -199,12 +199,11 @@ def _parsed(content: Mapping[str, Any]) -> Profile:
   devices = content['devices']
   if not isinstance(devices, list) or not devices:
     raise ValueError('devices is empty')
-  return Profile(
-      *(_text(content, f) for f in ('graph', 'fingerprint', 'tensorflow')),
-      _count(content, 'batch_size', 1), names, types,
-      _figures(content, 'flops', n, np.inf),
-      _figures(content, 'io_bytes', n, np.inf),
-      tuple(_parsed_device(device, n) for device in devices))
+  return Profile(_text(content, 'graph'), _text(content, 'fingerprint'),
+                 _text(content, 'tensorflow'), _count(content, 'batch_size', 1),
+                 names, types, _figures(content, 'flops', n, np.inf),
+                 _figures(content, 'io_bytes', n, np.inf),
+                 tuple(_parsed_device(device, n) for device in devices))
 
 
 def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
@@ -218,11 +217,11 @@ def _parsed_device(content: Mapping[str, Any], n: int) -> DeviceProfile:
   if not isinstance(cores, list):
     raise ValueError('cores is no list')
   return DeviceProfile(
-      *(_text(content, f) for f in ('name', 'type', 'model')),
+      _text(content, 'name'), _text(content, 'type'), _text(content, 'model'),
       tuple(_count({'cores': c}, 'cores', 0) for c in cores),
       _count(content, 'pool', 1), _count(content, 'steps', 1),
-      *(seconds(f)
-        for f in ('step_s', 'empty_step_s', 'disturbed', 'scale', 'visit_s')),
+      seconds('step_s'), seconds('empty_step_s'), seconds('disturbed'),
+      seconds('scale'), seconds('visit_s'),
       _figures(content, 'seconds', n, _LARGEST_S),
       _figures(content, 'executions', n, 1e12),
       _figures(content, 'workspace_bytes', n, 2.**62).astype(np.int64),

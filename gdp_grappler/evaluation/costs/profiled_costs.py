@@ -22,7 +22,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from typing import Any, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class ProfiledCostModel(cost_model.CostModel):
   def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
     """As measured, between devices that were profiled side by side."""
     result = cost_model.no_contention(cluster)
-    numbers = {}
+    numbers: dict[str, int] = {}
     for column, device in enumerate(cluster.devices):
       measured = self.profile.of(device.name, device.type)
       if measured is not None and measured.bus and (measured.name
@@ -164,7 +164,7 @@ class ProfiledCostModel(cost_model.CostModel):
     return known[key]
 
   @functools.cached_property
-  def _known_laws(self) -> dict[str, Any]:
+  def _known_laws(self) -> dict[tuple[str, cluster_lib.Device], _Laws]:
     return {}
 
 
@@ -194,7 +194,7 @@ class _Laws:
 
   def __init__(self, profile: profile_lib.Profile,
                measured: profile_lib.DeviceProfile, device: cluster_lib.Device,
-               base: cost_model.CostModel | roofline_lib.Roofline) -> None:
+               base: roofline_lib.Roofline) -> None:
     ran = np.flatnonzero(measured.executions > 0)
     self._device, self._base = device, base
     types = [profile.op_types[i] for i in ran]
@@ -203,12 +203,14 @@ class _Laws:
     roofline = base.seconds(types, flops, io_bytes, (device,))[:, 0]
     ratios = seconds / roofline
     self._ratio = float(np.median(ratios)) if len(ran) else 1.
-    self._types, self._families, self._fits = {}, {}, {}
+    self._types: dict[str, float] = {}
+    self._families: dict[str, float] = {}
+    self._fits: dict[str, tuple[float, float, float]] = {}
     for label, rows in _grouped(types).items():
       self._types[label] = float(np.median(ratios[rows]))
       sizes = np.stack([flops[rows], io_bytes[rows]], 1)
       if len(np.unique(sizes, axis=0)) >= _LEAST_SIZES:
-        self._fits[label] = fit(*sizes.T, seconds[rows])
+        self._fits[label] = fit(flops[rows], io_bytes[rows], seconds[rows])
     for label, rows in _grouped([roofline_lib.family(t) for t in types
                                 ]).items():
       self._families[label] = float(np.median(ratios[rows]))

@@ -56,7 +56,7 @@ class EmulatedGraph:
     """Nodes that nothing waits for; a step is over when they are."""
     has_consumer = np.zeros(self.num_ops, bool)
     has_consumer[self.edges[:, 0]] = True
-    return [_name(op) for op in np.flatnonzero(~has_consumer)]
+    return [_name(op) for op in np.flatnonzero(~has_consumer).tolist()]
 
 
 def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,

@@ -76,8 +76,8 @@ void Delete(void* kernel) { delete static_cast<Kernel*>(kernel); }
 Tensor AllocateTemporary(TF_OpKernelContext* context, int64_t bytes,
                          const Status& status) {
   TF_AllocatorAttributes attributes{TF_ALLOCATOR_ATTRIBUTES_STRUCT_SIZE, 0};
-  return Tensor(TF_AllocateTemp(context, TF_UINT8, &bytes, 1, &attributes,
-                                status.get()));
+  return Tensor(
+      TF_AllocateTemp(context, TF_UINT8, &bytes, 1, &attributes, status.get()));
 }
 
 // An address of an op's own that nothing is at: of memory that the op does not

@@ -123,7 +123,8 @@ class Machine {
     std::lock_guard<std::mutex> lock(mutex_);
     int64_t tail_ns = 0;
     for (const Stream* stream : streams_) {
-      if (stream->device == device) tail_ns = std::max(tail_ns, stream->tail_ns);
+      if (stream->device == device)
+        tail_ns = std::max(tail_ns, stream->tail_ns);
     }
     return tail_ns;
   }

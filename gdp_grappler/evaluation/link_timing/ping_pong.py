@@ -21,7 +21,7 @@ import re
 import statistics
 import time
 import types
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -174,7 +174,7 @@ def _check_devices(tf: types.ModuleType, cluster: cluster_lib.Cluster,
     there = remote_devices.remote_cluster(target).device_names
   else:
     with _session(tf, names, target) as session:
-      there = [device.name for device in session.list_devices()]
+      there = tuple(device.name for device in session.list_devices())
   missing = [name for name in names if name not in there]
   if missing:
     raise errors.MeasurementError(
@@ -185,7 +185,7 @@ def _check_devices(tf: types.ModuleType, cluster: cluster_lib.Cluster,
 
 
 def _listed(names: Sequence[str]) -> str:
-  here = cluster_lib.local_name('', '').removesuffix(':')
+  here = cluster_lib.local_name('', 0).removesuffix(':0')
   more = len(names) - _MOST_NAMED
   return ', '.join(name.removeprefix(here) for name in names[:_MOST_NAMED]) + (
       f' and {more} more' if more > 0 else '')
@@ -240,7 +240,8 @@ def _apart(cluster: cluster_lib.Cluster, pair: PairTimes) -> bool:
 
 
 @contextlib.contextmanager
-def _session(tf: types.ModuleType, names: Sequence[str], target: str) -> Any:
+def _session(tf: types.ModuleType, names: Sequence[str],
+             target: str) -> Iterator[Any]:
   """A session in a graph of its own that runs graphs as they are."""
   with tf.Graph().as_default() as graph:
     config = session_config.as_it_is(
@@ -288,7 +289,7 @@ def _variable(tf: types.ModuleType, device: str, size: int) -> Any:
 def _ping_pong(tf: types.ModuleType, variable: Any, source: str, target: str,
                trips: int) -> Any:
   """The last op of `trips` round trips between the devices."""
-  last = []
+  last: list[Any] = []
   with tf.device(source):
     value = variable.read_value()
   for _ in range(trips):
@@ -306,7 +307,7 @@ def _medians(session: Any, steps: Sequence[Any]) -> list[float]:
   """Seconds of each of some steps, run in turns."""
   for step in steps:
     session.run(step)
-  seconds = [[] for _ in steps]
+  seconds: list[list[float]] = [[] for _ in steps]
   begin = time.perf_counter()
   for number in range(_ROUNDS):
     if number >= _LEAST_ROUNDS and time.perf_counter() - begin > _BUDGET_S:
@@ -338,8 +339,8 @@ def _copies(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
   return line_fit.fit(*zip(*moved))
 
 
-def _taken_s(tf: types.ModuleType, names, pair, busy: int, size: int,
-             count: int, target: str) -> float:
+def _taken_s(tf: types.ModuleType, names: Sequence[str], pair: PairTimes,
+             busy: int, size: int, count: int, target: str) -> float:
   """By how much a chain of products gets longer, per transfer beside it."""
   with _session(tf, names, target) as session:
     variable = _variable(tf, names[pair.source], size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import Any, Sequence
+from typing import Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation.measuring import local_workers
@@ -131,13 +131,14 @@ class Bench:
   def _ask(
       self, request: measuring_worker.Request
   ) -> measuring_worker.Timing | messages.Failure:
+    assert self._client is not None  # As `measure` has made sure.
     self._client.send(request)
     answer = self._client.receive(self._setup.timeout_s, self._servers())
     if isinstance(answer, messages.Failure) and answer.lost:
       return self._blamed(answer)
     return answer
 
-  def _blamed(self, failure: Any) -> messages.Failure:
+  def _blamed(self, failure: messages.Failure) -> messages.Failure:
     """The failure, if it is the placement's.
 
     Raises:
@@ -163,8 +164,9 @@ class Bench:
       return dataclasses.replace(failure, lost=False)
     raise worker_process.Died(failure.message, killed=True)
 
-  def _complaint(self) -> Any:
+  def _complaint(self) -> messages.Failure | None:
     """What the client says of the target now."""
+    assert self._client is not None  # It has just answered.
     self._client.send(None)
     return self._client.receive(self._setup.timeout_s)
 

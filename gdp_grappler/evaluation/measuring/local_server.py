@@ -10,7 +10,6 @@ import os
 import signal
 from typing import Any
 
-from gdp_grappler.evaluation.measuring import measuring_worker
 from gdp_grappler.processes import messages
 
 JOB = 'worker'
@@ -35,7 +34,7 @@ def main(request: dict[str, Any]) -> None:
     signal.pause()
 
 
-def _serve(request: measuring_worker.Request) -> tuple[Any | None, str]:
+def _serve(request: dict[str, Any]) -> Any:
   import tensorflow as tf
   config = tf.compat.v1.ConfigProto(
       inter_op_parallelism_threads=request['inter_op_threads'],

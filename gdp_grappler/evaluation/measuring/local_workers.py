@@ -209,6 +209,7 @@ def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:
 
 
 def _slower(device: cluster_lib.Device, times: int) -> cluster_lib.Device:
+  assert device.copy_bytes_per_s is not None  # Workers are CPUs.
   return dataclasses.replace(
       device, peak_flops=device.peak_flops / times,
       bandwidth_bytes_per_s=device.bandwidth_bytes_per_s / times,

@@ -14,7 +14,7 @@ import os
 import pathlib
 import re
 import threading
-from typing import Any, Mapping, Sequence
+from typing import Any, Mapping
 
 from absl import logging
 
@@ -45,7 +45,7 @@ class MeasurementCache:
       stem = re.sub(r'[^\w.-]+', '_', name).strip('.')[:80]
       digest = hashlib.sha256(context).hexdigest()[:16]
       self._path = pathlib.Path(folder) / f'{stem}-{digest}.jsonl'
-      self._read()
+      self._read(self._path)
 
   def __contains__(self, key: bytes) -> bool:
     return key in self._known
@@ -63,15 +63,16 @@ class MeasurementCache:
     with self._lock:
       self._known[key] = evaluation
       if self._path and lasting:
-        self._append(json.dumps(_to_json(key, evaluation)).encode() + b'\n')
+        self._append(self._path,
+                     json.dumps(_to_json(key, evaluation)).encode() + b'\n')
 
-  def _read(self) -> None:
+  def _read(self, path: pathlib.Path) -> None:
     try:
-      lines = self._path.read_bytes().split(b'\n')
+      lines = path.read_bytes().split(b'\n')
     except FileNotFoundError:
       return
     except OSError as error:
-      raise self._error('read', error) from error
+      raise _error('read', path, error) from error
     damaged = 0
     for line in filter(None, lines):
       try:
@@ -80,28 +81,29 @@ class MeasurementCache:
       except (ValueError, KeyError, TypeError):
         damaged += 1
     if lines[-1]:  # Half a line; the next one must not become its rest.
-      self._append(b'\n')
+      self._append(path, b'\n')
     if damaged:
       logging.warning(
           '%s: %d damaged measurement%s ignored; measured again '
-          'where needed.', self._path, damaged, 's'[:damaged - 1])
+          'where needed.', path, damaged, 's'[:damaged - 1])
 
-  def _append(self, data: bytes) -> None:
+  def _append(self, path: pathlib.Path, data: bytes) -> None:
     try:
-      self._path.parent.mkdir(parents=True, exist_ok=True)
-      descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT,
-                           0o666)
+      path.parent.mkdir(parents=True, exist_ok=True)
+      descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
       try:
         os.write(descriptor, data)
       finally:
         os.close(descriptor)
     except OSError as error:
-      raise self._error('write', error) from error
+      raise _error('write', path, error) from error
 
-  def _error(self, verb: str, error: Any) -> errors.MeasurementError:
-    return errors.MeasurementError(
-        f'Cannot {verb} measurements in {self._path}: {error.strerror}. Make '
-        'room or name another place.')
+
+def _error(verb: str, path: pathlib.Path,
+           error: OSError) -> errors.MeasurementError:
+  return errors.MeasurementError(
+      f'Cannot {verb} measurements in {path}: {error.strerror}. Make room or '
+      'name another place.')
 
 
 def _to_json(key: bytes, evaluation: evaluator.Evaluation) -> dict[str, Any]:
@@ -112,9 +114,7 @@ def _to_json(key: bytes, evaluation: evaluator.Evaluation) -> dict[str, Any]:
               violations=[[v.kind, v.message] for v in evaluation.violations])
 
 
-def _from_json(
-    fields: Sequence[int] | Mapping[str, Any]
-) -> tuple[bytes, evaluator.Evaluation]:
+def _from_json(fields: Mapping[str, Any]) -> tuple[bytes, evaluator.Evaluation]:
   violations = tuple(
       placement_lib.Violation(str(kind), str(message))
       for kind, message in fields['violations'])

@@ -90,7 +90,7 @@ class Measurer(evaluator.Evaluator):
   def __enter__(self) -> Measurer:
     return self
 
-  def __exit__(self, *unused_error: None) -> None:
+  def __exit__(self, *unused_error: object) -> None:
     self.close()
 
   def close(self) -> None:
@@ -164,7 +164,8 @@ class Measurer(evaluator.Evaluator):
           f'Graph "{graph.name}" is not the one that this measurer runs. Make '
           'a measurer for each graph.')
     results, keys = {}, []
-    unknown: dict[bytes, tuple[Any, ...]] = {}
+    unknown: dict[bytes, tuple[placement_lib.Placement,
+                               measuring_worker.Request]] = {}
     for k, placement in enumerate(placements):
       if violations := placement.violations(graph):
         results[k] = self._invalid(violations)
@@ -214,14 +215,16 @@ class Measurer(evaluator.Evaluator):
       self._measure_side_by_side(unknown)
 
   def _measure_side_by_side(
-      self, unknown: Mapping[Any, tuple[placement_lib.Placement,
-                                        measuring_worker.Request]]
+      self, unknown: Mapping[bytes, tuple[placement_lib.Placement,
+                                          measuring_worker.Request]]
   ) -> None:
-    idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    idle: queue.SimpleQueue[bench_lib.Bench] = queue.SimpleQueue()
     for bench in self._benches:
       idle.put(bench)
 
-    def measure(key: bytes, item: tuple[Any, ...]) -> None:
+    def measure(
+        key: bytes, item: tuple[placement_lib.Placement,
+                                measuring_worker.Request]) -> None:
       bench = idle.get()
       try:
         self._measure(bench, key, *item)
@@ -254,6 +257,7 @@ class Measurer(evaluator.Evaluator):
   def _bench(self, worker_cores: Sequence[Sequence[int]],
              client_cores: Sequence[int]) -> bench_lib.Bench:
     config = self._config
+    assert self._op_names is not None  # Set by the first evaluation.
     return bench_lib.Bench(
         measuring_worker.Setup(self._graph, self._op_names,
                                self.cluster.device_names,
@@ -292,6 +296,7 @@ class Measurer(evaluator.Evaluator):
              step_bytes: tuple[int, ...]) -> tuple[int, ...]:
     """[P], by memory pool."""
     pools = self.cluster.memory_pools
+    assert self._op_names is not None  # Set by the first evaluation.
     result = np.zeros(len(self.cluster.pool_bytes), np.int64)
     np.add.at(result, pools, step_bytes)
     device = dict(zip(self._op_names, placement.devices.tolist()))

@@ -15,13 +15,16 @@ import queue
 import sys
 import threading
 import traceback
-from typing import Any, Sequence
+from typing import Any, Sequence, TYPE_CHECKING
 
 import numpy as np
 
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.evaluation.measuring import timing
 from gdp_grappler.processes import messages
+
+if TYPE_CHECKING:
+  from gdp_grappler.evaluation.measuring import runnable as runnable_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Setup:
     schedule: How often to run a step.
   """
 
-  graph: Any
+  graph: runnable_lib.Runnable
   op_names: tuple[str, ...]
   device_names: tuple[str, ...]
   gpu_splits_bytes: tuple[tuple[int, ...], ...]
@@ -134,7 +137,7 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
     return messages.Failure(_one_line(error))
 
 
-def _one_line(error: Any) -> str:
+def _one_line(error: Exception) -> str:
   return ' '.join(str(error).split())[:300]
 
 
@@ -146,7 +149,8 @@ def _peaks(session: Any, targets: Sequence[str],
   metadata = config_pb2.RunMetadata()
   session.run(targets, options=options, run_metadata=metadata)
   hosts = {_task(name): name for name in reversed(device_names)}
-  changes = collections.defaultdict(list)
+  changes: dict[str | None, list[tuple[int,
+                                       int]]] = (collections.defaultdict(list))
   for device in metadata.step_stats.dev_stats:
     for node in device.node_stats:
       for used in node.memory:

@@ -10,7 +10,7 @@ placement of the original therefore fits.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Iterable, Mapping, Sequence
 import zlib
 
 import numpy as np
@@ -122,21 +122,22 @@ def convert(source: source_graph.SourceGraph,
   """
   targets = _targets(source)
   graph_def = pruning.needed(source.graph_def, targets)
-  nodes, variables = [], []
+  nodes: list[node_def_pb2.NodeDef] = []
+  converted: list[Variable] = []
   iterators = _iterators(graph_def)
   for node in graph_def.node:
     if node.name in iterators:
       continue
     new_nodes, new_variables = _convert_node(node, batch_size)
     nodes += new_nodes
-    variables += new_variables
+    converted += new_variables
   result = graph_pb2.GraphDef(versions=graph_def.versions,
                               library=graph_def.library)
   result.node.extend(nodes)
   # What produced a batch, such as a data set, is no longer needed.
   result = pruning.needed(result, targets)
   kept = {node.name: node for node in result.node}
-  variables = tuple(v for v in variables if v.name in kept)
+  variables = tuple(v for v in converted if v.name in kept)
   owners = [node.name.split(_SUFFIX)[0] for node in result.node]
   setting = _initializer([(v, kept[v.name]) for v in variables])
   result.node.extend(node for node, _ in setting)
@@ -262,9 +263,10 @@ def _variable_argument(
   ]
 
 
-def _inputs(node: node_def_pb2.NodeDef, types: Sequence[int],
-            shapes: Sequence[tensor_shape_pb2.TensorShapeProto],
-            batch_size: int) -> Any:
+def _inputs(
+    node: node_def_pb2.NodeDef, types: Sequence[int],
+    shapes: Sequence[tensor_shape_pb2.TensorShapeProto],
+    batch_size: int) -> tuple[list[node_def_pb2.NodeDef], list[Variable]]:
   """Variables and their reads in place of a node that brings data."""
   handles, reads, variables = [], [], []
   for i, (dtype, shape) in enumerate(zip(types, shapes)):

@@ -19,7 +19,7 @@ never in the wrong order, so that no edge says what others say already.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -114,6 +114,7 @@ def control_edges(
         f'simulator is for "{simulator.cluster.name}".')
   if placement.priorities is None:
     placement = ordering.with_critical_path_order(graph, placement, simulator)
+  assert placement.priorities is not None  # Else it has just got them.
   # Equal priorities are not the same: asynchronous devices run ahead without.
   fifo_s, ordered_s = (float(
       simulator.price(graph, placement.devices[None], order).seconds[0])
@@ -155,6 +156,7 @@ class _Search:
   def __init__(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement,
                simulator: simulator_lib.Simulator, config: OrderConfig) -> None:
+    assert placement.priorities is not None  # As `control_edges` hands it on.
     # Without the loops closed, an op could come before what it depends on.
     self._graph = with_edges(graph, orderable.loop_barriers(graph))
     self._fifo = dataclasses.replace(placement, priorities=None)
@@ -164,7 +166,7 @@ class _Search:
         simulator.cluster, _Known(self._graph, simulator, config.edge_s),
         threads=1)
     self._left = config.max_simulated_ops // max(1, graph.num_ops)
-    self._plain = self._schedule([])
+    self._plain = self._schedule(_as_edges([]))
     self._wanted = self._simulator.schedule(self._graph, placement)
     self._may = orderable.orderable(graph) & (self._wanted.end_s
                                               > self._wanted.start_s)
@@ -232,8 +234,7 @@ class _Search:
       size //= 2
     return edges, step_s
 
-  def _schedule(self,
-                edges: np.ndarray | Sequence[Any]) -> schedule_lib.Schedule:
+  def _schedule(self, edges: np.ndarray) -> schedule_lib.Schedule:
     self._left -= 1
     graph = with_edges(self._graph, edges) if len(edges) else self._graph
     return self._simulator.schedule(graph, self._fifo)
@@ -279,5 +280,5 @@ def _pairs(heavy: np.ndarray, placement: placement_lib.Placement,
   return _as_edges(np.concatenate(pairs))
 
 
-def _as_edges(edges: np.ndarray | Sequence[Any]) -> np.ndarray:
+def _as_edges(edges: np.ndarray | Sequence[tuple[int, int]]) -> np.ndarray:
   return np.array(edges, np.int32).reshape(-1, 2)

@@ -30,6 +30,8 @@ _NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
 _WAITS = re.compile(
     r'.*(Dequeue|Unstage|Barrier|Recv|Collective|Nccl|MapPeek|StagePeek|'
     r'AccumulatorTake|TakeGradient|MutexLock).*')
+# What has to be so for an op to run: pairs of a condition and its outcome.
+_Needs = frozenset[tuple[int, int]]
 
 
 def orderable(graph: op_graph.OpGraph) -> np.ndarray:
@@ -54,7 +56,7 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
   for source, target in graph.edges[inside[graph.edges].all(axis=1)].tolist():
     if not leaves[source]:
       frames.join(source, target)
-  ends = {}
+  ends: dict[int, tuple[list[int], list[int]]] = {}
   for column, ops in enumerate(
       (np.isin(types, tuple(op_kinds.ENTERS)) & (depths == 1), leaves)):
     for op in np.flatnonzero(ops).tolist():
@@ -91,9 +93,8 @@ def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
   producers, tensors = _inputs(graph)
   first = np.full(graph.num_ops, len(graph.tensor_ops))
   np.minimum.at(first, graph.tensor_ops, np.arange(len(graph.tensor_ops)))
-  # What has to be so for an op to run: a set of (condition, outcome); None
-  # where that is not understood.
-  needs: list[frozenset | None] = [None] * graph.num_ops
+  # None where that is not understood.
+  needs: list[_Needs | None] = [None] * graph.num_ops
   for op in graph.topological_order.tolist():
     incoming = [
         _behind_switch(graph, p, t - first[p], needs, producers, tensors)
@@ -104,44 +105,39 @@ def _surely_runs(graph: op_graph.OpGraph) -> np.ndarray:
   return np.array([need is not None and not need for need in needs], bool)
 
 
-def _behind_switch(
-    graph: op_graph.OpGraph, op: int, output: int,
-    needs: Sequence[frozenset[tuple[int, int]] | None],
-    producers: Sequence[Sequence[int]],
-    tensors: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]] | None:
+def _behind_switch(graph: op_graph.OpGraph, op: int, output: int,
+                   needs: Sequence[_Needs | None],
+                   producers: Sequence[Sequence[int]],
+                   tensors: Sequence[Sequence[int]]) -> _Needs | None:
   """What is needed for an op to hand on its output."""
   if graph.op_types[op] == '_SwitchN':
     return None
-  if needs[op] is None or output < 0 or (graph.op_types[op]
-                                         not in op_kinds.SWITCHES):
-    return needs[op]
+  own = needs[op]
+  if own is None or output < 0 or graph.op_types[op] not in op_kinds.SWITCHES:
+    return own
   data = [(p, t) for p, t in zip(producers[op], tensors[op]) if t >= 0]
   condition, tensor = data[-1]
   if graph.op_types[condition] == 'LoopCond':
-    return needs[op]  # A loop ends, and then its Exits hand on.
-  return needs[op] | {(tensor, output)}
+    return own  # A loop ends, and then its Exits hand on.
+  return own | {(tensor, output)}
 
 
-def _all_of(
-    incoming: Sequence[frozenset[tuple[int, int]] | None]
-) -> frozenset[tuple[int, int]] | None:
+def _all_of(incoming: Sequence[_Needs | None]) -> _Needs | None:
   """An op runs if all its inputs come."""
-  if any(need is None for need in incoming):
-    return None
-  return frozenset().union(*incoming)
+  known = [need for need in incoming if need is not None]
+  return _Needs().union(*known) if len(known) == len(incoming) else None
 
 
-def _merged(
-    incoming: Sequence[frozenset[tuple[int, int]]]
-) -> frozenset[tuple[int, int]] | None:
+def _merged(incoming: Sequence[_Needs | None]) -> _Needs | None:
   """A Merge runs if one of its inputs comes."""
-  if any(need is None for need in incoming):
+  known = [need for need in incoming if need is not None]
+  if len(known) < len(incoming):
     return None
-  if len(incoming) == 2:
-    differ = incoming[0] ^ incoming[1]
+  if len(known) == 2:
+    differ = known[0] ^ known[1]
     if len({condition for condition, _ in differ}) == 1 and len(differ) == 2:
-      return incoming[0] & incoming[1]
-  return incoming[0] if len(set(incoming)) == 1 else None
+      return known[0] & known[1]
+  return known[0] if len(set(known)) == 1 else None
 
 
 def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
@@ -158,8 +154,8 @@ def _behind(graph: op_graph.OpGraph, starts: Sequence[bool]) -> np.ndarray:
 
 def _inputs(graph: op_graph.OpGraph) -> tuple[list[list[int]], list[list[int]]]:
   """Producers and tensors of each op's inputs, in their order."""
-  producers = [[] for _ in range(graph.num_ops)]
-  tensors = [[] for _ in range(graph.num_ops)]
+  producers: list[list[int]] = [[] for _ in range(graph.num_ops)]
+  tensors: list[list[int]] = [[] for _ in range(graph.num_ops)]
   for (source, target), tensor in zip(graph.edges.tolist(),
                                       graph.edge_tensors.tolist()):
     producers[target].append(source)

@@ -60,14 +60,14 @@ def measure(setups: Sequence[profiling_worker.Setup],
   return shares(alone, together)
 
 
-def shares(alone: Sequence[float],
-           together: Sequence[float]) -> tuple[float, ...]:
+def shares(alone: np.ndarray | Sequence[float],
+           together: np.ndarray | Sequence[float]) -> tuple[float, ...]:
   """[W] of the median steps [W] alone and [W] together."""
   ratio = np.asarray(together) / np.asarray(alone)
   return tuple(np.maximum((ratio - 1) / (len(ratio) - 1), 0.).tolist())
 
 
-def _clock(processes: Sequence[Any]) -> list[float]:
+def _clock(processes: Sequence[worker_process.WorkerProcess]) -> list[float]:
   for process in processes:
     process.send(_WINDOW_S)
   return [process.receive(_WINDOW_S + _STEPS_S) for process in processes]

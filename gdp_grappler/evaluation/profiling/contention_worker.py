@@ -45,7 +45,8 @@ def main() -> None:
 
 def _median_s(step: Callable[[], Any], window_s: float) -> float:
   """Of steps until the window is over, at least one."""
-  seconds, end = [], time.perf_counter() + window_s
+  seconds: list[float] = []
+  end = time.perf_counter() + window_s
   while not seconds or time.perf_counter() < end:
     start = time.perf_counter()
     step()

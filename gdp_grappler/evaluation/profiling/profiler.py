@@ -158,14 +158,17 @@ def profile_local_workers(source: source_graph.SourceGraph, count: int,
     return _with_contention(result, source, target, **options)
 
 
-def _with_contention(profile: profile_lib.Profile,
-                     source: source_graph.SourceGraph,
-                     target: str | Callable[[], str], *,
-                     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-                     refresh: bool = False,
-                     cache_dir: str | os.PathLike[str] | None = None,
-                     tell: Callable[[str], None] = logging.info,
-                     **unused_options: Any) -> profile_lib.Profile:
+def _with_contention(
+    profile: profile_lib.Profile,
+    source: source_graph.SourceGraph,
+    target: Callable[[], str],
+    *,
+    batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+    refresh: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
+    tell: Callable[[str], None] = logging.info,
+    **unused_options: Any,
+) -> profile_lib.Profile:
   """The profile of workers, with how they slow each other down; cached."""
   names = tuple(d.name for d in profile.devices)
   key = hashlib.sha256(
@@ -173,7 +176,9 @@ def _with_contention(profile: profile_lib.Profile,
             [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
   path = (pathlib.Path(cache_dir or environment.cache_folder()) / 'contention'
           / f'{key.hexdigest()[:24]}.json')
-  found = None if refresh else _known_shares(path, len(names))
+  found: Sequence[float] | None = None
+  if not refresh:
+    found = _known_shares(path, len(names))
   if found is None:
     if len(names) > 1:
       tell(f'Running {profile.graph} on all {len(names)} workers at a time.')

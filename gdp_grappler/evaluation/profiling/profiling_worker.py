@@ -9,14 +9,16 @@ import graphlib
 import os
 import time
 import types
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence, TYPE_CHECKING
 
 import numpy as np
 
 from gdp_grappler.evaluation.measuring import session_config
-from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages
+
+if TYPE_CHECKING:
+  from gdp_grappler.evaluation.measuring import runnable as runnable_lib
 
 _CHAIN = 500  # Ops of the chain that tells what a visit costs at least.
 _WARMUP_S = 2.  # No further step to warm up, once this has passed.
@@ -24,6 +26,8 @@ _WARM_S = 0.1  # Of untraced steps before each traced one ...
 _WARM_STEPS = 20  # ... but not more than these, and at least one.
 _QUIET = .95  # Share of a step's time that a process on one core has at least
 _QUIET_STEPS = 5  # in a step that counts, if there are that many.
+# Op number -> seconds, executions and temporary bytes in one step.
+_Traced = dict[int, tuple[float, int, int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Setup:
     pool: Threads that run ops side by side in the untraced steps.
   """
 
-  graph: Any
+  graph: runnable_lib.Runnable
   op_names: tuple[str, ...]
   devices: tuple[str, ...]
   device: str
@@ -128,7 +132,7 @@ def _imported(tf: types.ModuleType, graph_def: Any) -> Any:
   return graph
 
 
-def _one_by_one(graph_def: Any, runnable: Any) -> Any:
+def _one_by_one(graph_def: Any, runnable: runnable_lib.Runnable) -> Any:
   """The graph with control edges that leave only one order of a step's ops.
 
   A graph with frames or conditions stays as it is: an edge out of a branch
@@ -141,7 +145,7 @@ def _one_by_one(graph_def: Any, runnable: Any) -> Any:
       name: [i.lstrip('^').split(':')[0] for i in node.input]
       for name, node in nodes.items()
   }
-  before = graphlib.TopologicalSorter()
+  before: graphlib.TopologicalSorter[str] = graphlib.TopologicalSorter()
   needed, waiting = set(), list(runnable.targets)
   while waiting:
     name = waiting.pop()
@@ -156,8 +160,7 @@ def _one_by_one(graph_def: Any, runnable: Any) -> Any:
   return graph_def
 
 
-def _session(tf: types.ModuleType, setup: Setup, graph: op_graph.OpGraph,
-             pool: int) -> Any:
+def _session(tf: types.ModuleType, setup: Setup, graph: Any, pool: int) -> Any:
   """A session that runs the graph as it is, on one thread per core."""
   config = session_config.as_it_is(session_config.num_cpus(setup.devices))
   if not setup.target:
@@ -166,7 +169,8 @@ def _session(tf: types.ModuleType, setup: Setup, graph: op_graph.OpGraph,
   return tf.compat.v1.Session(setup.target, graph=graph, config=config)
 
 
-def _trace(alone: Any, wide: Any, setup: Setup) -> tuple[Any, Any, Any]:
+def _trace(alone: Any, wide: Any,
+           setup: Setup) -> tuple[list[_Traced], float, float]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
   Every traced step follows some untraced ones: reading the trace of the last
@@ -238,9 +242,10 @@ def _disturbed(seconds: Sequence[tuple[float, float]], setup: Setup) -> float:
 
 
 def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
-            index: Mapping[str, int]) -> dict[int, tuple[float, int, int]]:
-  """Op number -> seconds, executions and temporary bytes in one step."""
-  host, kernels = collections.defaultdict(list), collections.Counter()
+            index: Mapping[str, int]) -> _Traced:
+  """What the records of one step say."""
+  host: dict[int, list[tuple[Any, bool]]] = collections.defaultdict(list)
+  kernels: collections.Counter[int] = collections.Counter()
   for stats in step_stats.dev_stats:
     for node in stats.node_stats:
       name = node.node_name.split(':')[0]
@@ -274,7 +279,7 @@ def _temporary_bytes(node: Any) -> int:
   return max(node.memory_stats.temp_memory_size, highest - outputs, 0)
 
 
-def _medians(steps: Sequence[Any],
+def _medians(steps: Sequence[_Traced],
              n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
   """[N] seconds, executions and temporary bytes."""
   values = np.zeros((len(steps), n, 3))

@@ -133,15 +133,22 @@ class PreparedGraph:
     memory_s = np.empty(points)
     memory_pools = np.empty(points, np.int32)
     memory_bytes = np.empty(points, np.int64)
-    self._lib.gdp_schedule_read(
-        self._handle, result,
-        *map(_address, (start_s, end_s, slots, transfers, transfer_s, works,
-                        work_s, memory_s, memory_pools, memory_bytes)))
+    arrays: list[np.ndarray] = [
+        start_s, end_s, slots, transfers, transfer_s, works, work_s, memory_s,
+        memory_pools, memory_bytes
+    ]
+    self._lib.gdp_schedule_read(self._handle, result, *map(_address, arrays))
     by_transfer = np.argsort(works[:, 0], kind='stable')
+    tensors, ops, sources, targets = transfers.T
+    transfer_start_s, transfer_end_s = transfer_s.T
+    work_transfers, work_devices, work_slots = works[by_transfer].T
+    work_start_s, work_end_s = work_s[by_transfer].T
     return schedule_lib.Schedule(step_time_s, peaks, start_s, end_s, slots,
-                                 *transfers.T, *transfer_s.T,
-                                 *works[by_transfer].T, *work_s[by_transfer].T,
-                                 memory_s, memory_pools, memory_bytes)
+                                 tensors, ops, sources, targets,
+                                 transfer_start_s, transfer_end_s,
+                                 work_transfers, work_devices, work_slots,
+                                 work_start_s, work_end_s, memory_s,
+                                 memory_pools, memory_bytes)
 
 
 def _cluster_arrays(cluster: cluster_lib.Cluster,

@@ -82,8 +82,8 @@ void LayOutEdges(gdp::Graph* s, const int32_t* edges,
   s->waiting.assign(s->num_ops, 0);
   for (int32_t e = 0; e < s->num_edges; ++e) {
     const int32_t tensor = edge_tensors[e];
-    edge_output[e] = tensor < 0 ? next[s->position[edges[2 * e]]]
-                                : tensor_output[tensor];
+    edge_output[e] =
+        tensor < 0 ? next[s->position[edges[2 * e]]] : tensor_output[tensor];
     ++s->outputs[edge_output[e] + 1].first_edge;
     const int32_t consumer = edges[2 * e + 1];
     ++s->waiting[consumer];

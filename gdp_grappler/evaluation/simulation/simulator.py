@@ -220,7 +220,7 @@ class Simulator(evaluator.Evaluator):
             'memory', f'{self._pool_name(pool)} needs '
             f'{peaks[pool] - capacity[pool]} bytes more than its '
             f'{capacity[pool]} (peak {peaks[pool]})')
-        for pool in np.flatnonzero(peaks > capacity))
+        for pool in np.flatnonzero(peaks > capacity).tolist())
 
   def _pool_name(self, pool: int) -> str:
     return ' + '.join(

@@ -17,14 +17,14 @@ namespace gdp {
 struct Copy {
   double start_s, end_s;  // On a stream, first the earliest start.
   int64_t bytes;
-  int32_t number;         // Copies count in the order of their requests.
+  int32_t number;  // Copies count in the order of their requests.
   int32_t lane;
   int32_t source_buffer, buffer;
-  int32_t next;           // In its lane or stream.
+  int32_t next;                   // In its lane or stream.
   int32_t first_edge, last_edge;  // That it serves; the machine links them.
-  bool sent;              // The sender has done its work.
-  bool constant;          // A message whose empty tensor is yet to be made.
-  int32_t slot;           // Of the work under way.
+  bool sent;                      // The sender has done its work.
+  bool constant;  // A message whose empty tensor is yet to be made.
+  int32_t slot;   // Of the work under way.
 };
 
 // All copies that have been sent and have not arrived, each in a lane or a
@@ -72,8 +72,7 @@ class Copies {
     Copy& copy = copies_[index];
     copy.bytes = output.bytes;
     copy.number = num_copies_++;
-    copy.lane =
-        2 * (source * g_.num_devices + target) + (output.bytes == 0);
+    copy.lane = 2 * (source * g_.num_devices + target) + (output.bytes == 0);
     copy.source_buffer = buffer;
     copy.buffer = output.bytes > 0 ? memory_.NewBuffer(output.bytes) : kNone;
     copy.next = copy.first_edge = copy.last_edge = kNone;

@@ -77,29 +77,29 @@ struct Graph {
   int32_t num_ops, num_devices, num_edges, num_inputs, num_groups, num_pools,
       num_units, num_channels, channels_per_link;
   double step_s;
-  bool copy_work;                     // Some device has no copy engines.
-  bool contended;                     // Some device has contention.
-  bool streams;                       // Some device is asynchronous.
-  std::vector<int32_t> order;         // [N] position -> op of the graph.
-  std::vector<int32_t> position;      // [N] by op of the graph.
-  std::vector<int32_t> group;         // [N] by op of the graph.
-  std::vector<int32_t> waiting;       // [N] by op of the graph: its edges.
-  std::vector<uint8_t> allowed;       // [G, D]
-  std::vector<double> seconds;        // [N, D]
-  std::vector<int64_t> workspace;     // [N, D], or empty: there is none.
-  std::vector<Op> ops;                // [N + 1]
-  std::vector<Output> outputs;        // [O + 1]
-  std::vector<Edge> edges;            // [E]
-  std::vector<int32_t> roots;         // Ops that wait for nothing.
-  std::vector<Param> params;          // Ops that hold parameters.
-  std::vector<int32_t> unit, pool;    // [D]
-  std::vector<int32_t> slots;         // [units]
+  bool copy_work;                   // Some device has no copy engines.
+  bool contended;                   // Some device has contention.
+  bool streams;                     // Some device is asynchronous.
+  std::vector<int32_t> order;       // [N] position -> op of the graph.
+  std::vector<int32_t> position;    // [N] by op of the graph.
+  std::vector<int32_t> group;       // [N] by op of the graph.
+  std::vector<int32_t> waiting;     // [N] by op of the graph: its edges.
+  std::vector<uint8_t> allowed;     // [G, D]
+  std::vector<double> seconds;      // [N, D]
+  std::vector<int64_t> workspace;   // [N, D], or empty: there is none.
+  std::vector<Op> ops;              // [N + 1]
+  std::vector<Output> outputs;      // [O + 1]
+  std::vector<Edge> edges;          // [E]
+  std::vector<int32_t> roots;       // Ops that wait for nothing.
+  std::vector<Param> params;        // Ops that hold parameters.
+  std::vector<int32_t> unit, pool;  // [D]
+  std::vector<int32_t> slots;       // [units]
   std::vector<double> copy_s, copy_bytes_per_s;  // [D]
   std::vector<uint8_t> asynchronous;             // [D]
   std::vector<double> dispatch_s, callback_s;    // [D]
-  std::vector<int32_t> bus;           // [units], kNone: its own.
-  std::vector<double> contention;     // [D]
-  std::vector<Link> links;            // [D, D]
+  std::vector<int32_t> bus;                      // [units], kNone: its own.
+  std::vector<double> contention;                // [D]
+  std::vector<Link> links;                       // [D, D]
 };
 
 }  // namespace gdp

@@ -359,7 +359,7 @@ class alignas(64) Machine {
 
   const Graph& g_;
   double now_ = 0;
-  bool chained_ = false;  // Asynchronous devices dispatch in chains.
+  bool chained_ = false;   // Asynchronous devices dispatch in chains.
   int32_t chain_ = kNone;  // Whose op completes at the moment.
   Schedule* schedule_ = nullptr;
   EventQueue events_;
@@ -367,10 +367,10 @@ class alignas(64) Machine {
   Units units_;
   Copies copies_;
   Chains chains_;
-  Vector<State> state_;                // [N]
-  Vector<int32_t> group_device_;       // [G]
-  Vector<int32_t> input_buffer_;       // [inputs] what the consumer reads.
-  Vector<int32_t> next_edge_;          // [E] of the same copy.
+  Vector<State> state_;           // [N]
+  Vector<int32_t> group_device_;  // [G]
+  Vector<int32_t> input_buffer_;  // [inputs] what the consumer reads.
+  Vector<int32_t> next_edge_;     // [E] of the same copy.
   Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output, its copy.
 };
 

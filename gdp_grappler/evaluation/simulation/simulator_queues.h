@@ -44,9 +44,9 @@ struct Event {
 };
 
 // What an event is. Things of one moment happen in this order: ops end, in
-// topological order; work for copies ends, by the copy's number; copies of lanes
-// start or end, copies of streams start; copies arrive, by number; threads
-// dispatch, by number.
+// topological order; work for copies ends, by the copy's number; copies of
+// lanes start or end, copies of streams start; copies arrive, by number;
+// threads dispatch, by number.
 enum Kind : uint64_t {
   kOp = 0,
   kWork = 1,

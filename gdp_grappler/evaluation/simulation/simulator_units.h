@@ -98,7 +98,8 @@ class Units {
     return index;
   }
 
-  // Puts an op behind all that its unit's compute stream has; returns its start.
+  // Puts an op behind all that its unit's compute stream has; returns its
+  // start.
   double Fill(int32_t unit, double seconds, double now) {
     const double start = std::max(now, filled_s_[unit]);
     filled_s_[unit] = start + seconds;

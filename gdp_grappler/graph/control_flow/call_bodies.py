@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from tensorflow.core.framework import function_pb2
 from tensorflow.core.framework import node_def_pb2
@@ -17,16 +17,18 @@ class Bodies:
     """Of functions by name."""
     self._functions = functions
 
-  def body(self, name: str,
-           arguments: Iterable[Any]) -> list[node_def_pb2.NodeDef]:
+  def body(
+      self, name: str,
+      arguments: Sequence[node_def_pb2.NodeDef]) -> list[node_def_pb2.NodeDef]:
     """A function's graph with what it is called with."""
     sources = _named(arguments, self._functions[name].signature)
     nodes, returned, types = self._instance(name, 'call/',
                                             [node.name for node in sources])
     return [*sources, *nodes, *_returns(returned, types)]
 
-  def loop(self, name: str, cond: str, body: str,
-           arguments: Iterable[Any]) -> list[node_def_pb2.NodeDef]:
+  def loop(
+      self, name: str, cond: str, body: str,
+      arguments: Sequence[node_def_pb2.NodeDef]) -> list[node_def_pb2.NodeDef]:
     """A loop as TensorFlow lowers it: Enter, Merge, Switch, NextIteration."""
     signature = self._functions[body].signature
     sources = _named(arguments, signature)
@@ -143,7 +145,7 @@ class Bodies:
     return result
 
 
-def _named(arguments: Iterable[Any],
+def _named(arguments: Sequence[node_def_pb2.NodeDef],
            signature: Any) -> list[node_def_pb2.NodeDef]:
   result = []
   for k, (argument, declared) in enumerate(

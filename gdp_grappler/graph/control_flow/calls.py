@@ -16,7 +16,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
@@ -88,7 +88,7 @@ class Calls:
     self._bodies = call_bodies.Bodies(self._functions)
     self._read = read
     self._tell = tell
-    self._known: dict[tuple[Any, ...], Call | None] = {}
+    self._known: dict[tuple[object, ...], Call | None] = {}
     self._refuse_recursion()
 
   def find(
@@ -122,7 +122,7 @@ class Calls:
         ])
       return result[op]
 
-    def number(op: int | tuple[Any, Any], output: int) -> float | None:
+    def number(op: int, output: int) -> float | None:
       call = price(op) if self._is_call(nodes[op]) else None
       return None if call is None or output >= len(call.values) else (
           call.values[output])
@@ -152,7 +152,7 @@ class Calls:
     return node.op in _KINDS or node.op in self._functions
 
   def _call(self, node: node_def_pb2.NodeDef,
-            arguments: Iterable[Any]) -> Call | None:
+            arguments: Sequence[node_def_pb2.NodeDef]) -> Call | None:
     names = self._names(node)
     key = (node.op in op_kinds.WHILES, *names,
            *(a.SerializeToString(deterministic=True) for a in arguments))
@@ -183,9 +183,11 @@ class Calls:
     return [f.name for f in node.attr['branches'].list.func]
 
   def _price(self, node: node_def_pb2.NodeDef, names: Sequence[str],
-             arguments: Iterable[Any]) -> Call:
+             arguments: Sequence[node_def_pb2.NodeDef]) -> Call:
     if node.op in op_kinds.WHILES:
-      return self._graph_cost(self._bodies.loop(node.name, *names, arguments))
+      cond, body = names
+      return self._graph_cost(
+          self._bodies.loop(node.name, cond, body, arguments))
     if node.op not in op_kinds.CONDITIONS:
       return self._graph_cost(self._bodies.body(names[0], arguments))
     decider, arguments = arguments[0], arguments[1:]
@@ -222,10 +224,13 @@ class Calls:
                 tuple(value for _, value in sorted(values.items())))
 
 
-def _argument(nodes: Any, inputs: Mapping[int, list[tuple[int, int]]],
-              tensor: values_lib.Tensor,
-              shape_of: Callable[[tuple[int, int]], Sequence[int] | None],
-              number: Callable[..., Any]) -> node_def_pb2.NodeDef:
+def _argument(
+    nodes: Sequence[node_def_pb2.NodeDef], inputs: Mapping[int,
+                                                           list[tuple[int,
+                                                                      int]]],
+    tensor: values_lib.Tensor, shape_of: Callable[[tuple[int, int]],
+                                                  Sequence[int] | None],
+    number: Callable[[int, int], float | None]) -> node_def_pb2.NodeDef:
   """A nameless node for a value that a function is called with."""
   result = node_def_pb2.NodeDef(op='_Arg')
   made = _made(nodes, inputs, tensor)
@@ -259,7 +264,8 @@ def _argument(nodes: Any, inputs: Mapping[int, list[tuple[int, int]]],
   return result
 
 
-def _made(nodes: Any, inputs: Mapping[int, list[tuple[int, int]]],
+def _made(nodes: Sequence[node_def_pb2.NodeDef],
+          inputs: Mapping[int, list[tuple[int, int]]],
           tensor: values_lib.Tensor) -> tuple[int, int]:
   """The tensor behind one that only hands a value on."""
   for _ in range(_MAX_DEPTH):

@@ -19,7 +19,7 @@ ops), unless the condition is a constant; one that fails an assertion does not.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -97,7 +97,8 @@ class _Analysis:
   """One pass over the ops in topological order, then some arithmetic."""
 
   def __init__(
-      self, nodes: Any, edges: Sequence[tuple[int, int, int]],
+      self, nodes: Sequence[node_def_pb2.NodeDef],
+      edges: Sequence[tuple[int, int, int]],
       shape_of: Callable[[values_lib.Tensor], Sequence[int] | None]) -> None:
     self._nodes = nodes
     self._types = [node.op.removeprefix('Ref') for node in nodes]
@@ -115,7 +116,7 @@ class _Analysis:
     self._tags = [_NO_TAGS] * len(nodes)
     self._loop_conds: dict[int, int] = {}
     self._conditions: dict[values_lib.Tensor, int] = {}
-    self._united: dict[tuple[Any, ...], frozenset[_Tag]] = {}
+    self._united: dict[tuple[frozenset[_Tag], ...], frozenset[_Tag]] = {}
     order = self._order()
     self.well_formed = len(order) == len(nodes) and all(
         self._visit(op) for op in order)
@@ -207,7 +208,7 @@ class _Analysis:
       self._united[sets] = frozenset.union(*sets)
     return self._united[sets]
 
-  def result(self, flops: np.ndarray, trip_count: int) -> Frames:
+  def result(self, flops: np.ndarray, trip_count: float) -> Frames:
     """Everything, once all ops were visited."""
     self._values.set_loops(self._frame_of, self._loop_conds)
     trips, assumed = {}, []
@@ -258,7 +259,7 @@ class _Analysis:
     """The branch that runs, of every condition; inner ones decide first."""
     if not self._conditions:
       return {}
-    work: dict[tuple[Any, ...], np.ndarray] = {}
+    work: dict[tuple[int, frozenset[_Tag]], np.ndarray] = {}
     for op, key in enumerate(zip(self._frame_of, self._tags)):
       if key[0] or key[1]:
         total = work.setdefault(key, np.zeros(3))
@@ -333,10 +334,8 @@ class _Analysis:
     return {op for op in seen if self._types[op] == 'Merge'}
 
 
-def _dearest(
-    condition: tuple[int, int],
-    groups: Sequence[tuple[frozenset[tuple[tuple[Any, Any], int]], np.ndarray]]
-) -> int:
+def _dearest(condition: tuple[int, int],
+             groups: Sequence[tuple[frozenset[_Tag], np.ndarray]]) -> int:
   """The branch without an assertion, with more FLOPs, ops; the later one."""
   work: dict[int, np.ndarray] = {}
   for tags, total in groups:

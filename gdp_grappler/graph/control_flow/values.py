@@ -13,13 +13,15 @@ by its mean, so that the mean trip count of `for j in range(i + 1)` is right.
 from __future__ import annotations
 
 import math
-from typing import Callable, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, Sequence, TypeVar
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.control_flow import arithmetic
+
+_T = TypeVar('_T')
 
 # A producer and the index of its output.
 Tensor = tuple[int, int]
@@ -126,8 +128,8 @@ class Values:
     if kind in _SAME_VALUE:
       return None if output and kind == 'OptionalGetValue' else self.value(
           inputs[0], depth)
-    values = [self.value(i, depth) for i in inputs]
-    if not values or None in values:
+    values = _known(self.value(i, depth) for i in inputs)
+    if not values or len(values) < len(inputs):
       return None
     return arithmetic.apply(self._nodes[op], values)
 
@@ -165,21 +167,22 @@ class Values:
     if kind == 'LogicalNot':
       return self._holds(inputs[0], frame, not negated, depth + 1)
     if kind in ('LogicalAnd', 'LogicalOr'):
-      both = [self._holds(i, frame, negated, depth + 1) for i in inputs]
+      known = _known(self._holds(i, frame, negated, depth + 1) for i in inputs)
       if (kind == 'LogicalAnd') != negated:
         # A part that is not known, such as a flag of `break`, can only end
         # the loop earlier.
-        known = [v for v in both if v is not None]
         return min(known, key=lambda v: v.array, default=None)
-      return None if None in both else max(both, key=lambda v: v.array)
+      return (None if len(known) < len(inputs) else max(known,
+                                                        key=lambda v: v.array))
     if kind == 'Merge' and not negated and not self._next(op):
       gate = self._gate(op)
       return gate and self._holds(gate, frame, False, depth + 1)
     if negated:
       kind = arithmetic.OPPOSITE.get(kind)
     if kind in arithmetic.COMPARISONS or kind == 'NotEqual':
-      sides = [self._linear(i, frame, depth + 1) for i in inputs]
-      return None if None in sides else arithmetic.crossing(kind, *sides)
+      sides = _known(self._linear(i, frame, depth + 1) for i in inputs)
+      return None if len(sides) < len(inputs) else arithmetic.crossing(
+          kind, *sides)
     constant = self.value(tensor, depth + 1)
     if constant is None or constant.varies or self._types[op] == 'Merge':
       return None
@@ -215,11 +218,12 @@ class Values:
     if kind in ('Identity', 'Cast', 'Switch'):
       return self._linear(inputs[0], frame, depth + 1)
     if kind in arithmetic.LINEAR:
-      sides = [self._linear(i, frame, depth + 1) for i in inputs]
-      if None in sides:
+      sides = _known(self._linear(i, frame, depth + 1) for i in inputs)
+      if len(sides) < len(inputs):
         return None
-      return tuple(
+      start, step = (
           arithmetic.apply(self._nodes[op], part) for part in zip(*sides))
+      return None if start is None or step is None else (start, step)
     value = self.value(tensor, depth + 1)
     return None if value is None else (value, arithmetic.Value(np.array(0.)))
 
@@ -345,3 +349,8 @@ class Values:
       shape = self._shape_of(inputs[0])
       return arithmetic.Value(np.array(float(shape[0]))) if shape else None
     return None
+
+
+def _known(found: Iterable[_T | None]) -> list[_T]:
+  """What was found, without the gaps."""
+  return [item for item in found if item is not None]

@@ -104,8 +104,9 @@ def _index(path: str, all_nodes: Any, nodes: Sequence[Any]) -> dict[int, int]:
     names.add(node.name)
     result[node.id] = number
   if len(result) < len(all_nodes):
-    seen: set[int] = set()
-    twice = next(n for n in all_nodes if n.id in seen or seen.add(n.id))
+    first: dict[int, int] = {}
+    twice = next(node for i, node in enumerate(all_nodes)
+                 if first.setdefault(node.id, i) < i)
     raise given.wrong(path, f'node "{twice.name}", field "id"',
                       f'{twice.id} is the id of another node as well')
   return result
@@ -206,19 +207,19 @@ def _hold_variables(nodes: Sequence[Any], ops: Sequence[given.Op],
 
 
 def _without_transfers(
-    nodes: Sequence[Any], ops: Sequence[given.Op],
-    edges: Sequence[tuple[int, int, int]]
+    nodes: Sequence[Any], ops: list[given.Op], edges: list[tuple[int, int, int]]
 ) -> tuple[list[given.Op], list[tuple[int, int, int]]]:
   """Ops and edges with the pairs that sent and received joined."""
   numbers = {op.name: i for i, op in enumerate(ops)}
   inputs: dict[int, list[tuple[int, int]]] = {}
   for source, output, target in edges:
     inputs.setdefault(target, []).append((source, output))
-  behind = {}
+  behind: dict[int, tuple[int, int] | None] = {}
   for receiver, op in enumerate(ops):
     match = _SENT.fullmatch(op.name)
-    sender = match and numbers.get(
-        f'{match["base"]}/_{int(match["number"]) - 1}')
+    if match is None:
+      continue
+    sender = numbers.get(f'{match["base"]}/_{int(match["number"]) - 1}')
     if sender is None or nodes[sender].device == nodes[receiver].device:
       continue
     sent = inputs.get(sender, ())
@@ -232,9 +233,9 @@ def _without_transfers(
   joined = []
   for source, output, target in edges:
     if target not in behind:
-      if behind.get(source) is not None:
-        source, output = behind[source][0], (behind[source][1]
-                                             if output >= 0 else -1)
+      sent_tensor = behind.get(source)
+      if sent_tensor is not None:
+        source, output = sent_tensor[0], sent_tensor[1] if output >= 0 else -1
       joined.append((source, output, target))
   kept = {
       old: new

@@ -99,16 +99,22 @@ def assemble(
                          len(numbers)) for i, op in enumerate(ops)
   ]
   graph = op_graph.OpGraph(
-      name=name, names=[op.name for op in ops
-                       ], op_types=[op.op_type for op in ops],
+      name=name, names=tuple(op.name for op in ops),
+      op_types=tuple(op.op_type for op in ops),
       edges=np.array([(s, t) for s, _, t in edges], np.int32).reshape(-1, 2),
-      edge_tensors=[starts[s] + o if o >= 0 else -1 for s, o, _ in edges
-                   ], tensor_ops=np.repeat(np.arange(len(ops)), counts),
-      tensor_bytes=[size for op in ops for size in op.outputs],
-      flops=[op.flops for op in ops], io_bytes=[op.io_bytes for op in ops],
-      param_bytes=[op.param_bytes for op in ops], groups=groups,
-      allowed_types=[op.allowed for op in ops], pins=[op.pin for op in ops],
-      user_pins=[bool(op.pin) for op in ops], devices=[op.device for op in ops])
+      edge_tensors=np.array(
+          [starts[s] + o if o >= 0 else -1 for s, o, _ in edges],
+          np.int32), tensor_ops=np.repeat(np.arange(len(ops)), counts),
+      tensor_bytes=np.array([size for op in ops for size in op.outputs],
+                            np.int64), flops=np.array([op.flops for op in ops],
+                                                      np.float64),
+      io_bytes=np.array([op.io_bytes for op in ops], np.float64),
+      param_bytes=np.array([op.param_bytes for op in ops],
+                           np.int64), groups=np.array(groups, np.int32),
+      allowed_types=np.array([op.allowed for op in ops],
+                             np.bool_), pins=tuple(op.pin for op in ops),
+      user_pins=np.array([bool(op.pin) for op in ops],
+                         np.bool_), devices=tuple(op.device for op in ops))
   return graph, GivenCosts(
       path, graph.names, _columns(ops),
       np.array([op.workspace_bytes for op in ops], np.int64))
@@ -184,7 +190,8 @@ def _circle(edges: Sequence[tuple[int, int, int]],
             waiting: Sequence[int]) -> list[int]:
   """Ops along a circle, the first again at the end."""
   before = {t: s for s, _, t in edges if waiting[s] and waiting[t]}
-  op, seen = next(iter(before)), {}
+  op = next(iter(before))
+  seen: dict[int, int] = {}
   while op not in seen:
     seen[op] = len(seen)
     op = before[op]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import json
 import re
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
@@ -52,7 +52,8 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
   _check_fields(path, 'defaults', defaults, _NODE)
   if 'name' in defaults:
     raise given.wrong(path, 'defaults', 'names differ; leave out "name"')
-  ops, index = [], {}
+  ops: list[given.Op] = []
+  index: dict[str, int] = {}
   for number, node in enumerate(_list(path, 'nodes', fields.get('nodes'))):
     op = _op(path, number, node, defaults)
     if op.name in index:
@@ -97,7 +98,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _op(path: str, number: int, node: Mapping[str, Any],
-        defaults: Mapping[str, int]) -> given.Op:
+        defaults: Mapping[str, Any]) -> given.Op:
   """One node."""
   where = f'nodes[{number}]'
   if isinstance(node, dict) and 'name' in node:
@@ -134,7 +135,8 @@ def _op(path: str, number: int, node: Mapping[str, Any],
         path, at('device'), 'no device is left with "device", '
         '"cpu" and "gpu" as they are; loosen one')
   return given.Op(
-      name, _text(path, at('op'), fields.get('op', _OP)), seconds, **work,
+      name, _text(path, at('op'), fields.get('op', _OP)), seconds,
+      flops=work['flops'], io_bytes=work['io_bytes'],
       param_bytes=size['memory'], workspace_bytes=size['workspace'],
       outputs=_outputs(path, at('outputs'), fields.get('outputs')),
       group=None if 'colocate' not in fields else _name(
@@ -167,8 +169,7 @@ def _seconds(path: str, where: str, fields: dict[str, Any]) -> dict[str, float]:
   }
 
 
-def _outputs(path: str, where: str,
-             value: int | Sequence[int] | None) -> list[int]:
+def _outputs(path: str, where: str, value: object) -> list[int]:
   if value is None:
     return []
   if not isinstance(value, list):
@@ -179,7 +180,7 @@ def _outputs(path: str, where: str,
   ]
 
 
-def _device(path: str, where: str, value: str | None) -> tuple[str, list[bool]]:
+def _device(path: str, where: str, value: object) -> tuple[str, list[bool]]:
   """A pin, and the types it leaves."""
   if value is None:
     return '', [True] * len(op_graph.DEVICE_TYPES)
@@ -192,8 +193,8 @@ def _device(path: str, where: str, value: str | None) -> tuple[str, list[bool]]:
   return value, [True] * len(op_graph.DEVICE_TYPES)
 
 
-def _edge(path: str, where: str, edge: Sequence[int | str] | Mapping[str, Any],
-          control: bool, ops: Sequence[given.Op], index: Mapping[str, int],
+def _edge(path: str, where: str, edge: Any, control: bool,
+          ops: Sequence[given.Op], index: Mapping[str, int],
           given_outputs: Sequence[bool]) -> tuple[int, int, int]:
   """(producer, output or -1, consumer); adds the output if the edge has one."""
   if isinstance(edge, list):
@@ -246,8 +247,7 @@ def _use_output(path: str, where: str, op: given.Op, output: int,
     outputs.append(size or 0)
 
 
-def _end(path: str, where: str, value: int | str, index: Mapping[str,
-                                                                 int]) -> int:
+def _end(path: str, where: str, value: object, index: Mapping[str, int]) -> int:
   if value is None:
     raise given.wrong(path, where, 'it is missing; add it')
   name = _name(path, where, value)
@@ -258,30 +258,28 @@ def _end(path: str, where: str, value: int | str, index: Mapping[str,
   return index[name]
 
 
-def _name(path: str, where: str, value: int | str) -> str:
+def _name(path: str, where: str, value: object) -> str:
   """A text, or a number as a text."""
   if isinstance(value, int) and not isinstance(value, bool):
     return str(value)
   return _text(path, where, value)
 
 
-def _text(path: str, where: str, value: str) -> str:
+def _text(path: str, where: str, value: object) -> str:
   if not isinstance(value, str) or not value:
     raise given.wrong(path, where, f'it is {value!r}; give a text')
   return value
 
 
-def _list(path: str, where: str,
-          value: list[Any] | dict[str, int]) -> list[Any]:
+def _list(path: str, where: str, value: object) -> list[Any]:
   if not isinstance(value, list):
     raise given.wrong(path, where, f'it is a {type(value).__name__}; give a '
                       'list')
   return value
 
 
-def _check_fields(path: str, where: str,
-                  fields: Sequence[Any] | Mapping[str, Any],
-                  known: Iterable[str]) -> None:
+def _check_fields(path: str, where: str, fields: object,
+                  known: Sequence[str]) -> None:
   if not isinstance(fields, dict):
     raise given.wrong(path, where, f'it is {fields!r}; give an object')
   for field in fields:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Iterable, Iterator, Mapping, Sequence
+from typing import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -45,10 +45,9 @@ class UnionFind:
 
   def join_all(self, items: Iterable[int]) -> None:
     """Makes the sets of all items one."""
-    items = iter(items)
-    first = next(items, None)
-    for item in items:
-      self.join(first, item)
+    members = list(items)
+    for item in members[1:]:
+      self.join(members[0], item)
 
   def numbers(self) -> np.ndarray:
     """int32 [n], sets numbered 0 .. in the order of their first item."""
@@ -70,7 +69,7 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
   sets = UnionFind(len(nodes))
   # A reference that is read as a value may be sent, as TensorFlow's placer has
   # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
-  position = collections.Counter()
+  position: collections.Counter[int] = collections.Counter()
   for source, output, target in edges:
     if output < 0:
       continue
@@ -87,7 +86,9 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
   return sets
 
 
-def _by_label(nodes: Any, signatures: Sequence[Any]) -> dict[object, list[int]]:
+def _by_label(
+    nodes: Sequence[node_def_pb2.NodeDef],
+    signatures: Sequence[node_types.Signature]) -> dict[object, list[int]]:
   """Ops by `_class` constraint and by shared resource."""
   result: dict[object, list[int]] = {}
   by_name = {node.name: i for i, node in enumerate(nodes)}
@@ -127,7 +128,8 @@ def frames(nodes: Sequence[node_def_pb2.NodeDef],
   return result
 
 
-def _frame_stacks(nodes: Any, consumers: Mapping[int, list[int]],
+def _frame_stacks(nodes: Sequence[node_def_pb2.NodeDef],
+                  consumers: Mapping[int, list[int]],
                   enters: Sequence[int]) -> dict[int, tuple[str, ...]]:
   """Names of the frames around each op that some Enter reaches.
 
@@ -192,7 +194,7 @@ def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
           sets.join(handle, handle_of[op])
 
 
-def _slots_behind(assign: int, size: int, nodes: Any,
+def _slots_behind(assign: int, size: int, nodes: Sequence[node_def_pb2.NodeDef],
                   producers: Mapping[int, list[int]], handle_of: Mapping[int,
                                                                          int],
                   output_bytes: np.ndarray) -> Iterator[int]:

@@ -35,8 +35,9 @@ def op_def(op_type: str) -> Any:
 
 
 @functools.cache
-def _kernels_by_op() -> dict[str, list[Any]]:
-  result = collections.defaultdict(list)
+def _kernels_by_op() -> collections.defaultdict[str, list[Any]]:
+  result: collections.defaultdict[str,
+                                  list[Any]] = collections.defaultdict(list)
   wanted = (*op_graph.DEVICE_TYPES, _DEFAULT)
   for kernel in tf_kernels.get_all_registered_kernels().kernel:
     if kernel.device_type in wanted:
@@ -66,7 +67,7 @@ def _allowed_types(op_type: str, label: str,
       kind in found or _DEFAULT in found for kind in op_graph.DEVICE_TYPES)
 
 
-def _matches(kernel: Any, values: Mapping[str, tuple[int]]) -> bool:
+def _matches(kernel: Any, values: Mapping[str, tuple[int, ...]]) -> bool:
   for constraint in kernel.constraint:
     allowed = constraint.allowed_values.list.type
     if allowed and any(v not in allowed for v in values[constraint.name]):

@@ -31,7 +31,7 @@ def signature(node: node_def_pb2.NodeDef) -> Signature:
   Nodes that call a function of the graph's own library have none: TensorFlow
   has no OpDef for them, and they are never moved.
   """
-  values = []
+  values: list[tuple[int, ...] | int | None] = []
   for name in _typing_attributes(node.op):
     value = node.attr[name] if name in node.attr else None
     if value is None:
@@ -48,19 +48,20 @@ def _typing_attributes(op_type: str) -> tuple[str, ...]:
   definition = kernels.op_def(op_type)
   if definition is None:
     return ()
-  names = set()
+  names: set[str] = set()
   for arg in (*definition.input_arg, *definition.output_arg):
     names.update((arg.type_attr, arg.number_attr, arg.type_list_attr))
   return tuple(sorted(names - {''}))
 
 
 @functools.cache
-def _signature(op_type: str, values: tuple[Any, ...]) -> Signature:
+def _signature(op_type: str, values: tuple[tuple[int, ...] | int | None,
+                                           ...]) -> Signature:
   definition = kernels.op_def(op_type)
   if definition is None:
     return Signature((), ())
   defaults = {a.name: a.default_value for a in definition.attr}
-  known = {}
+  known: dict[str, tuple[int, ...] | int] = {}
   for name, value in zip(_typing_attributes(op_type), values):
     if value is None:
       default = defaults[name]
@@ -72,7 +73,7 @@ def _signature(op_type: str, values: tuple[Any, ...]) -> Signature:
 
 
 def _expand(args: Any, known: Mapping[str, Any]) -> tuple[ArgType, ...]:
-  result = []
+  result: list[ArgType] = []
   for arg in args:
     if arg.type_list_attr:
       # 0 if a faulty node lacks the attribute; shape inference reports it.

@@ -65,8 +65,8 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   if not names:
     raise _unusable(path, 'it has no nodes', 'give a graph with some')
   if len(known) < len(names):
-    seen: set[str] = set()
-    twice = next(n for n in names if n in seen or seen.add(n))
+    first: dict[str, int] = {}
+    twice = next(n for i, n in enumerate(names) if first.setdefault(n, i) < i)
     raise _unusable(path, f'node "{twice}" is there twice', 'rename one')
   for node in graph_def.node:
     for tensor in node.input:
@@ -106,7 +106,8 @@ def _check_op_types(graph_def: graph_pb2.GraphDef, path: str) -> None:
           '(tf.load_op_library)')
 
 
-def _classify(parse: Callable[..., Any]) -> Content | None:
+def _classify(
+    parse: Callable[[type[message_lib.Message]], Any]) -> Content | None:
   """The first kind whose proto reads as a graph with nodes."""
   saved_model = parse(saved_model_pb2.SavedModel)
   if saved_model and any(
@@ -129,18 +130,16 @@ def _looks_whole(graph_def: graph_pb2.GraphDef) -> bool:
       node.name and node.op.isidentifier() for node in graph_def.node)
 
 
-def _parse_binary(
-    kind: type[Any], data: bytes
-) -> saved_model_pb2.SavedModel | graph_pb2.GraphDef | meta_graph_pb2.MetaGraphDef | None:
+def _parse_binary(kind: type[message_lib.Message],
+                  data: bytes) -> message_lib.Message | None:
   try:
     return kind.FromString(data)
   except message_lib.DecodeError:
     return None
 
 
-def _parse_text(
-    kind: type[Any],
-    data: bytes) -> meta_graph_pb2.MetaGraphDef | graph_pb2.GraphDef | None:
+def _parse_text(kind: type[message_lib.Message],
+                data: bytes) -> message_lib.Message | None:
   try:
     return text_format.Parse(data.decode(), kind())
   except (text_format.ParseError, UnicodeDecodeError, ValueError):

@@ -196,7 +196,7 @@ def call_function(path: str) -> Any:
   """
   module_name, function_name = path.split(':')
   try:
-    target = importlib.import_module(module_name)
+    target: Any = importlib.import_module(module_name)
   except BaseException as error:
     raise errors.InvalidGraphError(
         f'Cannot import "{module_name}" of {path}: {one_line(error)}. Run in '

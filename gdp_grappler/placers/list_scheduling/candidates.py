@@ -47,6 +47,7 @@ def best(problem: placer_lib.Problem, proposers: Sequence[Proposer],
     excess = np.maximum(fastest_peaks / room, 1)
     pool_bytes = pool_bytes / excess * np.where(fastest_peaks > room, _MARGIN,
                                                 1)
+  assert winner is not None  # There is at least one round.
   groups = winner.groups
   if not winner.fits and relieve:
     groups = annealing.relieved(problem, groups)

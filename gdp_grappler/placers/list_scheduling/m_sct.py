@@ -146,9 +146,10 @@ def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
 
 def _proposer(shared: proposals.Proposals, way: proposals.Way,
               at_home: int | None,
-              favourites: np.ndarray) -> candidates.Proposer:
+              favourites: np.ndarray | None) -> candidates.Proposer:
   if at_home is None:
     return shared.proposer(way, favourites)
+  assert favourites is not None  # The rules of every such way ask for them.
   parents = np.flatnonzero(favourites >= 0)
   pairs = np.stack([parents, favourites[parents]], axis=1)
   parts = at_home * len(shared.targets(way.bundles.halvings))

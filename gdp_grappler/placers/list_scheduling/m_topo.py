@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Sequence
 
 import numpy as np
 
@@ -65,7 +65,8 @@ class MTopoPlacer:
 
 
 def _proposer(shared: proposals.Proposals, bundles: proposals.Bundles,
-              depth_first: bool, group_bytes: np.ndarray) -> Callable[..., Any]:
+              depth_first: bool,
+              group_bytes: np.ndarray) -> candidates.Proposer:
 
   def propose(pool_bytes: np.ndarray) -> np.ndarray:
     tasks = shared.tasks(bundles)
@@ -98,12 +99,12 @@ def _fill(order: Sequence[int], size: np.ndarray, allowed: np.ndarray,
     pools: [D], their memories.
     pool_bytes: [P], what these hold.
   """
-  movable = allowed[:, targets].any(axis=1)
-  share = size[movable].sum() / len(targets)
-  anywhere = allowed[:, targets].all(axis=1).tolist()
-  movable, sizes = movable.tolist(), size.tolist()
+  welcome = np.asarray(allowed[:, targets].any(axis=1))
+  share = size[welcome].sum() / len(targets)
+  anywhere = np.asarray(allowed[:, targets].all(axis=1)).tolist()
+  movable, sizes = welcome.tolist(), size.tolist()
   result = np.empty(len(order), np.int32)
-  devices = []
+  devices: list[int] = []
   used, left = [0.] * len(pools), list(pool_bytes)
   current, last = 0, len(targets) - 1
   for bundle in order:

@@ -59,7 +59,7 @@ class Proposals:
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self.problem = problem
-    self._tasks = {}
+    self._tasks: dict[Bundles, task_graph.TaskGraph] = {}
     self._lock = threading.RLock()
 
   @property

@@ -9,7 +9,7 @@ Journal of Parallel and Distributed Computing 48 (1), 1998, 96-129.
 from __future__ import annotations
 
 import types
-from typing import Any, Callable, Iterable
+from typing import Iterable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -80,7 +81,7 @@ def partition(
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
-             see: Callable[..., Any]) -> None:
+             see: partitioning.See) -> None:
   """Rounds of proposals: how many devices, then which cut."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   winner = see([
@@ -104,8 +105,8 @@ def _proposal(problem: placer_lib.Problem, target: partitioning.Target,
   parts = _cut(_without_fixed(target), target.worker_shares, recursive, ufactor,
                seed)
   outside = target.fixed >= target.num_workers
-  parts = partitioning.arrange(np.where(outside, target.fixed, parts), target,
-                               problem.allowed)
+  parts = arrangement.arrange(np.where(outside, target.fixed, parts), target,
+                              problem.allowed)
   return partitioning.Proposal(target.devices[parts], target)
 
 

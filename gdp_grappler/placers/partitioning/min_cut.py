@@ -6,8 +6,6 @@ section 3.2.
 
 from __future__ import annotations
 
-from typing import Any, Callable
-
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -39,7 +37,7 @@ class MinCutPlacer:
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
-             see: Callable[..., Any]) -> None:
+             see: partitioning.See) -> None:
   """One round of proposals."""
   accelerators = partitioning.accelerators(problem)
   latency = partitioning.message_bytes(problem.cluster, accelerators)

@@ -9,7 +9,7 @@ the Steiner tree metric. ALENEX 2024.
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -106,7 +107,7 @@ def sent_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
-             see: Callable[..., Any]) -> None:
+             see: partitioning.See) -> None:
   """Rounds of proposals: how many devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
@@ -138,7 +139,7 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
              for target, _, _ in jobs if len(target.devices) == 1]
   return [
       partitioning.Proposal(
-          target.devices[partitioning.arrange(parts, target, allowed)], target)
+          target.devices[arrangement.arrange(parts, target, allowed)], target)
       for target, parts in mapped
   ]
 
@@ -155,7 +156,7 @@ def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
     return results
 
 
-def _run_alone(job: Any) -> np.ndarray | None:
+def _run_alone(job: dict[str, Any]) -> np.ndarray | None:
   try:
     return partition_process.call_worker('mt_kahypar', [job], _TIMEOUT_S)[0]
   except errors.GdpError:

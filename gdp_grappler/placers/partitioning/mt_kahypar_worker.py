@@ -67,7 +67,7 @@ def _map(library: Any, job: Job) -> np.ndarray:
   weights = group_graph.integers(job.graph.weights,
                                  group_graph.TOTAL_WEIGHT // count)
   context.set_individual_target_block_weights(_limits(job, weights).tolist())
-  graph = _hypergraph(library, context, job, weights, lengths.max())
+  graph = _hypergraph(library, context, job, weights, int(lengths.max()))
   if job.distances is None:
     found = graph.partition(context)
   else:
@@ -79,21 +79,21 @@ def _map(library: Any, job: Job) -> np.ndarray:
   return np.array(found.get_partition(), int)
 
 
-def _hypergraph(library: Any, context: Any, job, weights: np.ndarray,
-                longest: float) -> Any:
+def _hypergraph(library: Any, context: Any, job: Job, weights: np.ndarray,
+                longest: int) -> Any:
   graph = job.graph
   pins, starts = graph.net_pins.tolist(), graph.net_starts.tolist()
   nets = [pins[a:b] for a, b in zip(starts[:-1], starts[1:])]
   result = library.create_hypergraph(
       context, graph.num_vertices, len(nets), nets, weights.tolist(),
       group_graph.integers(graph.net_bytes,
-                           group_graph.TOTAL_WEIGHT // int(longest)).tolist())
+                           group_graph.TOTAL_WEIGHT // longest).tolist())
   if (job.fixed >= 0).any():
     result.add_fixed_vertices(job.fixed.tolist(), len(job.shares))
   return result
 
 
-def _limits(job, weights: np.ndarray) -> np.ndarray:
+def _limits(job: Job, weights: np.ndarray) -> np.ndarray:
   """int64 [k], most weight of each part, so that there is a solution.
 
   Any part that gets a fair share has room for the heaviest vertex, and every
@@ -109,7 +109,7 @@ def _limits(job, weights: np.ndarray) -> np.ndarray:
                             (1 + job.imbalance))).astype(np.int64) + 1
 
 
-def _lengths(distances) -> np.ndarray:
+def _lengths(distances: np.ndarray) -> np.ndarray:
   """int64 [k, k]."""
   apart = ~np.eye(len(distances), dtype=bool)
   return np.round(distances / distances[apart].min() * _DISTANCE_STEPS).astype(

@@ -22,8 +22,6 @@ FREE = -1
 # Share of a device that takes part for its fixed vertices alone.
 _TINY_SHARE = 1e-4
 _MOST_COUNTS = 8
-# Devices whose shares differ less may be exchanged.
-_EQUAL_SHARES = 0.01
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -164,43 +162,6 @@ def like(winner: Proposal, targets: Sequence[Target],
   ]
 
 
-def arrange(parts: np.ndarray, target: Target,
-            allowed: np.ndarray) -> np.ndarray:
-  """int [V], the same parts with numbers that suit the target.
-
-  Parts of equal share change places while that brings those that send much
-  to each other closer, or more vertices to devices they may have.
-
-  Args:
-    parts: int [V].
-    target: What the numbers stand for.
-    allowed: bool [V, D].
-  """
-  graph, count = target.graph, len(target.devices)
-  degree = np.bincount(graph.rows, graph.adjacency[2], graph.num_vertices) + 1
-  misfits = np.stack([
-      np.bincount(parts, degree * ~allowed[:, device], count)
-      for device in target.devices
-  ], axis=1) * target.distances.max()
-  return _exchange(_exchanged_bytes(graph, parts, count), target.distances,
-                   misfits, target.shares, target.num_workers)[parts]
-
-
-def traffic(graph: group_graph.GroupGraph, parts: np.ndarray,
-            distances: np.ndarray | None = None) -> float:
-  """Bytes of cut edges, each times the distance between its parts.
-
-  Args:
-    graph: V vertices.
-    parts: int [V].
-    distances: float64 [k, k]; 1 if None.
-  """
-  count = int(parts.max(initial=0)) + 1
-  sent = _exchanged_bytes(graph, parts, count)
-  return float((sent * distances[:count, :count]
-               ).sum() if distances is not None else sent.sum())
-
-
 def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
            devices: np.ndarray) -> np.ndarray:
   """int [G], with each group that is where it may not on its cheapest device.
@@ -274,9 +235,24 @@ def best(
     if judge.fits:
       break
     if memory in (0., 1.):
-      judge.consider(annealing.relieved(problem, judge.devices))
-  return placement_lib.from_groups(problem.graph, judge.devices,
+      judge.consider(annealing.relieved(problem, judge.leader.devices))
+  return placement_lib.from_groups(problem.graph, judge.leader.devices,
                                    problem.cluster)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Leader:
+  """The best so far.
+
+  Attributes:
+    key: Where it ranks.
+    proposal: What it came from.
+    devices: int [G], of the groups; repaired, and maybe moved since.
+  """
+
+  key: evaluator_lib.Key
+  proposal: Proposal
+  devices: np.ndarray
 
 
 class _Judge:
@@ -284,13 +260,18 @@ class _Judge:
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
-    self._seen = set()
-    self._key = None
-    self._winner = self.devices = None
+    self._seen: set[bytes] = set()
+    self._leader: _Leader | None = None
+
+  @property
+  def leader(self) -> _Leader:
+    """Of all proposals so far; there has to be one."""
+    assert self._leader is not None
+    return self._leader
 
   @property
   def fits(self) -> bool:
-    return not self._key[0]
+    return not self.leader.key[0]
 
   def see(self, proposals: Sequence[Proposal]) -> Proposal:
     """Prices those that are new; the best of all so far."""
@@ -299,20 +280,20 @@ class _Judge:
       devices = repair(self._problem, proposal.target.graph, proposal.devices)
       if devices.tobytes() not in self._seen:
         self._seen.add(devices.tobytes())
-        fresh.append((devices, proposal))
+        fresh.append((proposal, devices))
     if fresh:
-      for key, (devices,
-                proposal) in zip(self._keys([devices for devices, _ in fresh]),
-                                 fresh):
-        if self._key is None or key < self._key:
-          self._key, self._winner, self.devices = key, proposal, devices
-    return self._winner
+      for key, (proposal,
+                devices) in zip(self._keys([devices for _, devices in fresh]),
+                                fresh):
+        if self._leader is None or key < self._leader.key:
+          self._leader = _Leader(key, proposal, devices)
+    return self.leader.proposal
 
   def consider(self, devices: np.ndarray) -> None:
     """Prices a placement of groups, int [G], that is like the winner."""
     [key] = self._keys([devices])
-    if key < self._key:
-      self._key, self.devices = key, devices
+    if key < self.leader.key:
+      self._leader = dataclasses.replace(self.leader, key=key, devices=devices)
 
   def _keys(self, devices: Sequence[np.ndarray]) -> list[evaluator_lib.Key]:
     return self._problem.evaluator.price_groups(self._problem.graph,
@@ -369,39 +350,3 @@ def _distances(cluster: cluster_lib.Cluster, devices: np.ndarray,
   for middle in range(len(devices)):
     seconds = np.minimum(seconds, seconds[:, [middle]] + seconds[[middle]])
   return seconds
-
-
-def _exchanged_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
-                     count: int) -> np.ndarray:
-  """float64 [k, k], symmetric; the sum counts every cut edge once."""
-  _, neighbours, size = graph.adjacency
-  result = np.bincount(parts[graph.rows] * count + parts[neighbours], size / 2,
-                       count * count).reshape(count, count)
-  np.fill_diagonal(result, 0)
-  return result
-
-
-def _exchange(sent: np.ndarray, apart: np.ndarray, misfits: np.ndarray,
-              shares: np.ndarray, num_workers: int) -> np.ndarray:
-  """int [k], the number that each part should have; by pairwise exchange."""
-  order = np.arange(len(shares))
-
-  def cost() -> float:
-    return ((sent * apart[np.ix_(order, order)]).sum()
-            + misfits[np.arange(len(order)), order].sum())
-
-  lowest, improved = cost(), True
-  while improved:
-    improved = False
-    for a in range(num_workers):
-      for b in range(a):
-        if abs(shares[order[a]]
-               - shares[order[b]]) > _EQUAL_SHARES * (shares.max()):
-          continue
-        order[[a, b]] = order[[b, a]]
-        now = cost()
-        if now < lowest * (1 - 1e-9):
-          lowest, improved = now, True
-        else:
-          order[[a, b]] = order[[b, a]]
-  return order

@@ -9,7 +9,7 @@ Seminar Proceedings 09061, 2009.
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Iterable, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -88,7 +89,7 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
   return min(
       found, key=lambda parts:
       (partitioning.excess(graph, parts, shares, imbalance),
-       partitioning.traffic(graph, parts, distances)))
+       arrangement.traffic(graph, parts, distances)))
 
 
 def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
@@ -114,7 +115,7 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
   for target, *_ in jobs:
     found = (next(parts) if len(target.devices) > 1 else np.zeros(
         target.graph.num_vertices, int))
-    found = partitioning.arrange(found, target, allowed)
+    found = arrangement.arrange(found, target, allowed)
     result.append(partitioning.Proposal(target.devices[found], target))
   return result
 
@@ -132,7 +133,7 @@ def check_installed(placer: str) -> None:
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
-             see: Callable[..., Any]) -> None:
+             see: partitioning.See) -> None:
   """Rounds of proposals: which devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
   most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)

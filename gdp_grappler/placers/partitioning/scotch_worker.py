@@ -89,7 +89,7 @@ def _graph(graph: group_graph.GroupGraph, order: np.ndarray) -> scotchpy.Graph:
   return result
 
 
-def _architecture(job) -> scotchpy.Arch:
+def _architecture(job: Job) -> scotchpy.Arch:
   speeds = np.maximum(np.round(job.shares / job.shares.max() * _MOST_SPEED),
                       1).astype(int)
   result = scotchpy.Arch()

@@ -69,24 +69,6 @@ def test_memory_can_take_the_place_of_seconds():
   np.testing.assert_allclose(target.shares, [.25, .75])
 
 
-def test_parts_that_talk_come_close_and_pins_are_met():
-  cluster = presets.preset('2x2xP100-eth10')
-  gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
-  graph = graphs.make_graph([(0, 2, 1 << 30), (1, 3, 1 << 30), (0, 1, 1)],
-                            flops=1e9)
-  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
-  target = _target(problem, gpus)
-  parts = partitioning.arrange(np.arange(4), target, problem.allowed)
-  hosts = [
-      cluster.device_names[target.devices[p]].split('/device')[0] for p in parts
-  ]
-  assert sorted(parts) == [0, 1, 2, 3]
-  assert hosts[0] == hosts[2] and hosts[1] == hosts[3] != hosts[0]
-  allowed = np.ones_like(problem.allowed)
-  allowed[1] = np.arange(cluster.num_devices) == gpus[3]
-  assert partitioning.arrange(np.arange(4), target, allowed)[1] == 3
-
-
 def test_repair_moves_to_the_cheapest_allowed_device():
   graph = graphs.make_graph([(0, 1, 1000), (1, 2, 10)])
   problem = problems.make(graph, clusters.make_cluster(2, latency_s=0.), 1.)

@@ -1,0 +1,87 @@
+"""Which part goes to which device, and how far bytes travel then.
+
+A partitioner that knows no distances numbers its parts at will.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.placers import group_graph
+from gdp_grappler.placers.partitioning import partitioning
+
+# Devices whose shares differ less may be exchanged.
+_EQUAL_SHARES = 0.01
+
+
+def arrange(parts: np.ndarray, target: partitioning.Target,
+            allowed: np.ndarray) -> np.ndarray:
+  """int [V], the same parts with numbers that suit the target.
+
+  Parts of equal share change places while that brings those that send much
+  to each other closer, or more vertices to devices they may have.
+
+  Args:
+    parts: int [V].
+    target: What the numbers stand for.
+    allowed: bool [V, D].
+  """
+  graph, count = target.graph, len(target.devices)
+  degree = np.bincount(graph.rows, graph.adjacency[2], graph.num_vertices) + 1
+  misfits = np.stack([
+      np.bincount(parts, degree * ~allowed[:, device], count)
+      for device in target.devices
+  ], axis=1) * target.distances.max()
+  return _exchange(_exchanged_bytes(graph, parts, count), target.distances,
+                   misfits, target.shares, target.num_workers)[parts]
+
+
+def traffic(graph: group_graph.GroupGraph, parts: np.ndarray,
+            distances: np.ndarray | None = None) -> float:
+  """Bytes of cut edges, each times the distance between its parts.
+
+  Args:
+    graph: V vertices.
+    parts: int [V].
+    distances: float64 [k, k]; 1 if None.
+  """
+  count = int(parts.max(initial=0)) + 1
+  sent = _exchanged_bytes(graph, parts, count)
+  return float((sent * distances[:count, :count]
+               ).sum() if distances is not None else sent.sum())
+
+
+def _exchanged_bytes(graph: group_graph.GroupGraph, parts: np.ndarray,
+                     count: int) -> np.ndarray:
+  """float64 [k, k], symmetric; the sum counts every cut edge once."""
+  _, neighbours, size = graph.adjacency
+  result = np.bincount(parts[graph.rows] * count + parts[neighbours], size / 2,
+                       count * count).reshape(count, count)
+  np.fill_diagonal(result, 0)
+  return result
+
+
+def _exchange(sent: np.ndarray, apart: np.ndarray, misfits: np.ndarray,
+              shares: np.ndarray, num_workers: int) -> np.ndarray:
+  """int [k], the number that each part should have; by pairwise exchange."""
+  order = np.arange(len(shares))
+
+  def cost() -> float:
+    return ((sent * apart[np.ix_(order, order)]).sum()
+            + misfits[np.arange(len(order)), order].sum())
+
+  lowest, improved = cost(), True
+  while improved:
+    improved = False
+    for a in range(num_workers):
+      for b in range(a):
+        if abs(shares[order[a]]
+               - shares[order[b]]) > _EQUAL_SHARES * (shares.max()):
+          continue
+        order[[a, b]] = order[[b, a]]
+        now = cost()
+        if now < lowest * (1 - 1e-9):
+          lowest, improved = now, True
+        else:
+          order[[a, b]] = order[[b, a]]
+  return order
