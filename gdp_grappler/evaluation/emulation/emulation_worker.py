@@ -193,9 +193,3 @@ def _runs(session: Any, targets: list[str]) -> Callable[[], object]:
 
 def _one_line(error: Exception) -> str:
   return ' '.join(str(error).split())[:_MESSAGE_CHARACTERS]
-
-
-if __name__ == '__main__':
-  # Messages name this module by its full name, not '__main__'.
-  from gdp_grappler.evaluation.emulation import emulation_worker
-  emulation_worker.main()

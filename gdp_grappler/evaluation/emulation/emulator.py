@@ -215,7 +215,8 @@ class Emulator(evaluator.Evaluator):
   def _ask(self, load: emulation_worker.Load,
            request: emulation_worker.Request) -> _Answer:
     if self._process is None:
-      self._process = worker_process.WorkerProcess(emulation_worker.__name__)
+      self._process = worker_process.WorkerProcess(
+          f'{emulation_worker.__name__}:main')
       self._process.send(self._machine)
     if not self._started:
       self._process.receive(_START_TIMEOUT_S)
