@@ -41,7 +41,8 @@ class Card:
     bandwidth_bytes_per_s: Of its memory.
     pcie_bytes_per_s: Large copies from and to pinned host memory.
     nvlink_bricks: NVLink connections per card.
-    cpu: Key in `CPUS` of the servers that it was sold in.
+    cpu: Key in `CPUS` of the servers that it was sold in; '' if no preset has
+      the card.
     launch_s: Seconds from one op to the next.
   """
 
@@ -149,8 +150,8 @@ CARDS = {
              * _GIB, 494.5e12, 0.5, 3350e9, PCIE5_BYTES_PER_S, 18, 'sapphire2'),
         # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s,
         # PCIe 3.0 x16. Only found, in no preset.
-        Card('T4', 16 * _GIB, 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S,
-             0, 'skylake2'),
+        Card('T4', 16
+             * _GIB, 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S, 0, ''),
     )
 }
 # As DGX-2 has them (NVIDIA DGX-2 data sheet, 2018): SXM3 with 32 GB, joined by

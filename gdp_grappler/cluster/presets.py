@@ -1,7 +1,7 @@
 """Clusters by name: the machines of the papers and of later years.
 
     2xP100            one host with two P100
-    1xK40 .. 16xH100  1 to 16 of K40, P100, V100, A100 or H100 in one host
+    1xK40 .. 16xH100  1 to 16 of one kind of card in one host
     2xP100+2xK40      one host with different cards
     cpu               one host with a Broadwell and no card
     haswell+2xP100    a named processor: haswell, broadwell, broadwell2,
@@ -32,7 +32,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import topologies
 
-_CARDS = ('K40', 'P100', 'V100', 'A100', 'H100')
+_CARDS = tuple(name for name, card in device_figures.CARDS.items() if card.cpu)
 _MOST_CARDS = 16
 _MOST_HOSTS = 16
 _DGX1_CARDS = 8

@@ -25,6 +25,10 @@ def test_every_field_is_taken():
   assert isinstance(result.time_budget_s, float)
 
 
+def test_every_field_is_checked():
+  assert tuple(settings._CHECKS) == settings._FIELDS
+
+
 def test_path_is_as_good_as_text():
   assert settings.from_option({'policy': pathlib.Path('/p')}).policy == '/p'
 

@@ -30,7 +30,8 @@ def _devices(*types):
 
 def test_the_scales_cover_the_schema():
   assert set(normalization.UNIT_SCALES) == set(schema.UNIT_FEATURES)
-  assert set(normalization.DEVICE_SCALES) < set(schema.DEVICE_FEATURES)
+  assert {*normalization.DEVICE_SCALES,
+          *normalization._FLAGS} == set(schema.DEVICE_FEATURES)
 
 
 def test_inputs_are_of_order_one():
