@@ -59,6 +59,19 @@ void gdp_emulation_set_costs(const double* seconds,
   gdp::TheMachine().SetCosts(std::move(costs), std::move(links));
 }
 
+// What the host takes for each GPU, double [GPUs]. TensorFlow itself takes one
+// share of it on this machine, and that does not grow with the time scale.
+void gdp_emulation_set_host_times(const double* dispatch_s,
+                                  const double* callback_s, double time_scale) {
+  const double scale = (time_scale - 1) * gdp::kNanoseconds;
+  std::vector<gdp::HostTime> times(gdp::TheMachine().num_gpus());
+  for (size_t i = 0; i < times.size(); ++i) {
+    times[i] = {std::llround(dispatch_s[i] * scale),
+                std::llround(callback_s[i] * scale)};
+  }
+  gdp::TheMachine().SetHostTimes(std::move(times));
+}
+
 // Begins a step: forgets what happened so far. Returns the moment.
 int64_t gdp_emulation_begin() {
   gdp::TheMachine().Clear();

@@ -13,9 +13,9 @@ class EmulationConfig:
 
   Attributes:
     steps: Steps that count; the step time is their median.
-    time_scale: How much longer everything takes than it would. The time that
-      TensorFlow itself takes counts for as much less: 1 is a host as fast as
-      this one, 5 or more where this one is busy.
+    time_scale: How much longer everything takes than it would, so that a busy
+      machine disturbs less. What the devices say of dispatch and callbacks is
+      stretched as well, less what TensorFlow itself takes for them here, once.
     least_s: What a step shall take by the clock: shorter ones, as simulated,
       take longer than `time_scale` says. 0 for nothing of the kind.
     timeout_s: A placement whose steps take longer together hangs.

@@ -63,6 +63,13 @@ class Machine:
     return [self.cluster.devices[i].memory_bytes for i in self.order[:-1]]
 
   @property
+  def host_times(self) -> tuple[np.ndarray, np.ndarray]:
+    """Of the GPUs: `dispatch_s` and `callback_s`, float64 [D - 1] in s."""
+    gpus = [self.cluster.devices[i] for i in self.order[:-1]]
+    return (np.array([gpu.dispatch_s for gpu in gpus], np.float64),
+            np.array([gpu.callback_s for gpu in gpus], np.float64))
+
+  @property
   def host_slots(self) -> int:
     """How many ops the host runs at a time."""
     return self.cluster.devices[self.order[-1]].slots

@@ -53,6 +53,9 @@ class NativeGpus:
         np.ascontiguousarray(graph.workspace_bytes[:, order], np.int64),
         graph.num_ops, np.ascontiguousarray(latency_s),
         np.ascontiguousarray(bytes_per_s), time_scale)
+    dispatch_s, callback_s = self._machine.host_times
+    self._library.gdp_emulation_set_host_times(dispatch_s, callback_s,
+                                               max(time_scale, 1.))
 
   def run(self, step: Callable[[], object], num_ops: int,
           time_scale: float) -> timeline_lib.Timeline:
@@ -84,6 +87,10 @@ def _library() -> ctypes.CDLL:
       _FLOAT64, _INT64, ctypes.c_int64, _FLOAT64, _FLOAT64, ctypes.c_double
   ]
   library.gdp_emulation_set_costs.restype = None
+  library.gdp_emulation_set_host_times.argtypes = [
+      _FLOAT64, _FLOAT64, ctypes.c_double
+  ]
+  library.gdp_emulation_set_host_times.restype = None
   library.gdp_emulation_begin.restype = ctypes.c_int64
   library.gdp_emulation_num_records.restype = ctypes.c_int64
   library.gdp_emulation_read.argtypes = [_INT64, ctypes.c_int64]

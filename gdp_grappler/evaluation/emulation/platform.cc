@@ -83,8 +83,11 @@ void CreateEvent(const SP_Device*, SP_Event* event, TF_Status*) {
 
 void DestroyEvent(const SP_Device*, SP_Event event) { delete event; }
 
-SE_EventStatus EventStatus(const SP_Device*, SP_Event event) {
-  return event->moment_ns <= NowNs() ? SE_EVENT_COMPLETE : SE_EVENT_PENDING;
+// Asked by the event manager, which then calls back.
+SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
+  const int64_t late_ns = TheMachine().HostTimeOf(device->ordinal).callback_ns;
+  return event->moment_ns + late_ns <= NowNs() ? SE_EVENT_COMPLETE
+                                               : SE_EVENT_PENDING;
 }
 
 void RecordEvent(const SP_Device*, SP_Stream stream, SP_Event event,
@@ -171,7 +174,9 @@ void BlockForDevice(const SP_Device* device, TF_Status*) {
 TF_Bool CallBack(const SP_Device*, SP_Stream stream,
                  SE_StatusCallbackFn callback, void* argument) {
   static HostCallbacks* const callbacks = new HostCallbacks;
-  callbacks->Add(TheMachine().Tail(stream), [callback, argument] {
+  const int64_t moment_ns = TheMachine().Tail(stream) +
+                            TheMachine().HostTimeOf(stream->device).callback_ns;
+  callbacks->Add(moment_ns, [callback, argument] {
     TF_Status* status = TF_NewStatus();
     callback(argument, status);
     TF_DeleteStatus(status);

@@ -48,6 +48,14 @@ inline void SleepUntil(int64_t moment_ns) {
   }
 }
 
+// As `SleepUntil`, to the microsecond: keeps the core for a short while.
+inline void WaitUntil(int64_t moment_ns) {
+  constexpr int64_t kShortNs = 50000;
+  if (moment_ns - NowNs() > kShortNs) SleepUntil(moment_ns - kShortNs);
+  while (NowNs() < moment_ns) {
+  }
+}
+
 enum class Kind : int64_t { kKernel, kCopy, kWait };
 
 // What happened; read by Python as a row of int64.
@@ -74,6 +82,12 @@ struct Link {
   double ns_per_byte;
 };
 
+// What the host takes for a GPU beyond what TensorFlow itself does here.
+struct HostTime {
+  int64_t dispatch_ns;  // Of an op.
+  int64_t callback_ns;  // From the end of a copy to who waits for it.
+};
+
 // The GPUs of this process, numbered from 0, and the host after the last one.
 // All methods may be called from several threads.
 class Machine {
@@ -90,6 +104,16 @@ class Machine {
     std::lock_guard<std::mutex> lock(mutex_);
     costs_ = std::move(costs);
     links_ = std::move(links);
+  }
+
+  void SetHostTimes(std::vector<HostTime> times) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    host_times_ = std::move(times);
+  }
+
+  HostTime HostTimeOf(int64_t gpu) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return host_times_.empty() ? HostTime{0, 0} : host_times_[gpu];
   }
 
   int64_t num_gpus() const { return memory_bytes_.size(); }
@@ -231,6 +255,7 @@ class Machine {
   std::vector<int64_t> slot_free_ns_;  // [slots of the host]
   std::vector<Cost> costs_;            // [N, D]
   std::vector<Link> links_;            // [D, D]
+  std::vector<HostTime> host_times_;   // [GPUs]
   std::vector<Stream*> streams_;
   std::vector<Record> records_;
   std::map<const void*, Region> regions_;

@@ -90,6 +90,21 @@ def test_copy_takes_latency_and_bytes(emulator):
   assert line.op_start_s[1] >= line.copy_end_s[0]
 
 
+def test_host_times_of_the_devices_are_kept():
+  # Twice as slow, so half of them is prescribed, whatever the machine adds.
+  devices = tuple(
+      dataclasses.replace(d, launch=cluster_lib.ASYNCHRONOUS, dispatch_s=.02,
+                          callback_s=.2) if d.type == 'GPU' else d
+      for d in CLUSTER.devices)
+  cluster = dataclasses.replace(CLUSTER, devices=devices)
+  config = emulation_config.EmulationConfig(steps=1, time_scale=2., least_s=0.)
+  graph = graphs.chain(3, 1, flops=[.01] * 3)
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+    line = emulator.timeline(graph, placement_lib.Placement([A, A, B], cluster))
+  assert line.op_enqueued_s[1] - line.op_enqueued_s[0] >= .01
+  assert line.op_enqueued_s[2] - line.copy_end_s[0] >= .1
+
+
 def test_tensor_is_copied_once_per_device(emulator):
   graph = graphs.fan_out(3, 100, flops=[1] * 4)
   line = emulator.timeline(graph, on([A, B, B, C]))
