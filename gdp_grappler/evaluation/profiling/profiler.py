@@ -85,10 +85,8 @@ def profile_graph(
   folder = pathlib.Path(cache_dir or environment.cache_folder()) / 'profiles'
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = folder / f'{key}.json'
-  if not refresh:
-    known = _remembered(path, steps, tell)
-    if known is not None:
-      return known
+  if not refresh and (known := _remembered(path, steps, tell)):
+    return known
   tell(f'Profiling {graph.name} on {device}: {steps} steps.')
   seen = _record(
       profiling_worker.Setup(runnable.convert(source, batch_size), graph.names,
