@@ -1,5 +1,6 @@
 """README, Makefile, build lists and git say the same."""
 
+import ast
 import pathlib
 import re
 import runpy
@@ -87,3 +88,28 @@ def test_no_long_text_is_tracked():
       path.relative_to(_TOP) for path, data in texts
       if data.count(b'\n') > _MAX_TEXT_LINES or len(data) > _MAX_TEXT_BYTES
   ]
+
+
+def _python() -> list[pathlib.Path]:
+  return [
+      path for top in ('gdp_grappler', 'placer_model', 'benchmarks')
+      for path in sorted((_TOP / top).rglob('*.py'))
+  ]
+
+
+def test_modules_have_at_most_400_lines():
+  long = [
+      str(path.relative_to(_TOP)) for path in _python()
+      if len(path.read_text(encoding='utf-8').splitlines()) > 400
+  ]
+  assert not long
+
+
+def test_functions_have_at_most_60_lines():
+  long = [
+      f'{path.relative_to(_TOP)}: {node.name}' for path in _python()
+      for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
+      if isinstance(node, ast.FunctionDef) and node.end_lineno
+      - node.lineno >= 60
+  ]
+  assert not long
