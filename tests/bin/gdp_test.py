@@ -1,6 +1,11 @@
 """What holds for every subcommand."""
 
+import pathlib
+
 from helpers import fresh
+
+_GRAPH = (pathlib.Path(__file__).parents[1] / 'testdata'
+          / 'dense_train_step.pb')
 
 
 def test_importing_it_leaves_the_environment_alone():
@@ -17,3 +22,12 @@ def test_the_program_switches_the_plugin_off():
           'print(os.environ["GDP_DISABLE"])')
   done = fresh.run_code(code)
   assert done.stdout.endswith('\n1\n'), done.stderr
+
+
+def test_what_tensorflow_says_while_it_loads_is_not_shown(tmp_path):
+  # This placer's module imports it.
+  code = ('import sys; from gdp_grappler.bin import gdp; '
+          f'sys.exit(gdp.run(["place", {str(_GRAPH)!r}, "--cluster=2xP100", '
+          f'"--placer=m_etf", "--output={tmp_path}/plan.json"]))')
+  done = fresh.run_code(code)
+  assert (done.code, done.stderr) == (0, '')

@@ -10,6 +10,7 @@ from typing import Callable
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import quiet
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
@@ -55,9 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
   from gdp_grappler.cluster import resolve
   from gdp_grappler.cluster import whole_graph
   common.check_writable(arguments.output)
-  # Some placers have to be imported before TensorFlow.
   name = arguments.placer or registry.LEARNED
-  make_placer = registry.factory(name, arguments.policy)
+  # Some placers have to be imported before TensorFlow, others import it.
+  with quiet.stderr_held():
+    make_placer = registry.factory(name, arguments.policy)
   request = common.request(arguments)
   as_plan = arguments.output.endswith('.json')
   if request.given is not None and not as_plan:
