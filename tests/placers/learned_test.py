@@ -12,6 +12,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import trainer
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 class _Policy(tf.Module):
@@ -48,17 +49,12 @@ def gpu_1(tmp_path_factory):
   return _export(tmp_path_factory.mktemp('gpu_1'), 2)
 
 
-def _problem(graph, seed=0):
-  cluster = clusters.make_cluster(2)
-  return placer_lib.Problem(graph, cluster, simulator.Simulator(cluster), seed)
-
-
 def test_places_where_the_policy_says_and_may(gpu_1):
   graph = graphs.make_graph([(0, 1, 8), (1, 2, 8),
                              (2, 3, 8)], allowed_types=[[1, 1], [1, 0], [1, 1],
                                                         [1, 1]],
                             pins=['', '', 'GPU:0', ''])
-  placement = registry.create('gdp', gpu_1).place(_problem(graph))
+  placement = registry.create('gdp', gpu_1).place(problems.make(graph))
   assert placement.devices.tolist() == [2, 0, 1, 2]
 
 
@@ -66,7 +62,7 @@ def test_places_where_the_policy_says_and_may(gpu_1):
 @pytest.mark.parametrize('seed', [0, 1])
 def test_legal_and_repeatable(tmp_path, units, seed):
   policy = _export(tmp_path, -1, units=units)
-  problem = _problem(graphs.random_graph(seed, 700), seed)
+  problem = problems.make(graphs.random_graph(seed, 700), seed=seed)
   placement = registry.create('gdp', policy).place(problem)
   assert not placement.violations(problem.graph)
   again = registry.create('gdp', policy).place(problem)
@@ -76,7 +72,7 @@ def test_legal_and_repeatable(tmp_path, units, seed):
 def test_the_cheapest_candidate_wins(tmp_path):
   policy = _export(tmp_path, -1)
   # The most likely placement has all ops on one device; some sample has not.
-  problem = _problem(graphs.make_graph(num_ops=6, flops=1e9))
+  problem = problems.make(graphs.make_graph(num_ops=6, flops=1e9))
   chosen = registry.create('gdp', policy).place(problem)
   price = problem.evaluator.evaluate(problem.graph, chosen).step_time_s
   one_device = problem.evaluator.price(problem.graph, np.zeros(
@@ -113,7 +109,7 @@ def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
 
 def test_the_environment_names_a_policy(gpu_1, monkeypatch):
   monkeypatch.setenv('GDP_POLICY', gpu_1)
-  placement = registry.create('gdp').place(_problem(graphs.chain(3)))
+  placement = registry.create('gdp').place(problems.make(graphs.chain(3)))
   assert placement.devices.tolist() == [2, 2, 2]
 
 

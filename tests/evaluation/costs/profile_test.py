@@ -1,4 +1,4 @@
-"""Tests of gdp_grappler.evaluation.profile."""
+"""Tests of gdp_grappler.evaluation.costs.profile."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests of gdp_grappler.evaluation.profiled_costs."""
+"""Tests of gdp_grappler.evaluation.costs.profiled_costs."""
 
 import numpy as np
 import pytest

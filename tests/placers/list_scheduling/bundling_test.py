@@ -8,29 +8,20 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import favourite_children
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
 from gdp_grappler.placers.list_scheduling import reservations
 from gdp_grappler.placers.list_scheduling import task_graph
-from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 _LINK = 1., .01  # 1 s and 100 bytes/s.
 
 
-def _problem(graph, cluster=None, seconds=1.):
-  cluster = cluster or clusters.make_cluster(2)
-  return placer_lib.Problem(
-      graph, cluster, simulator.Simulator(cluster,
-                                          clusters.FixedCosts(seconds)))
-
-
 def _tasks(graph, seconds=1.):
-  problem = _problem(graph, seconds=seconds)
+  problem = problems.make(graph, seconds=seconds)
   return task_graph.from_problem(problem, problem.allowed)
 
 
@@ -108,7 +99,7 @@ def test_bundles_are_sound(seed, num_ops, grain, parts):
   types = np.ones((num_ops, 2), bool)
   types[:, 1] = (rng.random(graph.num_groups) < .7)[graph.groups]
   graph = graph.replace(allowed_types=types)
-  problem = _problem(graph, seconds=rng.lognormal(0, 1, num_ops))
+  problem = problems.make(graph, seconds=rng.lognormal(0, 1, num_ops))
   whole = task_graph.from_problem(problem, problem.allowed)
   tasks = bundling.co_place(bundling.fuse(whole, _LINK, grain), _LINK, parts)
   tasks = bundling.co_place_dear(tasks, _LINK, grain / 10)
@@ -135,7 +126,7 @@ def test_the_share_that_is_alive():
 def test_accelerators_in_use(name, halvings, targets):
   cluster = presets.preset(name)
   graph = graphs.make_graph(num_ops=3, flops=1e12)
-  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
+  problem = problems.make(graph, cluster)
   assert proposals.Proposals(problem).targets(halvings).tolist() == targets
 
 

@@ -21,18 +21,13 @@ from gdp_grappler.placers.list_scheduling import m_topo
 from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import stopwatches
 
 _SCHEDULERS = (heft.HeftPlacer, m_etf.MEtfPlacer, m_sct.MSctPlacer)
 _PLACERS = (*_SCHEDULERS, m_topo.MTopoPlacer)
 _GRAPHS = sorted(
     (pathlib.Path(__file__).parents[2] / 'testdata').glob('*_train_step.pb'))
-
-
-def _problem(graph, cluster, seconds=None, seed=0):
-  costs = None if seconds is None else clusters.FixedCosts(seconds)
-  return placer_lib.Problem(graph, cluster, simulator.Simulator(cluster, costs),
-                            seed)
 
 
 def _seconds(problem, placement):
@@ -68,10 +63,10 @@ def _restricted(seed, num_ops=150):
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 999))
 def test_legal_and_repeatable(kind, cluster, seed):
-  problem = _problem(_restricted(seed), cluster)
+  problem = problems.make(_restricted(seed), cluster)
   placement = kind().place(problem)
   assert placement.violations(problem.graph) == ()
-  again = kind().place(_problem(_restricted(seed), cluster))
+  again = kind().place(problems.make(_restricted(seed), cluster))
   assert placement.devices.tolist() == again.devices.tolist()
 
 
@@ -84,7 +79,7 @@ def _graph(request):
 @pytest.mark.parametrize('cluster', ['2xP100', '2xP100+2xK40'])
 @pytest.mark.parametrize('kind', _PLACERS)
 def test_real_graphs(kind, graph, cluster):
-  problem = _problem(graph, presets.preset(cluster))
+  problem = problems.make(graph, presets.preset(cluster))
   placement = kind().place(problem)
   assert problem.evaluator.evaluate(graph, placement).valid
 
@@ -94,7 +89,7 @@ def test_one_op_one_group_and_no_edges(kind):
   cluster = clusters.make_cluster(2)
   for graph in (graphs.make_graph(num_ops=1), graphs.make_graph(num_ops=9),
                 graphs.chain(5, groups=[0] * 5)):
-    placement = kind().place(_problem(graph, cluster, 1.))
+    placement = kind().place(problems.make(graph, cluster, 1.))
     assert placement.violations(graph) == ()
 
 
@@ -104,7 +99,7 @@ def test_memory_is_respected_where_it_can_be(kind):
   edges = [(4 * c + i, 4 * c + i + 1, 1) for c in range(8) for i in range(3)]
   graph = graphs.make_graph(edges, param_bytes=[60, 0, 0, 0] * 8)
   cluster = clusters.make_cluster(4, memory_bytes=140)
-  problem = _problem(graph, cluster, [[9, 1, 1, 1, 1]] * 32)
+  problem = problems.make(graph, cluster, [[9, 1, 1, 1, 1]] * 32)
   placement = kind().place(problem)
   assert problem.evaluator.evaluate(graph, placement).valid
 
@@ -112,7 +107,7 @@ def test_memory_is_respected_where_it_can_be(kind):
 @pytest.mark.parametrize('kind', _PLACERS)
 def test_too_much_for_any_memory_is_still_placed(kind):
   graph = graphs.chain(4, param_bytes=1000)
-  problem = _problem(graph, clusters.make_cluster(2, memory_bytes=100), 1.)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100), 1.)
   placement = kind().place(problem)
   assert placement.violations(graph) == ()
   assert not problem.evaluator.evaluate(graph, placement).valid
@@ -122,7 +117,7 @@ def test_too_much_for_any_memory_is_still_placed(kind):
 def test_dear_communication_keeps_all_on_one_device(kind):
   graph = graphs.random_graph(0, 80, window=5)
   cluster = clusters.make_cluster(2, latency_s=1e3)
-  problem = _problem(graph, cluster, [[5, 1, 1]] * 80)
+  problem = problems.make(graph, cluster, [[5, 1, 1]] * 80)
   one = _seconds(problem, single_device.SingleDevicePlacer().place(problem))
   assert _seconds(problem, kind().place(problem)) <= 1.001 * one
 
@@ -134,7 +129,7 @@ def test_cheap_communication_divides_the_work(kind):
            for i in range(16, 320) for _ in range(2)}
   graph = graphs.make_graph(sorted(edges), 320)
   cluster = clusters.make_cluster(4, latency_s=1e-3)
-  problem = _problem(graph, cluster, [[9, 1, 1, 1, 1]] * 320)
+  problem = problems.make(graph, cluster, [[9, 1, 1, 1, 1]] * 320)
   assert _seconds(problem, kind().place(problem)) < 320 / 4 * 1.1
 
 
@@ -145,7 +140,8 @@ def test_large_graphs_get_fewer_proposals(kind, limit, monkeypatch):
   asked = _asked(monkeypatch)
   monkeypatch.setattr(proposals, limit, 190)
   for num_ops in (50, 200):
-    kind().place(_problem(graphs.chain(num_ops), clusters.make_cluster(2), 1.))
+    kind().place(
+        problems.make(graphs.chain(num_ops), clusters.make_cluster(2), 1.))
   assert asked[0] > asked[1]
 
 
@@ -162,8 +158,9 @@ def _asked(monkeypatch):
 @pytest.mark.parametrize('kind', _PLACERS[1:])
 def test_as_published(kind, monkeypatch):
   asked = _asked(monkeypatch)
-  problem = _problem(graphs.random_graph(0, 80, window=5),
-                     clusters.make_cluster(2, latency_s=1e3), [[5, 1, 1]] * 80)
+  problem = problems.make(graphs.random_graph(0, 80, window=5),
+                          clusters.make_cluster(2, latency_s=1e3),
+                          [[5, 1, 1]] * 80)
   published = kind(published=True).place(problem)
   assert asked == [1]
   assert published.violations(problem.graph) == ()
@@ -172,7 +169,7 @@ def test_as_published(kind, monkeypatch):
 
 def test_equal_shares_of_memory_in_topological_order():
   graph = graphs.chain(12, 0, param_bytes=10)
-  problem = _problem(graph, clusters.make_cluster(3), [[9, 1, 1, 1]] * 12)
+  problem = problems.make(graph, clusters.make_cluster(3), [[9, 1, 1, 1]] * 12)
   shared = proposals.Proposals(problem)
   propose = m_topo._proposer(shared, proposals.Bundles(), False,
                              shared.group_bytes)
@@ -185,7 +182,7 @@ def test_a_stopwatch_that_says_the_same():
   graph = graphs.random_graph(3, 60)
   slow = placer_lib.Problem(graph, cluster,
                             stopwatches.Stopwatch(simulator.Simulator(cluster)))
-  fast = _problem(graph, cluster)
+  fast = problems.make(graph, cluster)
   place = m_etf.MEtfPlacer().place
   assert place(slow).devices.tolist() == place(fast).devices.tolist()
 
@@ -193,7 +190,7 @@ def test_a_stopwatch_that_says_the_same():
 def test_the_cheapest_that_fits_wins_and_capacities_shrink():
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   cluster = clusters.make_cluster(2, memory_bytes=100)
-  problem = _problem(graph, cluster, [[1, 2, 2], [1, 2, 2]])
+  problem = problems.make(graph, cluster, [[1, 2, 2], [1, 2, 2]])
   asked = []
 
   def together(pool_bytes):
