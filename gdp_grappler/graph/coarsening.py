@@ -14,7 +14,7 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph import union_find
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +64,7 @@ def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
   return _in_topological_order(graph, graph.groups)
 
 
-class _WeightedSets(colocation.UnionFind):
+class _WeightedSets(union_find.UnionFind):
   """Sets that know their work and join only their own kind."""
 
   def __init__(self, work: np.ndarray, kinds: np.ndarray) -> None:

@@ -115,3 +115,8 @@ CHECKPOINTING = frozenset(('SaveV2', 'SaveSlices', 'Save', 'MergeV2Checkpoints',
 SETTING = frozenset(('NoOp', 'Assign', 'AssignVariableOp', 'VarIsInitializedOp',
                      'IsVariableInitialized', 'InitializeTableV2',
                      'InitializeTableFromTextFileV2', 'LookupTableImportV2'))
+
+# Put a tensor into an optional or take it out.
+OPTIONALS = frozenset(('OptionalFromValue', 'OptionalGetValue'))
+# Lists whose elements somebody else has put in, or nobody yet.
+NEW_LISTS = frozenset(('EmptyTensorList', 'TensorListReserve'))

@@ -23,6 +23,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.problems import rewards
 from placer_model.benchmark import bounds
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
@@ -92,7 +93,7 @@ class _Evaluators:
   def __enter__(self) -> evaluator_lib.Evaluator:
     if self._settings.simulated:
       return self._simulator
-    if self._settings.reward == settings_lib.EMULATED:
+    if self._settings.reward == rewards.EMULATED:
       from gdp_grappler.evaluation.emulation import emulator
       return self._ends.enter_context(
           emulator.Emulator(self._loaded.cluster, self._loaded.cost_model))

@@ -17,6 +17,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
+from gdp_grappler.problems import rewards
 from placer_model.benchmark import bounds
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import settings as settings_lib
@@ -115,7 +116,7 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
       bounds.lower_bound(step.graph, step.cluster, problem.op_seconds)
       if simulated else None,
       reading.measurable(request, step).to_meta_graph().SerializeToString()
-      if settings.reward == settings_lib.MEASURED else None,
+      if settings.reward == rewards.MEASURED else None,
       workload.setting if workload else '',
       workload.paper_ops if workload else 0)
 

@@ -18,12 +18,11 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import entries
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import trainer
+from gdp_grappler.problems import rewards
 import placer_model
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
-SIMULATED, MEASURED, EMULATED = 'simulated', 'measured', 'emulated'
-REWARDS = (SIMULATED, MEASURED, EMULATED)
 _PACKAGES = ('tensorflow', 'numpy', 'scipy', 'pymetis', 'scotchpy64',
              'mtkahypar', 'highspy', 'tf-agents', 'tensorflow-gnn')
 # No cell imports these.
@@ -44,7 +43,7 @@ class Settings:
 
   Attributes:
     seed: Of every placer.
-    reward: One of `REWARDS`.
+    reward: One of `rewards.ALL`.
     quick: Small variants of the workloads, and short searches.
     time_budget_s: What a search may take. None: as much as each has by default,
       but 2 s for those that do not learn if `quick`. Which placement a search
@@ -59,7 +58,7 @@ class Settings:
   """
 
   seed: int = 0
-  reward: str = SIMULATED
+  reward: str = rewards.SIMULATED
   quick: bool = False
   time_budget_s: float | None = None
   cell_timeout_s: float | None = None
@@ -71,7 +70,7 @@ class Settings:
 
   @property
   def simulated(self) -> bool:
-    return self.reward == SIMULATED
+    return self.reward == rewards.SIMULATED
 
   def budget_s(self, placer: str) -> float | None:
     """Seconds that a placer's search may take."""

@@ -36,6 +36,7 @@ from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import request
+from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
 
 _TASKS = flags.DEFINE_string(
@@ -53,7 +54,7 @@ _REPORT = flags.DEFINE_string(
 _QUICK = flags.DEFINE_boolean(
     'quick', False, 'Small variants of the workloads, and searches of 2 s.')
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
+    'reward', rewards.SIMULATED, list(rewards.ALL),
     'Price placements by simulation, or run them: on the devices of this '
     'machine or on --local_workers, or on emulated GPUs.')
 _LOCAL_WORKERS = flags.DEFINE_integer(
@@ -147,13 +148,13 @@ def _check() -> None:
                             'seconds.')
   if _REPORT.value and _TASKS.value:
     raise errors.GdpError('--report runs nothing. Leave --tasks out.')
-  measured = _REWARD.value == 'measured'
+  measured = _REWARD.value == rewards.MEASURED
   if _LOCAL_WORKERS.value and not measured:
     raise errors.GdpError('--local_workers are to measure on. Give '
                           '--reward=measured too.')
   if measured:
     request.refuse_profile(_PROFILE.value or '')
-  if _REWARD.value != 'simulated' and _JOBS.value > 1:
+  if _REWARD.value != rewards.SIMULATED and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
 

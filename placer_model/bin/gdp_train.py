@@ -25,6 +25,7 @@ from absl import logging
 from gdp_grappler import quiet
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
+from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
 
 _GRAPH = flags.DEFINE_string('graph', None,
@@ -33,7 +34,7 @@ _CLUSTER = flags.DEFINE_string(
     'cluster', None, f'{help_texts.sentence(help_texts.CLUSTER)} With --target '
     'or --local_workers the devices found there unless given.')
 _REWARD = flags.DEFINE_enum(
-    'reward', 'simulated', ['simulated', 'measured', 'emulated'],
+    'reward', rewards.SIMULATED, list(rewards.ALL),
     'Price placements by simulation, or run them: on the devices of this '
     'machine, of a --target or of --local_workers, or on emulated GPUs.')
 _TARGET = flags.DEFINE_string(

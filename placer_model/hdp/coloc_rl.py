@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph import union_find
 from gdp_grappler.placers import placer as placer_lib
 from placer_model.hdp import placers
 from placer_model.hdp import search as search_lib
@@ -78,7 +78,7 @@ def _with_only_consumer(graph: op_graph.OpGraph,
   np.maximum.at(highest, graph.edges[:, 0], target)
   only = np.flatnonzero(lowest == highest)
   unit, consumer = graph.groups[only], highest[only]
-  union = colocation.UnionFind(graph.num_groups)
+  union = union_find.UnionFind(graph.num_groups)
   for a, b in zip(unit.tolist(), consumer.tolist()):
     if kinds[a] == kinds[b]:
       union.join(a, b)

@@ -26,9 +26,9 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
+from gdp_grappler.problems import rewards
 from placer_model.training import train_config
 
-REWARDS = ('simulated', 'measured', 'emulated')
 UNITS = ('coarse', 'fine')
 
 
@@ -40,7 +40,7 @@ class Options:
     graph: As of `request.Request`.
     cluster: What `resolve.resolve` knows; '' or 'target' for the devices found
       where steps are measured.
-    reward: One of `REWARDS`.
+    reward: One of `rewards.ALL`.
     model_dir: Where everything goes.
     units: One of `UNITS`; 'fine' decides about every group of ops by itself.
     config: Name of the presets of `train_config` and `placer_model.config`.
@@ -82,7 +82,7 @@ class Options:
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""
     config = train_config.preset(self.config)
-    if self.reward != 'simulated':
+    if self.reward != rewards.SIMULATED:
       config = train_config.for_measuring(config)
     changes = {
         name: getattr(self, name) for name in ('iterations', 'rollouts')
@@ -153,7 +153,7 @@ def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
       raise errors.GdpError('There is no cluster. Give --cluster; or, to '
                             'measure, --target or --local_workers.')
     return None
-  if options.reward != 'measured':
+  if options.reward != rewards.MEASURED:
     raise errors.GdpError('--target and --local_workers are to measure on. '
                           'Give --reward=measured too.')
   if options.local_workers:
@@ -163,9 +163,9 @@ def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
 
 def _evaluator(options: Options, request: request_lib.Request,
                step: step_lib.Step) -> evaluator_lib.Evaluator:
-  if options.reward == 'simulated':
+  if options.reward == rewards.SIMULATED:
     return step.simulator()
-  if options.reward == 'emulated':
+  if options.reward == rewards.EMULATED:
     return emulator.Emulator(step.cluster, step.cost_model)
   return measurer.Measurer(reading.measurable(request, step), step.cluster,
                            batch_size=options.batch_size, target=options.target,

@@ -22,7 +22,7 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
-from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import kernels
 
 _NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
@@ -52,7 +52,7 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
   inside = depths > 0
   types = np.array(graph.op_types, object)
   leaves = np.isin(types, tuple(op_kinds.EXITS)) & (depths == 1)
-  frames = colocation.UnionFind(graph.num_ops)
+  frames = union_find.UnionFind(graph.num_ops)
   for source, target in graph.edges[inside[graph.edges].all(axis=1)].tolist():
     if not leaves[source]:
       frames.join(source, target)

@@ -22,7 +22,7 @@ from gdp_grappler.graph.control_flow import values as values_lib
 
 # What adds an element to a list: which of its inputs is the element.
 _ADDS = {'TensorListPushBack': 1, 'TensorListSetItem': 2}
-_FILLED = ('EmptyTensorList', 'TensorListReserve', '_Arg')
+_FILLED = op_kinds.NEW_LISTS | {'_Arg'}
 
 
 def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],

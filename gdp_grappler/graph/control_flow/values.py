@@ -31,9 +31,9 @@ _Line = tuple[arithmetic.Value, arithmetic.Value]
 
 _MAX_DEPTH = 200
 # Variants are wrapped in optionals.
-_WRAPPERS = frozenset(('OptionalFromValue', 'OptionalGetValue'))
-_SAME_VALUE = op_kinds.SAME_VALUE | _WRAPPERS
-_SAME_BUFFER = (op_kinds.HANDED_ON | op_kinds.VIEWS | _WRAPPERS) - {'Exit'}
+_SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.OPTIONALS
+_SAME_BUFFER = (op_kinds.HANDED_ON | op_kinds.VIEWS
+                | op_kinds.OPTIONALS) - {'Exit'}
 _SAME_LIST = (_SAME_VALUE | op_kinds.LIST_CHANGES
               | {'Merge', 'TensorListPopBack'})
 

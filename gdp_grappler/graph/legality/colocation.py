@@ -12,53 +12,21 @@
 from __future__ import annotations
 
 import collections
-from typing import Iterable, Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import node_types
 
 _CLASS_PREFIX = b'loc:@'
 
 
-class UnionFind:
-  """Disjoint sets of 0 .. n-1."""
-
-  def __init__(self, n: int) -> None:
-    self._parent = list(range(n))
-
-  def find(self, item: int) -> int:
-    """The representative of an item's set."""
-    parent = self._parent
-    while parent[item] != item:
-      parent[item] = parent[parent[item]]
-      item = parent[item]
-    return item
-
-  def join(self, a: int, b: int) -> None:
-    """Makes two sets one; the smaller representative stays."""
-    a, b = self.find(a), self.find(b)
-    if a != b:
-      self._parent[max(a, b)] = min(a, b)
-
-  def join_all(self, items: Iterable[int]) -> None:
-    """Makes the sets of all items one."""
-    members = list(items)
-    for item in members[1:]:
-      self.join(members[0], item)
-
-  def numbers(self) -> np.ndarray:
-    """int32 [n], sets numbered 0 .. in the order of their first item."""
-    roots = [self.find(item) for item in range(len(self._parent))]
-    order = {root: i for i, root in enumerate(dict.fromkeys(roots))}
-    return np.array([order[root] for root in roots], np.int32)
-
-
 def joined(nodes: Sequence[node_def_pb2.NodeDef],
            signatures: Sequence[node_types.Signature],
-           edges: Sequence[tuple[int, int, int]]) -> UnionFind:
+           edges: Sequence[tuple[int, int, int]]) -> union_find.UnionFind:
   """Sets of ops that TensorFlow or a loop keeps together.
 
   Args:
@@ -66,7 +34,7 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
     signatures: [N].
     edges: (producer, output index or -1, consumer), loop-carried ones too.
   """
-  sets = UnionFind(len(nodes))
+  sets = union_find.UnionFind(len(nodes))
   # A reference that is read as a value may be sent, as TensorFlow's placer has
   # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
   position: collections.Counter[int] = collections.Counter()
@@ -160,7 +128,8 @@ def _frame_stacks(nodes: Sequence[node_def_pb2.NodeDef],
   return stacks
 
 
-def join_slots(sets: UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
+def join_slots(sets: union_find.UnionFind,
+               nodes: Sequence[node_def_pb2.NodeDef],
                edges: Sequence[tuple[int, int, int]],
                variable_bytes: np.ndarray, output_bytes: np.ndarray) -> None:
   """Joins a variable with the slots its update reads.

@@ -1,5 +1,3 @@
-import numpy as np
-import pytest
 import tensorflow as tf
 
 from gdp_grappler.graph.legality import colocation
@@ -16,19 +14,6 @@ def _frames(make):
     tf1.enable_control_flow_v2()
 
 
-@pytest.mark.parametrize('seed', range(3))
-def test_union_find_against_repainting(seed):
-  rng = np.random.default_rng(seed)
-  sets, colors = colocation.UnionFind(40), np.arange(40)
-  for a, b in rng.integers(0, 40, (25, 2)):
-    sets.join(a, b)
-    colors[colors == colors[b]] = colors[a]
-  numbers = sets.numbers()
-  same = colors[:, None] == colors[None]
-  assert ((numbers[:, None] == numbers[None]) == same).all()
-  assert list(dict.fromkeys(numbers.tolist())) == list(range(numbers.max() + 1))
-
-
 def test_references_read_as_values_hold_nothing_together():
   # A Saver reads all variables; it was found to tie them to each other.
   def make():
@@ -41,12 +26,6 @@ def test_references_read_as_values_hold_nothing_together():
   assert groups['b'] == groups['b/Assign'] == groups['save/Assign_1']
   assert groups['a/read'] == groups['a']  # By its `_class`.
   assert len({groups['a'], groups['b'], groups['save/SaveV2']}) == 3
-
-
-def test_join_all_of_none():
-  sets = colocation.UnionFind(2)
-  sets.join_all([])
-  assert sets.numbers().tolist() == [0, 1]
 
 
 def test_resources_and_references_hold_together():
