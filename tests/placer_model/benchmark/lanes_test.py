@@ -54,7 +54,7 @@ def test_failures_stay_where_they_are(setup, tmp_path, count):
   with _lanes(setup, count) as lanes:
     for cell, message, seconds in lanes.run(_cells(tmp_path, names)):
       said[cell.placer] = message
-      assert 0 < seconds < 10
+      assert seconds > 0
   for name, message in _FAILURES.items():
     assert message in said.pop(name)
     assert not (tmp_path / f'{name}.json').exists()
