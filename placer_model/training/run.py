@@ -84,13 +84,11 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
       if key not in _NOT_IDENTITY
   }
   return {
-      'graph': {
-          'name': task.graph.name, 'fingerprint': task.graph.fingerprint,
-          'op_seconds': hashlib.sha256(task.op_seconds.tobytes()).hexdigest()
-      },
+      'graph': {'name': task.graph.name, 'fingerprint': task.graph.fingerprint},
       'cluster': json.loads(task.cluster.to_json()),
       'reward': options.reward,
       'units': options.units,
+      'costs': hashlib.sha256(task.op_seconds.tobytes()).hexdigest(),
       'seed': options.seed,
       'init_policy': str(options.init_policy) if options.init_policy else None,
       'schema': schema.fingerprint(),
