@@ -18,6 +18,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.features import schema
+from gdp_grappler.problems import rewards
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
@@ -85,15 +86,26 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
   }
   return {
       'graph': {'name': task.graph.name, 'fingerprint': task.graph.fingerprint},
-      'cluster': json.loads(task.cluster.to_json()),
-      'reward': options.reward,
-      'units': options.units,
-      'costs': hashlib.sha256(task.op_seconds.tobytes()).hexdigest(),
-      'seed': options.seed,
-      'init_policy': str(options.init_policy) if options.init_policy else None,
-      'schema': schema.fingerprint(),
-      'train': train,
-      'placer': dataclasses.asdict(placer_config),
+      'cluster':
+          json.loads(task.cluster.to_json()),
+      'reward':
+          options.reward,
+      'units':
+          options.units,
+      # A stopwatch does not ask for them.
+      'costs':
+          None if options.reward == rewards.MEASURED else hashlib.sha256(
+              task.op_seconds.tobytes()).hexdigest(),
+      'seed':
+          options.seed,
+      'init_policy':
+          str(options.init_policy) if options.init_policy else None,
+      'schema':
+          schema.fingerprint(),
+      'train':
+          train,
+      'placer':
+          dataclasses.asdict(placer_config),
   }
 
 
