@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gdp_grappler import files
 from gdp_grappler.bin import gdp
 from helpers import fresh
 
@@ -55,7 +56,7 @@ from placer_model.bin import gdp_bench
 gdp_bench.run()
 ''', timeout_s=280)
   assert done.code == 0, done.stderr
-  results = json.loads((out / 'results.json').read_text())
+  results = files.read_compressed_json(out / 'results.json.gz')
   assert not results['simulated']
   cell, = results['tasks'][0]['cells'].values()
   assert cell['status'] == 'ok' and cell['step_time_s'] >= _STEP_S
