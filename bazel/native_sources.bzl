@@ -78,6 +78,15 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": True,
     },
+    # Loaded into servers of our own, which then listen on the loopback alone.
+    "libgdp_loopback.so": {
+        "srcs": ["gdp_grappler/evaluation/measuring/loopback.c"],
+        "hdrs": [],
+        "copts": ["-std=gnu11", "-O2"],
+        "defines": [],
+        "linkopts": ["-ldl"],
+        "tensorflow": False,
+    },
     # The list schedulers among the placers.
     "libgdp_list_scheduler.so": {
         "srcs": ["gdp_grappler/placers/list_scheduling/list_scheduler.cc"],

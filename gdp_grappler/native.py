@@ -16,6 +16,8 @@ from gdp_grappler import errors
 LIB_DIR = pathlib.Path(__file__).parent / 'lib'
 # TensorFlow is given this one by its path.
 EMULATED_GPUS_PATH = LIB_DIR / 'libgdp_emulated_gpus.so'
+# The dynamic linker is given this one by its path.
+LOOPBACK_PATH = LIB_DIR / 'libgdp_loopback.so'
 _REMEDY = ('Reinstall the package next to the TensorFlow it is to run with: '
            'pip install --force-reinstall --no-deps gdp-grappler')
 

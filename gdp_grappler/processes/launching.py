@@ -54,7 +54,7 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
       environment_lib.LOG_LEVEL: environment_lib.QUIETEST,
       'PYTHONPATH': os.pathsep.join(p for p in sys.path if p),
       # gRPC would look for local workers behind a proxy for web pages.
-      'no_grpc_proxy': f'{direct},localhost' if direct else 'localhost',
+      'no_grpc_proxy': ','.join(filter(None, [direct, 'localhost,127.0.0.1'])),
   })
   return {**result, **(changes or {})}
 

@@ -32,9 +32,9 @@ def test_the_rest_is_inherited(monkeypatch):
 
 
 @pytest.mark.parametrize('given, found', [
-    ({}, 'localhost'),
-    ({'no_proxy': 'a'}, 'a,localhost'),
-    ({'no_proxy': 'a', 'no_grpc_proxy': 'b'}, 'b,localhost'),
+    ({}, 'localhost,127.0.0.1'),
+    ({'no_proxy': 'a'}, 'a,localhost,127.0.0.1'),
+    ({'no_proxy': 'a', 'no_grpc_proxy': 'b'}, 'b,localhost,127.0.0.1'),
 ])
 def test_local_workers_are_not_behind_a_proxy(monkeypatch, given, found):
   for name in ('no_proxy', 'no_grpc_proxy'):

@@ -1,5 +1,10 @@
 """One task of `local_workers`: a TensorFlow server on cores of its own.
 
+TensorFlow's servers do whatever they are told by whoever connects, so this one
+must not be reachable from other machines: it is started with
+`native.LOOPBACK_PATH` loaded before everything else, and ends at once if it
+listens elsewhere all the same.
+
 Says over its standard output that it is ready; see `messages`. It ends when
 its standard input does, so it cannot outlive its parent.
 """
@@ -10,6 +15,8 @@ import os
 import signal
 from typing import Any
 
+from gdp_grappler import errors
+from gdp_grappler.evaluation.measuring import listening
 from gdp_grappler.processes import messages
 
 JOB = 'worker'
@@ -28,6 +35,12 @@ def main(request: dict[str, Any]) -> None:
   messages.volunteer_for_oom()
   answers = messages.answers()
   server = _serve(request)
+  outside = listening.outside_loopback()
+  if outside:
+    raise errors.MeasurementError(
+        f'A local worker would listen on {", ".join(outside)}, where other '
+        'machines can reach it without a password, so it is not used. Is '
+        'LD_PRELOAD obeyed here?')
   if request['task'] == 0:
     messages.send(answers, _devices(server.target))
   while True:

@@ -16,6 +16,7 @@ from typing import Any, Sequence
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_server
@@ -26,12 +27,7 @@ INTER_OP_THREADS = 24
 _START_TIMEOUT_S = 120.
 # To start: a port may be taken; somebody may kill a server again and again.
 _ATTEMPTS, _ATTEMPTS_KILLED = 3, 20
-# Workers are CPUs; a server that saw a GPU would take all of its memory. They
-# listen on ports that this process holds, which gRPC has to be allowed.
-_ENVIRONMENT = {
-    'CUDA_VISIBLE_DEVICES': '', 'HIP_VISIBLE_DEVICES': '',
-    'TF_GRPC_REUSE_PORT': '1'
-}
+_HOST = '127.0.0.1'
 
 
 class LocalWorkers:
@@ -151,10 +147,10 @@ class LocalWorkers:
                    cores=self.cores[task], inter_op_threads=inter_op,
                    intra_op_threads=intra_op or len(self.cores[task]))
     return worker_process.WorkerProcess(f'{local_server.__name__}:main',
-                                        [request], _ENVIRONMENT)
+                                        [request], _environment())
 
   def _addresses(self) -> list[str]:
-    return [f'localhost:{port.getsockname()[1]}' for port in self._ports]
+    return [f'{_HOST}:{port.getsockname()[1]}' for port in self._ports]
 
   def _drop_servers(self) -> None:
     servers, self._servers = self._servers, []
@@ -236,6 +232,19 @@ def divide_cores(count: int,
   return [cores[a:b] for a, b in zip(starts, starts[1:])]
 
 
+def _environment() -> dict[str, str]:
+  """What servers have in their environment and this process has not."""
+  preloaded = [str(native.LOOPBACK_PATH), os.environ.get('LD_PRELOAD', '')]
+  return {
+      # Workers are CPUs; a server that saw a GPU would take all of its memory.
+      'CUDA_VISIBLE_DEVICES': '',
+      'HIP_VISIBLE_DEVICES': '',
+      # They listen on ports that this process holds.
+      'TF_GRPC_REUSE_PORT': '1',
+      'LD_PRELOAD': ':'.join(filter(None, preloaded))
+  }
+
+
 def _held_port() -> socket.socket:
   """A port that the kernel gives nobody else while the socket is open.
 
@@ -243,5 +252,5 @@ def _held_port() -> socket.socket:
   """
   result = socket.socket()
   result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-  result.bind(('', 0))
+  result.bind((_HOST, 0))
   return result

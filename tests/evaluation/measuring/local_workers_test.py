@@ -46,6 +46,33 @@ def test_they_are_in_sessions_of_their_own(workers):
     assert os.getsid(pid) == pid != os.getsid(0)
 
 
+def test_other_addresses_of_this_machine_do_not_reach_them(workers):
+  host, port = workers.target.removeprefix('grpc://').split(':')
+  socket.create_connection((host, port), timeout=20).close()
+  # Whoever listens on every interface is reached by 127.0.0.2 as well.
+  for address in {'127.0.0.2', _outer_address()}:
+    with pytest.raises(ConnectionRefusedError):
+      socket.create_connection((address, port), timeout=20)
+
+
+def _outer_address():
+  """What other machines call this one; the loopback if there are none."""
+  with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    try:
+      probe.connect(('192.0.2.1', 9))  # Sends nothing; of RFC 5737.
+    except OSError:
+      return '127.0.0.2'
+    return probe.getsockname()[0]
+
+
+def test_one_that_would_listen_elsewhere_does_not_start(monkeypatch):
+  real = local_workers._environment
+  monkeypatch.setattr(local_workers, '_environment',
+                      lambda: {**real(), 'LD_PRELOAD': ''})
+  with pytest.raises(errors.MeasurementError, match='without a password'):
+    local_workers.LocalWorkers(1)
+
+
 def test_a_killed_one_is_noticed_and_replaced(workers):
   target, before = workers.target, workers.pids
   os.kill(before[1], signal.SIGKILL)
@@ -67,7 +94,7 @@ def test_none_is_left_after_closing():
 
 def test_a_port_that_somebody_took_is_replaced(monkeypatch):
   with socket.socket() as taken:
-    taken.bind(('', 0))
+    taken.bind(('127.0.0.1', 0))
     taken.listen()
     held, real = [], local_workers._held_port
 
