@@ -16,6 +16,7 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import trainer
 
 # Beside the most likely placement, so many drawn from the policy are priced.
@@ -98,7 +99,10 @@ def _load(folder: str) -> _Policy:
         f'{found}; this version has {schema.fingerprint()}). Train it again '
         'with this version of gdp_train.')
   try:
+    policy_ops.check(path)
     return _Policy(tf.saved_model.load(folder), metadata)
+  except errors.PolicyMismatchError:
+    raise
   except Exception as error:
     # TensorFlow raises a dozen types for a damaged SavedModel.
     raise errors.PolicyMismatchError(

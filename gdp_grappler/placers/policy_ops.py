@@ -1,0 +1,137 @@
+"""What a policy may consist of, checked before TensorFlow loads it.
+
+A SavedModel is a program, and a policy may come from anybody. So a folder is
+loaded only if all that loading and placing would run are ops that compute and
+do nothing else: those that our export makes of a network, whatever its
+configuration.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any, Iterator
+
+from gdp_grappler import errors
+
+_FILE = 'saved_model.pb'
+# Ours have half a megabyte, and one of weights. A hundred layers fit.
+_MAX_MODEL_BYTES = 64 << 20
+_MAX_WEIGHTS_BYTES = 1 << 30
+# They call functions, whose ops are checked as well.
+_CALLS = frozenset({'PartitionedCall', 'StatefulPartitionedCall'})
+OPS = _CALLS | frozenset("""
+    AddV2 All Assert BatchMatMulV2 BiasAdd Cast ConcatV2 Const Cumsum DivNoNan
+    Equal Fill FloorDiv GatherV2 Greater GreaterEqual Identity Less LessEqual
+    Log Log1p LogicalAnd MatMul MatrixBandPart Max Maximum Mean Minimum Mul Neg
+    NoOp OnesLike Pack Pad Placeholder Prod Range ReadVariableOp RealDiv Relu
+    Reshape ResourceGather Rsqrt SelectV2 Shape Sigmoid Softmax Split Square
+    Squeeze StopGradient StridedSlice StringToHashBucketFast Sub Sum TopKV2
+    Transpose UnsortedSegmentMax UnsortedSegmentSum Where ZerosLike
+    """.split())
+# What loading makes without running anything: kinds of the SavedModel's
+# objects, and those of them that have no kind of their own.
+_OBJECTS = frozenset(
+    {'bare_concrete_function', 'constant', 'function', 'variable'})
+_CONTAINERS = frozenset(
+    {'_generic_user_object', 'signature_map', 'trackable_list_wrapper'})
+
+
+def check(folder: pathlib.Path) -> None:
+  """Refuses what could do more than compute odds.
+
+  Args:
+    folder: With a SavedModel.
+
+  Raises:
+    PolicyMismatchError: something in it is not in a policy of ours, or it is
+      larger than any.
+    OSError: there is no SavedModel.
+    google.protobuf.message.DecodeError: it is damaged.
+  """
+  _check_files(folder)
+  from tensorflow.core.protobuf import saved_model_pb2
+  model = saved_model_pb2.SavedModel.FromString((folder / _FILE).read_bytes())
+  if len(model.meta_graphs) != 1:
+    raise _refusal(folder, f'{len(model.meta_graphs)} graphs')
+  graph, = model.meta_graphs
+  # Without objects TensorFlow runs initializers, which may be anything.
+  if not graph.object_graph_def.nodes or graph.asset_file_def:
+    raise _refusal(folder, 'files of its own, or no objects')
+  _check_objects(folder, graph.object_graph_def)
+  for op in sorted(_run(graph) - OPS):
+    raise _refusal(folder, f'the op {op}')
+
+
+def _check_files(folder: pathlib.Path) -> None:
+  for path in folder.glob('saved_model.*'):
+    if path.name != _FILE:  # TensorFlow would read it instead.
+      raise _refusal(folder, path.name)
+  sizes = {
+      _MAX_MODEL_BYTES: [folder / _FILE],
+      _MAX_WEIGHTS_BYTES: (folder / 'variables').glob('*'),
+  }
+  for limit, paths in sizes.items():
+    total = 0
+    for path in paths:
+      if path.exists() and not path.is_file():
+        raise _refusal(folder, f'{path.name}, which is not a file')
+      total += path.stat().st_size
+    if total > limit:
+      raise _refusal(folder,
+                     f'{total >> 20} MiB where {limit >> 20} are enough')
+
+
+def _check_objects(folder: pathlib.Path, objects: Any) -> None:
+  for node in objects.nodes:
+    kind = node.WhichOneof('kind')
+    if kind == 'user_object':
+      kind = node.user_object.identifier
+      if kind in _CONTAINERS:
+        kind = None
+    if node.registered_name or node.registered_saver:
+      kind = node.registered_name or node.registered_saver
+    elif kind is None or kind in _OBJECTS:
+      continue
+    raise _refusal(folder, f'an object of the kind {kind}')
+
+
+def _run(graph: Any) -> set[str]:
+  """Types of the ops that `place` consists of, as far as calls lead."""
+  from tensorflow.python.framework import op_def_registry
+  library = {
+      f.signature.name: f for f in graph.graph_def.library.function
+      if op_def_registry.get(f.signature.name) is None
+  }
+  waiting, seen = list(_placing(graph.object_graph_def)), set[str]()
+  ops = set[str]()
+  while waiting:
+    name = waiting.pop()
+    if name in seen or name not in library:
+      continue
+    seen.add(name)
+    for node in library[name].node_def:
+      if node.op in library:  # A function may be called by its name.
+        waiting.append(node.op)
+      else:
+        ops.add(node.op)
+      for value in node.attr.values():
+        functions = [value.func, *value.list.func]
+        waiting += [f.name for f in functions if f.name]
+  return ops
+
+
+def _placing(objects: Any) -> Iterator[str]:
+  """Names of the functions behind the root's attribute `place`."""
+  for child in objects.nodes[0].children:
+    if child.local_name == 'place':
+      node = objects.nodes[child.node_id]
+      yield from node.function.concrete_functions
+      if node.bare_concrete_function.concrete_function_name:
+        yield node.bare_concrete_function.concrete_function_name
+
+
+def _refusal(folder: pathlib.Path, what: str) -> errors.PolicyMismatchError:
+  return errors.PolicyMismatchError(
+      f'The policy in {folder} is not loaded: it contains {what}, which '
+      'gdp_train does not export, and a policy is a program. Use a folder '
+      '"policy" that gdp_train wrote.')

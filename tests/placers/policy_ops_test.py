@@ -1,0 +1,157 @@
+"""Policies that would do more than compute are not loaded."""
+
+import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
+
+import json
+import pathlib
+import shutil
+
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.features import schema
+from gdp_grappler.placers import policy_ops
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import trainer
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model import network as network_lib
+
+
+def _small(**changes):
+  return config_lib.PlacerConfig(type_buckets=8, type_units=4, hidden_units=8,
+                                 heads=2, head_units=4, feed_forward_units=8,
+                                 segment_length=8, device_units=8, **changes)
+
+
+# What brings ops of its own into the graph, each on and off.
+@pytest.mark.parametrize('attention, superposition, max_neighbors, layers',
+                         [(True, True, 4, 1), (False, False, 0, 0),
+                          (True, False, 0, 2)])
+def test_every_export_is_taken(attention, superposition, max_neighbors, layers):
+  network = network_lib.PlacerNetwork(
+      _small(attention=attention, superposition=superposition,
+             max_neighbors=max_neighbors, graph_layers=layers,
+             transformer_layers=layers))
+  graph = export.Policy(network).place.get_concrete_function().graph
+  found = graph.as_graph_def()
+  ops = {node.op for node in found.node}
+  ops |= {n.op for f in found.library.function for n in f.node_def}
+  assert ops <= policy_ops.OPS
+
+
+def test_what_is_shipped_is_taken():
+  policy_ops.check(pathlib.Path(trainer.shipped_policy()))
+
+
+class _Module(tf.Module):
+  """A policy that does something else on the side."""
+
+  def __init__(self, side_effect):
+    super().__init__()
+    self._side_effect = side_effect
+
+  @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
+  def place(self, value):
+    return self._inner(value)
+
+  @tf.function
+  def _inner(self, value):
+    self._side_effect()
+    return value + 1.
+
+
+def _hostile(folder, side_effect):
+  tf.saved_model.save(_Module(side_effect), str(folder))
+  (folder / 'policy.json').write_text(
+      json.dumps({'schema': schema.fingerprint()}))
+  return folder
+
+
+@pytest.mark.parametrize('op, side_effect', [
+    ('ReadFile', lambda: tf.io.read_file('/etc/hostname')),
+    ('WriteFile', lambda: tf.io.write_file('owned', 'x')),
+    ('MatchingFiles', lambda: tf.io.matching_files('/*')),
+    ('PrintV2', lambda: tf.print('x')),
+    ('EagerPyFunc', lambda: tf.py_function(lambda: 1., [], tf.float32)),
+    ('SaveV2',
+     lambda: tf.raw_ops.SaveV2(prefix='owned', tensor_names=['x'],
+                               shape_and_slices=[''], tensors=[tf.zeros([])])),
+    ('LoadLibrary', None),
+])
+def test_ops_that_reach_outside_are_refused(tmp_path, monkeypatch, op,
+                                            side_effect):
+  monkeypatch.chdir(tmp_path)
+  folder = _hostile(tmp_path / 'policy', side_effect or tf.no_op)
+  if side_effect is None:  # Any name that TensorFlow may come to know.
+    path = folder / 'saved_model.pb'
+    model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    for function in model.meta_graphs[0].graph_def.library.function:
+      for node in function.node_def:
+        if node.op == 'AddV2':
+          node.op = op
+    path.write_bytes(model.SerializeToString())
+  with pytest.raises(errors.PolicyMismatchError, match=f'the op {op}'):
+    registry.create('gdp', str(folder))
+  assert not (tmp_path / 'owned').exists()
+
+
+def _edited(folder, edit):
+  path = folder / 'saved_model.pb'
+  model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+  edit(model)
+  path.write_bytes(model.SerializeToString())
+
+
+def _with_table(folder):
+  module = _Module(tf.no_op)
+  module.table = tf.lookup.StaticHashTable(
+      tf.lookup.KeyValueTensorInitializer(['a'], [1]), 0)
+  shutil.rmtree(folder)
+  tf.saved_model.save(module, str(folder))
+  (folder / 'policy.json').write_text(
+      json.dumps({'schema': schema.fingerprint()}))
+
+
+@pytest.mark.parametrize('spoil, message', [
+    (lambda f: _edited(f, lambda m: m.meta_graphs.add()), '2 graphs'),
+    (lambda f: _edited(
+        f, lambda m: m.meta_graphs[0].ClearField('object_graph_def')),
+     'no objects'),
+    (lambda f: _edited(
+        f, lambda m: m.meta_graphs[0].asset_file_def.add(filename='/etc/x')),
+     'files of its own'),
+    (_with_table, 'an object of the kind'),
+    (lambda f: (f / 'saved_model.pbtxt').write_text(''), 'saved_model.pbtxt'),
+    (lambda f: (f / 'variables' / 'inner').mkdir(), 'not a file'),
+])
+def test_other_ways_to_run_something_are_refused(tmp_path, spoil, message):
+  folder = _hostile(tmp_path / 'policy', tf.no_op)
+  policy_ops.check(folder)
+  spoil(folder)
+  with pytest.raises(errors.PolicyMismatchError, match=message):
+    policy_ops.check(folder)
+
+
+def test_sizes_have_limits(tmp_path, monkeypatch):
+  folder = _hostile(tmp_path / 'policy', tf.no_op)
+  for name in ('_MAX_MODEL_BYTES', '_MAX_WEIGHTS_BYTES'):
+    with monkeypatch.context() as patch:
+      patch.setattr(policy_ops, name, 10)
+      with pytest.raises(errors.PolicyMismatchError, match='are enough'):
+        policy_ops.check(folder)
+
+
+def test_a_function_may_not_hide_an_op(tmp_path):
+  folder = _hostile(tmp_path / 'policy',
+                    lambda: tf.io.read_file('/etc/hostname'))
+
+  def shadow(model):
+    library = model.meta_graphs[0].graph_def.library
+    library.function.add().signature.name = 'ReadFile'
+
+  _edited(folder, shadow)
+  with pytest.raises(errors.PolicyMismatchError, match='the op ReadFile'):
+    policy_ops.check(folder)
