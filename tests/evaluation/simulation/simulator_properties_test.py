@@ -271,7 +271,7 @@ def test_memory_is_the_sum_of_what_lives(seed):
   assert (schedule.memory_bytes >= 0).all()
   for time, pool, live in zip(schedule.memory_s, schedule.memory_pools,
                               schedule.memory_bytes):
-    assert live == expected.live(time, pool)
+    assert live == expected.memory.live(time, pool)
   for pool in range(2):
     assert schedule.peak_bytes[pool] == schedule.memory_bytes[
         schedule.memory_pools == pool].max()
