@@ -64,3 +64,12 @@ def test_clocks(seconds, text):
 def test_step_times():
   assert progress.format_step_time(.0123456) == '12.346 ms'
   assert progress.format_step_time(float('inf')) == 'none'
+
+
+def test_on_a_terminal_there_is_a_live_line(clock):
+  console = rich.console.Console(file=io.StringIO(), width=100,
+                                 force_terminal=True)
+  with progress.Progress(console, 0, 10, None) as shown:
+    shown.show(_report(3))
+  text = console.file.getvalue()
+  assert 'reward -1.5000' in text and '3/10' in text and 'iteration' not in text
