@@ -355,7 +355,7 @@ class TestBadInput:
   @pytest.mark.parametrize(
       'name, part',
       [('EficientNetB0', 'has no model "EficientNetB0". Did you mean '
-        'EfficientNetB0'), ('resnet50', 'Did you mean ResNet50 or'),
+        '"EfficientNetB0'), ('resnet50', 'Did you mean "ResNet50" or "'),
        ('keras', 'It has: ConvNeXt')])
   def test_unknown_applications(self, name, part):
     with pytest.raises(errors.InvalidGraphError) as caught:
