@@ -116,8 +116,8 @@ def _print(rows: list[dict[str, str | float | None]]) -> None:
   for row in rows:
     result.add_row(
         str(row['task']), str(row['placer']),
-        *('OOM' if row[key] is None else f'{1e3 * float(row[key]):.2f}'
-          for key in ('simulated_s', 'measured_s')))
+        *('OOM' if seconds is None else f'{1e3 * float(seconds):.2f}'
+          for seconds in (row['simulated_s'], row['measured_s'])))
   console.Console(width=120).print(result)
 
 

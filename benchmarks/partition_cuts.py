@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Callable, Iterator
 
 import numpy as np
 from rich import console
@@ -26,6 +27,7 @@ from rich import table
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -52,7 +54,7 @@ class _Program:
   name: str
   commands: tuple[str, ...]
   imbalance: float
-  ours: object
+  ours: Callable[..., np.ndarray]
   options: tuple[str, ...] = ()
 
 
@@ -65,7 +67,7 @@ _PROGRAMS = (
 )
 
 
-def _command(program) -> str:
+def _command(program: _Program) -> str:
   """Path of a program.
 
   Raises:
@@ -79,7 +81,7 @@ def _command(program) -> str:
                    'apt-get install metis scotch')
 
 
-def _write_metis(graph, path):
+def _write_metis(graph: group_graph.GroupGraph, path: pathlib.Path) -> None:
   """Vertices from 1; each line: weight, then neighbour and edge weight."""
   starts, neighbours, _ = graph.adjacency
   edges = np.stack([neighbours + 1, graph.integer_edges], axis=1)
@@ -90,7 +92,7 @@ def _write_metis(graph, path):
   path.write_text('\n'.join(lines) + '\n')
 
 
-def _write_scotch(graph, path):
+def _write_scotch(graph: group_graph.GroupGraph, path: pathlib.Path) -> None:
   """Each line: weight, degree, then edge weight and neighbour."""
   starts, neighbours, _ = graph.adjacency
   edges = np.stack([graph.integer_edges, neighbours], axis=1)
@@ -101,7 +103,8 @@ def _write_scotch(graph, path):
   path.write_text('\n'.join(lines) + '\n')
 
 
-def _theirs(program, folder, shares) -> np.ndarray:
+def _theirs(program: _Program, folder: pathlib.Path,
+            shares: np.ndarray) -> np.ndarray:
   """int [V], by the command line on the files in a folder."""
   count, path = len(shares), _command(program)
   equal = np.allclose(shares, 1 / count)
@@ -129,7 +132,8 @@ def _theirs(program, folder, shares) -> np.ndarray:
   return np.loadtxt(folder / 'map', int, skiprows=1, ndmin=2)[:, 1]
 
 
-def _rows(graph, shares):
+def _rows(graph: group_graph.GroupGraph,
+          shares: np.ndarray) -> Iterator[tuple[bool, tuple[str, ...]]]:
   """One row for each program, and whether ours cut no more."""
   with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
@@ -155,13 +159,13 @@ def _rows(graph, shares):
                   '[green]met[/]' if met else '[red]missed[/]')
 
 
-def _group_graph(graph) -> group_graph.GroupGraph:
+def _group_graph(graph: op_graph.OpGraph) -> group_graph.GroupGraph:
   cluster = presets.preset('4xP100')
   problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
   return group_graph.build(problem, np.arange(1, cluster.num_devices))
 
 
-def main():
+def main() -> None:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument(

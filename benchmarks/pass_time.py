@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import Callable
 
 from rich import console
 from rich import table
@@ -36,13 +37,13 @@ def _pass_ms() -> float:
   return function() / 1e6
 
 
-def _train_step(num_layers):
+def _train_step(num_layers: int) -> Callable[[tf.Tensor], tf.Tensor]:
   """Gradient descent on `num_layers` dense layers of 8 units; 12 ops each."""
   weights = [tf.Variable(tf.eye(8)) for _ in range(num_layers)]
   rate = tf.Variable(1e-3)
 
   @tf.function
-  def step(x):
+  def step(x: tf.Tensor) -> tf.Tensor:
     with tf.GradientTape() as tape:
       for weight in weights:
         x = tf.tanh(tf.matmul(x, weight) * 0.5 + 0.1)
@@ -54,7 +55,7 @@ def _train_step(num_layers):
   return step
 
 
-def _measure(num_layers) -> list[str]:
+def _measure(num_layers: int) -> list[str]:
   step, x = _train_step(num_layers), tf.ones((8, 8))
   context.enable_graph_collection()
   before = _pass_ms()
@@ -81,7 +82,7 @@ def _import_seconds(disable: str = '0') -> float:
   return time.perf_counter() - start
 
 
-def main():
+def main() -> None:
   """Prints the two tables."""
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],

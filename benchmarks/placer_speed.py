@@ -55,17 +55,18 @@ def layered_graph(num_ops: int, width: int,
       np.stack([producers, consumers], axis=1)[producers >= 0], axis=0)
   zeros = np.zeros(num_ops)
   graph = op_graph.OpGraph(
-      name=f'layers of {width}', names=[f'op{i}' for i in range(num_ops)
-                                       ], op_types=['MatMul'] * num_ops,
-      edges=edges, edge_tensors=edges[:, 0], tensor_ops=np.arange(num_ops),
+      name=f'layers of {width}', names=tuple(f'op{i}' for i in range(num_ops)),
+      op_types=('MatMul',) * num_ops, edges=edges, edge_tensors=edges[:, 0],
+      tensor_ops=np.arange(num_ops),
       tensor_bytes=rng.lognormal(0, 1, num_ops) * _TENSOR_BYTES, flops=zeros,
       io_bytes=zeros, param_bytes=zeros, groups=np.arange(num_ops),
-      allowed_types=np.ones((num_ops, 2)), pins=[''] * num_ops, user_pins=zeros,
-      devices=[''] * num_ops)
+      allowed_types=np.ones(
+          (num_ops,
+           2)), pins=('',) * num_ops, user_pins=zeros, devices=('',) * num_ops)
   return graph, rng.lognormal(0, 1, num_ops) * _OP_S
 
 
-def _seconds(name, num_ops, width) -> tuple[float, float]:
+def _seconds(name: str, num_ops: int, width: int) -> tuple[float, float]:
   """Wall-clock and processor seconds of one placement of a new graph."""
   graph, op_s = layered_graph(num_ops, width)
   cluster = presets.preset('8xP100')
@@ -76,7 +77,7 @@ def _seconds(name, num_ops, width) -> tuple[float, float]:
   return time.perf_counter() - start, time.process_time() - busy
 
 
-def _cell(name, num_ops, width) -> str:
+def _cell(name: str, num_ops: int, width: int) -> str:
   wall_s, busy_s = _seconds(name, num_ops, width)
   target_s = _TARGETS_S.get((name, num_ops))
   if target_s is None:
@@ -85,7 +86,7 @@ def _cell(name, num_ops, width) -> str:
   return f'[{colour}]{wall_s:.2f}[/] ({busy_s:.2f}) of {target_s}'
 
 
-def main():
+def main() -> None:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--sizes', type=int, nargs='*',

@@ -17,7 +17,7 @@ import argparse
 import os
 import pathlib
 import time
-from typing import Callable
+from typing import Callable, Sequence
 
 import numpy as np
 from rich import console
@@ -31,7 +31,9 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_properties
+from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from tests.helpers import graphs
@@ -45,10 +47,12 @@ _ENOUGH_S = 1.0  # For a figure of 5 to 500 calls.
 _TARGET_GAIN = 1.8  # On two cores.
 
 
-def _best_ms(function, *args, clock=time.process_time) -> float:
+def _best_ms(function: Callable[..., object], *args: object,
+             clock: Callable[[], float] = time.process_time) -> float:
   """Milliseconds of the fastest call, the first one left out."""
   function(*args)
-  times, enough = [], time.monotonic() + _ENOUGH_S
+  times: list[float] = []
+  enough = time.monotonic() + _ENOUGH_S
   while len(times) < 5 or (time.monotonic() < enough and len(times) < 500):
     start = clock()
     function(*args)
@@ -56,11 +60,11 @@ def _best_ms(function, *args, clock=time.process_time) -> float:
   return min(times) * 1e3
 
 
-def _verdict(met) -> str:
+def _verdict(met: bool) -> str:
   return '[green]met[/]' if met else '[red]missed[/]'
 
 
-def _random(graph, count) -> np.ndarray:
+def _random(graph: op_graph.OpGraph, count: int) -> np.ndarray:
   """int32 [count, N], any device for each group that may be there."""
   rng = np.random.default_rng(0)
   allowed = constraints.allowed_devices(graph, _CLUSTER)
@@ -68,7 +72,7 @@ def _random(graph, count) -> np.ndarray:
   return luck.argmax(axis=-1).astype(np.int32)[:, graph.groups]
 
 
-def _placements(graph) -> list[np.ndarray]:
+def _placements(graph: op_graph.OpGraph) -> list[np.ndarray]:
   """One GPU, blocks and random, each int32 [1, N]."""
   blocks = 1 + np.arange(graph.num_groups,
                          dtype=np.int32) * 4 // (graph.num_groups)
@@ -78,7 +82,7 @@ def _placements(graph) -> list[np.ndarray]:
   ]
 
 
-def _generated(sizes) -> table.Table:
+def _generated(sizes: Sequence[int]) -> table.Table:
   result = table.Table('ops', 'prepare', 'one GPU', 'blocks', 'random',
                        'ordered', 'ns/op', 'target',
                        title='Generated graphs: ms per placement in one thread')
@@ -101,7 +105,8 @@ def _generated(sizes) -> table.Table:
   return result
 
 
-def _grappler_call(source, devices) -> Callable[[], object]:
+def _grappler_call(source: source_graph.SourceGraph,
+                   devices: np.ndarray) -> Callable[[], object]:
   """A call of MeasureCosts for a placement, all else prepared."""
   meta_graph = meta_graph_pb2.MetaGraphDef(
       graph_def=op_properties._inferable(source.graph_def))
@@ -124,7 +129,7 @@ def _grappler_call(source, devices) -> Callable[[], object]:
   return lambda: cluster.MeasureCosts(item)
 
 
-def _real(paths) -> table.Table:
+def _real(paths: Sequence[str]) -> table.Table:
   result = table.Table(
       'graph', 'ops', 'MeasureCosts', 'simulator', 'ratio', 'target',
       title='Real graphs: ms per random placement in one thread')
@@ -142,7 +147,7 @@ def _real(paths) -> table.Table:
   return result
 
 
-def _threads(sizes) -> table.Table:
+def _threads(sizes: Sequence[int]) -> table.Table:
   cores = len(os.sched_getaffinity(0))
   result = table.Table(
       'ops', 'one thread', f'{cores} threads', 'gain', 'CPU time', 'target',
@@ -165,7 +170,7 @@ def _threads(sizes) -> table.Table:
   return result
 
 
-def main():
+def main() -> None:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
   parser.add_argument('--sizes', type=int, nargs='*',

@@ -61,7 +61,8 @@ def main() -> int:
   return _report(plain, placed, time.time() - start)
 
 
-def _report(plain, placed, seconds) -> int:
+def _report(plain: dict[str, Any], placed: dict[str, Any],
+            seconds: float) -> int:
   """Prints what the two runs did, and whether they agree."""
   print('Ops per device, from the partition graphs that TensorFlow ran:')
   for name, run in (('as it was', plain), ('placed', placed)):
@@ -94,10 +95,11 @@ def _run(*command: str, keep_output: bool = False,
       command, text=True, stderr=subprocess.PIPE,
       stdout=subprocess.PIPE if keep_output else None,
       env=launching.environment({environment.DISABLE: '0', **variables}))
+  assert process.stderr is not None
   for line in process.stderr:
     if not _START_UP.match(line):
       print(line, end='', file=sys.stderr, flush=True)
-  output = process.stdout.read() if keep_output else ''
+  output = process.stdout.read() if process.stdout else ''
   if process.wait():
     sys.exit(f'{words[0]} failed with exit code {process.returncode}.')
   return output
@@ -108,7 +110,7 @@ def _tool(name: str) -> str:
   return str(pathlib.Path(sys.executable).parent / name)
 
 
-def _say(title: str):
+def _say(title: str) -> None:
   print(f'\n== {title}', flush=True)
 
 

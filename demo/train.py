@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import sys
+from typing import Mapping
 
 import keras
 import numpy as np
@@ -18,7 +19,7 @@ BATCH_SIZE = 8
 STEPS = 2
 
 
-def main(num_devices: int):
+def main(num_devices: int) -> None:
   """Fits on `num_devices` logical CPUs and reports."""
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
@@ -44,12 +45,14 @@ def main(num_devices: int):
 class _Losses(keras.callbacks.Callback):
   """Keeps the loss of every step."""
 
-  def __init__(self):
+  def __init__(self) -> None:
     super().__init__()
-    self.values = []
+    self.values: list[float] = []
 
-  def on_train_batch_end(self, batch, logs=None):
+  def on_train_batch_end(self, batch: int,
+                         logs: Mapping[str, float] | None = None) -> None:
     del batch
+    assert logs is not None
     self.values.append(float(logs['loss']))
 
 

@@ -24,14 +24,15 @@ def nearest(name: str, known: Iterable[str], most: int = 1,
   ]
 
 
-def did_you_mean(name: str, known: Iterable[str],
-                 similarity: float = .6) -> str:
+def did_you_mean(name: str, known: Iterable[str], similarity: float = .6,
+                 most: int = 1) -> str:
   """' Did you mean "2xP100"?', or '' if nothing is near.
 
   Args:
     name: What was given.
     known: What there is.
     similarity: See `nearest`.
+    most: Likewise.
   """
-  near = nearest(name, known, 1, similarity)
-  return f' Did you mean "{near[0]}"?' if near else ''
+  near = [f'"{n}"' for n in nearest(name, known, most, similarity)]
+  return f' Did you mean {" or ".join(near)}?' if near else ''

@@ -27,4 +27,6 @@ def test_as_similar_as_asked_for():
 
 def test_a_sentence_or_nothing():
   assert suggestions.did_you_mean('mets', _KNOWN) == ' Did you mean "metis"?'
+  assert suggestions.did_you_mean('vgg1', _KNOWN,
+                                  most=3) == ' Did you mean "VGG19" or "VGG16"?'
   assert suggestions.did_you_mean('xyz', _KNOWN) == ''

@@ -9,7 +9,7 @@ import io
 import json
 import pathlib
 import re
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -115,8 +115,8 @@ class _Runs:
 
   def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator):
     self._path = path
-    self._known: dict[str, list] = (json.loads(path.read_text())
-                                    if path.exists() else {})
+    self._known: dict[str, list[Any]] = (json.loads(path.read_text())
+                                         if path.exists() else {})
     self._simulator = simulator
     self._edges = np.zeros((0, 2), np.int32)
     self._emulator = emulator_lib.Emulator(

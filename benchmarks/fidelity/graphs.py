@@ -9,7 +9,7 @@ on one core and most of it in kernels.
 from __future__ import annotations
 
 import re
-from typing import Callable
+from typing import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +30,7 @@ def build(name: str) -> source_graph.SourceGraph:
     loss = BUILDERS[name]()
     step = tf1.train.MomentumOptimizer(1e-3, 0.9).minimize(
         loss, var_list=tf1.trainable_variables(), name='train')
-  needed = pruning.needed(graph.as_graph_def(), [step.name])
+  needed = pruning.needed(graph.as_graph_def(), (step.name,))
   return source_graph.SourceGraph(name, needed, (), (step.name,))
 
 
@@ -187,34 +187,35 @@ BUILDERS: dict[str, Callable[[], tf.Tensor]] = {
 FOR_ORDER = ('towers',)
 
 
-def _weights(name, shape) -> tf.Variable:
+def _weights(name: str, shape: Sequence[int]) -> tf.Variable:
   return tf1.get_variable(name, shape, use_resource=True)
 
 
-def _dense(x, name, width) -> tf.Tensor:
+def _dense(x: tf.Tensor, name: str, width: int) -> tf.Tensor:
   with tf1.variable_scope(name):
     kernel = _weights('kernel', [x.shape[-1], width])
     return tf.tensordot(x, kernel, 1) + _weights('bias', [width])
 
 
-def _convolution(x, name, size, channels) -> tf.Tensor:
+def _convolution(x: tf.Tensor, name: str, size: int,
+                 channels: int) -> tf.Tensor:
   with tf1.variable_scope(name):
     kernel = _weights('kernel', [size, size, x.shape[-1], channels])
     return tf.nn.relu(
         tf.nn.conv2d(x, kernel, 1, 'SAME') + _weights('bias', [channels]))
 
 
-def _normalized(x, name) -> tf.Tensor:
+def _normalized(x: tf.Tensor, name: str) -> tf.Tensor:
   with tf1.variable_scope(name):
     mean, variance = tf.nn.moments(x, [-1], keepdims=True)
     return ((x - mean) * tf.math.rsqrt(variance + 1e-6)
             * _weights('scale', [x.shape[-1]]))
 
 
-def _attention(x, heads) -> tf.Tensor:
+def _attention(x: tf.Tensor, heads: int) -> tf.Tensor:
   batch, length, width = x.shape
 
-  def split(name):
+  def split(name: str) -> tf.Tensor:
     return tf.transpose(
         tf.reshape(_dense(x, name, width), [batch, length, heads, -1]),
         [0, 2, 1, 3])
@@ -226,8 +227,9 @@ def _attention(x, heads) -> tf.Tensor:
   return _dense(joined, 'join', width)
 
 
-def _neighbours(graph, source, target) -> list[list[int]]:
-  result = [[] for _ in range(graph.num_ops)]
+def _neighbours(graph: op_graph.OpGraph, source: int,
+                target: int) -> list[list[int]]:
+  result: list[list[int]] = [[] for _ in range(graph.num_ops)]
   for edge in graph.edges.tolist():
     result[edge[source]].append(edge[target])
   return result

@@ -141,7 +141,7 @@ def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 
 def _neighbours(graph: op_graph.OpGraph) -> list[list[int]]:
-  result = [[] for _ in range(graph.num_groups)]
+  result: list[list[int]] = [[] for _ in range(graph.num_groups)]
   for source, target in graph.groups[graph.edges].tolist():
     result[source].append(target)
     result[target].append(source)

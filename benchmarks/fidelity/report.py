@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import pathlib
-from typing import Sequence
+from typing import Iterable, Sequence, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from benchmarks.fidelity import study
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 
+_Item = TypeVar('_Item', study.Row, study.Ordered)
 _COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
             'spread_s', 'problem')
 _COLOURS = {
@@ -46,8 +47,8 @@ def table(rows: Sequence[study.Row]) -> str:
       'measured |', '|---|---|---|---|---|---|---|---|'
   ]
   for name, own in _by_graph(rows).items():
-    a = statistics.agreement([r.simulated_s for r in own],
-                             [r.measured_s for r in own])
+    a = statistics.agreement(np.array([r.simulated_s for r in own]),
+                             np.array([r.measured_s for r in own]))
     times = [r.measured_s * 1e3 for r in own]
     lines.append(
         f'| {name} | {a.count} | {min(times):.0f} to {max(times):.0f} ms | '
@@ -56,24 +57,24 @@ def table(rows: Sequence[study.Row]) -> str:
   return '\n'.join(lines)
 
 
-def _by_graph(rows) -> dict[str, list[study.Row]]:
+def _by_graph(rows: Sequence[study.Row]) -> dict[str, list[study.Row]]:
   return _grouped(row for row in rows if not row.problem)
 
 
-def _grouped(items):
+def _grouped(items: Iterable[_Item]) -> dict[str, list[_Item]]:
   """Items by graph."""
-  result = {}
+  result: dict[str, list[_Item]] = {}
   for item in items:
     result.setdefault(item.graph, []).append(item)
   return result
 
 
-def _mean(orders, field) -> float:
+def _mean(orders: Sequence[study.Ordered], field: str) -> float:
   """Geometric."""
   return float(np.exp(np.mean([np.log(getattr(o, field)) for o in orders])))
 
 
-def _orders(orders) -> str:
+def _orders(orders: Sequence[study.Ordered]) -> str:
   if not orders:
     return ('No placement of these graphs was predicted to gain '
             f'{study.ORDER_GAIN:.0%} or more by its order.')
@@ -98,7 +99,7 @@ def _orders(orders) -> str:
   return '\n'.join(lines)
 
 
-def _worst(rows) -> str:
+def _worst(rows: Sequence[study.Row]) -> str:
   lines = [
       '| graph | placement | simulated | measured | error |',
       '|---|---|---|---|---|'
@@ -149,7 +150,8 @@ def draw(path: pathlib.Path, rows: Sequence[study.Row]) -> None:
   pyplot.close(figure)
 
 
-def _page(rows, orders, cluster) -> str:
+def _page(rows: Sequence[study.Row], orders: Sequence[study.Ordered],
+          cluster: cluster_lib.Cluster) -> str:
   links = ', '.join(f'{link.latency_s * 1e6:.0f} us + bytes / '
                     f'{link.bandwidth_bytes_per_s / 1e9:.2f} GB/s'
                     for link in cluster.links)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pathlib
-from typing import Callable
+from typing import Callable, Mapping
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from benchmarks.fidelity import graphs
 from benchmarks.fidelity import placements
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.link_timing import ping_pong
 from gdp_grappler.evaluation.measuring import local_workers
@@ -22,6 +23,7 @@ from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.profiling import profiler
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
 
 WORKERS = 2
 # Placements whose order is measured: those with this predicted gain, and at
@@ -109,7 +111,11 @@ def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
     return rows, _orders(name, graph, suite, simulator, measurer, tell)
 
 
-def _measure(name, graph, suite, simulator, measurer, tell, seed) -> list[Row]:
+def _measure(name: str, graph: op_graph.OpGraph,
+             suite: Mapping[str, placement_lib.Placement],
+             simulator: simulator_lib.Simulator,
+             measurer: measurer_lib.Measurer, tell: Callable[[str], None],
+             seed: int) -> list[Row]:
   """In random order, so that a drift of the machine hits all alike."""
   rows = {}
   labels = list(suite)
@@ -128,7 +134,10 @@ def _measure(name, graph, suite, simulator, measurer, tell, seed) -> list[Row]:
   return [rows[label] for label in labels]
 
 
-def _orders(name, graph, suite, simulator, measurer, tell) -> list[Ordered]:
+def _orders(name: str, graph: op_graph.OpGraph,
+            suite: Mapping[str, placement_lib.Placement],
+            simulator: simulator_lib.Simulator, measurer: measurer_lib.Measurer,
+            tell: Callable[[str], None]) -> list[Ordered]:
   """Those where an order is predicted to pay most."""
   found = []
   for label, placement in suite.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -60,3 +60,12 @@ class Placer(Protocol):
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
+
+
+@runtime_checkable
+class Chooser(Placer, Protocol):
+  """A placer that takes the placement of another one."""
+
+  @property
+  def winner(self) -> str | None:
+    """Whose placement `place` last returned; None before it ran."""

@@ -104,9 +104,8 @@ def from_text(text: str) -> Any:
 
 def nearest(name: Any, valid: tuple[str, ...]) -> str:
   """A sentence that helps with a misspelt name."""
-  close = suggestions.nearest(str(name), valid, similarity=.5)
-  hint = f"Did you mean '{close[0]}'? " if close else ''
-  return f'{hint}Valid: {_quoted(valid)}.'
+  hint = suggestions.did_you_mean(str(name), valid, similarity=.5)
+  return f'{hint} Valid: {_quoted(valid)}.'.lstrip()
 
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Settings))

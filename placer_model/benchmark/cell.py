@@ -185,10 +185,10 @@ def _search(recorder: recorder_lib.Recorder, seconds: float,
   kept = curve[::stride]
   if curve and kept[-1] != curve[-1]:
     kept.append(curve[-1])
-  winner = getattr(placer, 'winner', None)
+  winner = placer.winner if isinstance(placer, placer_lib.Chooser) else None
   return {
       'evaluations': int(recorder.evaluations), 'seconds': round(seconds, 4),
-      'curve': kept, 'won_by': winner if isinstance(winner, str) else ''
+      'curve': kept, 'won_by': winner or ''
   }
 
 

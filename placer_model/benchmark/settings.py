@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import importlib.metadata
 import json
 import pathlib
-import platform
 import types
 from typing import Any, Mapping
 
@@ -20,6 +18,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import trainer
 from gdp_grappler.problems import rewards
 import placer_model
+from placer_model import versions as versions_lib
 from placer_model.benchmark import placer_sets
 
 SCHEMA = 1
@@ -126,16 +125,7 @@ def cell_key(settings: Settings, task: str, graph_digest: str,
 @functools.cache
 def versions() -> dict[str, str]:
   """Versions of Python, of this project and of what placers are made of."""
-  found = {
-      'python': platform.python_version(),
-      'gdp-grappler': gdp_grappler.__version__
-  }
-  for package in _PACKAGES:
-    try:
-      found[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      found[package] = 'not installed'
-  return found
+  return versions_lib.of(_PACKAGES)
 
 
 def sources() -> dict[str, pathlib.Path]:

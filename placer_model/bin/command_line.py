@@ -10,6 +10,23 @@ from typing import Callable, Sequence
 from absl import flags
 
 from gdp_grappler import errors
+from gdp_grappler.graph import assumptions
+from gdp_grappler.problems import help_texts
+
+# Flags of all programs.
+LOCAL_WORKERS = flags.DEFINE_integer(
+    'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
+    'each on its own cores, and measure on them.', lower_bound=0)
+SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
+                            lower_bound=0)
+BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
+                                  help_texts.sentence(help_texts.BATCH_SIZE),
+                                  lower_bound=1)
+TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
+                                  help_texts.sentence(help_texts.TRIP_COUNT),
+                                  lower_bound=1)
+PROFILE = flags.DEFINE_string('profile', None,
+                              help_texts.sentence(help_texts.PROFILE))
 
 
 class CommandLine:

@@ -33,7 +33,6 @@ from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
-from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import request
 from gdp_grappler.problems import rewards
@@ -57,9 +56,6 @@ _REWARD = flags.DEFINE_enum(
     'reward', rewards.SIMULATED, list(rewards.ALL),
     'Price placements by simulation, or run them: on the devices of this '
     'machine or on --local_workers, or on emulated GPUs.')
-_LOCAL_WORKERS = flags.DEFINE_integer(
-    'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
-    'each on its own cores, and measure on them.', lower_bound=0)
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Seconds for each search; by default as much as '
     'each needs, with --quick 2 for those that do not learn.', lower_bound=0)
@@ -67,26 +63,17 @@ _CELL_TIMEOUT_S = flags.DEFINE_float(
     'cell_timeout_s', None, 'A cell that takes longer has failed; by default '
     '15 minutes, 2 with --quick, 6 hours for those that learn, and the budget '
     'on top.', lower_bound=1)
-_SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
-                             lower_bound=0)
 _JOBS = flags.DEFINE_integer(
     'jobs', 1, 'Cells side by side. They share the cores, so seconds of '
     'searches are longer than alone and searches with a time budget get less '
     'far.', lower_bound=1)
-_BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
-                                   help_texts.sentence(help_texts.BATCH_SIZE),
-                                   lower_bound=1)
-_TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
-                                   help_texts.sentence(help_texts.TRIP_COUNT),
-                                   lower_bound=1)
-_PROFILE = flags.DEFINE_string('profile', None,
-                               help_texts.sentence(help_texts.PROFILE))
 _JSON = flags.DEFINE_boolean('json', False, 'Print all results as JSON.')
 _LINE = command_line.CommandLine(
     'gdp_bench', __doc__,
-    (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD, _LOCAL_WORKERS,
-     _TIME_BUDGET_S, _CELL_TIMEOUT_S, _SEED, _JOBS, _BATCH_SIZE, _TRIP_COUNT,
-     _PROFILE, _JSON), lambda: [
+    (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD,
+     command_line.LOCAL_WORKERS, _TIME_BUDGET_S, _CELL_TIMEOUT_S,
+     command_line.SEED, _JOBS, command_line.BATCH_SIZE, command_line.TRIP_COUNT,
+     command_line.PROFILE, _JSON), lambda: [
          flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
                                   (_OUT_DIR, _OUT_DIR.value)) if not given
      ])
@@ -149,11 +136,11 @@ def _check() -> None:
   if _REPORT.value and _TASKS.value:
     raise errors.GdpError('--report runs nothing. Leave --tasks out.')
   measured = _REWARD.value == rewards.MEASURED
-  if _LOCAL_WORKERS.value and not measured:
+  if command_line.LOCAL_WORKERS.value and not measured:
     raise errors.GdpError('--local_workers are to measure on. Give '
                           '--reward=measured too.')
   if measured:
-    request.refuse_profile(_PROFILE.value or '')
+    request.refuse_profile(command_line.PROFILE.value or '')
   if _REWARD.value != rewards.SIMULATED and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
@@ -166,12 +153,14 @@ def _options(runner: types.ModuleType) -> Any:
       tasks=_TASKS.value, placers=_PLACERS.value or
       ('heuristics' if _QUICK.value else 'all'),
       out_dir=pathlib.Path(_OUT_DIR.value), settings=settings.Settings(
-          seed=_SEED.value, reward=_REWARD.value, quick=_QUICK.value,
-          time_budget_s=_TIME_BUDGET_S.value,
+          seed=command_line.SEED.value, reward=_REWARD.value,
+          quick=_QUICK.value, time_budget_s=_TIME_BUDGET_S.value,
           cell_timeout_s=_CELL_TIMEOUT_S.value,
-          local_workers=_LOCAL_WORKERS.value, batch_size=_BATCH_SIZE.value,
-          trip_count=_TRIP_COUNT.value, profile=_PROFILE.value or '',
-          jobs=_JOBS.value), command=_command())
+          local_workers=command_line.LOCAL_WORKERS.value,
+          batch_size=command_line.BATCH_SIZE.value,
+          trip_count=command_line.TRIP_COUNT.value,
+          profile=command_line.PROFILE.value or '', jobs=_JOBS.value),
+      command=_command())
 
 
 def _command() -> str:

@@ -23,7 +23,6 @@ from absl import flags
 from absl import logging
 
 from gdp_grappler import quiet
-from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -40,9 +39,6 @@ _REWARD = flags.DEFINE_enum(
 _TARGET = flags.DEFINE_string(
     'target', None, 'grpc://host:port of a running TensorFlow cluster to '
     'measure on.')
-_LOCAL_WORKERS = flags.DEFINE_integer(
-    'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
-    'each on its own cores, and measure on them.', lower_bound=0)
 _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where checkpoints, policy, plans and results.json go. '
     'A run that is already there is continued.')
@@ -52,8 +48,6 @@ _ITERATIONS = flags.DEFINE_integer(
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Stop learning after so many seconds; loading, '
     'baselines, distillation and export come on top.', lower_bound=0)
-_SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
-                             lower_bound=0)
 _ROLLOUTS = flags.DEFINE_integer('rollouts', None,
                                  'Placements sampled per iteration.',
                                  lower_bound=1)
@@ -63,14 +57,6 @@ _CONFIG = flags.DEFINE_string(
 _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
-_BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
-                                   help_texts.sentence(help_texts.BATCH_SIZE),
-                                   lower_bound=1)
-_TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
-                                   help_texts.sentence(help_texts.TRIP_COUNT),
-                                   lower_bound=1)
-_PROFILE = flags.DEFINE_string('profile', None,
-                               help_texts.sentence(help_texts.PROFILE))
 _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Model directory of another run; start from its '
     'weights.')
@@ -79,7 +65,7 @@ _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 def _missing() -> list[Any]:
   """What was measured on may stand for the cluster."""
-  elsewhere = _TARGET.value or _LOCAL_WORKERS.value
+  elsewhere = _TARGET.value or command_line.LOCAL_WORKERS.value
   return [
       f for f in _REQUIRED if not f.value and not (f is _CLUSTER and elsewhere)
   ]
@@ -87,9 +73,10 @@ def _missing() -> list[Any]:
 
 _LINE = command_line.CommandLine(
     'gdp_train', __doc__,
-    (_GRAPH, _CLUSTER, _REWARD, _TARGET, _LOCAL_WORKERS, _MODEL_DIR,
-     _ITERATIONS, _TIME_BUDGET_S, _SEED, _ROLLOUTS, _CONFIG, _UNITS,
-     _BATCH_SIZE, _TRIP_COUNT, _PROFILE, _INIT_POLICY), _missing)
+    (_GRAPH, _CLUSTER, _REWARD, _TARGET, command_line.LOCAL_WORKERS, _MODEL_DIR,
+     _ITERATIONS, _TIME_BUDGET_S, command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS,
+     command_line.BATCH_SIZE, command_line.TRIP_COUNT, command_line.PROFILE,
+     _INIT_POLICY), _missing)
 
 
 def run() -> None:
@@ -115,7 +102,7 @@ def _train() -> int:
     from placer_model.training import run as run_lib
     from placer_model.training import task as task_lib
   logging.set_verbosity(logging.WARNING)
-  tf.keras.utils.set_random_seed(_SEED.value)
+  tf.keras.utils.set_random_seed(command_line.SEED.value)
   tf.config.experimental.enable_op_determinism()
   try:
     run_lib.train(_options(task_lib), rich.console.Console())
@@ -129,13 +116,15 @@ def _options(task_lib: types.ModuleType) -> Any:
   """Flags as `task.Options`."""
   return task_lib.Options(
       graph=_GRAPH.value, cluster=_CLUSTER.value or '', reward=_REWARD.value,
-      target=_TARGET.value or '', local_workers=_LOCAL_WORKERS.value,
-      model_dir=pathlib.Path(_MODEL_DIR.value), units=_UNITS.value,
-      config=_CONFIG.value, seed=_SEED.value, batch_size=_BATCH_SIZE.value,
-      trip_count=_TRIP_COUNT.value, profile=_PROFILE.value or '',
-      iterations=_ITERATIONS.value, rollouts=_ROLLOUTS.value,
-      time_budget_s=_TIME_BUDGET_S.value, init_policy=(pathlib.Path(
-          _INIT_POLICY.value) if _INIT_POLICY.value else None))
+      target=_TARGET.value or '',
+      local_workers=command_line.LOCAL_WORKERS.value, model_dir=pathlib.Path(
+          _MODEL_DIR.value), units=_UNITS.value, config=_CONFIG.value,
+      seed=command_line.SEED.value, batch_size=command_line.BATCH_SIZE.value,
+      trip_count=command_line.TRIP_COUNT.value,
+      profile=command_line.PROFILE.value or '', iterations=_ITERATIONS.value,
+      rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
+      init_policy=(pathlib.Path(_INIT_POLICY.value)
+                   if _INIT_POLICY.value else None))
 
 
 if __name__ == '__main__':

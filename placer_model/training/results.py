@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -12,11 +10,11 @@ import rich.table
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 
 SCHEMA = 1
-_PACKAGES = ('gdp-grappler', 'tensorflow', 'tf-agents', 'tensorflow-gnn',
-             'tf-keras', 'numpy')
+_PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 # Step times closer than this are the same: the simulator's sums are not exact.
 _SAME = 1e-9
 # In what TensorFlow or Linux say of a step that needed too much memory, which
@@ -26,13 +24,7 @@ _WANT_OF_MEMORY = ('OOM', 'allocate memory', 'want of memory')
 
 def versions() -> dict[str, str]:
   """Versions of Python and of the packages a run depends on."""
-  found = {'python': platform.python_version()}
-  for package in _PACKAGES:
-    try:
-      found[package] = importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-      found[package] = 'not installed'
-  return found
+  return versions_lib.of(_PACKAGES)
 
 
 def entry(result: baselines_lib.Result, seed: int) -> dict[str, Any]:

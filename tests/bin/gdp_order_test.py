@@ -18,9 +18,9 @@ from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import placer
 from gdp_grappler.placers import registry
 from helpers import clusters
+from helpers import problems
 
 _GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb')
 
@@ -38,10 +38,9 @@ def cluster():
 @pytest.fixture(scope='module')
 def spread(graph, cluster):
   """Random placements."""
-  simulator = simulator_lib.Simulator(cluster)
   return [
-      registry.create('random').place(
-          placer.Problem(graph, cluster, simulator, seed)) for seed in range(40)
+      registry.create('random').place(problems.make(graph, cluster, seed=seed))
+      for seed in range(40)
   ]
 
 

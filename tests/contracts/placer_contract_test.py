@@ -15,11 +15,11 @@ from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import entries
 from gdp_grappler.placers import local_search
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 pytestmark = pytest.mark.parametrize(
     'name', [e.name for e in entries.table().values() if not e.learns])
@@ -75,8 +75,8 @@ def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S):
     pytest.skip('needs a GPU')
   expert = np.random.default_rng(seed).integers(0, cluster.num_devices,
                                                 graph.num_ops)
-  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster),
-                               seed, expert, time_budget_s)
+  problem = problems.make(graph, cluster, seed=seed, expert_devices=expert,
+                          time_budget_s=time_budget_s)
   return registry.create(name).place(problem)
 
 

@@ -18,7 +18,7 @@ def finished():
     'kind',
     [*_RUBBISH, 'reenters', 'hangs', 'still_busy', 'from_cache', 'recovers'])
 def test_result_is_right(finished, kind):
-  assert finished.results[kind]['right']
+  assert finished.results['right'][kind]
 
 
 @pytest.mark.parametrize('text', [
@@ -44,10 +44,9 @@ def test_interrupt_reaches_the_program(finished):
   assert finished.results['interrupted']
 
 
-def test_time_budget_is_kept(finished):
-  # The placer itself would never have answered.
-  assert finished.results['hangs']['seconds'] >= 1
-  assert finished.results['still_busy']['seconds'] < 1
+def test_nobody_waits_for_a_placer_that_ran_out_of_time(finished):
+  """Else the program would have waited for itself and not ended."""
+  assert finished.results['hung'] == 1
 
 
 def test_recovers_when_the_late_job_ends(finished):

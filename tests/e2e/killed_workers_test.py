@@ -7,13 +7,14 @@ import random
 import signal
 import tempfile
 import threading
-import time
+from typing import Sequence
 
 import numpy as np
 import pytest
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 from gdp_grappler.graph import graph_def_io
@@ -34,25 +35,22 @@ class _Killer(threading.Thread):
     seen: Ids of all workers it has seen.
   """
 
-  def __init__(self, count: int):
+  def __init__(self, count: int, results: Sequence[object]):
+    """Of how many to kill, and what has been measured so far."""
     super().__init__(daemon=True)
-    self._count, self._random = count, random.Random(0)
+    self._count, self._results = count, results
+    self._random = random.Random(0)
     self._before = set(processes.children(os.getpid()))
-    self.kills, self.seen = 0, set()
+    self.kills, self.seen = 0, set[int]()
 
-  @property
-  def done(self) -> bool:
-    return self.kills == self._count
-
-  def run(self):
-    while not self.done:
+  def run(self) -> None:
+    while self.kills < self._count:
       # Often while they start, now and then when all are at work.
       if self.kills % 4 == 0:
         self._wait_for_work()
-      time.sleep(self._random.uniform(0, 2.))
       workers = self._workers()
-      if workers:
-        os.kill(self._random.choice(workers), signal.SIGKILL)
+      if workers and self._works_on(worker := self._random.choice(workers)):
+        os.kill(worker, signal.SIGKILL)
         self.kills += 1
 
   def _workers(self) -> list[int]:
@@ -63,13 +61,24 @@ class _Killer(threading.Thread):
     self.seen.update(found)
     return found
 
-  def _wait_for_work(self):
-    """Until the same client and two servers have run for a while."""
-    while True:
-      workers = self._workers()
-      time.sleep(3.)
-      if len(workers) == 3 and self._workers() == workers:
-        return
+  def _works_on(self, worker: int) -> bool:
+    """Waits until it has used some more CPU time; False if it has ended."""
+    end_s = processes.cpu_s(worker) + self._random.uniform(0, 1.)
+    processes.wait_until(
+        lambda: not processes.runs(worker) or processes.cpu_s(worker) >= end_s)
+    return processes.runs(worker)
+
+  def _wait_for_work(self) -> None:
+    """Until the same client and two servers have measured three placements."""
+    workers, measured = [], 0
+
+    def at_work() -> bool:
+      nonlocal workers, measured
+      if len(workers) != 3 or self._workers() != workers:
+        workers, measured = self._workers(), len(self._results)
+      return len(self._results) >= measured + 3
+
+    processes.wait_until(at_work)
 
 
 @pytest.mark.timeout(600)
@@ -81,11 +90,12 @@ def test_nothing_is_lost(tmp_path, monkeypatch):
   cluster = local_workers.cluster(2)
   allowed = constraints.allowed_devices(graph, cluster)
   generator = np.random.default_rng(0)
-  results, killer = [], _Killer(_KILLS)
+  results: list[evaluator_lib.Evaluation] = []
+  killer = _Killer(_KILLS, results)
   with measurer_lib.Measurer(source, cluster, local_workers=2, steps=3,
                              warmup=1, budget_s=.2) as measurer:
     killer.start()
-    while not killer.done or len(results) < _LEAST_PLACEMENTS:
+    while killer.is_alive() or len(results) < _LEAST_PLACEMENTS:
       row = [generator.choice(np.flatnonzero(a)) for a in allowed]
       results.append(
           measurer.evaluate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Sequence
 
 import tensorflow as tf
+from tensorflow.python.eager import context
 
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
@@ -70,3 +71,17 @@ def groups(graph: op_graph.OpGraph) -> dict[str, int]:
 def pins(graph: op_graph.OpGraph) -> dict[str, str]:
   """Pin of each op by name."""
   return dict(zip(graph.names, graph.pins))
+
+
+def optimized(step: Callable[[], object]) -> tf.compat.v1.GraphDef:
+  """The graph of a function as it is executed."""
+  context.enable_graph_collection()
+  try:
+    step()
+    graphs = [
+        f.post_optimization_graph
+        for f in context.context().export_run_metadata().function_graphs
+    ]
+  finally:
+    context.disable_graph_collection()
+  return max(graphs, key=lambda g: len(g.node))

@@ -17,11 +17,10 @@ import tensorflow as tf
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from gdp_grappler.cluster import local_devices  # noqa: E402
-from gdp_grappler.evaluation.simulation import simulator  # noqa: E402
 from gdp_grappler.graph import graph_def_io  # noqa: E402
 from gdp_grappler.graph import source_graph  # noqa: E402
-from gdp_grappler.placers import placer as placer_lib  # noqa: E402
 from gdp_grappler.placers import registry  # noqa: E402
+from helpers import problems  # noqa: E402
 from helpers import real_graphs  # noqa: E402
 
 tf1 = tf.compat.v1
@@ -113,7 +112,7 @@ def _placed_offline(graph, fetches, initializers, feed, seed, live):
   op_graph = graph_def_io.read(source, live=live)
   cluster = local_devices.local_cluster()
   placement = registry.create('random').place(
-      placer_lib.Problem(op_graph, cluster, simulator.Simulator(cluster), seed))
+      problems.make(op_graph, cluster, seed=seed))
   if placement.violations(op_graph):
     raise ValueError(placement.violations(op_graph)[0].message)
   result = tf.Graph()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import time
@@ -26,6 +27,16 @@ def runs(process: int) -> bool:
   except (FileNotFoundError, ProcessLookupError):
     return False
   return state.rpartition(')')[2].split()[0] != 'Z'
+
+
+def cpu_s(process: int) -> float:
+  """CPU seconds that it has used; 0 for one that is gone."""
+  try:
+    stat = pathlib.Path(f'/proc/{process}/stat').read_text()
+  except (FileNotFoundError, ProcessLookupError):
+    return 0.
+  user, system = stat.rpartition(')')[2].split()[11:13]
+  return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
 
 
 def wait_until(condition: Callable[[], object],

@@ -92,7 +92,7 @@ def test_no_long_text_is_tracked():
 
 def _python() -> list[pathlib.Path]:
   return [
-      path for top in ('gdp_grappler', 'placer_model', 'benchmarks')
+      path for top in ('gdp_grappler', 'placer_model', 'benchmarks', 'tests')
       for path in sorted((_TOP / top).rglob('*.py'))
   ]
 

@@ -5,18 +5,16 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import annealing
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 def _problem(graph):
   cluster = clusters.make_cluster(2, memory_bytes=100)
-  return placer_lib.Problem(graph, cluster,
-                            simulator.Simulator(cluster, threads=1))
+  return problems.make(graph, cluster)
 
 
 def _packing():

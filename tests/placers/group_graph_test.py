@@ -1,18 +1,13 @@
 import numpy as np
 import pytest
 
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import placer as placer_lib
-from helpers import clusters
 from helpers import graphs
+from helpers import problems
 
 
 def _build(graph, seconds, devices=(1, 2), message_bytes=0.):
-  cluster = clusters.make_cluster(2)
-  problem = placer_lib.Problem(
-      graph, cluster, simulator.Simulator(cluster,
-                                          clusters.FixedCosts(seconds)))
+  problem = problems.make(graph, seconds=seconds)
   return group_graph.build(problem, np.array(devices), message_bytes)
 
 

@@ -74,7 +74,7 @@ def test_the_cheapest_candidate_wins(tmp_path):
   # The most likely placement has all ops on one device; some sample has not.
   problem = problems.make(graphs.make_graph(num_ops=6, flops=1e9))
   chosen = registry.create('gdp', policy).place(problem)
-  price = problem.evaluator.evaluate(problem.graph, chosen).step_time_s
+  price = problems.seconds_of(problem, chosen)
   one_device = problem.evaluator.price(problem.graph, np.zeros(
       (1, 6), np.int32)).seconds[0]
   assert price < one_device

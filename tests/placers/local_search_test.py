@@ -1,3 +1,4 @@
+import functools
 import itertools
 
 from hypothesis import given
@@ -7,25 +8,19 @@ import numpy as np
 import pytest
 
 from gdp_grappler.evaluation import recorder
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
-from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import stopwatches
 
 _SINGLE = ('single_device',)
 
 
-def _problem(graph, costs=None, num_gpus=2, memory_bytes=1 << 40, seed=0,
-             **fields):
+def _problem(graph, seconds=None, num_gpus=2, memory_bytes=1 << 40, **fields):
   cluster = clusters.make_cluster(num_gpus, memory_bytes=memory_bytes)
-  evaluator = recorder.Recorder(simulator.Simulator(cluster, costs, threads=1))
-  return placer_lib.Problem(graph, cluster, evaluator, seed, **fields)
-
-
-def _price(problem, placement):
-  return problem.evaluator.evaluate(problem.graph, placement).step_time_s
+  return problems.make(graph, cluster, seconds, wrap=recorder.Recorder,
+                       **fields)
 
 
 def _place(problem, evaluations=300, starts=_SINGLE):
@@ -33,11 +28,10 @@ def _place(problem, evaluations=300, starts=_SINGLE):
 
 
 def test_two_independent_ops_part():
-  problem = _problem(graphs.make_graph(num_ops=2),
-                     clusters.FixedCosts([[9, 3, 3]] * 2))
+  problem = _problem(graphs.make_graph(num_ops=2), [[9, 3, 3]] * 2)
   placement = _place(problem)
   assert sorted(placement.devices.tolist()) == [1, 2]
-  assert _price(problem, placement) == 3.
+  assert problems.seconds_of(problem, placement) == 3.
 
 
 def _best_of_all(problem):
@@ -54,21 +48,21 @@ def test_small_graphs_are_placed_as_well_as_can_be(seed):
   rng = np.random.default_rng(seed)
   edges = [(a, b, int(rng.integers(1, 300)))
            for a, b in itertools.combinations(range(7), 2) if rng.random() < .3]
-  problem = _problem(graphs.make_graph(edges, 7),
-                     clusters.FixedCosts(rng.uniform(1, 9, (7, 3))), seed=seed)
-  found = _price(problem, _place(problem, 2000))
+  problem = _problem(graphs.make_graph(edges, 7), rng.uniform(1, 9, (7, 3)),
+                     seed=seed)
+  found = problems.seconds_of(problem, _place(problem, 2000))
   assert found == pytest.approx(_best_of_all(problem))
 
 
 def test_a_chain_that_is_long_to_send_stays_together():
-  problem = _problem(graphs.chain(20), clusters.FixedCosts(1))
+  problem = _problem(graphs.chain(20), 1)
   assert len(set(_place(problem).devices.tolist())) == 1
 
 
 def test_two_chains_part_as_wholes():
   edges = [(i, i + 1, 1000) for i in range(19)]
   edges += [(i + 20, i + 21, 1000) for i in range(19)]
-  problem = _problem(graphs.make_graph(edges), clusters.FixedCosts(1))
+  problem = _problem(graphs.make_graph(edges), 1)
   devices = _place(problem, 1000).devices
   assert len(set(devices[:20])) == len(set(devices[20:])) == 1
   assert devices[0] != devices[20]
@@ -77,8 +71,7 @@ def test_two_chains_part_as_wholes():
 def test_what_fits_beats_what_is_faster():
   # Both fit on no device together; apart they wait for a transfer.
   graph = graphs.chain(2, param_bytes=600)
-  problem = _problem(graph, clusters.FixedCosts([[50, 1, 1]] * 2),
-                     memory_bytes=1000)
+  problem = _problem(graph, [[50, 1, 1]] * 2, memory_bytes=1000)
   placement = _place(problem)
   assert sorted(placement.devices.tolist()) == [1, 2]
   assert problem.evaluator.evaluate(graph, placement).valid
@@ -87,8 +80,7 @@ def test_what_fits_beats_what_is_faster():
 def test_finds_into_memory_where_no_start_fits():
   # 30 ops of 100 bytes on three devices for 11 of them: room for three more.
   graph = graphs.make_graph(num_ops=30, param_bytes=100)
-  problem = _problem(graph, clusters.FixedCosts([[9, 1, 1]] * 30),
-                     memory_bytes=1100)
+  problem = _problem(graph, [[9, 1, 1]] * 30, memory_bytes=1100)
   placement = _place(problem, 1000)
   assert problem.evaluator.evaluate(graph, placement).valid
 
@@ -104,7 +96,7 @@ def _case(case, **fields):
   types = np.ones((num_ops, 2), bool)
   types[:, 1] = (rng.random(graph.num_groups) < .8)[graph.groups]
   return _problem(graph.replace(allowed_types=types), None, num_gpus,
-                  memory_bytes, seed, **fields)
+                  memory_bytes, seed=seed, **fields)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -137,14 +129,14 @@ def test_returns_the_best_that_was_priced():
   problem = _case((5, 60, 2, 1 << 40))
   placement = _place(problem, 200)
   best = problem.evaluator.best_step_time_s
-  assert _price(problem, placement) == best
+  assert problems.seconds_of(problem, placement) == best
 
 
 def test_the_expert_is_a_start():
   expert = np.random.default_rng(0).integers(0, 3, 40)
   costs = np.full((40, 3), 100.)
   costs[np.arange(40), expert] = 1
-  problem = _problem(graphs.make_graph(num_ops=40), clusters.FixedCosts(costs),
+  problem = _problem(graphs.make_graph(num_ops=40), costs,
                      expert_devices=expert)
   placement = _place(problem, 0, ('human_expert',))
   assert placement.devices.tolist() == expert.tolist()
@@ -185,15 +177,14 @@ def test_nothing_to_move():
 
 
 def test_few_placements_are_measured_and_some_fail():
-  problem = _problem(graphs.chain(6), clusters.FixedCosts([[5, 1, 2]] * 6))
-  stopwatch = stopwatches.Stopwatch(
-      simulator.Simulator(problem.cluster,
-                          clusters.FixedCosts([[5, 1, 2]] * 6)),
-      fails=lambda devices: 'run' if (devices == 1).any() else '')
-  placement = local_search.LocalSearchPlacer(None, ()).place(
-      placer_lib.Problem(problem.graph, problem.cluster, stopwatch))
+  stopwatch = functools.partial(
+      stopwatches.Stopwatch, fails=lambda devices: 'run'
+      if (devices == 1).any() else '')
+  problem = problems.make(graphs.chain(6), seconds=[[5, 1, 2]] * 6,
+                          wrap=stopwatch)
+  placement = local_search.LocalSearchPlacer(None, ()).place(problem)
   assert placement.devices.tolist() == [2] * 6
-  assert 100 < stopwatch.runs <= 300
+  assert 100 < problem.evaluator.runs <= 300
 
 
 @pytest.mark.parametrize('num_ops, expected', [(100, 20_000), (10_000, 8000),

@@ -1,9 +1,6 @@
-import numpy as np
 import pytest
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from helpers import clusters
@@ -31,7 +28,7 @@ def test_what_may_not_be_there_goes_to_the_host_or_where_it_may():
   cluster = clusters.make_cluster(2)
   graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
                                                                  [1, 0]])
-  problem = placer_lib.Problem(graph, cluster, None)
+  problem = problems.make(graph, cluster)
   placer = single_device.SingleDevicePlacer()
   assert placer.place_on(problem, 2).devices.tolist() == [2, 1, 0]
 
@@ -59,40 +56,32 @@ def test_of_devices_that_are_full_the_least_wins():
 def test_a_device_of_ones_choice(device, expected):
   graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
                                                                  [1, 0]])
-  problem = placer_lib.Problem(graph, clusters.make_cluster(2), None)
+  problem = problems.make(graph)
   placer = single_device.OnlyDevicePlacer(device)
   assert placer.place(problem).devices.tolist() == expected
 
 
 @pytest.mark.parametrize('device', [3, -1, 'GPU:2', 'TPU'])
 def test_a_device_that_is_not_there(device):
-  problem = placer_lib.Problem(graphs.chain(3), clusters.make_cluster(2), None)
+  problem = problems.make(graphs.chain(3))
   with pytest.raises(errors.ClusterError):
     single_device.OnlyDevicePlacer(device).place(problem)
 
 
 @pytest.mark.parametrize('name, device', [('cpu_only', 0), ('gpu_only', 1)])
 def test_only_one_device(name, device):
-  graph = graphs.chain(3)
-  cluster = clusters.make_cluster(2)
-  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
-  placement = registry.create(name).place(problem)
-  np.testing.assert_array_equal(placement.devices, [device] * 3)
+  devices = problems.placed(registry.create(name), graphs.chain(3))
+  assert devices.tolist() == [device] * 3
 
 
 def test_a_graph_that_may_not_be_there_is_infeasible():
   # `cpu_only` once put such a graph on a GPU, and won with it.
-  cluster = clusters.make_cluster(2)
-  problem = placer_lib.Problem(
-      graphs.chain(3, allowed_types=[[False, True]] * 3), cluster,
-      simulator.Simulator(cluster))
+  problem = problems.make(graphs.chain(3, allowed_types=[[False, True]] * 3))
   with pytest.raises(errors.InfeasiblePlacementError, match='may be on a CPU'):
     registry.create('cpu_only').place(problem)
 
 
 def test_no_gpu_is_infeasible():
-  cluster = clusters.make_cluster(0)
-  problem = placer_lib.Problem(graphs.chain(2), cluster,
-                               simulator.Simulator(cluster))
+  problem = problems.make(graphs.chain(2), clusters.make_cluster(0))
   with pytest.raises(errors.InfeasiblePlacementError, match='no GPU'):
     registry.create('gpu_only').place(problem)

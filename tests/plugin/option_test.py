@@ -86,7 +86,7 @@ def test_checked_copies_what_the_user_may_change():
 
 
 def test_unknown_key_names_the_nearest():
-  with pytest.raises(ValueError, match="Did you mean 'gdp_placement'"):
+  with pytest.raises(ValueError, match='Did you mean "gdp_placement"'):
     option.checked({'gdp_placemnt': True})
 
 

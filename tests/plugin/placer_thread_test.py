@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler.plugin import placer_thread
+from helpers import processes
 
 
 @pytest.fixture
@@ -53,14 +54,8 @@ def test_late_job_blocks_others_until_it_ends(thread):
   go.set()
   assert done.wait(10)
   # The thread is free a moment after the job's last statement.
-  for _ in range(100):
-    try:
-      assert thread.run(int, 10) == 0
-      break
-    except placer_thread.StillBusyError:
-      threading.Event().wait(0.01)
-  else:
-    pytest.fail('still busy')
+  processes.wait_until(thread._late.done)
+  assert thread.run(int, 10) == 0
 
 
 def test_job_that_waits_too_long_in_the_queue_never_starts(thread):

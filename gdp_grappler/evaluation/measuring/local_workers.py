@@ -82,12 +82,8 @@ class LocalWorkers:
     return f'grpc://{self._addresses()[0]}'
 
   @property
-  def pids(self) -> tuple[int, ...]:
-    """Process ids, by task."""
-    return tuple(server.pid for server in self._servers)
-
-  @property
   def servers(self) -> tuple[worker_process.WorkerProcess, ...]:
+    """Their processes, by task."""
     return tuple(self._servers)
 
   def alive(self) -> bool:

@@ -59,7 +59,3 @@ class Schedule:
   memory_s: np.ndarray
   memory_pools: np.ndarray
   memory_bytes: np.ndarray
-
-  @property
-  def num_transfers(self) -> int:
-    return len(self.transfer_tensors)

@@ -247,21 +247,22 @@ class Values:
 
   def _mean(self, merge: int, depth: int) -> arithmetic.Value | None:
     """A loop variable in the middle of the iterations."""
-    linear = self._linear((merge, 0), self._frames[merge], depth)
-    if linear is None:
-      return None
-    start, step = linear
-    if not step.array.any():
-      return start
-    trips = self._loop_trips(self._frames[merge], depth)
-    return trips and arithmetic.Value(
-        start.array + step.array * max(float(trips.array) - 1, 0) / 2, True)
+    return self._at(
+        merge, depth, lambda trips: arithmetic.Value(
+            np.array(max(float(trips.array) - 1, 0) / 2), varies=True))
 
   def _last(self, tensor: Tensor, depth: int) -> arithmetic.Value | None:
     """A loop variable behind the loop."""
     merge = self._behind(tensor)[0]
     if self._types[merge] != 'Merge':
       return None
+    return self._at(merge, depth, lambda trips: trips)
+
+  def _at(
+      self, merge: int, depth: int, when: Callable[[arithmetic.Value],
+                                                   arithmetic.Value]
+  ) -> arithmetic.Value | None:
+    """A loop variable after as many iterations as `when` makes of all."""
     linear = self._linear((merge, 0), self._frames[merge], depth)
     if linear is None:
       return None
@@ -269,9 +270,11 @@ class Values:
     if not step.array.any():
       return start
     trips = self._loop_trips(self._frames[merge], depth)
-    return trips and arithmetic.Value(
-        start.array + step.array * trips.array, start.varies or step.varies or
-        trips.varies)
+    if trips is None:
+      return None
+    passed = when(trips)
+    return arithmetic.Value(start.array + step.array * passed.array,
+                            start.varies or step.varies or passed.varies)
 
   def _dearest(
       self,

@@ -252,9 +252,11 @@ def _end(path: str, where: str, value: object, index: Mapping[str, int]) -> int:
     raise given.wrong(path, where, 'it is missing; add it')
   name = _name(path, where, value)
   if name not in index:
-    near = suggestions.nearest(name, index) if len(index) < 10000 else []
-    hint = f'; did you mean "{near[0]}"?' if near else '; add it or correct it'
-    raise given.wrong(path, where, f'there is no node "{name}"{hint}')
+    near = suggestions.did_you_mean(name, index) if len(index) < 10000 else ''
+    raise given.wrong(
+        path, where,
+        f'there is no node "{name}"{"." if near else "; add it or correct it"}'
+        f'{near}')
   return index[name]
 
 
@@ -284,8 +286,7 @@ def _check_fields(path: str, where: str, fields: object,
     raise given.wrong(path, where, f'it is {fields!r}; give an object')
   for field in fields:
     if field not in known:
-      near = suggestions.nearest(field, known)
+      near = suggestions.did_you_mean(field, known)
       raise given.wrong(
-          path, where, f'unknown field "{field}"; ' +
-          (f'did you mean "{near[0]}"?'
-           if near else f'known are {", ".join(known)}'))
+          path, where, f'unknown field "{field}"'
+          f'{"." + near if near else "; known are " + ", ".join(known)}')

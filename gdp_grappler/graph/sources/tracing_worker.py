@@ -226,11 +226,10 @@ def load_application(path: str) -> Any:
   known = sorted(n for n, value in vars(keras.applications).items()
                  if inspect.isfunction(value))
   if name not in known:
-    near = suggestions.nearest(name, known, most=3)
+    near = suggestions.did_you_mean(name, known, most=3)
     raise errors.InvalidGraphError(
         f'keras.applications of Keras {keras.__version__} has no model '
-        f'"{name}". ' + (f'Did you mean {" or ".join(near)}?'
-                         if near else f'It has: {", ".join(known)}.'))
+        f'"{name}".{near or " It has: " + ", ".join(known) + "."}')
   return getattr(keras.applications, name)(weights=None)
 
 

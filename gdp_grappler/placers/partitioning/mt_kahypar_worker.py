@@ -6,7 +6,6 @@ mapping with given block weights has no solution.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from typing import Any
 
@@ -14,31 +13,11 @@ import mtkahypar
 import numpy as np
 
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers.partitioning import partition_process
 
 # Distances are multiples of the shortest one, in steps of a quarter.
 _DISTANCE_STEPS = 4
 _SEED_RANGE = 1 << 31
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Job:
-  """One mapping.
-
-  Attributes:
-    graph: V vertices and H nets.
-    shares: float64 [k], weight that each part should get.
-    distances: float64 [k, k], symmetric; None if all are alike.
-    fixed: int64 [V], part of a vertex that has one, else -1.
-    imbalance: How much more a part may get.
-    seed: Of the random generator.
-  """
-
-  graph: group_graph.GroupGraph
-  shares: np.ndarray
-  distances: np.ndarray | None
-  fixed: np.ndarray
-  imbalance: float
-  seed: int
 
 
 def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
@@ -48,10 +27,10 @@ def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   except AttributeError:  # Not Linux.
     threads = os.cpu_count() or 1
   library = mtkahypar.initialize(threads, False)
-  return [_map(library, Job(**job)) for job in jobs]
+  return [_map(library, partition_process.Job(**job)) for job in jobs]
 
 
-def _map(library: Any, job: Job) -> np.ndarray:
+def _map(library: Any, job: partition_process.Job) -> np.ndarray:
   mtkahypar.set_seed(job.seed % _SEED_RANGE)
   context = library.context_from_preset(mtkahypar.PresetType.DETERMINISTIC)
   context.logging = False
@@ -79,8 +58,8 @@ def _map(library: Any, job: Job) -> np.ndarray:
   return np.array(found.get_partition(), int)
 
 
-def _hypergraph(library: Any, context: Any, job: Job, weights: np.ndarray,
-                longest: int) -> Any:
+def _hypergraph(library: Any, context: Any, job: partition_process.Job,
+                weights: np.ndarray, longest: int) -> Any:
   graph = job.graph
   pins, starts = graph.net_pins.tolist(), graph.net_starts.tolist()
   nets = [pins[a:b] for a, b in zip(starts[:-1], starts[1:])]
@@ -93,7 +72,7 @@ def _hypergraph(library: Any, context: Any, job: Job, weights: np.ndarray,
   return result
 
 
-def _limits(job: Job, weights: np.ndarray) -> np.ndarray:
+def _limits(job: partition_process.Job, weights: np.ndarray) -> np.ndarray:
   """int64 [k], most weight of each part, so that there is a solution.
 
   Any part that gets a fair share has room for the heaviest vertex, and every

@@ -4,14 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import os
 import sys
 from typing import Any, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from gdp_grappler import errors
+from gdp_grappler.placers import group_graph
 from gdp_grappler.processes import calls
 
 _HERE = __name__.rpartition('.')[0]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Job:
+  """One mapping of a graph to parts.
+
+  Attributes:
+    graph: V vertices and H nets.
+    shares: float64 [k], weight that each part should get.
+    distances: float64 [k, k], symmetric; None if all are alike.
+    fixed: int64 [V], part of a vertex that has one, else -1.
+    imbalance: How much more a part may get.
+    seed: Of the library's random generator, or what stands for it.
+  """
+
+  graph: group_graph.GroupGraph
+  shares: np.ndarray
+  distances: np.ndarray | None
+  fixed: np.ndarray
+  imbalance: float
+  seed: int
 
 
 @contextlib.contextmanager

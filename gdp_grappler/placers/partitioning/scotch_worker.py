@@ -15,6 +15,7 @@ import scotchpy
 from scotchpy import common
 
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers.partitioning import partition_process
 
 # Of processors in an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000
@@ -23,27 +24,17 @@ _DISTANCE_STEPS = 4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Job:
+class Job(partition_process.Job):
   """One mapping.
 
+  Its seed 0 maps the graph as it is; others number its vertices anew, because
+  Scotch ignores its own seed where it is built to be reproducible.
+
   Attributes:
-    graph: V vertices.
-    shares: float64 [k], weight that each part should get.
-    distances: float64 [k, k], symmetric; None if all are alike.
-    fixed: int64 [V], part of a vertex that has one, else -1.
-    imbalance: How much more a part may get.
-    seed: 0 maps the graph as it is; others number its vertices anew, because
-      Scotch ignores its own seed where it is built to be reproducible.
     balanced: Asks for balance first (STRATBALANCE), which often cuts less as
       well, instead of for quality.
   """
 
-  graph: group_graph.GroupGraph
-  shares: np.ndarray
-  distances: np.ndarray | None
-  fixed: np.ndarray
-  imbalance: float
-  seed: int
   balanced: bool
 
 

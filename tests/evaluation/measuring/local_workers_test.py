@@ -26,6 +26,10 @@ def _workers():
     yield workers
 
 
+def _pids(workers):
+  return [server.pid for server in workers.servers]
+
+
 def test_their_devices_are_found_at_the_target(workers):
   found = remote_devices.remote_cluster(workers.target)
   assert found.device_names == workers.device_names == (
@@ -35,14 +39,14 @@ def test_their_devices_are_found_at_the_target(workers):
 
 
 def test_each_runs_on_its_cores_only(workers):
-  for pid, cores in zip(workers.pids, workers.cores):
+  for pid, cores in zip(_pids(workers), workers.cores):
     assert os.sched_getaffinity(pid) == set(cores)
     for thread in pathlib.Path(f'/proc/{pid}/task').iterdir():
       assert os.sched_getaffinity(int(thread.name)) <= set(cores)
 
 
 def test_they_are_in_sessions_of_their_own(workers):
-  for pid in workers.pids:
+  for pid in _pids(workers):
     assert os.getsid(pid) == pid != os.getsid(0)
 
 
@@ -74,19 +78,19 @@ def test_one_that_would_listen_elsewhere_does_not_start(monkeypatch):
 
 
 def test_a_killed_one_is_noticed_and_replaced(workers):
-  target, before = workers.target, workers.pids
+  target, before = workers.target, _pids(workers)
   os.kill(before[1], signal.SIGKILL)
   processes.wait_until(lambda: not workers.alive())
   workers.restart()
   assert workers.alive() and workers.target == target
-  assert not set(workers.pids) & set(before)
+  assert not set(_pids(workers)) & set(before)
   assert not processes.runs(before[0])
   assert remote_devices.remote_cluster(target).num_devices == 2
 
 
 def test_none_is_left_after_closing():
   with local_workers.LocalWorkers(1) as workers:
-    pids = workers.pids
+    pids = _pids(workers)
     assert all(processes.runs(p) for p in pids)
   assert not any(os.path.exists(f'/proc/{p}') for p in pids)
   assert not workers.alive()
@@ -127,7 +131,7 @@ def test_they_end_with_their_parent(kind):
       # Whoever runs the tests in the background has it ignored.
       signal.signal(signal.SIGINT, signal.default_int_handler)
       with local_workers.LocalWorkers(2) as workers:
-        print(*workers.pids, flush=True)
+        print(*(server.pid for server in workers.servers), flush=True)
         signal.pause()
       ''')
   with subprocess.Popen([sys.executable, '-c', program], text=True,

@@ -118,7 +118,7 @@ def test_variables_do_not_outlive_their_placement(workers):
       measurer._known._known.clear()
       devices = np.full((1, graph.num_ops), k % 2)
       assert measurer.price(graph, devices).valid.all()
-      sizes.append(resident_bytes(workers.pids))
+      sizes.append(resident_bytes([s.pid for s in workers.servers]))
   with tf1.Session(workers.target, graph=tf.Graph()) as session:
     handle = tf.raw_ops.VarHandleOp
     with session.graph.as_default():

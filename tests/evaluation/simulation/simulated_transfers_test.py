@@ -22,7 +22,7 @@ class TestTransfers:
 
   def test_tensor_is_sent_once_per_device(self):
     schedule = simulations.simulate(graphs.fan_out(2), [GPU0, GPU1, GPU1])
-    assert schedule.num_transfers == 1
+    assert len(schedule.transfer_tensors) == 1
     assert schedule.start_s.tolist() == [0, 3, 4]
 
   def test_two_tensors_of_one_op_are_sent_one_after_the_other(self):
@@ -72,7 +72,7 @@ class TestTransfers:
   def test_op_with_the_same_tensor_twice(self):
     graph = graphs.make_graph([(0, 1, 100), (0, 1, 100)])
     schedule = simulations.simulate(graph, [GPU0, GPU1])
-    assert schedule.num_transfers == 1
+    assert len(schedule.transfer_tensors) == 1
     assert schedule.start_s[1] == 3
 
 

@@ -91,7 +91,7 @@ def test_one_device_takes_the_sum_of_the_work(seed, device):
   schedule = _schedule(graph, seconds, np.full(graph.num_ops, device),
                        clusters.make_cluster())
   np.testing.assert_allclose(schedule.step_time_s, seconds.sum(), rtol=1e-12)
-  assert schedule.num_transfers == 0
+  assert len(schedule.transfer_tensors) == 0
 
 
 @_many
@@ -271,7 +271,7 @@ def test_memory_is_the_sum_of_what_lives(seed):
   assert (schedule.memory_bytes >= 0).all()
   for time, pool, live in zip(schedule.memory_s, schedule.memory_pools,
                               schedule.memory_bytes):
-    assert live == expected.live(time, pool)
+    assert live == expected.memory.live(time, pool)
   for pool in range(2):
     assert schedule.peak_bytes[pool] == schedule.memory_bytes[
         schedule.memory_pools == pool].max()

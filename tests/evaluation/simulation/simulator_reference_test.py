@@ -109,7 +109,7 @@ def test_agrees_exactly_on_random_graphs(block):
                                                         order, workspace,
                                                         *contention)
       assert prices.seconds[k] == expected.step_time, seed
-      assert prices.peak_bytes[k].tolist() == expected.peak(), seed
+      assert prices.peak_bytes[k].tolist() == expected.memory.peak(), seed
       _assert_same(
           simulated.schedule(graph,
                              placement_lib.Placement(devices, cluster, order)),
@@ -162,4 +162,4 @@ def _assert_same(schedule, expected):
   for pool in range(len(schedule.peak_bytes)):
     mine = schedule.memory_pools == pool
     assert list(zip(schedule.memory_s[mine],
-                    schedule.memory_bytes[mine])) == expected.curve(pool)
+                    schedule.memory_bytes[mine])) == expected.memory.curve(pool)

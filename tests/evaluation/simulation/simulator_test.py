@@ -23,7 +23,7 @@ class TestCompute:
     assert schedule.start_s.tolist() == [0, 1, 3]
     assert schedule.end_s.tolist() == [1, 3, 7]
     assert schedule.step_time_s == 7
-    assert schedule.num_transfers == 0
+    assert len(schedule.transfer_tensors) == 0
 
   def test_costs_are_those_of_the_device(self):
     seconds = np.array([[1, 10, 100], [2, 20, 200]])

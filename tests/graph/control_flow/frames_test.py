@@ -6,7 +6,6 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.python.eager import context
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.measuring import runnable
@@ -20,20 +19,6 @@ from helpers import real_graphs
 
 tf1 = tf.compat.v1
 _TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
-
-
-def _optimized(step):
-  """The graph of a function as it is executed."""
-  context.enable_graph_collection()
-  try:
-    step()
-    graphs = [
-        f.post_optimization_graph
-        for f in context.context().export_run_metadata().function_graphs
-    ]
-  finally:
-    context.disable_graph_collection()
-  return max(graphs, key=lambda g: len(g.node))
 
 
 def _counted(source):
@@ -75,8 +60,8 @@ def _wrong(source, said):
 def test_executions_are_those_of_a_real_run(name):
   tf.keras.utils.set_random_seed(1)
   said = []
-  source = source_graph.SourceGraph(name,
-                                    _optimized(real_graphs.FUNCTIONS[name]()))
+  source = source_graph.SourceGraph(
+      name, graph_defs.optimized(real_graphs.FUNCTIONS[name]()))
   assert not _wrong(source, said)
   assert not said
 
@@ -85,7 +70,8 @@ def test_break_may_only_end_a_loop_earlier():
   graph = graph_def_io.read(
       source_graph.SourceGraph(
           'break',
-          _optimized(real_graphs.FUNCTIONS['break_continue_and_random']())))
+          graph_defs.optimized(
+              real_graphs.FUNCTIONS['break_continue_and_random']())))
   # `for i in tf.range(10)` with a `break` that depends on data.
   assert graph.executions[graph.op_types.index('LoopCond')] == 11
 
@@ -210,52 +196,6 @@ def test_the_dearer_branch_runs_unless_it_cannot(predicate, sine):
   graph = graph_def_io.read(_cond(predicate))
   runs = dict(zip(graph.op_types, graph.executions.tolist()))
   assert runs['Sin'] == sine and runs['Merge'] == runs['Switch'] == 1
-
-
-def test_lists_of_a_loop_hold_every_iteration():
-  graph = graph_def_io.read(
-      source_graph.SourceGraph(
-          'loop', _optimized(real_graphs.FUNCTIONS['while_loop_gradient']())))
-  held = {
-      name: graph.output_bytes[i] for i, name in enumerate(graph.names)
-      if graph.op_types[i] in ('EmptyTensorList', 'TensorListReserve')
-  }
-  # Four iterations keep an input and an output [2, 3] of each layer in two
-  # lists, which begin as the same empty one, and references to a variable.
-  assert sorted(held.values()) == [0, 2 * 4 * 2 * 3 * 4]
-
-
-def _list_bytes(make_element):
-  """Bytes of a list on which seven iterations push an element [5]."""
-
-  @tf.function
-  def run(weight):
-    outside = tf.sin(weight)
-    elements = tf.raw_ops.EmptyTensorList(element_shape=tf.constant([5]),
-                                          max_num_elements=-1,
-                                          element_dtype=tf.float32)
-    for i in tf.range(7):
-      element = make_element(i, weight, outside)
-      elements = tf.raw_ops.TensorListPushBack(input_handle=elements,
-                                               tensor=element)
-    return tf.raw_ops.TensorListStack(input_handle=elements,
-                                      element_shape=tf.constant([5]),
-                                      element_dtype=tf.float32)
-
-  weight = tf.Variable(tf.ones([5]))
-  graph = graph_def_io.read(
-      source_graph.SourceGraph('list', _optimized(lambda: run(weight))))
-  return graph.output_bytes[graph.op_types.index('EmptyTensorList')]
-
-
-@pytest.mark.parametrize(
-    'element, buffers',
-    [(lambda i, weight, outside: outside + tf.cast(i, tf.float32), 7),
-     (lambda i, weight, outside: outside, 1),
-     (lambda i, weight, outside: weight.read_value(), 0)],
-    ids=['new', 'from_outside', 'variable'])
-def test_lists_hold_references(element, buffers):
-  assert _list_bytes(element) == buffers * 5 * 4
 
 
 @pytest.mark.parametrize('nodes', [[

@@ -132,13 +132,13 @@ def test_a_long_chain_is_quick_and_no_recursion():
     ({'nodes': [_node('a', colocate=1.5)]}, r'"a", field "colocate"'),
     ({'nodes': [_node('a', op='')]}, r'"a", field "op"'),
     ({'nodes': [_node('a', memmory=1)]
-     }, r'node "a": unknown field "memmory"; did you mean "memory"'),
-    ({'nodes': _nodes('a'), 'edgs': []}, r'"edgs"; did you mean "edges"'),
+     }, r'node "a": unknown field "memmory". Did you mean "memory"'),
+    ({'nodes': _nodes('a'), 'edgs': []}, r'"edgs". Did you mean "edges"'),
     ({'nodes': _nodes('a'), 'schema': 'gdp-graph/2'}, r'schema: it is'),
     ({'nodes': _nodes('a'), 'name': 3}, r'name: it is 3'),
     ({'nodes': _nodes('a'), 'defaults': {'name': 'b'}}, r'defaults: names'),
     ({'nodes': _nodes('a', 'b'), 'edges': [['a', 'bb']]
-     }, r'edges\[0\], field "to": there is no node "bb"; did you mean "b"'),
+     }, r'edges\[0\], field "to": there is no node "bb". Did you mean "b"'),
     ({'nodes': _nodes('a', 'b'), 'edges': [{'to': 'b'}]
      }, r'edges\[0\], field "from": it is missing'),
     ({'nodes': _nodes('a', 'b'), 'edges': [['a']]}, r'edges\[0\]: it is'),

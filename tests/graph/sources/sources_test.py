@@ -14,7 +14,6 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from gdp_grappler import errors
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.graph.sources import origin
-from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
 
@@ -180,12 +179,6 @@ class TestFiles:
     source = sources.load(str(path))
     assert source.fetches == ('a',)
     assert [n.name for n in source.graph_def.node] == ['a']
-
-  def test_graph_of_initializers_only_is_kept(self):
-    graph = tf.Graph()
-    with graph.as_default():
-      tf1.get_variable('v', (2,), use_resource=False)
-    assert pruning.fetches(graph.as_graph_def())
 
   def test_functions_are_inlined(self, tmp_path):
 
@@ -362,7 +355,7 @@ class TestBadInput:
   @pytest.mark.parametrize(
       'name, part',
       [('EficientNetB0', 'has no model "EficientNetB0". Did you mean '
-        'EfficientNetB0'), ('resnet50', 'Did you mean ResNet50 or'),
+        '"EfficientNetB0'), ('resnet50', 'Did you mean "ResNet50" or "'),
        ('keras', 'It has: ConvNeXt')])
   def test_unknown_applications(self, name, part):
     with pytest.raises(errors.InvalidGraphError) as caught:

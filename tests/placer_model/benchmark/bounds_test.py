@@ -9,6 +9,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from placer_model.benchmark import bounds
 
 
@@ -65,12 +66,11 @@ def _programme(seconds):
 def test_no_placement_is_faster(seed):
   graph = graphs.random_graph(seed, 300)
   cluster = clusters.make_cluster(3, latency_s=1e-6, bandwidth_bytes_per_s=1e9)
-  evaluator = simulator.Simulator(cluster)
-  problem = placer_lib.Problem(graph, cluster, evaluator, seed)
+  problem = problems.make(graph, cluster, seed=seed)
   bound = bounds.lower_bound(graph, cluster, problem.op_seconds)
   for name in ('single_device', 'random', 'metis'):
     placement = registry.create(name).place(problem)
-    step_s = evaluator.evaluate(graph, placement).step_time_s
+    step_s = problems.seconds_of(problem, placement)
     assert step_s >= bound.seconds * (1 - 1e-9)
 
 

@@ -5,10 +5,9 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import stopwatches
 from placer_model.hdp import coloc_rl
 from placer_model.hdp import config as config_lib
@@ -32,24 +31,15 @@ def _two_chains(length=4):
 
 
 def _problem(graph, seconds=(100., 10., 10.), seed=0, **cluster):
-  cluster = clusters.make_cluster(2, **cluster)
-  costs = clusters.FixedCosts(np.tile(seconds, (graph.num_ops, 1)))
-  return placer_lib.Problem(graph, cluster,
-                            simulator.Simulator(cluster, costs, threads=1),
-                            seed)
-
-
-def _seconds(problem, placement):
-  evaluation = problem.evaluator.evaluate(problem.graph, placement)
-  assert evaluation.valid
-  return evaluation.step_time_s
+  return problems.make(graph, clusters.make_cluster(2, **cluster),
+                       np.tile(seconds, (graph.num_ops, 1)), seed=seed)
 
 
 @pytest.mark.parametrize('kind', [placers.HdpPlacer, coloc_rl.ColocRlPlacer])
 def test_finds_the_optimal_split(kind):
   problem = _problem(_two_chains())
   placer = kind(_SMALL)
-  assert _seconds(problem, placer.place(problem)) == 40.
+  assert problems.seconds_of(problem, placer.place(problem)) == 40.
   assert placer.history[-1].best_step_time_s == 40.
   assert placer.history[-1].evaluations == 600
 
@@ -95,7 +85,7 @@ def test_memory_failures_are_charged_and_avoided():
   assert set(free.place(roomy).devices) == {1}
   placement = held.place(tight)
   assert set(placement.devices) == {1, 2}
-  assert _seconds(tight, placement) > 8.
+  assert problems.seconds_of(tight, placement) > 8.
   failing = -_SMALL.failing_signal**0.5
   shares = np.array([step.valid_share for step in held.history])
   values = np.array([step.reward for step in held.history])

@@ -11,14 +11,13 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
 from helpers import graphs
 from helpers import orders
+from helpers import problems
 from placer_model.training import baselines
 
 
 @pytest.fixture
 def problem():
-  cluster = presets.preset('4xP100')
-  return placer_lib.Problem(graphs.random_graph(3, 200), cluster,
-                            simulator_lib.Simulator(cluster))
+  return problems.make(graphs.random_graph(3, 200), presets.preset('4xP100'))
 
 
 def test_every_baseline_has_both_prices(problem):
@@ -52,9 +51,8 @@ def test_what_does_not_run_is_not_ordered(problem):
       problem.cluster, devices=tuple(
           dataclasses.replace(d, memory_bytes=1)
           for d in problem.cluster.devices))
-  problem = placer_lib.Problem(problem.graph, tiny,
-                               simulator_lib.Simulator(tiny))
-  assert all(r.ordered is None for r in baselines.place_all(problem))
+  results = baselines.place_all(problems.make(problem.graph, tiny))
+  assert all(r.ordered is None for r in results)
 
 
 def test_pricing_the_other_order_is_no_search(problem):

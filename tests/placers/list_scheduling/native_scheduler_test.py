@@ -3,12 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 from helpers import clusters
 from helpers import graphs
+from helpers import problems
 from helpers import reference_list_scheduler
 
 _PLAIN = native_scheduler.Rules(queues=False)
@@ -16,8 +15,7 @@ _HEFT = native_scheduler.Rules(queues=False, insert=True)
 
 
 def _tasks(graph, cluster, seconds, gpus_only=True):
-  evaluator = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
-  problem = placer_lib.Problem(graph, cluster, evaluator)
+  problem = problems.make(graph, cluster, seconds)
   allowed = problem.allowed.copy()
   if gpus_only:
     allowed[:, 0] = False

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import heft
@@ -22,16 +20,11 @@ from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
-from helpers import stopwatches
 
 _SCHEDULERS = (heft.HeftPlacer, m_etf.MEtfPlacer, m_sct.MSctPlacer)
 _PLACERS = (*_SCHEDULERS, m_topo.MTopoPlacer)
 _GRAPHS = sorted(
     (pathlib.Path(__file__).parents[2] / 'testdata').glob('*_train_step.pb'))
-
-
-def _seconds(problem, placement):
-  return problem.evaluator.evaluate(problem.graph, placement).step_time_s
 
 
 def _mixed():
@@ -118,8 +111,9 @@ def test_dear_communication_keeps_all_on_one_device(kind):
   graph = graphs.random_graph(0, 80, window=5)
   cluster = clusters.make_cluster(2, latency_s=1e3)
   problem = problems.make(graph, cluster, [[5, 1, 1]] * 80)
-  one = _seconds(problem, single_device.SingleDevicePlacer().place(problem))
-  assert _seconds(problem, kind().place(problem)) <= 1.001 * one
+  one = problems.seconds_of(problem,
+                            single_device.SingleDevicePlacer().place(problem))
+  assert problems.seconds_of(problem, kind().place(problem)) <= 1.001 * one
 
 
 @pytest.mark.parametrize('kind', _SCHEDULERS)
@@ -130,7 +124,7 @@ def test_cheap_communication_divides_the_work(kind):
   graph = graphs.make_graph(sorted(edges), 320)
   cluster = clusters.make_cluster(4, latency_s=1e-3)
   problem = problems.make(graph, cluster, [[9, 1, 1, 1, 1]] * 320)
-  assert _seconds(problem, kind().place(problem)) < 320 / 4 * 1.1
+  assert problems.seconds_of(problem, kind().place(problem)) < 320 / 4 * 1.1
 
 
 @pytest.mark.parametrize('kind',
@@ -164,45 +158,6 @@ def test_as_published(kind, monkeypatch):
   published = kind(published=True).place(problem)
   assert asked == [1]
   assert published.violations(problem.graph) == ()
-  assert _seconds(problem, kind().place(problem)) < _seconds(problem, published)
-
-
-def test_equal_shares_of_memory_in_topological_order():
-  graph = graphs.chain(12, 0, param_bytes=10)
-  problem = problems.make(graph, clusters.make_cluster(3), [[9, 1, 1, 1]] * 12)
-  shared = proposals.Proposals(problem)
-  propose = m_topo._proposer(shared, proposals.Bundles(), False,
-                             shared.group_bytes)
-  assert propose(problem.cluster.pool_bytes).tolist() == ([1] * 4 + [2] * 4
-                                                          + [3] * 4)
-
-
-def test_a_stopwatch_that_says_the_same():
-  cluster = presets.preset('2xP100')
-  graph = graphs.random_graph(3, 60)
-  slow = placer_lib.Problem(graph, cluster,
-                            stopwatches.Stopwatch(simulator.Simulator(cluster)))
-  fast = problems.make(graph, cluster)
-  place = m_etf.MEtfPlacer().place
-  assert place(slow).devices.tolist() == place(fast).devices.tolist()
-
-
-def test_the_cheapest_that_fits_wins_and_capacities_shrink():
-  graph = graphs.make_graph(num_ops=2, param_bytes=80)
-  cluster = clusters.make_cluster(2, memory_bytes=100)
-  problem = problems.make(graph, cluster, [[1, 2, 2], [1, 2, 2]])
-  asked = []
-
-  def together(pool_bytes):
-    asked.append(pool_bytes.tolist())
-    return np.array([1, 1])
-
-  def apart(_):
-    return np.array([1, 2])
-
-  assert candidates.best(problem, [together, apart]).devices.tolist() == [1, 2]
-  assert asked == [[100, 100, 100]]
-  assert candidates.best(problem, [together], False).devices.tolist() == [1, 1]
-  # The local search has the last word.
-  assert sorted(candidates.best(problem, [together]).devices.tolist()) == [1, 2]
-  assert asked[2][1] < 100 and asked[2][0] == asked[2][2] == 100
+  assert problems.seconds_of(problem,
+                             kind().place(problem)) < problems.seconds_of(
+                                 problem, published)

@@ -1,12 +1,11 @@
 import numpy as np
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import arrangement
 from gdp_grappler.placers.partitioning import partitioning
 from helpers import graphs
+from helpers import problems
 
 
 def test_parts_that_talk_come_close_and_pins_are_met():
@@ -14,7 +13,7 @@ def test_parts_that_talk_come_close_and_pins_are_met():
   gpus = [i for i, d in enumerate(cluster.devices) if d.type == 'GPU']
   graph = graphs.make_graph([(0, 2, 1 << 30), (1, 3, 1 << 30), (0, 1, 1)],
                             flops=1e9)
-  problem = placer_lib.Problem(graph, cluster, simulator.Simulator(cluster))
+  problem = problems.make(graph, cluster)
   workers = np.array(gpus)
   target = partitioning.make_target(problem, workers,
                                     group_graph.build(problem, workers))

@@ -6,9 +6,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
 from helpers import graphs
@@ -75,10 +73,8 @@ def test_fewer_devices_where_that_is_faster():
 def test_a_device_twice_as_fast_gets_twice_the_work():
   cluster = clusters.make_cluster(2, latency_s=0., bandwidth_bytes_per_s=1e12)
   seconds = np.array([[99., 1., 2.]]).repeat(90, axis=0)
-  devices = metis.MetisPlacer().place(
-      placer_lib.Problem(
-          graphs.make_graph(num_ops=90), cluster,
-          simulator.Simulator(cluster, clusters.FixedCosts(seconds)))).devices
+  devices = problems.placed(metis.MetisPlacer(), graphs.make_graph(num_ops=90),
+                            cluster, seconds)
   assert 58 <= (devices == 1).sum() <= 62 and (devices == 2).sum() >= 28
 
 

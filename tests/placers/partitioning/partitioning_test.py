@@ -7,9 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.placers.partitioning import partitioning
 from helpers import clusters
@@ -26,8 +24,7 @@ def _target(problem, workers=(1, 2), **options):
 
 def test_accelerators_are_gpus_or_else_cpus_the_fastest_first():
   mixed = presets.preset('1xK40+2xP100')
-  problem = placer_lib.Problem(graphs.chain(9, flops=1e9), mixed,
-                               simulator.Simulator(mixed))
+  problem = problems.make(graphs.chain(9, flops=1e9), mixed)
   assert partitioning.accelerators(problem).tolist() == [2, 3, 1]
   alone = problems.make(graphs.chain(3), clusters.make_cluster(0), 1.)
   assert partitioning.accelerators(alone).tolist() == [0]

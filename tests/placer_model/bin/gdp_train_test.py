@@ -14,7 +14,7 @@ from helpers import processes
 
 pytestmark = pytest.mark.e2e
 
-_STEP = pathlib.Path(__file__).parents[1] / 'testdata' / 'dense_train_step.pb'
+_STEP = pathlib.Path(__file__).parents[2] / 'testdata' / 'dense_train_step.pb'
 _PROGRAM = [
     sys.executable, '-c',
     'from placer_model.bin import gdp_train; gdp_train.run()'

@@ -8,7 +8,7 @@ import pytest
 from gdp_grappler.bin import gdp
 from gdp_grappler.evaluation.costs import profile as profile_lib
 
-_GRAPH = str(pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb')
+_GRAPH = str(pathlib.Path(__file__).parents[2] / 'testdata/dense_train_step.pb')
 _CORE = min(os.sched_getaffinity(0))
 
 

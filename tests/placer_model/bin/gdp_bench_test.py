@@ -16,7 +16,7 @@ from helpers import processes
 
 pytestmark = pytest.mark.e2e
 
-_DATA = pathlib.Path(__file__).parents[1] / 'testdata'
+_DATA = pathlib.Path(__file__).parents[2] / 'testdata'
 # Whoever runs the tests in the background may have Ctrl-C ignored.
 _PROGRAM = [
     sys.executable, '-c', 'import signal; '

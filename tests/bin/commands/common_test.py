@@ -1,0 +1,69 @@
+import argparse
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.bin.commands import common
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+from helpers import clusters
+from helpers import graphs
+
+
+@pytest.mark.parametrize('kind, text', [(common.positive, '0'),
+                                        (common.not_negative, '-1')])
+def test_numbers_out_of_range(kind, text):
+  with pytest.raises(argparse.ArgumentTypeError, match=text):
+    kind(text)
+  with pytest.raises(ValueError):
+    kind('x')
+  assert (common.positive('1'), common.not_negative('0')) == (1, 0)
+
+
+@pytest.mark.parametrize('name, said', [
+    ('x.txt', 'Cannot tell what to write'),
+    ('no/x.json', 'its folder does not exist'),
+    ('folder.pb', 'it is a folder'),
+])
+def test_outputs_that_cannot_be_written(tmp_path, name, said):
+  (tmp_path / 'folder.pb').mkdir()
+  with pytest.raises(errors.GdpError, match=said):
+    common.check_writable(str(tmp_path / name))
+
+
+@pytest.mark.parametrize('name', ['x.json', 'x.pb', 'x.pbtxt'])
+def test_outputs_are_not_made_before_the_work(tmp_path, name):
+  common.check_writable(str(tmp_path / name))
+  assert not list(tmp_path.iterdir())
+
+
+def test_what_breaks_rules_is_refused_by_name():
+  cluster = clusters.make_cluster(2)
+  graph = graphs.chain(3, groups=[0, 0, 1])
+  good = placement_lib.Placement(np.array([1, 1, 2]), cluster)
+  common.refuse_illegal(good, graph, 'It', 'Try again.')
+  bad = dataclasses.replace(good, devices=np.array([1, 2, 2]))
+  with pytest.raises(errors.InfeasiblePlacementError) as error:
+    common.refuse_illegal(bad, graph, common.origin_of_plan('p'), 'Try again.')
+  assert '"devices" of plan p breaks 1 rule of graph "test"' in str(error.value)
+  assert str(error.value).endswith('Try again.')
+
+
+def test_arguments_become_a_request():
+  parser = argparse.ArgumentParser()
+  common.add_priced_graph(parser)
+  arguments = parser.parse_args(
+      ['g.pb', '--cluster=x', '--batch_size=3', '--trip_count=4'])
+  request = common.request(arguments)
+  assert (request.graph, request.batch_size, request.trip_count,
+          request.profile) == ('g.pb', 3, 4, '')
+
+
+def test_every_violation_is_a_warning(capsys):
+  violations = tuple(
+      placement_lib.Violation('memory', f'too much {i}') for i in range(2))
+  common.warn(evaluator.Evaluation(1., (), violations, simulated=True))
+  assert capsys.readouterr().err == ('gdp: warning: too much 0\n'
+                                     'gdp: warning: too much 1\n')

@@ -1,0 +1,53 @@
+import pytest
+
+from gdp_grappler.evaluation.costs import op_families
+
+_EXAMPLES = {
+    'matmul': ('MatMul', '_FusedMatMul', '_MklMatMul', 'SparseMatMul',
+               'SparseTensorDenseMatMul'), 'batch_matmul':
+                   ('BatchMatMulV2', '_MklBatchMatMul', 'Einsum', 'Cholesky',
+                    'MatrixInverse'),
+    'convolution':
+        ('Conv2D', 'Conv3D', '_FusedConv2D', 'Dilation2D', '_MklConv2D'),
+    'convolution_gradient': ('Conv2DBackpropFilter', 'Conv2DBackpropInput',
+                             'Conv3DBackpropFilterV2'),
+    'depthwise':
+        ('DepthwiseConv2dNative', 'DepthwiseConv2dNativeBackpropFilter',
+         '_FusedDepthwiseConv2dNative'), 'recurrent':
+             ('CudnnRNN', 'LSTMBlockCell', 'BlockLSTMV2', 'GRUBlockCell'),
+    'elementwise': ('AddV2', 'Relu', 'ResourceApplyAdam', 'NoSuchOp', ''),
+    'movement': ('ConcatV2', 'StridedSlice', 'Pad', 'Cast', 'AssignVariableOp',
+                 'TensorListPushBack', 'TensorArrayReadV3'), 'transpose':
+                     ('Transpose', 'ConjugateTranspose', 'ReverseSequence',
+                      'SpaceToBatchND', 'BatchToSpaceND'), 'reduction':
+                          ('Sum', 'ArgMax', 'BiasAddGrad', 'L2Loss', 'Cumsum'),
+    'normalization': ('FusedBatchNormV3', 'FusedBatchNormGradV3', 'Softmax',
+                      'SparseSoftmaxCrossEntropyWithLogits', 'LogSoftmax'),
+    'pooling': ('MaxPool', 'AvgPoolGrad', 'ResizeBilinear'), 'gather':
+        ('GatherV2', 'ResourceGather', 'DynamicStitch', 'OneHot'), 'scatter':
+            ('ScatterNd', 'ResourceScatterAdd', 'UnsortedSegmentSum',
+             'StridedSliceGrad', 'ResourceSparseApplyAdagrad'), 'random':
+                 ('RandomUniform', 'StatelessRandomUniformV2', 'TruncatedNormal'
+                 ), 'sort':
+                     ('TopKV2', 'UniqueV2', 'Where', 'NonMaxSuppressionV4')
+}
+
+
+def test_every_family_has_examples():
+  assert set(_EXAMPLES) == set(op_families.FAMILIES)
+
+
+@pytest.mark.parametrize('name', _EXAMPLES)
+def test_family(name):
+  for op_type in _EXAMPLES[name]:
+    assert op_families.family(op_type).name == name, op_type
+
+
+def test_a_gradient_of_a_slice_is_no_slice():
+  assert op_families.family('StridedSlice') != op_families.family(
+      'StridedSliceGrad')
+
+
+def test_shares_of_both_kinds_of_devices():
+  family = op_families.Family('x', .1, .2, .3, .4, 5)
+  assert family.shares('GPU') == (.1, .2) and family.shares('CPU') == (.3, .4)

@@ -1,0 +1,62 @@
+"""What is handed to C++; what C++ makes of it has tests of its own."""
+
+import dataclasses
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.simulation import native_simulator
+from helpers import clusters
+
+_SOURCE = pathlib.Path(
+    native_simulator.__file__).with_name('simulator.cc').read_text()
+
+
+@pytest.mark.parametrize('name, structure',
+                         [('GdpGraph', native_simulator._NativeGraph),
+                          ('GdpCluster', native_simulator._NativeCluster)])
+def test_structures_are_those_of_c(name, structure):
+  body = re.search(rf'struct {name} {{(.*?)}};', _SOURCE, re.DOTALL)[1]
+  declared = re.sub(r'//.*', '', body).split(';')
+  names = [
+      re.sub(r'.*[ *]', '', part.strip()) for text in declared
+      for part in text.split(',') if part.strip()
+  ]
+  assert names == [field for field, *_ in structure._fields_]
+
+
+def test_arrays_of_a_cluster():
+  cluster = clusters.make_cluster(2, compute=['c', 'g', 'g'])
+  cpu = dataclasses.replace(cluster.devices[0], slots=3, copy_s=.5,
+                            copy_bytes_per_s=7.)
+  gpus = [
+      dataclasses.replace(device, launch=cluster_lib.ASYNCHRONOUS,
+                          dispatch_s=.25, callback_s=.125)
+      for device in cluster.devices[1:]
+  ]
+  cluster = dataclasses.replace(cluster, devices=(cpu, *gpus))
+  contention = cost_model.Contention(np.array([5, 6, 6]), np.array([.1, .2,
+                                                                    .3]))
+  arrays = native_simulator._cluster_arrays(cluster, contention)
+  (units, pools, slots, copy_s, rates, streams, dispatch_s, callback_s, buses,
+   shares, latency_s, _, channels) = (array.tolist() for array in arrays)
+  assert (units, pools, slots) == ([0, 1, 1], [0, 1, 2], [3, 1])
+  assert (copy_s, rates) == ([.5, 0, 0], [7., np.inf, np.inf])
+  assert (streams, dispatch_s, callback_s) == ([0, 1,
+                                                1], [0, .25,
+                                                     .25], [0, .125, .125])
+  assert (buses, shares) == ([5, 6], [.1, .2, .3])
+  assert latency_s[0] == [0, 1, 1] and np.shape(channels) == (3, 3, 2)
+  assert all(array.flags.c_contiguous for array in arrays)
+
+
+def test_an_address_is_that_of_an_array_that_c_can_read():
+  array = np.arange(6).reshape(2, 3)
+  assert native_simulator._address(array) == array.ctypes.data
+  assert native_simulator._address(None) is None
+  with pytest.raises(AssertionError):
+    native_simulator._address(array.T)

@@ -1,0 +1,108 @@
+"""What a file holds, and whether a graph is whole."""
+
+import io
+import zipfile
+
+from google.protobuf import text_format
+import pytest
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import origin
+from helpers import graph_defs
+
+_GRAPH = graph_defs.graph_def(graph_defs.node('a', 'NoOp'))
+
+
+def _archive(*names):
+  buffer = io.BytesIO()
+  with zipfile.ZipFile(buffer, 'w') as archive:
+    for name in names:
+      archive.writestr(name, 'x')
+  return buffer.getvalue()
+
+
+def _read(tmp_path, data):
+  path = tmp_path / 'file'
+  path.write_bytes(data)
+  return graph_files.read(origin.Origin(str(path)))
+
+
+_SAVED = saved_model_pb2.SavedModel(
+    meta_graphs=[meta_graph_pb2.MetaGraphDef(graph_def=_GRAPH)])
+
+
+@pytest.mark.parametrize('data, kind', [
+    (_GRAPH.SerializeToString(), 'meta_graph'),
+    (text_format.MessageToString(_GRAPH).encode(), 'meta_graph'),
+    (meta_graph_pb2.MetaGraphDef(graph_def=_GRAPH).SerializeToString(),
+     'meta_graph'),
+    (source_graph.SourceGraph(
+        'g', _GRAPH).to_meta_graph().SerializeToString(), 'captured'),
+    (_SAVED.SerializeToString(), 'saved_model'),
+    (_archive('config.json', 'model.weights.h5'), 'keras'),
+    (b'\x89HDF\r\n\x1a\n', 'keras'),
+])
+def test_the_content_tells_the_kind(tmp_path, data, kind):
+  content = _read(tmp_path, data)
+  assert content.kind == kind
+  if kind in ('meta_graph', 'captured'):
+    assert content.message.graph_def == _GRAPH
+
+
+@pytest.mark.parametrize('data, said', [
+    (b'', 'is empty (0 bytes)'),
+    (b'\n\nhello\nworld', 'it begins with "hello"'),
+    (b'\x80\x01\xff\x00\x17', 'cut off or damaged'),
+    (b'PK\x03\x04 and no more', 'damaged archive'),
+    (_archive('weights'), 'without a Keras model'),
+    (graph_pb2.GraphDef(versions={'producer': 1}).SerializeToString(),
+     'has no nodes'),
+])
+def test_what_is_no_graph(tmp_path, data, said):
+  with pytest.raises(errors.InvalidGraphError) as error:
+    _read(tmp_path, data)
+  assert said in str(error.value) and '\n' not in str(error.value)
+
+
+def test_bytes_that_happen_to_parse_are_no_graph(tmp_path):
+  odd = graph_defs.graph_def(graph_defs.node('a', 'not an op'))
+  with pytest.raises(errors.InvalidGraphError):
+    _read(tmp_path, odd.SerializeToString())
+
+
+@pytest.mark.parametrize('nodes, said', [
+    ([], 'it has no nodes'),
+    ([('a', 'NoOp'), ('b', 'NoOp'), ('b', 'NoOp')], 'node "b" is there twice'),
+    ([('a', 'Identity', ['gone:1'])], '"a" reads "gone:1", which is not in'),
+    ([('a', 'NoOp', ['^gone'])], '"a" reads "^gone"'),
+    ([('a', 'NoSuchOp')], 'does not know its op type "NoSuchOp"'),
+])
+def test_graphs_that_are_not_whole(nodes, said):
+  graph = graph_defs.graph_def(*(graph_defs.node(*node) for node in nodes))
+  with pytest.raises(errors.InvalidGraphError) as error:
+    graph_files.check_nodes(graph, 'f.pb')
+  assert said in str(error.value)
+  assert str(error.value).startswith('Graph f.pb is not usable: ')
+
+
+def test_functions_of_the_library_are_known_op_types():
+  graph = graph_defs.graph_def(graph_defs.node('a', 'mine'))
+  graph.library.function.add().signature.name = 'mine'
+  graph_files.check_nodes(graph, 'f.pb')
+
+
+@pytest.mark.parametrize('ends', [{'feeds': ('z',)}, {'fetches': ('a', 'z')}])
+def test_ends_that_are_not_there(ends):
+  graph_files.check_ends(graph_defs.source(_GRAPH, fetches=('a',)), 'f.pb')
+  with pytest.raises(errors.InvalidGraphError, match='"z" is to be fed or'):
+    graph_files.check_ends(graph_defs.source(_GRAPH, **ends), 'f.pb')
+
+
+@pytest.mark.parametrize('tensor', ['a', 'a:1', '^a'])
+def test_producers(tensor):
+  assert graph_files.producer(tensor) == 'a'

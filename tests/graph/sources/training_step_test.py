@@ -1,0 +1,123 @@
+"""Steps of models that only look like Keras', which `sources_test` traces."""
+
+import dataclasses
+
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import training_step
+
+
+def _spec(*shape):
+  return tf.TensorSpec(shape, tf.float32)
+
+
+class _Model:
+  """What a step is made of, and what was asked of it."""
+
+  optimizer = jit_compile = None
+  output_names = ('p', 'q')
+
+  def __init__(self, inputs=(_spec(None, 3),), outputs=(_spec(None, 5),),
+               loss=None):
+    self.inputs, self.outputs, self.loss = list(inputs), list(outputs), loss
+    self.compiled = ()
+
+  def compile(self, *arguments, **options):
+    self.compiled = arguments
+    self.loss, self.optimizer = arguments[1], arguments[0]
+    self.options = options
+
+  def make_train_function(self):
+    self.train_function = lambda iterator: iterator.element_spec
+
+
+def _elements(model, batch_size=8):
+  notes = []
+  step = training_step.empty_step(model, 'm:f', batch_size, notes.append)
+  return step(), notes
+
+
+@pytest.mark.parametrize('shape, expected', [((None, 3), [8, 3]),
+                                             ((2, None), [2, 64]), ((), []),
+                                             ((None, None, 1), [8, 64, 1])])
+def test_unknown_dimensions(shape, expected):
+  assert training_step.known_shape(shape, 8) == expected
+
+
+def test_a_shape_of_unknown_rank():
+  with pytest.raises(errors.InvalidGraphError, match='number of dimensions'):
+    training_step.known_shape(None, 8)
+
+
+def test_a_model_is_compiled_with_what_its_output_asks_for():
+  model = _Model()
+  (features, label), notes = _elements(model)
+  assert model.compiled == ('adam', 'mean_squared_error')
+  assert not model.options['jit_compile'] and model.jit_compile is False
+  assert features.shape == (8, 3) and label.shape == (8, 5)
+  assert notes[0] == 'batches of 8' and 'mean_squared_error' in notes[1]
+
+
+@dataclasses.dataclass
+class _Layer:
+  activation: object
+
+
+@pytest.mark.parametrize('name, loss, label', [
+    ('softmax', 'sparse_categorical_crossentropy', [8]),
+    ('sigmoid', 'binary_crossentropy', [8, 5]),
+    ('linear', 'mean_squared_error', [8, 5]),
+])
+def test_the_loss_of_an_activation(name, loss, label):
+
+  def activation(x):
+    return x
+
+  activation.__name__ = name
+  output = _spec(None, 5)
+  object.__setattr__(output, '_keras_history', (_Layer(activation), 0, 0))
+  model = _Model(outputs=[output])
+  (_, target), _ = _elements(model)
+  assert model.compiled[1] == loss and target.shape.as_list() == label
+
+
+def test_a_compiled_model_stays_as_it_is():
+  model = _Model(loss='mse')
+  model.optimizer = 'sgd'
+  _elements(model)
+  assert model.compiled == () and model.jit_compile is False
+
+
+def test_losses_by_name_leave_outputs_out():
+  model = _Model(outputs=[_spec(None, 5), _spec(None, 2)], loss={'q': 'mse'})
+  model.optimizer = 'sgd'
+  (_, labels), _ = _elements(model)
+  assert {key: spec.shape.as_list() for key, spec in labels.items()
+         } == {'q': [8, 2]}
+
+
+def test_a_model_without_a_loss_has_no_labels():
+  model = _Model()
+  model.optimizer = 'sgd'
+  (features,), _ = _elements(model)
+  assert features.shape == (8, 3)
+
+
+def test_several_inputs_and_a_dimension_that_is_not_known():
+  model = _Model(inputs=[_spec(None, 3), _spec(4, None)], loss='mse')
+  model.optimizer = 'sgd'
+  ((first, second), _), notes = _elements(model)
+  assert first.shape == (8, 3) and second.shape == (4, 64)
+  assert notes == ['batches of 8', 'unknown dimensions of inputs taken as 64']
+
+
+def test_what_is_no_model():
+  with pytest.raises(errors.InvalidGraphError, match='m:f returned int'):
+    training_step.empty_step(3, 'm:f', 8, print)
+
+
+def test_a_model_that_does_not_know_its_inputs():
+  with pytest.raises(errors.InvalidGraphError, match='does not know its input'):
+    training_step.empty_step(_Model(inputs=()), 'm:f', 8, print)

@@ -1,0 +1,138 @@
+"""What lives in the memories of a simulated step, worked out afterwards.
+
+A part of `reference_simulator`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import op_graph
+from helpers import reference_transfers
+
+
+@dataclasses.dataclass
+class Buffer:
+  """Memory from `start` until `end`, exclusive."""
+  bytes: int
+  pool: int
+  start: float
+  end: float
+
+
+@dataclasses.dataclass
+class Memory:
+  """Memories during a step that has been played.
+
+  Attributes:
+    graph: The graph.
+    cluster: The cluster.
+    devices: [N].
+    aliases: Op types that hand on their first input's buffer.
+    workspace: [N, D] bytes, or None for none.
+    allocated: op -> when its outputs and its workspace come to life.
+    released: op -> when it lets go of its inputs and its workspace.
+    transfers: All there were.
+    buffers: All that ever lived.
+  """
+
+  graph: op_graph.OpGraph
+  cluster: cluster_lib.Cluster
+  devices: Sequence[int]
+  aliases: Sequence[str]
+  workspace: np.ndarray | None
+  allocated: Mapping[int, float]
+  released: Mapping[int, float]
+  transfers: Sequence[reference_transfers.Transfer]
+
+  def __post_init__(self) -> None:
+    self.buffers = self._lifetimes()
+
+  def peak(self) -> list[int]:
+    """Highest use of each pool."""
+    pools = range(len(self.cluster.pool_bytes))
+    return [max(v for _, v in self.curve(pool)) for pool in pools]
+
+  def live(self, time: float, pool: int) -> int:
+    """Sum of what lives in a pool at a time."""
+    return self._resident(pool) + sum(
+        b.bytes
+        for b in self.buffers if b.pool == pool and b.start <= time < b.end)
+
+  def curve(self, pool: int) -> list[tuple[float, int]]:
+    """(time, use from then on) at every change, from time 0 on."""
+    changes = {0.0: self._resident(pool)}
+    for b in self.buffers:
+      if b.pool == pool:
+        changes[b.start] = changes.get(b.start, 0) + b.bytes
+        changes[b.end] = changes.get(b.end, 0) - b.bytes
+    total, result = 0, []
+    for time in sorted(changes):
+      total += changes[time]
+      if not result or changes[time]:
+        result.append((time, total))
+    return result
+
+  def _resident(self, pool: int) -> int:
+    return sum(
+        int(self.graph.param_bytes[op]) for op in range(self.graph.num_ops)
+        if self._pool(self.devices[op]) == pool)
+
+  def _pool(self, device: int) -> int:
+    return int(self.cluster.memory_pools[device])
+
+  def _is_alias(self, op: int) -> bool:
+    return (self.graph.op_types[op] in self.aliases and
+            self.graph.executions[op] > 0)
+
+  def _lifetimes(self) -> list[Buffer]:
+    """Buffers; an alias prolongs its input's instead of having its own."""
+    local, received, workspace = {}, {}, []
+    edges = [(int(p), int(c), int(t))
+             for (p, c), t in zip(self.graph.edges, self.graph.edge_tensors)
+             if t >= 0]
+    for op in self.graph.topological_order.tolist():
+      handed_on = None
+      inputs = [(p, t) for p, c, t in edges if c == op]
+      if self._is_alias(op) and inputs:
+        producer, tensor = inputs[0]
+        handed_on = (local[tensor] if self.devices[producer] == self.devices[op]
+                     else received[tensor, self.devices[op]])
+      pool = self._pool(self.devices[op])
+      if self.workspace is not None and self.graph.executions[op] > 0:
+        workspace.append(
+            Buffer(int(self.workspace[op, self.devices[op]]), pool,
+                   self.allocated[op], self.released[op]))
+      for tensor in np.flatnonzero(self.graph.tensor_ops == op).tolist():
+        local[tensor] = handed_on if self._is_alias(op) else Buffer(
+            tensor_bytes(self.graph, tensor), pool, self.allocated[op],
+            self.released[op])
+        for t in self.transfers:
+          if t.tensor == tensor:
+            received[tensor, t.target] = Buffer(t.bytes, self._pool(t.target),
+                                                t.issued, t.done)
+            _prolong(local[tensor], t.done)
+        for _, consumer, t in edges:
+          if t == tensor:
+            device = self.devices[consumer]
+            _prolong(
+                local[tensor] if device == self.devices[op] else
+                received[tensor, device], self.released[consumer])
+    unique = {id(b): b for b in [*local.values(), *received.values()] if b}
+    return [*unique.values(), *workspace]
+
+
+def tensor_bytes(graph: op_graph.OpGraph, tensor: int) -> int:
+  """Tensors of ops that do not run are empty."""
+  producer = graph.tensor_ops[tensor]
+  return int(
+      graph.tensor_bytes[tensor]) if graph.executions[producer] > 0 else 0
+
+
+def _prolong(buffer: Buffer | None, time: float) -> None:
+  if buffer is not None:
+    buffer.end = max(buffer.end, time)

@@ -1,0 +1,113 @@
+"""What a simulated transfer does, slow and written for the reader.
+
+A part of `reference_simulator`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gdp_grappler.cluster import cluster as cluster_lib
+
+
+@dataclasses.dataclass
+class Transfer:
+  """A tensor (or None, a control edge) on its way to another device.
+
+  Times are None until they are known. `start` to `end` it is on the link, from
+  `issued` to `done` both memories hold it; on a stream it waits for its
+  `earliest` start.
+  """
+  tensor: int | None
+  op: int
+  source: int
+  target: int
+  bytes: int
+  issued: float | None = None
+  earliest: float | None = None
+  start: float | None = None
+  end: float | None = None
+  done: float | None = None
+  over: bool = False
+  arrived: bool = False
+
+
+class Wires:
+  """All transfers of a step, and the links and streams they are on.
+
+  Attributes:
+    transfers: In the order of their requests.
+    streams: Copies by (device, kind), in the order of their issue.
+    filled: Compute unit -> when its stream of kernels will have ended.
+  """
+
+  def __init__(self, cluster: cluster_lib.Cluster):
+    """Before anything is sent."""
+    self._cluster = cluster
+    self.transfers: list[Transfer] = []
+    self.streams: dict[tuple[int, int], list[Transfer]] = {}
+    self.filled = dict.fromkeys(cluster.compute_units.tolist(), 0.0)
+
+  def streamed(self, transfer: Transfer) -> bool:
+    """Whether an asynchronous device takes part."""
+    return any(self._cluster.devices[device].asynchronous
+               for device in (transfer.source, transfer.target))
+
+  def issue(self, transfer: Transfer, now: float) -> None:
+    """Requests a transfer, or puts it on a stream."""
+    transfer.issued = now
+    if not self.streamed(transfer):
+      self._request(transfer, now)
+      transfer.issued, transfer.done = transfer.start, transfer.end
+      return
+    sends, receives = (self._cluster.devices[device].asynchronous
+                       for device in (transfer.source, transfer.target))
+    waits = [now]
+    if sends:
+      waits.append(self.filled[self._cluster.compute_units[transfer.source]])
+    if receives and (transfer.bytes or not sends):
+      waits.append(self.filled[self._cluster.compute_units[transfer.target]])
+    transfer.earliest = max(waits)
+    stream = ((transfer.source, 0 if receives else 1) if sends else
+              (transfer.target, 2))
+    self.streams.setdefault(stream, []).append(transfer)
+
+  def due(self, stream: tuple[int, int]) -> float | None:
+    """When the first copy of a stream that has not started does so."""
+    copies = self.streams[stream]
+    first = next((t for t in copies if t.start is None), None)
+    if first is None:
+      return None
+    return max([first.earliest]
+               + [t.end for t in copies if t.start is not None and t.bytes])
+
+  def start_copy(self, stream: tuple[int, int], now: float) -> None:
+    """Its first copy that has not started does."""
+    transfer = next(t for t in self.streams[stream] if t.start is None)
+    self._request(transfer, now)
+    device = self._cluster.devices[stream[0]]
+    transfer.done = transfer.end + device.callback_s
+
+  def copy_seconds(self, device: int, transfer: Transfer) -> float:
+    """What a device has to do itself for a transfer."""
+    figures = self._cluster.devices[device]
+    if figures.copy_bytes_per_s is None:
+      return figures.copy_s
+    return figures.copy_s + transfer.bytes / figures.copy_bytes_per_s
+
+  def _request(self, transfer: Transfer, now: float) -> None:
+    link = self._link(transfer)
+    start, duration = now, link.latency_s
+    if transfer.bytes:
+      duration = link.latency_s + transfer.bytes / link.bandwidth_bytes_per_s
+      for other in self.transfers:
+        if other.bytes and other.end is not None and (
+            set(self._link(other).channels) & set(link.channels)):
+          start = max(start, other.end)
+    transfer.start, transfer.end = start, start + duration
+
+  def _link(self, transfer: Transfer) -> cluster_lib.Link:
+    names = self._cluster.device_names
+    return next(l for l in self._cluster.links
+                if (l.source, l.target) == (names[transfer.source],
+                                            names[transfer.target]))

@@ -1,0 +1,18 @@
+"""Tasks for list schedulers, of graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers.list_scheduling import task_graph
+from helpers import problems
+
+# Of `clusters.make_cluster`: seconds of latency, and per byte.
+LINK = 1., .01
+
+
+def make(graph: op_graph.OpGraph, seconds: Any = 1.) -> task_graph.TaskGraph:
+  """A task per op, to be run on a CPU or two GPUs."""
+  problem = problems.make(graph, seconds=seconds)
+  return task_graph.from_problem(problem, problem.allowed)

@@ -1,0 +1,89 @@
+"""Every module has its tests where one looks for them."""
+
+import pathlib
+
+import pytest
+
+_TOP = pathlib.Path(__file__).parents[2]
+_TESTS = _TOP / 'tests'
+# Modules that hold names, fields or texts alone: there is nothing to run.
+_NOTHING_TO_RUN = frozenset({
+    'errors', 'evaluation/simulation/schedule', 'graph/assumptions',
+    'placers/placer', 'problems/help_texts', 'problems/rewards',
+    'workloads/workload'
+})
+# Modules whose tests are about more than one: what runs in a process of its
+# own, by the test of who starts it; commands, by what a user types; models of
+# one kind; and the plugin, in programs that load it.
+_ELSEWHERE = dict(line.split() for line in """
+bin/commands/place bin/gdp_order_test
+bin/commands/simulate bin/gdp_given_test
+evaluation/costs/cost_model contracts/cost_model_contract_test
+evaluation/emulation/emulation_config evaluation/emulation/emulator_test
+evaluation/emulation/emulation_worker evaluation/emulation/emulator_test
+evaluation/emulation/native_gpus evaluation/emulation/emulator_test
+evaluation/measuring/local_server evaluation/measuring/local_workers_test
+evaluation/measuring/measure_config evaluation/measuring/measuring_targets_test
+evaluation/measuring/session_config evaluation/measuring/measurer_test
+evaluation/profiling/contention_worker evaluation/profiling/contention_test
+graph/sources/tracing_worker graph/sources/sources_test
+placers/entries placers/registry_test
+placers/list_scheduling/heft placers/list_scheduling/placers_test
+placers/listing hygiene/repository_test
+placers/partitioning/min_cut placers/partitioning/scotch_test
+placers/partitioning/mt_kahypar_worker placers/partitioning/mt_kahypar_test
+placers/partitioning/partition_process placers/partitioning/partitioning_test
+placers/partitioning/scotch_worker placers/partitioning/scotch_test
+placers/policy_check placers/learned_test
+placers/trainer placers/registry_test
+plugin/hook plugin/imports_test
+plugin/sessions e2e/v1_program_test
+reports/live_bar placer_model/training/progress_test
+workloads/amoebanet workloads/cnn_test
+workloads/capture_worker workloads/capture_test
+workloads/gnmt workloads/rnn_workloads_test
+workloads/inception workloads/cnn_test
+workloads/nmt workloads/rnn_workloads_test
+workloads/resnet workloads/cnn_test
+workloads/rnnlm workloads/rnn_workloads_test
+placer_model/benchmark/gantt placer_model/benchmark/pictures_test
+placer_model/benchmark/loading_worker placer_model/benchmark/lanes_test
+placer_model/benchmark/runner placer_model/bin/gdp_bench_test
+placer_model/bin/command_line placer_model/bin/gdp_bench_test
+placer_model/hdp/feed_forward placer_model/hdp/networks_test
+placer_model/hdp/grouper placer_model/hdp/networks_test
+placer_model/hdp/policy placer_model/hdp/networks_test
+placer_model/hdp/seq2seq placer_model/hdp/networks_test
+placer_model/hdp/weights placer_model/hdp/networks_test
+""".strip().splitlines())
+
+
+def _modules() -> list[str]:
+  """As their tests are called, without `_test`."""
+  own = _TOP / 'gdp_grappler'
+  paths = [path.relative_to(own) for path in own.rglob('*.py')]
+  paths += [
+      path.relative_to(_TOP) for path in (_TOP / 'placer_model').rglob('*.py')
+  ]
+  return sorted(
+      str(path.with_suffix('')) for path in paths if path.stem != '__init__')
+
+
+def _has_mirror(module: str) -> bool:
+  return (_TESTS / f'{module}_test.py').exists()
+
+
+@pytest.mark.parametrize('module', _modules())
+def test_a_module_is_tested_in_one_known_place(module):
+  places = (_has_mirror(module), module in _ELSEWHERE, module
+            in _NOTHING_TO_RUN)
+  assert sum(places) == 1, (
+      f'Give it tests/{module}_test.py, or say in this file why not.')
+
+
+def test_the_places_elsewhere_are_there():
+  assert not [t for t in _ELSEWHERE.values() if not _has_mirror(t[:-5])]
+
+
+def test_nothing_is_said_of_modules_that_are_gone():
+  assert _NOTHING_TO_RUN | set(_ELSEWHERE) <= set(_modules())

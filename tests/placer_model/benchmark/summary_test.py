@@ -1,0 +1,33 @@
+import io
+
+import rich.console
+
+from helpers import bench_results
+from placer_model.benchmark import summary
+
+
+def _shown(**task_changes):
+  tasks = [
+      bench_results.task(metis=bench_results.cell(2.),
+                         human_expert=bench_results.cell(4.)),
+      bench_results.task('other@2xP100', metis=bench_results.failure())
+  ]
+  results = {'tasks': tasks, 'simulated': True, 'settings': {'quick': False}}
+  console = rich.console.Console(file=io.StringIO(), width=200)
+  summary.show(results | task_changes, 'my/folder', console)
+  return console.file.getvalue()
+
+
+def test_a_row_per_placer_and_where_everything_is():
+  text = _shown()
+  assert 'Tasks: 2 (simulated); geometric means' in text
+  row, = (line for line in text.splitlines() if 'metis' in line)
+  assert 'metis*' in row  # A portfolio.
+  assert '2.00' in row  # 4 s of the expert over 2 s.
+  assert 'human_expert*' not in text and 'human_expert' in text
+  assert 'my/folder/README.md' in text
+
+
+def test_what_is_measured_or_small_is_called_so():
+  assert '(measured, small variants)' in _shown(simulated=False,
+                                                settings={'quick': True})

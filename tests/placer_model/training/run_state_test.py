@@ -1,0 +1,60 @@
+import numpy as np
+
+from gdp_grappler.evaluation import evaluator
+from placer_model.training import environment
+from placer_model.training import run_state
+
+
+def _trials(*seconds, overflow=None):
+  """One unit, whose device is the number of the trial."""
+  count = len(seconds)
+  peaks = np.zeros((count, 1), np.int64)
+  if overflow is not None:
+    peaks[overflow] = 2
+  return environment.Trials(
+      np.arange(count, dtype=np.int32)[:, None],
+      evaluator.Prices.from_peaks(np.array(seconds), peaks, np.array([1])))
+
+
+def test_the_best_trial_is_kept_with_its_origin():
+  state = run_state.RunState()
+  assert state.record(_trials(3., 2., 2.), 'policy', 3)
+  assert state.best_decisions.tolist() == [1]
+  assert (state.best_step_time_s, state.best_origin) == (2., 'policy')
+  # As fast is not faster.
+  assert not state.record(_trials(2.), 'search', 1)
+  assert state.best_origin == 'policy'
+  assert state.record(_trials(9., 1.), 'search', 1)
+  assert (state.best_step_time_s, state.best_origin) == (1., 'search')
+  assert state.curve == [(3, 2.), (5, 1.)]
+  assert state.evaluations == {
+      'baseline': 0, 'policy': 3, 'search': 2, 'greedy': 0
+  }
+  assert state.total_evaluations == 5
+
+
+def test_what_does_not_fit_is_not_the_best():
+  state = run_state.RunState()
+  assert not state.record(_trials(1., overflow=0), 'policy', 1)
+  assert state.best_decisions is None and state.evaluations['policy'] == 1
+  assert state.record(_trials(1., 5., overflow=0), 'policy', 2)
+  assert state.best_step_time_s == 5.
+
+
+def test_what_is_kept_is_a_copy():
+  trials, state = _trials(1.), run_state.RunState()
+  state.record(trials, 'policy', 1)
+  trials.decisions[:] = 9
+  assert state.best_decisions.tolist() == [0]
+
+
+def test_a_checkpoint_is_the_state():
+  state, other = run_state.RunState(), run_state.RunState()
+  other.deserialize(state.serialize())
+  assert vars(other) == vars(state)
+  state.record(_trials(2., 1.), 'greedy', 2)
+  state.iteration, state.reward_total = 7, -.5
+  other.deserialize(state.serialize())
+  decisions = other.__dict__.pop('best_decisions')
+  np.testing.assert_array_equal(decisions, state.__dict__.pop('best_decisions'))
+  assert decisions.dtype == np.int32 and vars(other) == vars(state)

@@ -1,0 +1,27 @@
+import numpy as np
+
+from gdp_grappler.placers.list_scheduling import candidates
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+
+def test_the_cheapest_that_fits_wins_and_capacities_shrink():
+  graph = graphs.make_graph(num_ops=2, param_bytes=80)
+  cluster = clusters.make_cluster(2, memory_bytes=100)
+  problem = problems.make(graph, cluster, [[1, 2, 2], [1, 2, 2]])
+  asked = []
+
+  def together(pool_bytes):
+    asked.append(pool_bytes.tolist())
+    return np.array([1, 1])
+
+  def apart(_):
+    return np.array([1, 2])
+
+  assert candidates.best(problem, [together, apart]).devices.tolist() == [1, 2]
+  assert asked == [[100, 100, 100]]
+  assert candidates.best(problem, [together], False).devices.tolist() == [1, 1]
+  # The local search has the last word.
+  assert sorted(candidates.best(problem, [together]).devices.tolist()) == [1, 2]
+  assert asked[2][1] < 100 and asked[2][0] == asked[2][2] == 100

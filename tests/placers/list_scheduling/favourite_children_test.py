@@ -1,0 +1,60 @@
+import sys
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.placers.list_scheduling import favourite_children
+from helpers import graphs
+from helpers import task_graphs
+
+
+def test_favourite_children_of_a_chain():
+  tasks = task_graphs.make(graphs.chain(4, 100))
+  work_s = np.ones(4)
+  assert favourite_children.solve(tasks, work_s, task_graphs.LINK,
+                                  9).tolist() == [1, 2, 3, -1]
+  # No favourites across a cut.
+  assert favourite_children.solve(tasks, work_s, task_graphs.LINK,
+                                  2).tolist() == [1, -1, 3, -1]
+
+
+def test_the_child_on_the_critical_path_is_the_favourite():
+  graph = graphs.make_graph([(0, 1, 100), (0, 2, 100), (1, 3, 100),
+                             (2, 3, 100)])
+  tasks = task_graphs.make(graph)
+  found = favourite_children.solve(tasks, np.array([1, 9, 2, 1]),
+                                   task_graphs.LINK, 9)
+  assert found.tolist() == [1, 3, -1, -1]
+
+
+def test_the_dearest_child_is_the_favourite_where_the_path_does_not_say():
+  graph = graphs.make_graph([(0, 1, 10, 0), (0, 2, 500, 1), (3, 4)])
+  found = favourite_children.solve(task_graphs.make(graph),
+                                   np.array([1, 1, 1, 99, 99]),
+                                   task_graphs.LINK, 9)
+  assert found[0] == 2
+
+
+def test_without_highspy(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'highspy', None)
+  with pytest.raises(errors.GdpError, match='needs the package highspy'):
+    favourite_children.solve(task_graphs.make(graphs.chain(2)), np.ones(2),
+                             task_graphs.LINK, 9)
+
+
+@pytest.mark.parametrize('window', [7, 100])
+def test_nobody_has_two_favourites_and_nobody_two_parents(window):
+  tasks = task_graphs.make(graphs.random_graph(1, 40, window=5))
+  work_s = np.random.default_rng(1).exponential(5., tasks.num_tasks)
+  found = favourite_children.solve(tasks, work_s, task_graphs.LINK, window)
+  children = found[found >= 0]
+  assert children.size and len(set(children.tolist())) == children.size
+  sent = {tuple(pair) for pair in tasks.pairs(*task_graphs.LINK)[0].tolist()}
+  assert {(i, c) for i, c in enumerate(found.tolist()) if c >= 0} <= sent
+
+
+def test_tasks_that_send_nothing_have_no_favourites():
+  tasks = task_graphs.make(graphs.make_graph(num_ops=3))
+  assert favourite_children.solve(tasks, np.ones(3), task_graphs.LINK,
+                                  9).tolist() == [-1] * 3

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+from gdp_grappler.placers.list_scheduling import bundling
+from gdp_grappler.placers.list_scheduling import m_sct
+from gdp_grappler.placers.list_scheduling import native_scheduler
+from gdp_grappler.placers.list_scheduling import proposals
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+
+def test_a_favourite_child_follows_its_parent():
+  """Two chains whose transfers are dear: one device for each."""
+  edges = [(i, i + 2, 1000) for i in range(6)]
+  problem = problems.make(graphs.make_graph(edges), seconds=[[99, 5, 5]] * 8)
+  devices = m_sct.MSctPlacer().place(problem).devices
+  assert sorted(map(set, (devices[::2].tolist(), devices[1::2].tolist())),
+                key=min) == [{1}, {2}]
+
+
+def test_the_program_is_solved_once_for_all_bundles_of_one_grain(monkeypatch):
+  solved = []
+  solve = m_sct.favourite_children.solve
+
+  def counted(tasks, *arguments):
+    solved.append(tasks.num_tasks)
+    return solve(tasks, *arguments)
+
+  monkeypatch.setattr(m_sct.favourite_children, 'solve', counted)
+  m_sct.MSctPlacer().place(problems.make(graphs.random_graph(0, 60)))
+  # `way.bundles` without parts and dear: what makes tasks.
+  grains = {
+      m_sct._same_tasks(way.bundles) for way, _ in m_sct._WAYS
+      if way.rules.favourites
+  }
+  assert len(solved) == len(grains) < len(m_sct._WAYS)
+
+
+@pytest.mark.parametrize('seconds, finish', [([9, 1, 1], False),
+                                             ([9, 1, 2], True)])
+def test_where_accelerators_differ_the_end_counts(seconds, finish):
+  shared = proposals.Proposals(
+      problems.make(graphs.chain(3), seconds=[seconds] * 3))
+  way = m_sct._WAYS[0][0]
+  assert m_sct._suited(shared, way).rules.earliest_finish == finish
+  # What is as published stays so.
+  assert m_sct._suited(shared, m_sct._PUBLISHED) is m_sct._PUBLISHED
+
+
+def test_favourites_at_home_share_a_device_up_to_a_fair_part():
+  """A chain of 4 tasks of 1 s, and parts of twice what a device gets."""
+  cluster = clusters.make_cluster(2)
+  problem = problems.make(graphs.chain(4, 1000), cluster, [[9, 1, 1]] * 4)
+  shared = proposals.Proposals(problem)
+  tasks = shared.tasks(proposals.Bundles())
+  pairs = np.array([[0, 1], [1, 2], [2, 3]])
+  # Two parts of at most half of the work.
+  assert bundling.co_place_pairs(tasks, pairs, 2).num_bundles == 2
+  way = proposals.Way(proposals.Bundles(), native_scheduler.Rules())
+  devices = m_sct._proposer(shared, way, 1, np.array([1, 2, 3,
+                                                      -1]))(cluster.pool_bytes)
+  assert devices[0] == devices[1] and devices[2] == devices[3]

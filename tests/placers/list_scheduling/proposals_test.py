@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.placers.list_scheduling import native_scheduler
+from gdp_grappler.placers.list_scheduling import proposals
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+
+@pytest.mark.parametrize('name, halvings, targets',
+                         [('cpu', 0, [0]), ('1xP100', 2, [1]),
+                          ('2xP100', 2, [1]), ('4xP100', 1, [1, 2]),
+                          ('4xP100', 9, [1]), ('8xP100', 1, [1, 2, 3, 4]),
+                          ('2xK40+2xP100', 1, [3, 4])])
+def test_accelerators_in_use(name, halvings, targets):
+  cluster = presets.preset(name)
+  graph = graphs.make_graph(num_ops=3, flops=1e12)
+  problem = problems.make(graph, cluster)
+  assert proposals.Proposals(problem).targets(halvings).tolist() == targets
+
+
+@pytest.fixture
+def mixed():
+  """Three ops for any device, one for CPUs and one for GPUs alone."""
+  types = [[1, 1], [1, 1], [1, 1], [1, 0], [0, 1]]
+  graph = graphs.chain(5, allowed_types=types)
+  # GPU:1 is the faster of the two.
+  return proposals.Proposals(
+      problems.make(graph, clusters.make_cluster(2), [[9, 4, 3]] * 5))
+
+
+def _choices(shared, **bundles):
+  return shared.tasks(proposals.Bundles(**bundles)).allowed.astype(int).tolist()
+
+
+def test_cpus_are_for_what_may_not_be_elsewhere(mixed):
+  assert _choices(mixed) == [[0, 1, 1]] * 3 + [[1, 0, 0], [0, 1, 1]]
+
+
+def test_every_device_is_every_device(mixed):
+  assert _choices(mixed, every_device=True) == ([[1, 1, 1]] * 3
+                                                + [[1, 0, 0], [0, 1, 1]])
+
+
+def test_fewer_accelerators_are_the_fastest(mixed):
+  assert _choices(mixed, halvings=1) == [[0, 0, 1]] * 3 + [[1, 0, 0], [0, 0, 1]]
+  assert mixed.alone(np.zeros(3)).tolist() == [2, 2, 2, 0, 2]
+
+
+def test_what_may_not_be_on_the_fastest_stays_where_it_may():
+  graph = graphs.chain(2, pins=['GPU:0', ''])
+  shared = proposals.Proposals(
+      problems.make(graph, clusters.make_cluster(2), [[9, 4, 3]] * 2))
+  assert _choices(shared, halvings=1) == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_what_proposals_share_is_made_once(mixed):
+  assert mixed.tasks(proposals.Bundles(grain=1.)) is mixed.tasks(
+      proposals.Bundles(grain=1.))
+  # Parts are made of the tasks without.
+  dear = mixed.tasks(proposals.Bundles(grain=1., dear=1.))
+  plain = mixed.tasks(proposals.Bundles(grain=1.))
+  assert dear.num_tasks == plain.num_tasks
+
+
+def test_equal_devices_are_those_of_accelerators_alone(mixed):
+  assert not mixed.equal_devices
+  graph = graphs.chain(2)
+  assert proposals.Proposals(
+      problems.make(graph, seconds=[[9, 1, 1], [7, 2, 2]])).equal_devices
+
+
+@pytest.mark.parametrize('num_ops, num_gpus, large', [(40_000, 3, False),
+                                                      (40_001, 1, True),
+                                                      (25_001, 7, True),
+                                                      (25_000, 7, False)])
+def test_large_problems(num_ops, num_gpus, large):
+  problem = problems.make(graphs.make_graph(num_ops=num_ops),
+                          clusters.make_cluster(num_gpus))
+  assert proposals.Proposals(problem).large == large
+
+
+def test_a_proposal_gives_every_group_the_device_of_its_bundle(mixed):
+  way = proposals.Way(proposals.Bundles(grain=1.), native_scheduler.Rules())
+  devices = mixed.proposer(way)(mixed.problem.cluster.pool_bytes)
+  assert devices[3] == 0 and devices[4] in (1, 2)
+  assert mixed.problem.allowed[np.arange(5), devices].all()

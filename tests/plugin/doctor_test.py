@@ -1,0 +1,107 @@
+"""What the doctor says of installations that are not whole."""
+
+import sys
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler import native
+from gdp_grappler.plugin import doctor
+
+_SOUND = {
+    'logical': ['CPU:0', 'CPU:1'], 'gpus': ['GPU:0', 'GPU:1'], 'hook': True,
+    'used': ['CPU:0', 'CPU:1']
+}
+
+
+def _states(findings):
+  return {finding.what: finding.state for finding in findings}
+
+
+@pytest.mark.parametrize('changes, bad', [
+    ({},
+     {'hook': doctor.GOOD, 'placement': doctor.GOOD, 'devices': doctor.GOOD}),
+    ({'gpus': ['GPU:0']}, {'devices': doctor.NOTE}),
+    ({'gpus': []}, {'devices': doctor.NOTE}),
+    ({'used': ['CPU:0']}, {'placement': doctor.BAD}),
+    ({'hook': False}, {'hook': doctor.BAD}),
+])
+def test_what_a_fresh_process_reports(changes, bad):
+  found = list(doctor._read_report(_SOUND | changes, ['[gdp] why']))
+  assert bad.items() <= _states(found).items()
+  for finding in found:
+    assert (finding.state == doctor.GOOD) == (not finding.remedy)
+    if finding.state == doctor.BAD:
+      assert '[gdp] why' in finding.detail
+  assert ('placement' in _states(found)) == (_SOUND | changes)['hook']
+
+
+@pytest.fixture
+def loaders(tmp_path, monkeypatch):
+  """Makes a folder of sys.path with plugins of given names."""
+  monkeypatch.setattr(sys, 'path', [])
+  monkeypatch.delenv('TF_PLUGGABLE_DEVICE_LIBRARY_PATH', raising=False)
+
+  def make(folder, *names):
+    plugins = tmp_path / folder / 'tensorflow-plugins'
+    plugins.mkdir(parents=True)
+    for name in names:
+      (plugins / name).write_bytes(b'')
+    sys.path.append(str(tmp_path / folder))
+    return plugins
+
+  return make
+
+
+def test_one_loader_is_good_none_and_two_are_bad(loaders):
+  assert _states(doctor._loaders()) == {'loader': doctor.BAD}
+  loaders('a', doctor._LOADER, 'readme.txt')
+  assert _states(doctor._loaders()) == {'loader': doctor.GOOD}
+  loaders('b', doctor._LOADER)
+  finding, = doctor._loaders()
+  assert finding.state == doctor.BAD and 'more than once' in finding.detail
+
+
+def test_a_loader_by_environment_is_the_same_one(loaders, monkeypatch):
+  folder = loaders('a', doctor._LOADER)
+  monkeypatch.setenv('TF_PLUGGABLE_DEVICE_LIBRARY_PATH',
+                     str(folder / doctor._LOADER))
+  assert _states(doctor._loaders()) == {'loader': doctor.GOOD}
+
+
+def test_other_plugins_are_worth_a_note(loaders):
+  loaders('a', doctor._LOADER, 'readme.txt')
+  assert _states(
+      doctor._other_plugins()) == {'other TensorFlow plugins': doctor.GOOD}
+  loaders('b', 'libother.so')
+  finding, = doctor._other_plugins()
+  assert (finding.state, finding.detail) == (doctor.NOTE, 'libother.so')
+
+
+@pytest.mark.parametrize('built, state', [('9.9.9', doctor.BAD),
+                                          (None, doctor.BAD)])
+def test_libraries_for_another_tensorflow(monkeypatch, built, state):
+
+  def build():
+    if built is None:
+      raise errors.PluginError('no libraries')
+    return built
+
+  monkeypatch.setattr(native, 'built_for_tensorflow', build)
+  finding, = doctor._tensorflow()
+  assert finding.state == state and finding.remedy
+
+
+@pytest.mark.parametrize('flags, state', [('', doctor.GOOD),
+                                          ('--tf_xla_auto_jit=2', doctor.NOTE)])
+def test_clustering_is_worth_a_note(monkeypatch, flags, state):
+  monkeypatch.setenv('TF_XLA_FLAGS', flags)
+  assert _states(doctor._xla()) == {'XLA': state}
+
+
+def test_variables_that_steer_are_shown(monkeypatch):
+  assert not list(doctor._environment())
+  monkeypatch.setenv('GDP_CAPTURE_DIR', '/x')
+  finding, = doctor._environment()
+  assert (finding.state, finding.what,
+          finding.detail) == (doctor.NOTE, 'GDP_CAPTURE_DIR', '/x')

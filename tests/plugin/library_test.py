@@ -1,0 +1,86 @@
+"""The C interface, called as the pass calls it."""
+
+import ctypes
+import pathlib
+import re
+
+import pytest
+
+from gdp_grappler.plugin import library
+
+_PASS = pathlib.Path(library.__file__).with_name('grappler_pass.cc').read_text()
+
+
+class _Caller:
+  """Asks once, as the pass does, and keeps what is allocated."""
+
+  def __init__(self, function, graph: bytes | None = None, room: bool = True):
+    self._buffers = []
+    request = library._Request(id=b'step', fingerprint=b'ab', settings=b'{}',
+                               feeds=b'a\nb', fetches=b'', devices=b'd0\nd1',
+                               may_place=1)
+    if graph is not None:
+      self._graph = ctypes.create_string_buffer(graph, len(graph))
+      request.graph = ctypes.addressof(self._graph)
+      request.graph_size = len(graph)
+    response, size = ctypes.c_void_p(), ctypes.c_size_t()
+    call = library._adapt(function, self._allocate if room else lambda _: None)
+    self.code = call(ctypes.pointer(request), ctypes.pointer(response),
+                     ctypes.pointer(size))
+    self.response = ctypes.string_at(response, size.value) if response else None
+
+  def _allocate(self, size: int) -> int:
+    self._buffers.append(ctypes.create_string_buffer(size))
+    return ctypes.addressof(self._buffers[-1])
+
+
+def test_the_question_arrives():
+  asked = []
+  _Caller(asked.append)
+  _Caller(asked.append, graph=b'\x00\x01\x00')
+  first, second = asked
+  assert first == library.Query('step', 'ab', '{}', ('a', 'b'), (),
+                                ('d0', 'd1'), None, True)
+  assert second.graph == b'\x00\x01\x00'
+
+
+def _raises(error):
+
+  def function(_):
+    raise error
+
+  return function
+
+
+@pytest.mark.parametrize('function, code', [
+    (lambda _: None, library._UNCHANGED),
+    (lambda _: library.NeedsGraph, library._NEEDS_GRAPH),
+    (lambda _: 'nonsense', library._UNCHANGED),
+    (_raises(ValueError()), library._UNCHANGED),
+    (_raises(SystemExit()), library._UNCHANGED),
+    (_raises(KeyboardInterrupt()), library._INTERRUPTED),
+])
+def test_answers_without_devices(function, code):
+  caller = _Caller(function)
+  assert (caller.code, caller.response) == (code, None)
+
+
+def test_devices_then_control_edges_a_line_each():
+  caller = _Caller(lambda _: library.Decision(('d0', 'd1', 'd0'), ((0, 2),
+                                                                   (1, 2))))
+  assert caller.code == library._PLACED
+  assert caller.response == b'd0\nd1\nd0\n0 2\n1 2'
+
+
+def test_without_memory_the_graph_is_left_alone():
+  caller = _Caller(lambda _: library.Decision(('d0',)), room=False)
+  assert (caller.code, caller.response) == (library._UNCHANGED, None)
+
+
+def test_codes_and_fields_are_those_of_c():
+  codes = re.findall(r'GDP_([A-Z_]+) = (\d)', _PASS)
+  assert {name: int(code) for name, code in codes
+         } == {name: getattr(library, f'_{name}') for name, _ in codes}
+  struct = re.search(r'struct GdpRequest {(.*?)};', _PASS, re.DOTALL)[1]
+  fields = re.findall(r'(\w+);', re.sub(r'//.*', '', struct))
+  assert fields == [name for name, *_ in library._Request._fields_]
