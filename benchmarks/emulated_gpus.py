@@ -26,6 +26,7 @@ from rich import table
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -84,9 +85,9 @@ def _rows(task: tasks_lib.Task,
       settings_lib.Settings(arguments.seed,
                             time_budget_s=arguments.time_budget_s))
   simulator = simulator_lib.Simulator(loaded.cluster, loaded.cost_model)
-  problem = placer_lib.Problem(loaded.graph, loaded.cluster, simulator,
-                               arguments.seed, loaded.expert_devices,
-                               arguments.time_budget_s)
+  problem = placer_lib.Problem(loaded.graph, loaded.cluster,
+                               robust.objective(simulator), arguments.seed,
+                               loaded.expert_devices, arguments.time_budget_s)
   result = []
   with emulator_lib.Emulator(
       loaded.cluster, loaded.cost_model,

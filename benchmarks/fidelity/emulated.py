@@ -19,6 +19,7 @@ from benchmarks.fidelity import study
 from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
@@ -102,8 +103,8 @@ def _by_placers(workload: str, graph: op_graph.OpGraph,
   cluster = simulator.cluster
   expert = workload_registry.expert_devices(
       workload, graph, cluster, simulator.cost_model.op_seconds(graph, cluster))
-  problem = placer_lib.Problem(graph, cluster, simulator, seed,
-                               np.asarray(expert, np.int32), _SEARCH_S)
+  problem = placer_lib.Problem(graph, cluster, robust.objective(simulator),
+                               seed, np.asarray(expert, np.int32), _SEARCH_S)
   return {
       f'placer {name}': placer_registry.create(name).place(problem)
       for name in _PLACERS
