@@ -55,7 +55,7 @@ class RobustConfig:
 
   pairs: int = 1
   op_jitter: float = .1
-  wire_jitter: float = .1
+  wire_jitter: float = .2
   seed: int = 0
 
   def __post_init__(self) -> None:
