@@ -10,7 +10,8 @@ and at random with priorities. The second has real graphs (--graphs=FILE ...)
 next to `Cluster.MeasureCosts` of TensorFlow's Grappler with the same placement.
 The third says how many times faster 16 placements are with a thread per core,
 which takes a machine with nothing else to do, and how much more CPU time they
-take then, which does not.
+take then, which does not. The fourth says how much more CPU time their robust
+price takes, and a local search that minimises it.
 """
 
 import argparse
@@ -29,6 +30,8 @@ from tensorflow.python.grappler import item as grappler_item
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
@@ -36,6 +39,8 @@ from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer as placer_lib
 from tests.helpers import graphs
 
 _CLUSTER = presets.preset('4xP100')
@@ -45,6 +50,8 @@ _TARGETS_MS = {10_000: 3, 83_000: 30, 1_000_000: 500}
 _TARGET_RATIO = 100
 _ENOUGH_S = 1.0  # For a figure of 5 to 500 calls.
 _TARGET_GAIN = 1.8  # On two cores.
+_TARGET_ROBUST = 3  # Times a simulated step.
+_SEARCHED = 1000  # Placements.
 
 
 def _best_ms(function: Callable[..., object], *args: object,
@@ -170,6 +177,36 @@ def _threads(sizes: Sequence[int]) -> table.Table:
   return result
 
 
+def _search_s(graph: op_graph.OpGraph,
+              evaluator: evaluator_lib.Evaluator) -> float:
+  """CPU seconds of a local search."""
+  start = time.process_time()
+  local_search.LocalSearchPlacer(_SEARCHED, ()).place(
+      placer_lib.Problem(graph, _CLUSTER, evaluator))
+  return time.process_time() - start
+
+
+def _robust(sizes: Sequence[int]) -> table.Table:
+  result = table.Table(
+      'ops', 'simulated', 'robust', 'ratio', 'search', 'target',
+      title='Generated graphs: ms for 16 random placements in one thread')
+  for num_ops in sizes:
+    graph = graphs.random_graph(0, num_ops)
+    devices = _random(graph, 16)
+    plain = simulator.Simulator(_CLUSTER, threads=1)
+    both = plain, robust.Robust(plain)
+    # In turns, so that what else the machine does meets both.
+    once, more = np.min(
+        [[_best_ms(each.price, graph, devices) for each in both]
+         for _ in range(3)], axis=0)
+    searched = [_search_s(graph, each) for each in both]
+    result.add_row(
+        f'{num_ops:,}', f'{once:.1f}', f'{more:.1f}', f'{more / once:.2f}x',
+        f'{searched[1] / searched[0]:.2f}x',
+        f'{_TARGET_ROBUST}x {_verdict(more <= _TARGET_ROBUST * once)}')
+  return result
+
+
 def main() -> None:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -177,13 +214,16 @@ def main() -> None:
                       default=[1_000, 10_000, 83_000, 300_000, 1_000_000])
   parser.add_argument('--thread_sizes', type=int, nargs='*',
                       default=[1_000, 10_000, 83_000])
+  parser.add_argument('--robust_sizes', type=int, nargs='*',
+                      default=[1_000, 10_000])
   parser.add_argument(
       '--graphs', nargs='*',
       default=sorted(str(path) for path in _TESTDATA.glob('*_train_step.pb')))
   flags = parser.parse_args()
   terminal = console.Console()
   for rows, make in ((flags.sizes, _generated), (flags.graphs, _real),
-                     (flags.thread_sizes, _threads)):
+                     (flags.thread_sizes, _threads), (flags.robust_sizes,
+                                                      _robust)):
     if rows:
       terminal.print(make(rows))
 

@@ -26,8 +26,6 @@ from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
-from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import registry as placer_registry
 from gdp_grappler.workloads import registry as workload_registry
 from gdp_grappler.workloads import stages
 
@@ -41,7 +39,6 @@ TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
 # What this machine itself takes counts for a fifth, for less in short steps.
 CONFIG = emulation_config.EmulationConfig(steps=3, time_scale=5., least_s=.5)
 _PLACERS = ('human_expert', 'm_etf', 'local_search')
-_SEARCH_S = 10.
 _SCOPE = re.compile(r'[^/]+/[^/]+')
 # Every order that can be forced, whether it is predicted to pay or not.
 _ORDER = control_edges_lib.OrderConfig(min_gain=0.)
@@ -77,7 +74,11 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
   suite = placements.suite(graph, simulator, layers,
                            placements.modules_by_name(graph, layers, _SCOPE),
                            seed)
-  suite.update(_by_placers(workload, graph, simulator, seed))
+  expert = workload_registry.expert_devices(workload, graph, simulator.cluster,
+                                            simulator.op_seconds(graph))
+  suite.update(
+      placements.by_placers(graph, simulator, _PLACERS, seed,
+                            np.asarray(expert, np.int32)))
   result = Result([], [])
   with _Runs(folder / f'{task}.json', simulator) as runs:
     for count, (label, placement) in enumerate(suite.items()):
@@ -94,20 +95,6 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
           f'simulated {row.simulated_s * 1e3:.1f} ms, emulated '
           f'{row.measured_s * 1e3:.1f} ms' for row in rows))
   return result
-
-
-def _by_placers(workload: str, graph: op_graph.OpGraph,
-                simulator: simulator_lib.Simulator,
-                seed: int) -> dict[str, placement_lib.Placement]:
-  cluster = simulator.cluster
-  expert = workload_registry.expert_devices(
-      workload, graph, cluster, simulator.cost_model.op_seconds(graph, cluster))
-  problem = placer_lib.Problem(graph, cluster, simulator, seed,
-                               np.asarray(expert, np.int32), _SEARCH_S)
-  return {
-      f'placer {name}': placer_registry.create(name).place(problem)
-      for name in _PLACERS
-  }
 
 
 class _Runs:

@@ -7,18 +7,21 @@ as `layers split 2`; its family is the label's first word.
 from __future__ import annotations
 
 import re
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
 _SEARCH_ROUNDS = 24
+_SEARCH_S = 10.
 _PROPOSALS = 24
 
 
@@ -69,6 +72,28 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
     found[f'bad: blocks of {size} ops in turn'] = _blocks(
         graph, size, num_places)
   return _distinct(graph, found, simulator.cluster)
+
+
+def by_placers(
+    graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
+    names: Sequence[str], seed: int = 0,
+    expert_devices: np.ndarray | None = None
+) -> dict[str, placement_lib.Placement]:
+  """Label -> what a placer finds, which minimises the robust price.
+
+  Args:
+    graph: N ops.
+    simulator: Prices steps.
+    names: Of the registry.
+    seed: Of the placers.
+    expert_devices: int [N], where an expert puts the ops; None if nobody does.
+  """
+  problem = placer_lib.Problem(graph, simulator.cluster,
+                               robust.objective(simulator), seed,
+                               expert_devices, _SEARCH_S)
+  return {
+      f'placer {name}': registry.create(name).place(problem) for name in names
+  }
 
 
 def modules_by_name(graph: op_graph.OpGraph, layers: np.ndarray,

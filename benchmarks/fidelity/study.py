@@ -30,6 +30,7 @@ WORKERS = 2
 # most so many of a graph, the largest gains first.
 ORDER_GAIN = .1
 ORDER_COUNT = 6
+_PLACERS = ('m_etf', 'local_search')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +103,7 @@ def run(name: str, cluster: cluster_lib.Cluster, folder: pathlib.Path,
   suite = placements.suite(
       graph, simulator, layers,
       placements.modules_by_name(graph, layers, graphs.MODULE), seed)
+  suite |= placements.by_placers(graph, simulator, _PLACERS, seed)
   with measurer_lib.Measurer(
       source, cluster, local_workers=WORKERS, steps=15,
       cache_dir=folder / 'cache' / 'measurements',

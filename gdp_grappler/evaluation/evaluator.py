@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Protocol, Sequence
 
 import numpy as np
@@ -157,7 +158,15 @@ class Evaluator(Protocol):
       ValueError: an array does not fit the graph.
     """
 
-  def price_groups(self, graph: op_graph.OpGraph,
-                   devices: np.ndarray) -> Prices:
-    """Prices int [K, G], placements of the graph's groups, as `price`."""
+  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                   ceiling_s: float = math.inf) -> Prices:
+    """Prices int [K, G], placements of the graph's groups, as `price`.
+
+    Args:
+      graph: G groups.
+      devices: int [K, G].
+      ceiling_s: The caller does not care by how much a step takes longer. What
+        does is said to take longer, but perhaps not by how much.
+    """
+    del ceiling_s  # Of use to those who know it before they are done.
     return self.price(graph, np.asarray(devices)[:, graph.groups])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Callable
@@ -81,6 +82,16 @@ class Recorder(evaluator_lib.Evaluator):
 
     prices = self._evaluator.price(graph, devices, priorities)
     self._record(prices, placement)
+    return prices
+
+  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                   ceiling_s: float = math.inf) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; best is what is within its ceiling."""
+    prices = self._evaluator.price_groups(graph, devices, ceiling_s)
+    self._record(
+        prices, lambda k: placement_lib.from_groups(graph,
+                                                    np.asarray(devices)[k], self
+                                                    .cluster))
     return prices
 
   def _record(self, prices: evaluator_lib.Prices,

@@ -114,11 +114,12 @@ class Annealing:
     unions = self._unions[:count]
     kinds = self._rng.choice(len(self._tried), count - len(unions),
                              p=self._shares())
-    proposals = self._price(
-        np.stack(unions + [self._draw(kind) for kind in kinds]))
+    drawn = np.stack(unions + [self._draw(kind) for kind in kinds])
+    least = temperature_s * np.log(1 - self._rng.random(count))
+    proposals = self._price(drawn, self._ceiling_s(least))
     gains = self._gains(proposals)
     self._learn(kinds, gains[len(unions):] / temperature_s)
-    self._take(proposals, gains, temperature_s)
+    self._take(proposals, gains, least)
     self._return_home(progress)
 
   def _draw(self, kind: int) -> np.ndarray:
@@ -152,10 +153,22 @@ class Annealing:
     np.add.at(self._tried, kinds, 1)
     np.add.at(self._gained, kinds, np.clip(gains, 0, 1))
 
+  def _ceiling_s(self, least: np.ndarray) -> float:
+    """What takes longer is neither taken, with such gains [K], nor the best."""
+    if not self.fits:
+      return math.inf
+    return max(float(self._costs(self._current) - least.min()),
+               self._best_key[-1])
+
   def _take(self, priced: _Priced, gains: np.ndarray,
-            temperature_s: float) -> None:
-    """Moves on by Metropolis' rule and notes what to try together."""
-    least = temperature_s * np.log(1 - self._rng.random(len(gains)))
+            least: np.ndarray) -> None:
+    """Moves on by Metropolis' rule and notes what to try together.
+
+    Args:
+      priced: K proposals.
+      gains: float64 [K].
+      least: float64 [K], the gain with which each is taken.
+    """
     ranked = np.argsort(-gains, kind='stable')
     gaining = [
         priced.devices[k] for k in ranked if gains[k] > _GAIN * self._unit_s
@@ -175,10 +188,11 @@ class Annealing:
       self._current = self._home
       self._last_gain, self._unions = progress, []
 
-  def _price(self, devices: np.ndarray) -> _Priced:
-    """Prices int [K, G], and keeps the best ever."""
+  def _price(self, devices: np.ndarray, ceiling_s: float = math.inf) -> _Priced:
+    """Prices int [K, G], up to a ceiling, and keeps the best ever."""
     room = self._problem.cluster.pool_bytes
-    prices = self._problem.evaluator.price_groups(self._problem.graph, devices)
+    prices = self._problem.evaluator.price_groups(self._problem.graph, devices,
+                                                  ceiling_s)
     self.evaluations += len(devices)
     for row, key in zip(devices, prices.keys()):
       if key < self._best_key:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import assumptions
@@ -55,11 +56,12 @@ class Step:
     """The question that a placer answers.
 
     Args:
-      evaluator: Prices placements on the cluster; by default a simulator.
+      evaluator: Says what a step takes on the cluster; by default a simulator.
+        What is minimised is its `robust.objective`.
       seed: Two runs with the same seed give the same placement.
     """
-    problem = placer_lib.Problem(self.graph, self.cluster, evaluator or
-                                 self.simulator(), seed)
+    objective = robust.objective(evaluator or self.simulator())
+    problem = placer_lib.Problem(self.graph, self.cluster, objective, seed)
     if self.expert is None:
       return problem
     return dataclasses.replace(

@@ -18,6 +18,7 @@ from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -63,7 +64,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   with _Evaluators(loaded, settings, simulator) as evaluator:
     # Importing libraries and loading a policy is no part of a search.
     placer = registry.create(name)
-    recorder = recorder_lib.Recorder(evaluator)
+    recorder = recorder_lib.Recorder(robust.objective(evaluator))
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices,
                                  settings.budget_s(name))

@@ -11,6 +11,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
@@ -39,31 +40,37 @@ class Result:
   ordered: evaluator_lib.Evaluation | None = None
 
 
-def in_order(problem: placer_lib.Problem, result: Result) -> Result:
+def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
+             result: Result) -> Result:
   """The result with the price of the other order.
 
   A stopwatch measures it with the control edges that are predicted to pay; with
   none, that is the same step.
 
   Args:
-    problem: With an evaluator that obeys priorities.
-    result: Of the problem.
+    graph: That was placed.
+    evaluator: Obeys priorities.
+    result: Of a placer.
   """
   if not result.evaluation.valid:
     return result
-  ordered = ordering.with_critical_path_order(problem.graph, result.placement,
-                                              problem.evaluator)
-  return dataclasses.replace(
-      result, ordered=problem.evaluator.evaluate(problem.graph, ordered))
+  ordered = ordering.with_critical_path_order(graph, result.placement,
+                                              evaluator)
+  return dataclasses.replace(result, ordered=evaluator.evaluate(graph, ordered))
 
 
-def place_all(problem: placer_lib.Problem) -> tuple[Result, ...]:
+def place_all(problem: placer_lib.Problem,
+              evaluator: evaluator_lib.Evaluator) -> tuple[Result, ...]:
   """Runs each of `NAMES`.
+
+  Args:
+    problem: What they solve.
+    evaluator: Says what a step of their placements takes.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  return tuple(_place(name, problem) for name in NAMES)
+  return tuple(_place(name, problem, evaluator) for name in NAMES)
 
 
 def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
@@ -80,13 +87,14 @@ def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
   return min(valid) if valid else float(op_seconds.min(axis=1).sum())
 
 
-def _place(name: str, problem: placer_lib.Problem) -> Result:
+def _place(name: str, problem: placer_lib.Problem,
+           evaluator: evaluator_lib.Evaluator) -> Result:
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
   placement = registry.create(name).place(
       dataclasses.replace(problem, evaluator=watched))
   seconds = time.monotonic() - start
-  evaluation = watched.evaluate(problem.graph, placement)
+  evaluation = evaluator.evaluate(problem.graph, placement)
   return in_order(
-      problem, Result(name, placement, evaluation, watched.evaluations,
-                      seconds))
+      problem.graph, evaluator,
+      Result(name, placement, evaluation, watched.evaluations + 1, seconds))

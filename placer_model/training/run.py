@@ -67,7 +67,7 @@ def train(options: task_lib.Options,
     if isinstance(task.evaluator, measurer.Measurer):
       stack.enter_context(task.evaluator)
     with _Interrupt() as interrupt:
-      baselines = baselines_lib.place_all(task.problem)
+      baselines = baselines_lib.place_all(task.problem, task.evaluator)
       _check_that_steps_run(task, baselines)
       trainer = _make_trainer(options, config, placer_config, task, baselines)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
@@ -117,7 +117,7 @@ def _make_trainer(
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
   environment = environment_lib.Environment(task.graph, task.cluster,
-                                            task.evaluator, task.units,
+                                            task.problem.evaluator, task.units,
                                             task.features)
   starts = np.stack([environment.decisions(b.placement) for b in baselines])
   return trainer_lib.Trainer(
@@ -225,7 +225,7 @@ def _conclude(options: task_lib.Options, task: task_lib.Task,
   plan.save(str(plans / f'{_file_name(task.graph.name)}.json'), task.graph,
             placement)
   found = baselines_lib.in_order(
-      task.problem,
+      task.graph, task.evaluator,
       baselines_lib.Result('gdp', placement,
                            task.evaluator.evaluate(task.graph, placement),
                            state.total_evaluations, state.seconds))
@@ -248,12 +248,13 @@ def _record(options: task_lib.Options, task: task_lib.Task,
   placers = {
       r.placer: results_lib.entry(r, options.seed) for r in (*baselines, found)
   }
-  greedy_s = float(greedy.step_time_s[0])
+  said = task.evaluator.evaluate(task.graph,
+                                 trainer.placement(greedy.decisions[0]))
   placers['gdp'] |= {
       'iterations': state.iteration,
       'found_by': state.best_origin,
       'evaluations_by_origin': state.evaluations,
-      'policy_step_time_s': greedy_s if np.isfinite(greedy_s) else None,
+      'policy_step_time_s': said.step_time_s if said.valid else None,
       'curve': [list(pair) for pair in state.curve],
   }
   return {

@@ -93,7 +93,17 @@ class Options:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
-  """A graph to be placed and everything derived from it."""
+  """A graph to be placed and everything derived from it.
+
+  Attributes:
+    graph: N ops.
+    cluster: D devices.
+    evaluator: Says what a step takes; `problem.evaluator` is minimised.
+    op_seconds: float64 [N, D].
+    units: int32 [N], the unit of each op.
+    features: Of the units.
+    problem: That placers solve.
+  """
 
   graph: op_graph.OpGraph
   cluster: cluster_lib.Cluster
@@ -116,13 +126,14 @@ def load(options: Options, tell: reading.Tell) -> Task:
   """
   request = options.request()
   step = reading.read(request, functools.partial(_cluster, options), tell)
-  problem = step.problem(_evaluator(options, request, step), options.seed)
+  evaluator = _evaluator(options, request, step)
+  problem = step.problem(evaluator, options.seed)
   graph, cluster = problem.graph, problem.cluster
   units = (coarsening.coarsen(graph, problem.allowed, problem.op_seconds)
            if options.units == 'coarse' else coarsening.groups_as_units(graph))
   features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
-  return Task(graph, cluster, problem.evaluator, problem.op_seconds, units,
-              features, problem)
+  return Task(graph, cluster, evaluator, problem.op_seconds, units, features,
+              problem)
 
 
 def _cluster(

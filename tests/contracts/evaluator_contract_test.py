@@ -15,6 +15,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.measuring import bench
 from gdp_grappler.evaluation.measuring import measurer
@@ -26,9 +27,14 @@ from helpers import stopwatches
 
 # From a source and a cluster.
 _MAKERS: dict[str, Callable[..., evaluator_lib.Evaluator]] = {
-    'simulator': lambda source, cluster: simulator.Simulator(cluster),
-    'measurer': measurer.Measurer,
-    'emulator': lambda source, cluster: emulator_lib.Emulator(cluster),
+    'simulator':
+        lambda source, cluster: simulator.Simulator(cluster),
+    'robust':
+        lambda source, cluster: robust.Robust(simulator.Simulator(cluster)),
+    'measurer':
+        measurer.Measurer,
+    'emulator':
+        lambda source, cluster: emulator_lib.Emulator(cluster),
 }
 _CLUSTER = clusters.make_cluster()
 

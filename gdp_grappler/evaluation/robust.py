@@ -1,0 +1,261 @@
+"""The price of a step that does not hang on luck.
+
+Which of two ops is ready a microsecond sooner may decide what waits for what,
+and in a simulated step it is always the same one. A search that compares
+thousands of placements finds those for which all such accidents end well: the
+step it promises is the shortest of many that could have come, and real steps
+are the others. What is minimised should be what they take on average.
+
+So a placement is simulated again with seconds of ops and bytes of transfers
+that are a little off, the same for all placements of a graph. Draws come in
+pairs: what is longer in one is shorter by as much in the other, so that ops
+one after the other take as long as ever, no op becomes cheap for good, and two
+draws tell more than many that have nothing to do with each other.
+
+The price is the simulated step times its luck: by how much the mean of the
+draws is longer, as a multiple of what that is for everything on one device,
+where there is no luck to have. It is never less than 1. Hence no price is less
+than the simulated step and that of one device is the simulated step itself, so
+that whoever does no worse than one device by this price does no worse by the
+other. What fits into memory is told by the step without jitter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+import weakref
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+
+_HALF_WIDTH = math.sqrt(3)  # Of a uniform distribution of deviation 1.
+_SIGNS = 1, -1
+
+
+@dataclasses.dataclass(frozen=True)
+class RobustConfig:
+  """How far off steps are drawn.
+
+  Attributes:
+    pairs: Pairs of draws; a price costs that of 1 + 2 `pairs` simulations.
+    op_jitter: Standard deviation of an op's seconds, as a share of them, below
+      0.57: uniform, they would reach 0.
+    wire_jitter: The same of a tensor's bytes on the wire.
+    seed: Of the draws.
+  """
+
+  pairs: int = 1
+  op_jitter: float = .1
+  wire_jitter: float = .2
+  seed: int = 0
+
+  def __post_init__(self) -> None:
+    if self.pairs < 1:
+      raise ValueError(f'pairs is {self.pairs}; give 1 or more.')
+    for field in ('op_jitter', 'wire_jitter'):
+      value = getattr(self, field)
+      if not 0 <= value * _HALF_WIDTH < 1:
+        raise ValueError(f'{field} is {value}; give 0 or more, less than '
+                         f'{1 / _HALF_WIDTH:.2f}.')
+
+
+_DEFAULT = RobustConfig()
+
+
+class Robust(evaluator.Evaluator):
+  """Prices placements by steps that do not hang on luck; deterministic.
+
+  What searches and learners minimise. What a placement's step is said to take
+  is the simulator's own. Draws are prepared once per graph and kept as long as
+  it lives. May be used from several threads at once.
+
+  Attributes:
+    cluster: The devices that placements index.
+  """
+
+  simulated = True
+
+  def __init__(self, simulator: simulator_lib.Simulator,
+               config: RobustConfig = _DEFAULT) -> None:
+    """Initializes a Robust.
+
+    Args:
+      simulator: Prices one step.
+      config: Of the draws.
+    """
+    self.cluster = simulator.cluster
+    self._simulator, self._config = simulator, config
+    self._draws: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
+    self._lock = threading.Lock()
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N, D], without jitter."""
+    return self._simulator.op_seconds(graph)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator.Evaluation:
+    """Prices one placement; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: the placement is on another cluster.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    plain = self._simulator.evaluate(graph, placement)
+    if math.isinf(plain.step_time_s):
+      return plain
+    prices = self.price(graph, placement.devices[None], placement.priorities)
+    return dataclasses.replace(plain, step_time_s=float(prices.seconds[0]))
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Prices K placements, int [K, N]; see `evaluator.Evaluator`.
+
+    Raises:
+      ValueError: an array has another shape or type, or a priority is no
+        number.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    return self._price(graph, devices, priorities, math.inf)
+
+  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                   ceiling_s: float = math.inf) -> evaluator.Prices:
+    """Prices int [K, G]; see `evaluator.Evaluator`.
+
+    A placement whose simulated step is above the ceiling has that as its price.
+    """
+    return self._price(graph,
+                       np.asarray(devices)[:, graph.groups], None, ceiling_s)
+
+  def _price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+             priorities: np.ndarray | None,
+             ceiling_s: float) -> evaluator.Prices:
+    plain = self._simulator.price(graph, devices, priorities)
+    rows = np.flatnonzero(
+        np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
+    if priorities is not None:
+      priorities = np.broadcast_to(priorities, np.shape(devices))[rows]
+    seconds = plain.seconds.copy()
+    seconds[rows] *= self._of(graph).luck(plain.seconds[rows],
+                                          np.asarray(devices)[rows], priorities)
+    return dataclasses.replace(plain, seconds=seconds)
+
+  def _of(self, graph: op_graph.OpGraph) -> _Draws:
+    with self._lock:
+      draws = self._draws.get(graph)
+      if draws is None:
+        draws = self._draws[graph] = _Draws(graph, self._simulator,
+                                            self._config)
+      return draws
+
+
+def objective(judge: evaluator.Evaluator) -> evaluator.Evaluator:
+  """What to minimise, where an evaluator has the last word.
+
+  That is the robust price of a simulator. Steps that run have luck of their
+  own; what is said of them stands.
+  """
+  return Robust(judge) if isinstance(judge, simulator_lib.Simulator) else judge
+
+
+class _Draws:
+  """Steps of one graph with jitter; holds no reference to the graph."""
+
+  def __init__(self, graph: op_graph.OpGraph,
+               simulator: simulator_lib.Simulator,
+               config: RobustConfig) -> None:
+    self._steps: list[tuple[op_graph.OpGraph, simulator_lib.Simulator]] = []
+    for pair in range(config.pairs):
+      rng = np.random.default_rng((config.seed, pair))
+      ops = _deviations(graph.num_ops, config.op_jitter, rng)
+      wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
+      self._steps += [
+          (_with_wires(graph, 1 + sign * wires),
+           simulator_lib.Simulator(simulator.cluster,
+                                   _Jittered(graph, simulator, 1 + sign * ops),
+                                   simulator.threads)) for sign in _SIGNS
+      ]
+    singles = _single_devices(graph, simulator.cluster)
+    plain_s = simulator.price(graph, singles).seconds
+    self._bias = float(self._ratios(plain_s, singles, None).max(initial=1.))
+
+  def luck(self, plain_s: np.ndarray, devices: np.ndarray,
+           priorities: np.ndarray | None) -> np.ndarray:
+    """float64 [K], at least 1, of placements that run.
+
+    Args:
+      plain_s: float64 [K], their steps without jitter.
+      devices: int [K, N].
+      priorities: float64 [K, N] or None.
+    """
+    return np.maximum(
+        self._ratios(plain_s, devices, priorities) / self._bias, 1)
+
+  def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
+              priorities: np.ndarray | None) -> np.ndarray:
+    """float64 [K], mean of the draws over the plain step; 1 if that is 0."""
+    seconds = np.mean([
+        simulator.price(graph, devices, priorities).seconds
+        for graph, simulator in self._steps
+    ], axis=0)
+    return np.divide(seconds, plain_s, out=np.ones_like(plain_s),
+                     where=np.isfinite(plain_s) & (plain_s > 0))
+
+
+class _Jittered(cost_model.CostModel):
+  """What a simulator charges for one graph, each op times a factor."""
+
+  def __init__(self, graph: op_graph.OpGraph,
+               simulator: simulator_lib.Simulator, factors: np.ndarray) -> None:
+    """From float64 [N]."""
+    costs, cluster = simulator.cost_model, simulator.cluster
+    self._seconds = simulator.op_seconds(graph) * factors[:, None]
+    self._workspace = costs.workspace_bytes(graph, cluster)
+    self._contention = costs.contention(cluster)
+
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+    """float64 [N, D] of the one graph and cluster."""
+    return self._seconds
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D] of the one graph and cluster."""
+    return self._workspace
+
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """Of the one cluster."""
+    return self._contention
+
+
+def _deviations(count: int, jitter: float,
+                rng: np.random.Generator) -> np.ndarray:
+  """float64 [count] around 0, uniform, so that none is beyond all bounds."""
+  return rng.uniform(-1, 1, count) * (_HALF_WIDTH * jitter)
+
+
+def _with_wires(graph: op_graph.OpGraph,
+                factors: np.ndarray) -> op_graph.OpGraph:
+  """The graph with tensors [T] of other sizes."""
+  return dataclasses.replace(graph,
+                             tensor_bytes=np.rint(graph.tensor_bytes * factors))
+
+
+def _single_devices(graph: op_graph.OpGraph,
+                    cluster: cluster_lib.Cluster) -> np.ndarray:
+  """int [D, N], everything on one device as far as it may be there."""
+  allowed = constraints.allowed_devices(graph, cluster)
+  fallback = constraints.fallback_devices(allowed, cluster.host)
+  return np.stack([
+      np.where(allowed[:, device], device, fallback)[graph.groups]
+      for device in range(cluster.num_devices)
+  ])
