@@ -17,9 +17,11 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import edge_search
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -71,14 +73,18 @@ class Order:
     fifo_s: Simulated step without them.
     ordered_s: Simulated step if TensorFlow obeyed priorities, those of the
       placement or the better ones of two.
-    with_edges_s: Simulated step, first in, first out, with these edges;
-      `fifo_s` if there are none.
+    with_edges_s: Simulated step, first in, first out, with these edges,
+      whether they cost something or not: the slower one. `fifo_s` if there are
+      none.
+    priorities: float64 [N], those that the edges enforce; None if there are no
+      edges.
   """
 
   control_edges: np.ndarray
   fifo_s: float
   ordered_s: float
   with_edges_s: float
+  priorities: np.ndarray | None = None
 
 
 def control_edges(
@@ -115,14 +121,19 @@ def control_edges(
   if not nothing.ordered_s < fifo_s * (1 - config.min_gain):
     return nothing
   try:
-    found = _found(graph, placement, simulator, config,
-                   orders[np.argsort(wanted_s, kind='stable')])
+    found, order = _found(graph, placement, simulator, config,
+                          orders[np.argsort(wanted_s, kind='stable')])
   except errors.InvalidGraphError:
     return nothing  # Loops that feed each other in a circle: leave them alone.
-  if not found.step_s < fifo_s * (1 - config.min_gain):
+  # What edges cost is little, but may by luck be what makes them pay.
+  free_s = float(
+      simulator.price(edge_pricer.with_edges(graph, found.edges),
+                      devices[:1]).seconds[0])
+  with_edges_s = max(found.step_s, free_s)
+  if not with_edges_s < fifo_s * (1 - config.min_gain):
     return nothing
   return dataclasses.replace(nothing, control_edges=found.edges,
-                             with_edges_s=found.step_s)
+                             with_edges_s=with_edges_s, priorities=order)
 
 
 def chooser(
@@ -131,6 +142,56 @@ def chooser(
   """What a `Measurer` asks for the control edges of an order, int32 [C, 2]."""
   return lambda graph, placement: control_edges(graph, placement, simulator,
                                                 config).control_edges
+
+
+def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+             simulator: simulator_lib.Simulator,
+             wanted: str | None = None) -> placement_lib.Placement:
+  """The placement with the priorities that an order means, or without.
+
+  Priorities that it has are kept; others are given only where control edges
+  that enforce them are predicted to pay.
+
+  Args:
+    graph: N ops.
+    placement: Of these ops, on the simulator's cluster.
+    simulator: Prices.
+    wanted: As of `order.chosen`.
+
+  Raises:
+    ValueError: not a device of the cluster per op, or no such order.
+  """
+  has_priorities = placement.priorities is not None
+  if order_lib.chosen(wanted, has_priorities) == order_lib.FIFO:
+    return dataclasses.replace(placement, priorities=None)
+  if has_priorities:
+    return placement
+  order = control_edges(graph, placement, simulator)
+  return dataclasses.replace(placement, priorities=order.priorities)
+
+
+def evaluate(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+             evaluator: evaluator_lib.Evaluator,
+             simulator: simulator_lib.Simulator) -> evaluator_lib.Evaluation:
+  """A step with the control edges that are predicted to pay, if any are.
+
+  Args:
+    graph: N ops.
+    placement: Of these ops.
+    evaluator: Says what the step takes.
+    simulator: Predicts, on the same cluster.
+
+  Raises:
+    ValueError: as of `control_edges`.
+  """
+  order = control_edges(graph, placement, simulator)
+  if evaluator.simulated:
+    return evaluator.evaluate(
+        edge_pricer.with_edges(graph, order.control_edges),
+        dataclasses.replace(placement, priorities=None))
+  # A stopwatch makes edges of priorities itself.
+  return evaluator.evaluate(
+      graph, dataclasses.replace(placement, priorities=order.priorities))
 
 
 def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
@@ -145,22 +206,22 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
            simulator: simulator_lib.Simulator, config: OrderConfig,
-           orders: np.ndarray) -> edge_search.Found:
-  """The best edges of any of the orders, float64 [K, N], best wanted first."""
+           orders: np.ndarray) -> tuple[edge_search.Found, np.ndarray]:
+  """The best edges for any of the orders, float64 [K, N], and which it was.
+
+  The orders come with the one of the fastest wanted step first.
+  """
   pricer = edge_pricer.EdgePricer(graph, placement, simulator, config.edge_s,
                                   config.max_simulated_ops)
   nothing = edge_pricer.as_edges([])
-  plain = best = edge_search.Found(nothing, pricer.schedule(nothing))
-  best_search, best_order = None, orders[0]
+  plain = edge_search.Found(nothing, pricer.schedule(nothing))
+  tried: list[tuple[edge_search.Found, edge_search.EdgeSearch, np.ndarray]] = []
   for order in orders:
     wanted = pricer.wanted(order)
-    if wanted.step_time_s >= best.step_s:
+    if tried and wanted.step_time_s >= min(t[0].step_s for t in tried):
       break
     search = edge_search.EdgeSearch(pricer, plain, wanted, config.kept_gain,
                                     config.heavy_shares)
-    found = search.best()
-    if best_search is None or found.step_s < best.step_s:
-      best, best_search, best_order = found, search, order
-  if best_search is None:
-    return best
-  return best_search.fewest(best_search.throttled(best), best_order)
+    tried.append((search.best(), search, order))
+  found, search, order = min(tried, key=lambda t: t[0].step_s)
+  return search.fewest(search.throttled(found), order), order

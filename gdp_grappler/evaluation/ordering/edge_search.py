@@ -28,9 +28,10 @@ import numpy as np
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 
-# A throttle holds the first op that starts so much later than the sender's
-# result is there, in units of the receiver's callback; its message takes one.
-_THROTTLE_CALLBACKS = (1.5, 10.)
+# A throttle's message comes from so many ops before the one that is copied, or
+# it would queue behind the copy; what it holds is the first op that starts so
+# much later, in units of the receiver's callback. The message takes one.
+_THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
 _LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
 
 
@@ -140,36 +141,41 @@ class EdgeSearch:
 
   def _throttles(self, found: Found) -> Iterator[Found]:
     """All throttles, then the half with the longest waits, ..."""
-    for callbacks in _THROTTLE_CALLBACKS:
-      edges = self._holding(found.schedule, callbacks)
+    for back, callbacks in _THROTTLES:
+      edges = self._holding(found.schedule, back, callbacks)
       while len(edges) and self._pricer.left > 0:
         more = np.concatenate([found.edges, edges])
         yield Found(more, self._pricer.schedule(more))
         edges = edges[:len(edges) // 2]
 
-  def _holding(self, now: schedule_lib.Schedule,
+  def _holding(self, now: schedule_lib.Schedule, back: int,
                callbacks: float) -> np.ndarray:
     """int32 [T, 2], for each copy that waits long for its receiver's stream."""
     placement = self._pricer.placement
     callback_s = np.array([d.callback_s for d in placement.cluster.devices])
-    own = []
+    own = []  # By device, in the order of starts.
     for device in range(placement.cluster.num_devices):
       ops = np.flatnonzero(self._may & (placement.devices == device))
       own.append(ops[np.argsort(now.start_s[ops], kind='stable')])
     waits_s: dict[tuple[int, int], float] = {}
     ready_s = now.end_s[now.transfer_ops]
-    late = ((now.transfer_tensors >= 0) & self._may[now.transfer_ops] &
+    late = ((now.transfer_tensors >= 0) &
             (now.transfer_start_s - ready_s > callback_s[now.transfer_targets]))
     for copy in np.flatnonzero(late).tolist():
-      target = now.transfer_targets[copy]
-      free_s = ready_s[copy] + callbacks * callback_s[target]
-      place = np.searchsorted(now.start_s[own[target]], free_s, 'right')
-      if place == len(own[target]):
+      senders = own[now.transfer_sources[copy]]
+      targets = own[now.transfer_targets[copy]]
+      before = np.searchsorted(now.end_s[senders], ready_s[copy], 'right')
+      if before <= back:
         continue
-      held = own[target][place]
-      if now.start_s[held] < now.transfer_start_s[copy]:
-        edge = int(now.transfer_ops[copy]), int(held)
-        waits_s[edge] = now.transfer_start_s[copy] - ready_s[copy]
+      sender = senders[before - 1 - back]
+      free_s = (now.end_s[sender]
+                + callbacks * callback_s[now.transfer_targets[copy]])
+      place = np.searchsorted(now.start_s[targets], free_s, 'right')
+      if (place < len(targets) and
+          now.start_s[targets[place]] < now.transfer_start_s[copy]):
+        edge = int(sender), int(targets[place])
+        waits_s[edge] = max(waits_s.get(edge, 0.),
+                            now.transfer_start_s[copy] - ready_s[copy])
     return edge_pricer.as_edges(sorted(waits_s,
                                        key=lambda edge: -waits_s[edge]))
 
