@@ -49,7 +49,8 @@ from placer_model.benchmark import tasks as tasks_lib
 _TASKS = ('rnnlm-2@2xP100,rnnlm-4@4xP100,transformer-xl-2@2xP100,'
           'transformer-xl-4@4xP100,wavenet-2x18@2xP100,inception-v3-b32@2xP100,'
           'gnmt-2@2xP100,gnmt-4@4xP100')
-_PLACERS = 'human_expert,metis,m_etf,local_search'
+_EXPERT = 'human_expert'
+_PLACERS = f'{_EXPERT},metis,m_etf,local_search'
 _Row = dict[str, Any]
 
 
@@ -162,6 +163,24 @@ def _print(rows: list[_Row]) -> None:
     if gains:
       print(f'{placer}: {statistics.geometric_mean(gains):.3f}x by control '
             'edges, measured, geometric mean')
+  if gains := _over_expert(rows):
+    print(f'least price: {statistics.geometric_mean(gains):.3f}x over the '
+          'expert without control edges, measured, geometric mean')
+
+
+def _over_expert(rows: list[_Row]) -> list[float]:
+  """By task, what the plan is faster that is priced lowest with its edges."""
+  result = []
+  for task in dict.fromkeys(row['task'] for row in rows):
+    plans = [
+        row for row in rows
+        if row['task'] == task and row.get('ordered_measured_s')
+    ]
+    expert_s = [row['measured_s'] for row in plans if row['placer'] == _EXPERT]
+    if any(expert_s):
+      best = min(plans, key=lambda row: row['ordered_simulated_s'])
+      result.append(expert_s[0] / best['ordered_measured_s'])
+  return result
 
 
 def _ms(seconds: str | float | None) -> str:
