@@ -80,8 +80,10 @@ class PreparedGraph:
     edges, edge_tensors = layout.edges()
     native_graph = _NativeGraph(
         graph.num_ops, len(edges), len(graph.tensor_ops), graph.num_groups,
-        *map(_address, (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
-                        graph.param_bytes, aliases, graph.groups)))
+        *map(_address,
+             (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
+              graph.param_bytes, aliases, graph.groups,
+              None if len(layout.control_edges) else graph.topological_order)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
@@ -210,7 +212,7 @@ class _NativeGraph(ctypes.Structure):
       for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups')
   ] + [(name, ctypes.c_void_p)
        for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
-                    'param_bytes', 'aliases', 'groups')]
+                    'param_bytes', 'aliases', 'groups', 'order')]
 
 
 class _NativeCluster(ctypes.Structure):

@@ -148,6 +148,7 @@ struct GdpGraph {
   const int64_t* param_bytes;   // [N]
   const uint8_t* aliases;       // [N]
   const int32_t* groups;        // [N]
+  const int32_t* order;         // [N], producers before consumers, or null
 };
 
 struct GdpCluster {
@@ -168,8 +169,9 @@ struct GdpCluster {
   double step_s;
 };
 
-// Null if memory runs out or the edges form a cycle. `allowed` [G, D], `seconds` [N, D], `workspace`
-// [N, D] or null where there is none.
+// Null if memory runs out, or if there is no order since the edges form a
+// cycle. `allowed` [G, D], `seconds` [N, D], `workspace` [N, D] or null where
+// there is none.
 GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
                                    const GdpCluster* cluster,
                                    const uint8_t* allowed,
@@ -211,7 +213,11 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
     s->links.push_back(link);
   }
 
-  s->order = TopologicalOrder(n, s->num_edges, graph->edges);
+  if (graph->order) {
+    s->order.assign(graph->order, graph->order + n);
+  } else {
+    s->order = TopologicalOrder(n, s->num_edges, graph->edges);
+  }
   if (static_cast<int32_t>(s->order.size()) < n) return nullptr;
   s->group.assign(graph->groups, graph->groups + n);
   s->allowed.assign(allowed, allowed + int64_t{s->num_groups} * d);
