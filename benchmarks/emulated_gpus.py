@@ -6,16 +6,22 @@ Run it from the repository:
       --placers=human_expert,m_etf,local_search --json
 
 prints a list of {"task", "placer", "simulated_s", "measured_s"}; both are null
-where a plan does not run. Without --json, a table. With --objective=simulated,
+where a plan does not run. With --order=critical_path there are "edges", the
+number of control edges that are predicted to pay, and the step with them, as
+"ordered_simulated_s" and "ordered_measured_s". Without --json, a table, and
+under it what orders gain. With --objective=simulated,
 searches minimise the simulated step instead of its robust price.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
+import statistics
 import sys
+from typing import Any
 
 from gdp_grappler import environment
 
@@ -26,11 +32,15 @@ from rich import console
 from rich import table
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
 from gdp_grappler.workloads import registry
@@ -41,7 +51,9 @@ from placer_model.benchmark import tasks as tasks_lib
 _TASKS = ('rnnlm-2@2xP100,rnnlm-4@4xP100,transformer-xl-2@2xP100,'
           'transformer-xl-4@4xP100,wavenet-2x18@2xP100,inception-v3-b32@2xP100,'
           'gnmt-2@2xP100,gnmt-4@4xP100')
-_PLACERS = 'human_expert,metis,m_etf,local_search'
+_EXPERT = 'human_expert'
+_PLACERS = f'{_EXPERT},metis,m_etf,local_search'
+_Row = dict[str, Any]
 _ROBUST, _SIMULATED = 'robust', 'simulated'
 
 
@@ -62,6 +74,8 @@ def main() -> int:
       help='how much longer everything takes while it is measured')
   parser.add_argument('--least_s', type=float, default=.5,
                       help='what a step shall take by the clock at least')
+  parser.add_argument('--order', choices=order_lib.ORDERS,
+                      default=order_lib.FIFO)
   parser.add_argument('--json', action='store_true')
   arguments = parser.parse_args()
   try:
@@ -81,8 +95,7 @@ def main() -> int:
   return 0
 
 
-def _rows(task: tasks_lib.Task,
-          arguments: argparse.Namespace) -> list[dict[str, str | float | None]]:
+def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
   """All placers on one task."""
   loaded = loading.load(
       task,
@@ -96,35 +109,88 @@ def _rows(task: tasks_lib.Task,
   result = []
   with emulator_lib.Emulator(
       loaded.cluster, loaded.cost_model,
-      emulation_config.EmulationConfig(arguments.steps,
-                                       arguments.time_scale)) as emulator:
+      emulation_config.EmulationConfig(arguments.steps, arguments.time_scale,
+                                       arguments.least_s)) as emulator:
     for name in arguments.placers.split(','):
       placement = placers.create(name).place(problem)
       simulated, measured = (_seconds(
           evaluator.evaluate(loaded.graph, placement))
                              for evaluator in (simulator, emulator))
-      result.append({
+      row: _Row = {
           'task': task.name, 'placer': name, 'simulated_s': simulated,
           'measured_s': measured
-      })
-      print(
-          f'{task.name} {name}: simulated {simulated} s, measured '
-          f'{measured} s', file=sys.stderr)
+      }
+      if arguments.order != order_lib.FIFO:
+        row.update(_ordered(loaded.graph, placement, simulator, emulator, row))
+      result.append(row)
+      print(', '.join(f'{key} {value}' for key, value in row.items()),
+            file=sys.stderr)
   return result
+
+
+def _ordered(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+             simulator: simulator_lib.Simulator,
+             emulator: emulator_lib.Emulator, fifo: _Row) -> _Row:
+  """The same placement with control edges, if any are predicted to pay."""
+  order = control_edges.control_edges(graph, placement, simulator)
+  count = len(order.control_edges)
+  measured_s = fifo['measured_s']
+  if count:
+    measured_s = _seconds(
+        emulator.evaluate(
+            graph, dataclasses.replace(placement, priorities=order.priorities)))
+  return {
+      'edges':
+          count, 'ordered_simulated_s':
+              order.with_edges_s if count else fifo['simulated_s'],
+      'ordered_measured_s':
+          measured_s
+  }
 
 
 def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
   return evaluation.step_time_s if evaluation.valid else None
 
 
-def _print(rows: list[dict[str, str | float | None]]) -> None:
-  result = table.Table('task', 'placer', 'simulated (ms)', 'measured (ms)')
+def _print(rows: list[_Row]) -> None:
+  keys = [key for key in rows[0] if key.endswith('_s')] if rows else []
+  result = table.Table('task', 'placer',
+                       *(f'{key[:-2].replace("_", " ")} (ms)' for key in keys))
   for row in rows:
-    result.add_row(
-        str(row['task']), str(row['placer']),
-        *('OOM' if seconds is None else f'{1e3 * float(seconds):.2f}'
-          for seconds in (row['simulated_s'], row['measured_s'])))
+    result.add_row(str(row['task']), str(row['placer']),
+                   *(_ms(row.get(key)) for key in keys))
   console.Console(width=120).print(result)
+  for placer in dict.fromkeys(row['placer'] for row in rows):
+    gains = [
+        float(row['measured_s']) / float(row['ordered_measured_s'])
+        for row in rows
+        if row['placer'] == placer and row.get('ordered_measured_s')
+    ]
+    if gains:
+      print(f'{placer}: {statistics.geometric_mean(gains):.3f}x by control '
+            'edges, measured, geometric mean')
+  if gains := _over_expert(rows):
+    print(f'least price: {statistics.geometric_mean(gains):.3f}x over the '
+          'expert without control edges, measured, geometric mean')
+
+
+def _over_expert(rows: list[_Row]) -> list[float]:
+  """By task, what the plan is faster that is priced lowest with its edges."""
+  result = []
+  for task in dict.fromkeys(row['task'] for row in rows):
+    plans = [
+        row for row in rows
+        if row['task'] == task and row.get('ordered_measured_s')
+    ]
+    expert_s = [row['measured_s'] for row in plans if row['placer'] == _EXPERT]
+    if any(expert_s):
+      best = min(plans, key=lambda row: row['ordered_simulated_s'])
+      result.append(expert_s[0] / best['ordered_measured_s'])
+  return result
+
+
+def _ms(seconds: str | float | None) -> str:
+  return 'OOM' if seconds is None else f'{1e3 * float(seconds):.2f}'
 
 
 if __name__ == '__main__':

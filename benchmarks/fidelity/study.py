@@ -19,7 +19,6 @@ from gdp_grappler.evaluation.link_timing import ping_pong
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer as measurer_lib
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.profiling import profiler
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
@@ -125,7 +124,7 @@ def _measure(name: str, graph: op_graph.OpGraph,
       np.random.default_rng(seed).permutation(len(labels))):
     label = labels[index]
     placement = suite[label]
-    order = ordering.best_order(graph, placement, simulator)
+    order = control_edges.control_edges(graph, placement, simulator)
     real = measurer.evaluate(graph, placement)
     problem = '' if real.valid else real.violations[0].message
     rows[label] = Row(name, label, order.fifo_s, order.ordered_s,
@@ -149,7 +148,7 @@ def _orders(name: str, graph: op_graph.OpGraph,
   result = []
   for ratio, label, placement, order in sorted(
       found, key=lambda item: item[0])[:ORDER_COUNT]:
-    ordered = ordering.with_critical_path_order(graph, placement, simulator)
+    ordered = dataclasses.replace(placement, priorities=order.priorities)
     plain = measurer.evaluate(graph, placement)
     forced = measurer.evaluate(graph, ordered)
     if plain.valid and forced.valid:

@@ -9,6 +9,8 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
@@ -22,10 +24,11 @@ class Price:
 
   Attributes:
     fifo_s: Simulated step, first in, first out.
-    ordered_s: Simulated step by the placement's priorities, or by the critical
-      path if it has none.
+    ordered_s: Simulated step with the control edges that are predicted to pay
+      for the placement's priorities, or if it has none for any; `fifo_s` if
+      none are.
     order: Which of `order.ORDERS` the rest is about.
-    placement: With priorities if that is the order.
+    placement: With priorities if that is the order and pays.
     evaluation: In this order.
     schedule: In this order.
     critical_path_s: Longest path of ops and transfers; no order is faster.
@@ -94,10 +97,13 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   order = order_lib.chosen(order, has_order)
   critical = ordering.with_critical_path_order(graph, placement, simulator)
   assert critical.priorities is not None  # It was given them.
-  ordered = placement if has_order else critical
   fifo = dataclasses.replace(placement, priorities=None)
-  chosen = fifo if order == order_lib.FIFO else ordered
-  schedule = simulator.schedule(graph, chosen)
+  found = control_edges.control_edges(graph, placement, simulator)
+  in_fifo, in_order = graph, edge_pricer.with_edges(graph, found.control_edges)
+  drawn, chosen = ((in_fifo, fifo) if order == order_lib.FIFO else
+                   (in_order, placement if has_order else dataclasses.replace(
+                       placement, priorities=found.priorities)))
+  schedule = simulator.schedule(drawn, fifo)
   slots = np.array([d.slots for d in placement.cluster.devices])
   units = placement.cluster.compute_units
   work_s = np.bincount(units, _work_s(graph, placement, schedule, simulator))
@@ -105,9 +111,9 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   np.maximum.at(width, units, slots)
   step_s = placement.cluster.step_s
   return Price(
-      simulator.evaluate(graph, fifo).step_time_s,
-      simulator.evaluate(graph, ordered).step_time_s, order, chosen,
-      simulator.evaluate(graph, chosen), schedule,
+      simulator.evaluate(in_fifo, fifo).step_time_s,
+      simulator.evaluate(in_order, fifo).step_time_s, order, chosen,
+      simulator.evaluate(drawn, fifo), schedule,
       step_s + float(critical.priorities.max(initial=0.)), step_s + float(
           (work_s / width).max()))
 

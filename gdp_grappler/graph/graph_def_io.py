@@ -124,7 +124,8 @@ def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
       flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
       allowed_types=_allowed_types(nodes, pins, live), pins=tuple(pins),
       user_pins=user_pins, devices=tuple(node.device for node in nodes),
-      executions=frames.executions)
+      executions=frames.executions,
+      stateful=np.array([kernels.is_stateful(node.op) for node in nodes], bool))
   return result, frames
 
 

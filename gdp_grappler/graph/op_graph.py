@@ -46,6 +46,7 @@ class OpGraph:
     devices: [N] devices the ops had when the graph was read; '' if none.
     executions: float64 [N], how often an op runs in one step: the trip count
       in a loop, 0 in the branch of a condition that is not taken, else 1.
+    stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
   """
 
   name: str
@@ -63,12 +64,15 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  # Nobody sees the None: ones take its place.
+  # Nobody sees the None: ones and False take its place.
   executions: np.ndarray = None  # type: ignore[assignment]
+  stateful: np.ndarray = None  # type: ignore[assignment]
 
   def __post_init__(self) -> None:
     if self.executions is None:
       object.__setattr__(self, 'executions', np.ones(len(self.names)))
+    if self.stateful is None:
+      object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
                                                                np.int32, (-1,)),
                                 ('tensor_ops', np.int32,
@@ -80,7 +84,8 @@ class OpGraph:
                                 ('allowed_types', np.bool_,
                                  (-1, len(DEVICE_TYPES))), ('user_pins',
                                                             np.bool_, (-1,)),
-                                ('executions', np.float64, (-1,))):
+                                ('executions', np.float64,
+                                 (-1,)), ('stateful', np.bool_, (-1,))):
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
@@ -91,8 +96,8 @@ class OpGraph:
   def _check(self) -> None:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
-                  'allowed_types', 'pins', 'user_pins', 'devices',
-                  'executions'):
+                  'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
+                  'stateful'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):

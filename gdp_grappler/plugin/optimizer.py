@@ -30,6 +30,10 @@ from gdp_grappler.plugin import settings as settings_lib
 _REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
 _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
+# Where nobody asked for an order, it has to pay well and be found soon. Where
+# devices wait for their ops, predicted gains have been seen to be losses.
+_UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
+
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
@@ -145,10 +149,11 @@ def _ordered(outcome: Outcome, graph: op_graph.OpGraph,
              settings: settings_lib.Settings) -> Outcome:
   """The outcome with control edges, if they are wanted and predicted to pay."""
   devices = outcome.devices or graph.devices
-  if (settings.order == order_lib.FIFO or
+  config = _order_config(placement, settings)
+  if (config is None or
       not set(devices) <= set(placement.cluster.device_names)):
     return outcome
-  order = control_edges.control_edges(graph, placement, simulator)
+  order = control_edges.control_edges(graph, placement, simulator, config)
   if not len(order.control_edges):
     return outcome
   apply = settings.mode == 'apply'
@@ -159,6 +164,19 @@ def _ordered(outcome: Outcome, graph: op_graph.OpGraph,
   return Outcome(
       devices if apply else None, f'{message}; {said}',
       tuple(map(tuple, order.control_edges.tolist())) if apply else ())
+
+
+def _order_config(
+    placement: placement_lib.Placement,
+    settings: settings_lib.Settings) -> control_edges.OrderConfig | None:
+  """When to add control edges; None for never."""
+  if settings.order == order_lib.CRITICAL_PATH:
+    return control_edges.OrderConfig()
+  used = np.unique(placement.devices)
+  runs_ahead = sum(placement.cluster.devices[d].asynchronous for d in used)
+  if settings.order == order_lib.FIFO or runs_ahead < 2:
+    return None
+  return _UNASKED
 
 
 def _ms(seconds: float) -> str:

@@ -32,9 +32,9 @@ class Settings:
     seed: Two runs with the same seed place alike.
     time_budget_s: A graph that takes longer is left as it was.
     min_ops: Graphs with fewer ops are left alone.
-    order: 'critical_path' adds control edges that keep ops on long paths from
-      waiting, where a gain is predicted; 'fifo' leaves the order of ready ops
-      to TensorFlow.
+    order: 'critical_path' adds control edges that keep ops from waiting, where
+      a gain is predicted; 'fifo' leaves the order of ready ops to TensorFlow.
+      None adds them on asynchronous devices, where much is predicted.
   """
 
   policy: str | None = None
@@ -45,7 +45,7 @@ class Settings:
   seed: int = 0
   time_budget_s: float = 30.
   min_ops: int = 16
-  order: str = order_lib.DEFAULT
+  order: str | None = None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""

@@ -19,7 +19,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
 from gdp_grappler.evaluation import robust
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -74,7 +74,7 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     _refuse_illegal(name, placement, loaded.graph)
     plan_path.parent.mkdir(parents=True, exist_ok=True)
     plan.save(str(plan_path), loaded.graph, placement)
-    result = _price(loaded, evaluator, placement)
+    result = _price(loaded, evaluator, simulator, placement)
   return {
       **result, **_placed(placement, loaded.graph),
       **_bounds(loaded, simulator, placement, result),
@@ -125,8 +125,9 @@ def _refuse_illegal(name: str, placement: placement_lib.Placement,
 
 
 def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
+           simulator: simulator_lib.Simulator,
            placement: placement_lib.Placement) -> dict[str, Any]:
-  """Step times in both orders and memory."""
+  """Step times without and with control edges, and memory."""
   graph, cluster = loaded.graph, loaded.cluster
   fifo = evaluator.evaluate(graph,
                             dataclasses.replace(placement, priorities=None))
@@ -135,8 +136,9 @@ def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
     raise errors.MeasurementError(f'The placement does not run: {broken[0]}')
   if broken:
     raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
-  ordered = evaluator.evaluate(
-      graph, ordering.with_critical_path_order(graph, placement, evaluator))
+  ordered = control_edges.evaluate(
+      graph, dataclasses.replace(placement, priorities=None), evaluator,
+      simulator)
   missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
   return {
       'status': OK if fifo.valid else OOM,

@@ -10,7 +10,8 @@ import numpy as np
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import recorder
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -26,8 +27,8 @@ class Result:
     placer: Its name.
     placement: Devices of the ops.
     evaluation: Price, first in, first out.
-    ordered: Price with the critical path first; None if the placement is not
-      valid.
+    ordered: Price with the control edges that are predicted to pay; None if
+      the placement is not valid.
     evaluations: Placements priced on the way, the result included.
     seconds: Time the placer took.
   """
@@ -41,36 +42,35 @@ class Result:
 
 
 def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
-             result: Result) -> Result:
+             simulator: simulator_lib.Simulator, result: Result) -> Result:
   """The result with the price of the other order.
-
-  A stopwatch measures it with the control edges that are predicted to pay; with
-  none, that is the same step.
 
   Args:
     graph: That was placed.
-    evaluator: Obeys priorities.
+    evaluator: Says what a step takes.
+    simulator: Predicts which control edges pay.
     result: Of a placer.
   """
   if not result.evaluation.valid:
     return result
-  ordered = ordering.with_critical_path_order(graph, result.placement,
-                                              evaluator)
-  return dataclasses.replace(result, ordered=evaluator.evaluate(graph, ordered))
+  return dataclasses.replace(
+      result, ordered=control_edges.evaluate(graph, result.placement, evaluator,
+                                             simulator))
 
 
-def place_all(problem: placer_lib.Problem,
-              evaluator: evaluator_lib.Evaluator) -> tuple[Result, ...]:
+def place_all(problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
+              simulator: simulator_lib.Simulator) -> tuple[Result, ...]:
   """Runs each of `NAMES`.
 
   Args:
     problem: What they solve.
     evaluator: Says what a step of their placements takes.
+    simulator: Predicts which control edges pay.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  return tuple(_place(name, problem, evaluator) for name in NAMES)
+  return tuple(_place(name, problem, evaluator, simulator) for name in NAMES)
 
 
 def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
@@ -88,7 +88,8 @@ def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
 
 
 def _place(name: str, problem: placer_lib.Problem,
-           evaluator: evaluator_lib.Evaluator) -> Result:
+           evaluator: evaluator_lib.Evaluator,
+           simulator: simulator_lib.Simulator) -> Result:
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
   placement = registry.create(name).place(
@@ -96,5 +97,5 @@ def _place(name: str, problem: placer_lib.Problem,
   seconds = time.monotonic() - start
   evaluation = evaluator.evaluate(problem.graph, placement)
   return in_order(
-      problem.graph, evaluator,
+      problem.graph, evaluator, simulator,
       Result(name, placement, evaluation, watched.evaluations + 1, seconds))

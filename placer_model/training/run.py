@@ -67,7 +67,8 @@ def train(options: task_lib.Options,
     if isinstance(task.evaluator, measurer.Measurer):
       stack.enter_context(task.evaluator)
     with _Interrupt() as interrupt:
-      baselines = baselines_lib.place_all(task.problem, task.evaluator)
+      baselines = baselines_lib.place_all(task.problem, task.evaluator,
+                                          task.simulator)
       _check_that_steps_run(task, baselines)
       trainer = _make_trainer(options, config, placer_config, task, baselines)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
@@ -225,7 +226,7 @@ def _conclude(options: task_lib.Options, task: task_lib.Task,
   plan.save(str(plans / f'{_file_name(task.graph.name)}.json'), task.graph,
             placement)
   found = baselines_lib.in_order(
-      task.graph, task.evaluator,
+      task.graph, task.evaluator, task.simulator,
       baselines_lib.Result('gdp', placement,
                            task.evaluator.evaluate(task.graph, placement),
                            state.total_evaluations, state.seconds))

@@ -17,6 +17,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import assumptions
@@ -99,6 +100,7 @@ class Task:
     graph: N ops.
     cluster: D devices.
     evaluator: Says what a step takes; `problem.evaluator` is minimised.
+    simulator: Predicts what steps take, whoever says it in the end.
     op_seconds: float64 [N, D].
     units: int32 [N], the unit of each op.
     features: Of the units.
@@ -108,6 +110,7 @@ class Task:
   graph: op_graph.OpGraph
   cluster: cluster_lib.Cluster
   evaluator: evaluator_lib.Evaluator
+  simulator: simulator_lib.Simulator
   op_seconds: np.ndarray
   units: np.ndarray
   features: schema.GraphFeatures
@@ -132,8 +135,8 @@ def load(options: Options, tell: reading.Tell) -> Task:
   units = (coarsening.coarsen(graph, problem.allowed, problem.op_seconds)
            if options.units == 'coarse' else coarsening.groups_as_units(graph))
   features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
-  return Task(graph, cluster, evaluator, problem.op_seconds, units, features,
-              problem)
+  return Task(graph, cluster, evaluator, step.simulator(), problem.op_seconds,
+              units, features, problem)
 
 
 def _cluster(

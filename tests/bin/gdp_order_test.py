@@ -11,10 +11,9 @@ from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler.bin import gdp
 from gdp_grappler.cluster import cluster_file
-from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
@@ -48,8 +47,8 @@ def spread(graph, cluster):
 def saved(tmp_path_factory, graph, spread, cluster):
   """A plan in which order gains much."""
   simulator = simulator_lib.Simulator(cluster)
-  best = [ordering.best_order(graph, p, simulator) for p in spread]
-  gain = [b.ordered_s / b.fifo_s for b in best]
+  found = [control_edges.control_edges(graph, p, simulator) for p in spread]
+  gain = [order.with_edges_s / order.fifo_s for order in found]
   path = str(tmp_path_factory.mktemp('plans') / 'gains.json')
   plan.save(path, graph, spread[np.argmin(gain)])
   return {'gains': path}
@@ -64,7 +63,7 @@ def test_simulate_takes_the_cluster_of_the_plan_and_prints_both(saved, capsys):
   out = capsys.readouterr().out
   assert 'on 2xP100' in out
   assert ' ms first in, first out, ' in out
-  assert ' ms with the critical path first (simulated)' in out
+  assert ' ms with control edges (simulated)' in out
   peaks = out.split('peak memory with --order=fifo: ')[1]
   assert re.fullmatch(
       r'CPU:0 [1-9][\d.]* \w?B, GPU:0 [1-9][\d.]* \w?B, '
@@ -141,7 +140,7 @@ def test_place_writes_priorities_into_a_plan(saved, graph, tmp_path, capsys):
   path = str(tmp_path / 'ordered.json')
   assert _run('place', _GRAPH, '--cluster=2xP100', f'--plan={saved["gains"]}',
               '--order=critical_path', f'--output={path}') == 0
-  assert 'ordered by the critical path' in capsys.readouterr().out
+  assert '; ordered: ' in capsys.readouterr().out
   ordered = plan.load(path, graph)
   assert ordered.priorities is not None
   np.testing.assert_array_equal(ordered.devices,
@@ -157,19 +156,18 @@ def test_place_writes_priorities_into_a_plan(saved, graph, tmp_path, capsys):
 
 def test_place_says_where_order_does_not_pay(spread, graph, cluster, tmp_path,
                                              capsys):
-  # GPUs that run ahead would always gain, if they could keep an order.
   waiting = clusters.synchronous(cluster)
   simulator = simulator_lib.Simulator(waiting)
   found = [dataclasses.replace(p, cluster=waiting) for p in spread]
-  orders = [ordering.best_order(graph, p, simulator) for p in found]
-  loses = found[np.argmax([o.ordered_s / o.fifo_s for o in orders])]
+  orders = [control_edges.control_edges(graph, p, simulator) for p in found]
+  loses = found[np.argmax([o.with_edges_s / o.fifo_s for o in orders])]
   before, path, machine = (
       str(tmp_path / f'{name}.json') for name in ('before', 'plan', 'cluster'))
   plan.save(before, graph, loses)
   cluster_file.write(machine, waiting)
   assert _run('place', _GRAPH, f'--cluster={machine}', f'--plan={before}',
               '--order=critical_path', f'--output={path}') == 0
-  assert 'gives no gain' in capsys.readouterr().out
+  assert 'no control edges are predicted to pay' in capsys.readouterr().out
   assert plan.load(path, graph).priorities is None
 
 
@@ -198,7 +196,6 @@ def test_priorities_of_a_plan_survive_the_way_to_the_simulator(
   plan.save(path, graph, own)
   assert _run('simulate', _GRAPH, f'--plan={path}', '--json') == 0
   fields = json.loads(capsys.readouterr().out)
-  assert fields['ordered_step_time_s'] == simulator_lib.Simulator(
-      cluster).evaluate(
-          graph, placement_lib.Placement(own.devices, cluster,
-                                         own.priorities)).step_time_s
+  simulator = simulator_lib.Simulator(cluster)
+  assert fields['ordered_step_time_s'] == control_edges.evaluate(
+      graph, own, simulator, simulator).step_time_s

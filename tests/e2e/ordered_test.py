@@ -40,7 +40,7 @@ def _four_cpus():
           for b in names if a != b))
 
 
-@pytest.mark.parametrize('name', [*_CASES, 'session'])
+@pytest.mark.parametrize('name', [*_CASES, 'session', 'across'])
 def test_losses_are_the_same_to_the_last_bit(results, name):
   fifo, ordered = results[name]['fifo'][0], results[name]['ordered'][0]
   assert fifo == ordered
@@ -61,4 +61,5 @@ def test_there_were_edges(results):
       name.split()[0] for name in results
       if results[name]['ordered'][1] > results[name]['fifo'][1]
   }
-  assert {'dense', 'lstm', 'branching', 'conditional', 'session'} == ordered
+  assert {'dense', 'lstm', 'branching', 'conditional', 'session',
+          'across'} == ordered

@@ -25,6 +25,7 @@ evaluation/emulation/native_gpus evaluation/emulation/emulator_test
 evaluation/measuring/local_server evaluation/measuring/local_workers_test
 evaluation/measuring/measure_config evaluation/measuring/measuring_targets_test
 evaluation/measuring/session_config evaluation/measuring/measurer_test
+evaluation/ordering/edge_search evaluation/ordering/control_edges_test
 evaluation/profiling/contention_worker evaluation/profiling/contention_test
 graph/sources/tracing_worker graph/sources/sources_test
 placers/entries placers/registry_test

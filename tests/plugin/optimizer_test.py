@@ -1,5 +1,6 @@
 import dataclasses
 import pathlib
+import re
 
 import pytest
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -198,6 +199,21 @@ def test_an_order_is_added_where_it_is_predicted_to_pay():
           in outcome.message)
   for first, then in outcome.control_edges:
     assert outcome.devices[first] == outcome.devices[then]
+
+
+def test_gpus_get_an_order_unasked_where_much_is_predicted():
+  source, gains = _branching(), []
+  for seed in range(12):
+    said = re.search(r'ordered: \d+ control edges, (\S+) ms for (\S+) ',
+                     _spread(source, None, seed).message)
+    if said:
+      gains.append(1 - float(said[1]) / float(said[2]))
+  assert gains and min(gains) > .04  # Of rounded figures.
+
+
+def test_devices_that_wait_get_no_order_unasked(source):
+  outcome = optimizer.optimize(source, _RANDOM)
+  assert not outcome.control_edges and 'ordered' not in outcome.message
 
 
 def test_report_mode_announces_an_order_and_adds_none():

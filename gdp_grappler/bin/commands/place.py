@@ -120,18 +120,19 @@ def _prioritized(
     placement: placement_lib.Placement,
     simulator: simulator_lib.Simulator) -> tuple[placement_lib.Placement, str]:
   """The placement to save, and what to say of its order."""
-  from gdp_grappler.evaluation.ordering import ordering
+  from gdp_grappler.evaluation.ordering import control_edges
   has_order = placement.priorities is not None
-  placement = ordering.in_order(graph, placement, simulator, order)
+  placement = control_edges.in_order(graph, placement, simulator, order)
   if order_lib.chosen(order, has_order) == order_lib.FIFO:
     return placement, ''
   if has_order:
     return placement, '; ordered as in the plan'
   if placement.priorities is None:
-    return placement, ('; first in, first out, as the critical path first '
-                       'gives no gain')
-  ordered_s = simulator.evaluate(graph, placement).step_time_s
-  return placement, f'; ordered by the critical path: {ordered_s * 1e3:.4g} ms'
+    return placement, ('; first in, first out, as no control edges are '
+                       'predicted to pay')
+  ordered_s = control_edges.evaluate(graph, placement, simulator,
+                                     simulator).step_time_s
+  return placement, f'; ordered: {ordered_s * 1e3:.4g} ms'
 
 
 def _edges(arguments: argparse.Namespace, step: step_lib.Step,

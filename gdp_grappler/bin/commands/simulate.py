@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
   if arguments.json:
     print(json.dumps({**result.to_json(graph), **_as_json(emulated)}))
   else:
-    ordered = ('with the critical path first'
-               if own.priorities is None else 'by the priorities of the plan')
+    ordered = ('with control edges' if own.priorities is None else
+               'with control edges for the priorities of the plan')
     print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
           f'{result.fifo_s * 1e3:.4g} ms first in, first out, '
           f'{result.ordered_s * 1e3:.4g} ms {ordered} (simulated); peak memory '

@@ -14,7 +14,6 @@ run, and to run once. Hence none of:
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import Sequence
 
@@ -23,7 +22,6 @@ import numpy as np
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import union_find
-from gdp_grappler.graph.legality import kernels
 
 _NO_ENDS = (op_kinds.CONTROL_FLOW | op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS
             | op_kinds.RETURNS | {'Const'})
@@ -36,10 +34,11 @@ _Needs = frozenset[tuple[int, int]]
 
 def orderable(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops that may get control edges from and give them to others."""
-  plain = np.array([_is_plain(t) for t in graph.op_types], bool)
-  return (plain & (graph.executions == 1) & (_depths(graph) == 0)
-          & _surely_runs(graph) &
-          ~_behind(graph, [bool(_WAITS.fullmatch(t)) for t in graph.op_types]))
+  ends = np.array([t not in _NO_ENDS for t in graph.op_types], bool)
+  return (
+      ends & ~graph.stateful & (graph.executions == 1) & (_depths(graph) == 0)
+      & _surely_runs(graph)
+      & ~_behind(graph, [bool(_WAITS.fullmatch(t)) for t in graph.op_types]))
 
 
 def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
@@ -64,13 +63,6 @@ def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:
   return np.array([(enter, leave) for enters, exits in ends.values()
                    for enter in enters
                    for leave in exits], np.int32).reshape(-1, 2)
-
-
-@functools.cache
-def _is_plain(op_type: str) -> bool:
-  definition = kernels.op_def(op_type)
-  return (definition is not None and not definition.is_stateful and
-          op_type not in _NO_ENDS)
 
 
 def _depths(graph: op_graph.OpGraph) -> np.ndarray:

@@ -17,28 +17,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.graph import op_graph
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class BestOrder:
-  """The better of two orders of one placement.
-
-  Attributes:
-    placement: With priorities where they pay; else without.
-    fifo_s: Price of a step, first in, first out.
-    ordered_s: Price of a step with the critical path first.
-  """
-
-  placement: placement_lib.Placement
-  fifo_s: float
-  ordered_s: float
-
-  @property
-  def order(self) -> str:
-    """Which of `order.ORDERS` was the better one."""
-    return order_lib.chosen(None, self.placement.priorities is not None)
 
 
 def with_critical_path_order(
@@ -64,51 +43,6 @@ def with_critical_path_order(
   return dataclasses.replace(
       placement, priorities=upward_ranks(graph, placement.devices, cluster,
                                          evaluator.op_seconds(graph)))
-
-
-def best_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-               evaluator: evaluator_lib.Evaluator) -> BestOrder:
-  """Keeps the critical path order only where it is priced lower.
-
-  List scheduling has anomalies: an order by rank can be slower than none.
-
-  Args:
-    graph: N ops.
-    placement: Of these ops, on the evaluator's cluster.
-    evaluator: Prices both orders.
-
-  Raises:
-    ValueError: not a device of the cluster per op.
-  """
-  ordered = with_critical_path_order(graph, placement, evaluator)
-  fifo = dataclasses.replace(placement, priorities=None)
-  fifo_s = evaluator.evaluate(graph, fifo).step_time_s
-  ordered_s = evaluator.evaluate(graph, ordered).step_time_s
-  return BestOrder(ordered if ordered_s < fifo_s else fifo, fifo_s, ordered_s)
-
-
-def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-             evaluator: evaluator_lib.Evaluator,
-             wanted: str | None = None) -> placement_lib.Placement:
-  """The placement with the priorities that an order means, or without.
-
-  Priorities that it has are kept; the critical path's are given only where a
-  gain is predicted.
-
-  Args:
-    graph: N ops.
-    placement: Of these ops, on the evaluator's cluster.
-    evaluator: Prices both orders.
-    wanted: As of `order.chosen`.
-
-  Raises:
-    ValueError: not a device of the cluster per op, or no such order.
-  """
-  has_priorities = placement.priorities is not None
-  if order_lib.chosen(wanted, has_priorities) == order_lib.FIFO:
-    return dataclasses.replace(placement, priorities=None)
-  return placement if has_priorities else best_order(graph, placement,
-                                                     evaluator).placement
 
 
 def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
@@ -151,7 +85,10 @@ def upward_ranks(graph: op_graph.OpGraph, devices: np.ndarray,
 
 def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
                 cluster: cluster_lib.Cluster) -> np.ndarray:
-  """float64 [E], from the end of the producer to the arrival; 0 at home."""
+  """float64 [E], from the end of the producer to the arrival; 0 at home.
+
+  Without waiting for what else there is to do.
+  """
   latency_s, bytes_per_s = cluster.link_arrays[:2]
   source, target = devices[graph.edges[:, 0]], devices[graph.edges[:, 1]]
   size = graph.edge_bytes * (graph.executions[graph.edges[:, 0]] > 0)
@@ -162,6 +99,10 @@ def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
   ])
   copies_s = sum(
       copy_s[end] + size * s_per_byte[end] for end in (source, target))
+  # Zero where devices are synchronous.
+  callback_s = np.array([d.callback_s for d in cluster.devices])
+  runs_ahead = np.array([d.asynchronous for d in cluster.devices])
+  heard_s = callback_s[np.where(runs_ahead[source], source, target)]
   transfer_s = (latency_s[source, target] + size / bytes_per_s[source, target]
-                + copies_s)
+                + copies_s + heard_s)
   return np.where(source == target, 0., transfer_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import functools
 import weakref
 
@@ -15,50 +16,76 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+  """A graph of N ops and T tensors on a cluster of D devices, with its costs.
+
+  Attributes:
+    graph: The ops and edges.
+    cluster: The devices.
+    tensor_bytes: int64 [T], what tensors occupy and transfers carry.
+    aliases: bool [N], the op hands on the buffer of its first data input.
+    allowed: bool [G, D].
+    seconds: float64 [N, D].
+    workspace_bytes: int64 [N, D].
+    contention: Of the devices.
+    control_edges: int32 [C, 2], that come after the graph's own.
+  """
+
+  graph: op_graph.OpGraph
+  cluster: cluster_lib.Cluster
+  tensor_bytes: np.ndarray
+  aliases: np.ndarray
+  allowed: np.ndarray
+  seconds: np.ndarray
+  workspace_bytes: np.ndarray
+  contention: cost_model.Contention
+  control_edges: np.ndarray
+
+  def edges(self) -> tuple[np.ndarray, np.ndarray]:
+    """int32 [E + C, 2] and the tensors that they carry, int32 [E + C]."""
+    return (np.concatenate([self.graph.edges, self.control_edges]),
+            np.concatenate([
+                self.graph.edge_tensors,
+                np.full(len(self.control_edges), -1, np.int32)
+            ]))
+
+
 class PreparedGraph:
   """A graph on a cluster as the native simulator keeps it.
 
   Holds no reference to the graph. May be used from several threads at once.
   """
 
-  def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-               tensor_bytes: np.ndarray, aliases: np.ndarray,
-               allowed: np.ndarray, seconds: np.ndarray,
-               workspace_bytes: np.ndarray,
-               contention: cost_model.Contention) -> None:
+  def __init__(self, layout: Layout) -> None:
     """Lays the graph out.
 
-    Args:
-      graph: N ops, T tensors.
-      cluster: D devices.
-      tensor_bytes: int64 [T], what tensors occupy and transfers carry.
-      aliases: bool [N], the op hands on the buffer of its first data input.
-      allowed: bool [G, D].
-      seconds: float64 [N, D].
-      workspace_bytes: int64 [N, D].
-      contention: Of the devices.
-
     Raises:
+      InvalidGraphError: the edges form a cycle.
       MemoryError: there is not enough.
     """
+    graph, cluster = layout.graph, layout.cluster
     self._lib = _library()
     self._num_ops = graph.num_ops
     self._num_pools = len(cluster.pool_bytes)
     arrays = [
         np.ascontiguousarray(array, dtype)
-        for array, dtype in ((tensor_bytes, np.int64), (aliases, np.uint8),
-                             (allowed, np.uint8), (seconds, np.float64),
-                             (workspace_bytes, np.int64))
+        for array, dtype in ((layout.tensor_bytes,
+                              np.int64), (layout.aliases,
+                                          np.uint8), (layout.allowed, np.uint8),
+                             (layout.seconds,
+                              np.float64), (layout.workspace_bytes, np.int64))
     ]
     tensor_bytes, aliases, allowed, seconds, workspace = arrays
+    edges, edge_tensors = layout.edges()
     native_graph = _NativeGraph(
-        graph.num_ops, len(graph.edges), len(graph.tensor_ops),
-        graph.num_groups,
-        *map(_address, (graph.edges, graph.edge_tensors, graph.tensor_ops,
-                        tensor_bytes, graph.param_bytes, aliases, graph.groups,
-                        graph.topological_order)))
+        graph.num_ops, len(edges), len(graph.tensor_ops), graph.num_groups,
+        *map(_address,
+             (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
+              graph.param_bytes, aliases, graph.groups,
+              None if len(layout.control_edges) else graph.topological_order)))
     # The addresses stay good until the call returns.
-    cluster_arrays = _cluster_arrays(cluster, contention)
+    cluster_arrays = _cluster_arrays(cluster, layout.contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
     native_cluster = _NativeCluster(cluster.num_devices,
                                     units.max() + 1, self._num_pools,
@@ -70,6 +97,9 @@ class PreparedGraph:
         _address(allowed), _address(seconds),
         _address(workspace) if workspace.any() else None)
     if not self._handle:
+      # Says where a cycle is, if that is why.
+      _ = graph.replace(edges=edges,
+                        edge_tensors=edge_tensors).topological_order
       raise MemoryError('No memory for the simulator.')
     weakref.finalize(self, self._lib.gdp_simulator_destroy, self._handle)
 

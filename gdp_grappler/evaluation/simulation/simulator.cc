@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -48,6 +49,33 @@ std::unique_ptr<gdp::Machine> TakeMachine(GdpSimulator* simulator) {
 void GiveBack(GdpSimulator* simulator, std::unique_ptr<gdp::Machine> machine) {
   std::lock_guard<std::mutex> lock(simulator->mutex);
   simulator->idle.push_back(std::move(machine));
+}
+
+// Producers before consumers, first in, first out, as in op_graph.py; shorter
+// than the graph if its edges form a cycle.
+std::vector<int32_t> TopologicalOrder(int32_t num_ops, int32_t num_edges,
+                                      const int32_t* edges) {
+  std::vector<int32_t> first(num_ops + 1), waiting(num_ops);
+  for (int32_t e = 0; e < num_edges; ++e) {
+    ++first[edges[2 * e]];
+    ++waiting[edges[2 * e + 1]];
+  }
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<int32_t> targets(num_edges);
+  for (int32_t e = num_edges; e-- > 0;) {
+    targets[--first[edges[2 * e]]] = edges[2 * e + 1];
+  }
+  std::vector<int32_t> order;
+  order.reserve(num_ops);
+  for (int32_t op = 0; op < num_ops; ++op) {
+    if (waiting[op] == 0) order.push_back(op);
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (int32_t t = first[order[i]]; t < first[order[i] + 1]; ++t) {
+      if (--waiting[targets[t]] == 0) order.push_back(targets[t]);
+    }
+  }
+  return order;
 }
 
 // Sorts edges into outputs and inputs.
@@ -120,7 +148,7 @@ struct GdpGraph {
   const int64_t* param_bytes;   // [N]
   const uint8_t* aliases;       // [N]
   const int32_t* groups;        // [N]
-  const int32_t* order;         // [N], producers before consumers
+  const int32_t* order;         // [N], producers before consumers, or null
 };
 
 struct GdpCluster {
@@ -141,8 +169,9 @@ struct GdpCluster {
   double step_s;
 };
 
-// Null if memory runs out. `allowed` [G, D], `seconds` [N, D], `workspace`
-// [N, D] or null where there is none.
+// Null if memory runs out, or if there is no order since the edges form a
+// cycle. `allowed` [G, D], `seconds` [N, D], `workspace` [N, D] or null where
+// there is none.
 GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
                                    const GdpCluster* cluster,
                                    const uint8_t* allowed,
@@ -184,7 +213,12 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
     s->links.push_back(link);
   }
 
-  s->order.assign(graph->order, graph->order + n);
+  if (graph->order) {
+    s->order.assign(graph->order, graph->order + n);
+  } else {
+    s->order = TopologicalOrder(n, s->num_edges, graph->edges);
+  }
+  if (static_cast<int32_t>(s->order.size()) < n) return nullptr;
   s->group.assign(graph->groups, graph->groups + n);
   s->allowed.assign(allowed, allowed + int64_t{s->num_groups} * d);
   s->position.resize(n);
@@ -192,7 +226,7 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   if (workspace) s->workspace.resize(int64_t{n} * d);
   s->ops.assign(n + 1, gdp::Op{0, 0, 0, false});
   for (int32_t i = 0; i < n; ++i) {
-    const int32_t op = graph->order[i];
+    const int32_t op = s->order[i];
     s->position[op] = i;
     s->ops[i].alias = graph->aliases[op];
     const int64_t bytes = graph->param_bytes[op];

@@ -232,10 +232,16 @@ class Simulator(evaluator.Evaluator):
     with self._lock:
       prepared = self._prepared.get(graph)
       if prepared is None:
-        prepared = self._prepared[graph] = self._lay_out(graph)
+        prepared = self._prepared[graph] = native_simulator.PreparedGraph(
+            self.layout(graph))
       return prepared
 
-  def _lay_out(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
+  def layout(self, graph: op_graph.OpGraph) -> native_simulator.Layout:
+    """The graph on the cluster with its costs, without further edges.
+
+    Raises:
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
     alive = graph.executions > 0
     seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
                          np.float64)
@@ -243,13 +249,14 @@ class Simulator(evaluator.Evaluator):
     workspace = np.asarray(self.cost_model.workspace_bytes(graph, self.cluster),
                            np.int64)
     self._check_costs(graph, workspace, 'bytes of workspace')
-    return native_simulator.PreparedGraph(
+    return native_simulator.Layout(
         graph, self.cluster,
         tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
         aliases=aliases(graph),
         allowed=constraints.allowed_devices(graph, self.cluster),
         seconds=seconds, workspace_bytes=workspace * alive[:, None],
-        contention=self.cost_model.contention(self.cluster))
+        contention=self.cost_model.contention(self.cluster),
+        control_edges=np.zeros((0, 2), np.int32))
 
   def _check_costs(self, graph: op_graph.OpGraph, costs: np.ndarray,
                    unit: str) -> None:

@@ -35,6 +35,13 @@ def op_def(op_type: str) -> Any:
 
 
 @functools.cache
+def is_stateful(op_type: str) -> bool:
+  """Whether TensorFlow calls an op stateful, or does not know it."""
+  definition = op_def(op_type)
+  return definition is None or definition.is_stateful
+
+
+@functools.cache
 def _kernels_by_op() -> collections.defaultdict[str, list[Any]]:
   result: collections.defaultdict[str,
                                   list[Any]] = collections.defaultdict(list)

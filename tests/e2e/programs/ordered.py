@@ -15,6 +15,7 @@ from tensorflow.python.eager import context
 from gdp_grappler.cluster import placement
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
@@ -163,14 +164,26 @@ def place(definition, fetches, cluster, edges):
   for seed in range(20):  # Until an order pays.
     devices = registry.create('random').place(
         placer.Problem(whole, cluster, simulated, seed)).devices
-    order = control_edges.control_edges(
-        step, placement.Placement(devices[ops], cluster), simulated)
-    if len(order.control_edges):
+    placed = placement.Placement(devices[ops], cluster)
+    found = {
+        'none': [], 'order':
+            control_edges.control_edges(step, placed, simulated).control_edges,
+        'across':
+            across(step, placed.devices)
+    }
+    if len(found['order']):
       break
   return graph_def_io.write(
       definition,
       placement.Placement(devices, cluster).device_strings(),
-      [(ops[a], ops[b]) for a, b in order.control_edges] if edges else ())
+      [(ops[a], ops[b]) for a, b in found[edges]])
+
+
+def across(step, devices):
+  """Edges between neighbours in topological order on different devices."""
+  may = orderable.orderable(step)
+  ops = [op for op in step.topological_order.tolist() if may[op]]
+  return [(a, b) for a, b in zip(ops, ops[1:]) if devices[a] != devices[b]]
 
 
 class Lines(logging.Handler):
@@ -197,9 +210,9 @@ def main(cluster):
       results[f'{make.__name__} {seed}'] = {
           'fifo': fifo, 'ordered': ordered, 'lines': lines.lines[:]
       }
-  results['session'] = {
-      'fifo': v1_losses(False, cluster), 'ordered': v1_losses(True, cluster)
-  }
+  fifo = v1_losses('none', cluster)
+  for name, edges in (('session', 'order'), ('across', 'across')):
+    results[name] = {'fifo': fifo, 'ordered': v1_losses(edges, cluster)}
   common.finish(**results)
 
 

@@ -10,6 +10,8 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import edge_pricer
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
@@ -29,7 +31,7 @@ def _random_case(seed, num_ops, window):
 
 def _simulated(graph, placement, edges, simulator):
   """Step with these edges; a circle among them is an error."""
-  return simulator.evaluate(control_edges.with_edges(graph, edges),
+  return simulator.evaluate(edge_pricer.with_edges(graph, edges),
                             dataclasses.replace(placement,
                                                 priorities=None)).step_time_s
 
@@ -133,19 +135,16 @@ def test_properties_of_all_edges(seed, num_ops, window):
   simulator = simulator_lib.Simulator(_CLUSTER)
   order = control_edges.control_edges(graph, placement, simulator)
   edges = order.control_edges
-  # On one device, none twice, none that is there.
-  first, then = placement.devices[edges].T
-  assert (first == then).all()
-  there = set(map(tuple, graph.edges.tolist()))
-  new = set(map(tuple, edges.tolist()))
-  assert len(new) == len(edges) and not new & there
+  # None twice; along a tensor's way, one puts its target behind what is sent.
+  assert len(np.unique(edges, axis=0)) == len(edges)
+  there = graph.edges[graph.edge_tensors < 0].tolist()
+  assert not set(map(tuple, edges.tolist())) & set(map(tuple, there))
   if not len(edges):
     assert order.with_edges_s == order.fifo_s
     return
   assert order.with_edges_s < order.fifo_s * 0.98
-  # No circle, and the step that was promised but for the price of the edges.
-  simulated_s = _simulated(graph, placement, edges, simulator)
-  assert simulated_s == pytest.approx(order.with_edges_s, rel=0.01)
+  # No circle, and no more than was promised.
+  assert order.with_edges_s >= _simulated(graph, placement, edges, simulator)
 
 
 def test_most_of_the_gain_is_reached_with_few_edges():
@@ -244,3 +243,99 @@ def test_a_measurer_gets_the_edges_alone():
   np.testing.assert_array_equal(
       control_edges.chooser(simulator)(graph, ordered),
       control_edges.control_edges(graph, ordered, simulator).control_edges)
+
+
+def _running_ahead():
+  """Two GPUs, each 1/8 s per dispatch, which hear of a copy after 1/2 s."""
+  cluster = clusters.make_cluster()
+  return dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(d, launch='asynchronous', dispatch_s=.125,
+                              callback_s=.5) if d.type == 'GPU' else d
+          for d in cluster.devices))
+
+
+def test_a_throttle_lets_a_copy_start_before_what_was_handed_over():
+  # Ops 0 to 7 follow each other on GPU:0; op 7 sends for 8 s to op 8 on GPU:1,
+  # which has three ops of 4 s of its own. All of them have been handed over
+  # when the copy is issued, so that it starts at 12 s, though op 7 ends at 5.
+  graph = graphs.make_graph([(i, i + 1) for i in range(7)] + [(7, 8, 700)], 12)
+  placement = placement_lib.Placement([1] * 8 + [2] * 4, _running_ahead())
+  simulator = simulator_lib.Simulator(
+      placement.cluster, clusters.FixedCosts([.125] * 7 + [4.] * 5))
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  # With the last of them held back by GPU:0, the copy starts at 8 s.
+  assert order.control_edges.tolist() == [[5, 11]]
+  assert (order.fifo_s, order.with_edges_s) == (24.5, 20.5)
+  assert order.with_edges_s == _simulated(graph, placement, order.control_edges,
+                                          simulator)
+
+
+def test_one_part_of_a_batch_after_the_other_where_that_is_better():
+  # Six parts go through GPU:0, GPU:1 and GPU:0 again; by rank, all of them
+  # would have to be through GPU:0 before the first one comes back.
+  parts = 6
+  graph = graphs.make_graph([(stage * parts + k, stage * parts + parts + k, 100)
+                             for stage in range(3)
+                             for k in range(parts)], 4 * parts)
+  placement = placement_lib.Placement([1] * parts + [2] * parts + [1] * parts
+                                      + [2] * parts, _running_ahead())
+  simulator = simulator_lib.Simulator(placement.cluster,
+                                      clusters.FixedCosts(2.))
+  order = control_edges.control_edges(graph, placement, simulator, _FREE)
+  by_rank = ordering.with_critical_path_order(graph, placement, simulator)
+  assert order.ordered_s <= simulator.evaluate(graph, by_rank).step_time_s
+  assert order.with_edges_s <= order.fifo_s
+
+
+@hypothesis.settings(max_examples=60, deadline=None, derandomize=True)
+@hypothesis.given(seed=strategies.integers(0, 10_000),
+                  num_ops=strategies.integers(20, 150))
+def test_a_step_with_free_edges_is_that_of_the_graph_with_them(seed, num_ops):
+  graph, placement = _random_case(seed, num_ops, 20)
+  simulator = simulator_lib.Simulator(_CLUSTER)
+  order = control_edges.control_edges(
+      graph, placement, simulator,
+      control_edges.OrderConfig(min_gain=0., edge_s=0.))
+  assert order.with_edges_s == _simulated(graph, placement, order.control_edges,
+                                          simulator)
+  assert order.with_edges_s <= order.fifo_s
+  assert (order.priorities is None) == (not len(order.control_edges))
+
+
+def test_in_order_keeps_priorities_and_gives_them_where_they_pay():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  paid = control_edges.in_order(graph, placement, simulator,
+                                order_lib.CRITICAL_PATH)
+  assert paid.priorities is not None
+  assert control_edges.in_order(graph, placement, simulator).priorities is None
+  assert control_edges.in_order(graph, paid, simulator) is paid
+  assert control_edges.in_order(graph, paid, simulator,
+                                order_lib.FIFO).priorities is None
+  # Without fillers there is nothing to wait for, and nothing to gain.
+  graph, placement, costs = orders.late_chain(0)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  same = control_edges.in_order(graph, placement, simulator,
+                                order_lib.CRITICAL_PATH)
+  assert same.priorities is None
+
+
+def test_evaluate_has_the_edges_in_every_evaluator():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  assert control_edges.evaluate(graph, placement, simulator,
+                                simulator).step_time_s == 6.
+  asked = []
+
+  class Stopwatch(simulator_lib.Simulator):
+    simulated = False
+
+    def evaluate(self, graph, placement):
+      asked.append(placement.priorities)
+      return super().evaluate(graph, placement)
+
+  stopwatch = Stopwatch(placement.cluster, costs)
+  assert control_edges.evaluate(graph, placement, stopwatch,
+                                simulator).step_time_s == 6.
+  assert asked[0] is not None

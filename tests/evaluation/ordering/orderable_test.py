@@ -174,6 +174,11 @@ def test_ops_that_run_often_or_never():
   assert orderable.orderable(graph).tolist() == [True, False, False, True]
 
 
-def test_unknown_ops_are_left_alone():
-  graph = graphs.chain(2, op_types=['MatMul', 'SomebodysOwnFunction'])
+def test_what_has_state_is_left_alone():
+  graph = graphs.chain(2).replace(stateful=[False, True])
   assert orderable.orderable(graph).tolist() == [True, False]
+
+
+def test_ops_of_other_projects_have_no_state():
+  graph = graphs.chain(2, op_types=['MatMul', 'SomebodysOwn'])
+  assert orderable.orderable(graph).all()

@@ -60,3 +60,11 @@ def test_agrees_with_a_plain_search_for_ops_with_one_type():
 def test_unknown_ops():
   assert kernels.op_def('NoSuchOp') is None
   assert _types('NoSuchOp') == (False, False)
+
+
+@pytest.mark.parametrize('op, stateful', [('MatMul', False),
+                                          ('VarHandleOp', True),
+                                          ('RandomUniform', True),
+                                          ('SomebodysOwn', True)])
+def test_state(op, stateful):
+  assert kernels.is_stateful(op) == stateful

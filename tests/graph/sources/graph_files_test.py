@@ -36,17 +36,20 @@ _SAVED = saved_model_pb2.SavedModel(
     meta_graphs=[meta_graph_pb2.MetaGraphDef(graph_def=_GRAPH)])
 
 
-@pytest.mark.parametrize('data, kind', [
-    (_GRAPH.SerializeToString(), 'meta_graph'),
-    (text_format.MessageToString(_GRAPH).encode(), 'meta_graph'),
-    (meta_graph_pb2.MetaGraphDef(graph_def=_GRAPH).SerializeToString(),
-     'meta_graph'),
-    (source_graph.SourceGraph(
-        'g', _GRAPH).to_meta_graph().SerializeToString(), 'captured'),
-    (_SAVED.SerializeToString(), 'saved_model'),
-    (_archive('config.json', 'model.weights.h5'), 'keras'),
-    (b'\x89HDF\r\n\x1a\n', 'keras'),
-])
+@pytest.mark.parametrize(
+    'data, kind', [
+        (_GRAPH.SerializeToString(), 'meta_graph'),
+        (text_format.MessageToString(_GRAPH).encode(), 'meta_graph'),
+        (meta_graph_pb2.MetaGraphDef(graph_def=_GRAPH).SerializeToString(),
+         'meta_graph'),
+        (source_graph.SourceGraph(
+            'g', _GRAPH).to_meta_graph().SerializeToString(), 'captured'),
+        (_SAVED.SerializeToString(), 'saved_model'),
+        (_archive('config.json', 'model.weights.h5'), 'keras'),
+        (b'\x89HDF\r\n\x1a\n', 'keras'),
+    ], ids=[
+        'GraphDef', 'text', 'MetaGraph', 'captured', 'SavedModel', 'zip', 'HDF'
+    ])
 def test_the_content_tells_the_kind(tmp_path, data, kind):
   content = _read(tmp_path, data)
   assert content.kind == kind

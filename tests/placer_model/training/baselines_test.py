@@ -20,7 +20,7 @@ def problem():
 
 
 def test_every_baseline_has_both_prices(problem):
-  results = baselines.place_all(problem, problem.evaluator)
+  results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
   assert [r.placer for r in results] == list(baselines.NAMES)
   for result in results:
     assert result.ordered.step_time_s > 0
@@ -37,7 +37,7 @@ def test_the_other_order_is_the_critical_path():
   graph, placement, costs = orders.late_chain(4)
   simulator = simulator_lib.Simulator(placement.cluster, costs)
   result = baselines.in_order(
-      graph, simulator,
+      graph, simulator, simulator,
       baselines.Result('expert', placement,
                        simulator.evaluate(graph, placement), 1, 0.))
   assert result.evaluation.step_time_s == 10.
@@ -50,19 +50,20 @@ def test_what_does_not_run_is_not_ordered(problem):
           dataclasses.replace(d, memory_bytes=1)
           for d in problem.cluster.devices))
   problem = problems.make(problem.graph, tiny)
-  assert all(r.ordered is None
-             for r in baselines.place_all(problem, problem.evaluator))
+  assert all(r.ordered is None for r in baselines.place_all(
+      problem, problem.evaluator, problem.evaluator))
 
 
 def test_pricing_the_other_order_is_no_search(problem):
   by_name = {
-      r.placer: r for r in baselines.place_all(problem, problem.evaluator)
+      r.placer: r for r in baselines.place_all(problem, problem.evaluator,
+                                               problem.evaluator)
   }
   assert by_name['random'].evaluations == 1
 
 
 def test_the_reference_is_the_best_price(problem):
-  results = baselines.place_all(problem, problem.evaluator)
+  results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
   seconds = np.ones((problem.graph.num_ops, 5))
   assert baselines.reference_s(results, seconds) == min(
       r.evaluation.step_time_s for r in results if r.evaluation.valid)

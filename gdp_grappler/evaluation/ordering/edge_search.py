@@ -1,0 +1,213 @@
+"""Finds control edges that make TensorFlow keep an order.
+
+1. Simulate the step as TensorFlow runs it, and with the wanted priorities.
+2. Where a device starts two consecutive heavy ops in the wrong order, add an
+   edge. Simulate first in, first out with the edges: later ops may now be in
+   the wrong order. Repeat until the wanted gain is there or the order is.
+3. On asynchronous devices the right order is not enough: an op may be handed
+   over so early that copies wait behind it. There, try a *chain* too: each
+   heavy op after the one before it, so that nothing runs ahead of what waits
+   for another device. An op may need the one before it anyway; the edge then
+   puts it behind what that one sends.
+4. What still waits behind a receiver's stream gets a *throttle*: the first op
+   that the receiver starts after the sender has the result waits for the
+   sender. That is an edge to another device, and hence a message.
+5. Leave edges out again, in halves, quarters, ..., as long as the gain stays.
+
+Edges point forward in the time of one simulated step, as all others do, so
+that no cycle can arise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Iterator
+
+import numpy as np
+
+from gdp_grappler.evaluation.ordering import edge_pricer
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+
+# A throttle's message comes from so many ops before the one that is copied, or
+# it would queue behind the copy; what it holds is the first op that starts so
+# much later, in units of the receiver's callback. The message takes one.
+_THROTTLES = ((0, 1.5), (2, 1.5), (8, 1.5), (0, 10.), (2, 10.))
+_LEAST_GAIN = 1e-3  # Share of the step that throttles have to save.
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Found:
+  """Edges and the step with them.
+
+  Attributes:
+    edges: int32 [C, 2].
+    schedule: Of the step with them.
+  """
+
+  edges: np.ndarray
+  schedule: schedule_lib.Schedule
+
+  @property
+  def step_s(self) -> float:
+    return self.schedule.step_time_s
+
+
+class EdgeSearch:
+  """Finds edges for one order of one placement."""
+
+  def __init__(self, pricer: edge_pricer.EdgePricer, plain: Found,
+               wanted: schedule_lib.Schedule, kept_gain: float,
+               heavy_shares: tuple[float, ...]) -> None:
+    """Prepares.
+
+    Args:
+      pricer: Of the placement.
+      plain: No edges.
+      wanted: The step in the wanted order.
+      kept_gain: Share of its gain that is enough.
+      heavy_shares: Of the weight of a device; see `control_edges.OrderConfig`.
+    """
+    self._pricer, self._plain, self._wanted = pricer, plain, wanted
+    self._shares = heavy_shares
+    self._may = pricer.may & (wanted.end_s > wanted.start_s)
+    self._target_s = plain.step_s - kept_gain * (plain.step_s
+                                                 - wanted.step_time_s)
+    self._streams = any(
+        d.asynchronous for d in pricer.placement.cluster.devices)
+
+  def best(self) -> Found:
+    """The best edges found, by whatever way."""
+    best = self._plain
+    for share in self._shares:
+      pairs = self._new(
+          _pairs(self._heavy(share), self._pricer.placement.devices,
+                 self._wanted))
+      for found in self._ways(pairs):
+        best = min(best, found, key=lambda f: f.step_s)
+      if best.step_s <= self._target_s or self._pricer.left <= 0:
+        break
+    return best
+
+  def _ways(self, pairs: np.ndarray) -> Iterator[Found]:
+    if self._streams and self._pricer.left > 0:
+      yield Found(pairs, self._pricer.schedule(pairs))
+    yield self._joining(pairs)
+
+  def _joining(self, pairs: np.ndarray) -> Found:
+    """The edges of the best round that joins what starts in wrong order."""
+    now = best = self._plain
+    while self._pricer.left > 0 and best.step_s > self._target_s:
+      first, then = pairs.T
+      start_s = now.schedule.start_s
+      wrong = pairs[start_s[then] < start_s[first]]
+      if not wrong.size:
+        break
+      edges = np.concatenate([now.edges, wrong])
+      now = Found(edges, self._pricer.schedule(edges))
+      best = min(best, now, key=lambda f: f.step_s)
+    return best
+
+  def _new(self, pairs: np.ndarray) -> np.ndarray:
+    """Those that are no control edges of the graph."""
+    graph = self._pricer.graph
+    there = graph.edges[graph.edge_tensors < 0].astype(np.int64)
+    known, asked = (e[:, 0].astype(np.int64) * graph.num_ops + e[:, 1]
+                    for e in (there, pairs))
+    return pairs[~np.isin(asked, known)]
+
+  def _heavy(self, share: float) -> np.ndarray:
+    """Ops that are worth an edge and may have one."""
+    weight_s = self._wanted.end_s - self._wanted.start_s
+    np.add.at(weight_s, self._wanted.transfer_ops,
+              self._wanted.transfer_end_s - self._wanted.transfer_start_s)
+    heavy = []
+    placement = self._pricer.placement
+    for device in range(placement.cluster.num_devices):
+      ops = np.flatnonzero(self._may & (placement.devices == device))
+      longest = ops[np.argsort(-weight_s[ops], kind='stable')]
+      before_s = np.cumsum(weight_s[longest]) - weight_s[longest]
+      heavy.append(longest[before_s < share * weight_s[ops].sum()])
+    return np.sort(np.concatenate(heavy))
+
+  def throttled(self, found: Found) -> Found:
+    """With edges that hold back what copies wait behind, where that pays."""
+    while self._streams and self._pricer.left > 0:
+      better = next((f for f in self._throttles(found)
+                     if f.step_s < found.step_s * (1 - _LEAST_GAIN)), None)
+      if better is None:
+        break
+      found = better
+    return found
+
+  def _throttles(self, found: Found) -> Iterator[Found]:
+    """All throttles, then the half with the longest waits, ..."""
+    for back, callbacks in _THROTTLES:
+      edges = self._holding(found.schedule, back, callbacks)
+      while len(edges) and self._pricer.left > 0:
+        more = np.concatenate([found.edges, edges])
+        yield Found(more, self._pricer.schedule(more))
+        edges = edges[:len(edges) // 2]
+
+  def _holding(self, now: schedule_lib.Schedule, back: int,
+               callbacks: float) -> np.ndarray:
+    """int32 [T, 2], for each copy that waits long for its receiver's stream."""
+    placement = self._pricer.placement
+    callback_s = np.array([d.callback_s for d in placement.cluster.devices])
+    own = []  # By device, in the order of starts.
+    for device in range(placement.cluster.num_devices):
+      ops = np.flatnonzero(self._may & (placement.devices == device))
+      own.append(ops[np.argsort(now.start_s[ops], kind='stable')])
+    waits_s: dict[tuple[int, int], float] = {}
+    ready_s = now.end_s[now.transfer_ops]
+    late = ((now.transfer_tensors >= 0) &
+            (now.transfer_start_s - ready_s > callback_s[now.transfer_targets]))
+    for copy in np.flatnonzero(late).tolist():
+      senders = own[now.transfer_sources[copy]]
+      targets = own[now.transfer_targets[copy]]
+      before = np.searchsorted(now.end_s[senders], ready_s[copy], 'right')
+      if before <= back:
+        continue
+      sender = senders[before - 1 - back]
+      free_s = (now.end_s[sender]
+                + callbacks * callback_s[now.transfer_targets[copy]])
+      place = np.searchsorted(now.start_s[targets], free_s, 'right')
+      if (place < len(targets) and
+          now.start_s[targets[place]] < now.transfer_start_s[copy]):
+        edge = int(sender), int(targets[place])
+        waits_s[edge] = max(waits_s.get(edge, 0.),
+                            now.transfer_start_s[copy] - ready_s[copy])
+    return edge_pricer.as_edges(sorted(waits_s,
+                                       key=lambda edge: -waits_s[edge]))
+
+  def fewest(self, found: Found, priorities: np.ndarray) -> Found:
+    """Leaves out what does not matter; no slower than the target or before."""
+    limit_s = max(found.step_s, self._target_s)
+    # Ops of nearly equal priority may as well swap: try without them first.
+    differ = priorities[found.edges[:, 0]] - priorities[found.edges[:, 1]]
+    edges = found.edges[np.argsort(differ, kind='stable')]
+    found = dataclasses.replace(found, edges=edges)
+    size = len(edges) // 2
+    while size:
+      start = 0
+      while start < len(found.edges) and self._pricer.left > 0:
+        fewer = np.delete(found.edges, slice(start, start + size), axis=0)
+        schedule = self._pricer.schedule(fewer)
+        if schedule.step_time_s <= limit_s:
+          found = Found(fewer, schedule)
+        else:
+          start += size
+      size //= 2
+    return found
+
+
+def _pairs(heavy: np.ndarray, devices: np.ndarray,
+           schedule: schedule_lib.Schedule) -> np.ndarray:
+  """int32 [P, 2], each heavy op after the last one of its device to end."""
+  pairs = []
+  for device in np.unique(devices):
+    ops = heavy[devices[heavy] == device]
+    by_end = ops[np.argsort(schedule.end_s[ops], kind='stable')]
+    last = np.searchsorted(schedule.end_s[by_end], schedule.start_s[ops],
+                           'right') - 1
+    pairs.append(np.stack([by_end[last], ops], axis=1)[last >= 0])
+  return edge_pricer.as_edges(np.concatenate(pairs))
