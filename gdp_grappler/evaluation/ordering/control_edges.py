@@ -100,7 +100,8 @@ def control_edges(
     config: When and how many.
 
   Returns:
-    No edges, and infinite steps, for a placement that breaks a rule.
+    No edges, and infinite steps, for a placement that breaks a rule; no edges
+    where the memories would overflow with them, or by more than without.
 
   Raises:
     ValueError: another cluster, or not a device per op.
@@ -113,7 +114,8 @@ def control_edges(
   orders = _orders(graph, placement, simulator)
   devices = np.broadcast_to(placement.devices, orders.shape)
   # Equal priorities are not the same: asynchronous devices run ahead without.
-  fifo_s = float(simulator.price(graph, devices[:1]).seconds[0])
+  fifo = simulator.price(graph, devices[:1])
+  fifo_s = float(fifo.seconds[0])
   wanted_s = simulator.price(graph, devices, orders).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
                   fifo_s)
@@ -126,11 +128,12 @@ def control_edges(
   except errors.InvalidGraphError:
     return nothing  # Loops that feed each other in a circle: leave them alone.
   # What edges cost is little, but may by luck be what makes them pay.
-  free_s = float(
-      simulator.price(edge_pricer.with_edges(graph, found.edges),
-                      devices[:1]).seconds[0])
-  with_edges_s = max(found.step_s, free_s)
-  if not with_edges_s < fifo_s * (1 - config.min_gain):
+  free = simulator.price(edge_pricer.with_edges(graph, found.edges),
+                         devices[:1])
+  with_edges_s = max(found.step_s, float(free.seconds[0]))
+  # Another order may hold more tensors at a time.
+  if (free.overflow_bytes[0] > fifo.overflow_bytes[0] or
+      not with_edges_s < fifo_s * (1 - config.min_gain)):
     return nothing
   return dataclasses.replace(nothing, control_edges=found.edges,
                              with_edges_s=with_edges_s, priorities=order)

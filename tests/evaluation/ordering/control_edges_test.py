@@ -219,6 +219,29 @@ def test_a_placement_that_cannot_run_has_no_order():
   assert not len(order.control_edges) and np.isinf(order.fifo_s)
 
 
+def test_edges_do_not_make_a_memory_overflow():
+  refused = 0
+  for seed in range(12):
+    graph, placement = _random_case(seed, 150, 20)
+    simulator = simulator_lib.Simulator(_CLUSTER)
+    if not len(
+        control_edges.control_edges(graph, placement, simulator,
+                                    _FREE).control_edges):
+      continue
+    peaks = simulator.evaluate(graph, placement).peak_bytes
+    tight = dataclasses.replace(
+        _CLUSTER, devices=tuple(
+            dataclasses.replace(device, memory_bytes=max(1, peaks[pool]))
+            for device, pool in zip(_CLUSTER.devices, _CLUSTER.memory_pools)))
+    simulator = simulator_lib.Simulator(tight)
+    placement = dataclasses.replace(placement, cluster=tight)
+    order = control_edges.control_edges(graph, placement, simulator, _FREE)
+    refused += not len(order.control_edges)
+    assert simulator.price(edge_pricer.with_edges(graph, order.control_edges),
+                           placement.devices[None]).valid[0]
+  assert refused
+
+
 def test_wrong_arguments():
   graph, placement, _ = orders.late_chain(2)
   with pytest.raises(ValueError, match='simulator is for "4xP100"'):
