@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from helpers import forked
 from helpers import fresh
 from helpers import processes
 
@@ -19,16 +20,22 @@ _PROGRAM = [
     sys.executable, '-c',
     'from placer_model.bin import gdp_train; gdp_train.run()'
 ]
+# Where it matters that it runs, not what it learns.
+_SMALL = [
+    sys.executable, '-c',
+    'from helpers import small_training; small_training.run()'
+]
 
 
 def _environment():
   return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
 
 
-def _run(*arguments, timeout_s=200):
-  return subprocess.run([*_PROGRAM, *arguments], env=_environment(),
+def _run(*arguments, program=_PROGRAM, timeout_s=200):
+  done = subprocess.run([*program, *arguments], env=_environment(),
                         capture_output=True, text=True, check=False,
                         timeout=timeout_s)
+  return fresh.Finished(done.returncode, done.stdout, done.stderr)
 
 
 def _write_graph(path):
@@ -64,7 +71,7 @@ def _flags(graph_path, model_dir, **flags):
 
 
 def _assert_one_error_line(result):
-  assert result.returncode == 2, result.stderr
+  assert result.code == 2, result.stderr
   [line] = result.stderr.strip().splitlines()
   assert line.startswith('gdp_train: error: ')
   return line
@@ -83,31 +90,48 @@ def test_bad_flags(arguments, said):
 
 def test_help_lists_the_flags():
   result = _run('--help')
-  assert result.returncode == 0
+  assert result.code == 0
   assert '--model_dir: Where checkpoints' in result.stdout
   assert '(default 0)' in result.stdout
   assert result.stderr == ''
 
 
-@pytest.mark.parametrize(
-    'changes, said',
-    [({'graph': '/nowhere/graph.pb'}, '/nowhere/graph.pb'),
-     ({'cluster': '17xP100'}, '17xP100'),
-     ({'local_workers': 2}, '--reward=measured'),
-     ({'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2
-      }, 'Both --target and --local_workers'),
-     ({'reward': 'measured', 'target': 'localhost:1'}, 'is not a target'),
-     ({'reward': 'measured', 'target': 'grpc://localhost:1'
-      }, 'cannot be reached within 10 s'),
-     ({'reward': 'measured', 'local_workers': 2}, 'has device /job:localhost'),
-     ({'cluster': 'target'}, 'There is no cluster'),
-     ({'config': 'papper'}, 'papper')])
-def test_bad_input(graph_path, tmp_path, changes, said):
-  flags = dict(graph=graph_path, cluster='2xP100',
-               model_dir=tmp_path / 'model') | changes
-  result = _run(*(f'--{name}={value}' for name, value in flags.items()))
-  assert said in _assert_one_error_line(result)
-  assert not (tmp_path / 'model').exists()
+_BAD_INPUT = {
+    '/nowhere/graph.pb': {'graph': '/nowhere/graph.pb'},
+    '17xP100': {'cluster': '17xP100'},
+    '--reward=measured': {'local_workers': 2},
+    'Both --target and --local_workers': {
+        'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2
+    },
+    'is not a target': {'reward': 'measured', 'target': 'localhost:1'},
+    'cannot be reached within 10 s': {
+        'reward': 'measured', 'target': 'grpc://localhost:1'
+    },
+    'has device /job:localhost': {'reward': 'measured', 'local_workers': 2},
+    'There is no cluster': {'cluster': 'target'},
+    'papper': {'config': 'papper'}
+}  # yapf: disable
+
+
+@pytest.fixture(name='refused', scope='module')
+def _refused(graph_path, tmp_path_factory):
+  """Folder of models, and what each bad input led to."""
+  models = tmp_path_factory.mktemp('models')
+  found = forked.run('placer_model.bin.gdp_train:run', [
+      'tensorflow', 'placer_model.training.run'
+  ], [[
+      f'--{name}={value}' for name, value in (
+          dict(graph=graph_path, cluster='2xP100', model_dir=models / str(i))
+          | changes).items()
+  ] for i, changes in enumerate(_BAD_INPUT.values())])
+  return models, dict(zip(_BAD_INPUT, found))
+
+
+@pytest.mark.parametrize('said', _BAD_INPUT)
+def test_bad_input(refused, said):
+  models, found = refused
+  assert said in _assert_one_error_line(found[said])
+  assert not list(models.iterdir())
 
 
 def test_unwritable_model_dir(graph_path, tmp_path):
@@ -119,7 +143,7 @@ def test_unwritable_model_dir(graph_path, tmp_path):
 
 def test_trains_and_reports(graph_path, tmp_path):
   result = _run(*_flags(graph_path, tmp_path, iterations=1))
-  assert result.returncode == 0, result.stderr
+  assert result.code == 0, result.stderr
   assert result.stderr == ''
   assert 'branches on 2xP100 (simulated)' in result.stdout
   record = json.loads((tmp_path / 'results.json').read_text())
@@ -129,22 +153,20 @@ def test_trains_and_reports(graph_path, tmp_path):
 
 
 def test_full_disk(graph_path, tmp_path):
-  """No file may grow beyond 100 kB: the first checkpoint fails."""
-  command = [
-      _PROGRAM[0], '-c',
+  """No file may grow beyond 10 kB: the first checkpoint fails."""
+  limited = [
+      *_SMALL[:2],
       ('import resource; resource.setrlimit(resource.RLIMIT_FSIZE, '
-       '(100000, 100000)); ' + _PROGRAM[2])
+       '(10000, 10000)); ' + _SMALL[2])
   ]
-  result = subprocess.run(command + _flags(graph_path, tmp_path, iterations=1),
-                          env=_environment(), capture_output=True, text=True,
-                          check=False, timeout=200)
+  result = _run(*_flags(graph_path, tmp_path, iterations=1), program=limited)
   assert 'Free some space' in _assert_one_error_line(result)
   assert not list((tmp_path / 'checkpoints').glob('ckpt*'))
 
 
 def test_interrupted_run_goes_on(graph_path, tmp_path):
   flags = _flags(graph_path, tmp_path)
-  process = subprocess.Popen([*_PROGRAM, *flags, '--iterations=1000000'],
+  process = subprocess.Popen([*_SMALL, *flags, '--iterations=1000000'],
                              env=_environment(), stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True)
   try:
@@ -162,8 +184,8 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
   assert f'after iteration {reached};' in line
   assert not (tmp_path / 'results.json').exists()
 
-  result = _run(*flags, f'--iterations={reached + 1}')
-  assert result.returncode == 0, result.stderr
+  result = _run(*flags, f'--iterations={reached + 1}', program=_SMALL)
+  assert result.code == 0, result.stderr
   assert f'Resuming after iteration {reached}.' in result.stdout
   record = json.loads((tmp_path / 'results.json').read_text())
   assert record['graphs'][0]['placers']['gdp']['iterations'] == reached + 1
@@ -171,12 +193,17 @@ def test_interrupted_run_goes_on(graph_path, tmp_path):
 
 def test_a_measuring_search_survives_its_killers(tmp_path):
   model = tmp_path / 'model'
+  # METIS alone would have dozens of placements measured.
+  program = [
+      *_SMALL[:2], 'from placer_model.training import baselines; '
+      "baselines.NAMES = ('single_device', 'random'); " + _SMALL[2]
+  ]
   flags = [
       '--reward=measured', '--local_workers=2', '--rollouts=3',
       '--config=paper', '--iterations=1', f'--graph={_STEP}',
       f'--model_dir={model}'
   ]
-  with subprocess.Popen([*_PROGRAM, *flags], env=_environment(),
+  with subprocess.Popen([*program, *flags], env=_environment(),
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL) as process:
     processes.wait_until(lambda: len(_measured(model)) >= 3, process)
@@ -185,7 +212,7 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
   assert len(workers) == 3 and processes.ended(workers)
   before = _measured(model)
 
-  with subprocess.Popen([*_PROGRAM, *flags], env=_environment(), text=True,
+  with subprocess.Popen([*program, *flags], env=_environment(), text=True,
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE) as process:
     for victim in range(2):

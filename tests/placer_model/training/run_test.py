@@ -14,14 +14,14 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import plan
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
+from helpers import small_training
 from helpers import stopwatches
-from placer_model import config as config_lib
 from placer_model import export
 from placer_model.training import results
 from placer_model.training import run as run_lib
 from placer_model.training import task as task_lib
-from placer_model.training import train_config
 
+_SEED = 3
 _PLACERS = ('single_device', 'random', 'metis', 'gdp')
 
 
@@ -54,7 +54,7 @@ def no_export(monkeypatch):
 
 def _options(graph_path, model_dir, **changes):
   options = dict(graph=graph_path, cluster='2xP100', reward='simulated',
-                 model_dir=model_dir, iterations=2, rollouts=4)
+                 model_dir=model_dir, iterations=2, rollouts=4, seed=_SEED)
   return task_lib.Options(**{**options, **changes})
 
 
@@ -66,23 +66,16 @@ def _train(options):
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-  """Levers of a few steps, and a network that is quick to trace."""
-  levers, network = train_config.preset, config_lib.preset
+  small_training.patch(monkeypatch)
 
-  def few(name):
-    config = levers(name)
-    most = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
-                search_trials=32)
-    return dataclasses.replace(
-        config, **{
-            field: min(getattr(config, field), value)
-            for field, value in most.items()
-        })
 
-  monkeypatch.setattr(train_config, 'preset', few)
-  monkeypatch.setattr(
-      config_lib, 'preset', lambda name: network(name).replace(
-          graph_layers=1, transformer_layers=0, superposition=False))
+@pytest.fixture(name='finished', scope='module')
+def _finished(graph_path, tmp_path_factory):
+  """A run that is over: its folder, its record and what it printed."""
+  model_dir = tmp_path_factory.mktemp('finished')
+  with pytest.MonkeyPatch.context() as monkeypatch:
+    small_training.patch(monkeypatch)
+    return model_dir, *_train(_options(graph_path, model_dir))
 
 
 def _without_times(record):
@@ -95,16 +88,16 @@ def _without_times(record):
   return clean(record)
 
 
-def test_model_dir_has_all_that_is_promised(graph_path, tmp_path):
-  record, text = _train(_options(graph_path, tmp_path))
-  assert json.loads((tmp_path / 'results.json').read_text()) == record
-  assert (tmp_path / 'config.json').exists()
-  assert list((tmp_path / 'checkpoints').glob('ckpt-2.index'))
-  assert list((tmp_path / 'tensorboard').iterdir())
-  policy = json.loads((tmp_path / 'policy' / 'policy.json').read_text())
+def test_model_dir_has_all_that_is_promised(graph_path, finished):
+  model_dir, record, text = finished
+  assert json.loads((model_dir / 'results.json').read_text()) == record
+  assert (model_dir / 'config.json').exists()
+  assert list((model_dir / 'checkpoints').glob('ckpt-2.index'))
+  assert list((model_dir / 'tensorboard').iterdir())
+  policy = json.loads((model_dir / 'policy' / 'policy.json').read_text())
   assert policy['units'] == 'coarse'
   graph = graph_def_io.read(sources.load(graph_path))
-  placement = plan.load(str(tmp_path / 'plans' / 'net.json'), graph)
+  placement = plan.load(str(model_dir / 'plans' / 'net.json'), graph)
   assert not placement.violations(graph)
   assert 'simulated' in text
   for name in _PLACERS:
@@ -112,15 +105,15 @@ def test_model_dir_has_all_that_is_promised(graph_path, tmp_path):
   assert record['graphs'][0]['verdict'] in ' '.join(text.split())
 
 
-def test_results_schema(graph_path, tmp_path, no_export):
-  record, _ = _train(_options(graph_path, tmp_path, seed=3))
+def test_results_schema(finished):
+  _, record, _ = finished
   assert record['schema'] == results.SCHEMA
   assert record['versions']['tensorflow'] == tf.__version__
   assert record['cluster'] == {
       'name': '2xP100', 'devices': ['CPU:0', 'GPU:0', 'GPU:1']
   }
   assert (record['config'], record['reward'],
-          record['seed']) == ('default', 'simulated', 3)
+          record['seed']) == ('default', 'simulated', _SEED)
   assert record['seconds'] > 0
   [graph] = record['graphs']
   assert graph['name'] == 'net'
@@ -135,7 +128,7 @@ def test_results_schema(graph_path, tmp_path, no_export):
     assert sum(item['ops'].values()) == graph['num_ops']
     assert item['evaluations'] >= 1
     assert item['seconds'] >= 0
-    assert item['seed'] == 3
+    assert item['seed'] == _SEED
   gdp = graph['placers']['gdp']
   assert gdp['iterations'] == 2
   assert sum(gdp['evaluations_by_origin'].values()) == gdp['evaluations']
@@ -143,11 +136,11 @@ def test_results_schema(graph_path, tmp_path, no_export):
   assert gdp['step_time_s'] <= gdp['policy_step_time_s']
 
 
-def test_resumed_run_equals_an_uninterrupted_one(graph_path, tmp_path,
+def test_resumed_run_equals_an_uninterrupted_one(graph_path, finished, tmp_path,
                                                  no_export):
-  whole, _ = _train(_options(graph_path, tmp_path / 'whole', iterations=4))
-  _train(_options(graph_path, tmp_path / 'parts', iterations=1))
-  parts, text = _train(_options(graph_path, tmp_path / 'parts', iterations=4))
+  _, whole, _ = finished
+  _train(_options(graph_path, tmp_path, iterations=1))
+  parts, text = _train(_options(graph_path, tmp_path))
   assert 'Resuming after iteration 1' in text
   assert _without_times(parts) == _without_times(whole)
 
@@ -158,35 +151,34 @@ def test_time_budget_stops_early(graph_path, tmp_path, no_export):
   assert record['graphs'][0]['placers']['gdp']['iterations'] < 1000
 
 
-def test_another_seed_in_the_same_directory_is_refused(graph_path, tmp_path,
+def test_another_seed_in_the_same_directory_is_refused(graph_path, finished,
                                                        no_export):
-  _train(_options(graph_path, tmp_path))
-  before = _contents(tmp_path)
+  model_dir, *_ = finished
+  before = _contents(model_dir)
   for changes, said in (({'seed': 1}, 'seed'), ({'config': 'paper'}, 'train'),
                         ({'cluster': '4xP100'}, 'cluster'), ({'units': 'fine'},
                                                              'units')):
     with pytest.raises(errors.GdpError, match=f'another {said}'):
-      _train(_options(graph_path, tmp_path, **changes))
-  assert _contents(tmp_path) == before
+      _train(_options(graph_path, model_dir, **changes))
+  assert _contents(model_dir) == before
 
 
-def test_another_graph_in_the_same_directory_is_refused(graph_path, tmp_path,
+def test_another_graph_in_the_same_directory_is_refused(tmp_path, finished,
                                                         no_export):
-  _train(_options(graph_path, tmp_path))
-  before = _contents(tmp_path)
-  other = _write_graph(tmp_path.parent / 'net.pb', width=4)
+  model_dir, *_ = finished
+  before = _contents(model_dir)
+  other = _write_graph(tmp_path / 'net.pb', width=4)
   with pytest.raises(errors.GdpError, match='another graph'):
-    _train(_options(other, tmp_path))
-  assert _contents(tmp_path) == before
+    _train(_options(other, model_dir))
+  assert _contents(model_dir) == before
 
 
-def test_starts_from_another_runs_weights(graph_path, tmp_path, no_export):
-  _train(_options(graph_path, tmp_path / 'first'))
-  _train(
-      _options(graph_path, tmp_path / 'second', seed=1,
-               init_policy=tmp_path / 'first'))
-  identity = json.loads((tmp_path / 'second' / 'config.json').read_text())
-  assert identity['init_policy'] == str(tmp_path / 'first')
+def test_starts_from_another_runs_weights(graph_path, tmp_path, finished,
+                                          no_export):
+  first, *_ = finished
+  _train(_options(graph_path, tmp_path, seed=1, init_policy=first))
+  identity = json.loads((tmp_path / 'config.json').read_text())
+  assert identity['init_policy'] == str(first)
 
 
 def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):

@@ -1,0 +1,38 @@
+"""gdp_train with levers of a few steps and a network that is quick to trace."""
+
+import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
+
+import dataclasses
+
+import pytest
+
+from placer_model import config as config_lib
+from placer_model.bin import gdp_train
+from placer_model.training import train_config
+
+_MOST = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
+             search_trials=32)
+
+
+def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Makes the presets small."""
+  levers, network = train_config.preset, config_lib.preset
+
+  def few(name: str) -> train_config.TrainConfig:
+    config = levers(name)
+    return dataclasses.replace(
+        config, **{
+            field: min(getattr(config, field), value)
+            for field, value in _MOST.items()
+        })
+
+  monkeypatch.setattr(train_config, 'preset', few)
+  monkeypatch.setattr(
+      config_lib, 'preset', lambda name: network(name).replace(
+          graph_layers=1, transformer_layers=0, superposition=False))
+
+
+def run() -> None:
+  """The console script, in a process of its own."""
+  patch(pytest.MonkeyPatch())
+  gdp_train.run()
