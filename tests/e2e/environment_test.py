@@ -92,9 +92,7 @@ def test_code_wins_over_the_environment():
 
 @pytest.mark.parametrize('text, hint',
                          [('yes', "'yes' is neither"),
-                          ('{"plaser": "metis"}', "mean 'placer'"),
-                          ('{"placer": "metsi"}', "mean 'metis'"),
-                          ('[1]', 'valid are True, False')])
+                          ('{"placer": "metsi"}', 'mean "metis"')])
 def test_bad_environment_costs_one_line(text, hint):
   finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT=text)
   assert finished.results['used'] == ['CPU:0']
@@ -118,8 +116,8 @@ print(json.dumps({'messages': messages, 'options': options}))
 '''
   results = fresh.run_code(code).results
   for message, hint in zip(results['messages'],
-                           ("mean 'gdp_placement'", "mean 'seed'",
-                            "mean 'apply'", 'valid are True, False'),
+                           ('mean "gdp_placement"', 'mean "seed"',
+                            'mean "apply"', 'valid are True, False'),
                            strict=True):
     assert hint in message
   assert not {'debug_stripper', 'gdp_placement'} & set(results['options'])

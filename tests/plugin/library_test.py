@@ -8,7 +8,9 @@ import pytest
 
 from gdp_grappler.plugin import library
 
-_PASS = pathlib.Path(library.__file__).with_name('grappler_pass.cc').read_text()
+# Sources are not installed.
+_PASS = (pathlib.Path(__file__).parents[2] / 'gdp_grappler' / 'plugin'
+         / 'grappler_pass.cc').read_text()
 
 
 class _Caller:

@@ -98,7 +98,8 @@ def test_workspace_is_the_files(load):
 def test_parts_of_the_graph_keep_their_costs(load):
   graph, costs = load(*({'name': n, 'seconds': i} for i, n in enumerate('abc')))
   fields = ('names', 'op_types', 'flops', 'io_bytes', 'param_bytes',
-            'allowed_types', 'pins', 'user_pins', 'devices', 'executions')
+            'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
+            'stateful')
   part = dataclasses.replace(
       graph, groups=[0, 1],
       **{field: [getattr(graph, field)[i] for i in (2, 0)] for field in fields})

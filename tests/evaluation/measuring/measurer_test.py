@@ -1,5 +1,6 @@
 """Tests of gdp_grappler.evaluation.measuring.measurer."""
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -257,15 +258,32 @@ def test_the_process_ends_with_its_parent(tmp_path, kind):
   parent = subprocess.Popen([sys.executable, '-c', program],
                             env=fresh.environment(), stderr=subprocess.DEVNULL)
   with parent:
-    processes.wait_until(lambda: processes.children(parent.pid), parent)
-    worker, = processes.children(parent.pid)
-    # TensorFlow has started its threads.
-    processes.wait_until(
-        lambda: len(list(pathlib.Path(f'/proc/{worker}/task').iterdir())) > 4,
-        parent)
+    try:
+      worker = _worker(parent)
+    except AssertionError:
+      parent.kill()
+      raise
     parent.send_signal(kind)
     parent.wait(60)
   assert processes.ended([worker])
+
+
+def _worker(parent):
+  """The process that measures, when TensorFlow has started its threads."""
+  found = []
+
+  def is_there():
+    # It may have other children for a moment.
+    for child in processes.children(parent.pid):
+      with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        folder = pathlib.Path(f'/proc/{child}')
+        if ('measuring_worker' in (folder / 'cmdline').read_text() and
+            len(list((folder / 'task').iterdir())) > 4):
+          found.append(child)
+    return found
+
+  processes.wait_until(is_there, parent)
+  return found[0]
 
 
 def test_logical_gpus_of_one_card():

@@ -12,8 +12,9 @@ from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import native_simulator
 from helpers import clusters
 
-_SOURCE = pathlib.Path(
-    native_simulator.__file__).with_name('simulator.cc').read_text()
+# Sources are not installed.
+_SOURCE = (pathlib.Path(__file__).parents[3] / 'gdp_grappler' / 'evaluation'
+           / 'simulation' / 'simulator.cc').read_text()
 
 
 @pytest.mark.parametrize('name, structure',
