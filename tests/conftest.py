@@ -15,3 +15,8 @@ for _name in filter(fresh.steers, list(os.environ)):
   del os.environ[_name]
 os.environ['TF_USE_LEGACY_KERAS'] = '1'
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+
+
+def pytest_collection_modifyitems(items):
+  """What takes long begins first, so that no worker is left with it."""
+  items.sort(key=lambda item: item.get_closest_marker('e2e') is None)

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from gdp_grappler.workloads import transformer_xl
@@ -111,9 +110,8 @@ def test_later_segment_sends_no_gradient_through_its_memory():
   assert tables[1].inputs[0] == stops[0].outputs[0]
 
 
-@pytest.mark.parametrize('depth', [2, 8])
-def test_loss_falls(depth):
-  losses = training_steps.losses(_BY_NAME[f'transformer-xl-{depth}@tiny'], 20)
+def test_loss_falls():
+  losses = training_steps.losses(_BY_NAME['transformer-xl-2@tiny'], 20)
   assert np.isfinite(losses).all()
   assert np.mean(losses[-3:]) < .7 * losses[0]
 

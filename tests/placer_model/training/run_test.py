@@ -21,6 +21,9 @@ from placer_model.training import results
 from placer_model.training import run as run_lib
 from placer_model.training import task as task_lib
 
+# Not with Bazel's unit tests.
+pytestmark = pytest.mark.e2e
+
 _SEED = 3
 _PLACERS = ('single_device', 'random', 'metis', 'gdp')
 
