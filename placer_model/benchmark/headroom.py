@@ -30,7 +30,7 @@ class Verdict:
     reason: 'bound', 'transfers', 'link', 'device' or 'waiting'.
     is_full: Whether it fills a memory nearly.
     needs_several: Whether one accelerator cannot hold the graph.
-    ordered: Who is fastest with the critical path first; None if nobody is
+    ordered: Who is fastest with control edges; None if nobody is
       priced so.
     ordered_step_time_s: Of that one.
   """

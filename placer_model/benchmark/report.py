@@ -200,7 +200,7 @@ def _verdict_table(verdicts: Sequence[headroom.Verdict]) -> str:
                for v in verdicts)
   return tables.Table(
       ('task', 'best placer', 'step', 'bound', 'step / bound', 'limited by',
-       'best, critical path first', 'step / bound'), rows,
+       'best, with control edges', 'step / bound'), rows,
       rows).to_markdown().strip()
 
 

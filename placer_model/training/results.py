@@ -122,8 +122,8 @@ def table(graph_name: str, cluster_name: str,
   result = rich.table.Table(
       title=f'{graph_name} on {cluster_name} ({" and ".join(sorted(kinds))})',
       caption='FIFO: ready ops in the order in which they became ready, as '
-      'TensorFlow does it; ordered: critical path first. Speed-up: FIFO step '
-      'of the best single device / FIFO step.')
+      'TensorFlow does it; ordered: with the control edges that are predicted '
+      'to pay. Speed-up: FIFO step of the best single device / FIFO step.')
   result.add_column('placer', no_wrap=True)
   for column in ('FIFO step', 'ordered step', 'speed-up', 'peak memory',
                  'evaluations', 'seconds'):
