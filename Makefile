@@ -45,9 +45,9 @@ demo: $(VENV)/installed  ## train a policy for InceptionV3 and fit with it
 
 test: $(VENV)/installed  ## run all tests against the installed package
 	@# From tests/, because interpreters that tests start look into the current
-	@# folder first.
+	@# folder first. Files in tests/conftest.py's order: the longest begin.
 	cd tests && ../$(BIN)/python -P -m pytest --numprocesses=auto \
-	    --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
+	    --maxprocesses=4 --dist=loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)

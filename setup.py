@@ -65,7 +65,7 @@ _EXTRAS = {
         'import-linter>=2.16,<3',
         'pytest>=8.3,<10',
         'pytest-timeout>=2.3,<3',
-        'pytest-xdist>=3.6,<4',
+        'pytest-xdist>=3.8,<4',
     ],
 }
 
