@@ -22,7 +22,6 @@ from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
-from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
@@ -124,11 +123,10 @@ class _Runs:
     self._edges = order.control_edges[:len(order.control_edges) * ordered]
     key = self._key(graph, placement)
     if key not in self._known:
-      wanted = ordering.with_critical_path_order(
-          graph, placement,
-          self._simulator) if ordered else dataclasses.replace(
-              placement, priorities=None)
-      real = self._emulator.evaluate(graph, wanted)
+      real = self._emulator.evaluate(
+          graph,
+          dataclasses.replace(placement,
+                              priorities=order.priorities if ordered else None))
       problem = '' if real.valid else real.violations[0].message
       self._known[key] = [real.step_time_s, real.spread_s, problem]
       files.write_atomically(self._path, json.dumps(self._known))

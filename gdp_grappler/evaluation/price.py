@@ -99,8 +99,8 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   assert critical.priorities is not None  # It was given them.
   fifo = dataclasses.replace(placement, priorities=None)
   found = control_edges.control_edges(graph, placement, simulator)
-  in_fifo, in_order = graph, edge_pricer.with_edges(graph, found.control_edges)
-  drawn, chosen = ((in_fifo, fifo) if order == order_lib.FIFO else
+  in_order = edge_pricer.with_edges(graph, found.control_edges)
+  drawn, chosen = ((graph, fifo) if order == order_lib.FIFO else
                    (in_order, placement if has_order else dataclasses.replace(
                        placement, priorities=found.priorities)))
   schedule = simulator.schedule(drawn, fifo)
@@ -111,7 +111,7 @@ def price(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   np.maximum.at(width, units, slots)
   step_s = placement.cluster.step_s
   return Price(
-      simulator.evaluate(in_fifo, fifo).step_time_s,
+      simulator.evaluate(graph, fifo).step_time_s,
       simulator.evaluate(in_order, fifo).step_time_s, order, chosen,
       simulator.evaluate(drawn, fifo), schedule,
       step_s + float(critical.priorities.max(initial=0.)), step_s + float(
