@@ -33,7 +33,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
-from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
@@ -173,16 +173,18 @@ class _Draws:
   def __init__(self, graph: op_graph.OpGraph,
                simulator: simulator_lib.Simulator,
                config: RobustConfig) -> None:
-    self._steps: list[tuple[op_graph.OpGraph, simulator_lib.Simulator]] = []
+    layout, self._threads = simulator.layout(graph), simulator.threads
+    self._steps: list[native_simulator.PreparedGraph] = []
     for pair in range(config.pairs):
       rng = np.random.default_rng((config.seed, pair))
       ops = _deviations(graph.num_ops, config.op_jitter, rng)
       wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
       self._steps += [
-          (_with_wires(graph, 1 + sign * wires),
-           simulator_lib.Simulator(simulator.cluster,
-                                   _Jittered(graph, simulator, 1 + sign * ops),
-                                   simulator.threads)) for sign in _SIGNS
+          native_simulator.PreparedGraph(
+              dataclasses.replace(
+                  layout, seconds=layout.seconds * (1 + sign * ops)[:, None],
+                  tensor_bytes=np.rint(layout.tensor_bytes *
+                                       (1 + sign * wires)))) for sign in _SIGNS
       ]
     singles = _single_devices(graph, simulator.cluster)
     plain_s = simulator.price(graph, singles).seconds
@@ -203,51 +205,20 @@ class _Draws:
   def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
               priorities: np.ndarray | None) -> np.ndarray:
     """float64 [K], mean of the draws over the plain step; 1 if that is 0."""
+    devices = np.ascontiguousarray(devices, np.int32)
+    if priorities is not None:
+      priorities = np.ascontiguousarray(priorities, np.float64)
     seconds = np.mean([
-        simulator.price(graph, devices, priorities).seconds
-        for graph, simulator in self._steps
+        step.run(devices, priorities, self._threads)[0] for step in self._steps
     ], axis=0)
     return np.divide(seconds, plain_s, out=np.ones_like(plain_s),
                      where=np.isfinite(plain_s) & (plain_s > 0))
-
-
-class _Jittered(cost_model.CostModel):
-  """What a simulator charges for one graph, each op times a factor."""
-
-  def __init__(self, graph: op_graph.OpGraph,
-               simulator: simulator_lib.Simulator, factors: np.ndarray) -> None:
-    """From float64 [N]."""
-    costs, cluster = simulator.cost_model, simulator.cluster
-    self._seconds = simulator.op_seconds(graph) * factors[:, None]
-    self._workspace = costs.workspace_bytes(graph, cluster)
-    self._contention = costs.contention(cluster)
-
-  def op_seconds(self, graph: op_graph.OpGraph,
-                 cluster: cluster_lib.Cluster) -> np.ndarray:
-    """float64 [N, D] of the one graph and cluster."""
-    return self._seconds
-
-  def workspace_bytes(self, graph: op_graph.OpGraph,
-                      cluster: cluster_lib.Cluster) -> np.ndarray:
-    """int64 [N, D] of the one graph and cluster."""
-    return self._workspace
-
-  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
-    """Of the one cluster."""
-    return self._contention
 
 
 def _deviations(count: int, jitter: float,
                 rng: np.random.Generator) -> np.ndarray:
   """float64 [count] around 0, uniform, so that none is beyond all bounds."""
   return rng.uniform(-1, 1, count) * (_HALF_WIDTH * jitter)
-
-
-def _with_wires(graph: op_graph.OpGraph,
-                factors: np.ndarray) -> op_graph.OpGraph:
-  """The graph with tensors [T] of other sizes."""
-  return dataclasses.replace(graph,
-                             tensor_bytes=np.rint(graph.tensor_bytes * factors))
 
 
 def _single_devices(graph: op_graph.OpGraph,
