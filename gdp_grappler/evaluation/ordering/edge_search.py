@@ -81,7 +81,7 @@ class EdgeSearch:
     for share in self._shares:
       pairs = self._new(
           _pairs(self._heavy(share), self._pricer.placement.devices,
-                 self._wanted))
+                 self._wanted), self._plain.edges)
       for found in self._ways(pairs):
         best = min(best, found, key=lambda f: f.step_s)
       if best.step_s <= self._target_s or self._pricer.left <= 0:
@@ -107,10 +107,10 @@ class EdgeSearch:
       best = min(best, now, key=lambda f: f.step_s)
     return best
 
-  def _new(self, pairs: np.ndarray) -> np.ndarray:
-    """Those that are no control edges of the graph."""
+  def _new(self, pairs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Those that are neither control edges of the graph nor chosen."""
     graph = self._pricer.graph
-    there = graph.edges[graph.edge_tensors < 0].astype(np.int64)
+    there = np.concatenate([graph.edges[graph.edge_tensors < 0], chosen])
     known, asked = (e[:, 0].astype(np.int64) * graph.num_ops + e[:, 1]
                     for e in (there, pairs))
     return pairs[~np.isin(asked, known)]
@@ -142,7 +142,8 @@ class EdgeSearch:
   def _throttles(self, found: Found) -> Iterator[Found]:
     """All throttles, then the half with the longest waits, ..."""
     for back, callbacks in _THROTTLES:
-      edges = self._holding(found.schedule, back, callbacks)
+      edges = self._new(self._holding(found.schedule, back, callbacks),
+                        found.edges)
       while len(edges) and self._pricer.left > 0:
         more = np.concatenate([found.edges, edges])
         yield Found(more, self._pricer.schedule(more))
