@@ -26,8 +26,8 @@ _PROPOSALS = 24
 
 
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
-          layers: np.ndarray, modules: np.ndarray,
-          seed: int = 0) -> dict[str, placement_lib.Placement]:
+          layers: np.ndarray, modules: np.ndarray, seed: int = 0,
+          max_splits: int = 100) -> dict[str, placement_lib.Placement]:
   """Label -> placement, at least 40 of a model of several layers, all distinct.
 
   Args:
@@ -36,6 +36,7 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
     layers: int [N], number of the layer of each op.
     modules: int [N], number of the part of a layer.
     seed: Of everything random.
+    max_splits: Of the model between two of its layers.
   """
   rng = np.random.default_rng(seed)
   num_places = len(simulator.cluster.accelerators)
@@ -43,7 +44,8 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
   found = {}
   for place in range(num_places):
     found[f'single device {place}'] = np.full(graph.num_groups, place)
-  for count in range(1, layers.max() + 1):
+  last = int(layers.max())
+  for count in np.linspace(1, last, min(last, max_splits)).astype(int).tolist():
     found[f'expert split before layer {count}'] = (layers >= count).astype(int)
   found['expert split, other way'] = (num_places - 1
                                       - _equal_blocks(layers, num_places))

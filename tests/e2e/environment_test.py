@@ -41,19 +41,47 @@ print(json.dumps({'ours': ours, 'shown': shown, 'used': used()}))
 _RANDOM = '{"placer": "random", "keep_best": false}'
 
 
-def test_switched_off_it_stays_out_of_the_way():
-  finished = fresh.run_code(_START + _REPORT)
-  assert finished.notices == []
-  assert finished.results['used'] == ['CPU:0']
-  assert finished.results['shown'] is None
-  assert 'gdp_grappler.plugin.hook' in finished.results['ours']
+@pytest.fixture(name='off', scope='module')
+def _off():
+  """A program that only tries to set what is no option."""
+  return fresh.run_code(_START + """
+before = tf.config.optimizer.get_experimental_options()
+used_before = used()
+messages = []
+for options in ({'gdp_placment': True}, {'gdp_placement': {'sed': 1}},
+                {'gdp_placement': {'mode': 'aply'}}, {'gdp_placement': 1}):
+  try:
+    tf.config.optimizer.set_experimental_options(
+        {'debug_stripper': True, **options})
+  except ValueError as error:
+    messages.append(str(error))
+print(json.dumps({
+    'ours': ours, 'used': used_before, 'before': before, 'messages': messages,
+    'after': tf.config.optimizer.get_experimental_options()}))
+""")
+
+
+def test_switched_off_it_stays_out_of_the_way(off):
+  assert off.notices == []
+  assert off.results['used'] == ['CPU:0']
+  assert 'gdp_placement' not in off.results['before']
+  assert 'gdp_grappler.plugin.hook' in off.results['ours']
   heavy = {
       'native', 'graph', 'placers', 'plugin.host', 'plugin.option',
       'plugin.library', 'plugin.optimizer'
   }
   assert not heavy & {
-      name.removeprefix('gdp_grappler.') for name in finished.results['ours']
+      name.removeprefix('gdp_grappler.') for name in off.results['ours']
   }
+
+
+def test_option_is_checked_before_anything_is_set(off):
+  for message, hint in zip(off.results['messages'],
+                           ('mean "gdp_placement"', 'mean "seed"',
+                            'mean "apply"', 'valid are True, False'),
+                           strict=True):
+    assert hint in message
+  assert off.results['after'] == off.results['before']
 
 
 def test_disabled():
@@ -65,62 +93,33 @@ def test_disabled():
   assert finished.results == {'ours': [], 'shown': None, 'used': ['CPU:0']}
 
 
-def test_disable_0_means_enabled():
-  finished = fresh.run_code(_START + _REPORT, GDP_DISABLE='0')
-  assert finished.results['ours']
-
-
-@pytest.mark.parametrize(
-    'text, shown, used',
-    [
-        (_RANDOM, json.loads(_RANDOM), ['CPU:0', 'CPU:1']),
-        ('1', True, ['CPU:0']),  # Two halves of a CPU are not faster.
-        ('0', False, ['CPU:0']),
-    ])
-def test_environment_switches_on(text, shown, used):
-  finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT=text)
-  assert finished.results['shown'] == shown
-  assert finished.results['used'] == used
-
-
-def test_code_wins_over_the_environment():
+def test_environment_switches_on_and_code_wins():
   finished = fresh.run_code(
-      _START + "tf.config.optimizer.set_experimental_options("
-      "{'gdp_placement': False})\n" + _REPORT, GDP_PLACEMENT=_RANDOM)
+      _START + """
+by_environment = used()
+shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
+tf.config.optimizer.set_experimental_options({'gdp_placement': False})
+print(json.dumps({'ours': ours, 'shown': shown, 'used': by_environment,
+                  'off': used()}))
+""", GDP_PLACEMENT=_RANDOM, GDP_DISABLE='0')
+  assert finished.results['shown'] == json.loads(_RANDOM)
+  assert finished.results['used'] == ['CPU:0', 'CPU:1']
+  assert finished.results['off'] == ['CPU:0']
+
+
+def test_two_halves_of_a_cpu_are_not_faster():
+  finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT='1')
+  assert finished.results['shown'] is True
   assert finished.results['used'] == ['CPU:0']
 
 
-@pytest.mark.parametrize('text, hint',
-                         [('yes', "'yes' is neither"),
-                          ('{"placer": "metsi"}', 'mean "metis"')])
-def test_bad_environment_costs_one_line(text, hint):
-  finished = fresh.run_code(_START + _REPORT, GDP_PLACEMENT=text)
+def test_bad_environment_costs_one_line():
+  finished = fresh.run_code(_START + _REPORT,
+                            GDP_PLACEMENT='{"placer": "metsi"}')
   assert finished.results['used'] == ['CPU:0']
   assert len(finished.notices) == 1
   assert 'GDP_PLACEMENT is ignored' in finished.notices[0]
-  assert hint in finished.notices[0]
-
-
-def test_option_is_checked_before_anything_is_set():
-  code = _START + '''
-set_options = tf.config.optimizer.set_experimental_options
-messages = []
-for options in ({'gdp_placment': True}, {'gdp_placement': {'sed': 1}},
-                {'gdp_placement': {'mode': 'aply'}}, {'gdp_placement': 1}):
-  try:
-    set_options({'debug_stripper': True, **options})
-  except ValueError as error:
-    messages.append(str(error))
-options = tf.config.optimizer.get_experimental_options()
-print(json.dumps({'messages': messages, 'options': options}))
-'''
-  results = fresh.run_code(code).results
-  for message, hint in zip(results['messages'],
-                           ('mean "gdp_placement"', 'mean "seed"',
-                            'mean "apply"', 'valid are True, False'),
-                           strict=True):
-    assert hint in message
-  assert not {'debug_stripper', 'gdp_placement'} & set(results['options'])
+  assert 'mean "metis"' in finished.notices[0]
 
 
 def test_missing_library_costs_one_line():

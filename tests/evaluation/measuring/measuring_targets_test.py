@@ -301,7 +301,7 @@ def test_cores_of_processes_do_not_overlap(monkeypatch, caplog):
   assert len(plan(presets.preset('2xP100'), processes=2)) == 1
 
 
-@pytest.mark.parametrize('victim', range(3))  # The client, then each server.
+@pytest.mark.parametrize('victim', [0, 2])  # The client, a server.
 def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch, victim):
   source, graph = trained
   before, killed = set(processes.children(os.getpid())), []
