@@ -21,15 +21,14 @@ Task = Mapping[str, Any]
 
 
 def draw_all(folder: records.Folder, tasks: Sequence[Task],
-             simulated: bool) -> list[pathlib.Path]:
+             kind: str) -> list[pathlib.Path]:
   """Draws bars and curves; returns all pictures of the folder.
 
   Args:
     folder: Where they go.
     tasks: Of the results.
-    simulated: What the titles say.
+    kind: What the titles say, one of `rewards.ALL`.
   """
-  kind = 'simulated' if simulated else 'measured'
   found = [(folder.picture('bars'), bars(tasks, kind))]
   for axis, name in ((0, 'evaluations'), (1, 'seconds')):
     found.append(
@@ -75,7 +74,7 @@ def curves(tasks: Sequence[Task], axis: int, name: str,
     tasks: Of the results.
     axis: Column of the curve that is drawn over: 0 evaluations, 1 seconds.
     name: Of that axis.
-    kind: 'simulated' or 'measured'.
+    kind: One of `rewards.ALL`.
   """
   shown = [task for task in tasks if _searches(task)]
   if not shown:

@@ -79,7 +79,7 @@ def write(folder: records.Folder, found: dict[str, Any]) -> None:
         f'# {_TITLES[name]}\n\n{_kind(settings)}{_NOTES.get(name, "")}\n\n'
         + table.to_markdown() + _published(name, tasks))
     files.write_atomically(folder.path / f'{name}.csv', table.to_csv())
-  drawn = pictures.draw_all(folder, tasks, settings.simulated)
+  drawn = pictures.draw_all(folder, tasks, settings.reward)
   files.write_atomically(
       folder.path / 'README.md',
       index(settings, found['command'], tasks,
@@ -113,8 +113,8 @@ def index(settings: settings_lib.Settings, command: str,
 
 
 def _kind(settings: settings_lib.Settings) -> str:
-  kind = 'All step times are ' + ('**simulated**, not measured'
-                                  if settings.simulated else '**measured**')
+  kind = f'All step times are **{settings.reward}**' + (', not measured'
+                                                        * settings.simulated)
   small = (', workloads are **small variants** (@tiny), which say nothing '
            'about the full ones' if settings.quick else '')
   return (f'{kind}{small}. A speed-up is a ratio of step times, other / ours, '

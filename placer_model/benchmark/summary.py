@@ -30,7 +30,7 @@ def show(results: dict[str, Any], out_dir: str,
     out_dir: As the user named it.
     console: Where to.
   """
-  kind = 'simulated' if results['simulated'] else 'measured'
+  kind = results['settings']['reward']
   small = ', small variants' if results['settings']['quick'] else ''
   means = tables.means(results['tasks'])
   columns = [means.head.index(head) for head in _SHOWN]

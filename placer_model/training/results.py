@@ -86,41 +86,40 @@ def _wants_memory(violation: placement_lib.Violation) -> bool:
   return any(sign in violation.message for sign in _WANT_OF_MEMORY)
 
 
-def verdict(placers: Mapping[str, Mapping[str, Any]]) -> str:
+def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
   """One line: what the run has found.
 
   Args:
     placers: Name to `entry`, with 'single_device' and 'gdp'.
+    reward: One of `rewards.ALL`.
   """
   single, gdp = placers['single_device'], placers['gdp']
   if not gdp['valid']:
     return f'No placement that runs was found: {gdp["violations"][0]}.'
   used = [device for device, count in gdp['ops'].items() if count]
-  kind = 'simulated' if gdp['simulated'] else 'measured'
   if not single['valid']:
-    return (f'GDP found a placement that runs, {_ms(gdp)} ({kind}); no single '
-            'device can hold the graph.')
+    return (
+        f'GDP found a placement that runs, {_ms(gdp)} ({reward}); no single '
+        'device can hold the graph.')
   ratio = single['step_time_s'] / gdp['step_time_s']
   if ratio <= 1 + _SAME:
-    return f'{_main_device(single)} alone is the best found ({kind}).'
+    return f'{_main_device(single)} alone is the best found ({reward}).'
   others = {n: e for n, e in placers.items() if n != 'gdp' and e['valid']}
   best = min(others, key=lambda name: others[name]['step_time_s'])
   beaten = others[best]['step_time_s'] / gdp['step_time_s']
   if beaten <= 1 + _SAME:
-    return (f'{best} is the best found, {_ms(others[best])} ({kind}); GDP '
+    return (f'{best} is the best found, {_ms(others[best])} ({reward}); GDP '
             f'reached {_ms(gdp)}.')
   return (f'GDP found the best placement: {_ms(gdp)} on {", ".join(used)}, '
-          f'{ratio:.3f}x as fast as the best single device ({kind}).')
+          f'{ratio:.3f}x as fast as the best single device ({reward}).')
 
 
 def table(graph_name: str, cluster_name: str,
-          placers: Mapping[str, Mapping[str, Any]]) -> rich.table.Table:
-  """Placers by rows; says in its title whether prices are simulated."""
-  kinds = {
-      'simulated' if e['simulated'] else 'measured' for e in placers.values()
-  }
+          placers: Mapping[str, Mapping[str,
+                                        Any]], reward: str) -> rich.table.Table:
+  """Placers by rows; says in its title which reward, of `rewards.ALL`."""
   result = rich.table.Table(
-      title=f'{graph_name} on {cluster_name} ({" and ".join(sorted(kinds))})',
+      title=f'{graph_name} on {cluster_name} ({reward})',
       caption='FIFO: ready ops in the order in which they became ready, as '
       'TensorFlow does it; ordered: with the control edges that are predicted '
       'to pay. Speed-up: FIFO step of the best single device / FIFO step.')

@@ -235,7 +235,8 @@ def _conclude(options: task_lib.Options, task: task_lib.Task,
   json_files.write_json(options.model_dir / 'results.json', record)
   item = record['graphs'][0]
   console.print(
-      results_lib.table(item['name'], task.cluster.name, item['placers']))
+      results_lib.table(item['name'], task.cluster.name, item['placers'],
+                        options.reward))
   console.print(item['verdict'], highlight=False)
   return record
 
@@ -279,7 +280,7 @@ def _record(options: task_lib.Options, task: task_lib.Task,
           'num_groups': task.graph.num_groups,
           'num_units': len(task.features.op_types),
           'placers': placers,
-          'verdict': results_lib.verdict(placers),
+          'verdict': results_lib.verdict(placers, options.reward),
       }],
   }
 

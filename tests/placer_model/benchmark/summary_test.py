@@ -2,6 +2,7 @@ import io
 
 import rich.console
 
+from gdp_grappler.problems import rewards
 from helpers import bench_results
 from placer_model.benchmark import summary
 
@@ -12,7 +13,9 @@ def _shown(**task_changes):
                          human_expert=bench_results.cell(4.)),
       bench_results.task('other@2xP100', metis=bench_results.failure())
   ]
-  results = {'tasks': tasks, 'simulated': True, 'settings': {'quick': False}}
+  results = {
+      'tasks': tasks, 'settings': {'quick': False, 'reward': 'simulated'}
+  }
   console = rich.console.Console(file=io.StringIO(), width=200)
   summary.show(results | task_changes, 'my/folder', console)
   return console.file.getvalue()
@@ -29,5 +32,6 @@ def test_a_row_per_placer_and_where_everything_is():
 
 
 def test_what_is_measured_or_small_is_called_so():
-  assert '(measured, small variants)' in _shown(simulated=False,
-                                                settings={'quick': True})
+  for kind in rewards.ALL:
+    assert f'({kind}, small variants)' in _shown(
+        settings={'quick': True, 'reward': kind})

@@ -7,6 +7,7 @@ import rich.console
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.problems import rewards
 from helpers import clusters
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import results
@@ -28,10 +29,11 @@ def _entry(name, step_time_s, devices=(1, 1, 1), violations=(), simulated=True,
 
 
 def _verdict(single, gdp, metis=None, **changes):
-  return results.verdict({
-      'single_device': single, 'metis': metis or _entry('metis', 9.0),
-      'gdp': gdp, **changes
-  })
+  return results.verdict(
+      {
+          'single_device': single, 'metis': metis or _entry('metis', 9.0),
+          'gdp': gdp, **changes
+      }, rewards.SIMULATED)
 
 
 def test_entry():
@@ -83,8 +85,8 @@ def test_verdict_admits_defeat():
 
 def test_verdict_where_no_single_device_holds_the_graph():
   said = _verdict(_entry('single_device', 0.001, violations=[_MEMORY]),
-                  _entry('gdp', 0.002, simulated=False))
-  assert said == ('GDP found a placement that runs, 2.000 ms (measured); no '
+                  _entry('gdp', 0.002))
+  assert said == ('GDP found a placement that runs, 2.000 ms (simulated); no '
                   'single device can hold the graph.')
 
 
@@ -127,19 +129,15 @@ def test_defeat_gives_its_reason(violations, parts, absent):
 
 
 def test_table_tells_simulated_from_measured():
-  for simulated, kind in ((True, 'simulated'), (False, 'measured')):
+  for kind in rewards.ALL:
     console = rich.console.Console(file=io.StringIO(), width=90)
     console.print(
         results.table(
             'net', '2xP100', {
-                'single_device':
-                    _entry('single_device', 0.003, simulated=simulated),
-                'random':
-                    _entry('random', 0.1, violations=[_MEMORY],
-                           simulated=simulated), 'gdp':
-                               _entry('gdp', 0.002, simulated=simulated,
-                                      ordered_s=0.0015)
-            }))
+                'single_device': _entry('single_device', 0.003), 'random':
+                    _entry('random', 0.1, violations=[_MEMORY]), 'gdp': _entry(
+                        'gdp', 0.002, ordered_s=0.0015)
+            }, kind))
     text = console.file.getvalue()
     assert '2.000 ms' in text and '1.500 ms' in text
     assert f'net on 2xP100 ({kind})' in text
