@@ -60,6 +60,9 @@ _UNITS = flags.DEFINE_enum(
 _INIT_POLICY = flags.DEFINE_string(
     'init_policy', None, 'Model directory of another run; start from its '
     'weights.')
+_RESTART = flags.DEFINE_boolean(
+    'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
+    'learned is removed.')
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 
@@ -76,7 +79,7 @@ _LINE = command_line.CommandLine(
     (_GRAPH, _CLUSTER, _REWARD, _TARGET, command_line.LOCAL_WORKERS, _MODEL_DIR,
      _ITERATIONS, _TIME_BUDGET_S, command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS,
      command_line.BATCH_SIZE, command_line.TRIP_COUNT, command_line.PROFILE,
-     _INIT_POLICY), _missing)
+     _INIT_POLICY, _RESTART), _missing)
 
 
 def run() -> None:
@@ -124,7 +127,7 @@ def _options(task_lib: types.ModuleType) -> Any:
       profile=command_line.PROFILE.value or '', iterations=_ITERATIONS.value,
       rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
       init_policy=(pathlib.Path(_INIT_POLICY.value)
-                   if _INIT_POLICY.value else None))
+                   if _INIT_POLICY.value else None), restart=_RESTART.value)
 
 
 if __name__ == '__main__':

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import pathlib
+import re
 import shutil
-from typing import Any, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 import tensorflow as tf
 
@@ -12,37 +15,59 @@ from gdp_grappler import errors
 from placer_model.training import json_files
 
 _KEEP = 2
+_LOCK, _IDENTITY = '.lock', 'config.json'
+# What is written goes by such names until it is whole.
+_LEFT_BY_THE_KILLED = '.policy.*', '.*.json*', 'plans/.*.json*'
+# 'ckpt-ITERATION', then '-1', '-2', ... where several are of one iteration.
+_NAME = re.compile(r'ckpt-(\d+)(?:-(\d+))?(?:[._]|$)')
+_ANY = 'ckpt-*'
 # What TensorFlow raises over a damaged checkpoint, or one of another network.
 _UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError)
 
 
 class Checkpoints:
-  """The checkpoints under `directory`, the newest two."""
+  """The checkpoints under `directory`, the newest two.
+
+  Which there are is told by the files themselves, so no other file can be lost
+  or damaged that says so. A new one never replaces an old one: whoever is
+  killed while writing leaves the others whole.
+  """
 
   def __init__(self, directory: pathlib.Path,
                checkpoint: tf.train.Checkpoint) -> None:
+    """Opens a directory, which may be missing.
+
+    Args:
+      directory: Of the checkpoints alone.
+      checkpoint: What is written and loaded.
+    """
     self._directory = directory
     self._checkpoint = checkpoint
-    self._manager = tf.train.CheckpointManager(checkpoint, str(directory),
-                                               max_to_keep=_KEEP)
 
-  def restore(self) -> bool:
-    """Loads the newest; returns whether there was one.
+  def restore(self, tell: Callable[[str], None]) -> bool:
+    """Loads the newest that is sound; returns whether there was any.
+
+    Args:
+      tell: Hears one line for each that is damaged.
 
     Raises:
-      GdpError: it is damaged or of another network.
+      GdpError: there are some, all of them damaged or of another network.
     """
-    newest = self._manager.latest_checkpoint
-    if newest is None:
-      return False
-    try:
-      self._checkpoint.restore(newest).assert_existing_objects_matched()
-    except _UNREADABLE as error:
+    found, complaint = newest_first(self._directory), ''
+    for path in found:
+      try:
+        self._checkpoint.read(str(path)).assert_existing_objects_matched()
+        return True
+      except _UNREADABLE as error:
+        said = f'{path} cannot be loaded: {_first_line(error)}'
+        complaint = complaint or said
+        tell(f'Checkpoint {said}.')
+    if found or any(self._directory.glob(_ANY)):
+      complaint = complaint or f'none in {self._directory} is complete'
       raise errors.GdpError(
-          f'Checkpoint {newest} cannot be loaded: {_first_line(error)}. '
-          'Remove it to fall back on the one before, or give another '
-          '--model_dir.') from error
-    return True
+          f'There is no sound checkpoint: {complaint}. Give --restart to begin '
+          'anew and lose what was learned, or another --model_dir.')
+    return False
 
   def save(self, iteration: int) -> None:
     """Writes one; older ones go only once it is complete.
@@ -50,27 +75,56 @@ class Checkpoints:
     Raises:
       GdpError: it cannot be written; the previous one is intact.
     """
-    prefix = self._directory / f'ckpt-{iteration}'
+    before = newest_first(self._directory)
+    path = self._new(iteration)
     try:
-      self._manager.save(checkpoint_number=iteration)
+      self._checkpoint.write(str(path))
     except (tf.errors.OpError, OSError) as error:
-      self._remove_remains(prefix.name)
-      previous = self._manager.latest_checkpoint
-      kept = (f'The checkpoint of iteration {previous.rsplit("-", 1)[-1]} is '
-              'intact. ' if previous else '')
+      _remove(self._directory, path.name)
+      kept = ''
+      if before:
+        intact, _ = _number(before[0].name)
+        kept = f'The checkpoint of iteration {intact} is intact. '
       raise errors.GdpError(
-          f'Cannot write checkpoint {prefix}: {_first_line(error)}. {kept}'
+          f'Cannot write checkpoint {path}: {_first_line(error)}. {kept}'
           'Free some space and run the same command to go on.') from error
+    keep = {path.name, *(old.name for old in before[:_KEEP - 1])}
+    for name in {
+        found.name.split('.')[0].removesuffix('_temp')
+        for found in self._directory.glob(_ANY)
+    } - keep:
+      _remove(self._directory, name)
 
-  def _remove_remains(self, name: str) -> None:
-    """Frees what a failed save left behind."""
-    if str(self._directory / name) == self._manager.latest_checkpoint:
-      return
-    for path in self._directory.glob(f'{name}[._]*'):
-      if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-      else:
-        path.unlink(missing_ok=True)
+  def _new(self, iteration: int) -> pathlib.Path:
+    """A name of its own, after those that are there."""
+    there = [
+        _number(path.name)[1] for path in self._directory.glob(_ANY)
+        if _number(path.name)[0] == iteration
+    ]
+    number = max(there, default=-1) + 1
+    return self._directory / (f'ckpt-{iteration}' + f'-{number}' * (number > 0))
+
+
+def newest_first(directory: pathlib.Path) -> list[pathlib.Path]:
+  """Complete checkpoints, named without '.index'; damaged ones too."""
+  found = [
+      path.with_suffix('') for path in directory.glob('ckpt-*.index')
+      if _NAME.match(path.name)
+  ]
+  return sorted(found, key=lambda path: _number(path.name), reverse=True)
+
+
+def _number(name: str) -> tuple[int, int]:
+  """Iteration, and which of several of it; (-1, -1) for another's file."""
+  match = _NAME.match(name)
+  return (int(match[1]), int(match[2] or 0)) if match else (-1, -1)
+
+
+def _remove(directory: pathlib.Path, name: str) -> None:
+  """All files of a checkpoint, complete or not; the index goes first."""
+  for path in sorted(directory.glob(f'{name}[._]*'),
+                     key=lambda path: path.suffix != '.index'):
+    _delete(path)
 
 
 def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer) -> None:
@@ -79,17 +133,57 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer) -> None:
   Raises:
     GdpError: there is none, or its network has another shape.
   """
-  newest = tf.train.latest_checkpoint(str(directory))
-  if newest is None:
+  found = newest_first(directory)
+  if not found:
     raise errors.GdpError(f'There is no checkpoint in {directory}. Give the '
                           '--model_dir of a finished run.')
   try:
-    status = tf.train.Checkpoint(placer=placer).restore(newest)
+    status = tf.train.Checkpoint(placer=placer).read(str(found[0]))
     status.expect_partial().assert_existing_objects_matched()
   except _UNREADABLE as error:
     raise errors.GdpError(
-        f'The weights in {newest} do not fit this network: '
+        f'The weights in {found[0]} do not fit this network: '
         f'{_first_line(error)}. Give a run with the same --config.') from error
+
+
+@contextlib.contextmanager
+def held(model_dir: pathlib.Path) -> Iterator[None]:
+  """Keeps other runs out of a model directory; ends with its process.
+
+  Raises:
+    GdpError: another run is in there, or it cannot be written.
+  """
+  try:
+    model_dir.mkdir(parents=True, exist_ok=True)
+    file = open(model_dir / _LOCK, 'wb')
+  except OSError as error:
+    raise errors.GdpError(f'Cannot write to {model_dir}: {error.strerror}. '
+                          'Give another --model_dir.') from error
+  with file:
+    try:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+      raise errors.GdpError(
+          f'Another run is at work in {model_dir}. Wait for its end, or give '
+          'another --model_dir.') from error
+    for pattern in _LEFT_BY_THE_KILLED:
+      for path in model_dir.glob(pattern):
+        _delete(path)
+    yield
+
+
+def _delete(path: pathlib.Path) -> None:
+  """Whatever it is."""
+  if path.is_dir():
+    shutil.rmtree(path, ignore_errors=True)
+  else:
+    path.unlink(missing_ok=True)
+
+
+def discard(model_dir: pathlib.Path) -> None:
+  """Removes what a run has learned, not what it measured or exported."""
+  for name in ('checkpoints', 'tensorboard', _IDENTITY, 'results.json'):
+    _delete(model_dir / name)
 
 
 def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
@@ -103,13 +197,13 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
     GdpError: it holds another run; nothing was changed. Or it cannot be
       written.
   """
-  path = model_dir / 'config.json'
+  path = model_dir / _IDENTITY
   found = json_files.read_json(path)
   if found is None:
     if (model_dir / 'checkpoints').is_dir():
       raise errors.GdpError(
           f'{model_dir} has checkpoints but no config.json that tells whose '
-          'they are. Give another --model_dir.')
+          'they are. Give another --model_dir, or --restart to begin anew.')
     json_files.write_json(path, dict(identity))
     return
   different = [key for key in identity if found.get(key) != identity[key]]

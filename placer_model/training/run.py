@@ -61,9 +61,12 @@ def train(options: task_lib.Options,
   task = task_lib.load(
       options, lambda line: console.print(line, highlight=False, markup=False,
                                           soft_wrap=True))
-  checkpoints.claim(options.model_dir,
-                    _identity(options, config, placer_config, task))
   with contextlib.ExitStack() as stack:
+    stack.enter_context(checkpoints.held(options.model_dir))
+    if options.restart:
+      checkpoints.discard(options.model_dir)
+    checkpoints.claim(options.model_dir,
+                      _identity(options, config, placer_config, task))
     if isinstance(task.evaluator, measurer.Measurer):
       stack.enter_context(task.evaluator)
     with _Interrupt() as interrupt:
@@ -142,9 +145,13 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            trainer: trainer_lib.Trainer, store: checkpoints.Checkpoints,
            interrupt: _Interrupt, console: rich.console.Console) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
-  if store.restore():
+  saver = _Saver(store, trainer.state, config)
+  if store.restore(lambda line: console.print(line, highlight=False, markup=
+                                              False, soft_wrap=True)):
     console.print(f'Resuming after iteration {trainer.state.iteration}.',
                   highlight=False)
+  else:
+    saver.save()  # Whoever cannot write should know before the warm-up.
   start = time.monotonic()
 
   def stopped() -> bool:
@@ -152,7 +159,6 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
                                  time.monotonic() - start
                                  >= options.time_budget_s)
 
-  saver = _Saver(store, trainer.state, config)
   with progress_lib.Progress(console, trainer.state.iteration,
                              config.iterations,
                              options.time_budget_s) as progress:

@@ -54,6 +54,7 @@ class Options:
     time_budget_s: Rollouts and updates stop after so many seconds, at the end
       of an iteration; None: only `iterations` counts.
     init_policy: Model directory of another run whose weights to start from.
+    restart: Whether to begin anew where a run is already there.
     target: 'grpc://host:port' of the TensorFlow cluster to measure on.
     local_workers: Servers to start on this machine and to measure on.
   """
@@ -72,6 +73,7 @@ class Options:
   rollouts: int | None = None
   time_budget_s: float | None = None
   init_policy: pathlib.Path | None = None
+  restart: bool = False
   target: str = ''
   local_workers: int = 0
 

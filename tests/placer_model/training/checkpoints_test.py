@@ -33,12 +33,12 @@ def _store(directory, value=0.0):
 
 def test_restores_the_newest(tmp_path):
   variable, store = _store(tmp_path)
-  assert not store.restore()
+  assert not store.restore(print)
   for iteration in (3, 7):
     variable.assign(tf.fill([20000], float(iteration)))
     store.save(iteration)
   found, again = _store(tmp_path)
-  assert again.restore()
+  assert again.restore(print)
   assert found[0] == 7.0
 
 
@@ -54,17 +54,68 @@ def test_full_disk_keeps_the_previous_checkpoint(tmp_path):
   assert '\n' not in str(info.value)
   assert {p.name for p in tmp_path.iterdir()} == before
   found, again = _store(tmp_path)
-  assert again.restore()
+  assert again.restore(print)
   assert found[0] == 1.0
 
 
-def test_damaged_checkpoint_is_an_error(tmp_path):
+def _damage(directory, name):
+  data = next(directory.glob(f'{name}.data*'))
+  data.write_bytes(data.read_bytes()[:100])
+
+
+def test_the_newest_sound_one_is_loaded(tmp_path):
+  variable, store = _store(tmp_path)
+  for iteration in (1, 2):
+    variable.assign(tf.fill([20000], float(iteration)))
+    store.save(iteration)
+  _damage(tmp_path, 'ckpt-2')
+  told = []
+  found, again = _store(tmp_path)
+  assert again.restore(told.append)
+  assert (found.numpy() == 1.).all()
+  line, = told
+  assert 'ckpt-2 cannot be loaded' in line
+
+
+@pytest.mark.parametrize('state', [None, b'', b'garbled \xff'])
+def test_no_other_file_is_needed(tmp_path, state):
+  _, store = _store(tmp_path)
+  store.save(3)
+  if state is not None:
+    (tmp_path / 'checkpoint').write_bytes(state)
+  assert _store(tmp_path)[1].restore(print)
+
+
+def test_several_of_one_iteration(tmp_path):
+  variable, store = _store(tmp_path)
+  for value in range(4):
+    variable.assign(tf.fill([20000], float(value)))
+    store.save(0)
+  assert [p.name for p in checkpoints.newest_first(tmp_path)
+         ] == ['ckpt-0-3', 'ckpt-0-2']
+  found, again = _store(tmp_path)
+  assert again.restore(print) and found[0] == 3.
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+  _, store = _store(tmp_path)
+  (tmp_path / 'ckpt-9_temp').mkdir()
+  (tmp_path / 'ckpt-8.data-00000-of-00001').write_bytes(b'half')
+  store.save(1)
+  assert {p.name.split('.')[0] for p in tmp_path.iterdir()} == {'ckpt-1'}
+
+
+def test_only_damaged_ones_are_an_error(tmp_path):
   _, store = _store(tmp_path)
   store.save(1)
-  data = next(tmp_path.glob('ckpt-1.data*'))
-  data.write_bytes(data.read_bytes()[:100])
-  with pytest.raises(errors.GdpError, match='cannot be loaded'):
-    _store(tmp_path)[1].restore()
+  _damage(tmp_path, 'ckpt-1')
+  before = sorted(tmp_path.iterdir())
+  with pytest.raises(errors.GdpError, match='Give --restart'):
+    _store(tmp_path)[1].restore(print)
+  (tmp_path / 'ckpt-1.index').unlink()
+  with pytest.raises(errors.GdpError, match='none in .* is complete'):
+    _store(tmp_path)[1].restore(print)
+  assert len(before) == 2  # Nothing else was lost.
 
 
 def test_checkpoint_of_another_network_is_an_error(tmp_path):
@@ -72,7 +123,32 @@ def test_checkpoint_of_another_network_is_an_error(tmp_path):
   store.save(1)
   other = tf.train.Checkpoint(another=tf.Variable(1.0))
   with pytest.raises(errors.GdpError, match='cannot be loaded'):
-    checkpoints.Checkpoints(tmp_path, other).restore()
+    checkpoints.Checkpoints(tmp_path, other).restore(print)
+
+
+def test_one_run_at_a_time(tmp_path):
+  with checkpoints.held(tmp_path / 'model'):
+    with pytest.raises(errors.GdpError, match='Another run is at work'):
+      with checkpoints.held(tmp_path / 'model'):
+        pass
+  with checkpoints.held(tmp_path / 'model'):
+    pass
+
+
+def test_leftovers_of_a_killed_run_go(tmp_path):
+  (tmp_path / '.policy.abc').mkdir()
+  (tmp_path / '.results.jsonxyz').write_text('half')
+  (tmp_path / 'results.json').write_text('{}')
+  with checkpoints.held(tmp_path):
+    assert {p.name for p in tmp_path.iterdir()} == {'.lock', 'results.json'}
+
+
+def test_a_restart_forgets_what_was_learned(tmp_path):
+  checkpoints.claim(tmp_path, _IDENTITY)
+  _store(tmp_path / 'checkpoints')[1].save(1)
+  (tmp_path / 'policy').mkdir()
+  checkpoints.discard(tmp_path)
+  assert [p.name for p in tmp_path.iterdir()] == ['policy']
 
 
 def test_claim_is_written_once_and_recognised(tmp_path):
@@ -103,8 +179,9 @@ def test_checkpoints_of_nobody_are_refused(tmp_path):
 def test_weights_for_another_run(tmp_path):
   layer = tf.keras.layers.Dense(2)
   layer.build((None, 3))
-  tf.train.CheckpointManager(tf.train.Checkpoint(placer=layer, other=layer),
-                             str(tmp_path), 1).save(1)
+  checkpoints.Checkpoints(tmp_path,
+                          tf.train.Checkpoint(placer=layer,
+                                              other=layer)).save(1)
   other = tf.keras.layers.Dense(2)
   other.build((None, 3))
   checkpoints.load_placer(tmp_path, other)
