@@ -7,6 +7,7 @@ import importlib
 from typing import Callable
 
 from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler import suggestions
 from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
@@ -49,6 +50,8 @@ def factory(name: str,
     GdpError: no such placer, or its module cannot be imported here.
   """
   entry = get(name)
+  if entries.Need.KERAS_2 in entry.needs:
+    extras.require(f'The placer "{name}"', 'tf_keras')
   try:
     module = importlib.import_module(entry.module)
   except ImportError as error:

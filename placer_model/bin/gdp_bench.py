@@ -12,7 +12,6 @@ bad input, 130 for Ctrl-C.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import os
@@ -33,6 +32,7 @@ from absl import flags
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import request
 from gdp_grappler.problems import rewards
@@ -125,10 +125,7 @@ def _bench() -> int:
 
 def _check() -> None:
   """Raises an error for what can be told from the flags alone."""
-  if importlib.util.find_spec('matplotlib') is None:
-    raise errors.GdpError(
-        'gdp_bench needs the package matplotlib, which is not installed. Run: '
-        "pip install 'gdp-grappler[bench]'")
+  extras.require('gdp_bench', *extras.BENCH)
   for flag in (_TIME_BUDGET_S, _CELL_TIMEOUT_S):
     if flag.value is not None and not math.isfinite(flag.value):
       raise errors.GdpError(f'--{flag.name}={flag.value}: give a number of '

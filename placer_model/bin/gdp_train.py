@@ -22,6 +22,7 @@ from absl import app
 from absl import flags
 from absl import logging
 
+from gdp_grappler import extras
 from gdp_grappler import quiet
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
@@ -98,6 +99,7 @@ def main(argv: list[str]) -> int:
 
 
 def _train() -> int:
+  extras.require('gdp_train', *extras.TRAIN)
   with quiet.stderr_held():
     import rich.console
     import tensorflow as tf

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 
@@ -77,12 +78,8 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
 
 
 def _highspy() -> types.ModuleType:
-  try:
-    import highspy
-  except ImportError as error:
-    raise errors.GdpError(
-        'The placer "m_sct" needs the package highspy, which is not installed. '
-        "Run: pip install 'gdp-grappler[baselines]'") from error
+  extras.require('The placer "m_sct"', 'highspy')
+  import highspy
   return highspy
 
 

@@ -13,7 +13,7 @@ from typing import Iterable
 
 import numpy as np
 
-from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -169,10 +169,6 @@ def _exact(shares: np.ndarray) -> list[float]:
 
 
 def _pymetis() -> types.ModuleType:
-  try:
-    import pymetis
-  except ImportError as error:
-    raise errors.GdpError(
-        'The placer "metis" needs the package pymetis, which is not installed. '
-        "Run: pip install 'gdp-grappler[metis]'") from error
+  extras.require('The placer "metis"', 'pymetis')
+  import pymetis
   return pymetis

@@ -6,6 +6,7 @@ section 3.2.
 
 from __future__ import annotations
 
+from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -32,7 +33,7 @@ class MinCutPlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    scotch.check_installed('min_cut')
+    extras.require('The placer "min_cut"', 'scotchpy')
     return partitioning.best(problem, _propose)
 
 

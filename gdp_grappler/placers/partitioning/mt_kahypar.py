@@ -8,12 +8,12 @@ the Steiner tree metric. ALENEX 2024.
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, Iterable, Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -44,7 +44,7 @@ class MtKahyparPlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    _check_installed()
+    extras.require('The placer "mt_kahypar"', 'mtkahypar')
     return partitioning.best(problem, _propose)
 
 
@@ -72,7 +72,7 @@ def partition(
   Raises:
     GdpError: mtkahypar is not installed, or it failed.
   """
-  _check_installed()
+  extras.require('The placer "mt_kahypar"', 'mtkahypar')
   shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
   if num_parts == 1 or not graph.num_vertices:
     return np.zeros(graph.num_vertices, int)
@@ -161,14 +161,3 @@ def _run_alone(job: dict[str, Any]) -> np.ndarray | None:
     return partition_process.call_worker('mt_kahypar', [job], _TIMEOUT_S)[0]
   except errors.GdpError:
     return None
-
-
-def _check_installed() -> None:
-  try:
-    found = importlib.util.find_spec('mtkahypar')
-  except ValueError:  # Tests hide modules so.
-    found = None
-  if not found:
-    raise errors.GdpError(
-        'The placer "mt_kahypar" needs the package mtkahypar, which is not '
-        "installed. Run: pip install 'gdp-grappler[baselines]'")

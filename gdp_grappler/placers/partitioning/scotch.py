@@ -8,12 +8,11 @@ Seminar Proceedings 09061, 2009.
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, Iterable, Sequence
 
 import numpy as np
 
-from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -43,7 +42,7 @@ class ScotchPlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    check_installed('scotch')
+    extras.require('The placer "scotch"', 'scotchpy')
     return partitioning.best(problem, _propose)
 
 
@@ -70,7 +69,7 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
   Raises:
     GdpError: scotchpy is not installed, or Scotch failed.
   """
-  check_installed('scotch')
+  extras.require('The placer "scotch"', 'scotchpy')
   shares, fixed = partitioning.completed(graph, num_parts, shares, fixed)
   if num_parts == 1 or not graph.num_vertices:
     return np.zeros(graph.num_vertices, int)
@@ -118,18 +117,6 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
     found = arrangement.arrange(found, target, allowed)
     result.append(partitioning.Proposal(target.devices[found], target))
   return result
-
-
-def check_installed(placer: str) -> None:
-  """Raises a GdpError if scotchpy is not installed."""
-  try:
-    found = importlib.util.find_spec('scotchpy')
-  except ValueError:  # Tests hide modules so.
-    found = None
-  if not found:
-    raise errors.GdpError(
-        f'The placer "{placer}" needs the package scotchpy64, which is not '
-        "installed. Run: pip install 'gdp-grappler[baselines]'")
 
 
 def _propose(problem: placer_lib.Problem, memory: float,
