@@ -14,13 +14,14 @@ from gdp_grappler import errors
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str,
-                     make_folder: bool = False) -> None:
+                     make_folder: bool = False, private: bool = False) -> None:
   """Replaces a file in one step; a reader never sees half of it.
 
   Args:
     path: The file.
     data: The whole new content; text is written as UTF-8.
     make_folder: Whether to make the file's folder if it does not exist.
+    private: Whether nobody else may read the file, and folders that are made.
 
   Raises:
     GdpError: the file cannot be written; what was there before still is.
@@ -30,14 +31,14 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   temporary = None
   try:
     if make_folder:
-      path.parent.mkdir(parents=True, exist_ok=True)
+      _make(path.parent, 0o700 if private else 0o777)
     handle, temporary = tempfile.mkstemp(dir=path.parent,
                                          prefix=f'.{path.name}')
     with os.fdopen(handle, 'wb') as file:
       file.write(data)
       file.flush()
       os.fsync(file.fileno())
-    os.chmod(temporary, 0o666 & ~_umask())
+    os.chmod(temporary, 0o600 if private else 0o666 & ~_umask())
     os.replace(temporary, path)
   except OSError as error:
     raise errors.GdpError(
@@ -46,6 +47,16 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
   finally:
     if temporary and os.path.exists(temporary):
       os.unlink(temporary)
+
+
+def _make(folder: pathlib.Path, mode: int) -> None:
+  """With all that are missing above it."""
+  missing = []
+  while not folder.exists():
+    missing.append(folder)
+    folder = folder.parent
+  for each in reversed(missing):
+    each.mkdir(mode, exist_ok=True)
 
 
 def write_compressed_json(path: str | os.PathLike[str], value: Any) -> None:

@@ -12,9 +12,8 @@ from google.protobuf import message
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.framework import versions
 
-from gdp_grappler import environment
+from gdp_grappler import cache
 from gdp_grappler import errors
-from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.processes import calls
@@ -39,21 +38,15 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
 
   Raises:
     InvalidGraphError: it cannot be built.
-    GdpError: the cache cannot be written.
   """
   path = cache_path(workload, family)
-  known = cached(path)
+  known = cached(path, tell)
   if known is not None:
     return known
   tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
   data = _build(workload.name)
-  files.write_atomically(path, _digest(data) + data, make_folder=True)
-  result = cached(path)
-  if result is None:
-    raise errors.GdpError(f'{path} cannot be read back. Remove it and see to '
-                          f'its disk, or set {environment.CACHE_DIR} to '
-                          'another place.')
-  return result
+  cache.keep(path, _digest(data) + data, tell)
+  return _parsed(data)
 
 
 def cache_path(workload: workload_lib.Workload,
@@ -67,8 +60,7 @@ def cache_path(workload: workload_lib.Workload,
   for source in (here, here.with_name('capture_worker.py'), *sources):
     digest.update(source.read_bytes())
   key = digest.hexdigest()[:16]
-  return (environment.cache_folder() / 'workloads'
-          / f'{workload.name.replace("@", "_")}_{key}.pb')
+  return cache.path('workloads', f'{workload.name.replace("@", "_")}_{key}.pb')
 
 
 def _modules(family: types.ModuleType) -> list[types.ModuleType]:
@@ -85,24 +77,22 @@ def _modules(family: types.ModuleType) -> list[types.ModuleType]:
   return [found[name] for name in sorted(found)]
 
 
-def cached(path: pathlib.Path) -> source_graph.SourceGraph | None:
+def cached(path: pathlib.Path,
+           tell: Callable[[str], None]) -> source_graph.SourceGraph | None:
   """A graph that was kept; None if there is none or it is damaged."""
-  try:
-    data = path.read_bytes()
-  except FileNotFoundError:
-    return None
-  except OSError as error:
-    raise errors.GdpError(
-        f'Cannot read {path}: {error.strerror}. Make it readable, or set '
-        f'{environment.CACHE_DIR} to another place.') from error
+  data = cache.kept(path, tell)
   size = len(_digest(b''))
-  if data[:size] != _digest(data[size:]):
+  if data is None or data[:size] != _digest(data[size:]):
     return None
   try:
-    return source_graph.from_meta_graph(
-        meta_graph_pb2.MetaGraphDef.FromString(data[size:]))
+    return _parsed(data[size:])
   except message.DecodeError:
     return None
+
+
+def _parsed(data: bytes) -> source_graph.SourceGraph:
+  return source_graph.from_meta_graph(
+      meta_graph_pb2.MetaGraphDef.FromString(data))
 
 
 def _digest(data: bytes) -> bytes:

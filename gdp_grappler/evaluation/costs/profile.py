@@ -136,15 +136,18 @@ class Profile:
         other, devices=other.devices
         + tuple(d for d in self.devices if d.name not in new))
 
-  def save(self, path: str | os.PathLike[str],
-           make_folder: bool = False) -> None:
+  def save(self, path: str | os.PathLike[str]) -> None:
     """Writes the file that `load` reads.
 
     Raises:
       GdpError: it cannot be written.
     """
+    files.write_atomically(path, self.to_text())
+
+  def to_text(self) -> str:
+    """What `parse` reads."""
     content = {'format': _FORMAT, 'version': _VERSION, **_plain(self)}
-    files.write_atomically(path, json.dumps(content) + '\n', make_folder)
+    return json.dumps(content) + '\n'
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
@@ -154,11 +157,26 @@ def load(path: str | os.PathLike[str]) -> Profile:
     GdpError: the file is missing, damaged or no profile.
   """
   try:
-    content = json.loads(pathlib.Path(path).read_text(encoding='utf-8'))
+    data = pathlib.Path(path).read_bytes()
   except OSError as error:
     raise errors.GdpError(
         f'Cannot read profile {path}: {error.strerror}. Make one with '
         '`gdp profile GRAPH --output=FILE`.') from error
+  return parse(data, path)
+
+
+def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
+  """Reads what `Profile.to_text` made.
+
+  Args:
+    data: The text.
+    path: Where it came from, for messages.
+
+  Raises:
+    GdpError: it is damaged or no profile.
+  """
+  try:
+    content = json.loads(data)
   except ValueError as error:
     raise _damaged(path, f'it is not JSON ({error})') from error
   if not isinstance(content, dict) or content.get('format') != _FORMAT:

@@ -24,9 +24,8 @@ from typing import Any, Callable, Sequence
 from absl import logging
 import numpy as np
 
-from gdp_grappler import environment
+from gdp_grappler import cache
 from gdp_grappler import errors
-from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.costs import profile as profile_lib
@@ -76,15 +75,13 @@ def profile_graph(
 
   Raises:
     MeasurementError: the graph cannot be run, or the device is not there.
-    GdpError: the cache cannot be written.
   """
   graph = graph_def_io.read(source, unknown_dim=batch_size)
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
   model = str(target) if remote and not cores else _model(device)
-  folder = pathlib.Path(cache_dir or environment.cache_folder()) / 'profiles'
   key = _key(graph, batch_size, cores, pool, device, model, remote)
-  path = folder / f'{key}.json'
+  path = cache.path('profiles', f'{key}.json', folder=cache_dir)
   if not refresh and (known := _remembered(path, steps, tell)):
     return known
   tell(f'Profiling {graph.name} on {device}: {steps} steps.')
@@ -105,7 +102,7 @@ def profile_graph(
     tell(f'Other programs took {result.devices[0].disturbed:.0%} of the time '
          f'of core {cores[0]} while {graph.name} was profiled: measure again '
          'on a quiet machine.')
-  result.save(path, make_folder=True)
+  cache.keep(path, result.to_text(), tell)
   return result
 
 
@@ -120,7 +117,6 @@ def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
 
   Raises:
     MeasurementError: the graph cannot be run on one of them.
-    GdpError: the cache cannot be written.
   """
   profiles = [
       profile_graph(source, device=p.device, target=p.target, cores=p.cores,
@@ -172,11 +168,11 @@ def _with_contention(
   key = hashlib.sha256(
       repr((profile.fingerprint, profile.tensorflow, batch_size, names,
             [(d.cores, d.pool, d.model) for d in profile.devices], 1)).encode())
-  path = (pathlib.Path(cache_dir or environment.cache_folder()) / 'contention'
-          / f'{key.hexdigest()[:24]}.json')
+  path = cache.path('contention', f'{key.hexdigest()[:24]}.json',
+                    folder=cache_dir)
   found: Sequence[float] | None = None
   if not refresh:
-    found = _known_shares(path, len(names))
+    found = _known_shares(path, len(names), tell)
   if found is None:
     if len(names) > 1:
       tell(f'Running {profile.graph} on all {len(names)} workers at a time.')
@@ -187,7 +183,7 @@ def _with_contention(
                                target() if len(names) > 1 else '', (), 0, 0, 1)
         for name in names
     ], profile.graph)
-    files.write_atomically(path, json.dumps(found) + '\n', make_folder=True)
+    cache.keep(path, json.dumps(found) + '\n', tell)
   bus = f'{len(names)} local workers'
   return dataclasses.replace(
       profile, devices=tuple(
@@ -195,11 +191,12 @@ def _with_contention(
           for device, share in zip(profile.devices, found)))
 
 
-def _known_shares(path: pathlib.Path, count: int) -> list[float] | None:
+def _known_shares(path: pathlib.Path, count: int,
+                  tell: Callable[[str], None]) -> list[float] | None:
   """[count]; None if they are not there."""
   try:
-    found = json.loads(path.read_text(encoding='utf-8'))
-  except (OSError, ValueError):
+    found = json.loads(cache.kept(path, tell) or b'')
+  except ValueError:
     return None
   good = isinstance(found, list) and len(found) == count and all(
       isinstance(share, float) and 0 <= share < np.inf for share in found)
@@ -333,10 +330,11 @@ def _devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
 def _remembered(path: pathlib.Path, steps: int,
                 tell: Callable[[str], None]) -> profile_lib.Profile | None:
   """A profile of at least so many steps; None if there is none."""
-  if not path.exists():
+  data = cache.kept(path, tell)
+  if data is None:
     return None
   try:
-    result = profile_lib.load(path)
+    result = profile_lib.parse(data, path)
   except errors.GdpError as error:
     tell(f'{error} Measuring anew.')
     return None
