@@ -50,13 +50,16 @@ class Outcome:
   control_edges: tuple[tuple[int, int], ...] = ()
 
 
-def optimize(source: source_graph.SourceGraph,
-             settings: settings_lib.Settings) -> Outcome:
+def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+             *, relocatable: bool = False) -> Outcome:
   """Decides on the devices of a graph that is about to run.
 
   Args:
     source: The graph with the devices TensorFlow gave it.
     settings: The user's option.
+    relocatable: Variables that a function receives as arguments may move, with
+      their readers, updates and optimizer slots; the devices of the outcome
+      say where the caller has to bring each.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -65,7 +68,7 @@ def optimize(source: source_graph.SourceGraph,
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
-  step = step_lib.of_source(source, cluster, live=True)
+  step = step_lib.of_source(source, cluster, live=True, relocatable=relocatable)
   graph, simulator = step.graph, step.simulator()
   problem = step.problem(simulator, settings.seed)
   before = _as_it_was(graph, cluster)

@@ -9,6 +9,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import registry
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import settings as settings_lib
@@ -77,6 +78,19 @@ def test_what_touches_variables_and_the_caller_stays(source):
   outcome = optimizer.optimize(source, _RANDOM)
   for node, device in zip(source.graph_def.node, outcome.devices):
     if node.op in ('_Arg', '_Retval', 'ReadVariableOp', 'AssignVariableOp'):
+      assert device == node.device, node.name
+
+
+def test_relocatable_variables_move_with_all_that_works_on_them(source):
+  outcome = optimizer.optimize(source, _RANDOM, relocatable=True)
+  nodes = source.graph_def.node
+  on = dict(zip([node.name for node in nodes], outcome.devices))
+  variables = {n.name for n in nodes if pins.is_variable_argument(n)}
+  assert {on[name] for name in variables} == set(_CPUS)
+  for node, device in zip(nodes, outcome.devices):
+    for name in variables.intersection(node.input):
+      assert device == on[name], node.name
+    if node.op in ('_Arg', '_Retval') and node.name not in variables:
       assert device == node.device, node.name
 
 
