@@ -23,6 +23,7 @@ from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
 from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
@@ -47,7 +48,8 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
     live: The graph is about to run: variables exist, so that their handles,
       and all ops on them, stay where they are; so do streams of random
       numbers, and fused ops keep the type of their device. Otherwise variables
-      are free to move, each with its reads, updates and optimizer slots.
+      are free to move, each with its reads, updates and optimizer slots. What
+      TensorFlow merges after placement stays together, as numbers change else.
     relocatable: Of a live graph, variables that it receives as arguments are
       free to move all the same: somebody will see to their handles.
     unknown_dim: Size taken for every dimension that the graph does not know.
@@ -119,6 +121,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
                                    starts[:-1]) * (np.diff(starts) > 0)
     colocation.join_slots(sets, nodes, raw_edges, variable_bytes, output_bytes)
+  if freedom.live:
+    fusions.join(sets, nodes, raw_edges, list(map(pins_lib.has_wish, nodes)))
   groups = sets.numbers()
   pins, user_pins = _pins(source, nodes, signatures, groups, freedom)
   if freedom.live:
