@@ -21,6 +21,8 @@ from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -75,13 +77,16 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if ((problem.allowed.sum(axis=1) == 1).all() and
       not before.violations(graph)):
     return _ordered(Outcome(None, ''), graph, before, simulator, settings)
-  after = registry.create(settings.placer, settings.policy).place(problem)
+  try:
+    after, origin = _after(problem, settings)
+  except planned.DoesNotFitError as error:
+    return Outcome(None, f'{source.name}: left as it was: {error}')
   violations = after.violations(graph)
   if violations:
     raise errors.InfeasiblePlacementError(
-        f'Placer "{settings.placer}" broke a rule of {source.name}: '
+        f'The placement by {origin} broke a rule of {source.name}: '
         f'{violations[0].message}. Report this, and use another placer.')
-  outcome, chosen = _decide(graph, before, after, simulator, settings)
+  outcome, chosen = _decide(graph, before, after, origin, simulator, settings)
   return _ordered(outcome, graph, chosen, simulator, settings)
 
 
@@ -122,9 +127,21 @@ def _as_it_was(graph: op_graph.OpGraph,
       np.array([index[name] for name in graph.devices]), cluster)
 
 
+def _after(
+    problem: placer_lib.Problem,
+    settings: settings_lib.Settings) -> tuple[placement_lib.Placement, str]:
+  """The placement that is asked for, and whose it is."""
+  if settings.plan is not None:
+    found = planned.place(settings.plan, problem)
+    return found.placement, found.origin
+  placer = registry.create(settings.placer, settings.policy)
+  return placer.place(problem), settings.placer
+
+
 def _decide(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
-    after: placement_lib.Placement, evaluator: evaluator_lib.Evaluator,
+    after: placement_lib.Placement, origin: str,
+    evaluator: evaluator_lib.Evaluator,
     settings: settings_lib.Settings) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
   prices = evaluator.price(graph, np.stack([before.devices, after.devices]))
@@ -132,15 +149,16 @@ def _decide(
   predicted = f'predicted step {_ms(old_s)} -> {_ms(new_s)} ms (simulated)'
   worth = prices.valid[1] and new_s < old_s
   must = bool(before.violations(graph))
-  if settings.keep_best and not worth and not must:
+  asked = settings.plan is not None or not settings.keep_best
+  if not asked and not worth and not must:
     message = (f'{graph.name}: {graph.num_ops} ops left as they were: '
-               f'{settings.placer} gives no gain; {predicted}')
+               f'{origin} gives no gain; {predicted}')
     return Outcome(None, message), before
   tensors, size = after.cut(graph)
   counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
   what = 'placed' if settings.mode == 'apply' else 'would be placed'
   message = (f'{graph.name}: {graph.num_ops} ops {what} by '
-             f'{settings.placer}: {counts}; cut {tensors} tensors, '
+             f'{origin}: {counts}; cut {tensors} tensors, '
              f'{size / 1e6:.2f} MB; {predicted}')
   devices = tuple(after.device_strings())
   return Outcome(devices if settings.mode == 'apply' else None, message), after
@@ -173,7 +191,8 @@ def _order_config(
     placement: placement_lib.Placement,
     settings: settings_lib.Settings) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
-  if settings.order == order_lib.CRITICAL_PATH:
+  if (settings.order == order_lib.CRITICAL_PATH or
+      settings.order is None and placement.priorities is not None):
     return control_edges.OrderConfig()
   used = np.unique(placement.devices)
   runs_ahead = sum(placement.cluster.devices[d].asynchronous for d in used)
