@@ -32,6 +32,9 @@ from gdp_grappler.plugin import settings as settings_lib
 _REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
 _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
+# Each worker of these runs its own steps, between variables that all share.
+_PARAMETER_SERVER = '/job:ps/'
+
 # Where nobody asked for an order, it has to pay well and be found soon. Where
 # devices wait for their ops, predicted gains have been seen to be losses.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
@@ -97,6 +100,10 @@ def _why_not(source: source_graph.SourceGraph) -> str:
       return ('it holds replicas of a distribution strategy '
               f'("{node.name}"). Switch gdp_placement off, or train without '
               'the strategy')
+  server = next((d for d in source.devices if _PARAMETER_SERVER in d), '')
+  if server:
+    return (f'its variables are on parameter servers ("{server}"). Switch '
+            'gdp_placement off, or train without the strategy')
   return ''
 
 

@@ -156,6 +156,15 @@ def test_replicas_are_left_alone(name, op):
   assert 'replicas' in outcome.message and name in outcome.message
 
 
+def test_steps_of_parameter_servers_are_left_alone():
+  server = '/job:ps/replica:0/task:0/device:CPU:0'
+  source = _source(graph_defs.node('a', 'NoOp', device=_CPUS[0]),
+                   devices=(*_CPUS, server))
+  outcome = optimizer.optimize(source, _RANDOM)
+  assert outcome.devices is None
+  assert 'parameter servers' in outcome.message and server in outcome.message
+
+
 def test_a_placer_that_breaks_a_rule_is_refused(monkeypatch):
 
   class Careless:
