@@ -21,6 +21,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import stat
 from typing import Any, Mapping, Sequence
 
 import numpy as np
@@ -37,6 +38,8 @@ _FORMAT, _VERSION = 'gdp-plan', 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
            'priorities')
 _LARGEST_PRIORITY = 1e300
+# A million ops with names of a hundred letters have less.
+_LARGEST_BYTES = 256 << 20
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
 
@@ -107,7 +110,7 @@ def load(path: str, graph: op_graph.OpGraph,
   _check_graph(path, plan, graph)
   cluster = cluster or plan.cluster
   numbers = {
-      name: _device(path, name, plan, cluster)
+      name: device_index(path, name, plan, cluster)
       for name in dict.fromkeys(plan.devices.values())
   }
   devices = np.array([numbers[plan.devices[op]] for op in graph.names],
@@ -125,7 +128,8 @@ def read(path: str) -> Plan:
     PlanError: missing or damaged.
   """
   try:
-    text = pathlib.Path(path).read_text()
+    _check_size(path)
+    text = pathlib.Path(path).read_text(encoding='utf-8')
   except OSError as error:
     raise errors.PlanError(
         f'Cannot read plan {path}: {error.strerror}. {_REMEDY}') from error
@@ -133,12 +137,23 @@ def read(path: str) -> Plan:
     raise _damaged(path, 'it is not text') from error
   try:
     fields = json.loads(text, object_pairs_hook=_unique)
-  except ValueError as error:
+  except (ValueError, RecursionError) as error:
     raise _damaged(path, str(error)) from error
   _check_fields(path, fields)
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
               fields.get('priorities'))
+
+
+def _check_size(path: str) -> None:
+  """Refuses what would never end, or fill the memory."""
+  status = os.stat(path)
+  if not stat.S_ISREG(status.st_mode):
+    raise _damaged(path, 'it is no regular file')
+  if status.st_size > _LARGEST_BYTES:
+    raise _damaged(
+        path, f'it has {status.st_size} bytes; {_LARGEST_BYTES} '
+        'are the most')
 
 
 def _check_placement(graph: op_graph.OpGraph,
@@ -258,8 +273,13 @@ def _some(what: str, ops: Sequence[str]) -> str:
   return f'{len(ops)} {what}{plural}{example}'
 
 
-def _device(path: str, name: str, plan: Plan,
-            cluster: cluster_lib.Cluster) -> int:
+def device_index(path: str, name: str, plan: Plan,
+                 cluster: cluster_lib.Cluster) -> int:
+  """Index in a cluster of a device that a plan names.
+
+  Raises:
+    PlanError: the cluster lacks it.
+  """
   try:
     return cluster.device_index(name)
   except errors.ClusterError as error:

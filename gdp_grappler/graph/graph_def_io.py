@@ -23,6 +23,7 @@ from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
 from gdp_grappler.graph.legality import colocation
+from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
@@ -32,6 +33,7 @@ _INPUT = re.compile(
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
+         relocatable: bool = False,
          unknown_dim: int = assumptions.DEFAULT_BATCH_SIZE,
          trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
          tell: Callable[[str], None] | None = None) -> op_graph.OpGraph:
@@ -46,7 +48,10 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
     live: The graph is about to run: variables exist, so that their handles,
       and all ops on them, stay where they are; so do streams of random
       numbers, and fused ops keep the type of their device. Otherwise variables
-      are free to move, each with its reads, updates and optimizer slots.
+      are free to move, each with its reads, updates and optimizer slots. What
+      TensorFlow merges after placement stays together, as numbers change else.
+    relocatable: Of a live graph, variables that it receives as arguments are
+      free to move all the same: somebody will see to their handles.
     unknown_dim: Size taken for every dimension that the graph does not know.
     trip_count: Iterations of the while loops whose number it does not tell.
     tell: Hears one line if there are such loops, and one about each function
@@ -61,17 +66,37 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   def read_body(graph_def: graph_pb2.GraphDef) -> calls_lib.Body:
     body = dataclasses.replace(source, graph_def=graph_def, feeds=(),
                                fetches=())
-    graph, frames = _read(body, False, unknown_dim, trip_count, calls, assumed)
+    graph, frames = _read(body, _Freedom(live=False), unknown_dim, trip_count,
+                          calls, assumed)
     return graph, frames.values.scalar if frames.values else lambda _: None
 
   calls = calls_lib.Calls(source.graph_def.library, read_body, tell)
-  result, _ = _read(source, live, unknown_dim, trip_count, calls, assumed)
+  result, _ = _read(source, _Freedom(live, relocatable), unknown_dim,
+                    trip_count, calls, assumed)
   if tell and assumed:
     tell(frames_lib.describe_assumed(assumed, trip_count))
   return result
 
 
-def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
+@dataclasses.dataclass(frozen=True)
+class _Freedom:
+  """What may move; see `read`."""
+
+  live: bool
+  relocatable: bool = False
+
+  @property
+  def slots_follow(self) -> bool:
+    """Whether variables move, so that others have to move with them."""
+    return not self.live or self.relocatable
+
+  def holds(self, node: node_def_pb2.NodeDef) -> bool:
+    """Whether state that a node hands out stays where it is."""
+    return self.live and not (self.relocatable and
+                              pins_lib.is_variable_argument(node))
+
+
+def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
           trip_count: float, calls: calls_lib.Calls,
           assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
   """The graph and its control flow; adds names of loops to `assumed`."""
@@ -92,13 +117,15 @@ def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
   variable_bytes = np.array(
       [_variable_bytes(node, unknown_dim) for node in nodes], np.int64)
   sets = colocation.joined(nodes, signatures, raw_edges)
-  if not live:
+  if freedom.slots_follow:
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
                                    starts[:-1]) * (np.diff(starts) > 0)
     colocation.join_slots(sets, nodes, raw_edges, variable_bytes, output_bytes)
+  if freedom.live:
+    fusions.join(sets, nodes, raw_edges, list(map(pins_lib.has_wish, nodes)))
   groups = sets.numbers()
-  pins, user_pins = _pins(source, nodes, signatures, groups, live)
-  if live:
+  pins, user_pins = _pins(source, nodes, signatures, groups, freedom)
+  if freedom.live:
     groups, pins = _respect_what_is(nodes, groups, pins)
   frames = frames_lib.analyse(nodes, raw_edges, flops,
                               lambda tensor: properties.shape(*tensor),
@@ -122,7 +149,7 @@ def _read(source: source_graph.SourceGraph, live: bool, unknown_dim: int,
       tensor_ops=np.repeat(np.arange(len(nodes)),
                            np.diff(starts)), tensor_bytes=tensor_bytes,
       flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
-      allowed_types=_allowed_types(nodes, pins, live), pins=tuple(pins),
+      allowed_types=_allowed_types(nodes, pins, freedom.live), pins=tuple(pins),
       user_pins=user_pins, devices=tuple(node.device for node in nodes),
       executions=frames.executions,
       stateful=np.array([kernels.is_stateful(node.op) for node in nodes], bool))
@@ -238,7 +265,7 @@ def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
 def _pins(source: source_graph.SourceGraph,
           nodes: Sequence[node_def_pb2.NodeDef],
           signatures: Sequence[node_types.Signature], groups: np.ndarray,
-          live: bool) -> tuple[list[str], np.ndarray]:
+          freedom: _Freedom) -> tuple[list[str], np.ndarray]:
   """[N] device strings, and which of them the user wrote.
 
   Where a variable lives, its reads and updates are: as with `tf.device`, a
@@ -256,9 +283,10 @@ def _pins(source: source_graph.SourceGraph,
   pins, by_user = [], []
   for node, types, group, holder in zip(nodes, signatures, groups, holders):
     pin, user = pins_lib.device_pin(node, types)
-    if user and group in stateful_groups and (live or not holder):
+    if user and group in stateful_groups and (freedom.live or not holder):
       pin, user = '', False
-    if live and (holder or pins_lib.draws_from_a_stream(node)):
+    if (holder and freedom.holds(node) or
+        freedom.live and pins_lib.draws_from_a_stream(node)):
       pin, user = node.device, False
     elif not pin and node.name in callers and not any(
         map(node_types.is_handle, (*types.inputs, *types.outputs))):

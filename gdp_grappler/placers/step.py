@@ -70,7 +70,7 @@ class Step:
 
 
 def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
-              live: bool = False,
+              live: bool = False, relocatable: bool = False,
               batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
               trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
               tell: Callable[[str], None] | None = None) -> Step:
@@ -80,6 +80,7 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
     source: The graph.
     cluster: Where it is to run.
     live: Whether it is about to run; see `graph_def_io.read`.
+    relocatable: Whether variables that it receives may move all the same.
     batch_size: Stands for dimensions that the graph leaves open.
     trip_count: Iterations of loops whose number it does not tell.
     tell: Hears one line for everything that was assumed.
@@ -89,5 +90,6 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
   """
   from gdp_grappler.graph import graph_def_io
   return Step(
-      graph_def_io.read(source, live=live, unknown_dim=batch_size,
-                        trip_count=trip_count, tell=tell), cluster, source)
+      graph_def_io.read(source, live=live, relocatable=relocatable,
+                        unknown_dim=batch_size, trip_count=trip_count,
+                        tell=tell), cluster, source)

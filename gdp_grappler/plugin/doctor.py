@@ -12,6 +12,7 @@ from typing import Any, Iterator
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.plugin import settings
 from gdp_grappler.processes import worker_process
 
 GOOD, NOTE, BAD = 'ok', 'note', 'BAD'
@@ -152,6 +153,31 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
       'one CPU, no GPU',
       '' if len(gpus) > 1 else 'With fewer than two physical devices nothing '
       'can get faster; graphs are then left as they are.')
+  yield _next_fit(len(gpus))
+
+
+def _next_fit(num_gpus: int) -> Finding:
+  """What Keras' `fit` will do here, if the program itself sets nothing."""
+  try:
+    on = settings.from_option(settings.from_text(environment.placement()))
+  except ValueError as error:
+    return Finding(BAD, 'next fit', f'{environment.PLACEMENT}: {error}',
+                   f'Correct {environment.PLACEMENT}.')
+  if on is None:
+    return Finding(
+        NOTE, 'next fit', 'runs as without this package',
+        'Set gdp_placement in tf.config.optimizer.set_experimental_options, or '
+        f'{environment.PLACEMENT}=1.')
+  if not num_gpus:
+    return Finding(NOTE, 'next fit',
+                   'is left as it is: one device leaves nothing to choose',
+                   'Make logical devices to try it out.')
+  what = ('would be placed, which is only reported'
+          if on.mode == 'report' else 'is placed')
+  return Finding(
+      GOOD, 'next fit', f'{what}, over the CPU and {num_gpus} GPU'
+      f'{"s" * (num_gpus > 1)}; its variables move before the first step; '
+      'jit_compile="auto" means no XLA')
 
 
 def _xla() -> Iterator[Finding]:
@@ -163,8 +189,9 @@ def _xla() -> Iterator[Finding]:
         'have their ops placed.')
   else:
     yield Finding(
-        GOOD, 'XLA', 'no auto-clustering; models compiled with '
-        'jit_compile=True are one op, use jit_compile=False')
+        GOOD, 'XLA', 'no auto-clustering; where placement is on, Keras does '
+        'not compile steps unless told jit_compile=True, which makes one op of '
+        'each that cannot be placed')
 
 
 def _policy(policy: str | None) -> Iterator[Finding]:

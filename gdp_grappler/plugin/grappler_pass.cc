@@ -335,7 +335,27 @@ class GdpPlacement : public CustomGraphOptimizer {
   int64_t calls_ = 0;
 };
 
-REGISTER_GRAPH_OPTIMIZER_AS(GdpPlacement, "gdp_placement");
+namespace {
 
+// TensorFlow ends the process where a name is registered twice, as a second
+// copy of this library would.
+bool Register() {
+  const std::string name = "gdp_placement";
+  const std::vector<std::string> known =
+      CustomGraphOptimizerRegistry::GetRegisteredOptimizers();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return false;
+  CustomGraphOptimizerRegistry::RegisterOptimizerOrDie(
+      [] { return new GdpPlacement; }, name);
+  return true;
+}
+
+const bool is_registered = Register();
+
+}  // namespace
 }  // namespace grappler
 }  // namespace tensorflow
+
+// Whether the pass of this copy of the library is the one that TensorFlow runs.
+extern "C" int gdp_is_registered() {
+  return tensorflow::grappler::is_registered ? 1 : 0;
+}

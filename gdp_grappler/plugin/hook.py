@@ -11,6 +11,7 @@ import threading
 from typing import Any
 
 from gdp_grappler import environment
+from gdp_grappler.plugin import changes
 
 # All else is imported where it is used: most programs need none of it.
 
@@ -52,6 +53,10 @@ def _wrap(cls: type[Any]) -> None:
   stock_get = cls.get_optimizer_experimental_options
 
   def function_call_options(self: Any) -> Any:
+    if getattr(calls, 'changes', 0) != changes.count():
+      # TensorFlow tells only the thread that has set the option.
+      self._thread_local_data.function_call_options = None
+      calls.changes = changes.count()
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(_value(self)):
@@ -67,6 +72,7 @@ def _wrap(cls: type[Any]) -> None:
     if any(str(key).startswith('gdp_') for key in options):
       options = _checked(options)
     stock_set(self, options)
+    changes.note()
     if _is_set(_value(self)):
       _switch_on()
 

@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 from typing import Any, Callable
 
+from gdp_grappler import errors
 from gdp_grappler import native
 
 _UNCHANGED, _PLACED, _NEEDS_GRAPH, _INTERRUPTED = range(4)
@@ -88,9 +89,15 @@ def register(function: Callable[[Query], Answer]) -> None:
     function: Should not raise; if it does, the graph is left alone.
 
   Raises:
-    PluginError: the native library is missing or does not fit.
+    PluginError: the native library is missing or does not fit, or another copy
+      of it came first.
   """
   library = native.load_grappler()
+  if not library.gdp_is_registered():
+    raise errors.PluginError(
+        'Another copy of the native library is loaded in this process, and '
+        'TensorFlow runs that one. Keep one installation of gdp-grappler on '
+        'sys.path.')
   library.gdp_allocate.restype = ctypes.c_void_p
   library.gdp_allocate.argtypes = [ctypes.c_size_t]
   library.gdp_set_place_function.restype = None

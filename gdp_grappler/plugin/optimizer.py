@@ -21,6 +21,8 @@ from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -29,6 +31,9 @@ from gdp_grappler.plugin import settings as settings_lib
 # for each other: moving an op of one would stop all.
 _REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
 _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
+
+# Each worker of these runs its own steps, between variables that all share.
+_PARAMETER_SERVER = '/job:ps/'
 
 # Where nobody asked for an order, it has to pay well and be found soon. Where
 # devices wait for their ops, predicted gains have been seen to be losses.
@@ -50,13 +55,16 @@ class Outcome:
   control_edges: tuple[tuple[int, int], ...] = ()
 
 
-def optimize(source: source_graph.SourceGraph,
-             settings: settings_lib.Settings) -> Outcome:
+def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+             *, relocatable: bool = False) -> Outcome:
   """Decides on the devices of a graph that is about to run.
 
   Args:
     source: The graph with the devices TensorFlow gave it.
     settings: The user's option.
+    relocatable: Variables that a function receives as arguments may move, with
+      their readers, updates and optimizer slots; the devices of the outcome
+      say where the caller has to bring each.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -65,20 +73,23 @@ def optimize(source: source_graph.SourceGraph,
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
-  step = step_lib.of_source(source, cluster, live=True)
+  step = step_lib.of_source(source, cluster, live=True, relocatable=relocatable)
   graph, simulator = step.graph, step.simulator()
   problem = step.problem(simulator, settings.seed)
   before = _as_it_was(graph, cluster)
   if ((problem.allowed.sum(axis=1) == 1).all() and
       not before.violations(graph)):
     return _ordered(Outcome(None, ''), graph, before, simulator, settings)
-  after = registry.create(settings.placer, settings.policy).place(problem)
+  try:
+    after, origin = _after(problem, settings)
+  except planned.DoesNotFitError as error:
+    return Outcome(None, f'{source.name}: left as it was: {error}')
   violations = after.violations(graph)
   if violations:
     raise errors.InfeasiblePlacementError(
-        f'Placer "{settings.placer}" broke a rule of {source.name}: '
+        f'The placement by {origin} broke a rule of {source.name}: '
         f'{violations[0].message}. Report this, and use another placer.')
-  outcome, chosen = _decide(graph, before, after, simulator, settings)
+  outcome, chosen = _decide(graph, before, after, origin, simulator, settings)
   return _ordered(outcome, graph, chosen, simulator, settings)
 
 
@@ -89,6 +100,10 @@ def _why_not(source: source_graph.SourceGraph) -> str:
       return ('it holds replicas of a distribution strategy '
               f'("{node.name}"). Switch gdp_placement off, or train without '
               'the strategy')
+  server = next((d for d in source.devices if _PARAMETER_SERVER in d), '')
+  if server:
+    return (f'its variables are on parameter servers ("{server}"). Switch '
+            'gdp_placement off, or train without the strategy')
   return ''
 
 
@@ -119,9 +134,21 @@ def _as_it_was(graph: op_graph.OpGraph,
       np.array([index[name] for name in graph.devices]), cluster)
 
 
+def _after(
+    problem: placer_lib.Problem,
+    settings: settings_lib.Settings) -> tuple[placement_lib.Placement, str]:
+  """The placement that is asked for, and whose it is."""
+  if settings.plan is not None:
+    found = planned.place(settings.plan, problem)
+    return found.placement, found.origin
+  placer = registry.create(settings.placer, settings.policy)
+  return placer.place(problem), settings.placer
+
+
 def _decide(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
-    after: placement_lib.Placement, evaluator: evaluator_lib.Evaluator,
+    after: placement_lib.Placement, origin: str,
+    evaluator: evaluator_lib.Evaluator,
     settings: settings_lib.Settings) -> tuple[Outcome, placement_lib.Placement]:
   """Keeps the better one; a graph that breaks a user's pin has to change."""
   prices = evaluator.price(graph, np.stack([before.devices, after.devices]))
@@ -129,15 +156,16 @@ def _decide(
   predicted = f'predicted step {_ms(old_s)} -> {_ms(new_s)} ms (simulated)'
   worth = prices.valid[1] and new_s < old_s
   must = bool(before.violations(graph))
-  if settings.keep_best and not worth and not must:
+  asked = settings.plan is not None or not settings.keep_best
+  if not asked and not worth and not must:
     message = (f'{graph.name}: {graph.num_ops} ops left as they were: '
-               f'{settings.placer} gives no gain; {predicted}')
+               f'{origin} gives no gain; {predicted}')
     return Outcome(None, message), before
   tensors, size = after.cut(graph)
   counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
   what = 'placed' if settings.mode == 'apply' else 'would be placed'
   message = (f'{graph.name}: {graph.num_ops} ops {what} by '
-             f'{settings.placer}: {counts}; cut {tensors} tensors, '
+             f'{origin}: {counts}; cut {tensors} tensors, '
              f'{size / 1e6:.2f} MB; {predicted}')
   devices = tuple(after.device_strings())
   return Outcome(devices if settings.mode == 'apply' else None, message), after
@@ -170,7 +198,8 @@ def _order_config(
     placement: placement_lib.Placement,
     settings: settings_lib.Settings) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
-  if settings.order == order_lib.CRITICAL_PATH:
+  if (settings.order == order_lib.CRITICAL_PATH or
+      settings.order is None and placement.priorities is not None):
     return control_edges.OrderConfig()
   used = np.unique(placement.devices)
   runs_ahead = sum(placement.cluster.devices[d].asynchronous for d in used)

@@ -14,6 +14,7 @@ from typing import Any
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster
+from gdp_grappler.plugin import changes
 
 PIN = '_gdp_pin'
 LEAVE_ALONE = '_gdp_leave_alone'
@@ -108,9 +109,8 @@ def _inherit_in_new_graphs() -> None:
 
   Also has the configuration made anew: `option.add_to` looks at `were_used`.
   """
-  from tensorflow.python.eager import context
   from tensorflow.python.framework import func_graph
-  context.context().function_call_options = None
+  changes.note()
   stock = func_graph.FuncGraph.__init__
 
   @functools.wraps(stock)

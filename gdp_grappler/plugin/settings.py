@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import operator
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
+from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order as order_lib
 
@@ -35,6 +36,13 @@ class Settings:
     order: 'critical_path' adds control edges that keep ops from waiting, where
       a gain is predicted; 'fifo' leaves the order of ready ops to TensorFlow.
       None adds them on asynchronous devices, where much is predicted.
+    plan: Says where ops go, in place of the placer and whatever is predicted:
+      a file that `gdp place`, `gdp_train` or an editor wrote, or devices by
+      layer or name scope, as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'};
+      `cluster.layer_map` and `placers.planned` have the rules. Gradients are
+      in the scope of their layer; updates and optimizer slots follow the
+      variable, which goes along where variables may move. Graphs that a plan
+      is not for are left alone. None for no plan.
   """
 
   policy: str | None = None
@@ -46,6 +54,7 @@ class Settings:
   time_budget_s: float = 30.
   min_ops: int = 16
   order: str | None = None
+  plan: str | tuple[tuple[str, str], ...] | None = None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -54,7 +63,10 @@ class Settings:
 
 def from_json(text: str) -> Settings:
   """Reads what `Settings.to_json` wrote."""
-  return Settings(**json.loads(text))
+  fields = json.loads(text)
+  if isinstance(fields['plan'], list):
+    fields['plan'] = tuple(map(tuple, fields['plan']))
+  return Settings(**fields)
 
 
 def from_option(value: Any) -> Settings | None:
@@ -133,6 +145,17 @@ def _text_or_none(key: str, value: Any) -> str | None:
   return text
 
 
+def _plan(key: str, value: Any) -> Any:
+  if not isinstance(value, Mapping):
+    return _text_or_none(key, value)
+  # Imported when needed, as placers are.
+  from gdp_grappler.cluster import layer_map
+  try:
+    return layer_map.checked(value)
+  except errors.GdpError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+
+
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
   from gdp_grappler.placers import entries
@@ -199,6 +222,7 @@ _CHECKS = {
     'time_budget_s': _seconds,
     'min_ops': _count,
     'order': _one_of(order_lib.ORDERS),
+    'plan': _plan,
 }
 
 

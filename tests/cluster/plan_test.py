@@ -107,6 +107,7 @@ def test_saving_again_replaces_the_file_and_leaves_no_other(
     ('{"format": "gdp-plan", "version": 1}', '"graph" is missing'),
     ('{"a": 1, "a": 2}', '"a" is there twice'),
     (b'\x80\xff\x00', 'not text'),
+    ('[' * 100_000, 'recursion'),
 ])
 def test_damaged_files(tmp_path, graph, text, reason):
   path = tmp_path / 'bad.json'
@@ -171,6 +172,17 @@ def test_wrong_priorities_are_not_saved(path, graph, cluster, priorities):
 def test_missing_file(tmp_path, graph):
   path = str(tmp_path / 'none.json')
   check_error(lambda: plan.load(path, graph), 'No such file', path)
+
+
+def test_what_is_no_file_or_never_ends(tmp_path, graph, monkeypatch):
+  pipe = str(tmp_path / 'pipe')
+  os.mkfifo(pipe)
+  check_error(lambda: plan.load(pipe, graph), 'no regular file', pipe)
+  monkeypatch.setattr(plan, '_LARGEST_BYTES', 3)
+  large = tmp_path / 'large.json'
+  large.write_text('1234')
+  check_error(lambda: plan.load(str(large), graph), '4 bytes; 3 are the most',
+              str(large))
 
 
 def test_unknown_device(path, graph, cluster):

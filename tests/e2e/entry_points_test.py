@@ -26,6 +26,11 @@ def test_switching_acts_on_a_traced_function(results):
   assert len({step['sum'] for step in steps}) == 1
 
 
+def test_switching_reaches_threads_that_have_called_before(results):
+  assert [len(devices) > 1 for devices in results['old_threads']
+         ] == [False, True, False, True]
+
+
 def test_threads_are_served_at_once(results):
   base = results['threads'][1]
   assert base > 0

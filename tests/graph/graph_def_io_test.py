@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
@@ -183,6 +184,27 @@ def test_pin_on_a_read_means_nothing_and_on_a_variable_moves_it():
   live = _read(*_variable_step(pin_on_variable=b'CPU:2'), live=True)
   assert live.pins == (graph_defs.CPU(1), '', '')
   assert not live.user_pins.any()
+
+
+def test_relocatable_variables_are_those_that_are_received():
+  handle = {
+      'T': {'type': types_pb2.DT_RESOURCE},
+      '_handle_dtypes': {'list': {'type': [types_pb2.DT_FLOAT]}}
+  }
+  read = {'dtype': graph_defs.FLOAT}
+  nodes = [
+      graph_defs.node('v', '_Arg', device=graph_defs.CPU(1), **handle),
+      graph_defs.node('read', 'ReadVariableOp', ['v'], device=graph_defs.CPU(1),
+                      **read),
+      graph_defs.node('own', 'VarHandleOp', device=graph_defs.CPU(1),
+                      shape={'shape': {}}, **read),
+      _placeholder('fed', device=graph_defs.CPU(1)),
+  ]
+  source = graph_defs.source(graph_defs.graph_def(*nodes))
+  fixed = graph_defs.pins(graph_def_io.read(source, live=True))
+  assert set(fixed.values()) == {'', graph_defs.CPU(1)} and fixed['v']
+  free = graph_defs.pins(graph_def_io.read(source, live=True, relocatable=True))
+  assert free == fixed | {'v': ''}
 
 
 def test_groups_that_tensorflow_spread_stay_as_they_are():

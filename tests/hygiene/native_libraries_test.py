@@ -4,6 +4,7 @@ import ctypes
 import importlib.metadata
 import pathlib
 import runpy
+import shutil
 import subprocess
 import sys
 
@@ -40,6 +41,22 @@ def test_loads_without_tensorflow(name):
 
 def test_pass_loads_next_to_tensorflow():
   assert isinstance(native.load_grappler(), ctypes.CDLL)
+
+
+def test_two_copies_in_one_process_do_not_end_it(tmp_path):
+  copy = tmp_path / 'libgdp_grappler.so'
+  shutil.copy(native.LIB_DIR / 'libgdp_grappler.so', copy)
+  code = f"""
+import ctypes
+import tensorflow as tf
+ctypes.CDLL({str(copy)!r})
+tf.config.optimizer.set_experimental_options({{'gdp_placement': True}})
+print(float(tf.function(lambda x: tf.sin(x) * 2)(0.)))
+"""
+  finished = fresh.run_code(code)
+  assert finished.results == 0.
+  line, = finished.notices
+  assert 'Placement is off. Another copy of the native library' in line
 
 
 def test_loader_knows_the_release_it_was_built_for():

@@ -18,6 +18,23 @@ def _states(findings):
   return {finding.what: finding.state for finding in findings}
 
 
+@pytest.mark.parametrize('option, gpus, state, said', [
+    ('', 2, doctor.NOTE, 'as without'),
+    ('0', 2, doctor.NOTE, 'as without'),
+    ('on', 2, doctor.BAD, 'neither 0, 1 nor'),
+    ('1', 0, doctor.NOTE, 'one device'),
+    ('1', 1, doctor.GOOD, 'is placed, over the CPU and 1 GPU;'),
+    ('1', 2, doctor.GOOD, '2 GPUs; its variables move'),
+    ('{"mode": "report"}', 2, doctor.GOOD, 'would be placed'),
+])
+def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
+  monkeypatch.setenv('GDP_PLACEMENT', option)
+  finding = doctor._next_fit(gpus)
+  assert (finding.what, finding.state) == ('next fit', state)
+  assert said in finding.detail
+  assert (state == doctor.GOOD) == (not finding.remedy)
+
+
 @pytest.mark.parametrize('changes, bad', [
     ({},
      {'hook': doctor.GOOD, 'placement': doctor.GOOD, 'devices': doctor.GOOD}),

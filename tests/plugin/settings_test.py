@@ -18,7 +18,7 @@ def test_every_field_is_taken():
   values = {
       'policy': '/p', 'placer': 'random', 'keep_best': False, 'mode': 'report',
       'cluster': '2xP100', 'seed': 3, 'time_budget_s': 2, 'min_ops': 0,
-      'order': 'critical_path'
+      'order': 'critical_path', 'plan': 'p.json'
   }
   result = settings.from_option(values)
   assert {key: getattr(result, key) for key in values} == values
@@ -85,6 +85,9 @@ def test_equal_settings_give_equal_json():
     ({'time_budget_s': '3'}, 'positive number of seconds'),
     ({'policy': ''}, 'non-empty text or None'),
     ({'cluster': 3}, 'non-empty text or None'),
+    ({'plan': 3}, 'non-empty text or None'),
+    ({'plan': {}}, '0 entries'),
+    ({'plan': {'a': 'GPU'}}, 'wrong plan: "GPU" is not a device name'),
 ])
 def test_bad_values_say_what_is_valid(value, message):
   with pytest.raises(ValueError, match='gdp_placement') as caught:
@@ -108,3 +111,15 @@ def test_bad_text(text):
 
 def test_nearest_offers_nothing_if_nothing_is_near():
   assert settings.nearest('xyz', ('apply',)) == "Valid: 'apply'."
+
+
+@pytest.mark.parametrize('plan, field', [
+    ('p.json', 'p.json'),
+    (pathlib.Path('/p.json'), '/p.json'),
+    ({'b/*': 'GPU:1', 'a': 'CPU:0'}, (('a', 'CPU:0'), ('b/*', 'GPU:1'))),
+    (None, None),
+])
+def test_plans(plan, field):
+  result = settings.from_option({'plan': plan})
+  assert result.plan == field
+  assert settings.from_json(result.to_json()) == result

@@ -56,6 +56,11 @@ def device_pin(node: node_def_pb2.NodeDef,
   return '', False
 
 
+def has_wish(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a user said where a node is to be."""
+  return PIN_ATTRIBUTE in node.attr or LEAVE_ALONE_ATTRIBUTE in node.attr
+
+
 def stays(node: node_def_pb2.NodeDef, signature: node_types.Signature) -> bool:
   """Whether a node is tied to its device by what it does."""
   if _STAY.fullmatch(node.op):

@@ -1,5 +1,6 @@
 """Every way a graph can be run, with placement off, on, off and on."""
 
+import queue
 import sys
 import tempfile
 import threading
@@ -36,6 +37,26 @@ def switching():
     _, devices = common.devices_used(lambda: function(X))
     steps.append({'devices': devices, 'sum': float(tf.reduce_sum(y))})
   return {'steps': steps, 'traces': len(traces)}
+
+
+def old_threads():
+  """A thread that has called a function before another one sets the option."""
+  function, calls, done = tf.function(body), queue.Queue(), queue.Queue()
+
+  def work():
+    while calls.get():
+      done.put(common.devices_used(lambda: function(X))[1])
+
+  worker = threading.Thread(target=work)
+  worker.start()
+  devices = []
+  for option in (False, common.RANDOM, False, common.RANDOM):
+    common.set_option(option)
+    calls.put(True)
+    devices.append(done.get(timeout=60))
+  calls.put(False)
+  worker.join()
+  return devices
 
 
 def threads():
@@ -184,7 +205,8 @@ def main():
   assert 'gdp_grappler.plugin.hook' in sys.modules
   assert 'gdp_grappler.plugin.host' not in sys.modules
   listen()
-  common.finish(switching=switching(), threads=threads(), sessions=sessions(),
+  common.finish(switching=switching(), old_threads=old_threads(),
+                threads=threads(), sessions=sessions(),
                 saved_model=saved_model(), dataset=dataset(),
                 loop=with_while_and_gradient())
 

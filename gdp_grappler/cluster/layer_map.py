@@ -1,0 +1,201 @@
+"""Devices by name scope: `{'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}`.
+
+A pattern is one name or several, joined by '/': of Keras layers, of scopes, at
+last of the op itself. It holds for every op with these names, one after the
+other, anywhere in its path, and for all that is below: 'encoder' for
+'net/encoder/dense/MatMul' and for its gradient,
+'gradient_tape/net/encoder/dense/MatMul/MatMul_1'. Names may have the wildcards
+of `fnmatch`; 'decoder/*' is 'decoder'. Of several patterns the one with most
+names holds, then the one that matches further inside, then the one with most
+letters. '' and '*' are for all that no other pattern matches.
+
+TensorFlow numbers scopes that are opened again, and Keras 3 opens that of a
+layer twice, so that layers `dense` and `dense_1` come out as 'dense_1' and
+'dense_1_2'. A name therefore also stands for its numbered scopes, unless the
+graph has one of just that name.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import fnmatch
+import functools
+import re
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler import suggestions
+from gdp_grappler.cluster import cluster as cluster_lib
+
+_MAX_PATTERNS = 10_000
+_MAX_LETTERS = 1_000
+_NUMBERED = re.compile(r'(.+)_\d+')
+_WILDCARD = re.compile(r'[*?\[]')
+# Put before the path of the op that something was made for.
+_PREFIX = re.compile(
+    r'((Stateful)?PartitionedCall|Func|gradients|gradient_tape)(_\d+)?')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Matches:
+  """Which pattern holds for each of N ops.
+
+  Attributes:
+    patterns: int [N], number of the pattern; -1 for none.
+    only_default: bool [N], that pattern is '' or '*'.
+    idle: What to say of each pattern that holds for none.
+  """
+
+  patterns: np.ndarray
+  only_default: np.ndarray
+  idle: tuple[str, ...]
+
+
+def checked(entries: Mapping[Any, Any]) -> tuple[tuple[str, str], ...]:
+  """Pairs of pattern and device, sorted.
+
+  Raises:
+    PlanError: nothing in it, too much, the same twice, or no pattern.
+    ClusterError: no device.
+  """
+  if not 0 < len(entries) <= _MAX_PATTERNS:
+    raise errors.PlanError(
+        f'A map of layers has {len(entries)} entries; give 1 to '
+        f'{_MAX_PATTERNS}, such as {{"encoder": "GPU:0"}}.')
+  for pattern, device in entries.items():
+    if not isinstance(pattern, str) or len(pattern) > _MAX_LETTERS:
+      raise errors.PlanError(
+          f'{str(pattern)[:40]!r} is no name of a layer or scope. Write for '
+          'example "encoder" or "decoder/*".')
+    if not isinstance(device, str):
+      raise errors.PlanError(
+          f'The device of "{pattern}" is {device!r}. Write for example "GPU:0".'
+      )
+    cluster_lib.canonical_device(device)
+  meant: dict[tuple[str, ...], str] = {}
+  for pattern in entries:
+    other = meant.setdefault(_parts(pattern), pattern)
+    if other != pattern:
+      raise errors.PlanError(
+          f'"{other}" and "{pattern}" mean the same. Remove one.')
+  return tuple(sorted(entries.items()))
+
+
+def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
+  """Finds the pattern that holds for each op.
+
+  Args:
+    patterns: As users write them.
+    names: [N] of all ops of one graph.
+  """
+  paths = list(map(_path, names))
+  matcher = _Matcher(patterns, paths)
+  found = np.array(list(map(matcher.best, paths)), int)
+  default = matcher.default
+  idle = set(range(len(patterns))) - set(found.tolist()) - {default}
+  result = np.where(found < 0, default, found)
+  known = {_bare(part) for path in paths for part in path[:-1]}
+  return Matches(result, (found < 0) & (result >= 0),
+                 tuple(_idle(patterns[i], known) for i in sorted(idle)))
+
+
+def bare_name(name: str) -> str:
+  """An op's name without numbers and without what it was inlined from."""
+  return '/'.join(map(_bare, _path(name)))
+
+
+def _idle(pattern: str, known: set[str]) -> str:
+  near = suggestions.nearest(pattern.rsplit('/', 1)[-1], known)
+  return f'"{pattern}"' + ''.join(f' (did you mean "{n}"?)' for n in near)
+
+
+@dataclasses.dataclass(frozen=True)
+class _State:
+  """Of a scope: the best pattern so far, and those that match in part."""
+
+  rank: tuple[int, int, int] = (0, 0, 0)
+  best: int = -1
+  partial: tuple[tuple[int, int], ...] = ()
+
+
+class _Matcher:
+  """Walks down the scopes of a graph, each once."""
+
+  def __init__(self, patterns: Sequence[str],
+               paths: Sequence[tuple[str, ...]]) -> None:
+    self._parts = [_parts(pattern) for pattern in patterns]
+    self.default = next((i for i, parts in enumerate(self._parts) if not parts),
+                        -1)
+    self._starts = collections.defaultdict(list)
+    for i, parts in enumerate(self._parts):
+      if parts:
+        self._starts['*' if _WILDCARD.search(parts[0]) else parts[0]].append(i)
+    self._names = {part for path in paths for part in path}
+    self._numbered = {
+        _bare(part) for part in self._names if _bare(part) != part
+    }
+    self._states: dict[tuple[str, ...], _State] = {(): _State()}
+
+  def best(self, path: tuple[str, ...]) -> int:
+    """Number of the pattern that holds for an op; -1 for none."""
+    depth = next(
+        d for d in range(len(path), -1, -1) if path[:d] in self._states)
+    state = self._states[path[:depth]]
+    while depth < len(path):
+      state = self._below(state, depth, path[depth])
+      depth += 1
+      self._states[path[:depth]] = state
+    return state.best
+
+  def _below(self, state: _State, depth: int, part: str) -> _State:
+    rank, best, partial = state.rank, state.best, []
+    for pattern, done in (*state.partial, *self._begun(part)):
+      parts = self._parts[pattern]
+      if not self._fits(parts[done], part):
+        continue
+      if done + 1 < len(parts):
+        partial.append((pattern, done + 1))
+        continue
+      own = len(parts), depth, sum(map(len, parts))
+      if own > rank:
+        rank, best = own, pattern
+    return _State(rank, best, tuple(partial))
+
+  def _begun(self, part: str) -> Iterator[tuple[int, int]]:
+    for start in {part, _bare(part), '*'}:
+      for pattern in self._starts.get(start, ()):
+        yield pattern, 0
+
+  def _fits(self, wanted: str, part: str) -> bool:
+    """Whether a name of a pattern means a part of a path."""
+    if _WILDCARD.search(wanted):
+      return (fnmatch.fnmatchcase(part, wanted) or
+              fnmatch.fnmatchcase(_bare(part), wanted))
+    # `dense_1` may be the layer of that name, or the layer `dense`.
+    means_other = (wanted in self._numbered and _bare(wanted) != wanted and
+                   _bare(wanted) not in self._names)
+    if part == wanted:
+      return not means_other
+    return _bare(part) == wanted and (means_other or wanted not in self._names)
+
+
+def _parts(pattern: str) -> tuple[str, ...]:
+  parts = [part for part in pattern.split('/') if part]
+  while parts and parts[-1] == '*':
+    parts.pop()
+  return tuple(parts)
+
+
+def _path(name: str) -> tuple[str, ...]:
+  parts = name.split('/')
+  return tuple(p for p in parts[:-1] if not _PREFIX.fullmatch(p)) + (parts[-1],)
+
+
+@functools.lru_cache(maxsize=20_000)
+def _bare(part: str) -> str:
+  """'dense' for 'dense_1'."""
+  numbered = _NUMBERED.fullmatch(part)
+  return numbered[1] if numbered else part

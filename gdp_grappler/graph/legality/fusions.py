@@ -1,0 +1,73 @@
+"""Ops that TensorFlow makes one of after they have been placed.
+
+Where oneDNN is on, a pass over the part of a graph that each CPU got merges
+pairs of ops (tensorflow/core/common_runtime/mkl_layout_pass.cc: `minfo_` and
+`wsinfo_`). The merged kernel rounds otherwise than the two, so a pair on two
+devices gives other numbers than the same pair on one. All other fusions are
+Grappler's, and have been made when a graph is placed.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import Iterator, Mapping, Sequence
+
+from tensorflow.core.framework import node_def_pb2
+
+from gdp_grappler.graph import union_find
+
+# First op and the one that reads its first output.
+_CHAINS = frozenset((
+    ('Conv2D', 'BiasAdd'),
+    ('Pad', 'Conv2D'),
+    ('Pad', '_FusedConv2D'),
+    ('MaxPool', 'MaxPoolGrad'),
+    ('MaxPool3D', 'MaxPool3DGrad'),
+    ('LRN', 'LRNGrad'),
+))
+_FIRSTS = frozenset(first for first, _ in _CHAINS)
+# Ops that read the same gradient, and where among their data inputs it is.
+_SIBLINGS = {'Conv2DBackpropFilter': 2, 'BiasAddGrad': 0}
+
+
+def join(sets: union_find.UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
+         edges: Sequence[tuple[int, int,
+                               int]], own_will: Sequence[bool]) -> None:
+  """Joins ops that are merged if they share a device, and do.
+
+  Args:
+    sets: Changed in place.
+    nodes: [N], placed.
+    edges: (producer, output index or -1, consumer).
+    own_will: [N], ops that somebody wants on a certain device; they join none.
+  """
+  for first, second in _pairs(nodes, edges):
+    if (nodes[first].device == nodes[second].device and not own_will[first] and
+        not own_will[second]):
+      sets.join(first, second)
+
+
+def _pairs(nodes: Sequence[node_def_pb2.NodeDef],
+           edges: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+  position: collections.Counter[int] = collections.Counter()
+  readers: dict[tuple[int, int], list[int]] = {}
+  for source, output, target in edges:
+    if output < 0:
+      continue
+    op = nodes[target].op
+    if output == 0 and nodes[source].op in _FIRSTS:
+      if (nodes[source].op, op) in _CHAINS:
+        yield source, target
+    if _SIBLINGS.get(op) == position[target]:
+      readers.setdefault((source, output), []).append(target)
+    position[target] += 1
+  yield from _siblings(nodes, readers)
+
+
+def _siblings(
+    nodes: Sequence[node_def_pb2.NodeDef],
+    readers: Mapping[tuple[int, int], list[int]]) -> Iterator[tuple[int, int]]:
+  for ops in readers.values():
+    if len({nodes[op].op for op in ops}) > 1:
+      for op in ops[1:]:
+        yield ops[0], op

@@ -1,0 +1,229 @@
+"""The placement that a user's plan asks for: a file, or a map of layers.
+
+A plan is applied by the names of ops. Grappler gives ops new names, and the
+same model traced again has other numbers in them; so an op is first looked up
+by its name, then by its name without numbers where all such ops of the plan
+are on one device. At least half of the ops and half of the FLOPs have to be
+known to the plan, or it is one for another graph.
+
+Groups go where most bytes of their ops are wanted, of the devices they may
+have. Ops that the plan says nothing of are where their neighbours are, and
+what only serves to update a variable, where that is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import following
+from gdp_grappler.placers import placer as placer_lib
+
+# A file, or pairs of pattern and device.
+Plan = str | tuple[tuple[str, str], ...]
+
+_MIN_SHARE = .5
+
+
+class DoesNotFitError(errors.PlanError):
+  """A plan is one for other graphs."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Planned:
+  """What became of a plan.
+
+  Attributes:
+    placement: Keeps the graph's rules; with the priorities of a plan that
+      names every op.
+    origin: What to call it, and how far the plan was obeyed.
+  """
+
+  placement: placement_lib.Placement
+  origin: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Wishes:
+  """Devices that N ops are wanted on.
+
+  Attributes:
+    devices: int [N], -1 for no wish.
+    weak: bool [N], only as far as nothing better is known.
+    origin: Whose.
+    notes: What a user should know.
+    priorities: float64 [N] or None.
+  """
+
+  devices: np.ndarray
+  weak: np.ndarray
+  origin: str
+  notes: tuple[str, ...] = ()
+  priorities: np.ndarray | None = None
+
+
+def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
+  """Places a graph as a plan has it.
+
+  Raises:
+    DoesNotFitError: it is for other graphs.
+    PlanError: the file is missing or damaged, or names a device that the
+      cluster lacks.
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  if isinstance(plan, str):
+    wishes = _of_file(plan, graph, cluster)
+  else:
+    wishes = _of_layers(plan, graph, cluster)
+  devices = _of_groups(problem, wishes)[graph.groups]
+  notes = (*wishes.notes, *_refused(graph, wishes, devices, cluster))
+  return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
+                 f'{wishes.origin} ({"; ".join(notes)})')
+
+
+def _of_file(path: str, graph: op_graph.OpGraph,
+             cluster: cluster_lib.Cluster) -> _Wishes:
+  plan = plan_lib.read(path)
+  bare: dict[str, set[str]] = {}
+  for op, device in plan.devices.items():
+    bare.setdefault(layer_map.bare_name(op), set()).add(device)
+  candidates = [{plan.devices[op]} if op in plan.devices else bare.get(
+      layer_map.bare_name(op), set()) for op in graph.names]
+  known = np.array([bool(found) for found in candidates])
+  share, work = known.mean(), _share_of_flops(graph, known)
+  if min(share, work) < _MIN_SHARE:
+    raise DoesNotFitError(
+        f'plan {path} was made for "{plan.graph}" and knows {share:.0%} of '
+        f'the ops and {work:.0%} of the FLOPs; it takes {_MIN_SHARE:.0%}')
+  index = {
+      device: plan_lib.device_index(path, device, plan, cluster)
+      for device in dict.fromkeys(plan.devices.values())
+  }
+  devices = np.array([
+      index[next(iter(found))] if len(found) == 1 else -1
+      for found in candidates
+  ])
+  exact = np.array([op in plan.devices for op in graph.names])
+  priorities = None
+  if plan.priorities is not None and exact.all():
+    priorities = np.array([plan.priorities[op] for op in graph.names])
+  return _Wishes(devices, np.zeros(graph.num_ops, bool), f'plan {path}',
+                 _by_name(devices, exact), priorities)
+
+
+def _by_name(devices: np.ndarray, exact: np.ndarray) -> tuple[str, ...]:
+  others = (devices >= 0) & ~exact
+  parts = (f'{exact.sum()} ops by name',
+           f'{others.sum()} by name without numbers' if others.any() else '',
+           f'{(devices < 0).sum()} beside them' if (devices < 0).any() else '')
+  return ', '.join(filter(None, parts)),
+
+
+def _share_of_flops(graph: op_graph.OpGraph, chosen: np.ndarray) -> float:
+  flops = graph.flops * graph.executions
+  return float(flops[chosen].sum() / flops.sum()) if flops.any() else 1.
+
+
+def _of_layers(layers: Sequence[tuple[str, str]], graph: op_graph.OpGraph,
+               cluster: cluster_lib.Cluster) -> _Wishes:
+  found = layer_map.match([pattern for pattern, _ in layers], graph.names)
+  by_layer = (found.patterns >= 0) & ~found.only_default
+  if found.idle and not by_layer.any():
+    raise DoesNotFitError(f'no op is in {" or in ".join(found.idle)}')
+  index = np.array(
+      [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
+  devices = index[found.patterns]
+  notes = [f'{by_layer.sum()} ops by layer']
+  if found.idle:
+    notes.append(f'Warning: no op is in {" or in ".join(found.idle)}')
+  return _Wishes(devices, found.only_default, 'the map of layers', tuple(notes))
+
+
+def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
+  try:
+    return cluster.device_index(device)
+  except errors.ClusterError as error:
+    raise errors.PlanError(
+        f'The plan puts "{pattern}" where it cannot go. {error} Use one of '
+        'these.') from error
+
+
+def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
+  """int [G]: wishes first, then neighbours, then what was."""
+  graph, allowed = problem.graph, problem.allowed
+  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  result = _voted(problem, np.where(wishes.weak, -1, wishes.devices))
+  # Variables that cannot move draw their updates to them.
+  fixed = (allowed.sum(axis=1) == 1) & holds
+  result = np.where(fixed, allowed.argmax(axis=1), result)
+  if wishes.weak.any():
+    weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
+    free = np.ones(graph.num_groups, bool)
+    free[graph.groups[_updates(graph)]] = False
+    result = np.where((result < 0) & free, weak, result)
+  result = following.follow(graph, result, allowed)
+  rest = _voted(problem, _as_it_was(graph, problem.cluster))
+  return np.where(result < 0, rest, result)
+
+
+def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
+  """int [G], where most bytes of a group are wanted; -1 for no wish."""
+  graph, allowed = problem.graph, problem.allowed
+  ops = np.flatnonzero(wanted >= 0)
+  votes = np.zeros(allowed.shape)
+  np.add.at(votes, (graph.groups[ops], wanted[ops]),
+            graph.output_bytes[ops] + graph.param_bytes[ops] + 1.)
+  asked = votes.any(axis=1)
+  votes[~allowed] = 0.
+  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
+  best = np.where(votes.any(axis=1), votes.argmax(axis=1), fallback)
+  return np.where(asked, best, -1)
+
+
+def _updates(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops whose results only change one variable and its slots.
+
+  These are of one size. What leads to the loss changes all variables.
+  """
+  sizes = np.zeros(graph.num_groups, np.int64)
+  np.maximum.at(sizes, graph.groups, graph.param_bytes)
+  changed = sizes[graph.groups]
+  update = np.zeros(graph.num_ops, bool)
+  successors, starts = graph.successors
+  for op in graph.topological_order[::-1].tolist():
+    readers = successors[starts[op]:starts[op + 1]]
+    if not changed[op] and readers:
+      found = set(changed[readers].tolist())
+      update[op] = len(found) == 1 and min(found) > 0
+      changed[op] = min(found) if update[op] else -1
+  return update
+
+
+def _as_it_was(graph: op_graph.OpGraph,
+               cluster: cluster_lib.Cluster) -> np.ndarray:
+  """int [N], devices the graph came with; the host for others."""
+  index = {name: i for i, name in enumerate(cluster.device_names)}
+  return np.array([index.get(name, cluster.host) for name in graph.devices])
+
+
+def _refused(graph: op_graph.OpGraph, wishes: _Wishes, devices: np.ndarray,
+             cluster: cluster_lib.Cluster) -> tuple[str, ...]:
+  """What is not where it was wanted."""
+  ops = np.flatnonzero((wishes.devices >= 0) & ~wishes.weak
+                       & (wishes.devices != devices))
+  if not ops.size:
+    return ()
+  # A variable explains more than one of its readers.
+  op = ops[graph.param_bytes[ops].argmax()]
+  return (f'{ops.size} cannot be where it says, such as "{graph.names[op]}", '
+          f'which is on {cluster.device_labels[devices[op]]}'),

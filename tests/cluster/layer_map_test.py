@@ -1,0 +1,117 @@
+import hypothesis
+from hypothesis import strategies
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import layer_map
+
+# As Keras 3 names layers dense, dense_1 and dense_2, in the forward pass and
+# in the gradient; and what it adds.
+_KERAS_3 = ('StatefulPartitionedCall/net_1/encoder_1/dense_1/MatMul',
+            'StatefulPartitionedCall/net_1/encoder_1/dense_1_2/MatMul',
+            'StatefulPartitionedCall/net_1/decoder_1/dense_2_1/MatMul',
+            'StatefulPartitionedCall/gradient_tape/net_1/encoder_1/dense_1_2/'
+            'MatMul/MatMul_1', 'StatefulPartitionedCall/adam/Sub_3', 'iterator')
+_KERAS_2 = ('net/encoder/dense/MatMul', 'net/encoder/dense_1/MatMul',
+            'net/decoder/dense_2/MatMul',
+            'gradient_tape/net/encoder/dense_1/MatMul/MatMul_1', 'Adam/sub_3',
+            'iterator')
+
+
+def _match(names, *patterns):
+  return layer_map.match(patterns, names).patterns.tolist()
+
+
+@pytest.mark.parametrize('names', [_KERAS_3, _KERAS_2])
+@pytest.mark.parametrize('patterns, expected', [
+    (('encoder',), [0, 0, -1, 0, -1, -1]),
+    (('encoder/*', 'decoder'), [0, 0, 1, 0, -1, -1]),
+    (('dense',), [0, -1, -1, -1, -1, -1]),
+    (('dense_1',), [-1, 0, -1, 0, -1, -1]),
+    (('dense_2',), [-1, -1, 0, -1, -1, -1]),
+    (('dense', 'dense_1', 'dense_2'), [0, 1, 2, 1, -1, -1]),
+    (('encoder', 'encoder/dense_1'), [0, 1, -1, 1, -1, -1]),
+    (('net', 'decoder'), [0, 0, 1, 0, -1, -1]),
+    (('', 'decoder'), [0, 0, 1, 0, 0, 0]),
+    (('decoder', '*'), [1, 1, 0, 1, 1, 1]),
+    (('net/*/dense',), [0, -1, -1, -1, -1, -1]),
+    (('*coder',), [0, 0, 0, 0, -1, -1]),
+    (('[ab]*', 'enc*'), [1, 1, -1, 1, -1, -1]),
+    (('/net/encoder/',), [0, 0, -1, 0, -1, -1]),
+    (('encoder/dense_2', 'decoder/dense'), [-1] * 6),
+])
+def test_patterns(names, patterns, expected):
+  if patterns[0] == '[ab]*':
+    names = names[:4] + ('x/y', 'iterator')
+  assert _match(names, *patterns) == expected
+
+
+def test_longer_then_inner_then_more_letters():
+  names = ('a/b/c/op',)
+  assert _match(names, 'c', 'a/b') == [1]
+  assert _match(names, 'a', 'c', 'b') == [1]
+  assert _match(names, 'c*', 'c') == [0]
+  assert _match(names, 'a/b', 'b/c') == [1]
+
+
+def test_a_layer_that_is_called_twice():
+  assert _match(('f_1/op', 'f_3/op', 'g_1/op'), 'f') == [0, 0, -1]
+
+
+def test_an_op_itself_has_a_name():
+  assert _match(('a/MatMul', 'a/MatMul_1', 'a/Relu'), 'a/Relu') == [-1, -1, 0]
+
+
+def test_only_the_default_is_called_so():
+  found = layer_map.match(('', 'a'), ('a/op', 'b/op'))
+  assert found.only_default.tolist() == [False, True]
+
+
+def test_a_pattern_for_nothing_is_told_with_what_is_near():
+  found = layer_map.match(('encodr', 'decoder', '', 'zzz'), _KERAS_3)
+  assert found.idle == ('"encodr" (did you mean "encoder"?)', '"zzz"')
+
+
+@pytest.mark.parametrize('name, bare', [
+    ('StatefulPartitionedCall/net_1/dense_1_2/MatMul', 'net/dense_1/MatMul'),
+    ('Func/StatefulPartitionedCall_2/input/_5', 'input/_5'),
+    ('gradient_tape/net_1/op_12', 'net/op'),
+])
+def test_bare_names(name, bare):
+  assert layer_map.bare_name(name) == bare
+
+
+def test_checked_pairs_are_sorted():
+  pairs = layer_map.checked({'b': 'gpu:1', 'a/*': '/device:CPU:0'})
+  assert pairs == (('a/*', '/device:CPU:0'), ('b', 'gpu:1'))
+
+
+@pytest.mark.parametrize(
+    'entries, message',
+    [({}, '0 entries'), ({1: 'GPU:0'}, "'1' is no name"),
+     ({'a' * 1001: 'GPU:0'}, 'is no name'),
+     ({'a': 1}, 'The device of "a" is 1'),
+     ({'a': 'GPU'}, '"GPU" is not a device name'),
+     (dict.fromkeys(map(str, range(10_001)), 'GPU:0'), '10001 entries')])
+def test_wrong_maps(entries, message):
+  with pytest.raises(errors.GdpError) as caught:
+    layer_map.checked(entries)
+  assert message in str(caught.value)
+
+
+_PATHS = strategies.lists(
+    strategies.lists(strategies.sampled_from('a b c'.split()), min_size=1,
+                     max_size=4).map('/'.join), min_size=1, max_size=6)
+
+
+@hypothesis.given(names=_PATHS, patterns=_PATHS)
+def test_without_numbers_it_is_a_run_of_names(names, patterns):
+  """What holds is a pattern that is there, and none there is longer."""
+  for name, found in zip(names, _match(names, *patterns)):
+    there = [
+        i for i, pattern in enumerate(patterns) if f'/{pattern}/' in f'/{name}/'
+    ]
+    assert (found in there) if there else found == -1
+    if there:
+      assert patterns[found].count('/') == max(
+          patterns[i].count('/') for i in there)
