@@ -87,8 +87,9 @@ class Annealing:
     self.best: np.ndarray = starts[0]
     self._best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
     priced = self._price(starts)
-    finite = priced.seconds[np.isfinite(priced.seconds)]
-    self._unit_s = float(finite.min()) if finite.size else 1.
+    some = priced.seconds[np.isfinite(priced.seconds) & (priced.seconds > 0)]
+    # A step may take no time at all; what overflows still has to cost.
+    self._unit_s = float(some.min()) if some.size else 1.
     self._penalty = _FIRST_PENALTY
     self._current = self._home = priced[int(self._costs(priced).argmin())]
     self._last_gain = 0.

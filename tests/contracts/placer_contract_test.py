@@ -68,15 +68,15 @@ def _training_step(file_name):
   return graph_def_io.read(sources.load(str(_TESTDATA / file_name)))
 
 
-def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S):
+def _place(name, graph, cluster, seed=0, time_budget_s=_SHORT_S, seconds=None):
   """With an expert who knows nothing of what is allowed."""
   if (entries.Need.GPU in registry.get(name).needs and
       single_device.first_device(cluster, 'GPU') is None):
     pytest.skip('needs a GPU')
   expert = np.random.default_rng(seed).integers(0, cluster.num_devices,
                                                 graph.num_ops)
-  problem = problems.make(graph, cluster, seed=seed, expert_devices=expert,
-                          time_budget_s=time_budget_s)
+  problem = problems.make(graph, cluster, seconds, seed=seed,
+                          expert_devices=expert, time_budget_s=time_budget_s)
   return registry.create(name).place(problem)
 
 
@@ -129,3 +129,12 @@ def test_what_cannot_be_placed_is_refused(name):
   graph = graphs.chain(2, pins=['GPU:9', ''], user_pins=[True, False])
   with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
     _place(name, graph, _CLUSTERS['4xP100'])
+
+
+@pytest.mark.parametrize('op_s', [0., 1e-15, 1e12])
+@pytest.mark.parametrize('memory_bytes', [1 << 40, 4000])
+def test_steps_of_any_length(name, op_s, memory_bytes):
+  graph = graphs.random_graph(5, 60).replace(param_bytes=[100] * 60)
+  cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
+  seconds = np.full((60, cluster.num_devices), op_s)
+  _check(_place(name, graph, cluster, seconds=seconds), graph, cluster)

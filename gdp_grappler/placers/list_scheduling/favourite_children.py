@@ -28,9 +28,9 @@ import os
 import types
 from typing import Any
 
+from absl import logging
 import numpy as np
 
-from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
@@ -107,7 +107,9 @@ def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
   m, e = len(work_s), len(ends)
   if not e:
     return np.zeros(0)
-  unit = max(left_s.max(), 1e-12)
+  unit = max(left_s.max(), sent_s.max())
+  if not unit:
+    return np.zeros(e)  # Nothing takes any time, so nothing is spared.
   work, left, sent = work_s / unit, left_s / unit, sent_s / unit
   tasks, pairs = np.arange(m), np.arange(e)
   ones_m, ones_e = np.ones(m), np.ones(e)
@@ -141,10 +143,26 @@ def _window(highs: types.ModuleType, ends: np.ndarray, sent_s: np.ndarray,
                                         np.arange(m + e + 2)).astype(np.int32)
   lp.a_matrix_.index_ = rows[order].astype(np.int32)
   lp.a_matrix_.value_ = values[order]
-  return _solution(highs, lp)[m:m + e]
+  solution = _solution(highs, lp)
+  return _dearest(ends, sent_s) if solution is None else solution[m:m + e]
 
 
-def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray:
+def _dearest(ends: np.ndarray, sent_s: np.ndarray) -> np.ndarray:
+  """float64 [E], 1 for pairs that send longest, each task in two at most."""
+  result = np.zeros(len(ends))
+  parents: set[int] = set()
+  children: set[int] = set()
+  for pair in np.argsort(-sent_s, kind='stable').tolist():
+    parent, child = ends[pair].tolist()
+    if parent not in parents and child not in children:
+      parents.add(parent)
+      children.add(child)
+      result[pair] = 1.
+  return result
+
+
+def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray | None:
+  """Values of the columns; None, and a warning, if there are none."""
   solver = highs.Highs()
   for option, value in (('output_flag', False), ('threads', 1), ('solver',
                                                                  'simplex')):
@@ -153,7 +171,9 @@ def _solution(highs: types.ModuleType, lp: Any) -> np.ndarray:
   solver.run()
   status = solver.getModelStatus()
   if status != highs.HighsModelStatus.kOptimal:
-    raise errors.GdpError(
-        'The linear program of m_sct was not solved: '
-        f'{solver.modelStatusToString(status)}. Use another placer.')
+    logging.warning(
+        'A linear program of m_sct was not solved (%s): there, each task '
+        'favours the child that it sends to longest.',
+        solver.modelStatusToString(status))
+    return None
   return np.array(solver.getSolution().col_value)

@@ -58,3 +58,23 @@ def test_tasks_that_send_nothing_have_no_favourites():
   tasks = task_graphs.make(graphs.make_graph(num_ops=3))
   assert favourite_children.solve(tasks, np.ones(3), task_graphs.LINK,
                                   9).tolist() == [-1] * 3
+
+
+def test_what_takes_no_time_has_no_favourites():
+  tasks = task_graphs.make(graphs.chain(4, 0))
+  assert favourite_children.solve(tasks, np.zeros(4), (0., 0.),
+                                  9).tolist() == [-1] * 4
+
+
+def test_transfers_alone_are_enough():
+  tasks = task_graphs.make(graphs.chain(4, 100))
+  assert favourite_children.solve(tasks, np.zeros(4), task_graphs.LINK,
+                                  9).tolist() == [1, 2, 3, -1]
+
+
+def test_a_program_that_is_not_solved_favours_the_dearest(monkeypatch, caplog):
+  monkeypatch.setattr(favourite_children, '_solution', lambda highs, lp: None)
+  graph = graphs.make_graph([(0, 1, 10, 0), (0, 2, 500, 1), (3, 2, 90)])
+  found = favourite_children.solve(task_graphs.make(graph), np.ones(4),
+                                   task_graphs.LINK, 9)
+  assert found.tolist() == [2, -1, -1, -1]
