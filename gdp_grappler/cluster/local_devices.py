@@ -129,7 +129,7 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
       efficiency=device_figures.CPU_EFFICIENCY,
       bandwidth_bytes_per_s=_CPU_BYTES_PER_S / slots,
       launch_s=device_figures.CPU_LAUNCH_S, compute='host CPU',
-      memory='host memory', slots=slots)
+      memory='host memory', slots=slots, copy_s=device_figures.CPU_COPY_S)
 
 
 def _processor() -> tuple[float | None, str]:

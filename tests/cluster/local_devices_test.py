@@ -2,13 +2,18 @@ import dataclasses
 import os
 import sys
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import nvml
+from gdp_grappler.evaluation.simulation import simulator
+from helpers import clusters
+from helpers import graphs
 
 _TASK = '/job:localhost/replica:0/task:0/device:'
 
@@ -19,6 +24,19 @@ def test_logical_cpus_share_their_compute_and_memory():
   assert [d.short_name for d in cluster.devices] == ['CPU:0', 'CPU:1', 'CPU:2']
   assert len(set(cluster.compute_units)) == len(set(cluster.memory_pools)) == 1
   assert cluster.devices[0].memory_bytes > 1 << 28
+
+
+def test_what_cpus_send_costs_both_ends():
+  cluster = local_devices.local_cluster(
+      [cluster_lib.local_name('CPU', i) for i in range(2)])
+  graph = graphs.chain(2, tensor_bytes=4)
+  prices = simulator.Simulator(cluster, clusters.FixedCosts(0.))
+  together, apart = prices.price(graph, np.array([[0, 0], [0, 1]])).seconds
+  sender, receiver = (device.copy_s for device in cluster.devices)
+  assert together == 0
+  assert apart == pytest.approx(sender + cluster.links[0].latency_s + receiver,
+                                rel=1e-3)
+  assert sender == receiver > 1e-6
 
 
 def test_cpus_come_first_and_other_types_are_left_out():

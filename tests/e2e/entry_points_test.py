@@ -31,6 +31,13 @@ def test_switching_reaches_threads_that_have_called_before(results):
          ] == [False, True, False, True]
 
 
+def test_a_plan_puts_scopes_on_devices(finished, results):
+  found = results['planned']
+  assert found['stock'] == found['placed']
+  assert min(found['devices'][f'CPU:{i}'] for i in (1, 2)) >= 12
+  assert sum('placed by the map of layers' in l for l in finished.notices) == 1
+
+
 def test_threads_are_served_at_once(results):
   base = results['threads'][1]
   assert base > 0

@@ -59,6 +59,23 @@ def old_threads():
   return devices
 
 
+def planned():
+  """A function with two scopes, which a plan puts on two devices."""
+
+  @tf.function
+  def function(x):
+    for scope in ('left', 'right'):
+      with tf.name_scope(scope):
+        for _ in range(6):
+          x = tf.nn.relu(tf.matmul(x, WEIGHTS))
+    return x
+
+  stock = float(tf.reduce_sum(function(X)))
+  common.set_option({'plan': {'left': 'CPU:1', 'right/*': 'CPU:2'}})
+  y, devices = common.devices_used(lambda: function(X))
+  return {'stock': stock, 'placed': float(tf.reduce_sum(y)), 'devices': devices}
+
+
 def threads():
   """Functions that several threads run for the first time at once."""
   common.set_option(common.RANDOM)
@@ -206,7 +223,7 @@ def main():
   assert 'gdp_grappler.plugin.host' not in sys.modules
   listen()
   common.finish(switching=switching(), old_threads=old_threads(),
-                threads=threads(), sessions=sessions(),
+                threads=threads(), planned=planned(), sessions=sessions(),
                 saved_model=saved_model(), dataset=dataset(),
                 loop=with_while_and_gradient())
 

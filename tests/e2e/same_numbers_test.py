@@ -1,0 +1,20 @@
+"""Placing changes no numbers, with oneDNN on: to the last bit."""
+
+import pytest
+
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope='module')
+def results():
+  return fresh.run('same_numbers.py', TF_ENABLE_ONEDNN_OPTS='1').results
+
+
+@pytest.mark.parametrize('net', ['mixed_bfloat16', 'nasnet_cells'])
+def test_losses_are_the_same(results, net):
+  stock, *placed = results[net]['losses']
+  assert len(stock) == 4 and len(set(stock)) == 4
+  assert placed == [stock] * len(placed)
+  assert results[net]['devices'] == [1] + [2] * len(placed)
