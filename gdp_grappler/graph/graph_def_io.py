@@ -124,6 +124,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   if freedom.live:
     fusions.join(sets, nodes, raw_edges, list(map(pins_lib.has_wish, nodes)))
   groups = sets.numbers()
+  shared_lists = colocation.shared_lists(nodes, raw_edges, groups)
   pins, user_pins = _pins(source, nodes, signatures, groups, freedom)
   if freedom.live:
     groups, pins = _respect_what_is(nodes, groups, pins)
@@ -132,10 +133,11 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
                               trip_count)
   assumed += frames.assumed
   for op, size in tensor_lists.list_bytes(
-      nodes, raw_edges, frames,
+      nodes, raw_edges, frames, shared_lists,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
     tensor_bytes[starts[op]] = size
-  kept = [(s, o, t) for s, o, t in raw_edges
+  # Whoever begins with a shared list has a list of its own.
+  kept = [(s, -1 if s in shared_lists else o, t) for s, o, t in raw_edges
           if not (nodes[s].op in op_kinds.NEXT_ITERATIONS and
                   nodes[t].op in op_kinds.MERGES)]
   kept += [(source, -1, target) for source, target in frames.exits]

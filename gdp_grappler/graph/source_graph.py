@@ -11,8 +11,14 @@ import dataclasses
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler.graph import op_kinds
+
 _FEEDS, _FETCHES = 'gdp_feeds', 'gdp_fetches'
 _DEVICES, _NAME = 'gdp_devices', 'gdp_name'
+
+# What hands out the caller's tensors, and where their shapes are.
+_SOURCES = op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS | op_kinds.BATCHES
+_SHAPES = ('shape', 'output_shapes', '_output_shapes')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,6 +38,19 @@ class SourceGraph:
   feeds: tuple[str, ...] = ()
   fetches: tuple[str, ...] = ()
   devices: tuple[str, ...] = ()
+
+  def leaves_sizes_open(self) -> bool:
+    """Whether it is given tensors of a size that it does not know."""
+    for node in self.graph_def.node:
+      if node.op not in _SOURCES:
+        continue
+      for name in _SHAPES:
+        value = node.attr[name] if name in node.attr else None
+        if value is not None and any(
+            dim.size < 0 for shape in (value.shape, *value.list.shape)
+            for dim in shape.dim):
+          return True
+    return False
 
   def to_meta_graph(self) -> meta_graph_pb2.MetaGraphDef:
     """The MetaGraphDef that `from_meta_graph` reads back."""

@@ -66,8 +66,8 @@ class Entry:
 
   @property
   def learns(self) -> bool:
-    """Whether it is made of weights."""
-    return self.kind == Kind.LEARNS
+    """Whether weights have a part in what it proposes."""
+    return self.kind == Kind.LEARNS or Need.POLICY in self.needs
 
   @property
   def module(self) -> str:

@@ -17,6 +17,7 @@ from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import policy_ops
+from gdp_grappler.placers import stopwatch
 from gdp_grappler.placers import trainer
 
 # Beside the most likely placement, so many drawn from the policy are priced.
@@ -40,24 +41,27 @@ class LearnedPlacer:
     Raises:
       PolicyMismatchError: no such folder, or a policy for other features.
     """
-    self._policy = _load(
-        str(
-            pathlib.Path(policy or environment.policy_folder() or
-                         trainer.shipped_policy()).resolve()))
+    folder = pathlib.Path(policy or environment.policy_folder() or
+                          trainer.shipped_policy())
+    with stopwatch.LOADING.running():
+      self._policy = _load(str(folder.resolve()))
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    graph, cluster = problem.graph, problem.cluster
+    candidates = self.candidates(problem)
+    best = problem.evaluator.price(problem.graph, candidates).best()
+    return placement_lib.Placement(candidates[best], problem.cluster)
+
+  def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
+    """int [K, N], what the policy proposes, the most likely first."""
     seconds = problem.op_seconds
     units = self._units(problem, seconds)
-    features = featurizer.featurize(graph, cluster, units, seconds)
-    logits = self._policy.logits(features)
-    candidates = np.concatenate([
+    logits = self._policy.logits(
+        featurizer.featurize(problem.graph, problem.cluster, units, seconds))
+    return np.concatenate([
         logits.argmax(axis=1)[None],
         _sample(logits, _NUM_SAMPLES, problem.seed)
     ])[:, units]
-    best = problem.evaluator.price(graph, candidates).best()
-    return placement_lib.Placement(candidates[best], cluster)
 
   def _units(self, problem: placer_lib.Problem,
              seconds: np.ndarray) -> np.ndarray:
@@ -72,9 +76,18 @@ class _Policy:
   def __init__(self, model: Any, metadata: Mapping[str, str]) -> None:
     self._model = model
     self.metadata = metadata
+    self._has_run = False
 
   def logits(self, features: schema.GraphFeatures) -> np.ndarray:
     """float [M, D]; disallowed devices are very unlikely."""
+    if self._has_run:
+      return self._run(features)
+    with stopwatch.LOADING.running():
+      result = self._run(features)
+    self._has_run = True
+    return result
+
+  def _run(self, features: schema.GraphFeatures) -> np.ndarray:
     result = self._model.place(
         np.array(features.op_types,
                  object).astype(bytes), features.units, features.edges,

@@ -53,23 +53,70 @@ class LocalSearchPlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    begin = self._clock()
+    limit = Limit((evaluations_for(problem) if self._evaluations is None else
+                   self._evaluations), problem.time_budget_s, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
-    search = annealing.Annealing(problem,
-                                 starting_points(problem, self._starts, rng),
-                                 rng)
-    limit = (evaluations_for(problem)
-             if self._evaluations is None else self._evaluations)
-    while search.can_move and search.evaluations < limit:
-      progress = search.evaluations / limit
-      if problem.time_budget_s is not None:
-        spent = self._clock() - begin
-        if spent >= problem.time_budget_s:
-          break
-        progress = max(progress, spent / problem.time_budget_s)
-      search.step(progress, min(annealing.BATCH, limit - search.evaluations))
-    return placement_lib.from_groups(problem.graph, search.best,
-                                     problem.cluster)
+    starts = starting_points(problem, self._starts, rng)
+    return placement_lib.from_groups(
+        problem.graph,
+        annealed(problem, np.concatenate(list(starts.values())), rng, limit),
+        problem.cluster)
+
+
+class Limit:
+  """How far a search has come, by what it prices and by the clock.
+
+  Attributes:
+    evaluations: Placements to price.
+  """
+
+  def __init__(self, evaluations: int, seconds: float | None = None,
+               grace: float = 0.,
+               clock: Callable[[], float] = time.monotonic) -> None:
+    """Starts the clock.
+
+    Args:
+      evaluations: Placements to price.
+      seconds: What that may take; None for any time. A search that the clock
+        hurries or stops depends on the speed of the machine.
+      grace: Share of the seconds in which the clock does not count yet.
+      clock: Seconds since any moment.
+    """
+    self.evaluations, self._seconds = evaluations, seconds
+    self._grace, self._clock = grace, clock
+    self._begin = clock()
+
+  def progress(self, evaluations: int) -> float:
+    """From 0 to 1, when it is over, or more."""
+    if evaluations >= self.evaluations:
+      return 1.
+    progress = evaluations / self.evaluations
+    if self._seconds is None:
+      return progress
+    if not self._seconds:
+      return 1.
+    spent = (self._clock() - self._begin) / self._seconds
+    return max(progress, (spent - self._grace) / (1 - self._grace))
+
+
+def annealed(problem: placer_lib.Problem, starts: np.ndarray,
+             rng: np.random.Generator, limit: Limit) -> np.ndarray:
+  """int [G], the best that a search from the best of some starts has priced.
+
+  Args:
+    problem: G groups.
+    starts: int [S, G], all of which are priced.
+    rng: Of the search.
+    limit: Of the search, the starts included.
+  """
+  search = annealing.Annealing(problem, starts, rng)
+  while search.can_move:
+    progress = limit.progress(search.evaluations)
+    if progress >= 1:
+      break
+    search.step(progress,
+                min(annealing.BATCH, limit.evaluations - search.evaluations))
+  return search.best
 
 
 def evaluations_for(problem: placer_lib.Problem) -> int:
@@ -81,8 +128,8 @@ def evaluations_for(problem: placer_lib.Problem) -> int:
 
 
 def starting_points(problem: placer_lib.Problem, names: Sequence[str],
-                    rng: np.random.Generator) -> np.ndarray:
-  """int [S, G], where a search may begin.
+                    rng: np.random.Generator) -> dict[str, np.ndarray]:
+  """int [S, G] by whose they are, where a search may begin.
 
   Args:
     problem: G groups.
@@ -94,11 +141,13 @@ def starting_points(problem: placer_lib.Problem, names: Sequence[str],
   """
   first = np.unique(problem.graph.groups, return_index=True)[1]
   placements, _ = best_of.place_each(problem, names)
-  return np.concatenate([
-      _singles(problem),
-      _blocks(problem, rng),
-      *(p.devices[first][None] for p in placements.values())
-  ]).astype(np.int32)
+  result = {
+      'one device': _singles(problem), 'blocks': _blocks(problem, rng),
+      **{name: p.devices[first][None] for name, p in placements.items()}
+  }
+  return {
+      name: rows.astype(np.int32) for name, rows in result.items() if len(rows)
+  }
 
 
 def _singles(problem: placer_lib.Problem) -> np.ndarray:

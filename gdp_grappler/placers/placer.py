@@ -70,3 +70,19 @@ class Chooser(Placer, Protocol):
   @property
   def winner(self) -> str | None:
     """Whose placement `place` last returned; None before it ran."""
+
+
+@runtime_checkable
+class Proposer(Placer, Protocol):
+  """A placer that knows several good placements.
+
+  Which of them is the best may hang on what no price tells, such as the order
+  that can be enforced.
+  """
+
+  def proposals(self, problem: Problem) -> tuple[placement_lib.Placement, ...]:
+    """Different placements, the first of which is what `place` returns.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+    """

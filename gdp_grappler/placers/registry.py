@@ -12,8 +12,9 @@ from gdp_grappler import suggestions
 from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
 
-# The policy, and what everything is compared with.
-LEARNED, EXPERT = 'gdp', 'human_expert'
+# What places where nobody says who should, the policy alone, and what
+# everything is compared with.
+DEFAULT, LEARNED, EXPERT = 'gdp', 'gdp_policy', 'human_expert'
 
 
 def names() -> tuple[str, ...]:

@@ -1,13 +1,15 @@
 """The journey of one graph through the pass, without any plugin.
 
-read -> place -> check -> price -> keep the better one -> order. Pure: the same
-graph and settings give the same outcome, and nothing outside is touched.
+read -> place -> check -> price, with an order where there is to be one -> keep
+the best. Pure: the same graph and settings give the same outcome, and nothing
+outside is touched.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Sequence
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -38,6 +41,11 @@ _PARAMETER_SERVER = '/job:ps/'
 # Where nobody asked for an order, it has to pay well and be found soon. Where
 # devices wait for their ops, predicted gains have been seen to be losses.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
+# Placements whose control edges are looked for, those that promise most.
+_ORDERED = 2
+# What a search may take of the budget of a graph. It is done in half of that
+# unless the machine is busy.
+_SEARCH_SHARE = 1 / 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +56,15 @@ class Outcome:
     devices: [N] device of each node of the GraphDef; None to leave it alone.
     message: One line for the user; '' for nothing worth saying.
     control_edges: Nodes (first, then) that are to keep this order.
+    before_s: Predicted step as it was; None where nothing was priced.
+    after_s: Predicted step as it will be.
   """
 
   devices: tuple[str, ...] | None
   message: str
   control_edges: tuple[tuple[int, int], ...] = ()
+  before_s: float | None = None
+  after_s: float | None = None
 
 
 def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
@@ -73,24 +85,34 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
   cluster = _cluster(source, settings)
-  step = step_lib.of_source(source, cluster, live=True, relocatable=relocatable)
+  step = step_lib.of_source(
+      source, cluster, live=True, relocatable=relocatable,
+      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE)
   graph, simulator = step.graph, step.simulator()
-  problem = step.problem(simulator, settings.seed)
+  problem = dataclasses.replace(
+      step.problem(simulator, settings.seed),
+      time_budget_s=_SEARCH_SHARE * settings.time_budget_s)
   before = _as_it_was(graph, cluster)
-  if ((problem.allowed.sum(axis=1) == 1).all() and
-      not before.violations(graph)):
-    return _ordered(Outcome(None, ''), graph, before, simulator, settings)
+  choosing = _Choosing(problem, simulator, before, settings)
+  if not before.violations(graph):
+    if (problem.allowed.sum(axis=1) == 1).all():
+      order = choosing.order(before)
+      return (_outcome(problem, before, _Choice(before, order), simulator,
+                       settings) if order else Outcome(None, ''))
+    stays = settings.keep_best and settings.plan is None
+  else:
+    stays = False  # What breaks a user's pin has to change.
   try:
-    after, origin = _after(problem, settings)
+    proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
     return Outcome(None, f'{source.name}: left as it was: {error}')
-  violations = after.violations(graph)
-  if violations:
-    raise errors.InfeasiblePlacementError(
-        f'The placement by {origin} broke a rule of {source.name}: '
-        f'{violations[0].message}. Report this, and use another placer.')
-  outcome, chosen = _decide(graph, before, after, origin, simulator, settings)
-  return _ordered(outcome, graph, chosen, simulator, settings)
+  choice = choosing.best((before, *proposals) if stays else proposals)
+  outcome = _outcome(problem, before, choice, simulator, settings, origin)
+  if settings.batch_size is None and source.leaves_sizes_open():
+    return dataclasses.replace(
+        outcome, message=f'{outcome.message}; its batches are not known, '
+        f'{assumptions.DEFAULT_BATCH_SIZE} is assumed')
+  return outcome
 
 
 def _why_not(source: source_graph.SourceGraph) -> str:
@@ -134,64 +156,146 @@ def _as_it_was(graph: op_graph.OpGraph,
       np.array([index[name] for name in graph.devices]), cluster)
 
 
-def _after(
-    problem: placer_lib.Problem,
-    settings: settings_lib.Settings) -> tuple[placement_lib.Placement, str]:
-  """The placement that is asked for, and whose it is."""
+def _proposals(
+    problem: placer_lib.Problem, settings: settings_lib.Settings
+) -> tuple[tuple[placement_lib.Placement, ...], str]:
+  """What the plan or the placer proposes, checked, and whose it is.
+
+  Raises:
+    DoesNotFitError: the plan is one for other graphs.
+  """
+  proposals: tuple[placement_lib.Placement, ...]
   if settings.plan is not None:
     found = planned.place(settings.plan, problem)
-    return found.placement, found.origin
-  placer = registry.create(settings.placer, settings.policy)
-  return placer.place(problem), settings.placer
+    proposals, origin = (found.placement,), found.origin
+  else:
+    placer = registry.create(settings.placer, settings.policy)
+    proposals = (placer.proposals(problem) if isinstance(
+        placer, placer_lib.Proposer) else (placer.place(problem),))
+    origin = settings.placer
+  for placement in proposals:
+    violations = placement.violations(problem.graph)
+    if violations:
+      raise errors.InfeasiblePlacementError(
+          f'The placement by {origin} broke a rule of {problem.graph.name}: '
+          f'{violations[0].message}. Report this, and use another placer.')
+  return proposals, origin
 
 
-def _decide(
-    graph: op_graph.OpGraph, before: placement_lib.Placement,
-    after: placement_lib.Placement, origin: str,
-    evaluator: evaluator_lib.Evaluator,
-    settings: settings_lib.Settings) -> tuple[Outcome, placement_lib.Placement]:
-  """Keeps the better one; a graph that breaks a user's pin has to change."""
-  prices = evaluator.price(graph, np.stack([before.devices, after.devices]))
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Choice:
+  """A placement, and the order that goes with it, if one does."""
+
+  placement: placement_lib.Placement
+  order: control_edges.Order | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Choosing:
+  """Takes the best of several placements, with control edges where they go.
+
+  What is compared is the robust price, shorter by what edges are predicted to
+  save of the step.
+  """
+
+  problem: placer_lib.Problem
+  simulator: simulator_lib.Simulator
+  before: placement_lib.Placement
+  settings: settings_lib.Settings
+
+  def best(self, candidates: Sequence[placement_lib.Placement]) -> _Choice:
+    """The first of those that nobody beats."""
+    graph = self.problem.graph
+    keys = self.problem.evaluator.price(
+        graph, np.stack([c.devices for c in candidates])).keys()
+    orders: dict[int, control_edges.Order] = {}
+    for row in self._promising(candidates, keys):
+      order = self.order(candidates[row])
+      if order is not None:
+        keys[row] = _within(keys[row],
+                            keys[row][-1] * order.with_edges_s / order.fifo_s)
+        orders[row] = order
+    best = keys.index(min(keys))
+    return _Choice(candidates[best], orders.get(best))
+
+  def _promising(self, candidates: Sequence[placement_lib.Placement],
+                 keys: Sequence[evaluator_lib.Key]) -> list[int]:
+    """Rows for which to look for an order, the most promising first."""
+    rows = [
+        row for row, (candidate, key) in enumerate(zip(candidates, keys))
+        if np.isfinite(key[-1]) and self._config(candidate) is not None
+    ]
+    if len(rows) <= _ORDERED:
+      return rows
+    promised = {
+        row:
+            _within(
+                keys[row],
+                control_edges.promised_s(self.problem.graph, candidates[row],
+                                         self.simulator)) for row in rows
+    }
+    return sorted(rows, key=promised.__getitem__)[:_ORDERED]
+
+  def order(self,
+            placement: placement_lib.Placement) -> control_edges.Order | None:
+    """Control edges that are wanted and predicted to pay; None if none are."""
+    config = self._config(placement)
+    if config is None:
+      return None
+    order = control_edges.control_edges(self.problem.graph, placement,
+                                        self.simulator, config)
+    return order if len(order.control_edges) else None
+
+  def _config(
+      self,
+      placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
+    names = set(self.problem.cluster.device_names)
+    if placement is self.before and not set(
+        self.problem.graph.devices) <= names:
+      return None  # Part of it is where the cluster does not reach.
+    return _order_config(placement, self.settings)
+
+
+def _within(key: evaluator_lib.Key, seconds: float) -> evaluator_lib.Key:
+  """The same but for the seconds of the step."""
+  return (*key[:3], seconds)
+
+
+def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
+             choice: _Choice, simulator: simulator_lib.Simulator,
+             settings: settings_lib.Settings, origin: str = '') -> Outcome:
+  """What to do, and the line that says it; `origin` is whose it is."""
+  graph, after = problem.graph, choice.placement
+  prices = simulator.price(graph, np.stack([before.devices, after.devices]))
   old_s, new_s = prices.seconds.tolist()
   predicted = f'predicted step {_ms(old_s)} -> {_ms(new_s)} ms (simulated)'
-  worth = prices.valid[1] and new_s < old_s
-  must = bool(before.violations(graph))
-  asked = settings.plan is not None or not settings.keep_best
-  if not asked and not worth and not must:
-    message = (f'{graph.name}: {graph.num_ops} ops left as they were: '
-               f'{origin} gives no gain; {predicted}')
-    return Outcome(None, message), before
-  tensors, size = after.cut(graph)
-  counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
-  what = 'placed' if settings.mode == 'apply' else 'would be placed'
-  message = (f'{graph.name}: {graph.num_ops} ops {what} by '
-             f'{origin}: {counts}; cut {tensors} tensors, '
-             f'{size / 1e6:.2f} MB; {predicted}')
-  devices = tuple(after.device_strings())
-  return Outcome(devices if settings.mode == 'apply' else None, message), after
-
-
-def _ordered(outcome: Outcome, graph: op_graph.OpGraph,
-             placement: placement_lib.Placement,
-             simulator: simulator_lib.Simulator,
-             settings: settings_lib.Settings) -> Outcome:
-  """The outcome with control edges, if they are wanted and predicted to pay."""
-  devices = outcome.devices or graph.devices
-  config = _order_config(placement, settings)
-  if (config is None or
-      not set(devices) <= set(placement.cluster.device_names)):
-    return outcome
-  order = control_edges.control_edges(graph, placement, simulator, config)
-  if not len(order.control_edges):
-    return outcome
   apply = settings.mode == 'apply'
-  said = (f'{"ordered" if apply else "would be ordered"}: '
-          f'{len(order.control_edges)} control edges, '
-          f'{_ms(order.with_edges_s)} ms for {_ms(order.fifo_s)} (simulated)')
-  message = outcome.message or f'{graph.name}: {graph.num_ops} ops'
+  if after is not before:
+    tensors, size = after.cut(graph)
+    counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
+    said = (f'{"placed" if apply else "would be placed"} by '
+            f'{origin}: {counts}; cut {tensors} tensors, '
+            f'{size / 1e6:.2f} MB; {predicted}')
+    if prices.overflow_bytes[1] < prices.overflow_bytes[0]:
+      said += '; as it was, it would have exceeded a memory'
+  elif (problem.allowed.sum(axis=1) > 1).any():
+    said = f'left as they were: {origin} gives no gain; {predicted}'
+  else:
+    said = ''
+  order = choice.order
+  edges: tuple[tuple[int, int], ...] = ()
+  if order is not None:
+    new_s = order.with_edges_s
+    edges = tuple(map(tuple, order.control_edges.tolist()))
+    said += (
+        f'{"; " * bool(said)}{"ordered" if apply else "would be ordered"}: '
+        f'{len(edges)} control edges, {_ms(order.with_edges_s)} ms for '
+        f'{_ms(order.fifo_s)} (simulated)')
+  changes = apply and (after is not before or order is not None)
+  message = f'{graph.name}: {graph.num_ops} ops {said}' if said else ''
   return Outcome(
-      devices if apply else None, f'{message}; {said}',
-      tuple(map(tuple, order.control_edges.tolist())) if apply else ())
+      tuple(after.device_strings()) if changes else None, message,
+      edges if apply else (), old_s, new_s)
 
 
 def _order_config(

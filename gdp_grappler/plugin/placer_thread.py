@@ -11,6 +11,7 @@ from concurrent import futures
 import os
 import queue
 import threading
+import time
 from typing import Any, Callable, TypeVar
 
 _T = TypeVar('_T')
@@ -42,12 +43,14 @@ class PlacerThread:
     """Whether the caller runs on this thread."""
     return threading.current_thread() is self._thread
 
-  def run(self, job: Callable[[], _T], timeout_s: float) -> _T:
+  def run(self, job: Callable[[], _T], timeout_s: float,
+          excused_s: Callable[[], float] = lambda: 0.) -> _T:
     """The result of a job.
 
     Args:
       job: If it raises, so does this.
       timeout_s: How long to wait, the queue included.
+      excused_s: Seconds so far, of this process, that count for no job.
 
     Raises:
       TimeoutError: it is not done by then. It goes on if it has begun.
@@ -58,14 +61,20 @@ class PlacerThread:
         raise StillBusyError
       self._start()
     future: futures.Future[_T] = futures.Future()
+    end = time.monotonic() + timeout_s - excused_s()
     self._jobs.put((future, job))
-    try:
-      return future.result(timeout_s)
-    except futures.TimeoutError:
-      # Also what a job itself may raise.
-      if not future.done() and not future.cancel():
-        self._late = future
-      raise
+    while True:
+      try:
+        return future.result(end + excused_s() - time.monotonic())
+      except futures.TimeoutError:
+        # Also what a job itself may raise.
+        if future.done():
+          raise
+        if end + excused_s() > time.monotonic():
+          continue
+        if not future.cancel():
+          self._late = future
+        raise
 
   def _start(self) -> None:
     if self._thread is None:

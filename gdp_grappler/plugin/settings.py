@@ -24,14 +24,17 @@ class Settings:
     policy: Directory of an exported policy; None for the one that ships with
       the package.
     placer: Name of a registered placer that can run within a program; 'gdp'
-      is the learned policy.
+      takes the best of cheap placers and the policy and refines it.
     keep_best: Leave a graph as it was unless the new placement is predicted
       to be faster.
     mode: 'apply' places, 'report' only prints what it would have done.
     cluster: Cluster preset or file that describes the devices; None for the
       devices of this machine.
     seed: Two runs with the same seed place alike.
-    time_budget_s: A graph that takes longer is left as it was.
+    time_budget_s: A graph that takes longer is left as it was; what is done
+      once in a program, as loading the policy, does not count. A third of it
+      at most is for refinement, which takes half of that where the machine is
+      not busy, and less where there is little to gain.
     min_ops: Graphs with fewer ops are left alone.
     order: 'critical_path' adds control edges that keep ops from waiting, where
       a gain is predicted; 'fifo' leaves the order of ready ops to TensorFlow.
@@ -43,6 +46,8 @@ class Settings:
       in the scope of their layer; updates and optimizer slots follow the
       variable, which goes along where variables may move. Graphs that a plan
       is not for are left alone. None for no plan.
+    batch_size: Stands for dimensions that a graph leaves open. None takes the
+      batches of the running `fit` where they are known, else 32.
   """
 
   policy: str | None = None
@@ -55,6 +60,7 @@ class Settings:
   min_ops: int = 16
   order: str | None = None
   plan: str | tuple[tuple[str, str], ...] | None = None
+  batch_size: int | None = None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -204,6 +210,14 @@ def _count(key: str, value: Any) -> int:
   return number
 
 
+def _size_or_none(key: str, value: Any) -> int | None:
+  if value is None:
+    return None
+  if isinstance(value, bool) or value == 0:
+    raise _bad(key, value, f'a whole number from 1 to {_LARGEST_COUNT} or None')
+  return _count(key, value)
+
+
 def _seconds(key: str, value: Any) -> float:
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 < value <= _LONGEST_S):
@@ -223,6 +237,7 @@ _CHECKS = {
     'min_ops': _count,
     'order': _one_of(order_lib.ORDERS),
     'plan': _plan,
+    'batch_size': _size_or_none,
 }
 
 

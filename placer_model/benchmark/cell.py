@@ -15,6 +15,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
@@ -25,7 +26,6 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.problems import rewards
-from placer_model.benchmark import bounds
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
 

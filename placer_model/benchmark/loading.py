@@ -13,12 +13,12 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation import bounds
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import rewards
-from placer_model.benchmark import bounds
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib

@@ -54,7 +54,7 @@ def test_places_where_the_policy_says_and_may(gpu_1):
                              (2, 3, 8)], allowed_types=[[1, 1], [1, 0], [1, 1],
                                                         [1, 1]],
                             pins=['', '', 'GPU:0', ''])
-  placement = registry.create('gdp', gpu_1).place(problems.make(graph))
+  placement = registry.create('gdp_policy', gpu_1).place(problems.make(graph))
   assert placement.devices.tolist() == [2, 0, 1, 2]
 
 
@@ -63,9 +63,9 @@ def test_places_where_the_policy_says_and_may(gpu_1):
 def test_legal_and_repeatable(tmp_path, units, seed):
   policy = _export(tmp_path, -1, units=units)
   problem = problems.make(graphs.random_graph(seed, 700), seed=seed)
-  placement = registry.create('gdp', policy).place(problem)
+  placement = registry.create('gdp_policy', policy).place(problem)
   assert not placement.violations(problem.graph)
-  again = registry.create('gdp', policy).place(problem)
+  again = registry.create('gdp_policy', policy).place(problem)
   assert placement.devices.tolist() == again.devices.tolist()
 
 
@@ -73,7 +73,7 @@ def test_the_cheapest_candidate_wins(tmp_path):
   policy = _export(tmp_path, -1)
   # The most likely placement has all ops on one device; some sample has not.
   problem = problems.make(graphs.make_graph(num_ops=6, flops=1e9))
-  chosen = registry.create('gdp', policy).place(problem)
+  chosen = registry.create('gdp_policy', policy).place(problem)
   price = problems.seconds_of(problem, chosen)
   one_device = problem.evaluator.price(problem.graph, np.zeros(
       (1, 6), np.int32)).seconds[0]
@@ -97,7 +97,7 @@ def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
   # All on one device is fastest, and overflows most.
   graph = graphs.make_graph([(i, i + 1, 1) for i in range(7)],
                             param_bytes=[100] * 8)
-  placement = registry.create('gdp', policy).place(
+  placement = registry.create('gdp_policy', policy).place(
       placer_lib.Problem(graph, cluster, watched))
   prices = watched.prices
   assert not prices.valid.any()
@@ -109,7 +109,8 @@ def test_where_nothing_fits_the_least_overflow_wins(tmp_path):
 
 def test_the_environment_names_a_policy(gpu_1, monkeypatch):
   monkeypatch.setenv('GDP_POLICY', gpu_1)
-  placement = registry.create('gdp').place(problems.make(graphs.chain(3)))
+  placer = registry.create('gdp_policy')
+  placement = placer.place(problems.make(graphs.chain(3)))
   assert placement.devices.tolist() == [2, 2, 2]
 
 
@@ -117,7 +118,7 @@ def test_no_policy_is_installed(monkeypatch):
   monkeypatch.delenv('GDP_POLICY', raising=False)
   monkeypatch.setattr(trainer, 'folder', lambda: None)
   with pytest.raises(errors.PolicyMismatchError, match='Train one with'):
-    registry.create('gdp')
+    registry.create('gdp_policy')
 
 
 def _spoil(folder, what):
@@ -145,5 +146,5 @@ def _spoil(folder, what):
      ('no model', 'is damaged'), ('damaged', 'is damaged')])
 def test_policies_that_are_none(tmp_path, what, message):
   with pytest.raises(errors.PolicyMismatchError, match=message) as error:
-    registry.create('gdp', str(_spoil(tmp_path, what)))
+    registry.create('gdp_policy', str(_spoil(tmp_path, what)))
   assert '\n' not in str(error.value)

@@ -59,6 +59,12 @@ def test_a_chain_that_is_long_to_send_stays_together():
   assert len(set(_place(problem).devices.tolist())) == 1
 
 
+def _starts(problem, names):
+  points = local_search.starting_points(problem, names,
+                                        np.random.default_rng(problem.seed))
+  return np.concatenate(list(points.values()))
+
+
 def test_two_chains_part_as_wholes():
   edges = [(i, i + 1, 1000) for i in range(19)]
   edges += [(i + 20, i + 21, 1000) for i in range(19)]
@@ -107,9 +113,8 @@ def test_legal_repeatable_and_never_worse_than_a_start(case):
   assert placement.violations(problem.graph) == ()
   assert placement.devices.tolist() == _place(_case(case), 150).devices.tolist()
   found = problem.evaluator.evaluate(problem.graph, placement)
-  starts = local_search.starting_points(problem, _SINGLE,
-                                        np.random.default_rng(problem.seed))
-  prices = problem.evaluator.price_groups(problem.graph, starts)
+  prices = problem.evaluator.price_groups(problem.graph,
+                                          _starts(problem, _SINGLE))
   if prices.valid.any():
     assert found.valid
     assert found.step_time_s <= prices.valid_seconds.min()
@@ -119,8 +124,7 @@ def test_legal_repeatable_and_never_worse_than_a_start(case):
 @given(_cases, st.integers(0, 200))
 def test_prices_no_more_than_it_was_told(case, evaluations):
   problem = _case(case)
-  starts = len(
-      local_search.starting_points(problem, (), np.random.default_rng(0)))
+  starts = len(_starts(problem, ()))
   _place(problem, evaluations, ())
   assert problem.evaluator.evaluations <= max(evaluations, starts)
 
@@ -156,8 +160,7 @@ class _Clock:
 @pytest.mark.parametrize('budget_s, batches', [(0, 0), (.5, 0), (4.5, 4)])
 def test_stops_when_its_time_is_over(budget_s, batches):
   problem = _problem(graphs.random_graph(0, 50), time_budget_s=budget_s)
-  starts = len(
-      local_search.starting_points(problem, (), np.random.default_rng(0)))
+  starts = len(_starts(problem, ()))
   placer = local_search.LocalSearchPlacer(10_000, (), _Clock())
   placer.place(problem)
   assert problem.evaluator.evaluations == starts + 16 * batches

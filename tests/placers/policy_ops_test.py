@@ -94,7 +94,7 @@ def test_ops_that_reach_outside_are_refused(tmp_path, monkeypatch, op,
           node.op = op
     path.write_bytes(model.SerializeToString())
   with pytest.raises(errors.PolicyMismatchError, match=f'the op {op}'):
-    registry.create('gdp', str(folder))
+    registry.create('gdp_policy', str(folder))
   assert not (tmp_path / 'owned').exists()
 
 

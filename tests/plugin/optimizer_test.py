@@ -2,6 +2,7 @@ import dataclasses
 import pathlib
 import re
 
+import numpy as np
 import pytest
 from tensorflow.core.protobuf import meta_graph_pb2
 
@@ -177,6 +178,80 @@ def test_a_placer_that_breaks_a_rule_is_refused(monkeypatch):
   with pytest.raises(errors.InfeasiblePlacementError,
                      match='broke a rule of .* is on CPU:1; allowed: CPU:0'):
     optimizer.optimize(_captured('dense'), _RANDOM)
+
+
+class _Fixed:
+  """Proposes what it is told, groups in the order of their first op."""
+
+  def __init__(self, *proposals):
+    self._proposals = proposals
+
+  def place(self, problem):
+    return self.proposals(problem)[0]
+
+  def proposals(self, problem):
+    return tuple(
+        placement_lib.Placement(
+            np.array([self._device(name, on)
+                      for name in problem.graph.names]), problem.cluster)
+        for on in self._proposals)
+
+  def _device(self, name, on):
+    return on.get(name, on.get(name[0], 0))
+
+
+def test_what_fits_replaces_a_faster_step_that_overflows(monkeypatch):
+  # Two products of 64 MB do not fit beside each other on this GPU.
+  source = _source(*_branches(graph_defs.GPU(0)), devices=_GPUS)
+  small = _with_memory(presets.preset('2xP100'), 150 << 20)
+  monkeypatch.setattr(optimizer.resolve, 'resolve', lambda *_: small)
+  apart = {'a': 1, 'b0': 2, 'b1': 0}
+  monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(apart))
+  outcome = optimizer.optimize(source, settings_lib.Settings())
+  assert outcome.devices is not None
+  assert outcome.after_s > outcome.before_s
+  assert 'as it was, it would have exceeded a memory' in outcome.message
+
+
+def _with_memory(cluster, memory_bytes):
+  devices = [
+      device if device.type == 'CPU' else dataclasses.replace(
+          device, memory_bytes=memory_bytes) for device in cluster.devices
+  ]
+  return dataclasses.replace(cluster, devices=tuple(devices))
+
+
+def test_the_best_proposal_is_taken(monkeypatch):
+  source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
+  half, all_of_it = {'b1': 1}, {'b': 1}
+  monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(half, all_of_it))
+  outcome = optimizer.optimize(source, settings_lib.Settings(cluster='2xP100'))
+  on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
+  assert on['b0'] == on['b1'] == graph_defs.GPU(0)
+  assert outcome.after_s < outcome.before_s
+
+
+def test_what_is_predicted_knows_the_order():
+  source = _branching()
+  seed, outcome = _ordered_seed(source)
+  assert outcome.after_s < _spread(source, 'fifo', seed).after_s
+
+
+@pytest.mark.parametrize('size, said', [(None, True), (64, False)])
+def test_an_assumed_batch_is_said(size, said):
+  nodes = [
+      graph_defs.node('x', '_Arg', device=graph_defs.CPU(0), T=graph_defs.FLOAT,
+                      index={'i': 0}),
+      graph_defs.node('y', 'MatMul', ['x', 'x'], graph_defs.CPU(0),
+                      T=graph_defs.FLOAT, transpose_a={'b': True},
+                      transpose_b={'b': False})
+  ]
+  shape = nodes[0].attr['_output_shapes'].list.shape.add()
+  for dim in (-1, 8):
+    shape.dim.add().size = dim
+  outcome = optimizer.optimize(_source(*nodes),
+                               dataclasses.replace(_RANDOM, batch_size=size))
+  assert ('batches are not known, 32 is assumed' in outcome.message) == said
 
 
 def test_conflicting_pins_are_an_error():

@@ -35,7 +35,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   how.add_argument(
       '--policy', help='folder of a trained policy; by default '
       'the one that is shipped')
-  how.add_argument('--placer', help='one of the placers below')
+  how.add_argument(
+      '--placer', help='one of the placers below; by default '
+      f'{registry.DEFAULT}')
   how.add_argument('--plan', help='a plan file, as written before')
   parser.add_argument(
       '--output', required=True, help='.json for a plan, '
@@ -47,6 +49,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
        f'{order_lib.DEFAULT}'))
   parser.add_argument('--seed', type=common.not_negative, default=0,
                       help=f'{help_texts.SEED} (default %(default)s)')
+  parser.add_argument(
+      '--time_budget_s', type=common.positive, help='seconds that a search may '
+      'take; by default as many as each takes by itself')
   parser.set_defaults(action=run)
 
 
@@ -56,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
   from gdp_grappler.cluster import resolve
   from gdp_grappler.cluster import whole_graph
   common.check_writable(arguments.output)
-  name = arguments.placer or registry.LEARNED
+  name = arguments.placer or registry.DEFAULT
   # Some placers have to be imported before TensorFlow, others import it.
   with quiet.stderr_held():
     make_placer = registry.factory(name, arguments.policy)
@@ -96,8 +101,9 @@ def _placement(arguments: argparse.Namespace, name: str,
   if arguments.plan:
     return (arguments.plan, plan.load(arguments.plan, step.graph, step.cluster),
             common.origin_of_plan(arguments.plan))
-  return (name, make_placer().place(step.problem(seed=arguments.seed)),
-          f'The placement by {name}')
+  problem = dataclasses.replace(step.problem(seed=arguments.seed),
+                                time_budget_s=arguments.time_budget_s)
+  return name, make_placer().place(problem), f'The placement by {name}'
 
 
 def _report(output: str, graph: op_graph.OpGraph,
@@ -110,9 +116,19 @@ def _report(output: str, graph: op_graph.OpGraph,
   print(f'{graph.name}: {done}: '
         + ', '.join(f'{d} {n}' for d, n in placement.counts().items())
         + f'; cut {tensors} tensors, {units.amount(size, "B")}; predicted step '
-        f'{evaluation.step_time_s * 1e3:.4g} ms (simulated){said} -> '
-        f'{output}')
+        f'{evaluation.step_time_s * 1e3:.4g} ms (simulated){said}; '
+        f'{_on_one_device(graph, simulator)} -> {output}')
   common.warn(evaluation)
+
+
+def _on_one_device(graph: op_graph.OpGraph,
+                   simulator: simulator_lib.Simulator) -> str:
+  """What the step takes if nothing is spread that need not be."""
+  problem = placer_lib.Problem(graph, simulator.cluster, simulator)
+  placement = registry.create('single_device').place(problem)
+  evaluation = simulator.evaluate(graph, placement)
+  said = f'{evaluation.step_time_s * 1e3:.4g} ms on one device'
+  return said if evaluation.valid else f'{said}, which has not the memory'
 
 
 def _prioritized(

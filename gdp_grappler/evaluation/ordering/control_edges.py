@@ -139,6 +139,20 @@ def control_edges(
                              with_edges_s=with_edges_s, priorities=order)
 
 
+def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+               simulator: simulator_lib.Simulator) -> float:
+  """Simulated step if TensorFlow obeyed priorities; no edges bring much more.
+
+  Args:
+    graph: N ops.
+    placement: Of these ops, on the simulator's cluster.
+    simulator: Prices.
+  """
+  orders = _orders(graph, placement, simulator)
+  devices = np.broadcast_to(placement.devices, orders.shape)
+  return float(simulator.price(graph, devices, orders).seconds.min())
+
+
 def chooser(
     simulator: simulator_lib.Simulator, config: OrderConfig = OrderConfig()
 ) -> Callable[[op_graph.OpGraph, placement_lib.Placement], np.ndarray]:

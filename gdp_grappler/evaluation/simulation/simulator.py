@@ -272,9 +272,14 @@ class Simulator(evaluator.Evaluator):
 
 
 def aliases(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops that run and hand on the buffer of their first input."""
+  """bool [N], ops that run and hand on the buffer of their first input.
+
+  A loop that nothing is handed to begins with a list of its own.
+  """
   hand_on = np.array([t in op_kinds.ALIASES for t in graph.op_types], bool)
-  return hand_on & (graph.executions > 0)
+  enters = np.array([t in op_kinds.ENTERS for t in graph.op_types], bool)
+  enters[graph.edges[graph.edge_tensors >= 0, 1]] = False
+  return hand_on & ~enters & (graph.executions > 0)
 
 
 def _checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,

@@ -13,7 +13,7 @@ by its mean, so that the mean trip count of `for j in range(i + 1)` is right.
 from __future__ import annotations
 
 import math
-from typing import Callable, Iterable, Mapping, Sequence, TypeVar
+from typing import Callable, Collection, Iterable, Mapping, Sequence, TypeVar
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -323,10 +323,12 @@ class Values:
       handle = self._inputs[op][0]
     return None
 
-  def creator(self, handle: Tensor) -> Tensor | None:
+  def creator(self, handle: Tensor,
+              shared: Collection[int] = ()) -> Tensor | None:
     """What made a list or an array of tensors; None if not found.
 
-    For a list that a function is called with, its argument.
+    For a list that a function is called with, its argument; for one that was
+    made by an op of `shared`, what took it from there.
     """
     for _ in range(_MAX_DEPTH):
       kind = self._types[handle[0]]
@@ -336,7 +338,10 @@ class Values:
         return None
       if not self._inputs[handle[0]]:
         return None
-      handle = self._inputs[handle[0]][0]
+      taken = self._inputs[handle[0]][0]
+      if taken[0] in shared:
+        return handle
+      handle = taken
     return None
 
   def _length(self, handle: Tensor, depth: int) -> arithmetic.Value | None:

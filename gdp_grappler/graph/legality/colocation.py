@@ -1,6 +1,7 @@
 """Which ops must share a device: union-find over the rules of TensorFlow.
 
-* ops joined by a resource, a variant (tensor list) or a reference edge;
+* ops joined by a resource, a variant (tensor list) or a reference edge, but
+  for loops that merely begin with the same empty list;
 * ops with a common `_class` constraint;
 * ops that name the same shared resource;
 * all ops of a while loop, with the loops inside it: TensorFlow could split a
@@ -35,6 +36,7 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
     edges: (producer, output index or -1, consumer), loop-carried ones too.
   """
   sets = union_find.UnionFind(len(nodes))
+  begins: dict[int, list[int]] = {}
   # A reference that is read as a value may be sent, as TensorFlow's placer has
   # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
   position: collections.Counter[int] = collections.Counter()
@@ -46,12 +48,46 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
     position[target] += 1
     if output < len(outputs) and node_types.is_handle(
         outputs[output]) and (taken is None or node_types.is_handle(taken)):
-      sets.join(source, target)
+      if nodes[source].op in op_kinds.NEW_LISTS:
+        begins.setdefault(source, []).append(target)
+      else:
+        sets.join(source, target)
   for members in _by_label(nodes, signatures).values():
     sets.join_all(members)
   for members in frames(nodes, edges).values():
     sets.join_all(members)
+  for source, targets in begins.items():
+    if not _begin_apart(nodes, targets, sets):
+      sets.join_all((source, *targets))
   return sets
+
+
+def _begin_apart(nodes: Sequence[node_def_pb2.NodeDef], targets: Sequence[int],
+                 sets: union_find.UnionFind) -> bool:
+  """Whether a new list is where several loops begin, which need not meet.
+
+  Grappler makes one op of all that make an empty list of the same kind. Such a
+  list has no identity: its copy on another device is as good.
+  """
+  return (all(nodes[target].op in op_kinds.ENTERS for target in targets) and
+          len({sets.find(target) for target in targets}) > 1)
+
+
+def shared_lists(nodes: Sequence[node_def_pb2.NodeDef],
+                 edges: Sequence[tuple[int, int,
+                                       int]], groups: np.ndarray) -> set[int]:
+  """Ops that make a list for loops that need not share a device with them.
+
+  Args:
+    nodes: [N].
+    edges: (producer, output index or -1, consumer).
+    groups: int [N], of `joined`.
+  """
+  return {
+      source for source, output, target in edges
+      if output >= 0 and nodes[source].op in op_kinds.NEW_LISTS and
+      groups[source] != groups[target]
+  }
 
 
 def _by_label(

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from helpers import graph_defs
@@ -19,6 +21,39 @@ def test_lists_of_a_loop_hold_every_iteration():
   # Four iterations keep an input and an output [2, 3] of each layer in two
   # lists, which begin as the same empty one, and references to a variable.
   assert sorted(held.values()) == [0, 2 * 4 * 2 * 3 * 4]
+
+
+def _loops_with_gradient(count):
+  """As `while_loop_gradient`, several times in a row with one weight."""
+  weight = tf.Variable(tf.ones([3, 3]))
+
+  @tf.function
+  def step(x):
+    with tf.GradientTape() as tape:
+      kernel = tf.identity(weight)
+      for _ in range(count):
+        for _ in tf.range(4):
+          x = tf.tanh(x @ kernel)
+      loss = tf.reduce_sum(x**2)
+    weight.assign_sub(0.1 * tape.gradient(loss, weight))
+
+  return graph_def_io.read(
+      source_graph.SourceGraph(
+          'loops', graph_defs.optimized(lambda: step(tf.ones([2, 3])))))
+
+
+def test_loops_that_begin_with_one_list_fill_lists_of_their_own():
+  graph = _loops_with_gradient(2)
+  begins = [i for i, t in enumerate(graph.op_types) if t == 'EmptyTensorList']
+  taken = [target for source, target in graph.edges if source in begins]
+  assert len(set(graph.groups[taken])) == 2
+  assert not graph.output_bytes[begins].any()
+  # Data never enters by such an edge: it is not sent along.
+  assert (graph.edge_tensors[np.isin(graph.edges[:, 0], begins)] == -1).all()
+  held = [graph.output_bytes[op] for op in taken]
+  assert sum(held) == 2 * 2 * 4 * 2 * 3 * 4
+  counted = simulator.aliases(graph)
+  assert not counted[taken].any()
 
 
 def _list_bytes(make_element):

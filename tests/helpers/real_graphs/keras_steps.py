@@ -57,6 +57,35 @@ def lstm_rmsprop():
 
 
 @base.function
+def stacked_lstms():
+  """Grappler merges the empty lists with which their loops begin.
+
+  The weights come from outside of the loops, so that each may be anywhere.
+  """
+  lstms = [tf.keras.layers.LSTM(4, return_sequences=True) for _ in range(2)]
+  for layer in lstms:
+    layer.build((2, 5, 4))
+
+  @tf.function
+  def step(x=base.x(2, 5, 4)):
+    weights = [
+        [tf.identity(v) for v in layer.trainable_variables] for layer in lstms
+    ]
+    with tf.GradientTape() as tape:
+      tape.watch(weights)
+      for layer, values in zip(lstms, weights):
+        x, _ = layer.stateless_call(values, layer.non_trainable_variables, x)
+      loss = tf.reduce_mean(x**2)
+    gradients = tape.gradient(loss, weights)
+    for layer, parts in zip(lstms, gradients):
+      for variable, gradient in zip(layer.trainable_variables, parts):
+        variable.assign(variable - 0.5 * gradient)
+    return loss, x
+
+  return step
+
+
+@base.function
 def masked_embedding_lstm():
   k = tf.keras
   tokens = tf.constant([[1, 2, 3, 0], [4, 0, 0, 0]])

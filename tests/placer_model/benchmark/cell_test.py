@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import registry
 from helpers import bench_worker
 from helpers import clusters
 from helpers import graphs
-from placer_model.benchmark import bounds
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib

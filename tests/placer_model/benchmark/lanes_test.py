@@ -2,10 +2,10 @@
 
 import pytest
 
+from gdp_grappler.evaluation import bounds
 from helpers import clusters
 from helpers import graphs
 from helpers import processes
-from placer_model.benchmark import bounds
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import lanes as lanes_lib
 from placer_model.benchmark import loading

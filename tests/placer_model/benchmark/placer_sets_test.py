@@ -12,7 +12,7 @@ def test_sets_share_nothing_and_make_all():
   assert {'cpu_only', 'gpu_only', 'single_device', 'random',
           'metis'} <= set(heuristics)
   learned = placer_sets.parse('learned')
-  assert {'gdp', 'hdp', 'coloc_rl'} <= set(learned)
+  assert {'gdp', 'gdp_policy', 'hdp', 'coloc_rl'} <= set(learned)
   assert placer_sets.parse('all') == heuristics + learned
   assert not set(heuristics) & set(learned)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import optimize
 
+from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
-from placer_model.benchmark import bounds
 
 
 def _bound(graph, cluster, seconds):

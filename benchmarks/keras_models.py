@@ -1,0 +1,97 @@
+"""Compiled Keras models whose steps two devices can share, to be measured.
+
+Each function takes no arguments, so that it is given as
+`benchmarks.keras_models:NAME` wherever a graph is asked for. Batches are of a
+known size.
+"""
+
+from __future__ import annotations
+
+import keras
+
+layers = keras.layers
+
+
+def cnn() -> keras.Model:
+  """Two towers of convolutions that meet before the last layer."""
+  image = keras.Input((32, 32, 3), batch_size=64)
+  towers = [_tower(image, width) for width in (5, 3)]
+  return _classifier(image, layers.Concatenate()(towers), 10)
+
+
+def mlp() -> keras.Model:
+  """Two branches of large dense layers: 437 MB of weights."""
+  features = keras.Input((1024,), batch_size=256)
+  branches = [_dense(features, 4096, 4) for _ in range(2)]
+  return _classifier(features, layers.Concatenate()(branches), 10)
+
+
+def lstm() -> keras.Model:
+  """Four recurrent layers, one upon the other."""
+  words = keras.Input((48,), batch_size=64, dtype='int32')
+  hidden = layers.Embedding(4000, 512)(words)
+  for _ in range(4):
+    hidden = layers.LSTM(512, return_sequences=True)(hidden)
+  return _classifier(words, hidden, 4000)
+
+
+def transformer() -> keras.Model:
+  """An encoder of four blocks with a large vocabulary."""
+  words = keras.Input((128,), batch_size=32, dtype='int32')
+  hidden = layers.Embedding(20_000, 512)(words)
+  for _ in range(4):
+    attended = layers.MultiHeadAttention(8, 64)(hidden, hidden)
+    hidden = layers.LayerNormalization()(hidden + attended)
+    wide = layers.Dense(2048, 'gelu')(hidden)
+    hidden = layers.LayerNormalization()(hidden + layers.Dense(512)(wide))
+  return _classifier(words, hidden, 20_000)
+
+
+def experts() -> keras.Model:
+  """A mixture of six perceptrons, all of them used, weighted by a gate."""
+  features = keras.Input((1024,), batch_size=512)
+  gate = layers.Dense(6, 'softmax')(features)
+  outputs = [_dense(features, 2048, 2) for _ in range(6)]
+  stacked = keras.ops.stack(outputs, axis=1)
+  return _classifier(features, keras.ops.sum(stacked * gate[..., None], axis=1),
+                     100)
+
+
+def two_towers() -> keras.Model:
+  """Users and items: embeddings and a tower for each, scored by a product."""
+  ids = [keras.Input((20,), batch_size=512, dtype='int32') for _ in range(2)]
+  vectors = []
+  for words, size in zip(ids, (200_000, 100_000)):
+    pooled = layers.GlobalAveragePooling1D()(layers.Embedding(size, 128)(words))
+    vectors.append(layers.Dense(128)(_dense(pooled, 2048, 3)))
+  score = layers.Dot(axes=1)(vectors)
+  model = keras.Model(ids, layers.Activation('sigmoid')(score))
+  model.compile('adam', 'binary_crossentropy')
+  return model
+
+
+def _tower(image: keras.KerasTensor, width: int) -> keras.KerasTensor:
+  """Convolutions `width` wide, and what is left of the image after them."""
+  hidden = image
+  for filters in (64, 128, 256):
+    for _ in range(2):
+      hidden = layers.Conv2D(filters, width, padding='same',
+                             use_bias=False)(hidden)
+      hidden = layers.ReLU()(layers.BatchNormalization()(hidden))
+    hidden = layers.MaxPooling2D()(hidden)
+  return layers.GlobalAveragePooling2D()(hidden)
+
+
+def _dense(features: keras.KerasTensor, units: int,
+           depth: int) -> keras.KerasTensor:
+  for _ in range(depth):
+    features = layers.Dense(units, 'relu')(features)
+  return features
+
+
+def _classifier(inputs: keras.KerasTensor, hidden: keras.KerasTensor,
+                classes: int) -> keras.Model:
+  model = keras.Model(inputs, layers.Dense(classes)(hidden))
+  model.compile('adam',
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+  return model

@@ -1,0 +1,159 @@
+"""The best of cheap placers and the policy, refined as long as that may pay."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import bounds
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import annealing
+from gdp_grappler.placers import learned
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer as placer_lib
+
+POLICY, REFINED = 'policy', 'refined'
+# Seconds that refinement may take where nobody says how many.
+DEFAULT_BUDGET_S = 10.
+# Ops that it prices per second of that; a machine that does nothing else has
+# done so in half of the time, and until then the clock does not count, so that
+# the result depends on it where a machine is overloaded only.
+_OPS_PER_S, _GRACE = 1_500_000, .5
+# A search takes no longer than so many steps of the program could gain.
+_STEPS = 10_000
+# It takes as long to load a policy and to run it for the first time.
+_POLICY_S = 3.
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Anchors:
+  """Placements of the groups, and whose they are.
+
+  Attributes:
+    names: [S].
+    devices: int [S, G].
+    prices: [S].
+  """
+
+  names: tuple[str, ...]
+  devices: np.ndarray
+  prices: evaluator_lib.Prices
+
+  def joined(self, others: _Anchors) -> _Anchors:
+    return _Anchors(self.names + others.names,
+                    np.concatenate([self.devices, others.devices]),
+                    self.prices.followed_by(others.prices))
+
+  def best(self) -> list[int]:
+    """One placement of everybody, the best first, none twice."""
+    rows: dict[str, int] = {}
+    for row in self.prices.ranking():
+      if not any((self.devices[row] == self.devices[other]).all()
+                 for other in rows.values()):
+        rows.setdefault(self.names[row], row)
+    return list(rows.values())
+
+
+class AnchoredPlacer:
+  """Cheap placers and the policy propose, the best by price is annealed.
+
+  Nothing here makes a placement worse: the best anchor is an answer already.
+  What is annealed for is bounded by what it could gain: no placement is faster
+  than the lower bound, and ten thousand steps should earn the search's time.
+  The policy is loaded if the search is worth as much; a graph whose step takes
+  microseconds never waits for it.
+  """
+
+  def __init__(self, policy: str | None = None,
+               anchors: Sequence[str] = local_search.DEFAULT_STARTS,
+               clock: Callable[[], float] = time.monotonic) -> None:
+    """Loads nothing yet.
+
+    Args:
+      policy: As of `learned.LearnedPlacer`.
+      anchors: Placers of the registry. Those that cannot take part are left
+        out with a notice.
+      clock: Seconds since any moment.
+    """
+    self._policy, self._clock = policy, clock
+    self._anchors = tuple(anchors)
+    self._winner: str | None = None
+
+  @property
+  def winner(self) -> str | None:
+    """Who found what `place` last returned; None before it ran."""
+    return self._winner
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    return self.proposals(problem)[0]
+
+  def proposals(
+      self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+    """See `Proposer`: the refined one, and the best of every anchor.
+
+    `Problem.time_budget_s` is what refinement may take, if it may pay.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+      PolicyMismatchError: the policy does not fit.
+    """
+    rng = np.random.default_rng(problem.seed)
+    found = _priced(problem,
+                    local_search.starting_points(problem, self._anchors, rng))
+    worth_s = self._worth_s(problem, found)
+    if worth_s >= _POLICY_S:
+      found = found.joined(_priced(problem, self._of_policy(problem)))
+    best = found.best()
+    refined = local_search.annealed(
+        problem, found.devices[best[:1]], rng,
+        local_search.Limit(_evaluations(problem, worth_s), _budget_s(problem),
+                           _GRACE, self._clock))
+    found = _priced(problem, {REFINED: refined[None]}).joined(found)
+    best = found.best()
+    self._winner = found.names[best[0]]
+    return tuple(
+        placement_lib.from_groups(problem.graph, found.devices[row],
+                                  problem.cluster) for row in best)
+
+  def _worth_s(self, problem: placer_lib.Problem, found: _Anchors) -> float:
+    """Seconds that a search is worth."""
+    best = found.prices.best()
+    if not found.prices.valid[best]:
+      return _budget_s(problem)  # What does not run is worth all.
+    bound = bounds.lower_bound(problem.graph, problem.cluster,
+                               problem.op_seconds)
+    gain_s = float(found.prices.seconds[best]) - bound.seconds
+    return min(_budget_s(problem), max(_STEPS * gain_s, 0.))
+
+  def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
+    first = np.unique(problem.graph.groups, return_index=True)[1]
+    placer = learned.LearnedPlacer(self._policy)
+    return {POLICY: placer.candidates(problem)[:, first].astype(np.int32)}
+
+
+def _priced(problem: placer_lib.Problem, rows: dict[str,
+                                                    np.ndarray]) -> _Anchors:
+  devices = np.concatenate(list(rows.values()))
+  return _Anchors(tuple(name for name, own in rows.items() for _ in own),
+                  devices,
+                  problem.evaluator.price_groups(problem.graph, devices))
+
+
+def _budget_s(problem: placer_lib.Problem) -> float:
+  if problem.time_budget_s is None:
+    return DEFAULT_BUDGET_S
+  return problem.time_budget_s
+
+
+def _evaluations(problem: placer_lib.Problem, worth_s: float) -> int:
+  """How many placements to price; so many in `worth_s` seconds."""
+  if not problem.evaluator.simulated:
+    return local_search.evaluations_for(problem)
+  affordable = int(worth_s * _OPS_PER_S / max(problem.graph.num_ops, 1))
+  count = min(affordable, local_search.evaluations_for(problem))
+  return count // annealing.BATCH * annealing.BATCH

@@ -1,0 +1,87 @@
+"""The size of the batches that graphs will be given which leave it open.
+
+A graph arrives before its first batch. Whoever knows the batches says so
+around the call that has the graph made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any, Iterator
+
+# What a data set of batches is made of, from the outermost on.
+_MOST_LAYERS = 100
+
+_lock = threading.Lock()
+_assumed: list[int] = []
+
+
+@contextlib.contextmanager
+def assumed(size: int | None) -> Iterator[None]:
+  """Graphs that arrive meanwhile are priced for batches of this size.
+
+  Of the process, not of the thread: TensorFlow may make a graph on another.
+
+  Args:
+    size: Of the first dimension; None changes nothing.
+  """
+  if size is None:
+    yield
+    return
+  with _lock:
+    _assumed.append(size)
+  try:
+    yield
+  finally:
+    with _lock:
+      _assumed.remove(size)
+
+
+def current() -> int | None:
+  """What was assumed last; None if nothing is."""
+  with _lock:
+    return _assumed[-1] if _assumed else None
+
+
+def size_of(data: Any) -> int | None:
+  """Size of the batches of data; None where it does not tell.
+
+  Nothing is taken from it.
+
+  Args:
+    data: A batch, as any structure of arrays or tensors; a `tf.data.Dataset`
+      or its iterator; or an adapter of Keras.
+  """
+  own = getattr(data, 'batch_size', None)
+  if isinstance(own, int):
+    return own
+  spec = getattr(data, 'element_spec', None)
+  size = _leading(data if spec is None else spec)
+  dataset = getattr(data, '_dataset', data)
+  return _of_pipeline(dataset) if size is None and spec is not None else size
+
+
+def _leading(structure: Any) -> int | None:
+  """The first dimension of the first tensor that has one."""
+  from tensorflow import nest
+  for part in nest.flatten(structure):
+    shape = getattr(part, 'shape', None)
+    if shape is None or getattr(shape, 'rank', len(shape)) in (None, 0):
+      continue
+    return shape[0]
+  return None
+
+
+def _of_pipeline(dataset: Any) -> int | None:
+  """What the last `batch` of a data set was told."""
+  from tensorflow.python.framework import tensor_util
+  for _ in range(_MOST_LAYERS):
+    size = getattr(dataset, '_batch_size', None)
+    if size is not None:
+      value = tensor_util.constant_value(size)
+      return None if value is None else int(value)
+    dataset = getattr(dataset, '_input_dataset', None)
+    if dataset is None:
+      return None
+  return None

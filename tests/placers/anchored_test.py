@@ -1,0 +1,126 @@
+"""The default placer: anchors, the policy beside them, refinement."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.placers import anchored
+from gdp_grappler.placers import learned
+from gdp_grappler.placers import placer as placer_lib
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+
+_SINGLE = ('single_device',)
+
+
+class _Policy:
+  """Proposes one placement; counts how often it is loaded."""
+
+  loaded = 0
+
+  def __init__(self, policy=None):
+    del policy
+    _Policy.loaded += 1
+
+  def candidates(self, problem):
+    return np.arange(problem.graph.num_ops)[None] % 2 + 1
+
+
+@pytest.fixture(autouse=True)
+def policy(monkeypatch):
+  monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 2_000)
+  _Policy.loaded = 0
+  return _Policy
+
+
+def _problem(seconds, num_ops=12, **fields):
+  """Ops that know nothing of each other; counts what is priced."""
+  problem = problems.make(graphs.make_graph(num_ops=num_ops),
+                          clusters.make_cluster(2),
+                          np.full((num_ops, 3), seconds), **fields)
+  return dataclasses.replace(problem,
+                             evaluator=recorder.Recorder(problem.evaluator))
+
+
+def test_it_is_a_proposer_and_a_chooser():
+  placer = anchored.AnchoredPlacer()
+  assert isinstance(placer, placer_lib.Proposer)
+  assert isinstance(placer, placer_lib.Chooser) and placer.winner is None
+
+
+def test_independent_ops_are_divided():
+  problem = _problem(1.)
+  placer = anchored.AnchoredPlacer(anchors=_SINGLE)
+  placement = placer.place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert placer.winner
+
+
+def test_what_can_gain_little_waits_for_no_policy_and_no_search(policy):
+  problem = _problem(1e-7)
+  anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
+  assert policy.loaded == 0
+  few = problem.evaluator.evaluations
+  slow = _problem(1e-1)
+  anchored.AnchoredPlacer(anchors=_SINGLE).place(slow)
+  assert policy.loaded == 1
+  assert slow.evaluator.evaluations > 10 * few
+
+
+def test_at_the_bound_there_is_nothing_to_search_for(policy):
+  # A chain: no placement beats one device.
+  problem = problems.make(graphs.chain(12), clusters.make_cluster(2), 1.)
+  placer = anchored.AnchoredPlacer(anchors=_SINGLE)
+  assert len(set(placer.place(problem).devices)) == 1
+  assert policy.loaded == 0 and placer.winner == anchored.REFINED
+
+
+def test_what_fits_nowhere_is_worth_a_search(policy):
+  graph = graphs.make_graph(num_ops=30, param_bytes=100)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=1100),
+                          [[9e-6, 1e-6, 1e-6]] * 30)
+  placement = anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
+  assert policy.loaded == 1
+  assert problem.evaluator.evaluate(graph, placement).valid
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_repeatable_legal_and_none_proposed_twice(seed):
+
+  def proposals():
+    return anchored.AnchoredPlacer(anchors=_SINGLE).proposals(
+        problems.make(graphs.random_graph(seed, 60), seed=seed))
+
+  first = [p.devices.tolist() for p in proposals()]
+  assert first == [p.devices.tolist() for p in proposals()]
+  assert len(set(map(tuple, first))) == len(first)
+  graph = graphs.random_graph(seed, 60)
+  assert not any(p.violations(graph) for p in proposals())
+
+
+def test_the_first_proposal_is_the_best():
+  problem = problems.make(graphs.random_graph(1, 80))
+  found = anchored.AnchoredPlacer(anchors=('single_device',
+                                           'm_etf')).proposals(problem)
+  prices = problem.evaluator.price(problem.graph,
+                                   np.stack([p.devices for p in found]))
+  assert prices.ranking()[0] == 0
+
+
+def test_a_time_budget_stops_the_search():
+  ticks = iter(range(10_000))
+  problem = _problem(1., time_budget_s=8.)
+  anchored.AnchoredPlacer(anchors=_SINGLE,
+                          clock=lambda: next(ticks)).place(problem)
+  assert next(ticks) == 9
+
+
+def test_what_cannot_be_placed_is_refused():
+  graph = graphs.chain(2, pins=['GPU:9', ''], user_pins=[True, False])
+  with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
+    anchored.AnchoredPlacer().place(problems.make(graph))
