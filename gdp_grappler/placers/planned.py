@@ -14,7 +14,7 @@ what only serves to update a variable, where that is.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 
@@ -217,13 +217,16 @@ def _as_it_was(graph: op_graph.OpGraph,
 
 
 def _refused(graph: op_graph.OpGraph, wishes: _Wishes, devices: np.ndarray,
-             cluster: cluster_lib.Cluster) -> tuple[str, ...]:
+             cluster: cluster_lib.Cluster) -> Iterator[str]:
   """What is not where it was wanted."""
-  ops = np.flatnonzero((wishes.devices >= 0) & ~wishes.weak
-                       & (wishes.devices != devices))
-  if not ops.size:
-    return ()
-  # A variable explains more than one of its readers.
-  op = ops[graph.param_bytes[ops].argmax()]
-  return (f'{ops.size} cannot be where it says, such as "{graph.names[op]}", '
-          f'which is on {cluster.device_labels[devices[op]]}'),
+  wrong = (wishes.devices >= 0) & ~wishes.weak & (wishes.devices != devices)
+  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  of_state = wrong & holds[graph.groups]
+  if of_state.any():
+    yield f'{of_state.sum()} stay with their variables'
+  others = np.flatnonzero(wrong & ~of_state)
+  if others.size:
+    op = others[0]
+    yield (f'{others.size} cannot be where it says, such as '
+           f'"{graph.names[op]}", which is on '
+           f'{cluster.device_labels[devices[op]]}')

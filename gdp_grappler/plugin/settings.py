@@ -45,7 +45,8 @@ class Settings:
       `cluster.layer_map` and `placers.planned` have the rules. Gradients are
       in the scope of their layer; updates and optimizer slots follow the
       variable, which goes along where variables may move. Graphs that a plan
-      is not for are left alone. None for no plan.
+      is not for are left alone. A file is read when a graph arrives; one that
+      was edited since acts under another name. None for no plan.
     batch_size: Stands for dimensions that a graph leaves open. None takes the
       batches of the running `fit` where they are known, else 32.
   """

@@ -73,8 +73,15 @@ def test_a_variable_that_stays_is_told():
   on, origin = _placed((('a', 'GPU:1'), ('b', 'GPU:1')), graph)
   assert on['w'] == on['net_1/a_1/read'] == on['assign'] == 'GPU:0'
   assert on['net_1/a_1/MatMul'] == on['sgd/mul'] == 'GPU:1'
-  assert ('1 cannot be where it says, such as "net_1/a_1/read", which is on '
-          'GPU:0' in origin)
+  assert '1 stay with their variables' in origin
+
+
+def test_an_op_that_cannot_be_there_is_told():
+  types = np.ones((10, 2), bool)
+  types[4, 1] = False
+  _, origin = _placed((('loss', 'GPU:1'),), _step(allowed_types=types))
+  assert ('1 cannot be where it says, such as "loss", which is on CPU:0'
+          in origin)
 
 
 def test_what_nobody_knows_stays():
