@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gdp_grappler.graph import op_graph
+
+
+class _Neighbour(NamedTuple):
+  """An op beside another one, and what passes between them."""
+
+  op: int
+  size: int
+  is_state: bool
 
 
 def follow(graph: op_graph.OpGraph, devices: np.ndarray,
@@ -13,8 +23,9 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray,
 
   In topological order, an op goes where most bytes of its inputs are made;
   then, against that order, what is left goes where most of its outputs are
-  read; and so on until nothing changes. Where both weigh alike, variables win:
-  they are read and written, while what meets them is sent once.
+  read; and so on until nothing changes. Of several inputs, variables alone
+  count: what works on a variable is beside it, and with it the heavy ops of a
+  layer.
 
   Args:
     graph: G groups.
@@ -39,30 +50,31 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray,
       return np.array(result, int)
 
 
-def _heaviest(neighbours: list[tuple[int, int]], groups: list[int],
+def _heaviest(neighbours: list[_Neighbour], groups: list[int],
               devices: list[int], allowed: np.ndarray) -> int:
   """The allowed device of most bytes; -1 for none."""
-  votes: dict[int, int] = {}
-  for other, size in neighbours:
-    device = devices[groups[other]]
+  votes: dict[tuple[bool, int], int] = {}
+  for op, size, is_state in neighbours:
+    device = devices[groups[op]]
     if device >= 0 and allowed[device]:
-      votes[device] = votes.get(device, 0) + size
-  return max(votes, key=lambda d: (votes[d], -d), default=-1)
+      key = is_state, device
+      votes[key] = votes.get(key, 0) + size
+  if not votes:
+    return -1
+  return max(votes, key=lambda key: (key[0], votes[key], -key[1]))[1]
 
 
 def _neighbours(
     graph: op_graph.OpGraph
-) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
-  """Of each op: those it reads and those that read it, with bytes."""
+) -> tuple[list[list[_Neighbour]], list[list[_Neighbour]]]:
+  """Of each op: those it reads, and those that read it."""
   holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  is_state = holds[graph.groups].tolist()
+  inputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]
+  outputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]
   # More than nothing, for a control edge is a neighbour, too.
-  size = 2 * (graph.edge_bytes + 1)
-  inputs: list[list[tuple[int, int]]] = [[] for _ in range(graph.num_ops)]
-  outputs: list[list[tuple[int, int]]] = [[] for _ in range(graph.num_ops)]
-  of_source, of_target = holds[graph.groups[graph.edges]].T
-  for (source, target), out, back in zip(graph.edges.tolist(),
-                                         (size + of_source).tolist(),
-                                         (size + of_target).tolist()):
-    inputs[target].append((source, out))
-    outputs[source].append((target, back))
+  for (source, target), size in zip(graph.edges.tolist(),
+                                    (graph.edge_bytes + 1).tolist()):
+    inputs[target].append(_Neighbour(source, size, is_state[source]))
+    outputs[source].append(_Neighbour(target, size, False))
   return inputs, outputs

@@ -7,8 +7,8 @@ are on one device. At least half of the ops and half of the FLOPs have to be
 known to the plan, or it is one for another graph.
 
 Groups go where most bytes of their ops are wanted, of the devices they may
-have. Ops that the plan says nothing of are where their neighbours are, and
-what only serves to update a variable, where that is.
+have. Variables that the plan says nothing of stay where they are, and with
+them what works on them; other ops are where their neighbours are.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
 
 
 def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
-  """int [G]: wishes first, then neighbours, then what was."""
+  """int [G]: wishes first, then what was of variables, then neighbours."""
   graph, allowed = problem.graph, problem.allowed
   holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
   result = _voted(problem, np.where(wishes.weak, -1, wishes.devices))
@@ -171,9 +171,10 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
     free = np.ones(graph.num_groups, bool)
     free[graph.groups[_updates(graph)]] = False
     result = np.where((result < 0) & free, weak, result)
+  was = _voted(problem, _as_it_was(graph, problem.cluster))
+  result = np.where((result < 0) & holds, was, result)
   result = following.follow(graph, result, allowed)
-  rest = _voted(problem, _as_it_was(graph, problem.cluster))
-  return np.where(result < 0, rest, result)
+  return np.where(result < 0, was, result)
 
 
 def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:

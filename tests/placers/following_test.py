@@ -26,9 +26,10 @@ def test_most_bytes_decide():
   assert _follow(graph, [0, 1, -1, -1, 2]) == [0, 1, 1, 0, 2]
 
 
-def test_a_variable_wins_where_both_weigh_alike():
-  graph = graphs.make_graph([(0, 2, 8), (1, 2, 8)], param_bytes=[0, 8, 0])
-  assert _follow(graph, [0, 2, -1]) == [0, 2, 2]
+def test_what_reads_a_variable_is_beside_it():
+  graph = graphs.make_graph([(0, 2, 80), (1, 2, 8), (2, 3, 80)],
+                            param_bytes=[0, 8, 0, 0])
+  assert _follow(graph, [0, 2, -1, -1]) == [0, 2, 2, 2]
 
 
 def test_what_is_not_allowed_does_not_count():

@@ -63,6 +63,13 @@ def test_a_default_is_for_layers_and_not_for_the_updates_of_others():
   assert on['batch'] == on['loss'] == on['net_1/b_1/MatMul'] == 'GPU:0'
 
 
+def test_layers_that_are_not_named_stay():
+  device = clusters.make_cluster(2).device_names[1]
+  on, _ = _placed((('b', 'GPU:1'),), _step(devices=[device] * 10))
+  assert on.pop('net_1/b_1/MatMul') == on.pop('loss') == 'GPU:1'
+  assert set(on.values()) == {'GPU:0'}
+
+
 def test_a_default_alone_is_for_all():
   on, _ = _placed((('*', 'GPU:1'),), _step())
   assert set(on.values()) == {'GPU:1'}
