@@ -78,7 +78,12 @@ class AnchoredPlacer:
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
+
+    Raises:
+      PolicyMismatchError: the folder that is named holds no such policy.
     """
+    if policy is not None:
+      learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
     self._winner: str | None = None

@@ -124,3 +124,8 @@ def test_what_cannot_be_placed_is_refused():
   graph = graphs.chain(2, pins=['GPU:9', ''], user_pins=[True, False])
   with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
     anchored.AnchoredPlacer().place(problems.make(graph))
+
+
+def test_a_policy_that_is_named_has_to_be_one(tmp_path):
+  with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+    anchored.AnchoredPlacer(str(tmp_path))
