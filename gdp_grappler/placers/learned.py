@@ -95,6 +95,11 @@ class _Policy:
     return np.where(features.allowed, result, -np.inf)
 
 
+def is_there() -> bool:
+  """Whether there is a policy if nobody names one."""
+  return bool(environment.policy_folder()) or trainer.has_policy()
+
+
 def check(policy: str) -> None:
   """Whether a folder holds a policy for the features of this version.
 
