@@ -64,8 +64,8 @@ class AnchoredPlacer:
   Nothing here makes a placement worse: the best anchor is an answer already.
   What is annealed for is bounded by what it could gain: no placement is faster
   than the lower bound, and ten thousand steps should earn the search's time.
-  The policy is loaded if the search is worth as much; a graph whose step takes
-  microseconds never waits for it.
+  The policy, where one is installed, is loaded if the search is worth as much;
+  a graph whose step takes microseconds never waits for it.
   """
 
   def __init__(self, policy: str | None = None,
@@ -78,7 +78,12 @@ class AnchoredPlacer:
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
+
+    Raises:
+      PolicyMismatchError: the folder that is named holds no such policy.
     """
+    if policy is not None:
+      learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
     self._winner: str | None = None
@@ -106,7 +111,7 @@ class AnchoredPlacer:
     found = _priced(problem,
                     local_search.starting_points(problem, self._anchors, rng))
     worth_s = self._worth_s(problem, found)
-    if worth_s >= _POLICY_S:
+    if worth_s >= _POLICY_S and (self._policy or learned.is_there()):
       found = found.joined(_priced(problem, self._of_policy(problem)))
     best = found.best()
     refined = local_search.annealed(

@@ -95,22 +95,43 @@ class _Policy:
     return np.where(features.allowed, result, -np.inf)
 
 
+def is_there() -> bool:
+  """Whether there is a policy if nobody names one."""
+  return bool(environment.policy_folder()) or trainer.has_policy()
+
+
+def check(policy: str) -> None:
+  """Whether a folder holds a policy for the features of this version.
+
+  Reads next to nothing.
+
+  Raises:
+    PolicyMismatchError: it does not.
+  """
+  _metadata(pathlib.Path(policy).resolve())
+
+
+def _metadata(path: pathlib.Path) -> Mapping[str, str]:
+  try:
+    metadata: Mapping[str, str] = json.loads((path / 'policy.json').read_text())
+    found = metadata['schema']
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise errors.PolicyMismatchError(
+        f'{path} is not a policy: {type(error).__name__}: {error}. Give the '
+        'folder "policy" that gdp_train wrote.') from error
+  if found != schema.fingerprint():
+    raise errors.PolicyMismatchError(
+        f'The policy in {path} was trained for other features (schema '
+        f'{found}; this version has {schema.fingerprint()}). Train it again '
+        'with this version of gdp_train.')
+  return metadata
+
+
 @functools.cache
 def _load(folder: str) -> _Policy:
   import tensorflow as tf
   path = pathlib.Path(folder)
-  try:
-    metadata = json.loads((path / 'policy.json').read_text())
-    found = metadata['schema']
-  except (OSError, ValueError, KeyError, TypeError) as error:
-    raise errors.PolicyMismatchError(
-        f'{folder} is not a policy: {type(error).__name__}: {error}. Give the '
-        'folder "policy" that gdp_train wrote.') from error
-  if found != schema.fingerprint():
-    raise errors.PolicyMismatchError(
-        f'The policy in {folder} was trained for other features (schema '
-        f'{found}; this version has {schema.fingerprint()}). Train it again '
-        'with this version of gdp_train.')
+  metadata = _metadata(path)
   try:
     policy_ops.check(path)
     return _Policy(tf.saved_model.load(folder), metadata)

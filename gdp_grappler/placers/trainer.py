@@ -11,6 +11,7 @@ import pathlib
 from gdp_grappler import errors
 
 _PACKAGE = 'placer_model'
+_POLICY = 'pretrained'
 
 
 def folder() -> pathlib.Path | None:
@@ -20,6 +21,12 @@ def folder() -> pathlib.Path | None:
   return pathlib.Path(places[0]) if places else None
 
 
+def has_policy() -> bool:
+  """Whether a policy came with the trainer."""
+  package = folder()
+  return package is not None and (package / _POLICY / 'policy.json').exists()
+
+
 def shipped_policy() -> str:
   """Folder of the policy that comes with the trainer.
 
@@ -27,9 +34,8 @@ def shipped_policy() -> str:
     PolicyMismatchError: it is not installed.
   """
   package = folder()
-  policy = package and package / 'pretrained'
-  if policy is None or not (policy / 'policy.json').exists():
+  if package is None or not has_policy():
     raise errors.PolicyMismatchError(
         'No policy is installed. Train one with gdp_train and give its folder, '
         "or choose another placer, for example {'placer': 'metis'}.")
-  return str(policy)
+  return str(package / _POLICY)

@@ -8,8 +8,8 @@ outside is touched.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
-from typing import Sequence
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
-from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
@@ -41,8 +41,6 @@ _PARAMETER_SERVER = '/job:ps/'
 # Where nobody asked for an order, it has to pay well and be found soon. Where
 # devices wait for their ops, predicted gains have been seen to be losses.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
-# Placements whose control edges are looked for, those that promise most.
-_ORDERED = 2
 # What a search may take of the budget of a graph. It is done in half of that
 # unless the machine is busy.
 _SEARCH_SHARE = 1 / 3
@@ -93,12 +91,13 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       step.problem(simulator, settings.seed),
       time_budget_s=_SEARCH_SHARE * settings.time_budget_s)
   before = _as_it_was(graph, cluster)
-  choosing = _Choosing(problem, simulator, before, settings)
+  orders = functools.partial(_order_config, graph, before, settings)
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
-      order = choosing.order(before)
-      return (_outcome(problem, before, _Choice(before, order), simulator,
-                       settings) if order else Outcome(None, ''))
+      order = choosing.order_of(problem, before, simulator, orders)
+      choice = choosing.Choice(before, order)
+      return (_outcome(problem, before, choice, simulator, settings)
+              if order else Outcome(None, ''))
     stays = settings.keep_best and settings.plan is None
   else:
     stays = False  # What breaks a user's pin has to change.
@@ -106,7 +105,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
     return Outcome(None, f'{source.name}: left as it was: {error}')
-  choice = choosing.best((before, *proposals) if stays else proposals)
+  choice = choosing.best(problem, (before, *proposals) if stays else proposals,
+                         simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
   if settings.batch_size is None and source.leaves_sizes_open():
     return dataclasses.replace(
@@ -169,9 +169,8 @@ def _proposals(
     found = planned.place(settings.plan, problem)
     proposals, origin = (found.placement,), found.origin
   else:
-    placer = registry.create(settings.placer, settings.policy)
-    proposals = (placer.proposals(problem) if isinstance(
-        placer, placer_lib.Proposer) else (placer.place(problem),))
+    proposals = choosing.proposals(
+        registry.create(settings.placer, settings.policy), problem)
     origin = settings.placer
   for placement in proposals:
     violations = placement.violations(problem.graph)
@@ -182,87 +181,8 @@ def _proposals(
   return proposals, origin
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Choice:
-  """A placement, and the order that goes with it, if one does."""
-
-  placement: placement_lib.Placement
-  order: control_edges.Order | None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Choosing:
-  """Takes the best of several placements, with control edges where they go.
-
-  What is compared is the robust price, shorter by what edges are predicted to
-  save of the step.
-  """
-
-  problem: placer_lib.Problem
-  simulator: simulator_lib.Simulator
-  before: placement_lib.Placement
-  settings: settings_lib.Settings
-
-  def best(self, candidates: Sequence[placement_lib.Placement]) -> _Choice:
-    """The first of those that nobody beats."""
-    graph = self.problem.graph
-    keys = self.problem.evaluator.price(
-        graph, np.stack([c.devices for c in candidates])).keys()
-    orders: dict[int, control_edges.Order] = {}
-    for row in self._promising(candidates, keys):
-      order = self.order(candidates[row])
-      if order is not None:
-        keys[row] = _within(keys[row],
-                            keys[row][-1] * order.with_edges_s / order.fifo_s)
-        orders[row] = order
-    best = keys.index(min(keys))
-    return _Choice(candidates[best], orders.get(best))
-
-  def _promising(self, candidates: Sequence[placement_lib.Placement],
-                 keys: Sequence[evaluator_lib.Key]) -> list[int]:
-    """Rows for which to look for an order, the most promising first."""
-    rows = [
-        row for row, (candidate, key) in enumerate(zip(candidates, keys))
-        if np.isfinite(key[-1]) and self._config(candidate) is not None
-    ]
-    if len(rows) <= _ORDERED:
-      return rows
-    promised = {
-        row:
-            _within(
-                keys[row],
-                control_edges.promised_s(self.problem.graph, candidates[row],
-                                         self.simulator)) for row in rows
-    }
-    return sorted(rows, key=promised.__getitem__)[:_ORDERED]
-
-  def order(self,
-            placement: placement_lib.Placement) -> control_edges.Order | None:
-    """Control edges that are wanted and predicted to pay; None if none are."""
-    config = self._config(placement)
-    if config is None:
-      return None
-    order = control_edges.control_edges(self.problem.graph, placement,
-                                        self.simulator, config)
-    return order if len(order.control_edges) else None
-
-  def _config(
-      self,
-      placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
-    names = set(self.problem.cluster.device_names)
-    if placement is self.before and not set(
-        self.problem.graph.devices) <= names:
-      return None  # Part of it is where the cluster does not reach.
-    return _order_config(placement, self.settings)
-
-
-def _within(key: evaluator_lib.Key, seconds: float) -> evaluator_lib.Key:
-  """The same but for the seconds of the step."""
-  return (*key[:3], seconds)
-
-
 def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
-             choice: _Choice, simulator: simulator_lib.Simulator,
+             choice: choosing.Choice, simulator: simulator_lib.Simulator,
              settings: settings_lib.Settings, origin: str = '') -> Outcome:
   """What to do, and the line that says it; `origin` is whose it is."""
   graph, after = problem.graph, choice.placement
@@ -299,9 +219,13 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
 
 
 def _order_config(
-    placement: placement_lib.Placement,
-    settings: settings_lib.Settings) -> control_edges.OrderConfig | None:
+    graph: op_graph.OpGraph, before: placement_lib.Placement,
+    settings: settings_lib.Settings,
+    placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
+  if placement is before and not (set(graph.devices) <= set(
+      placement.cluster.device_names)):
+    return None  # Part of it is where the cluster does not reach.
   if (settings.order == order_lib.CRITICAL_PATH or
       settings.order is None and placement.priorities is not None):
     return control_edges.OrderConfig()

@@ -33,6 +33,7 @@ class _Policy:
 @pytest.fixture(autouse=True)
 def policy(monkeypatch):
   monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
+  monkeypatch.setattr(learned, 'is_there', lambda: True)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 2_000)
   _Policy.loaded = 0
   return _Policy
@@ -124,3 +125,16 @@ def test_what_cannot_be_placed_is_refused():
   graph = graphs.chain(2, pins=['GPU:9', ''], user_pins=[True, False])
   with pytest.raises(errors.InfeasiblePlacementError, match='GPU:9'):
     anchored.AnchoredPlacer().place(problems.make(graph))
+
+
+def test_a_policy_that_is_named_has_to_be_one(tmp_path):
+  with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+    anchored.AnchoredPlacer(str(tmp_path))
+
+
+def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
+  monkeypatch.setattr(learned, 'is_there', lambda: False)
+  problem = _problem(1.)
+  placement = anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert policy.loaded == 0

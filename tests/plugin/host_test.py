@@ -8,6 +8,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import host
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import placer_thread
@@ -107,6 +108,19 @@ def test_everything_that_matters_is_part_of_the_key(change, lines):
   served = _host(_Optimizer())
   served.answer(_query())
   assert (served.answer(_query(graph=None, **change)) is library.NeedsGraph)
+
+
+def test_batches_that_are_known_are_told_and_part_of_the_key(lines):
+  optimizer = _Optimizer()
+  served = _host(optimizer)
+  with batches.assumed(256):
+    served.answer(_query())
+  assert served.answer(_query(graph=None)) is library.NeedsGraph
+  served.answer(_query())
+  with batches.assumed(256):
+    assert served.answer(_query(graph=None)) == _ALTERNATING
+    served.answer(_query(settings=settings.Settings(batch_size=8).to_json()))
+  assert [option.batch_size for _, option in optimizer.asked] == [256, None, 8]
 
 
 def test_decision_to_leave_alone_is_remembered(lines):

@@ -38,6 +38,28 @@ def test_passes_on_what_a_job_raises(thread):
   assert thread.run(lambda: 3, 10) == 3
 
 
+def test_what_is_excused_does_not_count(thread):
+  go, excused = threading.Event(), []
+
+  def job():
+    go.wait(20)
+    return 'done'
+
+  def excused_s():
+    # All that has passed since the second look: the budget never ends.
+    excused.append(0.)
+    if len(excused) > 3:
+      go.set()
+    return 100. if len(excused) > 1 else 0.
+
+  assert thread.run(job, .05, excused_s) == 'done'
+  # What was excused before counts for nothing.
+  go.clear()
+  with pytest.raises(TimeoutError):
+    thread.run(job, .05, lambda: 7.)
+  go.set()
+
+
 def test_late_job_blocks_others_until_it_ends(thread):
   go = threading.Event()
   done = threading.Event()

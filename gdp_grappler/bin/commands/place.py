@@ -16,6 +16,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import choosing
 from gdp_grappler.placers import listing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -98,12 +99,17 @@ def _placement(arguments: argparse.Namespace, name: str,
                step: step_lib.Step) -> tuple[str, placement_lib.Placement, str]:
   """Whose it is, the devices, and what to call them."""
   from gdp_grappler.cluster import plan
+  from gdp_grappler.evaluation.ordering import control_edges
   if arguments.plan:
     return (arguments.plan, plan.load(arguments.plan, step.graph, step.cluster),
             common.origin_of_plan(arguments.plan))
   problem = dataclasses.replace(step.problem(seed=arguments.seed),
                                 time_budget_s=arguments.time_budget_s)
-  return name, make_placer().place(problem), f'The placement by {name}'
+  found = choosing.proposals(make_placer(), problem)
+  choice = choosing.best(
+      problem, found, step.simulator(), lambda _: control_edges.OrderConfig()
+      if arguments.order == order_lib.CRITICAL_PATH else None)
+  return name, choice.placement, f'The placement by {name}'
 
 
 def _report(output: str, graph: op_graph.OpGraph,
