@@ -14,6 +14,7 @@ from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin.fitting import captures
+from gdp_grappler.plugin.fitting import feed
 
 # Of an option that was never looked at.
 _UNSEEN = object()
@@ -52,7 +53,7 @@ class KerasFunction:
     if value is not self._seen:
       self._switch(settings_lib.from_option(value))
       self._seen = value
-      self._batch_size = batches.size_of(args[0])
+      self._batch_size = feed.size_of(args[0])
     if self._settings is None:
       return self._function(*args)
     with batches.assumed(self._batch_size):

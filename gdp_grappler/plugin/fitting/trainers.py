@@ -10,6 +10,7 @@ from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
+from gdp_grappler.plugin.fitting import feed
 
 _MARK = '_gdp_wrapped'
 # The module and the class that make train functions.
@@ -24,6 +25,7 @@ def install() -> None:
   import wrapt
   for module, name in _TRAINERS:
     wrapt.register_post_import_hook(functools.partial(_wrap, name), module)
+  feed.watch()
   xla.watch_functions(_tell_of_xla)
 
 
