@@ -69,6 +69,7 @@ def _wrap(cls: type[Any]) -> None:
       _add_to_call(placed, switch.value(self), is_planned=True)
       calls.with_pass, calls.stock = options, stock_options
       calls.placed = placed
+      _tell_of_devices(self)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
@@ -138,6 +139,18 @@ def _remember_what_keras_resolves() -> None:
 def _wrap_keras() -> None:
   from gdp_grappler.plugin.fitting import trainers
   trainers.install()
+
+
+def _tell_of_devices(context: Any) -> None:
+  """Says if there is one only, for a program that is about to call."""
+  settings = switch.settings() if context._initialized else None
+  if settings is None or settings.cluster:
+    return
+  from gdp_grappler.plugin import devices
+  from gdp_grappler.plugin import host
+  from gdp_grappler.plugin import option
+  if option.connect() and not host.is_placer_thread():
+    devices.tell_if_there_is_one()
 
 
 def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:

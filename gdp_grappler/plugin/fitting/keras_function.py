@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Callable
 
 from tensorflow.python.eager import context
 
 from gdp_grappler.plugin import batches
+from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import option
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
@@ -51,7 +52,9 @@ class KerasFunction:
   def __call__(self, *args: Any) -> Any:
     value = switch.value(context.context())
     if value is not self._seen:
-      self._switch(settings_lib.from_option(value))
+      # Where the library is missing, that has been said.
+      works = option.connect()
+      self._switch(settings_lib.from_option(value) if works else None)
       self._seen = value
       self._batch_size = feed.size_of(args[0])
     if self._settings is None:
@@ -84,11 +87,10 @@ class KerasFunction:
   def _explain(self) -> None:
     """Tells the user why the pass said nothing."""
     self.was_told = True
-    devices = compute_devices()
     scope = context.context().device_name
-    if len(devices) == 1:
-      tell_of_one_device(devices[0])
-    elif scope and not scope.startswith(_LOCAL):
+    if devices.tell_if_there_is_one():
+      return
+    if scope and not scope.startswith(_LOCAL):
       notices.say(f'{self._what}: left as it was: under tf.device("{scope}") '
                   'that server runs it as a whole. Make the model there, and '
                   'call fit outside')
@@ -101,22 +103,6 @@ class KerasFunction:
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops
-
-
-def compute_devices() -> list[str]:
-  """Full names of what the pass may choose from."""
-  return [
-      device.name for kind in ('CPU', 'GPU')
-      for device in context.context().list_logical_devices(kind)
-  ]
-
-
-@functools.cache
-def tell_of_one_device(name: str) -> None:
-  """Says that there is no choice; once per process."""
-  short = name.rsplit('device:', 1)[-1]
-  notices.say(f'gdp_placement has nothing to do: this program has one device, '
-              f'{short}')
 
 
 def leave_alone(source: Any,
