@@ -23,10 +23,12 @@ _PUBLIC = {
     'Evaluation': 'gdp_grappler.evaluation.evaluator',
     'Simulator': 'gdp_grappler.evaluation.simulation.simulator',
     'GdpError': 'gdp_grappler.errors',
+    'PlacementCallback': 'gdp_grappler.plugin.fitting.callback',
     'OpGraph': 'gdp_grappler.graph.op_graph',
     'Problem': 'gdp_grappler.placers.placer',
     'leave_alone': 'gdp_grappler.plugin.scopes',
     'pin': 'gdp_grappler.plugin.scopes',
+    'relocate': 'gdp_grappler.plugin.fitting.relocating',
 }
 __all__ = sorted(_PUBLIC)
 

@@ -7,16 +7,18 @@ and only replaces a few attributes. All else waits until the option is set.
 from __future__ import annotations
 
 import copy
+import sys
 import threading
 from typing import Any
 
 from gdp_grappler import environment
 from gdp_grappler.plugin import changes
+from gdp_grappler.plugin import running
+from gdp_grappler.plugin import switch
 
 # All else is imported where it is used: most programs need none of it.
 
 _MARK = '_gdp_hook'
-_NAME = 'gdp_placement'
 
 
 def install() -> None:
@@ -27,14 +29,16 @@ def install() -> None:
     return
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
+  _remember_what_keras_resolves()
   if environment.placement() or _is_on(None):
     _wrap_sessions()
+    _wrap_keras()
 
 
 def _add_option_to(config: Any) -> None:
   """Puts the pass into a ConfigProto if the option is on."""
   from tensorflow.python.eager import context
-  value = _value(context.context())
+  value = switch.value(context.context())
   if _is_on(value):
     _add_to(config, value)
 
@@ -59,13 +63,19 @@ def _wrap(cls: type[Any]) -> None:
       calls.changes = changes.count()
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
-    if is_new and _is_on(_value(self)):
-      stock_options = copy.copy(options)
-      _add_to_call(options, _value(self))
+    if is_new and _is_on(switch.value(self)):
+      stock_options, placed = copy.copy(options), copy.copy(options)
+      _add_to_call(options, switch.value(self))
+      _add_to_call(placed, switch.value(self), is_planned=True)
       calls.with_pass, calls.stock = options, stock_options
+      calls.placed = placed
+      _tell_of_devices(self)
     if getattr(calls, 'with_pass', None) is not options:
       return options
-    return options if self.executing_eagerly() else calls.stock
+    if not self.executing_eagerly():
+      return calls.stock
+    call = running.current()
+    return calls.placed if call is not None and call.is_placed else options
 
   def set_optimizer_experimental_options(self: Any, options: dict[str,
                                                                   Any]) -> None:
@@ -73,14 +83,16 @@ def _wrap(cls: type[Any]) -> None:
       options = _checked(options)
     stock_set(self, options)
     changes.note()
-    if _is_set(_value(self)):
+    if switch.is_set(switch.value(self)):
       _switch_on()
+    else:
+      _switch_off()
 
   def get_optimizer_experimental_options(self: Any) -> dict[str, Any]:
     options = stock_get(self)
-    value = _value(self)
+    value = switch.value(self)
     if value is not None:
-      options[_NAME] = copy.deepcopy(value)
+      options[switch.NAME] = copy.deepcopy(value)
     return options
 
   function_call_options.__doc__ = stock_call.__doc__
@@ -91,24 +103,8 @@ def _wrap(cls: type[Any]) -> None:
     setattr(cls, stock.__name__, function)
 
 
-def _value(context: Any) -> Any:
-  """The option as the user gave it; None if never given."""
-  options = context._optimizer_experimental_options
-  if _NAME in options:
-    return options[_NAME]
-  if not environment.placement():
-    return None
-  from gdp_grappler.plugin import option
-  return option.from_environment()
-
-
-def _is_set(value: Any) -> bool:
-  """An empty dict is a dict: on, with all defaults."""
-  return value is not None and value is not False
-
-
 def _is_on(value: Any) -> bool:
-  return _is_set(value) or bool(environment.capture_directory())
+  return switch.is_set(value) or bool(environment.capture_directory())
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +115,15 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 def _switch_on() -> None:
   from gdp_grappler.plugin import option
   _wrap_sessions()
+  _wrap_keras()
   option.connect()
+
+
+def _switch_off() -> None:
+  # Only if it was ever on.
+  relocation = sys.modules.get('gdp_grappler.plugin.fitting.relocation')
+  if relocation is not None:
+    relocation.move_back()
 
 
 def _wrap_sessions() -> None:
@@ -127,16 +131,38 @@ def _wrap_sessions() -> None:
   sessions.install(_add_option_to)
 
 
-def _add_to_call(options: Any, value: Any) -> None:
-  """Puts the pass into the FunctionCallOptions of a thread."""
+def _remember_what_keras_resolves() -> None:
+  from gdp_grappler.plugin import xla
+  xla.remember_auto()
+
+
+def _wrap_keras() -> None:
+  from gdp_grappler.plugin.fitting import trainers
+  trainers.install()
+
+
+def _tell_of_devices(context: Any) -> None:
+  """Says if there is one only, for a program that is about to call."""
+  settings = switch.settings() if context._initialized else None
+  if settings is None or settings.cluster:
+    return
+  from gdp_grappler.plugin import devices
+  from gdp_grappler.plugin import host
+  from gdp_grappler.plugin import option
+  if option.connect() and not host.is_placer_thread():
+    devices.tell_if_there_is_one()
+
+
+def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
+  """Puts the pass into FunctionCallOptions."""
   from tensorflow.core.protobuf import config_pb2
   config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
-  _add_to(config, value)
+  _add_to(config, value, is_planned)
   options.config_proto_serialized = config
 
 
-def _add_to(config: Any, value: Any) -> None:
+def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   from gdp_grappler.plugin import host
   from gdp_grappler.plugin import option
   if not host.is_placer_thread():
-    option.add_to(config, value)
+    option.add_to(config, value, is_planned)

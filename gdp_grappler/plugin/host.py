@@ -17,6 +17,7 @@ from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import placer_thread
+from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 
 if TYPE_CHECKING:
@@ -83,50 +84,69 @@ class Host:
       return None
     start = time.perf_counter()
     directory = environment.capture_directory()
+    call = running.current()
+    task = call.task(query) if call else None
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory, batches.current())
     if query.graph is None:
-      return self._known(key, start)
+      return library.NeedsGraph if task else self._known(key, start)
     try:
       settings = (settings_lib.from_json(query.settings)
                   if query.settings else settings_lib.Settings())
       if settings.batch_size is None:
         settings = dataclasses.replace(settings, batch_size=batches.current())
       decision, message = self._thread.run(
-          functools.partial(self._serve, query, settings, directory, key),
+          functools.partial(self._serve, query, settings, directory, key, task),
           settings.time_budget_s, _excused_s)
     except KeyboardInterrupt:
       raise
     except BaseException as error:
       notices.warn_once(_explain(error, query))
+      _note_that_told(True)
       return None
-    notices.say(_timed(message, start))
+    if call and task:
+      call.decided()
+    _say(_timed(message, start))
     return decision
 
   def _known(self, key: tuple[Any, ...], start: float) -> library.Answer:
     if key not in self._cache:
       return library.NeedsGraph
     decision, message = self._cache[key]
-    notices.say(_timed(message, start, ', from the cache'))
+    _say(_timed(message, start, ', from the cache'))
     return decision
 
-  def _serve(self, query: library.Query, settings: settings_lib.Settings,
-             directory: str,
-             key: tuple[Any, ...]) -> tuple[library.Decision | None, str]:
+  def _serve(
+      self, query: library.Query, settings: settings_lib.Settings,
+      directory: str, key: tuple[Any, ...],
+      optimize: running.Optimize | None) -> tuple[library.Decision | None, str]:
     """On the placer thread. The decision and the line to print.
 
-    The answer is kept even if it comes too late for this query.
+    The answer is kept even if it comes too late for this query, unless it is
+    for one call only, which then brings what it wants done with the graph.
     """
     source = _source_graph(query)
     if directory:
       _capture(source, query.fingerprint, directory)
     decision, message = None, ''
     if query.may_place:
-      outcome = self._optimize(source, settings)
+      outcome = (optimize or self._optimize)(source, settings)
       decision, message = _decision(outcome), outcome.message
       _check(decision, source, query)
-    self._cache[key] = (decision, message)
+    if optimize is None:
+      self._cache[key] = (decision, message)
     return decision, message
+
+
+def _say(message: str) -> None:
+  notices.say(message)
+  _note_that_told(bool(message))
+
+
+def _note_that_told(told: bool) -> None:
+  call = running.current()
+  if call is not None and told:
+    call.was_told = True
 
 
 def _decision(outcome: optimizer.Outcome) -> library.Decision | None:

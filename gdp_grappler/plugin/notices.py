@@ -17,6 +17,12 @@ def say(message: str) -> None:
 
 
 @functools.cache
+def say_once(message: str) -> None:
+  """Prints one line, the same text only once per process."""
+  say(message)
+
+
+@functools.cache
 def warn_once(message: str) -> None:
   """Prints one warning, the same text only once per process."""
   _logger().warning('%s', message)

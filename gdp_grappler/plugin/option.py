@@ -15,8 +15,9 @@ from gdp_grappler import errors
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import switch
 
-NAME = 'gdp_placement'
+NAME = switch.NAME
 # What the meta optimizer does where the configuration says nothing.
 _DEFAULT_ITERATIONS = 2
 
@@ -43,22 +44,14 @@ def checked(options: dict[str, Any]) -> dict[str, Any]:
   }
 
 
-@functools.cache
-def from_environment() -> Any:
-  """The option's value that GDP_PLACEMENT asks for; None if it is not set."""
-  try:
-    return settings_lib.from_text(environment.placement())
-  except ValueError as error:
-    notices.warn_once(f'{environment.PLACEMENT} is ignored: {error}')
-    return None
-
-
-def add_to(config: Any, value: Any) -> None:
+def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   """Puts the pass into a configuration, unless it is already there.
 
   Args:
     config: ConfigProto, changed in place.
     value: Of the option, checked.
+    is_planned: For functions that are instantiated once more, now that there
+      is a plan for them.
   """
   settings = settings_lib.from_option(value)
   if settings is None and not environment.capture_directory():
@@ -72,6 +65,9 @@ def add_to(config: Any, value: Any) -> None:
     _keep_attributes(rewrite_options)
   optimizer = rewrite_options.custom_optimizers.add(name=NAME)
   _write_parameters(optimizer.parameter_map, settings)
+  if is_planned:
+    # Nobody reads it; but with another configuration it is another function.
+    optimizer.parameter_map['planned'].b = True
   optimizer.parameter_map['iterations'].i = (
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)
 

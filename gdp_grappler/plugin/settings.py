@@ -49,6 +49,9 @@ class Settings:
       was edited since acts under another name. None for no plan.
     batch_size: Stands for dimensions that a graph leaves open. None takes the
       batches of the running `fit` where they are known, else 32.
+    guard: Of Keras' `fit`, time the first steps as they were and then placed,
+      and keep the faster way. None does where the choice is ours to make: with
+      `keep_best` and without a plan.
   """
 
   policy: str | None = None
@@ -62,6 +65,7 @@ class Settings:
   order: str | None = None
   plan: str | tuple[tuple[str, str], ...] | None = None
   batch_size: int | None = None
+  guard: bool | None = None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -201,6 +205,10 @@ def _switch(key: str, value: Any) -> bool:
   return value
 
 
+def _switch_or_none(key: str, value: Any) -> bool | None:
+  return None if value is None else _switch(key, value)
+
+
 def _count(key: str, value: Any) -> int:
   try:
     number = -1 if isinstance(value, bool) else operator.index(value)
@@ -239,6 +247,7 @@ _CHECKS = {
     'order': _one_of(order_lib.ORDERS),
     'plan': _plan,
     'batch_size': _size_or_none,
+    'guard': _switch_or_none,
 }
 
 

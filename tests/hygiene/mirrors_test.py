@@ -37,7 +37,12 @@ placers/partitioning/partition_process placers/partitioning/partitioning_test
 placers/partitioning/scotch_worker placers/partitioning/scotch_test
 placers/policy_check placers/learned_test
 placers/trainer placers/registry_test
+plugin/fitting/keras_function e2e/relocated_test
+plugin/fitting/relocation e2e/relocated_test
+plugin/fitting/train_function e2e/relocated_test
+plugin/fitting/trainers e2e/explained_test
 plugin/hook plugin/imports_test
+plugin/running plugin/host_test
 plugin/sessions e2e/v1_program_test
 reports/live_bar placer_model/training/progress_test
 workloads/amoebanet workloads/cnn_test

@@ -1,0 +1,165 @@
+"""`gdp_grappler.PlacementCallback`: what placement did for a fit, by epoch."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from typing import Any, Mapping
+
+from gdp_grappler.plugin import notices
+
+
+@dataclasses.dataclass(frozen=True)
+class EpochReport:
+  """One epoch of a fit.
+
+  Attributes:
+    epoch: Its number, from 0.
+    placed_ops: Ops of the train step by device, 'GPU:0' -> 120; empty where it
+      runs as TensorFlow placed it.
+    moved_variables: How many the step has on other devices than they were made.
+    predicted_s: Of a step, simulated; None where nothing was planned.
+    measured_s: Of a step, the mean of the epoch but for its first call.
+  """
+
+  epoch: int
+  placed_ops: Mapping[str, int]
+  moved_variables: int
+  predicted_s: float | None
+  measured_s: float | None
+
+
+class PlacementCallback:
+  """Says after each epoch where the step ran and how long it took.
+
+  For Keras 3 and for tf_keras, and hence derived from neither.
+
+    model.fit(x, y, callbacks=[gdp_grappler.PlacementCallback('logs')])
+  """
+
+  # Of tf_keras: tensors need not be fetched for it.
+  _supports_tf_logs = True
+
+  def __init__(self, log_dir: str | os.PathLike[str] | None = None,
+               verbose: bool = True) -> None:
+    """Creates the callback.
+
+    Args:
+      log_dir: Where TensorBoard finds the figures; None for nowhere.
+      verbose: Whether to print a line per epoch.
+    """
+    self.epochs: list[EpochReport] = []
+    self._log_dir = None if log_dir is None else os.fspath(log_dir)
+    self._verbose = verbose
+    self._writer: Any = None
+    self._model: Any = None
+    self._clock = _StepClock()
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith('on_'):
+      return _ignore
+    raise AttributeError(name)
+
+  def set_model(self, model: Any) -> None:
+    """Of the interface: the model that is trained."""
+    self._model = model
+
+  def set_params(self, params: Any) -> None:
+    """Of the interface."""
+
+  def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    """Of the interface: starts the clock anew."""
+    del epoch, logs
+    self._clock = _StepClock()
+
+  def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    """Of the interface: `batch` is the last one of a call."""
+    del logs
+    self._clock.tick(batch)
+
+  def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    """Of the interface: reports."""
+    del logs
+    made = getattr(self._model.train_function, 'report', None)
+    known = made() if made else None
+    report = EpochReport(epoch, known.placed_ops if known else {},
+                         known.moved_variables if known else 0,
+                         known.predicted_s if known else None,
+                         self._clock.step_s)
+    self.epochs.append(report)
+    if self._verbose:
+      notices.say(_line(report))
+    if self._log_dir is not None:
+      self._write(report)
+
+  def on_train_end(self, logs: Any = None) -> None:
+    """Of the interface: the figures are on disk."""
+    del logs
+    if self._writer is not None:
+      self._writer.close()
+      self._writer = None
+
+  def _write(self, report: EpochReport) -> None:
+    import tensorflow as tf
+    if self._writer is None:
+      self._writer = tf.summary.create_file_writer(self._log_dir)
+    with self._writer.as_default():
+      for name, value in _scalars(report).items():
+        tf.summary.scalar(f'placement/{name}', value, report.epoch)
+
+  # Of tf_keras, which asks before it calls.
+
+  def _implements_train_batch_hooks(self) -> bool:
+    return True
+
+  def _implements_test_batch_hooks(self) -> bool:
+    return False
+
+  def _implements_predict_batch_hooks(self) -> bool:
+    return False
+
+
+class _StepClock:
+  """The mean time of the steps of an epoch, from one end to another."""
+
+  def __init__(self) -> None:
+    self._first: tuple[int, float] | None = None
+    self._last: tuple[int, float] | None = None
+
+  def tick(self, batch: int) -> None:
+    self._last = batch, time.perf_counter()
+    self._first = self._first or self._last
+
+  @property
+  def step_s(self) -> float | None:
+    if not self._first or not self._last or self._first == self._last:
+      return None
+    steps = self._last[0] - self._first[0]
+    return (self._last[1] - self._first[1]) / steps
+
+
+def _line(report: EpochReport) -> str:
+  devices = ', '.join(f'{d} {n}' for d, n in report.placed_ops.items())
+  placed = (f'{devices} ops, {report.moved_variables} variables moved'
+            if devices else 'as TensorFlow placed it')
+  return (f'epoch {report.epoch + 1}: step {placed}; predicted '
+          f'{_ms(report.predicted_s)}, measured {_ms(report.measured_s)}')
+
+
+def _ms(seconds: float | None) -> str:
+  return '-' if seconds is None else f'{seconds * 1e3:.3g} ms'
+
+
+def _scalars(report: EpochReport) -> dict[str, float]:
+  values = {
+      'placed_ops': sum(report.placed_ops.values()),
+      'moved_variables': report.moved_variables,
+      'predicted_step_ms': report.predicted_s and report.predicted_s * 1e3,
+      'measured_step_ms': report.measured_s and report.measured_s * 1e3
+  }
+  return {name: value for name, value in values.items() if value is not None}
+
+
+def _ignore(*unused_args: Any, **unused_kwargs: Any) -> None:
+  """Of the interface: what the callback has no use for."""

@@ -1,0 +1,73 @@
+"""The size of the batches that Keras is about to hand to its functions.
+
+What it hands over are iterators, which do not always tell: the last batch of an
+array may be smaller. What they are made from knows.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+from gdp_grappler.plugin import batches
+
+_MARK = '_gdp_wrapped'
+# What Keras, of either version, makes at the beginning of a call: the module,
+# the class, and the attribute with the data.
+_FEEDS = (('keras.src.trainers.epoch_iterator', 'EpochIterator',
+           'data_adapter'), ('tf_keras.src.engine.data_adapter', 'DataHandler',
+                             '_adapter'))
+# Where adapters keep the size, which some of them do not tell.
+_SIZES = ('_batch_size', '_first_batch_size')
+
+
+class _Local(threading.local):
+  size: int | None = None
+
+
+_local = _Local()
+
+
+def watch() -> None:
+  """Notes the size of what Keras is given from now on."""
+  import wrapt
+  for module, name, attribute in _FEEDS:
+    wrapt.register_post_import_hook(functools.partial(_wrap, name, attribute),
+                                    module)
+
+
+def size_of(data: Any) -> int | None:
+  """The size of batches; None where nobody knows.
+
+  Args:
+    data: What a function of Keras is called with. Of an iterator that does not
+      tell it is what this thread has last given to Keras.
+  """
+  import tensorflow as tf
+  size = batches.size_of(data)
+  return _local.size if size is None and isinstance(data,
+                                                    tf.data.Iterator) else size
+
+
+def _wrap(name: str, attribute: str, module: Any) -> None:
+  cls = getattr(module, name)
+  if _MARK in vars(cls):
+    return
+  stock = cls.__init__
+
+  @functools.wraps(stock)
+  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    stock(self, *args, **kwargs)
+    _local.size = _of_adapter(getattr(self, attribute))
+
+  cls.__init__ = init
+  setattr(cls, _MARK, True)
+
+
+def _of_adapter(adapter: Any) -> int | None:
+  for name in _SIZES:
+    size = getattr(adapter, name, None)
+    if isinstance(size, int):
+      return size
+  return batches.size_of(getattr(adapter, '_dataset', None))

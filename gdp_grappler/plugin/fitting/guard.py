@@ -1,0 +1,56 @@
+"""Whether steps really are faster when they are placed."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any, Callable
+
+# Of steps that are not counted, and that are: the first ones build kernels.
+_WARM_UP = 2
+_STEPS = 5
+# Slow steps differ less from each other, and cost the user more.
+_FEWEST_STEPS = 3
+_ENOUGH_S = 10.
+
+
+class Timing:
+  """The time of a step, of the first few steps."""
+
+  def __init__(self) -> None:
+    self._to_skip = _WARM_UP
+    self._seconds: list[float] = []
+
+  @property
+  def is_done(self) -> bool:
+    count = len(self._seconds)
+    return count >= _STEPS or (count >= _FEWEST_STEPS and
+                               sum(self._seconds) > _ENOUGH_S)
+
+  @property
+  def median_s(self) -> float:
+    return statistics.median(self._seconds)
+
+  @property
+  def steps(self) -> int:
+    return len(self._seconds)
+
+  def run(self, step: Callable[[], Any]) -> Any:
+    """The result of a step, which is waited for."""
+    start = time.perf_counter()
+    result = step()
+    _wait_for(result)
+    if self._to_skip:
+      self._to_skip -= 1
+    else:
+      self._seconds.append(time.perf_counter() - start)
+    return result
+
+
+def _wait_for(result: Any) -> None:
+  """Returns when the devices have done all they were told to."""
+  import tensorflow as tf
+  for tensor in tf.nest.flatten(result):
+    if hasattr(tensor, 'numpy'):
+      tensor.numpy()
+  tf.test.experimental.sync_devices()

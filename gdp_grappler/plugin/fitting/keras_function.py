@@ -1,0 +1,112 @@
+"""What Keras calls for a step, told to the pass and explained to the user."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from tensorflow.python.eager import context
+
+from gdp_grappler.plugin import batches
+from gdp_grappler.plugin import devices
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import option
+from gdp_grappler.plugin import running
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import switch
+from gdp_grappler.plugin.fitting import captures
+from gdp_grappler.plugin.fitting import feed
+
+# Of an option that was never looked at.
+_UNSEEN = object()
+_LOCAL = '/job:localhost/'
+
+
+class KerasFunction:
+  """A function of Keras whose graphs are placed in the usual way.
+
+  While the option is off it is the function itself. Whatever else it is asked
+  for, it answers as the function does.
+  """
+
+  def __init__(self, function: Callable[..., Any], what: str, eager: bool,
+               without_xla: bool) -> None:
+    """Wraps a function.
+
+    Args:
+      function: Of Keras.
+      what: For users, such as 'fit of "sequential"'.
+      eager: Whether it runs op by op.
+      without_xla: Whether Keras would have it compiled, were the option off.
+    """
+    self.without_xla = without_xla
+    self.is_placed = False
+    self.was_told = False
+    self._function = function
+    self._what = what
+    self._eager = eager
+    self._seen: Any = _UNSEEN
+    self._settings: settings_lib.Settings | None = None
+    self._batch_size: int | None = None
+
+  def __call__(self, *args: Any) -> Any:
+    value = switch.value(context.context())
+    if value is not self._seen:
+      # Where the library is missing, that has been said.
+      works = option.connect()
+      self._switch(settings_lib.from_option(value) if works else None)
+      self._seen = value
+      self._batch_size = feed.size_of(args[0])
+    if self._settings is None:
+      return self._function(*args)
+    with batches.assumed(self._batch_size):
+      result = running.run(self, self._run, *args)
+    if not self.was_told:
+      self._explain()
+    return result
+
+  def __getattr__(self, name: str) -> Any:
+    return getattr(self._function, name)
+
+  def task(self, query: Any) -> running.Optimize | None:
+    """As `running.Call` says: nothing special."""
+    del query
+    return None
+
+  def decided(self) -> None:
+    """As `running.Call` says: nothing to do."""
+
+  def _run(self, *args: Any) -> Any:
+    return self._function(*args)
+
+  def _switch(self, settings: settings_lib.Settings | None) -> None:
+    """The option was switched on or off, or changed."""
+    self._settings = settings
+    self.was_told = False
+
+  def _explain(self) -> None:
+    """Tells the user why the pass said nothing."""
+    self.was_told = True
+    scope = context.context().device_name
+    if devices.tell_if_there_is_one():
+      return
+    if scope and not scope.startswith(_LOCAL):
+      notices.say(f'{self._what}: left as it was: under tf.device("{scope}") '
+                  'that server runs it as a whole. Make the model there, and '
+                  'call fit outside')
+    elif self._eager:
+      notices.say(f'{self._what}: left as it was: it runs op by op '
+                  '(run_eagerly=True), and only graphs are placed')
+    elif not captures.is_compiled(self._function):
+      notices.say(f'{self._what}: left as it was: its graph has fewer than '
+                  f'{self._minimum()} ops, or was seen before')
+
+  def _minimum(self) -> int:
+    return (self._settings or settings_lib.Settings()).min_ops
+
+
+def leave_alone(source: Any,
+                settings: settings_lib.Settings) -> optimizer.Outcome:
+  """Decides that a graph stays as it was, without a word."""
+  del source, settings
+  return optimizer.Outcome(None, '')

@@ -1,0 +1,158 @@
+"""Devices for a train step, and the variables that move for it."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import resolve
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import pins
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import settings as settings_lib
+
+# Grappler rewrites a step a little differently when its variables are on other
+# devices. With more unknown ops than that it is another step.
+_LARGEST_UNKNOWN_SHARE = .1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Plan:
+  """Where a step and its variables are to go.
+
+  Attributes:
+    devices: Full device by the name of a node.
+    moves: Variables and the full names of their devices.
+    outcome: What the optimizer said.
+    has_streams: Whether the step draws random numbers from streams that begin
+      anew with every instantiation.
+  """
+
+  devices: Mapping[str, str]
+  moves: tuple[tuple[Any, str], ...]
+  outcome: optimizer.Outcome
+  has_streams: bool = False
+
+  @property
+  def moved_bytes(self) -> int:
+    return sum(
+        v.dtype.size * (v.shape.num_elements() or 0) for v, _ in self.moves)
+
+  @property
+  def counts(self) -> dict[str, int]:
+    """Ops by the short names of devices."""
+    return dict(
+        collections.Counter(
+            device.rsplit('device:', 1)[-1]
+            for device in sorted(self.devices.values())))
+
+  def describe(self) -> str:
+    """One line for the user, of the plan and its variables."""
+    if not self.moves:
+      return self.outcome.message
+    return (f'{self.outcome.message}; {len(self.moves)} variables moved, '
+            f'{self.moved_bytes / 1e6:.2f} MB')
+
+  @property
+  def changes(self) -> bool:
+    """Whether there is anything to do."""
+    return self.outcome.devices is not None
+
+
+def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+         variables: Mapping[int, Any]) -> Plan:
+  """Plans a step whose variables may move.
+
+  Args:
+    source: The graph with the devices TensorFlow gave it.
+    settings: The user's option.
+    variables: Those that may move, by the number of the argument.
+
+  Raises:
+    GdpError: the settings do not fit the graph or the machine.
+  """
+  fixed = [
+      i for i, node in enumerate(source.graph_def.node) if
+      pins.is_variable_argument(node) and node.attr['index'].i not in variables
+  ]
+  source = _with_fixed(source, fixed) if fixed else source
+  outcome = optimizer.optimize(source, settings, relocatable=True)
+  if outcome.devices is None:
+    return Plan({}, (), outcome)
+  nodes = source.graph_def.node
+  streams = any(map(pins.draws_from_a_stream, nodes))
+  moves = tuple((variables[node.attr['index'].i], device)
+                for node, device in zip(nodes, outcome.devices)
+                if pins.is_variable_argument(node) and device != node.device)
+  devices = {node.name: d for node, d in zip(nodes, outcome.devices)}
+  return Plan(devices, moves, outcome, streams)
+
+
+def _with_fixed(source: source_graph.SourceGraph,
+                fixed: Sequence[int]) -> source_graph.SourceGraph:
+  """A copy in which some nodes are told to stay."""
+  graph_def = type(source.graph_def)()
+  graph_def.CopyFrom(source.graph_def)
+  for index in fixed:
+    graph_def.node[index].attr[pins.LEAVE_ALONE_ATTRIBUTE].b = True
+  return dataclasses.replace(source, graph_def=graph_def)
+
+
+def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+           plan: Plan) -> optimizer.Outcome:
+  """Devices for a step whose variables are where a plan wanted them.
+
+  The graph is not the planned one to the last node: Grappler works with devices
+  in mind. What cannot follow the plan is placed as any graph is.
+
+  Args:
+    source: The graph with the devices TensorFlow gave it.
+    settings: The user's option.
+    plan: Of the same step before its variables moved.
+
+  Raises:
+    GdpError: the settings do not fit the graph or the machine.
+  """
+  nodes = source.graph_def.node
+  known = [plan.devices.get(node.name, '') for node in nodes]
+  if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
+    return optimizer.optimize(source, settings)
+  cluster = resolve.resolve(settings.cluster or 'local', source.devices)
+  graph = step_lib.of_source(source, cluster, live=True).graph
+  devices = _by_group(graph.groups, known, graph.devices)
+  placement = placement_lib.Placement(
+      np.array([cluster.device_index(d) for d in devices]), cluster)
+  if placement.violations(graph):
+    return optimizer.optimize(source, settings)
+  edges = plan.outcome.control_edges if _same_nodes(nodes, plan) else ()
+  return optimizer.Outcome(tuple(placement.device_strings()), '', edges)
+
+
+def _same_nodes(nodes: Sequence[Any], plan: Plan) -> bool:
+  """Whether numbers of nodes mean what they meant in the plan."""
+  return [node.name for node in nodes] == list(plan.devices)
+
+
+def _by_group(groups: np.ndarray, known: Sequence[str],
+              otherwise: Sequence[str]) -> list[str]:
+  """[N] devices: of each group the one that most of its ops know.
+
+  Args:
+    groups: [N].
+    known: [N] devices, '' where unknown.
+    otherwise: [N] devices of groups in which no op knows any.
+  """
+  votes: dict[int, dict[str, int]] = {}
+  for group, device in zip(groups.tolist(), known):
+    if device:
+      count = votes.setdefault(group, {})
+      count[device] = count.get(device, 0) + 1
+  best = {
+      group: max(count, key=count.__getitem__) for group, count in votes.items()
+  }
+  return [best.get(g, d) for g, d in zip(groups.tolist(), otherwise)]

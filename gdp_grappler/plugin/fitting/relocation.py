@@ -1,0 +1,124 @@
+"""Brings variables to other devices, and back.
+
+The `tf.Variable` stays, and so does the tensor with its handle; only what the
+handle refers to is another resource, with the same value (`handles`). So
+models, optimizers, checkpoints and functions that have been traced need not be
+told. The old memory is freed with the last call that still uses it.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any, Iterable
+import weakref
+
+from gdp_grappler import errors
+from gdp_grappler.plugin.fitting import handles
+
+_lock = threading.RLock()
+# By id, as variables have no hash: those that were moved and are still alive,
+# and where each of them came from.
+_moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_homes: dict[int, str] = {}
+# By id: the steps that were planned with a variable, while they live.
+_owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
+  """Those that can be moved without anybody reading an old value.
+
+  A dataset that reads a variable keeps a handle of its own, out of reach;
+  variables of distribution strategies are several, or on parameter servers.
+
+  Args:
+    variables: Of any kind.
+    owner: A step that is being planned; what another step was planned with
+      is not for it to move, and what remains is its own from now on.
+  """
+  from tensorflow.python.ops import resource_variable_ops as variable_ops
+  plain = [
+      v for v in variables
+      if isinstance(v, variable_ops.BaseResourceVariable) and
+      handles.can_exchange(v.handle) and not v.handle.is_packed and
+      bool(variable_ops.var_is_initialized_op(v.handle))
+  ]
+  held = _held_by_datasets() if plain else set()
+  free = [v for v in plain if id(v.handle) not in held]
+  if owner is None:
+    return free
+  with _lock:
+    own = [v for v in free if _owners.get(_key(v), owner) is owner]
+    _owners.update({_key(v): owner for v in own})
+  return own
+
+
+def _key(variable: Any) -> int:
+  """Unlike `id` of a variable, that of its handle is never used again."""
+  return variable.handle._id
+
+
+def was_moved(variable: Any) -> bool:
+  """Whether the variable is not where it was made."""
+  return _moved.get(id(variable)) is variable
+
+
+def move(devices: Iterable[tuple[Any, str]]) -> None:
+  """Moves variables one by one, so that few bytes are held twice.
+
+  Args:
+    devices: `movable` variables, each with the full name of a device.
+
+  Raises:
+    InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
+      variables before it have been moved.
+  """
+  with _lock:
+    for variable, device in devices:
+      if variable.device == device:
+        continue
+      home = _homes[id(variable)] if was_moved(variable) else variable.device
+      _move(variable, device)
+      _homes.pop(id(variable), None)
+      _moved.pop(id(variable), None)
+      if device != home:
+        _moved[id(variable)], _homes[id(variable)] = variable, home
+
+
+def move_back() -> int:
+  """Brings all variables back to where they were made; how many."""
+  with _lock:
+    away = [(v, _homes[i]) for i, v in list(_moved.items())]
+    move(away)
+    _homes.clear()
+    return len(away)
+
+
+def _move(variable: Any, device: str) -> None:
+  import tensorflow as tf
+  from tensorflow.python.ops import gen_resource_variable_ops as raw_ops
+  from tensorflow.python.ops import resource_variable_ops as variable_ops
+  handle = variable.handle
+  # Whatever the caller is in the middle of tracing.
+  with tf.init_scope():
+    with tf.device(handle.device):
+      value = raw_ops.read_variable_op(handle, variable.dtype)
+    with tf.device(device):
+      copy = variable_ops.eager_safe_variable_handle(value, variable.shape,
+                                                     None, handle._name, False)
+      if copy.device != device:
+        raise errors.InfeasiblePlacementError(
+            f'{variable.name} cannot be moved to {device}: TensorFlow made it '
+            f'on {copy.device}.')
+      raw_ops.assign_variable_op(copy, value)
+  handles.exchange(handle, copy)
+
+
+def _held_by_datasets() -> set[int]:
+  """Ids of the tensors that functions of datasets have captured."""
+  from tensorflow.python.data.ops import structured_function
+  wrapper = structured_function.StructuredFunctionWrapper
+  return {
+      id(tensor) for item in gc.get_objects() if isinstance(item, wrapper)
+      for tensor in item.function.captured_inputs
+  }

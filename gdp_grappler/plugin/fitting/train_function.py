@@ -1,0 +1,257 @@
+"""The train function of Keras, planned in its first call.
+
+In the first call the pass sees the step and has it planned with all variables
+free. Then the variables move, and the next instantiation of the function, which
+TensorFlow makes because they are on other devices, follows the plan. Either the
+first call is cancelled before anything of it runs, or, under the guard, the
+first steps run as they were, and then placed, and the faster way stays.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import Any, Callable, Iterator, TYPE_CHECKING
+
+import tensorflow as tf
+from tensorflow.python.eager import cancellation
+
+from gdp_grappler import errors
+from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import running
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import captures
+from gdp_grappler.plugin.fitting import guard
+from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.plugin.fitting import plan as plan_lib
+from gdp_grappler.plugin.fitting import relocation
+
+if TYPE_CHECKING:
+  from gdp_grappler.plugin import library
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+  """What became of a train function so far.
+
+  Attributes:
+    placed_ops: Ops by the short name of their device; empty if it runs as
+      TensorFlow placed it.
+    moved_variables: How many are not where they were made for it.
+    predicted_s: Of a step by the plan; None without a plan.
+    before_s: Measured median of steps as they were; None if not measured.
+    placed_s: Of placed steps, likewise.
+  """
+
+  placed_ops: dict[str, int]
+  moved_variables: int = 0
+  predicted_s: float | None = None
+  before_s: float | None = None
+  placed_s: float | None = None
+
+
+class TrainFunction(keras_function.KerasFunction):
+  """Plans, moves variables, and keeps what is faster."""
+
+  def __init__(self, function: Callable[..., Any], what: str, eager: bool,
+               without_xla: bool) -> None:
+    super().__init__(function, what, eager, without_xla)
+    self._plan: plan_lib.Plan | None = None
+    # What the placer thread made, before it is known whether it is in time.
+    self._pending: plan_lib.Plan | None = None
+    self._origins: tuple[tuple[Any, str], ...] = ()
+    self._stays = False
+    self._cancelling = cancellation.CancellationManager()
+    self._was_cancelled = False
+    self._planned_for: settings_lib.Settings | None = None
+    self._before, self._after = guard.Timing(), guard.Timing()
+    self._step: Callable[[Any], Any] = self._planning_step
+
+  def report(self) -> Report:
+    """What became of it so far."""
+    plan = self._plan
+    if plan is None or not plan.changes:
+      return Report({})
+    measured = [
+        timing.median_s if timing.is_done else None
+        for timing in (self._before, self._after)
+    ]
+    placed = {} if self._stays else plan.counts
+    return Report(placed, len(self._origins), plan.outcome.after_s, *measured)
+
+  def _run(self, *args: Any) -> Any:
+    return self._step(*args)
+
+  def _explain(self) -> None:
+    if self._plan is None or not self.is_placed:
+      super()._explain()
+      return
+    # Nothing was instantiated: it runs as it did before it was switched off.
+    self.was_told = True
+    notices.say(f'{self._plan.describe()}; as before')
+
+  def _switch(self, settings: settings_lib.Settings | None) -> None:
+    known = self._plan is not None and settings == self._planned_for
+    super()._switch(settings)
+    self._undo()
+    if settings is None:
+      return
+    if known and not self._stays:
+      self._place()
+      self._step = self._function
+    elif not known:
+      self._planned_for = settings
+      self._plan, self._stays = None, False
+      self._before, self._after = guard.Timing(), guard.Timing()
+      self._step = self._planning_step
+
+  # What the pass is told.
+
+  def task(self, query: library.Query) -> running.Optimize | None:
+    """Plans the step, follows the plan, or leaves it alone."""
+    concrete = captures.concrete_functions(self._function).get(query.graph_id)
+    if concrete is None:
+      return None
+    self._pending = None
+    if self._step == self._planning_step and self._plan is None:
+      return functools.partial(self._planned, concrete)
+    if self._plan is None:
+      return None
+    if self.is_placed:
+      return self._followed
+    waits = self._stays or self._would_guard(self._plan)
+    return keras_function.leave_alone if self._plan.changes and waits else None
+
+  def _planned(self, concrete: Any, source: source_graph.SourceGraph,
+               settings: settings_lib.Settings) -> optimizer.Outcome:
+    """On the placer thread."""
+    received = captures.variables(concrete)
+    free = {id(v) for v in relocation.movable(received.values(), self)}
+    plan = plan_lib.make(source, settings,
+                         {i: v for i, v in received.items() if id(v) in free})
+    self._pending = plan
+    if self._would_guard(plan):
+      return optimizer.Outcome(
+          None, f'{plan.describe()}; the first steps run as they were, to '
+          'compare')
+    return optimizer.Outcome(None, '') if plan.moves else plan.outcome
+
+  def decided(self) -> None:
+    """Takes the plan that came in time, and keeps the step from running."""
+    if self._pending is None:
+      return
+    self._plan, self._pending = self._pending, None
+    if self._plan.moves and not self._would_guard(self._plan):
+      self._was_cancelled = True
+      self._cancelling.start_cancel()
+
+  def _followed(self, source: source_graph.SourceGraph,
+                settings: settings_lib.Settings) -> optimizer.Outcome:
+    """On the placer thread."""
+    assert self._plan is not None
+    outcome = plan_lib.follow(source, settings, self._plan)
+    if outcome.message or self._before.is_done:
+      return outcome
+    return dataclasses.replace(outcome, message=self._plan.describe())
+
+  def _would_guard(self, plan: plan_lib.Plan) -> bool:
+    """Whether to time steps: by default where the choice is ours to make.
+
+    Not if it changed numbers: streams of random numbers would begin anew.
+    """
+    settings = self._settings
+    if settings is None or not plan.changes or plan.has_streams:
+      return False
+    ours = settings.keep_best and settings.plan is None
+    return ours if settings.guard is None else settings.guard
+
+  # The phases of its life.
+
+  def _planning_step(self, iterator: Any) -> Any:
+    batches = _Replay(iterator)
+    self._was_cancelled = False
+    self._cancelling = cancellation.CancellationManager()
+    try:
+      with cancellation.CancellationManagerContext(self._cancelling):
+        result = self._function(batches.first())
+    except tf.errors.CancelledError:
+      if not self._was_cancelled:
+        raise
+      self._place()
+      self._step = self._function
+      return self._function(batches.again())
+    guarded = self._plan is not None and self._would_guard(self._plan)
+    self._step = self._step_as_it_was if guarded else self._function
+    return result
+
+  def _step_as_it_was(self, iterator: Any) -> Any:
+    result = self._before.run(lambda: self._function(iterator))
+    if self._before.is_done:
+      self._place()
+      self._step = self._placed_step if self.is_placed else self._function
+    return result
+
+  def _placed_step(self, iterator: Any) -> Any:
+    result = self._after.run(lambda: self._function(iterator))
+    if self._after.is_done:
+      self._step = self._function
+      self._choose()
+    return result
+
+  def _choose(self) -> None:
+    before_s, placed_s = self._before.median_s, self._after.median_s
+    self._stays = before_s <= placed_s
+    if self._stays:
+      self._undo()
+    notices.say(
+        f'{self._what}: {before_s * 1e3:.3g} ms as it was, '
+        f'{placed_s * 1e3:.3g} ms placed (measured, medians of '
+        f'{self._before.steps} and {self._after.steps} calls): '
+        f'{"goes back to what it was" if self._stays else "stays placed"}')
+
+  def _place(self) -> None:
+    """From the next call on the step runs by its plan."""
+    assert self._plan is not None
+    self._origins = tuple((v, v.device) for v, _ in self._plan.moves)
+    self.is_placed = True
+    try:
+      relocation.move(self._plan.moves)
+    except (errors.GdpError, tf.errors.OpError) as error:
+      self._stays = True
+      self._undo()
+      notices.warn_once(f'{self._what}: left as it was: its variables cannot '
+                        f'be moved: {error}')
+
+  def _undo(self) -> None:
+    self.is_placed = False
+    relocation.move(self._origins)
+    self._origins = ()
+
+
+class _Replay:
+  """The batches of an iterator, from the first one again.
+
+  Only those of Python have to be kept: a function that is cancelled takes none
+  from an iterator of `tf.data`.
+  """
+
+  def __init__(self, iterator: Any) -> None:
+    self._iterator = iterator
+    self._in_graph = isinstance(iterator, tf.data.Iterator)
+    self._taken: list[Any] = []
+
+  def first(self) -> Any:
+    return self._iterator if self._in_graph else self._keep()
+
+  def again(self) -> Any:
+    if self._in_graph:
+      return self._iterator
+    return itertools.chain(self._taken, self._iterator)
+
+  def _keep(self) -> Iterator[Any]:
+    for batch in self._iterator:
+      self._taken.append(batch)
+      yield batch

@@ -1,0 +1,95 @@
+"""Wraps what makes the functions of Keras' `fit`, `evaluate` and `predict`."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import Any, Iterator
+
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import running
+from gdp_grappler.plugin import switch
+from gdp_grappler.plugin import xla
+from gdp_grappler.plugin.fitting import feed
+
+_MARK = '_gdp_wrapped'
+# The module and the class that make train functions.
+_TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
+             ('tf_keras.src.engine.training', 'Model'))
+_KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
+
+
+@functools.cache
+def install() -> None:
+  """Wraps Keras, of either version, when it is imported, or is already."""
+  import wrapt
+  for module, name in _TRAINERS:
+    wrapt.register_post_import_hook(functools.partial(_wrap, name), module)
+  feed.watch()
+  xla.watch_functions(_tell_of_xla)
+
+
+def _wrap(name: str, module: Any) -> None:
+  cls = getattr(module, name)
+  if _MARK in vars(cls):
+    return
+  for kind in _KINDS:
+    _wrap_maker(cls, kind)
+  setattr(cls, _MARK, True)
+
+
+def _wrap_maker(cls: Any, kind: str) -> None:
+  maker, attribute = f'make_{kind}_function', f'{kind}_function'
+  stock = getattr(cls, maker)
+
+  @functools.wraps(stock)
+  def make(self: Any, force: bool = False) -> Any:
+    held_back = switch.settings() is not None and xla.chosen_by_keras(self)
+    made = getattr(self, attribute)
+    stale = made and held_back != getattr(made, 'without_xla', False)
+    with _without_xla(self) if held_back else contextlib.nullcontext():
+      stock(self, force=force or bool(stale))
+    made = getattr(self, attribute)
+    if not hasattr(made, 'without_xla'):
+      setattr(self, attribute, _wrapped(self, kind, made, held_back))
+    return getattr(self, attribute)
+
+  setattr(cls, maker, make)
+
+
+def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
+  # Imported when needed: most programs import Keras and never switch it on.
+  from gdp_grappler.plugin.fitting import keras_function
+  from gdp_grappler.plugin.fitting import train_function
+  alone = model.distribute_strategy.num_replicas_in_sync == 1 and not getattr(
+      model, '_cluster_coordinator', None)
+  cls = (train_function.TrainFunction
+         if kind == 'train' and alone else keras_function.KerasFunction)
+  return cls(function, f'{_KINDS[kind]} of "{model.name}"',
+             bool(model.run_eagerly), held_back)
+
+
+@contextlib.contextmanager
+def _without_xla(model: Any) -> Iterator[None]:
+  """Functions made meanwhile are not compiled."""
+  notices.say_once(
+      f'"{model.name}": jit_compile="auto" means False while gdp_placement is '
+      'on: XLA would make each step one op, which cannot be placed')
+  model._jit_compile = False
+  try:
+    yield
+  finally:
+    model._jit_compile = True
+
+
+def _tell_of_xla(function: str) -> None:
+  """Says that a function is one op by its user's choice."""
+  if switch.settings() is None:
+    return
+  notices.say_once(
+      f'{function}: left as it was: XLA compiles it to one op '
+      '(jit_compile=True). To have it placed, give jit_compile=False to '
+      'tf.function or Model.compile')
+  call = running.current()
+  if call is not None:
+    call.was_told = True

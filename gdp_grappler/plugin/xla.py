@@ -1,0 +1,72 @@
+"""XLA, behind which a graph is one op that nothing can be done about.
+
+Where Keras chooses it by itself it is held back while the option is on; where
+somebody wrote it, it is obeyed, and said.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable
+
+_AUTO = '_gdp_auto_xla'
+_MARK = '_gdp_wrapped'
+_KERAS_3 = 'keras.src.trainers.trainer'
+
+
+def remember_auto() -> None:
+  """Has models of Keras 3 know that their `jit_compile` was "auto".
+
+  Of what Keras resolved it keeps the result alone. So that has to be noted
+  before there is a model, whether or not the option is ever switched on.
+  """
+  import wrapt
+  wrapt.register_post_import_hook(_wrap_compile, _KERAS_3)
+
+
+def chosen_by_keras(model: Any) -> bool:
+  """Whether a model is compiled by XLA because nobody said anything."""
+  # One that was never compiled resolves it when it is first used.
+  never_asked = not getattr(model, 'compiled', True)
+  return bool(vars(model).get(_AUTO, never_asked) and model.jit_compile)
+
+
+def _wrap_compile(module: Any) -> None:
+  trainer = getattr(module, 'Trainer', None)
+  if trainer is None or _MARK in vars(trainer):
+    return
+  stock = trainer.compile
+  signature = inspect.signature(stock)
+
+  @functools.wraps(stock)
+  def compile_model(self: Any, *args: Any, **kwargs: Any) -> Any:
+    result = stock(self, *args, **kwargs)
+    bound = signature.bind(self, *args, **kwargs)
+    vars(self)[_AUTO] = bound.arguments.get('jit_compile', 'auto') == 'auto'
+    return result
+
+  trainer.compile = compile_model
+  setattr(trainer, _MARK, True)
+
+
+def watch_functions(tell: Callable[[str], None]) -> None:
+  """Has every `tf.function(jit_compile=True)` told of when it is traced.
+
+  Args:
+    tell: Hears the name of the function.
+  """
+  from tensorflow.python.eager.polymorphic_function import polymorphic_function
+  cls = polymorphic_function.Function
+  if hasattr(cls, _MARK):
+    return
+  stock = cls._initialize
+
+  @functools.wraps(stock)
+  def initialize(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if self._jit_compile:
+      tell(self._name)
+    return stock(self, *args, **kwargs)
+
+  cls._initialize = initialize
+  setattr(cls, _MARK, True)

@@ -1,0 +1,63 @@
+"""Whatever Keras does, a user reads why its step was placed or was not."""
+
+import pytest
+
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope='module')
+def results():
+  return fresh.run('explained.py').results
+
+
+def test_xla_that_keras_chose_is_held_back(results):
+  auto = results['auto']
+  assert auto['compiled'] == [True, False, True]
+  assert auto['kept']
+  first, second = auto['losses']
+  assert second == pytest.approx(first, rel=1e-5)
+  said = [l for l in auto['lines'] if 'jit_compile="auto"' in l]
+  assert said == [
+      '"net": jit_compile="auto" means False while gdp_placement is on: XLA '
+      'would make each step one op, which cannot be placed'
+  ]
+  assert any('placed by random' in line for line in auto['lines'])
+
+
+def test_xla_that_the_user_chose_is_obeyed(results):
+  for line in results['explicit']:
+    assert 'initialize_variables' in line or 'jit_compile=True' in line
+  assert sum('jit_compile=True' in line for line in results['explicit']) == 1
+
+
+def test_compiled_functions_are_told_of_once(results):
+  line, = results['function']
+  assert line.startswith('double: left as it was: XLA compiles it to one op')
+
+
+def test_small_graphs_are_explained(results):
+  line, = results['small']
+  assert line == (
+      'predict of "small": left as it was: its graph has fewer than '
+      '16 ops, or was seen before')
+
+
+def test_every_call_has_its_line(results):
+  lines = [l for l in results['every_call'] if 'initialize_var' not in l]
+  assert len(lines) >= 6
+  assert all(
+      'placed by random' in line or 'left as it was' in line for line in lines)
+
+
+def test_callback_reports_every_epoch(results):
+  for placed_ops, moved, predicted_s, measured_s in results['watched']:
+    assert placed_ops > 50 and moved > 0
+    assert predicted_s > 0 and measured_s > 0
+
+
+def test_one_device_is_told_of_once():
+  assert fresh.run('explained.py', 'one').results['every_call'] == [
+      'gdp_placement has nothing to do: this program has one device, CPU:0'
+  ]

@@ -1,0 +1,144 @@
+"""What a user reads about XLA and about what is left alone.
+
+One argument: 'one' for a program with one device.
+"""
+
+import logging
+import sys
+
+import common
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+layers = keras.layers
+X = np.random.RandomState(0).randn(32, 8).astype(np.float32)
+Y = np.zeros(32)
+
+
+class Lines(logging.Handler):
+  """Collects what we print."""
+
+  def __init__(self):
+    super().__init__()
+    self.lines = []
+
+  def emit(self, record):
+    self.lines.append(record.getMessage())
+
+  def take(self):
+    taken, self.lines = self.lines, []
+    return taken
+
+
+def compiled(**kwargs):
+  keras.utils.set_random_seed(0)
+  model = keras.Sequential(
+      [layers.Input(
+          (8,)), layers.Dense(16, 'relu'),
+       layers.Dense(1)], name='net')
+  model.compile('sgd', 'mse', **kwargs)
+  return model
+
+
+def fit(model):
+  history = model.fit(X, Y, epochs=2, batch_size=16, verbose=0, shuffle=False)
+  return history.history['loss']
+
+
+def is_compiled(model):
+  """Whether the train step is one op of XLA."""
+  context.context().clear_kernel_cache()
+  context.context().enable_graph_collection()
+  fit(model)
+  graphs = context.context().export_run_metadata().function_graphs
+  context.context().disable_graph_collection()
+  return any('_XlaMustCompile' in node.attr and node.attr['_XlaMustCompile'].b
+             for graph in graphs for part in graph.partition_graphs
+             for node in part.node)
+
+
+def auto(lines):
+  """As on a machine with a GPU."""
+  stock = keras.Model._resolve_auto_jit_compile
+  keras.Model._resolve_auto_jit_compile = lambda self: True
+  common.set_option(False)
+  before, model = compiled(), compiled()
+  results = {'losses': [fit(before)], 'compiled': [is_compiled(before)]}
+  lines.take()
+  common.set_option(common.RANDOM)
+  results['losses'].append(fit(model))
+  results['compiled'].append(is_compiled(before))
+  results['kept'] = model.jit_compile
+  results['lines'] = lines.take()
+  common.set_option(False)
+  results['compiled'].append(is_compiled(before))
+  common.set_option(common.RANDOM)
+  keras.Model._resolve_auto_jit_compile = stock
+  return results
+
+
+def explicit(lines):
+  lines.take()
+  model = compiled(jit_compile=True)
+  fit(model)
+  model.evaluate(X, Y, verbose=0)
+  model.predict(X, verbose=0)
+  return lines.take()
+
+
+def function(lines):
+
+  @tf.function(jit_compile=True)
+  def double(x):
+    return x * 2.
+
+  double(tf.ones(3))
+  double(tf.ones(4))
+  return lines.take()
+
+
+def small(lines):
+  model = keras.Sequential([layers.Input((8,)), layers.Dense(1)], name='small')
+  lines.take()
+  model.predict(X, verbose=0)
+  return lines.take()
+
+
+def every_call(lines):
+  """Two fits, evaluations and predictions of two models."""
+  for _ in range(2):
+    model = compiled()
+    fit(model)
+    model.evaluate(X, Y, verbose=0)
+    model.predict(X, verbose=0)
+  return lines.take()
+
+
+def watched(lines):
+  import gdp_grappler
+  callback = gdp_grappler.PlacementCallback(verbose=False)
+  model = compiled()
+  model.fit(X, Y, epochs=2, batch_size=8, verbose=0, callbacks=[callback])
+  lines.take()
+  return [[
+      sum(e.placed_ops.values()), e.moved_variables, e.predicted_s, e.measured_s
+  ] for e in callback.epochs]
+
+
+def main():
+  if sys.argv[1:] != ['one']:
+    common.make_devices()
+  lines = Lines()
+  logging.getLogger('gdp_grappler').addHandler(lines)
+  common.set_option(common.RANDOM)
+  if sys.argv[1:] == ['one']:
+    common.finish(every_call=every_call(lines))
+    return
+  programs = (auto, explicit, function, small, every_call, watched)
+  common.finish(**{program.__name__: program(lines) for program in programs})
+
+
+if __name__ == '__main__':
+  main()

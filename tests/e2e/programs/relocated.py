@@ -1,0 +1,303 @@
+"""Programs whose variables move: each runs without and with placement.
+
+A user's programs: they import nothing of ours but what is public.
+"""
+
+import contextlib
+import gc
+import io
+import os
+import sys
+import tempfile
+
+import common
+import numpy as np
+import tensorflow as tf
+
+common.make_devices()
+if os.environ.get('TF_USE_LEGACY_KERAS'):
+  import tf_keras as keras
+else:
+  import keras
+
+layers = keras.layers
+_LEGACY = keras.__version__.startswith('2.')
+# In Keras 2 its stream begins anew when a function is instantiated again, as
+# it is when variables move or the option is switched in the middle.
+_DROPOUT = 0. if _LEGACY else .1
+_RANDOM = np.random.RandomState(0)
+X = _RANDOM.randn(70, 8).astype(np.float32)
+Y = _RANDOM.randint(0, 3, 70)
+moved = set()
+
+
+def network(width=16, dropout=.1):
+  inputs = layers.Input((8,))
+  left = layers.Dense(width, 'relu')(inputs)
+  right = layers.Dense(width, 'tanh')(layers.BatchNormalization()(inputs))
+  joined = layers.Dropout(dropout)(layers.concatenate([left, right]))
+  return keras.Model(inputs, layers.Dense(3)(joined))
+
+
+def compiled(**kwargs):
+  keras.utils.set_random_seed(0)
+  model = network(dropout=kwargs.pop('dropout', .1))
+  optimizer = keras.optimizers.Adam(.01, **kwargs.pop('optimizer', {}))
+  loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+  model.compile(optimizer, loss, metrics=['accuracy'], **kwargs)
+  return model
+
+
+def fit(model, epochs=2, **kwargs):
+  history = model.fit(X, Y, epochs=epochs, batch_size=16, verbose=0,
+                      shuffle=False, **kwargs)
+  note(model)
+  return history.history['loss']
+
+
+def note(model):
+  """Remembers on which devices there were variables."""
+  moved.update(v.device.rsplit(':', 1)[-1] for v in variables(model))
+
+
+def variables(model):
+  slots = model.optimizer.variables
+  every = [*model.variables, *(slots() if callable(slots) else slots)]
+  return [v if isinstance(v, tf.Variable) else v.value for v in every]
+
+
+def weights(model):
+  return [float(np.sum(w, dtype=np.float64)) for w in model.get_weights()]
+
+
+def fit_evaluate_predict():
+  model = compiled()
+  before = [model.evaluate(X, Y, verbose=0), total(model)]
+  losses = fit(model, validation_data=(X, Y))
+  return [
+      before, losses,
+      model.evaluate(X, Y, verbose=0),
+      total(model),
+      fit(model)
+  ]
+
+
+def total(model):
+  return float(np.sum(model.predict(X, verbose=0), dtype=np.float64))
+
+
+def traced_before():
+  """Functions and datasets that captured the handles before they moved."""
+  model = compiled()
+  call = tf.function(lambda x: model(x, training=False))
+  first = model.trainable_variables[0]
+  data = tf.data.Dataset.from_tensors(
+      X[:1]).map(lambda x: tf.reduce_sum(x) * tf.reduce_sum(first))
+  results = [float(tf.reduce_sum(call(X)))]
+  results.append(fit(model))
+  results.append(float(tf.reduce_sum(call(X))))
+  results += [float(x) for x in data]
+  if not _LEGACY:
+    # They follow without being traced anew.
+    assert call.experimental_get_tracing_count() == 1
+  return results
+
+
+def shared_layers():
+  """Two models, as in a GAN, on batches by hand."""
+  keras.utils.set_random_seed(0)
+  body = network()
+  inputs = layers.Input((8,))
+  both = keras.Model(inputs, layers.Dense(3)(body(layers.Dense(8)(inputs))))
+  loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+  body.compile(keras.optimizers.Adam(.01), loss)
+  both.compile(keras.optimizers.SGD(.01), loss)
+  results = []
+  for _ in range(4):
+    results.append(float(body.train_on_batch(X, Y)))
+    results.append(float(both.train_on_batch(X, Y)))
+    note(body)
+    note(both)
+  return results, weights(both), float(body.test_on_batch(X, Y))
+
+
+def nested_fit():
+  """A callback that trains another model and the same one."""
+  inner, outer = compiled(), compiled()
+  losses = []
+
+  class Nested(keras.callbacks.Callback):
+
+    def on_epoch_end(self, epoch, logs=None):
+      losses.append(fit(inner, 1))
+      losses.append(float(outer.train_on_batch(X, Y)[0]))
+
+  return fit(outer, callbacks=[Nested()]), losses, weights(outer)
+
+
+def files():
+  """Checkpoints, weights, whole models and exports."""
+  model = compiled()
+  fit(model)
+  with tempfile.TemporaryDirectory() as folder:
+    model.save_weights(f'{folder}/w.weights.h5')
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+    path = checkpoint.save(f'{folder}/checkpoint')
+    model.save(f'{folder}/model.keras')
+    with contextlib.redirect_stdout(io.StringIO()):
+      model.export(f'{folder}/exported')
+    kept = weights(model)
+    fit(model)
+    model.load_weights(f'{folder}/w.weights.h5')
+    assert weights(model) == kept
+    fit(model)
+    checkpoint.restore(path)
+    assert weights(model) == kept
+    again = keras.models.load_model(f'{folder}/model.keras')
+    served = tf.saved_model.load(f'{folder}/exported')
+    output = served.serve(X)
+  return fit(model), fit(again), float(tf.reduce_sum(output))
+
+
+def averages():
+  """Averages of weights, swapped in by a callback where there is one."""
+  model = compiled(optimizer={
+      'use_ema': True, 'ema_momentum': .9, 'ema_overwrite_frequency': 3
+  })
+  results = [fit(model)]
+  if not _LEGACY:
+    model = compiled(optimizer={'use_ema': True})
+    swap = keras.callbacks.SwapEMAWeights(swap_on_epoch=True)
+    results.append(fit(model, validation_data=(X, Y), callbacks=[swap]))
+  return results, weights(model)
+
+
+def several_steps():
+  return fit(compiled(steps_per_execution=3))
+
+
+def accumulation():
+  if _LEGACY:
+    return fit(compiled(optimizer={'clipnorm': 1.}))
+  return fit(compiled(optimizer={'gradient_accumulation_steps': 2}))
+
+
+def eagerly():
+  return fit(compiled(run_eagerly=True), 1)
+
+
+def from_dataset():
+  data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+  model = compiled()
+  losses = model.fit(data, epochs=2, verbose=0).history['loss']
+  note(model)
+  return losses
+
+
+def error_in_the_middle():
+  model = compiled()
+
+  class Stop(keras.callbacks.Callback):
+
+    def on_train_batch_end(self, batch, logs=None):
+      if batch == 2:
+        raise RuntimeError('stop')
+
+  try:
+    fit(model, callbacks=[Stop()])
+  except RuntimeError:
+    pass
+  return weights(model), fit(model)
+
+
+def own_loop():
+  """A loop of the user's; its variables are moved by a public call."""
+  keras.utils.set_random_seed(0)
+  model = network(dropout=_DROPOUT)
+  optimizer = keras.optimizers.SGD(.01, momentum=.9)
+  loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+  @tf.function
+  def step(x, y):
+    with tf.GradientTape() as tape:
+      value = loss(y, model(x, training=True))
+    grads = tape.gradient(value, model.trainable_variables)
+    optimizer.apply_gradients(zip(grads, model.trainable_variables))
+    return value
+
+  results = [float(step(X, Y))]
+  if is_on():
+    import gdp_grappler
+    name = model.trainable_variables[0].name
+    gdp_grappler.relocate(model.trainable_variables[1:], 'CPU:2')
+    gdp_grappler.relocate(
+        model.trainable_variables,
+        {getattr(model.trainable_variables[0], 'path', name): 'CPU:1'})
+    moved.update(
+        (v if isinstance(v, tf.Variable) else v.value).device.rsplit(':')[-1]
+        for v in model.trainable_variables)
+  return results + [float(step(X, Y)) for _ in range(3)]
+
+
+def is_on():
+  options = tf.config.optimizer.get_experimental_options()
+  return bool(options.get('gdp_placement'))
+
+
+def switched():
+  """Off in the middle: the weights go back. On again: they return."""
+  option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
+  model = compiled(dropout=_DROPOUT)
+  results = [fit(model)]
+  common.set_option(False)
+  assert {v.device.rsplit(':', 1)[-1] for v in variables(model)} == {'0'}
+  results += [fit(model), total(model)]
+  common.set_option(option)
+  return results + [fit(model)]
+
+
+PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, nested_fit,
+            files, averages, several_steps, accumulation, eagerly, from_dataset,
+            error_in_the_middle, own_loop, switched)
+
+
+def memory():
+  """A large variable moves to and fro; others stay as they were."""
+  import gdp_grappler
+  size = 1 << 26
+  variable = tf.Variable(tf.zeros([size // 4]))
+  read = tf.function(lambda: tf.reduce_sum(variable))
+  sizes = []
+  for i in range(8):
+    variable.assign_add(tf.ones_like(variable))
+    gdp_grappler.relocate([variable], f'CPU:{(i + 1) % 3}')
+    read()
+    with open('/proc/self/statm', encoding='utf-8') as file:
+      sizes.append(int(file.read().split()[1]) * os.sysconf('SC_PAGE_SIZE'))
+  return {'freed': max(sizes) - sizes[1] < 2 * size}
+
+
+def both_ways(program, option):
+  """Results without and with placement, and devices that held variables."""
+  common.set_option(False)
+  stock = program()
+  moved.clear()
+  common.set_option(option)
+  print(f'PROGRAM {program.__name__}', file=sys.stderr)
+  placed = program()
+  return {'equal': repr(stock) == repr(placed), 'devices': sorted(moved)}
+
+
+def main():
+  results = {}
+  for guard in (False, True):
+    option = {**common.RANDOM, 'guard': guard}
+    for program in PROGRAMS[:1] if guard else PROGRAMS:
+      name = program.__name__ + ('_guarded' if guard else '')
+      results[name] = both_ways(program, option)
+      gc.collect()
+  common.finish(memory=memory(), keras=keras.__version__, **results)
+
+
+if __name__ == '__main__':
+  main()

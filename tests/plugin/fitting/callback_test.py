@@ -1,0 +1,82 @@
+import types
+
+import pytest
+
+from gdp_grappler.plugin.fitting import callback
+from gdp_grappler.plugin.fitting import train_function
+
+
+class _Clock:
+  now = 0.
+
+  def perf_counter(self):
+    self.now += .5
+    return self.now
+
+
+@pytest.fixture
+def lines(monkeypatch):
+  result = []
+  monkeypatch.setattr(callback.notices, 'say', result.append)
+  monkeypatch.setattr(callback, 'time', _Clock())
+  return result
+
+
+def _epoch(watched, batches):
+  watched.on_epoch_begin(0)
+  for batch in batches:
+    watched.on_train_batch_end(batch, {'loss': 1.})
+  watched.on_epoch_end(0, {})
+
+
+def _model(report=None):
+  function = types.SimpleNamespace(
+      **({'report': lambda: report} if report else {}))
+  return types.SimpleNamespace(train_function=function)
+
+
+def test_reports_predicted_and_measured_steps(lines):
+  watched = callback.PlacementCallback()
+  watched.set_model(
+      _model(train_function.Report({'GPU:0': 20, 'GPU:1': 10}, 3, .0125)))
+  _epoch(watched, [0, 1, 2])
+  report, = watched.epochs
+  assert report == callback.EpochReport(0, {'GPU:0': 20, 'GPU:1': 10}, 3, .0125,
+                                        .5)
+  assert lines == [
+      'epoch 1: step GPU:0 20, GPU:1 10 ops, 3 variables moved; predicted '
+      '12.5 ms, measured 500 ms'
+  ]
+
+
+def test_steps_of_one_call_share_its_time(lines):
+  watched = callback.PlacementCallback()
+  watched.set_model(_model())
+  _epoch(watched, [4, 9])
+  assert watched.epochs[0].measured_s == pytest.approx(.1)
+  assert 'as TensorFlow placed it' in lines[0]
+
+
+def test_one_call_alone_is_not_measured(lines):
+  watched = callback.PlacementCallback(verbose=False)
+  watched.set_model(_model())
+  _epoch(watched, [0])
+  assert watched.epochs[0].measured_s is None
+  assert not lines
+
+
+def test_tensorboard_gets_what_is_known(lines, tmp_path):
+  watched = callback.PlacementCallback(tmp_path)
+  watched.set_model(_model(train_function.Report({'GPU:0': 20}, 1, .01)))
+  _epoch(watched, [0, 1])
+  watched.on_train_end()
+  data, = (file.read_bytes() for file in tmp_path.iterdir())
+  for name in ('placed_ops', 'moved_variables', 'predicted_step_ms',
+               'measured_step_ms'):
+    assert f'placement/{name}'.encode() in data
+
+
+def test_all_else_of_the_interface_does_nothing():
+  watched = callback.PlacementCallback()
+  assert watched.on_predict_batch_begin(3, logs={}) is None
+  assert not hasattr(watched, 'anything_else')

@@ -1,0 +1,70 @@
+import functools
+
+import tensorflow as tf
+
+from gdp_grappler.plugin.fitting import captures
+
+
+def _as_keras_makes_it(inner):
+  traced = tf.function(inner)
+
+  @functools.wraps(inner)
+  def wrapper(x):
+    return traced(x)
+
+  outer = tf.function(lambda x: wrapper(x) + 1.)
+  return lambda x: outer(x)
+
+
+def test_functions_are_found_in_closures():
+  variable = tf.Variable(2.)
+  function = _as_keras_makes_it(lambda x: x * variable)
+  assert not captures.concrete_functions(function)
+  assert function(tf.constant(3.)).numpy() == 7.
+  found = captures.concrete_functions(function)
+  assert len(found) == 2
+  assert all(name == c.name.decode() for name, c in found.items())
+
+
+def test_variables_are_known_by_argument():
+  one, other = tf.Variable(2.), tf.Variable([5.])
+  constant = tf.constant([7.])
+  traced = tf.function(lambda x, y: x * other + one * y + constant)
+  traced(tf.constant(1.), tf.constant(2.))
+  concrete, = captures.concrete_functions(traced).values()
+  found = captures.variables(concrete)
+  assert {id(v) for v in found.values()} == {id(one), id(other)}
+  for index, variable in found.items():
+    assert concrete.inputs[index].dtype == tf.resource
+    assert dict(
+        (id(inner), outer) for outer, inner in concrete.graph.captures)[id(
+            concrete.inputs[index])] is variable.handle
+
+
+def test_variables_that_are_gone_are_left_out():
+  handle = tf.Variable(2.).handle
+  traced = tf.function(
+      lambda: tf.raw_ops.ReadVariableOp(resource=handle, dtype=tf.float32))
+  assert traced().numpy() == 2.
+  concrete, = captures.concrete_functions(traced).values()
+  assert captures.variables(concrete) == {}
+
+
+def test_compiled_functions_are_seen():
+  compiled = tf.function(lambda x: x, jit_compile=True)
+  assert captures.is_compiled(lambda: compiled(1.))
+  assert not captures.is_compiled(_as_keras_makes_it(lambda x: x))
+
+
+def test_cells_that_are_not_filled_are_passed_over():
+
+  def outer():
+
+    def function():
+      return later
+
+    assert captures.concrete_functions(function) == {}
+    later = 1
+    return later
+
+  assert outer() == 1

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.graph import source_graph
+from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import plan as plan_lib
+
+_DEVICES = tuple(
+    f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
+_RANDOM = settings_lib.Settings(placer='random', keep_best=False, seed=1)
+
+
+def _source(units=6, extra=0):
+  """A step that reads `units` variables, all on the first device."""
+  variables = [tf.Variable(tf.ones((4, 4))) for _ in range(units)]
+
+  @tf.function
+  def step(x):
+    for _ in range(extra):
+      x = tf.sin(x)
+    for variable in variables:
+      variable.assign_add(tf.matmul(x, variable))
+    return x
+
+  concrete = step.get_concrete_function(tf.TensorSpec((4, 4)))
+  graph_def = tf.compat.v1.GraphDef()
+  graph_def.CopyFrom(concrete.graph.as_graph_def())
+  for node in graph_def.node:
+    node.device = _DEVICES[0]
+    if node.op == 'Placeholder':
+      node.op = '_Arg'
+      index = [t.op.name for t in concrete.inputs].index(node.name)
+      dtype = node.attr['dtype'].type
+      for key in list(node.attr):
+        if key != '_handle_dtypes':
+          del node.attr[key]
+      node.attr['T'].type = dtype
+      node.attr['index'].i = index
+      if dtype == tf.resource:
+        node.attr['_handle_dtypes'].list.type.append(1)
+        shape = node.attr['_handle_shapes'].list.shape.add()
+        for size in (4, 4):
+          shape.dim.add(size=size)
+  fetches = tuple(n.name for n in graph_def.node if n.op.startswith('Assign'))
+  found = dict(enumerate([None, *variables]))
+  del found[0]
+  return source_graph.SourceGraph('step', graph_def, ('x',), fetches,
+                                  _DEVICES), found
+
+
+def test_variables_move_where_the_optimizer_wants_them():
+  source, variables = _source()
+  plan = plan_lib.make(source, _RANDOM, variables)
+  assert plan.changes
+  assert 0 < len(plan.moves) < 6
+  assert {device for _, device in plan.moves} == {_DEVICES[1]}
+  assert plan.moved_bytes == 64 * len(plan.moves)
+  assert sum(plan.counts.values()) == len(source.graph_def.node)
+  assert f'{len(plan.moves)} variables moved' in plan.describe()
+  # Readers and updates are with their variable.
+  for node in source.graph_def.node:
+    if node.op.startswith(('ReadVariable', 'Assign')):
+      assert plan.devices[node.name] == plan.devices[node.input[0]]
+
+
+def test_variables_that_nobody_knows_stay():
+  source, variables = _source()
+  before = source.graph_def.SerializeToString(deterministic=True)
+  plan = plan_lib.make(source, _RANDOM, {1: variables[1]})
+  assert all(variable is variables[1] for variable, _ in plan.moves)
+  assert source.graph_def.SerializeToString(deterministic=True) == before
+
+
+def test_no_gain_is_no_plan():
+  source, variables = _source()
+  plan = plan_lib.make(source, settings_lib.Settings(placer='metis'), variables)
+  assert not plan.changes and not plan.moves and not plan.devices
+  assert 'left as they were' in plan.outcome.message
+
+
+def _moved(source, plan):
+  """The graph as it arrives when its variables are on other devices."""
+  graph_def = tf.compat.v1.GraphDef()
+  graph_def.CopyFrom(source.graph_def)
+  for node in graph_def.node:
+    if node.op in ('_Arg', 'ReadVariableOp') or node.op.startswith('Assign'):
+      node.device = plan.devices[node.name]
+  return source_graph.SourceGraph('step', graph_def, source.feeds,
+                                  source.fetches, _DEVICES)
+
+
+def test_the_next_instantiation_follows():
+  source, variables = _source()
+  plan = plan_lib.make(source, _RANDOM, variables)
+  outcome = plan_lib.follow(_moved(source, plan), _RANDOM, plan)
+  assert outcome.devices == tuple(
+      plan.devices[node.name] for node in source.graph_def.node)
+  assert outcome.message == ''
+
+
+def test_new_ops_go_with_their_group():
+  source, variables = _source()
+  plan = plan_lib.make(source, _RANDOM, variables)
+  moved = _moved(source, plan)
+  moved.graph_def.node.add(name='new', op='NoOp', device=_DEVICES[1])
+  outcome = plan_lib.follow(moved, _RANDOM, plan)
+  assert outcome.devices[-1] == _DEVICES[1]
+
+
+def test_another_graph_is_placed_as_any_is():
+  source, variables = _source()
+  plan = plan_lib.make(source, _RANDOM, variables)
+  other, _ = _source(2, extra=9)
+  assert plan_lib.follow(other, _RANDOM,
+                         plan) == optimizer.optimize(other, _RANDOM)
+
+
+def test_variables_that_are_elsewhere_are_not_followed():
+  source, variables = _source()
+  plan = plan_lib.make(source, _RANDOM, variables)
+  # Not moved: what the plan says is not allowed.
+  assert plan_lib.follow(source, _RANDOM,
+                         plan) == optimizer.optimize(source, _RANDOM)
+
+
+def test_groups_go_by_the_majority():
+  assert plan_lib._by_group(
+      np.array([0, 0, 0, 1, 2]), ['b', 'a', 'a', '', 'c'],
+      ['x', 'x', 'x', 'y', 'z']) == ['a', 'a', 'a', 'y', 'c']
+
+
+@pytest.mark.parametrize('moves', [0, 2])
+def test_the_line_counts_variables(moves):
+  plan = plan_lib.Plan({}, ((tf.Variable([1., 2.]), 'd'),) * moves,
+                       optimizer.Outcome(None, 'placed'))
+  assert plan.describe() == ('placed; 2 variables moved, 0.00 MB'
+                             if moves else 'placed')

@@ -1,0 +1,59 @@
+import types
+
+import pytest
+
+from gdp_grappler.plugin import xla
+
+
+def _keras():
+  """A module such as that of Keras 3's trainer."""
+
+  class Trainer:
+    compiled = False
+    jit_compile = None
+
+    def compile(self, optimizer='sgd', jit_compile='auto'):
+      self.compiled = True
+      self.jit_compile = jit_compile and jit_compile != 'never'
+
+  module = types.SimpleNamespace(Trainer=Trainer)
+  xla._wrap_compile(module)
+  return module
+
+
+@pytest.mark.parametrize('arguments, chosen', [({}, True),
+                                               ({'jit_compile': 'auto'}, True),
+                                               ({'jit_compile': True}, False),
+                                               ({'jit_compile': False}, False)])
+def test_only_auto_is_the_choice_of_keras(arguments, chosen):
+  model = _keras().Trainer()
+  model.compile('adam', **arguments)
+  assert xla.chosen_by_keras(model) == chosen
+
+
+def test_the_last_compile_counts():
+  model = _keras().Trainer()
+  model.compile()
+  model.compile('adam', True)
+  assert not xla.chosen_by_keras(model)
+
+
+def test_models_that_were_never_compiled_are_resolved_by_keras():
+  model = _keras().Trainer()
+  model.jit_compile = True
+  assert xla.chosen_by_keras(model)
+
+
+def test_models_of_keras_2_say_what_they_want():
+  assert not xla.chosen_by_keras(types.SimpleNamespace(jit_compile=True))
+
+
+def test_wraps_once():
+  module = _keras()
+  wrapped = module.Trainer.compile
+  xla._wrap_compile(module)
+  assert module.Trainer.compile is wrapped
+
+
+def test_a_module_that_is_half_imported_is_left_alone():
+  xla._wrap_compile(types.SimpleNamespace())
