@@ -13,8 +13,9 @@ def results():
 
 
 @pytest.mark.parametrize('net', ['mixed_bfloat16', 'nasnet_cells'])
-def test_losses_are_the_same(results, net):
+def test_losses_and_weights_are_the_same(results, net):
   stock, *placed = results[net]['losses']
   assert len(stock) == 4 and len(set(stock)) == 4
   assert placed == [stock] * len(placed)
+  assert results[net]['differences'] == [0.] * len(placed)
   assert results[net]['devices'] == [1] + [2] * len(placed)
