@@ -8,10 +8,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
-from gdp_grappler.cluster import resolve
-from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import registry
@@ -366,49 +363,3 @@ def _branching():
           graph_defs.node(name, 'MatMul', [last, last], device, T=big, **flags))
       last = name
   return _source(*nodes, devices=_GPUS)
-
-
-def test_a_plan_is_applied_whatever_is_predicted(source):
-  settings = settings_lib.Settings(plan=(('dense', 'CPU:1'),))
-  outcome = optimizer.optimize(source, settings)
-  on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
-  gradients = [name for name in on if '/dense_1/MatMul/MatMul' in name]
-  assert gradients and {on[name] for name in gradients} == {_CPUS[1]}
-  assert set(outcome.devices) <= set(_CPUS[:2])
-  assert 'placed by the map of layers (' in outcome.message
-  assert ' ms (simulated)' in outcome.message
-
-
-def test_a_plans_variables_move_where_they_may():
-  source = _captured('dense')
-  settings = settings_lib.Settings(plan=(('*', 'CPU:2'),))
-  free = optimizer.optimize(source, settings, relocatable=True)
-  fixed = optimizer.optimize(source, settings)
-  handles = [
-      i for i, node in enumerate(source.graph_def.node) if node.op == '_Arg' and
-      '_handle_dtypes' in node.attr and node.attr['_handle_dtypes'].list.type[0]
-  ]
-  assert {free.devices[i] for i in handles} == {_CPUS[2]}
-  assert {fixed.devices[i] for i in handles} == {_CPUS[0]}
-
-
-def test_a_plan_for_other_graphs_leaves_this_one():
-  settings = settings_lib.Settings(plan=(('encoder', 'CPU:2'),))
-  outcome = optimizer.optimize(_captured('dense'), settings)
-  assert outcome.devices is None
-  assert 'left as it was: no op is in "encoder"' in outcome.message
-
-
-def test_a_plan_of_gdp_place_is_applied(tmp_path):
-  source, path = _captured('dense'), str(tmp_path / 'plan.json')
-  cluster = resolve.resolve('local', _CPUS)
-  graph = graph_def_io.read(source)
-  devices = [i % 2 + 1 for i in graph.groups]
-  plan.save(path, graph, placement_lib.Placement(devices, cluster))
-  outcome = optimizer.optimize(source, settings_lib.Settings(plan=path),
-                               relocatable=True)
-  assert set(outcome.devices) == set(_CPUS)
-  assert f'{graph.num_ops} ops by name' in outcome.message
-  free = [i for i, pin in enumerate(graph.pins) if not pin]
-  same = sum(_CPUS[devices[i]] == outcome.devices[i] for i in free)
-  assert same > .95 * len(free)

@@ -1,0 +1,72 @@
+"""Plans on their way through the optimizer."""
+
+import dataclasses
+import pathlib
+
+import pytest
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan
+from gdp_grappler.cluster import resolve
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph.legality import pins
+from gdp_grappler.graph.sources import sources
+from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import settings as settings_lib
+from helpers import graph_defs
+
+_TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
+_CPUS = tuple(map(graph_defs.CPU, range(3)))
+
+
+def _captured(name):
+  return dataclasses.replace(
+      sources.load(str(_TESTDATA / f'{name}_train_step.pb')), devices=_CPUS)
+
+
+@pytest.mark.parametrize('name', ['dense', 'lstm'])
+def test_a_plan_is_applied_whatever_is_predicted(name):
+  source = _captured(name)
+  settings = settings_lib.Settings(plan=(('dense', 'CPU:1'),))
+  outcome = optimizer.optimize(source, settings)
+  on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
+  gradients = [op for op in on if '/dense_1/MatMul/MatMul' in op]
+  assert gradients and {on[op] for op in gradients} == {_CPUS[1]}
+  assert set(outcome.devices) <= set(_CPUS[:2])
+  assert 'placed by the map of layers (' in outcome.message
+  assert ' ms (simulated)' in outcome.message
+
+
+def test_a_plans_variables_move_where_they_may():
+  source = _captured('dense')
+  settings = settings_lib.Settings(plan=(('*', 'CPU:2'),))
+  free = optimizer.optimize(source, settings, relocatable=True)
+  fixed = optimizer.optimize(source, settings)
+  handles = [
+      i for i, node in enumerate(source.graph_def.node)
+      if pins.is_variable_argument(node)
+  ]
+  assert {free.devices[i] for i in handles} == {_CPUS[2]}
+  assert {fixed.devices[i] for i in handles} == {_CPUS[0]}
+
+
+def test_a_plan_for_other_graphs_leaves_this_one():
+  settings = settings_lib.Settings(plan=(('encoder', 'CPU:2'),))
+  outcome = optimizer.optimize(_captured('dense'), settings)
+  assert outcome.devices is None
+  assert 'left as it was: no op is in "encoder"' in outcome.message
+
+
+def test_a_plan_of_gdp_place_is_applied(tmp_path):
+  source, path = _captured('dense'), str(tmp_path / 'plan.json')
+  cluster = resolve.resolve('local', _CPUS)
+  graph = graph_def_io.read(source)
+  devices = [i % 2 + 1 for i in graph.groups]
+  plan.save(path, graph, placement_lib.Placement(devices, cluster))
+  outcome = optimizer.optimize(source, settings_lib.Settings(plan=path),
+                               relocatable=True)
+  assert set(outcome.devices) == set(_CPUS)
+  assert f'{graph.num_ops} ops by name' in outcome.message
+  free = [i for i, pin in enumerate(graph.pins) if not pin]
+  same = sum(_CPUS[devices[i]] == outcome.devices[i] for i in free)
+  assert same > .95 * len(free)
