@@ -8,7 +8,7 @@ pytestmark = pytest.mark.e2e
 _MOVING = ('fit_evaluate_predict', 'traced_before', 'shared_layers',
            'nested_fit', 'files', 'averages', 'accumulation', 'from_dataset',
            'error_in_the_middle', 'own_loop', 'switched',
-           'fit_evaluate_predict_guarded')
+           'fit_evaluate_predict_guarded', 'planned')
 _STAYING = ('several_steps', 'eagerly')
 
 
@@ -26,6 +26,12 @@ def test_results_are_those_without_placement(program, name):
 @pytest.mark.parametrize('name', _MOVING)
 def test_variables_were_elsewhere(program, name):
   assert len(program.results[name]['devices']) > 1
+
+
+def test_layers_have_their_weights_where_the_plan_says(program):
+  where = program.results['planned']['where']
+  assert where['Dense'] == ['CPU:1']
+  assert where['BatchNormalization'] == ['CPU:2']
 
 
 def test_every_fit_is_explained(program):

@@ -29,6 +29,7 @@ _RANDOM = np.random.RandomState(0)
 X = _RANDOM.randn(70, 8).astype(np.float32)
 Y = _RANDOM.randint(0, 3, 70)
 moved = set()
+where = {}
 
 
 def network(width=16, dropout=.1):
@@ -80,6 +81,17 @@ def fit_evaluate_predict():
       total(model),
       fit(model)
   ]
+
+
+def planned():
+  """Losses, and the devices on which the kinds of layers have their weights."""
+  model = compiled()
+  losses = fit(model)
+  for layer in model.layers:
+    for v in layer.weights:
+      v = v if isinstance(v, tf.Variable) else v.value
+      where.setdefault(type(layer).__name__, set()).add(v.device[-5:])
+  return losses
 
 
 def total(model):
@@ -282,6 +294,7 @@ def both_ways(program, option):
   common.set_option(False)
   stock = program()
   moved.clear()
+  where.clear()
   common.set_option(option)
   print(f'PROGRAM {program.__name__}', file=sys.stderr)
   placed = program()
@@ -296,6 +309,9 @@ def main():
       name = program.__name__ + ('_guarded' if guard else '')
       results[name] = both_ways(program, option)
       gc.collect()
+  plan = {'dense*': 'CPU:1', 'batch_normalization*': 'CPU:2'}
+  results['planned'] = both_ways(planned, {'plan': plan})
+  results['planned']['where'] = {k: sorted(d) for k, d in where.items()}
   common.finish(memory=memory(), keras=keras.__version__, **results)
 
 
