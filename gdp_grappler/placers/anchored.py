@@ -15,13 +15,17 @@ from gdp_grappler.placers import annealing
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import stopwatch
 
 POLICY, REFINED = 'policy', 'refined'
-# Seconds that refinement may take where nobody says how many.
+# Cheap, and each is the best of them somewhere. That everything is on one
+# device, and stretches of the topological order, are anchors in any case.
+_ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft')
+# Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
-# Ops that it prices per second of that; a machine that does nothing else has
-# done so in half of the time, and until then the clock does not count, so that
-# the result depends on it where a machine is overloaded only.
+# Ops that refinement prices per second of that; a machine that does nothing
+# else has done so in half of the time, and until then the clock does not count,
+# so that the result depends on it where a machine is overloaded only.
 _OPS_PER_S, _GRACE = 1_500_000, .5
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
@@ -69,7 +73,7 @@ class AnchoredPlacer:
   """
 
   def __init__(self, policy: str | None = None,
-               anchors: Sequence[str] = local_search.DEFAULT_STARTS,
+               anchors: Sequence[str] = _ANCHORS,
                clock: Callable[[], float] = time.monotonic) -> None:
     """Loads nothing yet.
 
@@ -101,12 +105,14 @@ class AnchoredPlacer:
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the refined one, and the best of every anchor.
 
-    `Problem.time_budget_s` is what refinement may take, if it may pay.
+    `Problem.time_budget_s` is what it may take; anchors have to be there, and
+    refinement may have what is left, as far as it may pay.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
       PolicyMismatchError: the policy does not fit.
     """
+    begin, loading_s = self._clock(), stopwatch.LOADING.seconds
     rng = np.random.default_rng(problem.seed)
     found = _priced(problem,
                     local_search.starting_points(problem, self._anchors, rng))
@@ -114,10 +120,12 @@ class AnchoredPlacer:
     if worth_s >= _POLICY_S and (self._policy or learned.is_there()):
       found = found.joined(_priced(problem, self._of_policy(problem)))
     best = found.best()
+    spent_s = (self._clock() - begin - (stopwatch.LOADING.seconds - loading_s))
+    left_s = max(_budget_s(problem) - spent_s, 0.)
     refined = local_search.annealed(
         problem, found.devices[best[:1]], rng,
-        local_search.Limit(_evaluations(problem, worth_s), _budget_s(problem),
-                           _GRACE, self._clock))
+        local_search.Limit(_evaluations(problem, worth_s), left_s, _GRACE,
+                           self._clock))
     found = _priced(problem, {REFINED: refined[None]}).joined(found)
     best = found.best()
     self._winner = found.names[best[0]]

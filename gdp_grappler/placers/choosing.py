@@ -17,8 +17,9 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import placer as placer_lib
 
-# Placements whose control edges are looked for, those that promise most.
-_ORDERED = 2
+# Placements for which it is asked what an order promises, the best without, and
+# those whose control edges are looked for, the ones that promise most.
+_ASKED, _ORDERED = 4, 2
 
 # When to add control edges to a placement; None for never.
 Orders = Callable[[placement_lib.Placement], control_edges.OrderConfig | None]
@@ -84,9 +85,9 @@ def _promising(problem: placer_lib.Problem,
                simulator: simulator_lib.Simulator, orders: Orders) -> list[int]:
   """Rows for which to look for an order, the most promising first."""
   rows = [
-      row for row, (candidate, key) in enumerate(zip(candidates, keys))
-      if np.isfinite(key[-1]) and orders(candidate) is not None
-  ]
+      row for row in sorted(range(len(keys)), key=keys.__getitem__)
+      if np.isfinite(keys[row][-1]) and orders(candidates[row]) is not None
+  ][:_ASKED]
   if len(rows) <= _ORDERED:
     return rows
   promised = {

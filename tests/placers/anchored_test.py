@@ -118,7 +118,7 @@ def test_a_time_budget_stops_the_search():
   problem = _problem(1., time_budget_s=8.)
   anchored.AnchoredPlacer(anchors=_SINGLE,
                           clock=lambda: next(ticks)).place(problem)
-  assert next(ticks) == 9
+  assert next(ticks) == 10
 
 
 def test_what_cannot_be_placed_is_refused():

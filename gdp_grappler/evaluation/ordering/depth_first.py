@@ -9,9 +9,15 @@ parts at a time, forward and backward, as pipelines do (Narayanan et al.,
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 
 from gdp_grappler.graph import op_graph
+
+# They are asked for once per placement.
+_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
+                                  np.ndarray] = weakref.WeakKeyDictionary()
 
 
 def priorities(graph: op_graph.OpGraph) -> np.ndarray:
@@ -20,6 +26,14 @@ def priorities(graph: op_graph.OpGraph) -> np.ndarray:
   Results are the ops that nothing waits for, in the order of the graph; what
   an op needs is done in the order of its inputs.
   """
+  known = _known.get(graph)
+  if known is None:
+    known = _known[graph] = _priorities(graph)
+    known.flags.writeable = False
+  return known
+
+
+def _priorities(graph: op_graph.OpGraph) -> np.ndarray:
   needs: list[list[int]] = [[] for _ in range(graph.num_ops)]
   for producer, consumer in graph.edges.tolist():
     needs[consumer].append(producer)
