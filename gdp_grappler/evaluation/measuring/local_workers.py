@@ -79,7 +79,12 @@ class LocalWorkers:
 
   @property
   def target(self) -> str:
-    return f'grpc://{self._addresses()[0]}'
+    return f'grpc://{self.addresses[0]}'
+
+  @property
+  def addresses(self) -> list[str]:
+    """[N], host:port of each."""
+    return [f'{_HOST}:{port.getsockname()[1]}' for port in self._ports]
 
   @property
   def servers(self) -> tuple[worker_process.WorkerProcess, ...]:
@@ -139,14 +144,11 @@ class LocalWorkers:
 
   def _start(self, task: int) -> worker_process.WorkerProcess:
     inter_op, intra_op = self._threads
-    request = dict(addresses=self._addresses(), task=task,
-                   cores=self.cores[task], inter_op_threads=inter_op,
-                   intra_op_threads=intra_op or len(self.cores[task]))
+    request = dict(addresses=self.addresses, task=task, cores=self.cores[task],
+                   inter_op_threads=inter_op, intra_op_threads=intra_op or
+                   len(self.cores[task]))
     return worker_process.WorkerProcess(f'{local_server.__name__}:main',
                                         [request], _environment())
-
-  def _addresses(self) -> list[str]:
-    return [f'{_HOST}:{port.getsockname()[1]}' for port in self._ports]
 
   def _drop_servers(self) -> None:
     servers, self._servers = self._servers, []

@@ -73,6 +73,7 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
     InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
       variables before it have been moved.
   """
+  from tensorflow.python.eager import context
   with _lock:
     for variable, device in devices:
       if variable.device == device:
@@ -83,6 +84,8 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
       _moved.pop(id(variable), None)
       if device != home:
         _moved[id(variable)], _homes[id(variable)] = variable, home
+    # Servers do it later, and a function may be there before.
+    context.async_wait()
 
 
 def move_back() -> int:

@@ -1,0 +1,227 @@
+r"""What `gdp_placement` does for `fit` over two servers, measured.
+
+Run it from the repository, on a machine with nothing else to do:
+
+  python -m benchmarks.fit_workers --json module:function ...
+
+Each function returns a compiled Keras model; without any, the three of this
+file, which are those of the fidelity study. Two servers, each on cores of its
+own, are reached with `experimental_connect_to_host`; the model is made on the
+first one. It is trained as it is, then with the option, guard included. Prints
+a list of {"graph", "one_server_s", "placed_s", "predicted_s"}, seconds per
+step, medians; without --json, a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any, Sequence
+
+import keras
+import numpy as np
+from rich import console
+from rich import table
+import tensorflow as tf
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.measuring import local_workers
+
+layers = keras.layers
+_MODELS = tuple(
+    f'benchmarks.fit_workers:{name}' for name in ('mlp', 'mixture', 'lstm'))
+_BATCH = 64  # Of models that leave it open.
+_WARM_UP, _STEPS = 3, 15
+# More than the guard times, both ways.
+_UNDER_GUARD = 20
+# The CPU of this process, which only waits: how much slower it is said to be.
+_CLIENT, _SLOWER = '/job:localhost/replica:0/task:0/device:CPU:0', 1000.
+
+
+def mlp() -> keras.Model:
+  """Two branches of dense layers."""
+  features = keras.Input((512,), batch_size=128)
+  ends = []
+  for _ in range(2):
+    hidden = features
+    for _ in range(4):
+      hidden = layers.Dense(1024, 'relu')(hidden)
+    ends.append(hidden)
+  return _classifier(features, layers.Concatenate()(ends), 100)
+
+
+def mixture() -> keras.Model:
+  """Two layers of four experts, perceptrons mixed by a gate."""
+  features = keras.Input((384,), batch_size=128)
+  hidden = features
+  for _ in range(2):
+    gate = layers.Dense(4, 'softmax')(hidden)
+    outputs = []
+    for expert in range(4):
+      inner = layers.Dense(1024, 'relu')(layers.Dense(1024, 'relu')(hidden))
+      outputs.append(layers.Dense(384)(inner) * gate[:, expert:expert + 1])
+    hidden = layers.add([hidden, *outputs])
+  return _classifier(features, hidden, 100)
+
+
+def lstm() -> keras.Model:
+  """Four recurrent layers, unrolled, that predict the next word."""
+  words = keras.Input((8,), batch_size=64, dtype='int32')
+  hidden = layers.Embedding(2000, 320)(words)
+  for _ in range(4):
+    hidden = layers.LSTM(320, return_sequences=True, unroll=True)(hidden)
+  return _classifier(words, hidden, 2000)
+
+
+def _classifier(inputs: keras.KerasTensor, hidden: keras.KerasTensor,
+                classes: int) -> keras.Model:
+  model = keras.Model(inputs, layers.Dense(classes)(hidden))
+  model.compile(keras.optimizers.SGD(1e-3, .9),
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+  return model
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0.
+  """
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('models', nargs='*', metavar='MODULE:FUNCTION',
+                      default=_MODELS)
+  parser.add_argument('--json', action='store_true')
+  arguments = parser.parse_args(argv)
+  with (local_workers.LocalWorkers(2) as workers, tempfile.TemporaryDirectory()
+        as folder):
+    tf.config.experimental_connect_to_host(list(workers.addresses))
+    path = pathlib.Path(folder) / 'workers.json'
+    path.write_text(_cluster().to_json(), encoding='utf-8')
+    rows = [
+        _measure(model, workers.device_names[0], path)
+        for model in arguments.models
+    ]
+  if arguments.json:
+    print(json.dumps(rows, indent=2))
+  else:
+    console.Console().print(_table(rows))
+  return 0
+
+
+def _cluster() -> cluster_lib.Cluster:
+  """The two servers, and the client, which is not to compute."""
+  workers = local_workers.cluster(2)
+  names = [_CLIENT, *workers.device_names]
+  size = workers.devices[0].memory_bytes
+  cores = max(1, len(os.sched_getaffinity(0)) // workers.num_devices)
+  result = remote_devices.of_devices('two local servers',
+                                     [(name, size) for name in names], cores)
+  return dataclasses.replace(
+      result, devices=tuple(
+          dataclasses.
+          replace(device, peak_flops=device.peak_flops
+                  / _SLOWER, bandwidth_bytes_per_s=device.bandwidth_bytes_per_s
+                  / _SLOWER) if device.name == _CLIENT else device
+          for device in result.devices))
+
+
+def _measure(path: str, device: str, cluster: pathlib.Path) -> dict[str, Any]:
+  """The row of one model."""
+  module, function = path.split(':')
+  with tf.device(device):
+    keras.utils.set_random_seed(0)
+    model = getattr(importlib.import_module(module), function)()
+    model.optimizer.build(model.trainable_variables)
+  data = _batch(model)
+  _switch(False)
+  one_server_s = _step_s(model, data, _STEPS)
+  _switch({'guard': True, 'cluster': str(cluster)})
+  _run(model, data, _UNDER_GUARD)
+  placed_s = _step_s(model, data, _STEPS)
+  report = model.train_function.report()
+  _switch(False)
+  return {
+      'graph': path, 'one_server_s': one_server_s, 'placed_s': placed_s,
+      'predicted_s': report.predicted_s
+  }
+
+
+def _switch(value: Any) -> None:
+  tf.config.optimizer.set_experimental_options({'gdp_placement': value})
+
+
+def _batch(model: keras.Model) -> tuple[list[np.ndarray], np.ndarray]:
+  """Inputs and labels as the model wants them."""
+  random = np.random.default_rng(0)
+  batch = model.inputs[0].shape[0] or _BATCH
+  inputs = [
+      _numbers(random, (batch, *i.shape[1:]), i.dtype, 2) for i in model.inputs
+  ]
+  shape = (batch, *model.outputs[0].shape[1:])
+  if 'sparse' in str(getattr(model.loss, 'name', model.loss)).lower():
+    return inputs, _numbers(random, shape[:-1], 'int32', shape[-1])
+  return inputs, _numbers(random, shape, 'float32', 2)
+
+
+def _numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: str,
+             below: int) -> np.ndarray:
+  if 'int' in dtype:
+    return random.integers(0, below, shape).astype(dtype)
+  return random.random(shape).astype(dtype)
+
+
+def _run(model: keras.Model, data: tuple[list[np.ndarray], np.ndarray],
+         steps: int) -> list[float]:
+  """Seconds of each step of a fit."""
+  ends: list[float] = []
+
+  class Clock(keras.callbacks.Callback):
+    """Notes when steps end, and that they do."""
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+      float(logs['loss'])
+      ends.append(time.perf_counter())
+
+  dataset = tf.data.Dataset.from_tensors(
+      (tuple(data[0]) if len(data[0]) > 1 else data[0][0],
+       data[1])).repeat(steps)
+  start = time.perf_counter()
+  model.fit(dataset, epochs=1, verbose=0, callbacks=[Clock()])
+  return np.diff([start, *ends]).tolist()
+
+
+def _step_s(model: keras.Model, data: tuple[list[np.ndarray], np.ndarray],
+            steps: int) -> float:
+  return statistics.median(_run(model, data, _WARM_UP + steps)[_WARM_UP:])
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> table.Table:
+  result = table.Table(title='two servers on this machine, measured')
+  for column in ('graph', 'one server', 'placed', 'gain', 'predicted'):
+    result.add_column(column, justify='left' if column == 'graph' else 'right')
+  for row in rows:
+    result.add_row(row['graph'], _ms(row['one_server_s']), _ms(row['placed_s']),
+                   f'{row["one_server_s"] / row["placed_s"]:.2f}x',
+                   _ms(row['predicted_s']))
+  return result
+
+
+def _ms(seconds: float | None) -> str:
+  return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
+
+
+if __name__ == '__main__':
+  sys.exit(main())
