@@ -25,8 +25,9 @@ _ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft')
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; a machine that does nothing
 # else has done so in half of the time, and until then the clock does not count,
-# so that the result depends on it where a machine is overloaded only.
-_OPS_PER_S, _GRACE = 1_500_000, .5
+# so that the result depends on it where a machine is overloaded only. To draw a
+# placement takes as long as to price so many ops.
+_OPS_PER_S, _GRACE, _DRAWN_OPS = 1_500_000, .5, 500
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time.
@@ -124,8 +125,8 @@ class AnchoredPlacer:
     left_s = max(_budget_s(problem) - spent_s, 0.)
     refined = local_search.annealed(
         problem, found.devices[best[:1]], rng,
-        local_search.Limit(_evaluations(problem, worth_s), left_s, _GRACE,
-                           self._clock))
+        local_search.Limit(_evaluations(problem, worth_s), min(left_s, worth_s),
+                           _GRACE, self._clock))
     found = _priced(problem, {REFINED: refined[None]}).joined(found)
     best = found.best()
     self._winner = found.names[best[0]]
@@ -167,6 +168,6 @@ def _evaluations(problem: placer_lib.Problem, worth_s: float) -> int:
   """How many placements to price; so many in `worth_s` seconds."""
   if not problem.evaluator.simulated:
     return local_search.evaluations_for(problem)
-  affordable = int(worth_s * _OPS_PER_S / max(problem.graph.num_ops, 1))
+  affordable = int(worth_s * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS))
   count = min(affordable, local_search.evaluations_for(problem))
   return count // annealing.BATCH * annealing.BATCH

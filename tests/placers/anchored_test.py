@@ -34,7 +34,7 @@ class _Policy:
 def policy(monkeypatch):
   monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
   monkeypatch.setattr(learned, 'is_there', lambda: True)
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 2_000)
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 50_000)
   _Policy.loaded = 0
   return _Policy
 
