@@ -11,8 +11,7 @@ def names() -> list[str]:
   """Of the running context, as '/device:GPU:0' or with the task of another."""
   from tensorflow.python.eager import context
   return [
-      device.name
-      for kind in ('CPU', 'GPU')
+      device.name for kind in ('CPU', 'GPU')
       for device in context.context().list_logical_devices(kind)
   ]
 
