@@ -52,7 +52,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str,
 def _make(folder: pathlib.Path, mode: int) -> None:
   """With all that are missing above it."""
   missing = []
-  while not folder.exists():
+  while not folder.is_dir():
     missing.append(folder)
     folder = folder.parent
   for each in reversed(missing):
