@@ -7,7 +7,7 @@ from helpers import fresh
 pytestmark = pytest.mark.e2e
 _MOVING = ('fit_evaluate_predict', 'traced_before', 'shared_layers',
            'nested_fit', 'files', 'averages', 'accumulation', 'from_dataset',
-           'error_in_the_middle', 'own_loop', 'switched',
+           'error_in_the_middle', 'own_loop', 'rebuilt', 'switched',
            'fit_evaluate_predict_guarded', 'planned')
 _STAYING = ('several_steps', 'eagerly')
 

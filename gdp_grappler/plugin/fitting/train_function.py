@@ -82,6 +82,21 @@ class TrainFunction(keras_function.KerasFunction):
     placed = {} if self._stays else plan.counts
     return Report(placed, len(self._origins), plan.outcome.after_s, *measured)
 
+  def take_over(self, other: TrainFunction) -> None:
+    """Goes on by the plan of a function that was made for the same model.
+
+    Nothing has to be planned, moved or timed again.
+    """
+    if other._plan is None or other._step != other._function:
+      return
+    self._plan, self._origins = other._plan, other._origins
+    self._planned_for, self._stays = other._planned_for, other._stays
+    self._before, self._after = other._before, other._after
+    self._settings, self._seen = other._settings, other._seen
+    self._batch_size = other._batch_size
+    self.is_placed = other.is_placed
+    self._step = self._function
+
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
 

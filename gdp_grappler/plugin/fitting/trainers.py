@@ -45,13 +45,16 @@ def _wrap_maker(cls: Any, kind: str) -> None:
   @functools.wraps(stock)
   def make(self: Any, force: bool = False) -> Any:
     held_back = switch.settings() is not None and xla.chosen_by_keras(self)
-    made = getattr(self, attribute)
+    before = made = getattr(self, attribute)
     stale = made and held_back != getattr(made, 'without_xla', False)
     with _without_xla(self) if held_back else contextlib.nullcontext():
       stock(self, force=force or bool(stale))
     made = getattr(self, attribute)
     if not hasattr(made, 'without_xla'):
-      setattr(self, attribute, _wrapped(self, kind, made, held_back))
+      made = _wrapped(self, kind, made, held_back)
+      if hasattr(made, 'take_over') and isinstance(before, type(made)):
+        made.take_over(before)
+      setattr(self, attribute, made)
     return getattr(self, attribute)
 
   setattr(cls, maker, make)

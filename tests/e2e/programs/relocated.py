@@ -251,6 +251,17 @@ def own_loop():
   return results + [float(step(X, Y)) for _ in range(3)]
 
 
+def rebuilt():
+  """Functions that are made anew go on by the plan there is."""
+  model = compiled(dropout=_DROPOUT)
+  results = [fit(model)]
+  before = [v.device for v in variables(model)]
+  model.make_train_function(force=True)
+  results.append(fit(model))
+  assert [v.device for v in variables(model)] == before
+  return results
+
+
 def is_on():
   options = tf.config.optimizer.get_experimental_options()
   return bool(options.get('gdp_placement'))
@@ -270,7 +281,7 @@ def switched():
 
 PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, nested_fit,
             files, averages, several_steps, accumulation, eagerly, from_dataset,
-            error_in_the_middle, own_loop, switched)
+            error_in_the_middle, own_loop, rebuilt, switched)
 
 
 def memory():
