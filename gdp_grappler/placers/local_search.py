@@ -12,6 +12,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft')
@@ -142,18 +143,13 @@ def starting_points(problem: placer_lib.Problem, names: Sequence[str],
   first = np.unique(problem.graph.groups, return_index=True)[1]
   placements, _ = best_of.place_each(problem, names)
   result = {
-      'one device': _singles(problem), 'blocks': _blocks(problem, rng),
+      'one device': single_device.on_each(problem),
+      'blocks': _blocks(problem, rng),
       **{name: p.devices[first][None] for name, p in placements.items()}
   }
   return {
       name: rows.astype(np.int32) for name, rows in result.items() if len(rows)
   }
-
-
-def _singles(problem: placer_lib.Problem) -> np.ndarray:
-  """int [D, G], everything on one device."""
-  devices = np.arange(problem.cluster.num_devices)[:, None]
-  return _legal(problem, np.repeat(devices, problem.graph.num_groups, axis=1))
 
 
 def _blocks(problem: placer_lib.Problem,

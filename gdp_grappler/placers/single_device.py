@@ -21,18 +21,23 @@ class SingleDevicePlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    candidates = [
-        self.place_on(problem, device)
-        for device in range(problem.cluster.num_devices)
-    ]
-    prices = problem.evaluator.price(problem.graph,
-                                     np.stack([c.devices for c in candidates]))
-    return candidates[prices.best()]
+    rows = on_each(problem)
+    best = problem.evaluator.price_groups(problem.graph, rows).best()
+    return placement_lib.from_groups(problem.graph, rows[best], problem.cluster)
 
-  def place_on(self, problem: placer_lib.Problem,
-               device: int) -> placement_lib.Placement:
-    """The placement around one device, an index into the cluster."""
-    return OnlyDevicePlacer(device).place(problem)
+
+def on_each(problem: placer_lib.Problem) -> np.ndarray:
+  """int32 [D, G], everything on one device, as far as it may be there.
+
+  What no placer of ours does worse than.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  allowed = problem.allowed
+  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
+  devices = np.arange(problem.cluster.num_devices)[:, None]
+  return np.where(allowed.T, devices, fallback).astype(np.int32)
 
 
 class OnlyDevicePlacer:

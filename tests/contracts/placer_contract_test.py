@@ -42,6 +42,8 @@ _CLUSTERS = {
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _each_cluster = pytest.mark.parametrize('cluster', _CLUSTERS.values(),
                                         ids=_CLUSTERS.keys())
+# They owe nobody a good placement.
+_OTHERS = ('cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin')
 # For searches, where it does not matter how far they come.
 _SHORT_S = 0.2
 
@@ -138,3 +140,18 @@ def test_steps_of_any_length(name, op_s, memory_bytes):
   cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
   seconds = np.full((60, cluster.num_devices), op_s)
   _check(_place(name, graph, cluster, seconds=seconds), graph, cluster)
+
+
+@_each_cluster
+@pytest.mark.parametrize('seed', range(3))
+def test_never_worse_than_the_best_device_alone(name, cluster, seed):
+  if name.endswith('_published') or name in _OTHERS:
+    pytest.skip('does as it is told')
+  graph = _graph(seed).replace(param_bytes=[1 << 24] * 150)
+  problem = problems.make(graph, cluster)
+  alone = registry.create('single_device').place(problem)
+  placement = _place(name, graph, cluster, seed)
+  prices = problem.evaluator.price(graph,
+                                   np.stack([alone.devices, placement.devices]))
+  first, second = prices.keys()
+  assert second <= first

@@ -28,9 +28,8 @@ def test_what_may_not_be_there_goes_to_the_host_or_where_it_may():
   cluster = clusters.make_cluster(2)
   graph = graphs.chain(3, pins=['', 'GPU:0', ''], allowed_types=[[1, 1], [1, 1],
                                                                  [1, 0]])
-  problem = problems.make(graph, cluster)
-  placer = single_device.SingleDevicePlacer()
-  assert placer.place_on(problem, 2).devices.tolist() == [2, 1, 0]
+  rows = single_device.on_each(problems.make(graph, cluster))
+  assert rows[2].tolist() == [2, 1, 0]
 
 
 def test_a_device_that_is_full_loses():

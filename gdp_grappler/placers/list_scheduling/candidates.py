@@ -13,6 +13,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
 
 # What a round of proposals may overflow before the next one has less memory.
 _ROUNDS = 4
@@ -22,18 +23,18 @@ Proposer = Callable[[np.ndarray], np.ndarray]
 
 
 def best(problem: placer_lib.Problem, proposers: Sequence[Proposer],
-         relieve: bool = True) -> placement_lib.Placement:
+         beyond: bool = True) -> placement_lib.Placement:
   """Asks every proposer and keeps what is cheapest.
 
   What fits into memory beats what does not, and of what does not, the least
   overflow wins. If nothing fits, the proposers are asked again with the
-  capacities that the fastest one exceeded made smaller; if that does not help,
-  a local search moves groups until the best one fits.
+  capacities that the fastest one exceeded made smaller.
 
   Args:
     problem: Has the price.
     proposers: From capacities [P] in bytes to devices of groups, int [G].
-    relieve: Whether to ask the local search, too.
+    beyond: Whether to look beyond them: at each device alone and, if nothing
+      fits even so, at what a local search makes of the best.
   """
   room = problem.cluster.pool_bytes
   pool_bytes = room.astype(float)
@@ -49,8 +50,12 @@ def best(problem: placer_lib.Problem, proposers: Sequence[Proposer],
                                                 1)
   assert winner is not None  # There is at least one round.
   groups = winner.groups
-  if not winner.fits and relieve:
-    groups = annealing.relieved(problem, groups)
+  if beyond:
+    alone = _best_of(problem, single_device.on_each(problem))
+    best_found = min(winner, alone, key=lambda found: found.key)
+    groups = best_found.groups
+    if not best_found.fits:
+      groups = annealing.relieved(problem, groups)
   return placement_lib.from_groups(problem.graph, groups, problem.cluster)
 
 
@@ -70,7 +75,15 @@ def _round(problem: placer_lib.Problem, proposers: Sequence[Proposer],
     groups = list(pool.map(lambda propose: propose(pool_bytes), proposers))
   different = list({devices.tobytes(): devices for devices in groups}.values())
   prices = problem.evaluator.price_groups(problem.graph, np.stack(different))
+  return (_winner(np.stack(different),
+                  prices), prices.peak_bytes[prices.seconds.argmin()])
+
+
+def _best_of(problem: placer_lib.Problem, groups: np.ndarray) -> _Winner:
+  """Of int [K, G]."""
+  return _winner(groups, problem.evaluator.price_groups(problem.graph, groups))
+
+
+def _winner(groups: np.ndarray, prices: evaluator_lib.Prices) -> _Winner:
   best = prices.best()
-  return (_Winner(different[best],
-                  prices.keys()[best], bool(prices.valid[best])),
-          prices.peak_bytes[prices.seconds.argmin()])
+  return _Winner(groups[best], prices.keys()[best], bool(prices.valid[best]))

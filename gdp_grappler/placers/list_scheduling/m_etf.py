@@ -92,7 +92,8 @@ class MEtfPlacer:
     """See `Placer`."""
     shared = proposals.Proposals(problem)
     if self.published:
-      return candidates.best(problem, [shared.proposer(_PUBLISHED)], False)
+      return candidates.best(problem, [shared.proposer(_PUBLISHED)],
+                             beyond=False)
     return candidates.best(
         problem,
         [shared.alone, *(shared.proposer(way) for way in _ways(shared))])

@@ -128,7 +128,7 @@ class MSctPlacer:
         for way, at_home in ways
     ]
     if self.published:
-      return candidates.best(problem, scheduled, False)
+      return candidates.best(problem, scheduled, beyond=False)
     return candidates.best(problem, [shared.alone, *scheduled])
 
 

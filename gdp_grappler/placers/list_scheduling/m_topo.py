@@ -54,7 +54,7 @@ class MTopoPlacer:
     if self.published:
       return candidates.best(problem,
                              [_proposer(shared, _PUBLISHED, False, all_bytes)],
-                             False)
+                             beyond=False)
     return candidates.best(problem, [
         shared.alone,
         *(_proposer(shared, bundles, depth_first, group_bytes)

@@ -17,6 +17,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
 
 FREE = -1
 # Share of a device that takes part for its fixed vertices alone.
@@ -220,7 +221,7 @@ def best(
   One that fits into memory beats one that does not. Where none fits, a local
   search moves groups of the best until it does, which takes least from devices
   that are almost large enough; and memory is shared out as well, then memory
-  alone.
+  alone. In the end each device alone is looked at.
 
   Args:
     problem: What to place.
@@ -235,7 +236,8 @@ def best(
     if judge.fits:
       break
     if memory in (0., 1.):
-      judge.consider(annealing.relieved(problem, judge.leader.devices))
+      judge.consider(annealing.relieved(problem, judge.leader.devices)[None])
+  judge.consider(single_device.on_each(problem))
   return placement_lib.from_groups(problem.graph, judge.leader.devices,
                                    problem.cluster)
 
@@ -282,22 +284,22 @@ class _Judge:
         self._seen.add(devices.tobytes())
         fresh.append((proposal, devices))
     if fresh:
-      for key, (proposal,
-                devices) in zip(self._keys([devices for _, devices in fresh]),
-                                fresh):
+      for key, (proposal, devices) in zip(
+          self._keys(np.stack([devices for _, devices in fresh])), fresh):
         if self._leader is None or key < self._leader.key:
           self._leader = _Leader(key, proposal, devices)
     return self.leader.proposal
 
   def consider(self, devices: np.ndarray) -> None:
-    """Prices a placement of groups, int [G], that is like the winner."""
-    [key] = self._keys([devices])
-    if key < self.leader.key:
-      self._leader = dataclasses.replace(self.leader, key=key, devices=devices)
+    """Prices placements of groups that no proposal made, int [K, G]."""
+    for row, key in zip(devices, self._keys(devices)):
+      if key < self.leader.key:
+        self._leader = dataclasses.replace(self.leader, key=key, devices=row)
 
-  def _keys(self, devices: Sequence[np.ndarray]) -> list[evaluator_lib.Key]:
+  def _keys(self, devices: np.ndarray) -> list[evaluator_lib.Key]:
+    """Of int [K, G]."""
     return self._problem.evaluator.price_groups(self._problem.graph,
-                                                np.stack(devices)).keys()
+                                                devices).keys()
 
 
 def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
