@@ -9,7 +9,7 @@ from helpers import problems
 def test_the_cheapest_that_fits_wins_and_capacities_shrink():
   graph = graphs.make_graph(num_ops=2, param_bytes=80)
   cluster = clusters.make_cluster(2, memory_bytes=100)
-  problem = problems.make(graph, cluster, [[1, 2, 2], [1, 2, 2]])
+  problem = problems.make(graph, cluster, [[9, 2, 2], [9, 2, 2]])
   asked = []
 
   def together(pool_bytes):
@@ -21,7 +21,8 @@ def test_the_cheapest_that_fits_wins_and_capacities_shrink():
 
   assert candidates.best(problem, [together, apart]).devices.tolist() == [1, 2]
   assert asked == [[100, 100, 100]]
-  assert candidates.best(problem, [together], False).devices.tolist() == [1, 1]
+  assert candidates.best(problem, [together],
+                         beyond=False).devices.tolist() == [1, 1]
   # The local search has the last word.
   assert sorted(candidates.best(problem, [together]).devices.tolist()) == [1, 2]
   assert asked[2][1] < 100 and asked[2][0] == asked[2][2] == 100

@@ -144,8 +144,8 @@ def _asked(monkeypatch):
   asked = []
   best = candidates.best
   monkeypatch.setattr(
-      candidates, 'best', lambda problem, proposers, *more:
-      (asked.append(len(proposers)), best(problem, proposers, *more))[1])
+      candidates, 'best', lambda problem, proposers, **more:
+      (asked.append(len(proposers)), best(problem, proposers, **more))[1])
   return asked
 
 

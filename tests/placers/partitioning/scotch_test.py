@@ -66,10 +66,18 @@ def test_pins_and_a_second_run(placer):
 
 
 def test_min_cut_uses_all_gpus_and_no_cpu():
-  devices = problems.placed(min_cut.MinCutPlacer(), graphs.chain(40, flops=1e9),
+  chains = graphs.make_graph([(i, i + 1) for i in range(39) if i % 10 != 9], 40,
+                             flops=1e9)
+  devices = problems.placed(min_cut.MinCutPlacer(), chains,
                             presets.preset('4xP100'))
   assert set(devices) == {1, 2, 3, 4}
   assert (np.diff(devices) != 0).sum() == 3
+
+
+def test_min_cut_leaves_a_chain_on_one_gpu():
+  devices = problems.placed(min_cut.MinCutPlacer(), graphs.chain(40, flops=1e9),
+                            presets.preset('4xP100'))
+  assert len(set(devices)) == 1
 
 
 def test_scotch_leaves_devices_out_where_that_is_faster():
