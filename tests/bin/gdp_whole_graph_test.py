@@ -103,7 +103,8 @@ def test_plan_and_graph_have_the_same_price(paths, tmp_path, capsys):
                     [f'--plan={paths[1]}', '--order=critical_path']):
     _place(paths, tmp_path, *arguments)
     line = capsys.readouterr().out
-    assert line.count(' ms') == 1 + ('; ordered by ' in line)
+    assert line.count(' ms') == 2 + ('; ordered by ' in line)
+    assert ' ms on one device' in line
     lines.append(re.sub(' by [^:]*:|ms .*', '', line))
   assert gdp.run([
       'place', *paths[0], f'--plan={paths[1]}',

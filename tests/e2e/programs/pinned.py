@@ -17,7 +17,7 @@ def listen():
   """Keeps what the pass is shown, and places nothing."""
   from gdp_grappler.plugin import optimizer
 
-  def optimize(source, settings):
+  def optimize(source, settings, **unused_options):
     SEEN[source.name] = source.graph_def
     return optimizer.Outcome(None, '')
 
