@@ -53,7 +53,10 @@ def main() -> int:
   print(f'Open {TRACE} in https://ui.perfetto.dev or chrome://tracing')
 
   _say('4. Train with the policy, over 4 logical CPU devices')
-  option = {'policy': str(MODEL_DIR / 'policy'), 'keep_best': False}
+  option = {
+      'placer': 'gdp_policy', 'policy': str(MODEL_DIR / 'policy'),
+      'keep_best': False
+  }
   print('keep_best is off to show the mechanism: logical CPU devices share '
         'their cores, so that no placement can be faster.')
   placed = _train(
