@@ -55,7 +55,7 @@ def main() -> int:
   _say('4. Train with the policy, over 4 logical CPU devices')
   option = {
       'placer': 'gdp_policy', 'policy': str(MODEL_DIR / 'policy'),
-      'keep_best': False
+      'keep_best': False, 'move_variables': False
   }
   print('keep_best is off to show the mechanism: logical CPU devices share '
         'their cores, so that no placement can be faster.')

@@ -52,6 +52,8 @@ class Settings:
     guard: Of Keras' `fit`, time the first steps as they were and then placed,
       and keep the faster way. None does where the choice is ours to make: with
       `keep_best` and without a plan.
+    move_variables: Whether a `fit` may move its variables. Where they move,
+      gradients may be rounded otherwise than before.
   """
 
   policy: str | None = None
@@ -66,6 +68,7 @@ class Settings:
   plan: str | tuple[tuple[str, str], ...] | None = None
   batch_size: int | None = None
   guard: bool | None = None
+  move_variables: bool = True
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -239,6 +242,7 @@ _CHECKS = {
     'policy': _text_or_none,
     'placer': _placer,
     'keep_best': _switch,
+    'move_variables': _switch,
     'mode': _one_of(MODES),
     'cluster': _text_or_none,
     'seed': _count,

@@ -143,7 +143,7 @@ class TrainFunction(keras_function.KerasFunction):
   def _planned(self, concrete: Any, source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> optimizer.Outcome:
     """On the placer thread."""
-    received = captures.variables(concrete)
+    received = captures.variables(concrete) if settings.move_variables else {}
     free = {id(v) for v in relocation.movable(received.values(), self)}
     plan = plan_lib.make(source, settings,
                          {i: v for i, v in received.items() if id(v) in free})
