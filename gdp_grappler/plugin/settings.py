@@ -242,7 +242,6 @@ _CHECKS = {
     'policy': _text_or_none,
     'placer': _placer,
     'keep_best': _switch,
-    'move_variables': _switch,
     'mode': _one_of(MODES),
     'cluster': _text_or_none,
     'seed': _count,
@@ -252,6 +251,7 @@ _CHECKS = {
     'plan': _plan,
     'batch_size': _size_or_none,
     'guard': _switch_or_none,
+    'move_variables': _switch,
 }
 
 
