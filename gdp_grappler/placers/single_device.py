@@ -57,11 +57,9 @@ class OnlyDevicePlacer:
     Raises:
       ClusterError: the cluster has no such device.
     """
-    cluster, allowed = problem.cluster, problem.allowed
-    device = self._index(cluster)
-    fallback = constraints.fallback_devices(allowed, cluster.host)
-    return placement_lib.from_groups(
-        problem.graph, np.where(allowed[:, device], device, fallback), cluster)
+    device = self._index(problem.cluster)
+    return placement_lib.from_groups(problem.graph,
+                                     on_each(problem)[device], problem.cluster)
 
   def _index(self, cluster: cluster_lib.Cluster) -> int:
     if isinstance(self._device, str):

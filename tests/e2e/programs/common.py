@@ -2,11 +2,28 @@
 
 import collections
 import json
+import logging
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
 RANDOM = {'placer': 'random', 'keep_best': False}
+
+
+class Lines(logging.Handler):
+  """Keeps what the user is told."""
+
+  def __init__(self):
+    super().__init__()
+    self.lines = []
+
+  def emit(self, record):
+    self.lines.append(record.getMessage())
+
+  def take(self):
+    """What was said since the last time."""
+    taken, self.lines = self.lines, []
+    return taken
 
 
 def make_devices(number=3):

@@ -17,21 +17,6 @@ X = np.random.RandomState(0).randn(32, 8).astype(np.float32)
 Y = np.zeros(32)
 
 
-class Lines(logging.Handler):
-  """Collects what we print."""
-
-  def __init__(self):
-    super().__init__()
-    self.lines = []
-
-  def emit(self, record):
-    self.lines.append(record.getMessage())
-
-  def take(self):
-    taken, self.lines = self.lines, []
-    return taken
-
-
 def compiled(**kwargs):
   keras.utils.set_random_seed(0)
   model = keras.Sequential(
@@ -130,7 +115,7 @@ def watched(lines):
 def main():
   if sys.argv[1:] != ['one']:
     common.make_devices()
-  lines = Lines()
+  lines = common.Lines()
   logging.getLogger('gdp_grappler').addHandler(lines)
   common.set_option(common.RANDOM)
   if sys.argv[1:] == ['one']:

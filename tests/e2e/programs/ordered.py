@@ -186,19 +186,8 @@ def across(step, devices):
   return [(a, b) for a, b in zip(ops, ops[1:]) if devices[a] != devices[b]]
 
 
-class Lines(logging.Handler):
-  """Keeps what the pass says."""
-
-  def __init__(self):
-    super().__init__()
-    self.lines = []
-
-  def emit(self, record):
-    self.lines.append(record.getMessage())
-
-
 def main(cluster):
-  lines = Lines()
+  lines = common.Lines()
   logging.getLogger('gdp_grappler').addHandler(lines)
   logging.getLogger('gdp_grappler').setLevel(logging.INFO)
   results = {}
