@@ -24,6 +24,9 @@ MODEL_DIR = OUTPUT / 'model'
 TRACE = OUTPUT / 'schedule.json'
 ITERATIONS = 100
 CLUSTER = '2xP100'
+# Of losses, relative. TensorFlow's memory optimizer lets InceptionV3's gradients
+# be added in the order of arrival, so that no two runs need be equal.
+LARGEST_DIFFERENCE = 1e-4
 # What TensorFlow prints when it starts on a machine without a GPU.
 _START_UP = re.compile(
     r'WARNING: All log messages before absl|[IWE]0000 .*(port|cuda\w*|'
@@ -31,7 +34,7 @@ _START_UP = re.compile(
 
 
 def main() -> int:
-  """Runs the steps; 0 if the placed losses equal the unplaced ones."""
+  """Runs the steps; 0 if the placed losses agree with the unplaced ones."""
   start = time.time()
   OUTPUT.mkdir(exist_ok=True)
   for old in CAPTURES.glob('*'):
@@ -55,7 +58,7 @@ def main() -> int:
   _say('4. Train with the policy, over 4 logical CPU devices')
   option = {
       'placer': 'gdp_policy', 'policy': str(MODEL_DIR / 'policy'),
-      'keep_best': False, 'move_variables': False
+      'keep_best': False
   }
   print('keep_best is off to show the mechanism: logical CPU devices share '
         'their cores, so that no placement can be faster.')
@@ -73,11 +76,13 @@ def _report(plain: dict[str, Any], placed: dict[str, Any],
     print(f'  {name:10} {ops}')
   for name, run in (('as it was', plain), ('placed', placed)):
     print(f'  losses {name:10} {run["losses"]}')
-  equal = plain['losses'] == placed['losses']
+  apart = max(
+      abs(a - b) / abs(a) for a, b in zip(plain['losses'], placed['losses']))
+  agree = apart <= LARGEST_DIFFERENCE
   spread = len(placed['ops']) > 1
-  print(f'\nLosses {"are equal" if equal else "DIFFER"}; ops ran on '
-        f'{len(placed["ops"])} devices. {seconds:.0f} s in all.')
-  return 0 if equal and spread else 1
+  print(f'\nLosses {"agree" if agree else "DIFFER"}: {apart:.1e} apart; ops ran '
+        f'on {len(placed["ops"])} devices. {seconds:.0f} s in all.')
+  return 0 if agree and spread else 1
 
 
 def _train(variables: Mapping[str, str]) -> dict[str, Any]:

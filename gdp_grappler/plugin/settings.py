@@ -52,8 +52,7 @@ class Settings:
     guard: Of Keras' `fit`, time the first steps as they were and then placed,
       and keep the faster way. None does where the choice is ours to make: with
       `keep_best` and without a plan.
-    move_variables: Whether a `fit` may move its variables. Where they move,
-      gradients may be rounded otherwise than before.
+    move_variables: Whether a `fit` may move its variables.
   """
 
   policy: str | None = None
