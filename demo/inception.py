@@ -24,8 +24,9 @@ MODEL_DIR = OUTPUT / 'model'
 TRACE = OUTPUT / 'schedule.json'
 ITERATIONS = 100
 CLUSTER = '2xP100'
-# Of losses, relative. TensorFlow's memory optimizer lets InceptionV3's gradients
-# be added in the order of arrival, so that no two runs need be equal.
+# Of losses, relative. TensorFlow's memory optimizer lets gradients of
+# InceptionV3 be added in the order of arrival, so that no two runs need be
+# equal.
 LARGEST_DIFFERENCE = 1e-4
 # What TensorFlow prints when it starts on a machine without a GPU.
 _START_UP = re.compile(
@@ -80,8 +81,8 @@ def _report(plain: dict[str, Any], placed: dict[str, Any],
       abs(a - b) / abs(a) for a, b in zip(plain['losses'], placed['losses']))
   agree = apart <= LARGEST_DIFFERENCE
   spread = len(placed['ops']) > 1
-  print(f'\nLosses {"agree" if agree else "DIFFER"}: {apart:.1e} apart; ops ran '
-        f'on {len(placed["ops"])} devices. {seconds:.0f} s in all.')
+  print(f'\nLosses {"agree" if agree else "DIFFER"}: {apart:.1e} apart; ops '
+        f'ran on {len(placed["ops"])} devices. {seconds:.0f} s in all.')
   return 0 if agree and spread else 1
 
 

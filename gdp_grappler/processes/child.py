@@ -8,14 +8,17 @@ import sys
 from gdp_grappler.processes import launching
 
 
-def main(function: str, *arguments: str) -> None:
+def main(*arguments: str) -> None:
   """Calls a function.
 
   Args:
-    function: 'package.module:function'.
-    *arguments: Its arguments as JSON.
+    *arguments: `launching.WITHOUT_KERAS` or not, 'package.module:function', and
+      its arguments as JSON.
   """
-  launching.resolve(function)(*map(json.loads, arguments))
+  if arguments[0] == launching.WITHOUT_KERAS:
+    sys.modules['keras'] = None  # type: ignore[assignment]  # Cannot be found.
+    arguments = arguments[1:]
+  launching.resolve(arguments[0])(*map(json.loads, arguments[1:]))
 
 
 if __name__ == '__main__':

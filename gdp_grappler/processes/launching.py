@@ -17,13 +17,15 @@ from typing import Any, Callable, Iterable, Mapping
 from gdp_grappler import environment as environment_lib
 
 _CHILD = 'gdp_grappler.processes.child'
+WITHOUT_KERAS = '--without-keras'
 # What would make a child's TensorFlow run another graph than it is given, or
 # choose another Keras than users have.
 _SCRUBBED = (environment_lib.PLACEMENT, environment_lib.CAPTURE_DIR,
              environment_lib.LEGACY_KERAS, 'TF_XLA_FLAGS', 'TF_CONFIG')
 
 
-def command(function: str, arguments: Iterable[Any] = ()) -> list[str]:
+def command(function: str, arguments: Iterable[Any] = (),
+            keras: bool = True) -> list[str]:
   """The command that runs a function in an interpreter of its own.
 
   The current folder is not on the child's import path unless it is on ours: a
@@ -32,9 +34,12 @@ def command(function: str, arguments: Iterable[Any] = ()) -> list[str]:
   Args:
     function: 'package.module:function'.
     arguments: What it is called with; JSON.
+    keras: Whether it may import Keras. TensorFlow does so first of all, which
+      is a quarter of its start.
   """
   return [
-      sys.executable, '-P', '-m', _CHILD, function, *map(json.dumps, arguments)
+      sys.executable, '-P', '-m', _CHILD, *([] if keras else [WITHOUT_KERAS]),
+      function, *map(json.dumps, arguments)
   ]
 
 

@@ -38,21 +38,21 @@ class WorkerProcess:
   """
 
   def __init__(self, function: str, arguments: Iterable[Any] = (),
-               environment: Mapping[str, str] | None = None) -> None:
+               environment: Mapping[str, str] | None = None,
+               keras: bool = True) -> None:
     """Starts the process.
 
     Args:
       function: 'package.module:function'.
       arguments: What it is called with; JSON.
       environment: Variables that differ from `launching.environment`.
+      keras: Whether it may import Keras.
     """
     self._stderr = tempfile.TemporaryFile()
-    self._process = subprocess.Popen(launching.command(function, arguments),
-                                     stdin=subprocess.PIPE,
-                                     stdout=subprocess.PIPE,
-                                     stderr=self._stderr,
-                                     env=launching.environment(environment),
-                                     start_new_session=True)
+    self._process = subprocess.Popen(
+        launching.command(function, arguments, keras), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=self._stderr,
+        env=launching.environment(environment), start_new_session=True)
     # Popen makes a stream of every PIPE.
     assert self._process.stdin is not None
     assert self._process.stdout is not None

@@ -60,3 +60,10 @@ def with_keras_2(folder, features):
 
   from gdp_grappler.placers import policy_check
   return policy_check.logits(folder, features)
+
+
+def has_keras():
+  """Prints whether TensorFlow brought Keras along."""
+  import tensorflow as tf
+  assert float(tf.constant(2.) + 1.) == 3.
+  print(sys.modules.get('keras') is not None)

@@ -1,6 +1,7 @@
 """The environment of children."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -42,6 +43,14 @@ def test_local_workers_are_not_behind_a_proxy(monkeypatch, given, found):
   for name, value in given.items():
     monkeypatch.setenv(name, value)
   assert launching.environment()['no_grpc_proxy'] == found
+
+
+@pytest.mark.parametrize('keras, found', [(True, 'True'), (False, 'False')])
+def test_tensorflow_starts_with_keras_and_without(keras, found):
+  command = launching.command('helpers.child_functions:has_keras', (), keras)
+  done = subprocess.run(command, env=launching.environment(), check=True,
+                        capture_output=True, text=True)
+  assert done.stdout.strip() == found
 
 
 def test_functions_by_name():

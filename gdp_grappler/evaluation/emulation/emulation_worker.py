@@ -132,12 +132,9 @@ class Worker:
     placed = emulated_graph.placed(template, request.devices,
                                    self._machine.session_devices,
                                    request.control_edges)
-    with tf.Graph().as_default() as session_graph:
-      tf.graph_util.import_graph_def(placed, name='')
-    with tf.compat.v1.Session(graph=session_graph,
+    with tf.compat.v1.Session(graph=_imported(placed),
                               config=self._config()) as session:
-      step = session.make_callable(
-          [session_graph.get_operation_by_name(name) for name in graph.sinks()])
+      step = _runs(session, graph.sinks())
       self._gpus.set_costs(graph, _NO_TIME)
       step()
       self._gpus.set_costs(graph, request.time_scale)

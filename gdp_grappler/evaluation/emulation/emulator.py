@@ -216,7 +216,7 @@ class Emulator(evaluator.Evaluator):
            request: emulation_worker.Request) -> _Answer:
     if self._process is None:
       self._process = worker_process.WorkerProcess(
-          f'{emulation_worker.__name__}:main')
+          f'{emulation_worker.__name__}:main', keras=False)
       self._process.send(self._machine)
     if not self._started:
       self._process.receive(_START_TIMEOUT_S)

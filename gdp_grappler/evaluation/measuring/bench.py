@@ -116,7 +116,8 @@ class Bench:
   def _start(self) -> None:
     # Both import TensorFlow, at the same time.
     self._client = worker_process.WorkerProcess(
-        f'{measuring_worker.__name__}:main', [list(self._client_cores)])
+        f'{measuring_worker.__name__}:main', [list(self._client_cores)],
+        keras=False)
     setup = self._setup
     if self._worker_cores:
       self._workers = local_workers.LocalWorkers(len(self._worker_cores),

@@ -43,7 +43,8 @@ def measure(setups: Sequence[profiling_worker.Setup],
     processes = []
     for _ in setups:
       processes.append(
-          worker_process.WorkerProcess(f'{contention_worker.__name__}:main'))
+          worker_process.WorkerProcess(f'{contention_worker.__name__}:main',
+                                       keras=False))
       stack.callback(processes[-1].close)
     try:
       for process, setup in zip(processes, setups):
