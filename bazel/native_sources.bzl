@@ -63,12 +63,15 @@ NATIVE_LIBRARIES = {
     # Emulated GPUs: given to TensorFlow by path in processes that emulate.
     "libgdp_emulated_gpus.so": {
         "srcs": [
+            "gdp_grappler/evaluation/emulation/clock.cc",
             "gdp_grappler/evaluation/emulation/emulated_gpus.cc",
+            "gdp_grappler/evaluation/emulation/idleness.cc",
             "gdp_grappler/evaluation/emulation/kernel.cc",
             "gdp_grappler/evaluation/emulation/platform.cc",
         ],
         "hdrs": [
-            "gdp_grappler/evaluation/emulation/host_callbacks.h",
+            "gdp_grappler/evaluation/emulation/clock.h",
+            "gdp_grappler/evaluation/emulation/idleness.h",
             "gdp_grappler/evaluation/emulation/kernel.h",
             "gdp_grappler/evaluation/emulation/platform.h",
             "gdp_grappler/evaluation/emulation/timelines.h",

@@ -69,11 +69,6 @@ def main() -> int:
   parser.add_argument('--objective', choices=(_ROBUST, _SIMULATED),
                       default=_ROBUST, help='what searches minimise')
   parser.add_argument('--steps', type=int, default=3)
-  parser.add_argument(
-      '--time_scale', type=float, default=5.,
-      help='how much longer everything takes while it is measured')
-  parser.add_argument('--least_s', type=float, default=.5,
-                      help='what a step shall take by the clock at least')
   parser.add_argument('--order', choices=order_lib.ORDERS,
                       default=order_lib.FIFO)
   parser.add_argument('--json', action='store_true')
@@ -107,10 +102,9 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
       robust.Robust(simulator) if arguments.objective == _ROBUST else simulator,
       arguments.seed, loaded.expert_devices, arguments.time_budget_s)
   result = []
-  with emulator_lib.Emulator(
-      loaded.cluster, loaded.cost_model,
-      emulation_config.EmulationConfig(arguments.steps, arguments.time_scale,
-                                       arguments.least_s)) as emulator:
+  with emulator_lib.Emulator(loaded.cluster, loaded.cost_model,
+                             emulation_config.EmulationConfig(
+                                 arguments.steps)) as emulator:
     for name in arguments.placers.split(','):
       placement = placers.create(name).place(problem)
       simulated, measured = (_seconds(

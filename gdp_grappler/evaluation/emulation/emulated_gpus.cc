@@ -59,11 +59,10 @@ void gdp_emulation_set_costs(const double* seconds,
   gdp::TheMachine().SetCosts(std::move(costs), std::move(links));
 }
 
-// What the host takes for each GPU, double [GPUs]. TensorFlow itself takes one
-// share of it on this machine, and that does not grow with the time scale.
+// What the host takes for each GPU, double [GPUs].
 void gdp_emulation_set_host_times(const double* dispatch_s,
-                                  const double* callback_s, double time_scale) {
-  const double scale = (time_scale - 1) * gdp::kNanoseconds;
+                                  const double* callback_s) {
+  const double scale = gdp::kNanoseconds;
   std::vector<gdp::HostTime> times(gdp::TheMachine().num_gpus());
   for (size_t i = 0; i < times.size(); ++i) {
     times[i] = {std::llround(dispatch_s[i] * scale),

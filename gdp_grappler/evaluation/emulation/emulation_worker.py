@@ -21,7 +21,6 @@ from gdp_grappler.evaluation.emulation import timeline as timeline_lib
 from gdp_grappler.evaluation.measuring import session_config
 from gdp_grappler.processes import messages
 
-_NO_TIME = 1e-9  # Time scale of the step that TensorFlow gets ready in.
 _MESSAGE_CHARACTERS = 300
 
 
@@ -47,14 +46,12 @@ class Request:
     devices: int [N], devices of the cluster.
     control_edges: int [C, 2], ops; the second waits for the first.
     steps: How many to run.
-    time_scale: How much longer everything takes.
   """
 
   graph: int
   devices: np.ndarray
   control_edges: np.ndarray
   steps: int
-  time_scale: float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,12 +132,11 @@ class Worker:
     with tf.compat.v1.Session(graph=_imported(placed),
                               config=self._config()) as session:
       step = _runs(session, graph.sinks())
-      self._gpus.set_costs(graph, _NO_TIME)
-      step()
-      self._gpus.set_costs(graph, request.time_scale)
+      self._gpus.set_costs(graph, timeless=True)
+      step()  # In which TensorFlow gets ready.
+      self._gpus.set_costs(graph)
       timelines = [
-          self._gpus.run(step, graph.num_ops, request.time_scale)
-          for _ in range(request.steps)
+          self._gpus.run(step, graph.num_ops) for _ in range(request.steps)
       ]
     timelines.sort(key=lambda timeline: timeline.step_time_s)
     return Emulated(tuple(timelines), self._peaks())
@@ -150,6 +146,8 @@ class Worker:
     config = session_config.as_it_is(num_cpus=1)
     config.inter_op_parallelism_threads = self._machine.inter_op_threads
     config.intra_op_parallelism_threads = 1
+    # Time passes only while all threads sleep.
+    config.experimental.disable_thread_spinning = True
     config.gpu_options.per_process_gpu_memory_fraction = 1.
     return config
 

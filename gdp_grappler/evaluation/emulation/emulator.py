@@ -3,8 +3,10 @@
 What this shows is what TensorFlow decides: which op is handed over when and in
 which order, what waits for which stream, what runs beside what, what its
 allocator can hold. What it does not show: how long kernels take, which the cost
-model says; wires, since a copy takes latency and bytes / bandwidth of its link
-whatever else is on the way; what a driver adds.
+model says; what the host takes beyond what devices say of dispatch and
+callbacks, since time stands still while it has anything to do; wires, since a
+copy takes latency and bytes / bandwidth of its link whatever else is on the
+way; what a driver adds.
 """
 
 from __future__ import annotations
@@ -34,7 +36,6 @@ from gdp_grappler.processes import worker_process
 
 _DEFAULT = emulation_config.EmulationConfig()
 _TRIES = 3  # Runs of a placement whose process is killed.
-_INSTANT_S = 1e-7  # A step that takes less takes no time.
 _START_TIMEOUT_S = 300.  # To import TensorFlow.
 
 _Answer = emulation_worker.Emulated | emulation_worker.NotEmulated
@@ -184,8 +185,7 @@ class Emulator(evaluator.Evaluator):
     edges = (np.zeros((0, 2), np.int32) if placement.priorities is None else
              self._control_edges(graph, placement))
     request = emulation_worker.Request(load.number, placement.devices, edges,
-                                       self._config.steps,
-                                       self._time_scale(graph, placement))
+                                       self._config.steps)
     for tries_left in reversed(range(_TRIES)):
       try:
         return self._ask(load, request)
@@ -203,14 +203,6 @@ class Emulator(evaluator.Evaluator):
         self._end()
         raise
     raise AssertionError('The last try returns or raises.')
-
-  def _time_scale(self, graph: op_graph.OpGraph,
-                  placement: placement_lib.Placement) -> float:
-    if not self._config.least_s:
-      return self._config.time_scale
-    simulated_s = self._simulator.evaluate(graph, placement).step_time_s
-    return max(self._config.time_scale,
-               self._config.least_s / max(simulated_s, _INSTANT_S))
 
   def _ask(self, load: emulation_worker.Load,
            request: emulation_worker.Request) -> _Answer:

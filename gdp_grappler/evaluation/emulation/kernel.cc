@@ -127,6 +127,12 @@ void AllocateOutputs(const Kernel& kernel, TF_OpKernelContext* context,
 // Makes what the op leaves behind, and its workspace.
 Tensor Allocate(Kernel& kernel, TF_OpKernelContext* context,
                 int64_t workspace_bytes, const Status& status) {
+  if (TheMachine().step_is_lost()) {
+    TF_SetStatus(status.get(), TF_RESOURCE_EXHAUSTED,
+                 "OOM when allocating for another op of this step");
+    return nullptr;
+  }
+  Tensor workspace;
   if (kernel.parameter_bytes > 0 && kernel.parameters == nullptr) {
     kernel.parameters =
         AllocateTemporary(context, kernel.parameter_bytes, status);
@@ -139,8 +145,11 @@ Tensor Allocate(Kernel& kernel, TF_OpKernelContext* context,
       AllocateOutputs(kernel, context, status);
     }
   }
-  if (!Ok(status) || workspace_bytes == 0) return nullptr;
-  return AllocateTemporary(context, workspace_bytes, status);
+  if (Ok(status) && workspace_bytes > 0) {
+    workspace = AllocateTemporary(context, workspace_bytes, status);
+  }
+  if (!Ok(status)) TheMachine().LoseStep();
+  return workspace;
 }
 
 void ComputeOnGpu(void* data, TF_OpKernelContext* context) {
@@ -150,7 +159,8 @@ void ComputeOnGpu(void* data, TF_OpKernelContext* context) {
   if (Ok(status)) {
     const int64_t begin_ns = NowNs();
     const Cost cost = TheMachine().CostOf(kernel.op, stream->device);
-    WaitUntil(begin_ns + TheMachine().HostTimeOf(stream->device).dispatch_ns);
+    TheClock().WaitUntil(begin_ns +
+                         TheMachine().HostTimeOf(stream->device).dispatch_ns);
     const Tensor workspace =
         Allocate(kernel, context, cost.workspace_bytes, status);
     if (Ok(status)) {
@@ -168,7 +178,7 @@ void ComputeOnHost(void* data, TF_OpKernelContext* context) {
   const Tensor workspace =
       Allocate(kernel, context, cost.workspace_bytes, status);
   if (Ok(status)) {
-    SleepUntil(machine.EnqueueOnHost(kernel.op, cost.duration_ns));
+    TheClock().WaitUntil(machine.EnqueueOnHost(kernel.op, cost.duration_ns));
   } else {
     TF_OpKernelContext_Failure(context, status.get());
   }

@@ -39,12 +39,12 @@ class NativeGpus:
     load_library.load_pluggable_device_library(str(native.EMULATED_GPUS_PATH))
 
   def set_costs(self, graph: emulated_graph.EmulatedGraph,
-                time_scale: float) -> None:
+                timeless: bool = False) -> None:
     """Says what the steps to come cost.
 
     Args:
       graph: N ops.
-      time_scale: How much longer everything shall take.
+      timeless: They take memory, but no time.
     """
     order = self._machine.order
     latency_s, bytes_per_s = self._machine.links
@@ -52,19 +52,19 @@ class NativeGpus:
         np.ascontiguousarray(graph.seconds[:, order], np.float64),
         np.ascontiguousarray(graph.workspace_bytes[:, order], np.int64),
         graph.num_ops, np.ascontiguousarray(latency_s),
-        np.ascontiguousarray(bytes_per_s), time_scale)
+        np.ascontiguousarray(bytes_per_s), float(not timeless))
     dispatch_s, callback_s = self._machine.host_times
-    self._library.gdp_emulation_set_host_times(dispatch_s, callback_s,
-                                               max(time_scale, 1.))
+    if timeless:
+      dispatch_s, callback_s = 0. * dispatch_s, 0. * callback_s
+    self._library.gdp_emulation_set_host_times(dispatch_s, callback_s)
 
-  def run(self, step: Callable[[], object], num_ops: int,
-          time_scale: float) -> timeline_lib.Timeline:
+  def run(self, step: Callable[[], object],
+          num_ops: int) -> timeline_lib.Timeline:
     """Runs a step and says what happened.
 
     Args:
       step: Runs all ops and waits for them.
       num_ops: How many these are.
-      time_scale: As it was set.
     """
     begin_ns = self._library.gdp_emulation_begin()
     step()
@@ -73,7 +73,7 @@ class NativeGpus:
         np.int64)
     self._library.gdp_emulation_read(records, len(records))
     return timeline_lib.from_records(records, begin_ns, num_ops,
-                                     self._machine.order, time_scale)
+                                     self._machine.order)
 
 
 @functools.cache
@@ -87,9 +87,7 @@ def _library() -> ctypes.CDLL:
       _FLOAT64, _INT64, ctypes.c_int64, _FLOAT64, _FLOAT64, ctypes.c_double
   ]
   library.gdp_emulation_set_costs.restype = None
-  library.gdp_emulation_set_host_times.argtypes = [
-      _FLOAT64, _FLOAT64, ctypes.c_double
-  ]
+  library.gdp_emulation_set_host_times.argtypes = [_FLOAT64, _FLOAT64]
   library.gdp_emulation_set_host_times.restype = None
   library.gdp_emulation_begin.restype = ctypes.c_int64
   library.gdp_emulation_num_records.restype = ctypes.c_int64

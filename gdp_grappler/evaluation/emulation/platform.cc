@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "gdp_grappler/evaluation/emulation/host_callbacks.h"
+#include "gdp_grappler/evaluation/emulation/clock.h"
 #include "gdp_grappler/evaluation/emulation/timelines.h"
 #include "tensorflow/c/tf_status.h"
 
@@ -81,18 +81,23 @@ void CreateEvent(const SP_Device*, SP_Event* event, TF_Status*) {
   *event = new SP_Event_st{0};
 }
 
-void DestroyEvent(const SP_Device*, SP_Event event) { delete event; }
+void DestroyEvent(const SP_Device*, SP_Event event) {
+  TheClock().Forget(event);
+  delete event;
+}
 
 // Asked by the event manager, which then calls back.
 SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
-  const int64_t late_ns = TheMachine().HostTimeOf(device->ordinal).callback_ns;
-  return event->moment_ns + late_ns <= NowNs() ? SE_EVENT_COMPLETE
-                                               : SE_EVENT_PENDING;
+  const int64_t moment_ns =
+      event->moment_ns + TheMachine().HostTimeOf(device->ordinal).callback_ns;
+  return TheClock().HasCome(event, moment_ns) ? SE_EVENT_COMPLETE
+                                              : SE_EVENT_PENDING;
 }
 
 void RecordEvent(const SP_Device*, SP_Stream stream, SP_Event event,
                  TF_Status*) {
   event->moment_ns = TheMachine().Tail(stream);
+  TheClock().Recorded(event);
 }
 
 void WaitForEvent(const SP_Device* const, SP_Stream stream, SP_Event event,
@@ -160,23 +165,22 @@ void SetWords(const SP_Device*, SP_Stream, SP_DeviceMemoryBase*, uint32_t,
 // --- The host waits.
 
 void BlockForEvent(const SP_Device*, SP_Event event, TF_Status*) {
-  SleepUntil(event->moment_ns);
+  TheClock().WaitUntil(event->moment_ns);
 }
 
 void BlockForStream(const SP_Device*, SP_Stream stream, TF_Status*) {
-  SleepUntil(TheMachine().Tail(stream));
+  TheClock().WaitUntil(TheMachine().Tail(stream));
 }
 
 void BlockForDevice(const SP_Device* device, TF_Status*) {
-  SleepUntil(TheMachine().TailOfDevice(device->ordinal));
+  TheClock().WaitUntil(TheMachine().TailOfDevice(device->ordinal));
 }
 
 TF_Bool CallBack(const SP_Device*, SP_Stream stream,
                  SE_StatusCallbackFn callback, void* argument) {
-  static HostCallbacks* const callbacks = new HostCallbacks;
   const int64_t moment_ns = TheMachine().Tail(stream) +
                             TheMachine().HostTimeOf(stream->device).callback_ns;
-  callbacks->Add(moment_ns, [callback, argument] {
+  TheClock().At(moment_ns, [callback, argument] {
     TF_Status* status = TF_NewStatus();
     callback(argument, status);
     TF_DeleteStatus(status);

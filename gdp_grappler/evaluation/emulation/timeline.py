@@ -66,7 +66,7 @@ class Timeline:
 
 
 def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
-                 devices: np.ndarray, time_scale: float) -> Timeline:
+                 devices: np.ndarray) -> Timeline:
   """Makes one of what the native library wrote.
 
   Args:
@@ -74,7 +74,6 @@ def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
     begin_ns: When the step began.
     num_ops: N.
     devices: int [D], the cluster's index of each native device.
-    time_scale: How much longer everything took than it is said to take.
   """
   kinds = records[:, _KIND]
   ops, copies, waits = (
@@ -84,7 +83,7 @@ def from_records(records: np.ndarray, begin_ns: int, num_ops: int,
   rows[ops[:, _OP]] = ops
 
   def seconds(of: np.ndarray, column: int) -> np.ndarray:
-    return (of[:, column] - begin_ns) / (_NANOSECONDS * time_scale)
+    return (of[:, column] - begin_ns) / _NANOSECONDS
 
   return Timeline(seconds(rows, _ENQUEUED), seconds(rows, _START),
                   seconds(rows, _END), rows[:, _STREAM], copies[:, _OP],

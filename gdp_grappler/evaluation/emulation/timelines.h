@@ -7,17 +7,16 @@
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_TIMELINES_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_TIMELINES_H_
 
-#include <sys/prctl.h>
-#include <time.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "gdp_grappler/evaluation/emulation/clock.h"
 
 // By this name TensorFlow knows it.
 struct SP_Stream_st {
@@ -30,31 +29,7 @@ namespace gdp {
 constexpr int64_t kNobody = -1;
 constexpr double kNanoseconds = 1e9;  // In a second.
 
-inline int64_t NowNs() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * int64_t{1000000000} + time.tv_nsec;
-}
-
-inline void SleepUntil(int64_t moment_ns) {
-  if (moment_ns <= NowNs()) return;
-  // Linux lets a thread oversleep by 50 us unless it asks for better.
-  static thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1UL);
-  static_cast<void>(exact);
-  const timespec time{static_cast<time_t>(moment_ns / 1000000000),
-                      static_cast<long>(moment_ns % 1000000000)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) ==
-         EINTR) {
-  }
-}
-
-// As `SleepUntil`, to the microsecond: keeps the core for a short while.
-inline void WaitUntil(int64_t moment_ns) {
-  constexpr int64_t kShortNs = 50000;
-  if (moment_ns - NowNs() > kShortNs) SleepUntil(moment_ns - kShortNs);
-  while (NowNs() < moment_ns) {
-  }
-}
+inline int64_t NowNs() { return TheClock().NowNs(); }
 
 enum class Kind : int64_t { kKernel, kCopy, kWait };
 
@@ -104,7 +79,13 @@ class Machine {
     std::lock_guard<std::mutex> lock(mutex_);
     costs_ = std::move(costs);
     links_ = std::move(links);
+    out_of_memory_ = false;
   }
+
+  // Once an op has not got its memory the step is lost. TensorFlow lets every
+  // further op wait ten seconds for some; so nobody asks any more.
+  void LoseStep() { out_of_memory_ = true; }
+  bool step_is_lost() const { return out_of_memory_; }
 
   void SetHostTimes(std::vector<HostTime> times) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -251,6 +232,7 @@ class Machine {
   }
 
   std::mutex mutex_;
+  std::atomic<bool> out_of_memory_{false};
   std::vector<int64_t> memory_bytes_;  // [GPUs]
   std::vector<int64_t> slot_free_ns_;  // [slots of the host]
   std::vector<Cost> costs_;            // [N, D]

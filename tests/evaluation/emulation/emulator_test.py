@@ -1,12 +1,14 @@
 """Tests of gdp_grappler.evaluation.emulation.emulator.
 
-They look at who waits for whom and at prescribed times, never at what this
-machine takes.
+They look at who waits for whom and at prescribed times: what this machine
+takes does not count.
 """
 
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ CLUSTER = make_cluster()
 
 @pytest.fixture(name='emulator', scope='module')
 def _emulator():
-  config = emulation_config.EmulationConfig(steps=1, time_scale=.05, least_s=0.)
+  config = emulation_config.EmulationConfig(steps=1)
   with emulator_lib.Emulator(
       CLUSTER, FlopsAreSeconds(), config,
       control_edges=lambda graph, placement: np.array([[2, 1]])) as emulator:
@@ -91,18 +93,35 @@ def test_copy_takes_latency_and_bytes(emulator):
 
 
 def test_host_times_of_the_devices_are_kept():
-  # Twice as slow, so half of them is prescribed, whatever the machine adds.
   devices = tuple(
       dataclasses.replace(d, launch=cluster_lib.ASYNCHRONOUS, dispatch_s=.02,
                           callback_s=.2) if d.type == 'GPU' else d
       for d in CLUSTER.devices)
   cluster = dataclasses.replace(CLUSTER, devices=devices)
-  config = emulation_config.EmulationConfig(steps=1, time_scale=2., least_s=0.)
+  config = emulation_config.EmulationConfig(steps=1)
   graph = graphs.chain(3, 1, flops=[.01] * 3)
   with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
     line = emulator.timeline(graph, placement_lib.Placement([A, A, B], cluster))
-  assert line.op_enqueued_s[1] - line.op_enqueued_s[0] >= .01
-  assert line.op_enqueued_s[2] - line.copy_end_s[0] >= .1
+  np.testing.assert_allclose(line.op_enqueued_s[:2], [.02, .04], **EXACT)
+  np.testing.assert_allclose(line.op_enqueued_s[2] - line.copy_end_s[0], .22,
+                             **EXACT)
+
+
+def test_a_busy_machine_changes_nothing(emulator):
+  graph = graphs.chain(6, 100, flops=[1e-6] * 6)
+  placement = on([A, B, A, B, A, B])
+  alone = emulator.evaluate(graph, placement).step_time_s
+  busy = [
+      subprocess.Popen([sys.executable, '-c', 'while True: pass'])
+      for _ in range(2 * os.cpu_count())
+  ]
+  try:
+    beside = emulator.evaluate(graph, placement).step_time_s
+  finally:
+    for process in busy:
+      process.kill()
+      process.wait()
+  np.testing.assert_allclose([alone, beside], 6e-6 + 5 * 2, rtol=1e-9)
 
 
 def test_tensor_is_copied_once_per_device(emulator):

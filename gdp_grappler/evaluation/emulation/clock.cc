@@ -1,0 +1,122 @@
+#include "gdp_grappler/evaluation/emulation/clock.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace gdp {
+namespace {
+
+// More than an event manager takes to look again, if it is not busy.
+constexpr int kMostLooks = 30;
+
+}  // namespace
+
+int64_t Clock::NowNs() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return now_ns_;
+}
+
+void Clock::WaitUntil(int64_t moment_ns) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (moment_ns <= now_ns_) return;
+  Add(moment_ns);
+  advanced_.wait(lock, [&] { return moment_ns <= now_ns_; });
+}
+
+void Clock::At(int64_t moment_ns, std::function<void()> callback) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Also what is due now takes its turn after what was due before.
+  waiting_.emplace(std::max(moment_ns, now_ns_), std::move(callback));
+  Add(moment_ns);
+}
+
+void Clock::Recorded(const void* event) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  new_events_.insert(event);
+}
+
+bool Clock::HasCome(const void* event, int64_t moment_ns) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  new_events_.erase(event);
+  if (moment_ns <= now_ns_) {
+    awaited_.erase(event);
+    return true;
+  }
+  awaited_[event] = moment_ns;
+  Add(moment_ns);
+  return false;
+}
+
+void Clock::Forget(const void* event) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  new_events_.erase(event);
+  awaited_.erase(event);
+}
+
+bool Clock::IsOwed() const {
+  if (!new_events_.empty()) return true;
+  return std::any_of(awaited_.begin(), awaited_.end(),
+                     [this](const auto& one) { return one.second <= now_ns_; });
+}
+
+void Clock::Add(int64_t moment_ns) {
+  if (!started_) {
+    started_ = true;
+    std::thread([this] { Advance(); }).detach();
+    std::thread([this] { CallBack(); }).detach();
+  }
+  moments_.insert(moment_ns);
+  added_.notify_one();
+}
+
+void Clock::Advance() {
+  Idleness idleness;
+  while (true) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      added_.wait(lock, [this] { return !moments_.empty(); });
+    }
+    std::unique_lock<std::mutex> lock = WhenIdle(idleness);
+    now_ns_ = std::max(now_ns_, *moments_.begin());
+    moments_.erase(moments_.begin(), moments_.upper_bound(now_ns_));
+    const auto end = waiting_.upper_bound(now_ns_);
+    for (auto next = waiting_.begin(); next != end; ++next) {
+      callbacks_.push_back(std::move(next->second));
+    }
+    waiting_.erase(waiting_.begin(), end);
+    if (!callbacks_.empty()) due_.notify_one();
+    advanced_.notify_all();
+  }
+}
+
+std::unique_lock<std::mutex> Clock::WhenIdle(Idleness& idleness) {
+  for (int looks = 1;; ++looks) {
+    idleness.Await();
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!IsOwed()) return lock;
+    // Some are for other streams to wait for; nobody asks for those.
+    if (looks == kMostLooks) new_events_.clear();
+    lock.unlock();
+    Idleness::Pause();
+  }
+}
+
+void Clock::CallBack() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    due_.wait(lock, [this] { return !callbacks_.empty(); });
+    const std::function<void()> callback = std::move(callbacks_.front());
+    callbacks_.pop_front();
+    lock.unlock();
+    callback();
+    lock.lock();
+  }
+}
+
+Clock& TheClock() {
+  static Clock* const clock = new Clock;
+  return *clock;
+}
+
+}  // namespace gdp

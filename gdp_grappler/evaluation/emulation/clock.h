@@ -1,0 +1,71 @@
+// Time that passes only while the host has nothing to do.
+//
+// What TensorFlow itself takes on this machine, and what other programs take
+// away from it, does not count: once all threads of the process are asleep, it
+// becomes the next moment that somebody waits for.
+
+#ifndef GDP_GRAPPLER_EVALUATION_EMULATION_CLOCK_H_
+#define GDP_GRAPPLER_EVALUATION_EMULATION_CLOCK_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "gdp_grappler/evaluation/emulation/idleness.h"
+
+namespace gdp {
+
+// All methods may be called from several threads.
+class Clock {
+ public:
+  int64_t NowNs();
+
+  // Blocks the thread until then.
+  void WaitUntil(int64_t moment_ns);
+
+  // Runs a function then, one after the other, on a thread of the clock's.
+  void At(int64_t moment_ns, std::function<void()> callback);
+
+  // Events that somebody asks for again and again, as TensorFlow's event
+  // managers do: one was made, it is asked for, it is no more. Time does not
+  // pass before every new one was asked for, and every one whose moment has
+  // come.
+  void Recorded(const void* event);
+  bool HasCome(const void* event, int64_t moment_ns);
+  void Forget(const void* event);
+
+ private:
+  // Both for as long as the process lives, and so must this.
+  void Advance();
+  void CallBack();
+
+  // The lock, once the host has nothing to do and time may pass.
+  std::unique_lock<std::mutex> WhenIdle(Idleness& idleness);
+
+  // Whether somebody is still to ask for an event.
+  bool IsOwed() const;
+
+  // Adds a moment to stop at; begins to run with the first one.
+  void Add(int64_t moment_ns);
+
+  std::mutex mutex_;
+  std::condition_variable advanced_, added_, due_;
+  int64_t now_ns_ = 0;
+  bool started_ = false;
+  std::set<int64_t> moments_;  // In the future.
+  std::multimap<int64_t, std::function<void()>> waiting_;
+  std::deque<std::function<void()>> callbacks_;  // Whose moment has come.
+  std::set<const void*> new_events_;             // Nobody has asked for them.
+  std::map<const void*, int64_t> awaited_;       // Their moments.
+};
+
+// The one of this process.
+Clock& TheClock();
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_EVALUATION_EMULATION_CLOCK_H_

@@ -1,0 +1,90 @@
+#include "gdp_grappler/evaluation/emulation/idleness.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace gdp {
+namespace {
+
+constexpr char kFolder[] = "/proc/self/task";
+constexpr long kPauseNs = 10000;
+
+// One that has ended is asleep.
+bool IsAsleep(int file) {
+  char text[128];  // "12 (name) S ..."; names have up to 15 characters.
+  const ssize_t size = pread(file, text, sizeof(text) - 1, 0);
+  if (size <= 0) return true;
+  text[size] = '\0';
+  const char* name_end = strrchr(text, ')');
+  if (name_end == nullptr || name_end + 2 >= text + size) return true;
+  return name_end[2] != 'R' && name_end[2] != 'D';
+}
+
+}  // namespace
+
+Idleness::~Idleness() {
+  for (const Thread& thread : threads_) close(thread.file);
+}
+
+void Idleness::Await() {
+  // Twice, since one that was seen asleep may have been woken by the next.
+  while (!AllAsleep() || !AllAsleep()) Pause();
+}
+
+void Idleness::Pause() {
+  // Linux lets a thread oversleep by 50 us unless it asks for better.
+  static thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1UL);
+  static_cast<void>(exact);
+  const timespec time{0, kPauseNs};
+  nanosleep(&time, nullptr);
+}
+
+bool Idleness::AllAsleep() {
+  FindThreads();
+  for (size_t i = 0; i < threads_.size(); ++i) {
+    if (!IsAsleep(threads_[i].file)) {
+      // Who is busy is likely to stay so: asked first.
+      std::swap(threads_[0], threads_[i]);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Idleness::FindThreads() {
+  struct stat status;
+  if (stat(kFolder, &status) != 0 ||
+      static_cast<long>(status.st_nlink) == num_links_) {
+    return;
+  }
+  num_links_ = status.st_nlink;
+  DIR* folder = opendir(kFolder);
+  if (folder == nullptr) return;
+  for (const Thread& thread : threads_) close(thread.file);
+  threads_.clear();
+  const pid_t own = static_cast<pid_t>(syscall(SYS_gettid));
+  while (const dirent* entry = readdir(folder)) {
+    if (!isdigit(static_cast<unsigned char>(entry->d_name[0]))) continue;
+    const pid_t id = atoi(entry->d_name);
+    if (id == own) continue;
+    const std::string path =
+        std::string(kFolder) + "/" + entry->d_name + "/stat";
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file >= 0) threads_.push_back({id, file});
+  }
+  closedir(folder);
+}
+
+}  // namespace gdp
