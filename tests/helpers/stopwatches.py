@@ -89,8 +89,9 @@ class FakeBench:
 class FakeEmulation:
   """Stands for the process of an `emulator.Emulator`; each step differs."""
 
-  def __init__(self, module: str):
+  def __init__(self, function: str, *, keras: bool):
     """Starts nothing."""
+    assert not keras
     self._answer: emulation_worker.Emulated | None = None
     self._num_devices = 0
 
@@ -104,7 +105,7 @@ class FakeEmulation:
       # One kernel; see the columns of `timeline`.
       row = np.array([[0, 0, -1, 0, 0, 0, 0, 0, end_ns]])
       self._answer = emulation_worker.Emulated((timeline.from_records(
-          row, 0, len(message.devices), np.arange(self._num_devices), 1.),),
+          row, 0, len(message.devices), np.arange(self._num_devices)),),
                                                (0,) * self._num_devices)
 
   def receive(self, timeout_s: float) -> emulation_worker.Emulated | None:

@@ -99,7 +99,7 @@ class Roofline(cost_model.CostModel):
       of a radix sort goes back and forth (CUB, `DeviceRadixSort`).
     * Everything else: nothing worth mentioning.
     """
-    kinds = np.array([family(t) for t in graph.op_types], object)
+    kinds = _kinds(graph.op_types)
     unfolded = _unfolded_bytes(graph, kinds)
     keys = _input_bytes(graph)[0] if (kinds == 'sort').any() else 0
     gpu = np.minimum(unfolded, self.cudnn_workspace_bytes) + np.where(
@@ -114,6 +114,12 @@ def family(op_type: str) -> str:
   """Name of an op's family, or 'visit' if it launches no kernel."""
   return VISIT if op_type in op_kinds.NO_KERNEL else op_families.family(
       op_type).name
+
+
+def _kinds(op_types: Sequence[str]) -> np.ndarray:
+  """object [M], `family` of each op."""
+  names = {t: family(t) for t in set(op_types)}
+  return np.array([names[t] for t in op_types], object)
 
 
 def _families(
@@ -151,11 +157,12 @@ def _unfolded_bytes(graph: op_graph.OpGraph, kinds: np.ndarray) -> np.ndarray:
 
 def _input_bytes(graph: op_graph.OpGraph) -> np.ndarray:
   """int64 [3, N], sizes of the first three data inputs of each op."""
+  is_data = graph.edge_tensors >= 0
+  targets, tensors = graph.edges[is_data, 1], graph.edge_tensors[is_data]
+  order = np.argsort(targets, kind='stable')
+  targets, tensors = targets[order], tensors[order]
+  numbers = np.arange(len(targets)) - np.searchsorted(targets, targets)
   result = np.zeros((3, graph.num_ops), np.int64)
-  seen = np.zeros(graph.num_ops, int)
-  for (_, target), tensor in zip(graph.edges.tolist(),
-                                 graph.edge_tensors.tolist()):
-    if tensor >= 0 and seen[target] < 3:
-      result[seen[target], target] = graph.tensor_bytes[tensor]
-      seen[target] += 1
+  first = numbers < 3
+  result[numbers[first], targets[first]] = graph.tensor_bytes[tensors[first]]
   return result

@@ -41,7 +41,7 @@ void gdp_emulation_set_devices(const int64_t* memory_bytes, int64_t num_gpus,
 // What the steps to come cost. D counts the GPUs and, after them, the host.
 //   seconds, workspace_bytes: [N, D]
 //   latency_s, bytes_per_s: [D, D]
-//   time_scale: How much longer everything takes.
+//   time_scale: Of all durations; 0 for none.
 void gdp_emulation_set_costs(const double* seconds,
                              const int64_t* workspace_bytes, int64_t num_ops,
                              const double* latency_s, const double* bytes_per_s,

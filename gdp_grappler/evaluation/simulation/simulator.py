@@ -138,7 +138,9 @@ class Simulator(evaluator.Evaluator):
     self._prepared: weakref.WeakKeyDictionary[
         op_graph.OpGraph,
         native_simulator.PreparedGraph] = weakref.WeakKeyDictionary()
-    self._lock = threading.Lock()
+    self._figures: weakref.WeakKeyDictionary[op_graph.OpGraph, dict[
+        str, np.ndarray]] = weakref.WeakKeyDictionary()
+    self._lock = threading.RLock()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N, D], as the cost model charges them."""
@@ -242,6 +244,17 @@ class Simulator(evaluator.Evaluator):
     Raises:
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
+    with self._lock:
+      figures = self._figures.get(graph)
+      if figures is None:
+        figures = self._figures[graph] = self._figures_of(graph)
+    return native_simulator.Layout(
+        graph, self.cluster, **figures,
+        contention=self.cost_model.contention(self.cluster),
+        control_edges=np.zeros((0, 2), np.int32))
+
+  def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
+    """Of a `Layout`, what the cluster and the cost model say of the graph."""
     alive = graph.executions > 0
     seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
                          np.float64)
@@ -249,14 +262,12 @@ class Simulator(evaluator.Evaluator):
     workspace = np.asarray(self.cost_model.workspace_bytes(graph, self.cluster),
                            np.int64)
     self._check_costs(graph, workspace, 'bytes of workspace')
-    return native_simulator.Layout(
-        graph, self.cluster,
-        tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
-        aliases=aliases(graph),
-        allowed=constraints.allowed_devices(graph, self.cluster),
-        seconds=seconds, workspace_bytes=workspace * alive[:, None],
-        contention=self.cost_model.contention(self.cluster),
-        control_edges=np.zeros((0, 2), np.int32))
+    return {
+        'tensor_bytes': graph.tensor_bytes * alive[graph.tensor_ops],
+        'aliases': aliases(graph),
+        'allowed': constraints.allowed_devices(graph, self.cluster),
+        'seconds': seconds, 'workspace_bytes': workspace * alive[:, None]
+    }
 
   def _check_costs(self, graph: op_graph.OpGraph, costs: np.ndarray,
                    unit: str) -> None:

@@ -36,7 +36,7 @@ def _source(name):
 def fixture_no_process(monkeypatch):
   """Makes starting a process an error."""
 
-  def refuse(*unused_arguments):
+  def refuse(*unused_arguments, **unused_options):
     raise AssertionError('a process was started')
 
   def arm():
