@@ -133,8 +133,8 @@ def test_what_cannot_be_placed_is_refused(name):
     _place(name, graph, _CLUSTERS['4xP100'])
 
 
-@pytest.mark.parametrize('op_s', [0., 1e-15, 1e12])
-@pytest.mark.parametrize('memory_bytes', [1 << 40, 4000])
+@pytest.mark.parametrize('op_s, memory_bytes', [(0., 4000), (1e-15, 1 << 40),
+                                                (1e12, 4000), (1e12, 1 << 40)])
 def test_steps_of_any_length(name, op_s, memory_bytes):
   graph = graphs.random_graph(5, 60).replace(param_bytes=[100] * 60)
   cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
