@@ -31,33 +31,51 @@ void Clock::At(int64_t moment_ns, std::function<void()> callback) {
   Add(moment_ns);
 }
 
-void Clock::Recorded(const void* event) {
+void Clock::Recorded(const void* event, const void* stream) {
   std::lock_guard<std::mutex> lock(mutex_);
-  new_events_.insert(event);
+  Drop(event);
+  stream_of_[event] = stream;
+  events_[stream].unasked.insert(event);
 }
 
 bool Clock::HasCome(const void* event, int64_t moment_ns) {
   std::lock_guard<std::mutex> lock(mutex_);
-  new_events_.erase(event);
+  const auto stream = stream_of_.find(event);
   if (moment_ns <= now_ns_) {
-    awaited_.erase(event);
+    Drop(event);
     return true;
   }
-  awaited_[event] = moment_ns;
+  if (stream != stream_of_.end()) {
+    Events& events = events_[stream->second];
+    events.unasked.erase(event);
+    events.awaited[event] = moment_ns;
+  }
   Add(moment_ns);
   return false;
 }
 
 void Clock::Forget(const void* event) {
   std::lock_guard<std::mutex> lock(mutex_);
-  new_events_.erase(event);
-  awaited_.erase(event);
+  Drop(event);
+}
+
+void Clock::Drop(const void* event) {
+  const auto stream = stream_of_.find(event);
+  if (stream == stream_of_.end()) return;
+  Events& events = events_[stream->second];
+  events.unasked.erase(event);
+  events.awaited.erase(event);
+  stream_of_.erase(stream);
 }
 
 bool Clock::IsOwed() const {
-  if (!new_events_.empty()) return true;
-  return std::any_of(awaited_.begin(), awaited_.end(),
-                     [this](const auto& one) { return one.second <= now_ns_; });
+  for (const auto& [stream, events] : events_) {
+    for (const auto& [event, moment_ns] : events.awaited) {
+      if (moment_ns <= now_ns_) return true;
+    }
+    if (events.awaited.empty() && !events.unasked.empty()) return true;
+  }
+  return false;
 }
 
 void Clock::Add(int64_t moment_ns) {
@@ -95,8 +113,12 @@ std::unique_lock<std::mutex> Clock::WhenIdle(Idleness& idleness) {
     idleness.Await();
     std::unique_lock<std::mutex> lock(mutex_);
     if (!IsOwed()) return lock;
-    // Some are for other streams to wait for; nobody asks for those.
-    if (looks == kMostLooks) new_events_.clear();
+    if (looks % kMostLooks == 0) {
+      // Some are for other streams to wait for; nobody asks for those.
+      for (auto& [stream, events] : events_) {
+        if (events.awaited.empty()) events.unasked.clear();
+      }
+    }
     lock.unlock();
     Idleness::Pause();
   }

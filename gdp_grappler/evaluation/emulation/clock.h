@@ -31,10 +31,10 @@ class Clock {
   void At(int64_t moment_ns, std::function<void()> callback);
 
   // Events that somebody asks for again and again, as TensorFlow's event
-  // managers do: one was made, it is asked for, it is no more. Time does not
-  // pass before every new one was asked for, and every one whose moment has
-  // come.
-  void Recorded(const void* event);
+  // managers do for the first of each stream: one was put on a stream, it is
+  // asked for, it is no more. Time does not pass before the first of each
+  // stream was asked for, and every one whose moment has come.
+  void Recorded(const void* event, const void* stream);
   bool HasCome(const void* event, int64_t moment_ns);
   void Forget(const void* event);
 
@@ -45,6 +45,9 @@ class Clock {
 
   // The lock, once the host has nothing to do and time may pass.
   std::unique_lock<std::mutex> WhenIdle(Idleness& idleness);
+
+  // Nobody will ask for it again.
+  void Drop(const void* event);
 
   // Whether somebody is still to ask for an event.
   bool IsOwed() const;
@@ -59,8 +62,13 @@ class Clock {
   std::set<int64_t> moments_;  // In the future.
   std::multimap<int64_t, std::function<void()>> waiting_;
   std::deque<std::function<void()>> callbacks_;  // Whose moment has come.
-  std::set<const void*> new_events_;             // Nobody has asked for them.
-  std::map<const void*, int64_t> awaited_;       // Their moments.
+
+  struct Events {
+    std::set<const void*> unasked;
+    std::map<const void*, int64_t> awaited;  // Asked for too early; moments.
+  };
+  std::map<const void*, Events> events_;          // By stream.
+  std::map<const void*, const void*> stream_of_;  // By event.
 };
 
 // The one of this process.

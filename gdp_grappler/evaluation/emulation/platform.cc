@@ -97,7 +97,7 @@ SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
 void RecordEvent(const SP_Device*, SP_Stream stream, SP_Event event,
                  TF_Status*) {
   event->moment_ns = TheMachine().Tail(stream);
-  TheClock().Recorded(event);
+  TheClock().Recorded(event, stream);
 }
 
 void WaitForEvent(const SP_Device* const, SP_Stream stream, SP_Event event,
