@@ -78,7 +78,8 @@ def _report(plain: dict[str, Any], placed: dict[str, Any],
   for name, run in (('as it was', plain), ('placed', placed)):
     print(f'  losses {name:10} {run["losses"]}')
   apart = max(
-      abs(a - b) / abs(a) for a, b in zip(plain['losses'], placed['losses']))
+      abs(a - b) / abs(a)
+      for a, b in zip(plain['losses'], placed['losses'], strict=True))
   agree = apart <= LARGEST_DIFFERENCE
   spread = len(placed['ops']) > 1
   print(f'\nLosses {"agree" if agree else "DIFFER"}: {apart:.1e} apart; ops '

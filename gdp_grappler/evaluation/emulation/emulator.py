@@ -80,9 +80,8 @@ class Emulator(evaluator.Evaluator):
     self.cost_model = cost_model or roofline.Roofline()
     self._config = config
     self._machine = machine_lib.Machine(cluster)
-    self._simulator = simulator_lib.Simulator(cluster, self.cost_model)
     self._control_edges = control_edges or control_edges_lib.chooser(
-        self._simulator)
+        simulator_lib.Simulator(cluster, self.cost_model))
     self._graphs: weakref.WeakKeyDictionary[
         op_graph.OpGraph, emulation_worker.Load] = weakref.WeakKeyDictionary()
     self._numbers = itertools.count()

@@ -21,21 +21,21 @@ namespace {
 constexpr char kFolder[] = "/proc/self/task";
 constexpr long kPauseNs = 10000;
 
-// One that has ended is asleep.
-bool IsAsleep(int file) {
+// The letter of a thread's state; 0 if it has ended.
+char StateOf(int file) {
   char text[128];  // "12 (name) S ..."; names have up to 15 characters.
   const ssize_t size = pread(file, text, sizeof(text) - 1, 0);
-  if (size <= 0) return true;
+  if (size <= 0) return 0;
   text[size] = '\0';
   const char* name_end = strrchr(text, ')');
-  if (name_end == nullptr || name_end + 2 >= text + size) return true;
-  return name_end[2] != 'R' && name_end[2] != 'D';
+  if (name_end == nullptr || name_end + 2 >= text + size) return 0;
+  return name_end[2];
 }
 
 }  // namespace
 
 Idleness::~Idleness() {
-  for (const Thread& thread : threads_) close(thread.file);
+  for (const int file : files_) close(file);
 }
 
 void Idleness::Await() {
@@ -53,10 +53,12 @@ void Idleness::Pause() {
 
 bool Idleness::AllAsleep() {
   FindThreads();
-  for (size_t i = 0; i < threads_.size(); ++i) {
-    if (!IsAsleep(threads_[i].file)) {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const char state = StateOf(files_[i]);
+    if (state == 0) num_links_ = 0;  // Another may have come in its place.
+    if (state == 0 || state == 'R' || state == 'D') {
       // Who is busy is likely to stay so: asked first.
-      std::swap(threads_[0], threads_[i]);
+      std::swap(files_[0], files_[i]);
       return false;
     }
   }
@@ -69,20 +71,19 @@ void Idleness::FindThreads() {
       static_cast<long>(status.st_nlink) == num_links_) {
     return;
   }
-  num_links_ = status.st_nlink;
   DIR* folder = opendir(kFolder);
   if (folder == nullptr) return;
-  for (const Thread& thread : threads_) close(thread.file);
-  threads_.clear();
+  num_links_ = status.st_nlink;
+  for (const int file : files_) close(file);
+  files_.clear();
   const pid_t own = static_cast<pid_t>(syscall(SYS_gettid));
   while (const dirent* entry = readdir(folder)) {
     if (!isdigit(static_cast<unsigned char>(entry->d_name[0]))) continue;
-    const pid_t id = atoi(entry->d_name);
-    if (id == own) continue;
+    if (atoi(entry->d_name) == own) continue;
     const std::string path =
         std::string(kFolder) + "/" + entry->d_name + "/stat";
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file >= 0) threads_.push_back({id, file});
+    if (file >= 0) files_.push_back(file);
   }
   closedir(folder);
 }

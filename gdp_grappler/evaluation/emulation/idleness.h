@@ -3,8 +3,6 @@
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_IDLENESS_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_IDLENESS_H_
 
-#include <sys/types.h>
-
 #include <vector>
 
 namespace gdp {
@@ -24,16 +22,11 @@ class Idleness {
   static void Pause();
 
  private:
-  struct Thread {
-    pid_t id;
-    int file;  // Its /proc/self/task/<id>/stat.
-  };
-
   bool AllAsleep();
   void FindThreads();
 
-  std::vector<Thread> threads_;  // Without the caller's.
-  long num_links_ = 0;           // Of their folder: changes with the threads.
+  std::vector<int> files_;  // stat of each thread but the caller's.
+  long num_links_ = 0;      // Of their folder: changes with their number.
 };
 
 }  // namespace gdp
