@@ -1,9 +1,10 @@
 """Prices and measures placements of four graphs on two local workers.
 
 Takes about half an hour on two quiet cores. With `--emulated`, placements of
-six papers' workloads on emulated GPUs instead, which takes hours. Run again, it
-goes on where it stopped; `--fresh` measures anew, `--report` only writes the
-page of the four graphs again.
+six papers' workloads on emulated GPUs instead, small and full, which takes
+hours and may run beside anything else. Run again, it goes on where it stopped;
+`--fresh` measures anew, `--report` only writes the page of the four graphs
+again.
 """
 
 from __future__ import annotations

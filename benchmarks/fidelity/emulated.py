@@ -169,7 +169,7 @@ def write(folder: pathlib.Path, result: Result) -> None:
     for row in rows:
       writer.writerow({'order': order, **dataclasses.asdict(row)})
   files.write_atomically(folder / 'emulated.csv', text.getvalue())
-  report.draw(folder / 'emulated.png', result.fifo)
+  report.draw(folder / 'emulated.png', result.fifo, 'emulated')
   files.write_atomically(folder / 'emulated.md', _page(result))
 
 
@@ -209,11 +209,11 @@ of dispatch and callbacks does. Steps are medians of {CONFIG.steps}.
 ## What this proves, and what it does not
 
 The executor, the rendezvous, the streams, the event manager and the allocator
-are TensorFlow's own. So *order, overlap and waiting* are measured: which op is
+are TensorFlow's own. So *order, overlap and waiting* are real: which op is
 handed over when, how far dispatch runs ahead, which stream a copy waits for,
 what queues behind what, whether a placement fits a memory.
 
-Not measured are *seconds of kernels* (they are prescribed), *wires* (a copy
+Not real are *seconds of kernels* (they are prescribed), *wires* (a copy
 takes its link's time whatever else is on the way, and nothing is shared between
 copies of different streams), what a *real driver* adds to a launch, a copy or a
 callback, and several hosts.

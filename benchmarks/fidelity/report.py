@@ -16,6 +16,7 @@ from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 
 _Item = TypeVar('_Item', study.Row, study.Ordered)
+_PANELS = 4  # Side by side, at most.
 _COLUMNS = ('graph', 'label', 'simulated_s', 'ordered_s', 'measured_s',
             'spread_s', 'problem')
 _COLOURS = {
@@ -114,17 +115,28 @@ def _worst(rows: Sequence[study.Row]) -> str:
   return '\n'.join(lines)
 
 
-def draw(path: pathlib.Path, rows: Sequence[study.Row]) -> None:
-  """Draws simulated over measured steps, a panel per graph."""
+def draw(path: pathlib.Path, rows: Sequence[study.Row],
+         real: str = 'measured') -> None:
+  """Draws simulated over real steps, a panel per graph.
+
+  Args:
+    path: Of the picture.
+    rows: Of all graphs.
+    real: How the real steps were come by.
+  """
   import matplotlib
   matplotlib.use('Agg')
   from matplotlib import pyplot
   by_graph = _by_graph(rows)
-  figure, axes = pyplot.subplots(1, len(by_graph),
-                                 figsize=(4.2 * len(by_graph), 5),
+  lines = -(-len(by_graph) // _PANELS)
+  columns = -(-len(by_graph) // lines)
+  figure, axes = pyplot.subplots(lines, columns,
+                                 figsize=(4.2 * columns, 4.2 * lines + .8),
                                  squeeze=False, layout='constrained')
+  for axis in axes.flat[len(by_graph):]:
+    axis.set_axis_off()
   families = {}
-  for axis, (name, own) in zip(axes[0], by_graph.items()):
+  for axis, (name, own) in zip(axes.flat, by_graph.items()):
     for family, colour in _COLOURS.items():
       chosen = [r for r in own if r.label.split()[0] == family]
       if chosen:
@@ -135,7 +147,7 @@ def draw(path: pathlib.Path, rows: Sequence[study.Row]) -> None:
     ends = [min(times) / 1.1, max(times) * 1.1]
     axis.plot(ends, ends, color='grey', linewidth=.8)
     axis.set(xscale='log', yscale='log', xlim=ends, ylim=ends, title=name,
-             xlabel='measured step (ms)', aspect='equal')
+             xlabel=f'{real} step (ms)', aspect='equal')
     ticks = [
         t for t in (1, 2, 5, 10, 20, 30, 50, 70, 100, 150, 200, 300, 500, 1000,
                     2000) if ends[0] <= t <= ends[1]
@@ -143,7 +155,8 @@ def draw(path: pathlib.Path, rows: Sequence[study.Row]) -> None:
     for one in (axis.xaxis, axis.yaxis):
       one.set_ticks(ticks, [str(t) for t in ticks])
       one.set_minor_formatter(matplotlib.ticker.NullFormatter())
-  axes[0][0].set_ylabel('simulated step (ms)')
+  for axis in axes[:, 0]:
+    axis.set_ylabel('simulated step (ms)')
   figure.legend(families.values(), families.keys(), ncols=len(families),
                 loc='outside lower center', frameon=False)
   figure.savefig(path, dpi=110)
