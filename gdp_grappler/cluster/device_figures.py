@@ -25,8 +25,32 @@ CARD_LAUNCH: dict[str, Any] = {
     'dispatch_s': 1.5e-6,
     'callback_s': 1e-4,
 }
-_GIB = 1 << 30
 _SLOTS_PER_SOCKET = 2
+# Behind the name of a card: another one.
+_OTHERS = frozenset(('Laptop', 'Ti', 'SUPER', 'D'))
+
+
+def _gib(count: int) -> int:
+  return count << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Peers:
+  """How cards of one kind are joined beside PCIe, by bricks of wires.
+
+  Attributes:
+    kind: One of
+      'bridge': cards 0 and 1, 2 and 3, ... of a host.
+      'cube': eight cards as in a DGX-1, some pairs by one brick or two.
+      'mesh': every pair by bricks of its own.
+      'switch': every pair, at the full rate of a card.
+    bricks: Between two cards that are joined; in a cube one or two.
+    brick_bytes_per_s: What large copies reach over one, each way.
+  """
+
+  kind: str
+  bricks: int
+  brick_bytes_per_s: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,9 +64,10 @@ class Card:
     efficiency: Share of it that large dense kernels reach.
     bandwidth_bytes_per_s: Of its memory.
     pcie_bytes_per_s: Large copies from and to pinned host memory.
-    nvlink_bricks: NVLink connections per card.
-    cpu: Key in `CPUS` of the servers that it was sold in; '' if no preset has
-      the card.
+    cpu: Key in `CPUS` of a server that it is found in.
+    peers: NVLink or Infinity Fabric; None for PCIe alone.
+    through_host: Whether the driver refuses to copy from card to card over
+      PCIe, and copies to the host and on.
     launch_s: Seconds from one op to the next.
   """
 
@@ -52,8 +77,9 @@ class Card:
   efficiency: float
   bandwidth_bytes_per_s: float
   pcie_bytes_per_s: float
-  nvlink_bricks: int
   cpu: str
+  peers: Peers | None = None
+  through_host: bool = False
   launch_s: float = 5e-6
 
 
@@ -122,68 +148,157 @@ PCIE3_BYTES_PER_S = 12e9
 PCIE4_BYTES_PER_S = 24e9
 PCIE5_BYTES_PER_S = 48e9
 # A brick of NVLink 2 to 4 carries 25 GB/s each way (NVIDIA Tesla V100
-# whitepaper, 2017; A100, 2020; H100, 2022). Copies between two V100 reach some
-# 92 % of it (Li et al., Evaluating Modern GPU Interconnect, TPDS 2020).
+# whitepaper, 2017; A100, 2020; H100, 2022), one of NVLink 5 twice as much
+# (NVIDIA Blackwell architecture technical brief, 2024). Copies between two V100
+# reach some 92 % of it (Li et al., Evaluating Modern GPU Interconnect, TPDS
+# 2020); so it is taken of the others.
 NVLINK_BYTES_PER_S = 23e9
+_NVLINK5_BYTES_PER_S = 46e9
+# Bridges of GA102 have four links of 14.0625 GB/s each way (NVIDIA Ampere GA102
+# whitepaper, 2020).
+_BRIDGE = Peers('bridge', 4, .92 * 14.0625e9)
+# A link of Infinity Fabric 3 carries 50 GB/s each way, of which copies reach 38
+# (Pearson, Interconnect Bandwidth Heterogeneity on AMD MI250x and Infinity
+# Fabric, 2023); more links between the dies of a card do not help copies, which
+# the engine that makes them limits to about one. One of Infinity Fabric 4
+# carries 64 GB/s; the same share is taken.
+_FABRIC3 = Peers('mesh', 1, 38e9)
+_FABRIC4 = Peers('mesh', 1, .76 * 64e9)
 
 # Compute capability 8.0 and later multiply float32 in TF32, unless
 # tf.config.experimental.enable_tensor_float_32_execution(False) was called;
-# real kernels reach about half of these peaks.
+# real kernels reach about half of the peaks of HBM cards. Peaks are dense: data
+# sheets from A100 on print those with sparsity, twice as much, as well.
+_TF32_EFFICIENCY = .5
 CARDS = {
     card.name: card for card in (
         # NVIDIA Tesla K40 data sheet, 2013: 12 GB GDDR5, 4.29 TFLOP/s,
         # 288 GB/s, PCIe 3.0 x16.
-        Card('K40', 12 * _GIB, 4.29e12, GPU_EFFICIENCY, 288e9,
-             PCIE3_BYTES_PER_S, 0, 'haswell'),
+        Card('K40', _gib(12), 4.29e12, GPU_EFFICIENCY, 288e9, PCIE3_BYTES_PER_S,
+             'haswell'),
         # NVIDIA Tesla P100 data sheet, 2016, the PCIe card: 16 GB HBM2,
         # 9.3 TFLOP/s, 732 GB/s, PCIe 3.0 x16.
-        Card('P100', 16 * _GIB, 9.3e12, GPU_EFFICIENCY, 732e9,
-             PCIE3_BYTES_PER_S, 0, 'broadwell'),
+        Card('P100', _gib(16), 9.3e12, GPU_EFFICIENCY, 732e9, PCIE3_BYTES_PER_S,
+             'broadwell'),
         # NVIDIA Tesla V100 data sheet, 2017, SXM2: 16 GB HBM2, 15.7 TFLOP/s,
         # 900 GB/s, six bricks of NVLink 2.
-        Card('V100', 16 * _GIB, 15.7e12, GPU_EFFICIENCY, 900e9,
-             PCIE3_BYTES_PER_S, 6, 'broadwell2'),
+        Card('V100', _gib(16), 15.7e12, GPU_EFFICIENCY, 900e9,
+             PCIE3_BYTES_PER_S, 'broadwell2',
+             Peers('cube', 6, NVLINK_BYTES_PER_S)),
+        # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s,
+        # PCIe 3.0 x16.
+        Card('T4', _gib(16), 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S,
+             'cascadelake'),
         # NVIDIA A100 data sheet, 2020, SXM4 40 GB: 156 TFLOP/s TF32, 1555 GB/s,
         # twelve bricks of NVLink 3, PCIe 4.0 x16.
-        Card('A100', 40
-             * _GIB, 156e12, 0.5, 1555e9, PCIE4_BYTES_PER_S, 12, 'rome2'),
+        Card('A100', _gib(40), 156e12, _TF32_EFFICIENCY,
+             1555e9, PCIE4_BYTES_PER_S, 'rome2',
+             Peers('switch', 12, NVLINK_BYTES_PER_S)),
+        # NVIDIA Ampere GA102 whitepaper, 2020: 24 GB GDDR6X, 35.6 TFLOP/s in
+        # TF32 as in float32, 936 GB/s, PCIe 4.0 x16, a bridge.
+        Card('RTX3090', _gib(24), 35.6e12, GPU_EFFICIENCY, 936e9,
+             PCIE4_BYTES_PER_S, 'threadripper', _BRIDGE, True),
+        # NVIDIA RTX A6000 data sheet, 2020: 48 GB GDDR6, 38.7 TFLOP/s, 77.4 in
+        # TF32, 768 GB/s, PCIe 4.0 x16, a bridge.
+        Card('A6000', _gib(48), 77.4e12, _TF32_EFFICIENCY, 768e9,
+             PCIE4_BYTES_PER_S, 'threadripper', _BRIDGE),
+        # NVIDIA A10 data sheet, 2021: 24 GB GDDR6, 31.2 TFLOP/s, 62.5 in TF32,
+        # 600 GB/s, PCIe 4.0 x16.
+        Card('A10', _gib(24), 62.5e12, _TF32_EFFICIENCY, 600e9,
+             PCIE4_BYTES_PER_S, 'rome'),
+        # NVIDIA A10G data sheet, 2021, made for AWS' g5: as A10, but
+        # 35 TFLOP/s in float32 and in TF32.
+        Card('A10G', _gib(24), 35e12, GPU_EFFICIENCY, 600e9, PCIE4_BYTES_PER_S,
+             'rome'),
+        # AMD Instinct MI250X data sheet, 2021, one of its two dies, each of
+        # which is a device: 64 GB HBM2e, 47.9 TFLOP/s as matrices of float32,
+        # 1.6 TB/s, PCIe 4.0 x16.
+        Card('MI250X', _gib(64), 47.9e12, _TF32_EFFICIENCY, 1638e9,
+             PCIE4_BYTES_PER_S, 'milan', _FABRIC3),
         # NVIDIA H100 data sheet, 2022, SXM5 80 GB: 989 TFLOP/s TF32 with
         # sparsity, half of it without, 3.35 TB/s, 18 bricks of NVLink 4,
         # PCIe 5.0 x16.
-        Card('H100', 80
-             * _GIB, 494.5e12, 0.5, 3350e9, PCIE5_BYTES_PER_S, 18, 'sapphire2'),
-        # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s,
-        # PCIe 3.0 x16. Only found, in no preset.
-        Card('T4', 16
-             * _GIB, 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S, 0, ''),
+        Card('H100', _gib(80), 494.5e12, _TF32_EFFICIENCY, 3350e9,
+             PCIE5_BYTES_PER_S, 'sapphire2',
+             Peers('switch', 18, NVLINK_BYTES_PER_S)),
+        # NVIDIA Ada GPU architecture whitepaper, 2022: 24 GB GDDR6X,
+        # 82.6 TFLOP/s in TF32 as in float32, 1008 GB/s, PCIe 4.0 x16.
+        Card('RTX4090', _gib(24), 82.6e12, GPU_EFFICIENCY, 1008e9,
+             PCIE4_BYTES_PER_S, 'threadripper', None, True),
+        # NVIDIA L4 data sheet, 2023: 24 GB GDDR6, 30.3 TFLOP/s, 120 in TF32
+        # with sparsity, 300 GB/s, PCIe 4.0 x16.
+        Card('L4', _gib(24), 60e12, _TF32_EFFICIENCY, 300e9, PCIE4_BYTES_PER_S,
+             'cascadelake'),
+        # NVIDIA L40S data sheet, 2023: 48 GB GDDR6, 91.6 TFLOP/s, 183 in TF32,
+        # 864 GB/s, PCIe 4.0 x16.
+        Card('L40S', _gib(48), 183e12, _TF32_EFFICIENCY, 864e9,
+             PCIE4_BYTES_PER_S, 'genoa2'),
+        # AMD Instinct MI300X data sheet, 2023: 192 GB HBM3, 163.4 TFLOP/s,
+        # 5.3 TB/s, PCIe 5.0 x16, seven links.
+        Card('MI300X', _gib(192), 163.4e12, _TF32_EFFICIENCY, 5300e9,
+             PCIE5_BYTES_PER_S, 'genoa2', _FABRIC4),
+        # NVIDIA HGX B200, 2024: 180 GB HBM3e, 2.2 PFLOP/s TF32 with sparsity,
+        # half of it without, 8 TB/s, 18 bricks of NVLink 5, PCIe 5.0 x16.
+        Card('B200', _gib(180), 1100e12, _TF32_EFFICIENCY, 8000e9,
+             PCIE5_BYTES_PER_S, 'emerald2',
+             Peers('switch', 18, _NVLINK5_BYTES_PER_S)),
+        # NVIDIA RTX Blackwell GPU architecture whitepaper, 2025: 32 GB GDDR7,
+        # 104.8 TFLOP/s in TF32 as in float32, 1792 GB/s, PCIe 5.0 x16.
+        Card('RTX5090', _gib(32), 104.8e12, GPU_EFFICIENCY, 1792e9,
+             PCIE5_BYTES_PER_S, 'threadripper', None, True),
     )
 }
 # As DGX-2 has them (NVIDIA DGX-2 data sheet, 2018): SXM3 with 32 GB, joined by
 # NVSwitch.
-V100_OF_DGX2 = dataclasses.replace(CARDS['V100'], memory_bytes=32 * _GIB,
-                                   cpu='skylake2')
+V100_OF_DGX2 = dataclasses.replace(CARDS['V100'], memory_bytes=_gib(32),
+                                   cpu='skylake2',
+                                   peers=Peers('switch', 6, NVLINK_BYTES_PER_S))
 
 # Cores, clocks and memory from Intel ARK and AMD's product pages. 32 FLOP per
 # cycle are two AVX2 units of 8 fused multiply-adds, 64 two of AVX-512.
 CPUS = {
     # HDP, section 4: "Intel Haswell 2300", 2.3 GHz as Google's cloud has it.
     'haswell':
-        Cpu('Xeon E5-2699 v3', 1, 18, 2.3e9, 32, 68e9, 256 * _GIB),
+        Cpu('Xeon E5-2699 v3', 1, 18, 2.3e9, 32, 68e9, _gib(256)),
     # GDP, section 4.1: Broadwell.
     'broadwell':
-        Cpu('Xeon E5-2690 v4', 1, 14, 2.6e9, 32, 76.8e9, 256 * _GIB),
+        Cpu('Xeon E5-2690 v4', 1, 14, 2.6e9, 32, 76.8e9, _gib(256)),
     # NVIDIA DGX-1 data sheet, 2017.
     'broadwell2':
-        Cpu('2 Xeon E5-2698 v4', 2, 20, 2.2e9, 32, 76.8e9, 512 * _GIB),
+        Cpu('2 Xeon E5-2698 v4', 2, 20, 2.2e9, 32, 76.8e9, _gib(512)),
     # NVIDIA DGX-2 data sheet, 2018.
     'skylake2':
-        Cpu('2 Xeon Platinum 8168', 2, 24, 2.7e9, 64, 128e9, 1536 * _GIB),
+        Cpu('2 Xeon Platinum 8168', 2, 24, 2.7e9, 64, 128e9, _gib(1536)),
     # NVIDIA DGX A100 data sheet, 2020.
     'rome2':
-        Cpu('2 EPYC 7742', 2, 64, 2.25e9, 32, 204.8e9, 1024 * _GIB),
+        Cpu('2 EPYC 7742', 2, 64, 2.25e9, 32, 204.8e9, _gib(1024)),
     # NVIDIA DGX H100 data sheet, 2022.
     'sapphire2':
-        Cpu('2 Xeon Platinum 8480C', 2, 56, 2e9, 64, 307.2e9, 2048 * _GIB),
+        Cpu('2 Xeon Platinum 8480C', 2, 56, 2e9, 64, 307.2e9, _gib(2048)),
+    # AWS g4dn, which has T4: 6 channels of DDR4-2933.
+    'cascadelake':
+        Cpu('Xeon Platinum 8259CL', 1, 24, 2.5e9, 64, 140.8e9, _gib(384)),
+    # AWS g5, which has A10G: 8 channels of DDR4-3200.
+    'rome':
+        Cpu('EPYC 7R32', 1, 48, 2.8e9, 32, 204.8e9, _gib(768)),
+    # Workstations: 8 channels of DDR4-3200.
+    'threadripper':
+        Cpu('Threadripper PRO 5975WX', 1, 32, 3.6e9, 32, 204.8e9, _gib(256)),
+    # Nodes of Frontier, which have MI250X.
+    'milan':
+        Cpu('EPYC 7A53', 1, 64, 2e9, 32, 204.8e9, _gib(512)),
+    # 12 channels of DDR5-4800.
+    'genoa2':
+        Cpu('2 EPYC 9654', 2, 96, 2.4e9, 32, 460.8e9, _gib(1536)),
+    # 12 channels of DDR5-6000; Zen 5 has AVX-512 at full width.
+    'turin2':
+        Cpu('2 EPYC 9755', 2, 128, 2.7e9, 64, 576e9, _gib(1536)),
+    # NVIDIA DGX B200 data sheet, 2024: 8 channels of DDR5-5600.
+    'emerald2':
+        Cpu('2 Xeon Platinum 8570', 2, 56, 2.1e9, 64, 358.4e9, _gib(2048)),
+    # 12 channels of DDR5-6400.
+    'granite2':
+        Cpu('2 Xeon 6980P', 2, 128, 2e9, 64, 614.4e9, _gib(1536)),
 }
 
 # Large tensors get about 90 % of the wire. TensorFlow's gRPC takes some 100 us
@@ -200,10 +315,17 @@ NETWORKS = {
 
 
 def card_of(title: str) -> Card | None:
-  """The card that 'Tesla P100-PCIE-16GB' or 'Tesla K40m' names, if any."""
+  """The card that 'Tesla P100-PCIE-16GB' or 'GeForce RTX 4090' names, if any.
+
+  Others have the same name and a word behind it, such as the slower chips of
+  notebooks.
+  """
   words = re.split(r'[^A-Za-z0-9]+', title)
+  if _OTHERS.intersection(words):
+    return None
+  names = words + [first + then for first, then in zip(words, words[1:])]
   return next((card for card in CARDS.values()
-               for word in words if re.fullmatch(card.name + '[a-z]?', word)),
+               for name in names if re.fullmatch(card.name + '[a-z]?', name)),
               None)
 
 

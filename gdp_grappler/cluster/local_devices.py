@@ -32,7 +32,10 @@ _CPU_SLOTS = 2
 # much. 3.0 x16 makes 12 GB/s of it.
 _PCIE1_LANE_BYTES_PER_S = device_figures.PCIE3_BYTES_PER_S / 64
 # The card of the table whose figures stand for others of its generation.
-_OF_CAPABILITY = {3: 'K40', 6: 'P100', 7: 'V100', 8: 'A100', 9: 'H100'}
+_OF_CAPABILITY = {
+    3: 'K40', 6: 'P100', 7: 'V100', 8: 'A100', 9: 'H100', 10: 'B200',
+    12: 'RTX5090'
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +49,7 @@ class _Card:
   efficiency: float
   bandwidth_bytes_per_s: float
   pcie_bytes_per_s: float
+  brick_bytes_per_s: float
 
 
 def local_cluster(names: Sequence[str] = (),
@@ -225,8 +229,10 @@ def _figures(name: str, facts: nvml.CardFacts, index: int | None,
   else:
     notes.append(f'{name}: PCIe of {pcie / 1e9:g} GB/s is assumed; NVML does '
                  'not tell.')
+  brick = (known.peers.brick_bytes_per_s
+           if known.peers else device_figures.NVLINK_BYTES_PER_S)
   return _Card(name, facts, index, known.peak_flops, known.efficiency,
-               known.bandwidth_bytes_per_s, pcie)
+               known.bandwidth_bytes_per_s, pcie, brick)
 
 
 def _link(source: cluster_lib.Device, target: cluster_lib.Device,
@@ -265,7 +271,7 @@ def _between(source: _Card,
     bricks = source.facts.nvlinks.get(target.index, 0)
     nvlink = (peer_out, f'{source.name} > {target.name} NVLink')
   if bricks:
-    return latency_s, bricks * device_figures.NVLINK_BYTES_PER_S, nvlink
+    return latency_s, bricks * source.brick_bytes_per_s, nvlink
   wires = [f'{source.name} out', f'{target.name} in']
   if target.index not in source.facts.switch_neighbours:
     if source.facts.switch_neighbours:

@@ -4,8 +4,8 @@
     1xK40 .. 16xH100  1 to 16 of one kind of card in one host
     2xP100+2xK40      one host with different cards
     cpu               one host with a Broadwell and no card
-    haswell+2xP100    a named processor: haswell, broadwell, broadwell2,
-                      skylake2, rome2 or sapphire2 (2: two sockets)
+    haswell+2xP100    a named processor, such as haswell, skylake2 or genoa2
+                      (2: two sockets); `device_figures.CPUS` has them all
     2x8xV100-ib       two hosts of eight V100 each, joined by InfiniBand
     4xcpu-eth10       four hosts without cards, joined by 10 Gbit/s Ethernet
 
@@ -32,7 +32,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import topologies
 
-_CARDS = tuple(name for name, card in device_figures.CARDS.items() if card.cpu)
+_CARDS = tuple(device_figures.CARDS)
+_TPU = re.compile(r'tpu|^(\d+x)?v\d[ep]?-\d+$', re.IGNORECASE)
 _MOST_CARDS = 16
 _MOST_HOSTS = 16
 _DGX1_CARDS = 8
@@ -137,6 +138,9 @@ def _host(name: str,
 
 
 def _unknown(name: str, why: str = '') -> errors.ClusterError:
+  if _TPU.search(name):
+    why = ('TPUs run a step that XLA has compiled as one op, so there is '
+           'nothing to place on them')
   near = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
   why = f': {why}' if why else ''
   return errors.ClusterError(

@@ -10,6 +10,8 @@
   shows them there; pairs without a brick go over PCIe and host memory.
 * NVSwitch: every pair at the full rate of a card, limited by the sender's way
   out and the receiver's way in.
+* Bridges: cards in pairs by NVLink, all others over PCIe.
+* Infinity Fabric: every pair by a link of its own.
 
 TensorFlow copies between cards in one stream of the sender, so a card sends to
 one peer at a time even where it has several wires.
@@ -57,40 +59,43 @@ def host_paths(cards: Sequence[device_figures.Card],
     sockets: 1, or 2 that share the cards.
 
   Returns:
-    From a pair of card numbers, -1 for the host's processor, to its path. Where
-    V100s are more than eight, or a card of a later generation is joined with
-    its like, they are behind NVSwitch.
+    From a pair of card numbers, -1 for the host's processor, to its path.
   """
   paths = {}
   ends = range(-1, len(cards))
   for source in ends:
     for target in ends:
       if source != target:
-        paths[source, target] = (_nvlink(cards, source, target) or
+        paths[source, target] = (_peers(cards, source, target) or
                                  _pcie(cards, sockets, source, target))
   return paths
 
 
-def _nvlink(cards: Sequence[device_figures.Card], source: int,
-            target: int) -> Path | None:
-  """Over NVLink, where the two cards have it in common."""
+def _peers(cards: Sequence[device_figures.Card], source: int,
+           target: int) -> Path | None:
+  """Over NVLink or Infinity Fabric, where the two cards are joined by it."""
   if source < 0 or target < 0 or cards[source] != cards[target]:
     return None
-  card = cards[source]
-  numbers = [i for i, other in enumerate(cards) if other == card]
-  if not card.nvlink_bricks:
+  peers = cards[source].peers
+  if peers is None:
     return None
-  out = f'GPU:{source} peer out'
-  if card != device_figures.CARDS['V100']:
-    return Path(device_figures.COPY_LATENCY_S,
-                card.nvlink_bricks * device_figures.NVLINK_BYTES_PER_S,
-                (out, f'GPU:{target} peer in'))
-  bricks = DGX1_BRICKS[numbers.index(source)][numbers.index(target)]
+  alike = [i for i, card in enumerate(cards) if card == cards[source]]
+  bricks = _bricks(peers, alike.index(source), alike.index(target))
   if not bricks:
     return None
-  return Path(device_figures.COPY_LATENCY_S,
-              bricks * device_figures.NVLINK_BYTES_PER_S,
-              (out, f'GPU:{source} > GPU:{target} NVLink'))
+  into = (f'GPU:{target} peer in'
+          if peers.kind == 'switch' else f'GPU:{source} > GPU:{target} peers')
+  return Path(device_figures.COPY_LATENCY_S, bricks * peers.brick_bytes_per_s,
+              (f'GPU:{source} peer out', into))
+
+
+def _bricks(peers: device_figures.Peers, source: int, target: int) -> int:
+  """Between two cards, by their number among those of their kind."""
+  if peers.kind == 'cube':
+    return DGX1_BRICKS[source][target]
+  if peers.kind == 'bridge' and source // 2 != target // 2:
+    return 0
+  return peers.bricks
 
 
 def _pcie(cards: Sequence[device_figures.Card], sockets: int, source: int,
@@ -115,10 +120,10 @@ def _pcie(cards: Sequence[device_figures.Card], sockets: int, source: int,
   if target >= 0:
     channels.append(f'GPU:{target} in')
   latency_s = device_figures.COPY_LATENCY_S
-  if len(ends) == 2 and any(card.nvlink_bricks for card in ends):
+  if len(ends) == 2 and any(card.peers or card.through_host for card in ends):
     # Without peer access the driver copies to the host and on.
     latency_s *= 2
-    if ends[0].nvlink_bricks:
+    if ends[0].peers:
       channels.insert(0, f'GPU:{source} peer out')
   return Path(latency_s, min(card.pcie_bytes_per_s for card in ends),
               tuple(channels))

@@ -139,7 +139,8 @@ def test_an_unknown_card_by_its_clocks(monkeypatch):
 
 @pytest.mark.parametrize('capability, like', [((3, 5), 'K40'), ((7, 5), 'V100'),
                                               ((9, 0), 'H100'), (None, 'P100'),
-                                              ((12, 0), 'P100')])
+                                              ((12, 0), 'RTX5090'),
+                                              ((99, 0), 'P100')])
 def test_without_nvml_an_unknown_card_is_assumed_and_said_to_be(
     capability, like, monkeypatch):
   cluster = _local(_Tf('Test 9000', capability=capability), nvml.NoCards(),

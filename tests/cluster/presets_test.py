@@ -82,8 +82,7 @@ def test_v100_beyond_a_dgx1_are_a_dgx2():
 
 
 def test_every_card_keeps_its_data_sheet():
-  for name in ('K40', 'P100', 'V100', 'A100', 'H100'):
-    card = device_figures.CARDS[name]
+  for name, card in device_figures.CARDS.items():
     device = presets.preset(f'1x{name}').devices[1]
     assert device.peak_flops == card.peak_flops
     assert device.memory_bytes == card.memory_bytes
@@ -103,6 +102,7 @@ def test_every_card_keeps_its_data_sheet():
      ('100xcpu-eth10', 'it has 100 hosts'), ('100xP100', 'at most 16 cards'),
      ('999999999xP100', 'at most 16 cards'),
      ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
+     ('2xTPU', 'TPUs run a step'), ('v4-8', 'TPUs run a step'),
      ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
 def test_unknown_presets(name, message):
   with pytest.raises(errors.ClusterError) as error:

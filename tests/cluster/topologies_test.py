@@ -95,7 +95,7 @@ def _paths(name, count, sockets=1):
 @pytest.mark.parametrize('count', [1, 2, 3, 4, 8])
 @pytest.mark.parametrize('sockets', [1, 2])
 def test_every_pair_has_a_path_that_ends_at_its_cards(count, sockets):
-  for name in ('K40', 'P100', 'V100', 'A100'):
+  for name in ('K40', 'P100', 'V100', 'A100', 'RTX3090', 'MI300X'):
     paths = _paths(name, count, sockets)
     assert set(paths) == set(itertools.permutations(range(-1, count), 2))
     for (source, target), path in paths.items():
@@ -107,6 +107,29 @@ def test_every_pair_has_a_path_that_ends_at_its_cards(count, sockets):
 def test_one_or_two_cards_need_no_switch():
   assert _paths('P100', 2)[0, 1].channels == ('GPU:0 out', 'GPU:1 in')
   assert _paths('P100', 2)[-1, 1].channels == ('GPU:1 in',)
+
+
+def test_bridges_join_pairs():
+  paths = _paths('RTX3090', 4)
+  bridge = 4 * .92 * 14.0625e9
+  assert paths[0, 1].bandwidth_bytes_per_s == pytest.approx(bridge)
+  assert paths[3, 2].bandwidth_bytes_per_s == pytest.approx(bridge)
+  assert paths[1, 2].bandwidth_bytes_per_s == 24e9
+  assert paths[1, 2].latency_s == 2 * paths[0, 1].latency_s
+
+
+def test_a_mesh_has_a_link_for_every_pair():
+  paths = _paths('MI300X', 8)
+  links = {
+      path.channels[-1] for path in paths.values()
+      if 'peers' in path.channels[-1]
+  }
+  assert len(links) == 8 * 7
+
+
+def test_cards_without_peer_access_copy_through_the_host():
+  assert (_paths('RTX4090',
+                 2)[0, 1].latency_s == 2 * _paths('T4', 2)[0, 1].latency_s)
 
 
 def test_behind_a_switch():
