@@ -201,7 +201,7 @@ def _page(result: Result) -> str:
 Made by `make fidelity FIDELITY_ARGS=--emulated`. Each placement of a paper's
 workload was priced by the simulator and then run by TensorFlow on **emulated
 GPUs**: a PluggableDevice whose kernels take the seconds that the simulator
-charges and whose copies take latency + bytes / bandwidth, without computing or
+charges and whose copies take their turn on the wires, without computing or
 moving anything. Time stands still while a thread of TensorFlow's has anything
 to do, so that what this machine takes does not count: only what the devices say
 of dispatch and callbacks does. Steps are medians of {CONFIG.steps}.
@@ -213,10 +213,10 @@ are TensorFlow's own. So *order, overlap and waiting* are real: which op is
 handed over when, how far dispatch runs ahead, which stream a copy waits for,
 what queues behind what, whether a placement fits a memory.
 
-Not real are *seconds of kernels* (they are prescribed), *wires* (a copy
-takes its link's time whatever else is on the way, and nothing is shared between
-copies of different streams), what a *real driver* adds to a launch, a copy or a
-callback, and several hosts.
+Not real are *seconds of kernels* (they are prescribed), *wires* (a copy takes
+latency + bytes / bandwidth, once all channels of its link are free, as in the
+simulator), what a *real driver* adds to a launch, a copy or a callback, and
+several hosts.
 
 {table(result)}
 

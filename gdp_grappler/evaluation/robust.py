@@ -6,8 +6,11 @@ thousands of placements finds those for which all such accidents end well: the
 step it promises is the shortest of many that could have come, and real steps
 are the others. What is minimised should be what they take on average.
 
-So a placement is simulated again with seconds of ops and bytes of transfers
-that are a little off, the same for all placements of a graph. Draws come in
+So a placement is simulated again with seconds of ops and of their dispatch and
+bytes of transfers that are a little off, and with ops that wait for nothing in
+another order, the same for all placements of a graph. (On emulated GPUs most of
+the luck is in which of two threads is the first to dispatch: a placement may
+take one of two steps that are a tenth apart.) Draws come in
 pairs: what is longer in one is shorter by as much in the other, so that ops
 one after the other take as long as ever, no op becomes cheap for good, and two
 draws tell more than many that have nothing to do with each other.
@@ -50,18 +53,22 @@ class RobustConfig:
     op_jitter: Standard deviation of an op's seconds, as a share of them, below
       0.57: uniform, they would reach 0.
     wire_jitter: The same of a tensor's bytes on the wire.
+    dispatch_jitter: The same of the seconds in which a thread dispatches an op
+      or a copy to an asynchronous device; unless it is 0, ops that wait for
+      nothing are dispatched in any order.
     seed: Of the draws.
   """
 
   pairs: int = 1
   op_jitter: float = .1
   wire_jitter: float = .2
+  dispatch_jitter: float = .2
   seed: int = 0
 
   def __post_init__(self) -> None:
     if self.pairs < 1:
       raise ValueError(f'pairs is {self.pairs}; give 1 or more.')
-    for field in ('op_jitter', 'wire_jitter'):
+    for field in ('op_jitter', 'wire_jitter', 'dispatch_jitter'):
       value = getattr(self, field)
       if not 0 <= value * _HALF_WIDTH < 1:
         raise ValueError(f'{field} is {value}; give 0 or more, less than '
@@ -179,12 +186,16 @@ class _Draws:
       rng = np.random.default_rng((config.seed, pair))
       ops = _deviations(graph.num_ops, config.op_jitter, rng)
       wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
+      dispatch = _deviations(graph.num_ops, config.dispatch_jitter, rng)
+      ranks = rng.random(graph.num_ops) * (config.dispatch_jitter > 0)
       self._steps += [
           native_simulator.PreparedGraph(
               dataclasses.replace(
                   layout, seconds=layout.seconds * (1 + sign * ops)[:, None],
                   tensor_bytes=np.rint(layout.tensor_bytes *
-                                       (1 + sign * wires)))) for sign in _SIGNS
+                                       (1 + sign * wires)),
+                  dispatch_factors=1 + sign * dispatch,
+                  root_ranks=sign * ranks)) for sign in _SIGNS
       ]
     singles = _single_devices(graph, simulator.cluster)
     plain_s = simulator.price(graph, singles).seconds

@@ -57,8 +57,8 @@ class ReferenceSimulator:
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                seconds: np.ndarray, devices, aliases=(), priorities=None,
-               workspace: np.ndarray | None = None, buses=None,
-               contention=None):
+               workspace: np.ndarray | None = None, buses=None, contention=None,
+               dispatch_factors=None, root_ranks=None):
     """Runs the simulation.
 
     Args:
@@ -71,6 +71,10 @@ class ReferenceSimulator:
       workspace: [N, D] bytes, or None for none.
       buses: [D], devices with one number share a bus; None for none.
       contention: [D], what is slowed by others of the bus, or None.
+      dispatch_factors: [N], how many times `dispatch_s` an op takes, and what
+        it sends; None for once.
+      root_ranks: [N], in which order ops that wait for nothing are dispatched;
+        None for the topological one.
     """
     self.graph, self.cluster = graph, cluster
     self.seconds, self.devices = seconds, [int(d) for d in devices]
@@ -79,6 +83,10 @@ class ReferenceSimulator:
     ]
     self.buses = buses or range(cluster.num_devices)
     self.contention = contention or [0.0] * cluster.num_devices
+    self.dispatch_factors = ([1.0] * graph.num_ops
+                             if dispatch_factors is None else dispatch_factors)
+    self.root_ranks = ([0.0]
+                       * graph.num_ops if root_ranks is None else root_ranks)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
                   for (p, c), t in zip(graph.edges, graph.edge_tensors)]
     self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
@@ -107,6 +115,7 @@ class ReferenceSimulator:
       ]
       if chained:
         self.ready |= dict.fromkeys(roots, now)
+        roots.sort(key=lambda op: self.root_ranks[op])
         self.chains.append(Chain(device, roots, now))
     while True:
       self._mark_ready(now)
@@ -178,7 +187,9 @@ class ReferenceSimulator:
       self.chains.remove(chain)
       return
     item = chain.current = chain.queue.pop(0)
-    chain.due = now + self.cluster.devices[chain.device].dispatch_s
+    op = item if isinstance(item, int) else item.op
+    chain.due = now + (self.cluster.devices[chain.device].dispatch_s
+                       * self.dispatch_factors[op])
     if isinstance(item, int):
       unit = self.cluster.compute_units[chain.device]
       self.allocated[item], self.slot[item] = now, 0

@@ -48,10 +48,23 @@ bool Clock::HasCome(const void* event, int64_t moment_ns) {
   if (stream != stream_of_.end()) {
     Events& events = events_[stream->second];
     events.unasked.erase(event);
-    events.awaited[event] = moment_ns;
+    // It may have become known since the question was put.
+    int64_t& known_ns =
+        events.awaited.try_emplace(event, kUnknown).first->second;
+    known_ns = std::min(known_ns, moment_ns);
   }
   Add(moment_ns);
   return false;
+}
+
+void Clock::IsToCome(const void* event, int64_t moment_ns) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto stream = stream_of_.find(event);
+  if (stream == stream_of_.end()) return;
+  Events& events = events_[stream->second];
+  const auto awaited = events.awaited.find(event);
+  if (awaited != events.awaited.end()) awaited->second = moment_ns;
+  Add(moment_ns);
 }
 
 void Clock::Forget(const void* event) {
@@ -84,6 +97,7 @@ void Clock::Add(int64_t moment_ns) {
     std::thread([this] { Advance(); }).detach();
     std::thread([this] { CallBack(); }).detach();
   }
+  if (moment_ns == kUnknown) return;
   moments_.insert(moment_ns);
   added_.notify_one();
 }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -18,6 +19,9 @@
 #include "gdp_grappler/evaluation/emulation/idleness.h"
 
 namespace gdp {
+
+// Of what has no time yet.
+constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 
 // All methods may be called from several threads.
 class Clock {
@@ -36,6 +40,8 @@ class Clock {
   // stream was asked for, and every one whose moment has come.
   void Recorded(const void* event, const void* stream);
   bool HasCome(const void* event, int64_t moment_ns);
+  // The moment of one that was asked for before it was known.
+  void IsToCome(const void* event, int64_t moment_ns);
   void Forget(const void* event);
 
  private:
@@ -52,7 +58,7 @@ class Clock {
   // Whether somebody is still to ask for an event.
   bool IsOwed() const;
 
-  // Adds a moment to stop at; begins to run with the first one.
+  // Adds a moment to stop at, if it is known; begins to run with the first one.
   void Add(int64_t moment_ns);
 
   std::mutex mutex_;

@@ -41,11 +41,13 @@ void gdp_emulation_set_devices(const int64_t* memory_bytes, int64_t num_gpus,
 // What the steps to come cost. D counts the GPUs and, after them, the host.
 //   seconds, workspace_bytes: [N, D]
 //   latency_s, bytes_per_s: [D, D]
+//   channels: [D, D, channels_per_link]
 //   time_scale: Of all durations; 0 for none.
 void gdp_emulation_set_costs(const double* seconds,
                              const int64_t* workspace_bytes, int64_t num_ops,
                              const double* latency_s, const double* bytes_per_s,
-                             double time_scale) {
+                             const int64_t* channels, int64_t channels_per_link,
+                             int64_t num_channels, double time_scale) {
   const double scale = time_scale * gdp::kNanoseconds;
   const int64_t num_devices = gdp::TheMachine().num_gpus() + 1;
   std::vector<gdp::Cost> costs(num_ops * num_devices);
@@ -54,9 +56,12 @@ void gdp_emulation_set_costs(const double* seconds,
   }
   std::vector<gdp::Link> links(num_devices * num_devices);
   for (size_t i = 0; i < links.size(); ++i) {
-    links[i] = {latency_s[i] * scale, scale / bytes_per_s[i]};
+    const int64_t* first = channels + i * channels_per_link;
+    links[i] = {latency_s[i] * scale,
+                scale / bytes_per_s[i],
+                {first, first + channels_per_link}};
   }
-  gdp::TheMachine().SetCosts(std::move(costs), std::move(links));
+  gdp::TheMachine().SetCosts(std::move(costs), std::move(links), num_channels);
 }
 
 // What the host takes for each GPU, double [GPUs].

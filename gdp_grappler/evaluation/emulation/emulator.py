@@ -4,9 +4,9 @@ What this shows is what TensorFlow decides: which op is handed over when and in
 which order, what waits for which stream, what runs beside what, what its
 allocator can hold. What it does not show: how long kernels take, which the cost
 model says; what the host takes beyond what devices say of dispatch and
-callbacks, since time stands still while it has anything to do; wires, since a
-copy takes latency and bytes / bandwidth of its link whatever else is on the
-way; what a driver adds.
+callbacks, since time stands still while it has anything to do; wires, which
+serve copies as the simulator has it: a copy takes latency and bytes / bandwidth
+of its link, once all its channels are free; what a driver adds.
 """
 
 from __future__ import annotations

@@ -84,11 +84,15 @@ class Machine:
     return self.cluster.num_devices + 1 + self.host_slots
 
   @property
-  def links(self) -> tuple[np.ndarray, np.ndarray]:
-    """Latencies in s and bytes/s, float64 [D, D] in `order`."""
-    latency_s, bytes_per_s, _ = self.cluster.link_arrays
+  def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Latencies in s and bytes/s, float64 [D, D], and channels in `order`.
+
+    Channels are int64 [D, D, L]; those of a device to itself mean nothing.
+    """
+    latency_s, bytes_per_s, channels = self.cluster.link_arrays
     grid = np.ix_(self.order, self.order)
-    return latency_s[grid], bytes_per_s[grid]
+    return (latency_s[grid], bytes_per_s[grid],
+            np.maximum(channels, 0)[grid].astype(np.int64))
 
   def _unsuited(self, reason: str) -> errors.MeasurementError:
     return errors.MeasurementError(

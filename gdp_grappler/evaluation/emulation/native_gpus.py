@@ -47,12 +47,14 @@ class NativeGpus:
       timeless: They take memory, but no time.
     """
     order = self._machine.order
-    latency_s, bytes_per_s = self._machine.links
+    latency_s, bytes_per_s, channels = self._machine.links
     self._library.gdp_emulation_set_costs(
         np.ascontiguousarray(graph.seconds[:, order], np.float64),
-        np.ascontiguousarray(graph.workspace_bytes[:, order], np.int64),
-        graph.num_ops, np.ascontiguousarray(latency_s),
-        np.ascontiguousarray(bytes_per_s), float(not timeless))
+        np.ascontiguousarray(graph.workspace_bytes[:, order],
+                             np.int64), graph.num_ops,
+        np.ascontiguousarray(latency_s), np.ascontiguousarray(bytes_per_s),
+        np.ascontiguousarray(channels), channels.shape[-1],
+        int(channels.max()) + 1, float(not timeless))
     dispatch_s, callback_s = self._machine.host_times
     if timeless:
       dispatch_s, callback_s = 0. * dispatch_s, 0. * callback_s
@@ -84,7 +86,8 @@ def _library() -> ctypes.CDLL:
   ]
   library.gdp_emulation_set_devices.restype = None
   library.gdp_emulation_set_costs.argtypes = [
-      _FLOAT64, _INT64, ctypes.c_int64, _FLOAT64, _FLOAT64, ctypes.c_double
+      _FLOAT64, _INT64, ctypes.c_int64, _FLOAT64, _FLOAT64, _INT64,
+      ctypes.c_int64, ctypes.c_int64, ctypes.c_double
   ]
   library.gdp_emulation_set_costs.restype = None
   library.gdp_emulation_set_host_times.argtypes = [_FLOAT64, _FLOAT64]

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 
@@ -11,7 +12,8 @@
 
 // By these names TensorFlow knows them.
 struct SP_Event_st {
-  int64_t moment_ns;
+  std::atomic<int64_t> moment_ns;
+  SP_Stream stream;  // That it was last put on.
 };
 
 struct SP_Timer_st {
@@ -77,32 +79,55 @@ void StreamStatus(const SP_Device*, SP_Stream, TF_Status* status) {
   TF_SetStatus(status, TF_OK, "");
 }
 
+void BlockForEvent(SP_Event event) {
+  if (event->moment_ns == kUnknown) TheMachine().Await(event->stream);
+  TheClock().WaitUntil(event->moment_ns);
+}
+
 void CreateEvent(const SP_Device*, SP_Event* event, TF_Status*) {
-  *event = new SP_Event_st{0};
+  *event = new SP_Event_st{0, nullptr};
 }
 
 void DestroyEvent(const SP_Device*, SP_Event event) {
+  TheMachine().Forget(event);
   TheClock().Forget(event);
   delete event;
 }
 
-// Asked by the event manager, which then calls back.
-SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
-  const int64_t moment_ns =
-      event->moment_ns + TheMachine().HostTimeOf(device->ordinal).callback_ns;
-  return TheClock().HasCome(event, moment_ns) ? SE_EVENT_COMPLETE
-                                              : SE_EVENT_PENDING;
+// When whoever asks is told that something has ended on a device.
+int64_t Told(int64_t device, int64_t moment_ns) {
+  return moment_ns == kUnknown
+             ? kUnknown
+             : moment_ns + TheMachine().HostTimeOf(device).callback_ns;
 }
 
-void RecordEvent(const SP_Device*, SP_Stream stream, SP_Event event,
+// Asked by the event manager, which then calls back.
+SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
+  return TheClock().HasCome(event, Told(device->ordinal, event->moment_ns))
+             ? SE_EVENT_COMPLETE
+             : SE_EVENT_PENDING;
+}
+
+void RecordEvent(const SP_Device* device, SP_Stream stream, SP_Event event,
                  TF_Status*) {
-  event->moment_ns = TheMachine().Tail(stream);
+  TheMachine().Forget(event);
   TheClock().Recorded(event, stream);
+  const int64_t callback_ns =
+      TheMachine().HostTimeOf(device->ordinal).callback_ns;
+  event->stream = stream;
+  event->moment_ns = kUnknown;
+  const int64_t moment_ns = TheMachine().WhenEnded(
+      stream, event, [event, callback_ns](int64_t end_ns) {
+        event->moment_ns = end_ns;
+        TheClock().IsToCome(event, end_ns + callback_ns);
+      });
+  if (moment_ns != kUnknown) event->moment_ns = moment_ns;
 }
 
 void WaitForEvent(const SP_Device* const, SP_Stream stream, SP_Event event,
                   TF_Status* const) {
-  TheMachine().WaitUntil(stream, event->moment_ns);
+  BlockForEvent(event);
+  TheMachine().StartNoSooner(stream, event->moment_ns);
 }
 
 void CreateTimer(const SP_Device*, SP_Timer* timer, TF_Status*) {
@@ -111,13 +136,13 @@ void CreateTimer(const SP_Device*, SP_Timer* timer, TF_Status*) {
 
 void DestroyTimer(const SP_Device*, SP_Timer timer) { delete timer; }
 
-void StartTimer(const SP_Device*, SP_Stream stream, SP_Timer timer,
-                TF_Status*) {
-  timer->start_ns = TheMachine().Tail(stream);
+// Nobody times anything here.
+void StartTimer(const SP_Device*, SP_Stream, SP_Timer timer, TF_Status*) {
+  timer->start_ns = NowNs();
 }
 
-void StopTimer(const SP_Device*, SP_Stream stream, SP_Timer timer, TF_Status*) {
-  timer->end_ns = TheMachine().Tail(stream);
+void StopTimer(const SP_Device*, SP_Stream, SP_Timer timer, TF_Status*) {
+  timer->end_ns = NowNs();
 }
 
 uint64_t TimerNanoseconds(SP_Timer timer) {
@@ -128,20 +153,20 @@ uint64_t TimerNanoseconds(SP_Timer timer) {
 
 void CopyToHost(const SP_Device*, SP_Stream stream, void* target,
                 const SP_DeviceMemoryBase* source, uint64_t size, TF_Status*) {
-  TheMachine().EnqueueCopy(stream, source->opaque, target, size);
+  TheMachine().EnqueueCopy(stream, source->opaque, target, size, false);
 }
 
 void CopyFromHost(const SP_Device*, SP_Stream stream,
                   SP_DeviceMemoryBase* target, const void* source,
                   uint64_t size, TF_Status*) {
-  TheMachine().EnqueueCopy(stream, source, target->opaque, size);
+  TheMachine().EnqueueCopy(stream, source, target->opaque, size, true);
 }
 
 void CopyToDevice(const SP_Device*, SP_Stream stream,
                   SP_DeviceMemoryBase* target,
                   const SP_DeviceMemoryBase* source, uint64_t size,
                   TF_Status*) {
-  TheMachine().EnqueueCopy(stream, source->opaque, target->opaque, size);
+  TheMachine().EnqueueCopy(stream, source->opaque, target->opaque, size, false);
 }
 
 void CopyToHostNow(const SP_Device*, void*, const SP_DeviceMemoryBase*,
@@ -165,26 +190,30 @@ void SetWords(const SP_Device*, SP_Stream, SP_DeviceMemoryBase*, uint32_t,
 // --- The host waits.
 
 void BlockForEvent(const SP_Device*, SP_Event event, TF_Status*) {
-  TheClock().WaitUntil(event->moment_ns);
+  BlockForEvent(event);
 }
 
 void BlockForStream(const SP_Device*, SP_Stream stream, TF_Status*) {
-  TheClock().WaitUntil(TheMachine().Tail(stream));
+  TheMachine().Await(stream);
 }
 
 void BlockForDevice(const SP_Device* device, TF_Status*) {
-  TheClock().WaitUntil(TheMachine().TailOfDevice(device->ordinal));
+  TheMachine().AwaitDevice(device->ordinal);
 }
 
 TF_Bool CallBack(const SP_Device*, SP_Stream stream,
                  SE_StatusCallbackFn callback, void* argument) {
-  const int64_t moment_ns = TheMachine().Tail(stream) +
-                            TheMachine().HostTimeOf(stream->device).callback_ns;
-  TheClock().At(moment_ns, [callback, argument] {
-    TF_Status* status = TF_NewStatus();
-    callback(argument, status);
-    TF_DeleteStatus(status);
-  });
+  const int64_t callback_ns =
+      TheMachine().HostTimeOf(stream->device).callback_ns;
+  const auto call = [callback, argument, callback_ns](int64_t end_ns) {
+    TheClock().At(end_ns + callback_ns, [callback, argument] {
+      TF_Status* status = TF_NewStatus();
+      callback(argument, status);
+      TF_DeleteStatus(status);
+    });
+  };
+  const int64_t end_ns = TheMachine().WhenEnded(stream, nullptr, call);
+  if (end_ns != kUnknown) call(end_ns);
   return 1;
 }
 

@@ -1,8 +1,10 @@
 // Streams as timelines, and everything that happens on them.
 //
 // Every duration is prescribed and whatever an item waits for has been enqueued
-// before it. So its end is known when it is enqueued: no thread works off a
-// stream, and nothing but TensorFlow decides what is enqueued when.
+// before it. So the end of a kernel is known when it is enqueued: no thread
+// works off a stream, and nothing but TensorFlow decides what is enqueued when.
+// Copies share wires, which serve them in the order in which they could start;
+// so a copy gets its times at that moment.
 
 #ifndef GDP_GRAPPLER_EVALUATION_EMULATION_TIMELINES_H_
 #define GDP_GRAPPLER_EVALUATION_EMULATION_TIMELINES_H_
@@ -10,18 +12,40 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gdp_grappler/evaluation/emulation/clock.h"
 
+namespace gdp {
+
+// Told when something has ended: the moment.
+using Ended = std::function<void(int64_t)>;
+
+// A copy that has not got its times yet.
+struct Waiting {
+  int64_t earliest_ns;  // What it waits for has ended then.
+  int64_t link;
+  int64_t bytes;
+  size_t record;                                     // Where its times go.
+  std::vector<std::pair<const void*, Ended>> ended;  // By who wants to know.
+};
+
+}  // namespace gdp
+
 // By this name TensorFlow knows it.
 struct SP_Stream_st {
   int64_t device, number;
-  int64_t tail_ns;  // When all that has been enqueued will have ended.
+  int64_t tail_ns;      // When all items that have their times will have ended.
+  int64_t earliest_ns;  // When items to come may start.
+  std::deque<gdp::Waiting> waiting;  // After all others.
 };
 
 namespace gdp {
@@ -55,6 +79,7 @@ struct Cost {
 struct Link {
   double latency_ns;
   double ns_per_byte;
+  std::vector<int64_t> channels;  // Each carries one copy at a time.
 };
 
 // What the host takes for a GPU beyond what TensorFlow itself does here.
@@ -75,10 +100,12 @@ class Machine {
   }
 
   // Costs [N, D] and links [D, D] of the steps to come.
-  void SetCosts(std::vector<Cost> costs, std::vector<Link> links) {
+  void SetCosts(std::vector<Cost> costs, std::vector<Link> links,
+                int64_t num_channels) {
     std::lock_guard<std::mutex> lock(mutex_);
     costs_ = std::move(costs);
     links_ = std::move(links);
+    channel_free_ns_.assign(num_channels, 0);
     out_of_memory_ = false;
   }
 
@@ -108,7 +135,7 @@ class Machine {
 
   Stream* NewStream(int64_t device) {
     std::lock_guard<std::mutex> lock(mutex_);
-    streams_.push_back(new Stream{device, num_streams_++, 0});
+    streams_.push_back(new Stream{device, num_streams_++, 0, 0, {}});
     return streams_.back();
   }
 
@@ -118,53 +145,94 @@ class Machine {
     delete stream;
   }
 
-  int64_t Tail(const Stream* stream) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return stream->tail_ns;
+  // Returns when all that is on a stream has ended.
+  void Await(const Stream* stream) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    settled_.wait(lock, [stream] { return stream->waiting.empty(); });
+    const int64_t moment_ns = NextMoment(*stream);
+    lock.unlock();
+    TheClock().WaitUntil(moment_ns);
   }
 
-  // When all streams of a device will have ended.
-  int64_t TailOfDevice(int64_t device) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    int64_t tail_ns = 0;
-    for (const Stream* stream : streams_) {
-      if (stream->device == device)
-        tail_ns = std::max(tail_ns, stream->tail_ns);
+  void AwaitDevice(int64_t device) {
+    std::vector<const Stream*> streams;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      for (const Stream* stream : streams_) {
+        if (stream->device == device) streams.push_back(stream);
+      }
     }
-    return tail_ns;
+    for (const Stream* stream : streams) Await(stream);
   }
 
-  void WaitFor(Stream* stream, const Stream* other) {
+  void WaitFor(Stream* stream, Stream* other) {
     std::lock_guard<std::mutex> lock(mutex_);
-    stream->tail_ns = std::max(stream->tail_ns, other->tail_ns);
+    // TensorFlow lets nothing wait for a stream of copies.
+    while (!other->waiting.empty()) Settle(other);
+    WaitUntil(stream, NextMoment(*other));
     const int64_t now_ns = NowNs();
     records_.push_back({Kind::kWait, stream->device, other->number,
                         stream->number, kNobody, 0, now_ns, now_ns,
-                        stream->tail_ns});
+                        NextMoment(*stream)});
   }
 
-  void WaitUntil(Stream* stream, int64_t moment_ns) {
+  // What is enqueued from now on starts no sooner.
+  void StartNoSooner(Stream* stream, int64_t moment_ns) {
     std::lock_guard<std::mutex> lock(mutex_);
-    stream->tail_ns = std::max(stream->tail_ns, moment_ns);
+    WaitUntil(stream, moment_ns);
+  }
+
+  // When all that is on a stream will have ended. If that is not known yet,
+  // `kUnknown`, and `ended` is called once it is, unless it is forgotten.
+  int64_t WhenEnded(Stream* stream, const void* who, Ended ended) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stream->waiting.empty()) return NextMoment(*stream);
+    stream->waiting.back().ended.emplace_back(who, std::move(ended));
+    return kUnknown;
+  }
+
+  void Forget(const void* who) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Stream* stream : streams_) {
+      for (Waiting& copy : stream->waiting) {
+        auto& ended = copy.ended;
+        ended.erase(
+            std::remove_if(ended.begin(), ended.end(),
+                           [who](const auto& one) { return one.first == who; }),
+            ended.end());
+      }
+    }
   }
 
   void EnqueueKernel(Stream* stream, int64_t op, int64_t duration_ns) {
     std::lock_guard<std::mutex> lock(mutex_);
-    Enqueue(stream, duration_ns,
-            {Kind::kKernel, stream->device, kNobody, stream->number, op, 0});
+    const int64_t now_ns = NowNs();
+    const int64_t start_ns = std::max(now_ns, NextMoment(*stream));
+    stream->tail_ns = start_ns + duration_ns;
+    records_.push_back({Kind::kKernel, stream->device, kNobody, stream->number,
+                        op, 0, now_ns, start_ns, stream->tail_ns});
   }
 
-  // A copy on a stream of its sender or its receiver.
+  // A copy on a stream of its sender, or from the host on its receiver's.
   void EnqueueCopy(Stream* stream, const void* from, const void* to,
-                   int64_t bytes) {
+                   int64_t bytes, bool from_host) {
     std::lock_guard<std::mutex> lock(mutex_);
-    const int64_t source = OwnerOf(from), target = OwnerOf(to);
-    const Link& link = links_[source * (num_gpus() + 1) + target];
+    // Variables lie nowhere, and so their reads do.
+    const int64_t source = from_host ? host() : stream->device;
+    const int64_t target = OwnerOf(to);
     const auto writer = writers_.find(from);
     const int64_t op = writer == writers_.end() ? kNobody : writer->second;
     writers_[to] = op;
-    Enqueue(stream, std::llround(link.latency_ns + bytes * link.ns_per_byte),
-            {Kind::kCopy, source, target, stream->number, op, bytes});
+    const int64_t now_ns = NowNs();
+    const int64_t earliest_ns = std::max(now_ns, stream->earliest_ns);
+    stream->waiting.push_back({earliest_ns,
+                               source * (num_gpus() + 1) + target,
+                               bytes,
+                               records_.size(),
+                               {}});
+    records_.push_back({Kind::kCopy, source, target, stream->number, op, bytes,
+                        now_ns, kUnknown, kUnknown});
+    if (stream->waiting.size() == 1) SettleInTime(stream);
   }
 
   // Takes the slot of the host that is free first; returns when it is done.
@@ -224,20 +292,67 @@ class Machine {
     return place < end ? region->second.device : host();
   }
 
-  void Enqueue(Stream* stream, int64_t duration_ns, Record record) {
-    record.enqueued_ns = NowNs();
-    record.start_ns = std::max(record.enqueued_ns, stream->tail_ns);
-    record.end_ns = stream->tail_ns = record.start_ns + duration_ns;
-    records_.push_back(record);
+  // When the first item without times may start, or one to come.
+  static int64_t NextMoment(const Stream& stream) {
+    return std::max(stream.tail_ns, stream.waiting.empty()
+                                        ? stream.earliest_ns
+                                        : stream.waiting.front().earliest_ns);
+  }
+
+  static void WaitUntil(Stream* stream, int64_t moment_ns) {
+    stream->earliest_ns = std::max(stream->earliest_ns, moment_ns);
+  }
+
+  // Gives the first copy its times when it could start.
+  void SettleInTime(Stream* stream) {
+    const size_t record = stream->waiting.front().record;
+    TheClock().At(NextMoment(*stream), [this, stream, record] {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const bool there =
+          std::find(streams_.begin(), streams_.end(), stream) != streams_.end();
+      // Somebody may have been faster.
+      if (!there || stream->waiting.empty() ||
+          stream->waiting.front().record != record) {
+        return;
+      }
+      Settle(stream);
+      if (!stream->waiting.empty()) SettleInTime(stream);
+    });
+  }
+
+  // Gives the first copy its times: as soon as all its channels are free.
+  void Settle(Stream* stream) {
+    int64_t start_ns = NextMoment(*stream);
+    const Waiting copy = std::move(stream->waiting.front());
+    stream->waiting.pop_front();
+    const Link& link = links_[copy.link];
+    for (const int64_t channel : link.channels) {
+      start_ns = std::max(start_ns, channel_free_ns_[channel]);
+    }
+    const int64_t end_ns =
+        start_ns +
+        std::llround(link.latency_ns + copy.bytes * link.ns_per_byte);
+    for (const int64_t channel : link.channels) {
+      channel_free_ns_[channel] = end_ns;
+    }
+    stream->tail_ns = end_ns;
+    if (copy.record < records_.size()) {
+      records_[copy.record].start_ns = start_ns;
+      records_[copy.record].end_ns = end_ns;
+    }
+    for (const auto& [who, ended] : copy.ended) ended(end_ns);
+    settled_.notify_all();
   }
 
   std::mutex mutex_;
+  std::condition_variable settled_;  // A copy has got its times.
   std::atomic<bool> out_of_memory_{false};
-  std::vector<int64_t> memory_bytes_;  // [GPUs]
-  std::vector<int64_t> slot_free_ns_;  // [slots of the host]
-  std::vector<Cost> costs_;            // [N, D]
-  std::vector<Link> links_;            // [D, D]
-  std::vector<HostTime> host_times_;   // [GPUs]
+  std::vector<int64_t> memory_bytes_;     // [GPUs]
+  std::vector<int64_t> slot_free_ns_;     // [slots of the host]
+  std::vector<Cost> costs_;               // [N, D]
+  std::vector<Link> links_;               // [D, D]
+  std::vector<int64_t> channel_free_ns_;  // [channels]
+  std::vector<HostTime> host_times_;      // [GPUs]
   std::vector<Stream*> streams_;
   std::vector<Record> records_;
   std::map<const void*, Region> regions_;

@@ -30,6 +30,10 @@ class Layout:
     workspace_bytes: int64 [N, D].
     contention: Of the devices.
     control_edges: int32 [C, 2], that come after the graph's own.
+    dispatch_factors: float64 [N], how many times `dispatch_s` of its device an
+      op takes, and so does what it sends; None for once.
+    root_ranks: float64 [N], ops that wait for nothing are dispatched in
+      ascending order; None for the topological one.
   """
 
   graph: op_graph.OpGraph
@@ -41,6 +45,8 @@ class Layout:
   workspace_bytes: np.ndarray
   contention: cost_model.Contention
   control_edges: np.ndarray
+  dispatch_factors: np.ndarray | None = None
+  root_ranks: np.ndarray | None = None
 
   def edges(self) -> tuple[np.ndarray, np.ndarray]:
     """int32 [E + C, 2] and the tensors that they carry, int32 [E + C]."""
@@ -83,7 +89,8 @@ class PreparedGraph:
         *map(_address,
              (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
               graph.param_bytes, aliases, graph.groups,
-              None if len(layout.control_edges) else graph.topological_order)))
+              None if len(layout.control_edges) else graph.topological_order,
+              layout.dispatch_factors, layout.root_ranks)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
@@ -212,7 +219,8 @@ class _NativeGraph(ctypes.Structure):
       for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups')
   ] + [(name, ctypes.c_void_p)
        for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
-                    'param_bytes', 'aliases', 'groups', 'order')]
+                    'param_bytes', 'aliases', 'groups', 'order',
+                    'dispatch_factors', 'root_ranks')]
 
 
 class _NativeCluster(ctypes.Structure):

@@ -141,14 +141,16 @@ extern "C" {
 // Sizes: N ops, E edges, T tensors, G groups, D devices, P pools.
 struct GdpGraph {
   int32_t num_ops, num_edges, num_tensors, num_groups;
-  const int32_t* edges;         // [E, 2]
-  const int32_t* edge_tensors;  // [E], -1 for a control edge
-  const int32_t* tensor_ops;    // [T]
-  const int64_t* tensor_bytes;  // [T]
-  const int64_t* param_bytes;   // [N]
-  const uint8_t* aliases;       // [N]
-  const int32_t* groups;        // [N]
-  const int32_t* order;         // [N], producers before consumers, or null
+  const int32_t* edges;            // [E, 2]
+  const int32_t* edge_tensors;     // [E], -1 for a control edge
+  const int32_t* tensor_ops;       // [T]
+  const int64_t* tensor_bytes;     // [T]
+  const int64_t* param_bytes;      // [N]
+  const uint8_t* aliases;          // [N]
+  const int32_t* groups;           // [N]
+  const int32_t* order;            // [N], producers before consumers, or null
+  const double* dispatch_factors;  // [N], or null: all are 1
+  const double* root_ranks;        // [N], or null: topological
 };
 
 struct GdpCluster {
@@ -220,6 +222,10 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   }
   if (static_cast<int32_t>(s->order.size()) < n) return nullptr;
   s->group.assign(graph->groups, graph->groups + n);
+  if (graph->dispatch_factors) {
+    s->dispatch_factors.assign(graph->dispatch_factors,
+                               graph->dispatch_factors + n);
+  }
   s->allowed.assign(allowed, allowed + int64_t{s->num_groups} * d);
   s->position.resize(n);
   s->seconds.resize(int64_t{n} * d);
@@ -241,6 +247,13 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
               graph->tensor_ops, graph->tensor_bytes);
   for (int32_t i = 0; i < n; ++i) {
     if (s->waiting[s->order[i]] == 0) s->roots.push_back(i);
+  }
+  if (graph->root_ranks) {
+    std::stable_sort(s->roots.begin(), s->roots.end(),
+                     [&](int32_t first, int32_t then) {
+                       return graph->root_ranks[s->order[first]] <
+                              graph->root_ranks[s->order[then]];
+                     });
   }
   return s.release();
 } catch (const std::bad_alloc&) {

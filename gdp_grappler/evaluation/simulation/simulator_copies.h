@@ -19,6 +19,7 @@ struct Copy {
   int64_t bytes;
   int32_t number;  // Copies count in the order of their requests.
   int32_t lane;
+  int32_t op;  // Of the graph, that made what is sent.
   int32_t source_buffer, buffer;
   int32_t next;                   // In its lane or stream.
   int32_t first_edge, last_edge;  // That it serves; the machine links them.
@@ -51,6 +52,7 @@ class Copies {
   }
 
   Copy& operator[](int32_t index) { return copies_[index]; }
+  const Copy& operator[](int32_t index) const { return copies_[index]; }
 
   int32_t Source(const Copy& copy) const {
     return copy.lane / 2 / g_.num_devices;
@@ -73,6 +75,7 @@ class Copies {
     copy.bytes = output.bytes;
     copy.number = num_copies_++;
     copy.lane = 2 * (source * g_.num_devices + target) + (output.bytes == 0);
+    copy.op = op;
     copy.source_buffer = buffer;
     copy.buffer = output.bytes > 0 ? memory_.NewBuffer(output.bytes) : kNone;
     copy.next = copy.first_edge = copy.last_edge = kNone;

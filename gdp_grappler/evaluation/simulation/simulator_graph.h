@@ -97,9 +97,11 @@ struct Graph {
   std::vector<double> copy_s, copy_bytes_per_s;  // [D]
   std::vector<uint8_t> asynchronous;             // [D]
   std::vector<double> dispatch_s, callback_s;    // [D]
-  std::vector<int32_t> bus;                      // [units], kNone: its own.
-  std::vector<double> contention;                // [D]
-  std::vector<Link> links;                       // [D, D]
+  // [N] by op of the graph, or empty: all are 1.
+  std::vector<double> dispatch_factors;
+  std::vector<int32_t> bus;        // [units], kNone: its own.
+  std::vector<double> contention;  // [D]
+  std::vector<Link> links;         // [D, D]
 };
 
 }  // namespace gdp

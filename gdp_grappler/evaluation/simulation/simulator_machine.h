@@ -210,8 +210,13 @@ class alignas(64) Machine {
     } else {
       copies_.Issue(~item, now_);
     }
-    events_.Push(now_ + g_.dispatch_s[device],
+    events_.Push(now_ + g_.dispatch_s[device] * DispatchFactor(item),
                  EventItem(kChain, chains_.number(chain), chain));
+  }
+
+  double DispatchFactor(int32_t item) const {
+    if (g_.dispatch_factors.empty()) return 1;
+    return g_.dispatch_factors[item >= 0 ? g_.order[item] : copies_[~item].op];
   }
 
   // Puts an op on its device's compute stream.

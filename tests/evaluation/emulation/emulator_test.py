@@ -92,6 +92,44 @@ def test_copy_takes_latency_and_bytes(emulator):
   assert line.op_start_s[1] >= line.copy_end_s[0]
 
 
+def _two_into_one(channels) -> tuple[list[float], list[float]]:
+  """Starts and ends of copies from A and from B to C, 4 s each."""
+  cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
+                                  bandwidth_bytes_per_s=BYTES_PER_S,
+                                  channels=channels)
+  graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[1, 2, 1])
+  config = emulation_config.EmulationConfig(steps=1)
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+    line = emulator.timeline(graph, placement_lib.Placement([A, B, C], cluster))
+  return sorted(line.copy_start_s), sorted(line.copy_end_s)
+
+
+def test_copies_over_one_wire_take_turns():
+  starts, ends = _two_into_one(lambda a, b: (f'{a} out', f'{b} in'))
+  np.testing.assert_allclose(starts, [1, 5], rtol=0, atol=.01)
+  np.testing.assert_allclose(ends, [5, 9], rtol=0, atol=.01)
+
+
+def test_copies_over_wires_of_their_own_do_not():
+  starts, ends = _two_into_one(lambda a, b: (a + b,))
+  np.testing.assert_allclose(starts, [1, 2], rtol=0, atol=.01)
+  np.testing.assert_allclose(ends, [5, 6], rtol=0, atol=.01)
+
+
+def test_a_wire_serves_whoever_could_start_first():
+  """Not whoever asked first: A's copy is enqueued first and ready last."""
+  cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
+                                  bandwidth_bytes_per_s=BYTES_PER_S,
+                                  channels=lambda a, b: ('bus',))
+  graph = graphs.make_graph([(0, 2, 300), (1, 2, 300)], flops=[9, 1, 1])
+  config = emulation_config.EmulationConfig(steps=1)
+  with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
+    line = emulator.timeline(graph, placement_lib.Placement([A, B, C], cluster))
+  start_s = dict(zip(line.copy_sources.tolist(), line.copy_start_s))
+  assert start_s[B] == pytest.approx(1, abs=.01)
+  assert start_s[A] == pytest.approx(9, abs=.01)
+
+
 def test_host_times_of_the_devices_are_kept():
   devices = tuple(
       dataclasses.replace(d, launch=cluster_lib.ASYNCHRONOUS, dispatch_s=.02,

@@ -18,10 +18,12 @@ def test_gpus_come_before_the_host():
 
 def test_links_are_in_that_order():
   cluster = presets.preset('2xP100')
-  latency_s, bytes_per_s, _ = cluster.link_arrays
-  own_latency_s, own_bytes_per_s = machine.Machine(cluster).links
+  latency_s, bytes_per_s, channels = cluster.link_arrays
+  own_latency_s, own_bytes_per_s, own_channels = machine.Machine(cluster).links
   assert own_latency_s[0, 2] == latency_s[1, 0]
   assert own_bytes_per_s[2, 1] == bytes_per_s[0, 2]
+  assert own_channels[0, 1].tolist() == channels[1, 2].tolist()
+  assert own_channels.min() >= 0
 
 
 def test_threads_for_blocked_devices_and_busy_hosts():

@@ -7,6 +7,7 @@ import pytest
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import graphs
@@ -114,6 +115,30 @@ def test_agrees_exactly_on_random_graphs(block):
           simulated.schedule(graph,
                              placement_lib.Placement(devices, cluster, order)),
           expected)
+
+
+@pytest.mark.parametrize('block', range(5))
+def test_agrees_exactly_where_dispatch_differs(block):
+  for seed in range(block * 100, (block + 1) * 100):
+    graph, cluster, seconds, workspace, placements, priorities = (
+        _random_case(seed))
+    rng = np.random.default_rng(seed)
+    factors = rng.choice([0., .5, 1., 3., .77], graph.num_ops)
+    ranks = rng.integers(0, 4, graph.num_ops).astype(float)
+    costs = clusters.FixedCosts(seconds, workspace)
+    layout = dataclasses.replace(
+        simulator.Simulator(cluster, costs).layout(graph),
+        dispatch_factors=factors, root_ranks=ranks)
+    found, _ = native_simulator.PreparedGraph(layout).run(
+        placements, None if priorities is None else priorities.astype(float), 1)
+    expected = [
+        reference_simulator.ReferenceSimulator(
+            graph, cluster, seconds, devices, ('Identity',),
+            None if priorities is None else priorities[k], workspace,
+            dispatch_factors=factors, root_ranks=ranks).step_time
+        for k, devices in enumerate(placements)
+    ]
+    assert found.tolist() == expected, seed
 
 
 def test_the_cases_have_everything_that_there_is_to_differ_in():
