@@ -18,7 +18,7 @@ from gdp_grappler.placers import registry
 # Everything that neither learns nor searches, in the order of preference
 # between equals.
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
-                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft')
+                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

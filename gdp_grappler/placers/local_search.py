@@ -15,7 +15,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
-                  'heft')
+                  'heft', 'structured')
 _BLOCK_STARTS = 16
 # Placements that a default search prices: so many ops in all, which takes two
 # cores about 20 s, or so many if a stopwatch prices them.
