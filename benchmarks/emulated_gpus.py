@@ -8,7 +8,8 @@ Run it from the repository:
 prints a list of {"task", "placer", "simulated_s", "measured_s"}; both are null
 where a plan does not run. With --order=critical_path there are "edges", the
 number of control edges that are predicted to pay, and the step with them, as
-"ordered_simulated_s" and "ordered_measured_s". Without --json, a table, and
+"ordered_simulated_s" and "ordered_measured_s", of the placer's proposal that is
+predicted to be the best with them. Without --json, a table, and
 under it what orders gain. With --objective=simulated,
 searches minimise the simulated step instead of its robust price.
 """
@@ -21,7 +22,7 @@ import json
 import os
 import statistics
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 from gdp_grappler import environment
 
@@ -40,7 +41,7 @@ from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
 from gdp_grappler.workloads import registry
@@ -100,13 +101,15 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
   problem = placer_lib.Problem(
       loaded.graph, loaded.cluster,
       robust.Robust(simulator) if arguments.objective == _ROBUST else simulator,
-      arguments.seed, loaded.expert_devices, arguments.time_budget_s)
+      arguments.seed, loaded.expert_devices, arguments.time_budget_s,
+      simulator=None if arguments.order == order_lib.FIFO else simulator)
   result = []
   with emulator_lib.Emulator(loaded.cluster, loaded.cost_model,
                              emulation_config.EmulationConfig(
                                  arguments.steps)) as emulator:
     for name in arguments.placers.split(','):
-      placement = placers.create(name).place(problem)
+      proposals = choosing.proposals(placers.create(name), problem)
+      placement = proposals[0]
       simulated, measured = (_seconds(
           evaluator.evaluate(loaded.graph, placement))
                              for evaluator in (simulator, emulator))
@@ -115,30 +118,31 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
           'measured_s': measured
       }
       if arguments.order != order_lib.FIFO:
-        row.update(_ordered(loaded.graph, placement, simulator, emulator, row))
+        row.update(_ordered(problem, proposals, simulator, emulator))
       result.append(row)
       print(', '.join(f'{key} {value}' for key, value in row.items()),
             file=sys.stderr)
   return result
 
 
-def _ordered(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+def _ordered(problem: placer_lib.Problem,
+             proposals: Sequence[placement_lib.Placement],
              simulator: simulator_lib.Simulator,
-             emulator: emulator_lib.Emulator, fifo: _Row) -> _Row:
-  """The same placement with control edges, if any are predicted to pay."""
-  order = control_edges.control_edges(graph, placement, simulator)
-  count = len(order.control_edges)
-  measured_s = fifo['measured_s']
-  if count:
-    measured_s = _seconds(
-        emulator.evaluate(
-            graph, dataclasses.replace(placement, priorities=order.priorities)))
+             emulator: emulator_lib.Emulator) -> _Row:
+  """The best proposal with the control edges that are predicted to pay."""
+  choice = choosing.best(problem, proposals, simulator,
+                         lambda _: control_edges.OrderConfig())
+  order = choice.order
+  # The emulator makes edges of priorities itself.
+  placement = dataclasses.replace(
+      choice.placement, priorities=order.priorities if order else None)
   return {
       'edges':
-          count, 'ordered_simulated_s':
-              order.with_edges_s if count else fifo['simulated_s'],
+          len(order.control_edges) if order else 0, 'ordered_simulated_s':
+              order.with_edges_s if order else _seconds(
+                  simulator.evaluate(problem.graph, placement)),
       'ordered_measured_s':
-          measured_s
+          _seconds(emulator.evaluate(problem.graph, placement))
   }
 
 

@@ -159,7 +159,8 @@ class Evaluator(Protocol):
     """
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float = math.inf) -> Prices:
+                   ceiling_s: float = math.inf,
+                   priorities: np.ndarray | None = None) -> Prices:
     """Prices int [K, G], placements of the graph's groups, as `price`.
 
     Args:
@@ -167,6 +168,7 @@ class Evaluator(Protocol):
       devices: int [K, G].
       ceiling_s: The caller does not care by how much a step takes longer. What
         does is said to take longer, but perhaps not by how much.
+      priorities: Of waiting ops, as of `price`.
     """
     del ceiling_s  # Of use to those who know it before they are done.
-    return self.price(graph, np.asarray(devices)[:, graph.groups])
+    return self.price(graph, np.asarray(devices)[:, graph.groups], priorities)

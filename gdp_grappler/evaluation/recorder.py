@@ -84,10 +84,20 @@ class Recorder(evaluator_lib.Evaluator):
     self._record(prices, placement)
     return prices
 
-  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float = math.inf) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; best is what is within its ceiling."""
-    prices = self._evaluator.price_groups(graph, devices, ceiling_s)
+  def price_groups(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      ceiling_s: float = math.inf,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; best is what is within its ceiling.
+
+    With priorities it is only counted: searches compare what no runtime does
+    by itself, and it is no step until control edges are found for it.
+    """
+    prices = self._evaluator.price_groups(graph, devices, ceiling_s, priorities)
+    if priorities is not None:
+      with self._lock:
+        self.evaluations += len(prices)
+      return prices
     self._record(
         prices, lambda k: placement_lib.from_groups(graph,
                                                     np.asarray(devices)[k], self

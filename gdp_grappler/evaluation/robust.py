@@ -135,13 +135,15 @@ class Robust(evaluator.Evaluator):
     return self._price(graph, devices, priorities, math.inf)
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float = math.inf) -> evaluator.Prices:
+                   ceiling_s: float = math.inf,
+                   priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices int [K, G]; see `evaluator.Evaluator`.
 
     A placement whose simulated step is above the ceiling has that as its price.
     """
     return self._price(graph,
-                       np.asarray(devices)[:, graph.groups], None, ceiling_s)
+                       np.asarray(devices)[:, graph.groups], priorities,
+                       ceiling_s)
 
   def _price(self, graph: op_graph.OpGraph, devices: np.ndarray,
              priorities: np.ndarray | None,

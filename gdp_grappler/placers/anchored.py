@@ -20,7 +20,7 @@ from gdp_grappler.placers import stopwatch
 POLICY, REFINED = 'policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case.
-_ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft')
+_ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; a machine that does nothing

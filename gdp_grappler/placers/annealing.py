@@ -43,6 +43,8 @@ _SHARE_OF_HABIT = 0.3
 # How often a further move is added to one: some pay only together.
 _COMPOUND = 0.25
 _GAIN = 1e-9
+# A temperature is a share of a step; of a shorter one it would be 0.
+_LEAST_S = 1e-290
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,7 +70,8 @@ class Annealing:
   """A search: where it is, and the best it has seen.
 
   Attributes:
-    best: int [G], the best placement priced so far (`Prices.keys`).
+    best: int [G], the best placement priced since the search was started.
+    best_key: What it ranks by (`Prices.keys`).
     evaluations: Placements priced so far.
   """
 
@@ -84,23 +87,33 @@ class Annealing:
     self._problem, self._rng = problem, rng
     self._moves = moves_lib.Moves(problem)
     self.evaluations = 0
-    self.best: np.ndarray = starts[0]
-    self._best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
-    priced = self._price(starts)
-    some = priced.seconds[np.isfinite(priced.seconds) & (priced.seconds > 0)]
-    # A step may take no time at all; what overflows still has to cost.
-    self._unit_s = float(some.min()) if some.size else 1.
     self._penalty = _FIRST_PENALTY
-    self._current = self._home = priced[int(self._costs(priced).argmin())]
-    self._last_gain = 0.
-    self._unions: list[np.ndarray] = []
     self._tried = np.zeros(len(self._moves.kinds))
     self._gained = np.zeros(len(self._moves.kinds))
+    self.restart(starts)
+
+  def restart(self, starts: np.ndarray, progress: float = 0.) -> None:
+    """Goes on from other placements, and forgets what was the best before.
+
+    Args:
+      starts: int [S, G], legal; at least one.
+      progress: How far the search has come.
+    """
+    self.best: np.ndarray = starts[0]
+    self.best_key: evaluator_lib.Key = (True, True, sys.maxsize, math.inf)
+    priced = self._price(starts)
+    some = priced.seconds[np.isfinite(priced.seconds)
+                          & (priced.seconds > _LEAST_S)]
+    # A step may take no time at all; what overflows still has to cost.
+    self._unit_s = float(some.min()) if some.size else 1.
+    self._current = self._home = priced[int(self._costs(priced).argmin())]
+    self._last_gain = progress
+    self._unions: list[np.ndarray] = []
 
   @property
   def fits(self) -> bool:
     """Whether the best placement so far runs."""
-    return not self._best_key[0]
+    return not self.best_key[0]
 
   @property
   def can_move(self) -> bool:
@@ -159,7 +172,7 @@ class Annealing:
     if not self.fits:
       return math.inf
     return max(float(self._costs(self._current) - least.min()),
-               self._best_key[-1])
+               self.best_key[-1])
 
   def _take(self, priced: _Priced, gains: np.ndarray,
             least: np.ndarray) -> None:
@@ -196,8 +209,8 @@ class Annealing:
                                                   ceiling_s)
     self.evaluations += len(devices)
     for row, key in zip(devices, prices.keys()):
-      if key < self._best_key:
-        self.best, self._best_key = row, key
+      if key < self.best_key:
+        self.best, self.best_key = row, key
     excess = np.maximum(prices.peak_bytes - room, 0) / np.maximum(room, 1)
     return _Priced(devices, prices.seconds, excess.sum(axis=1))
 

@@ -11,6 +11,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import choosing
 from gdp_grappler.placers import entries
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -18,7 +19,7 @@ from gdp_grappler.placers import registry
 # Everything that neither learns nor searches, in the order of preference
 # between equals.
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
-                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft')
+                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,7 +97,22 @@ class BestOfPlacer:
 def place_each(
     problem: placer_lib.Problem, names: Sequence[str]
 ) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
-  """Runs placers, as many as can.
+  """Runs placers, as many as can; arguments as `propose_each`.
+
+  Returns:
+    The placements by name, and why the other placers have none.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  found, skipped = propose_each(problem, names)
+  return {name: own[0] for name, own in found.items()}, skipped
+
+
+def propose_each(
+    problem: placer_lib.Problem, names: Sequence[str]
+) -> tuple[dict[str, tuple[placement_lib.Placement, ...]], dict[str, str]]:
+  """Asks placers for all that they have to say, as many as can.
 
   Args:
     problem: What to place.
@@ -109,18 +125,18 @@ def place_each(
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   _ = problem.allowed  # Raises where no placer could help.
-  placements, skipped = {}, {}
+  found, skipped = {}, {}
   for name in names:
     if (entries.Need.EXPERT in registry.get(name).needs and
         problem.expert_devices is None):
       skipped[name] = 'Nobody said how an expert would place this graph.'
       continue
     try:
-      placements[name] = registry.create(name).place(problem)
+      found[name] = choosing.proposals(registry.create(name), problem)
     except errors.GdpError as error:
       skipped[name] = str(error)
       _notice(name, str(error))
-  return placements, skipped
+  return found, skipped
 
 
 @functools.cache  # Once per process: one search after the other would say it.

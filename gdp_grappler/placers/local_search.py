@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
+import sys
 import time
 from typing import Callable, Sequence
 
@@ -9,18 +12,23 @@ import numpy as np
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
-                  'heft')
+                  'heft', 'structured')
 _BLOCK_STARTS = 16
 # Placements that a default search prices: so many ops in all, which takes two
 # cores about 20 s, or so many if a stopwatch prices them.
 _PRICED_OPS = 80_000_000
 _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
+# How long to look for control edges of both, to know which is better.
+_ASKED = control_edges.OrderConfig(max_simulated_ops=500_000)
 
 
 class LocalSearchPlacer:
@@ -31,6 +39,11 @@ class LocalSearchPlacer:
   is slower in the eyes of the search, by how much it overflows; a valid one is
   always preferred in the end. Steps are priced first in, first out, whatever
   priorities a start has.
+
+  Where control edges may be added (`Problem.simulator`) and pay, a part of the
+  search goes on under priorities (`prioritized`), and what it finds is proposed
+  as well; the rest of the search belongs to the order in which the better one
+  was found.
   """
 
   def __init__(self, evaluations: int | None = None,
@@ -39,11 +52,12 @@ class LocalSearchPlacer:
     """Sets the limits.
 
     Args:
-      evaluations: Placements to price. By default less for large graphs, such
-        that two cores simulate them in about 20 s, and few if a stopwatch
-        prices them. `Problem.time_budget_s` may stop the search earlier, the
-        sooner the lower the temperature falls; a search that it stops depends
-        on the speed of the machine. All starts are priced in any case.
+      evaluations: Placements to price. By default only
+        `Problem.time_budget_s` ends the search or, without one, a number that
+        is less for large graphs, such that two cores simulate them in about 20
+        s, and small if a stopwatch prices them. A search that the clock stops
+        depends on the speed of the machine; the temperature falls the sooner.
+        All starts are priced in any case.
       starts: Placers to start from. Those that cannot take part are left out
         with a notice.
       clock: Seconds since any moment.
@@ -53,15 +67,17 @@ class LocalSearchPlacer:
     self._clock = clock
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
-    """See `Placer`."""
+    """See `Placer`; the best first in, first out."""
+    return self.proposals(problem)[0]
+
+  def proposals(
+      self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+    """See `Proposer`: the best first in, first out, and the best in order."""
     limit = Limit((evaluations_for(problem) if self._evaluations is None else
                    self._evaluations), problem.time_budget_s, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng)
-    return placement_lib.from_groups(
-        problem.graph,
-        annealed(problem, np.concatenate(list(starts.values())), rng, limit),
-        problem.cluster)
+    return searched(problem, np.concatenate(list(starts.values())), rng, limit)
 
 
 class Limit:
@@ -111,17 +127,117 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     limit: Of the search, the starts included.
   """
   search = annealing.Annealing(problem, starts, rng)
-  while search.can_move:
-    progress = limit.progress(search.evaluations)
-    if progress >= 1:
-      break
-    search.step(progress,
-                min(annealing.BATCH, limit.evaluations - search.evaluations))
+  _run([search], limit, _Phase())
   return search.best
 
 
+def searched(problem: placer_lib.Problem, starts: np.ndarray,
+             rng: np.random.Generator,
+             limit: Limit) -> tuple[placement_lib.Placement, ...]:
+  """The best of a search first in, first out; then the best in an order.
+
+  The latter with its priorities, where orders pay (`prioritized.pays`). What is
+  the best of all hangs on the control edges that enforce them (`choosing`).
+
+  Args:
+    problem: G groups.
+    starts: int [S, G], all of which are priced.
+    rng: Of the search.
+    limit: Of the search, the starts included.
+  """
+  if not prioritized.pays(problem):
+    best = annealed(problem, starts, rng, limit)
+    return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
+  plain = annealing.Annealing(problem, starts, rng)
+  _run([plain], limit, _FIRST)
+  if limit.progress(plain.evaluations) >= 1:
+    return (placement_lib.from_groups(problem.graph, plain.best,
+                                      problem.cluster),)
+  ordered = prioritized.PrioritizedSearch(
+      problem, np.concatenate([plain.best[None], starts]), rng)
+  _run([ordered, plain], limit, _SECOND)
+  halfway = ordered.best
+  found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
+  if _in_order(problem, halfway) < _in_order(problem, found):
+    _run([ordered, plain], limit, _REST)
+  else:
+    _run([plain, ordered], limit, _REST)
+  found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
+  return _fastest(problem, [found, halfway, ordered.best]), ordered.best
+
+
+def _fastest(
+    problem: placer_lib.Problem,
+    placements: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
+  """The best first in, first out, without priorities."""
+  devices = np.stack([placement.devices for placement in placements])
+  best = problem.evaluator.price(problem.graph, devices).best()
+  return placement_lib.Placement(devices[best], problem.cluster)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Phase:
+  """A stretch of one of several searches that share a limit.
+
+  Attributes:
+    first: Progress of all when it begins.
+    last: Progress of all when it ends.
+    begin: Progress of the search when it begins: the temperature.
+    end: Progress of the search when it ends.
+  """
+
+  first: float = 0.
+  last: float = 1.
+  begin: float = 0.
+  end: float = 1.
+
+
+# Half of a search in either order, and the other half of the better one.
+_FIRST = _Phase(0., .25, 0., .5)
+_SECOND = _Phase(.25, .5, 0., .5)
+_REST = _Phase(.5, 1., .5, 1.)
+
+
+def _run(searches: Sequence[annealing.Annealing
+                            | prioritized.PrioritizedSearch], limit: Limit,
+         phase: _Phase) -> None:
+  """Goes on with the first of some searches.
+
+  Args:
+    searches: What they have priced counts together.
+    limit: Of all.
+    phase: Of the first one.
+  """
+  search = searches[0]
+  while search.can_move:
+    evaluations = sum(s.evaluations for s in searches)
+    progress = limit.progress(evaluations)
+    if progress >= phase.last:
+      break
+    share = max(progress - phase.first, 0.) / (phase.last - phase.first)
+    search.step(phase.begin + (phase.end - phase.begin) * share,
+                min(annealing.BATCH, limit.evaluations - evaluations))
+
+
+def _in_order(problem: placer_lib.Problem,
+              placement: placement_lib.Placement) -> evaluator_lib.Key:
+  """Where a placement ranks with the control edges that pay."""
+  assert problem.simulator is not None  # Orders pay.
+  order = control_edges.control_edges(problem.graph, placement,
+                                      problem.simulator, _ASKED)
+  key = problem.evaluator.price(problem.graph,
+                                placement.devices[None]).keys()[0]
+  gain = order.with_edges_s / order.fifo_s if order.fifo_s else 1.
+  return (*key[:3], key[3] * gain)
+
+
 def evaluations_for(problem: placer_lib.Problem) -> int:
-  """How many placements a search prices by default."""
+  """How many placements a search prices by default.
+
+  As many as it likes where there is a time that ends it.
+  """
+  if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
+    return sys.maxsize
   if not problem.evaluator.simulated:
     return _MEASURED
   affordable = _PRICED_OPS // max(problem.graph.num_ops, 1)
@@ -141,11 +257,16 @@ def starting_points(problem: placer_lib.Problem, names: Sequence[str],
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   first = np.unique(problem.graph.groups, return_index=True)[1]
-  placements, _ = best_of.place_each(problem, names)
+  found, _ = best_of.propose_each(problem, names)
   result = {
-      'one device': single_device.on_each(problem),
-      'blocks': _blocks(problem, rng),
-      **{name: p.devices[first][None] for name, p in placements.items()}
+      'one device': single_device.on_each(
+          problem), 'blocks': _blocks(problem,
+                                      rng), **{
+                                          name:
+                                              np.stack([
+                                                  p.devices[first] for p in own
+                                              ]) for name, own in found.items()
+                                      }
   }
   return {
       name: rows.astype(np.int32) for name, rows in result.items() if len(rows)

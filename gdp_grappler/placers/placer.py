@@ -12,6 +12,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
 
@@ -29,6 +30,9 @@ class Problem:
       said. It need not keep the graph's rules.
     time_budget_s: What a search may take; None for its own default. Others
       ignore it.
+    simulator: Predicts what control edges bring, where they may be added; None
+      where they may not. With it, searches look for what is fast in a good
+      order as well, and propose it with priorities (see `Proposer`).
   """
 
   graph: op_graph.OpGraph
@@ -37,6 +41,7 @@ class Problem:
   seed: int = 0
   expert_devices: np.ndarray | None = None
   time_budget_s: float | None = None
+  simulator: simulator_lib.Simulator | None = None
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:

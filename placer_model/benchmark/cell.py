@@ -7,7 +7,7 @@ import dataclasses
 import math
 import pathlib
 import time
-from typing import Any, Mapping, TYPE_CHECKING
+from typing import Any, Mapping, Sequence, TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.problems import rewards
@@ -67,14 +68,17 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
     recorder = recorder_lib.Recorder(robust.objective(evaluator))
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
                                  settings.seed, loaded.expert_devices,
-                                 settings.budget_s(name))
+                                 settings.budget_s(name), simulator=simulator)
     start = time.monotonic()
-    placement = placer.place(problem)
+    proposals = choosing.proposals(placer, problem)
     seconds = time.monotonic() - start
-    _refuse_illegal(name, placement, loaded.graph)
+    for placement in proposals:
+      _refuse_illegal(name, placement, loaded.graph)
+    placement = proposals[0]
     plan_path.parent.mkdir(parents=True, exist_ok=True)
     plan.save(str(plan_path), loaded.graph, placement)
-    result = _price(loaded, evaluator, simulator, placement)
+    result = _price(loaded, evaluator, simulator, placement,
+                    _to_order(problem, simulator, proposals))
   return {
       **result, **_placed(placement, loaded.graph),
       **_bounds(loaded, simulator, placement, result),
@@ -124,10 +128,32 @@ def _refuse_illegal(name: str, placement: placement_lib.Placement,
         f'first: {violations[0].message}. This is a bug; please report it.')
 
 
+def _to_order(
+    problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+    proposals: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
+  """The proposal that is predicted to be the best with control edges."""
+  if len(proposals) == 1:
+    return dataclasses.replace(proposals[0], priorities=None)
+  simulated = dataclasses.replace(problem,
+                                  evaluator=robust.objective(simulator))
+  return choosing.best(simulated, proposals, simulator,
+                       lambda _: control_edges.OrderConfig()).placement
+
+
 def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
            simulator: simulator_lib.Simulator,
-           placement: placement_lib.Placement) -> dict[str, Any]:
-  """Step times without and with control edges, and memory."""
+           placement: placement_lib.Placement,
+           to_order: placement_lib.Placement) -> dict[str, Any]:
+  """Step times and memory of a placement, and the step of one with edges.
+
+  Args:
+    loaded: The task.
+    evaluator: Says what steps take.
+    simulator: Predicts what edges bring.
+    placement: First in, first out.
+    to_order: The one to be ordered, perhaps another one; with the priorities
+      under which it was found, if it was.
+  """
   graph, cluster = loaded.graph, loaded.cluster
   fifo = evaluator.evaluate(graph,
                             dataclasses.replace(placement, priorities=None))
@@ -136,9 +162,7 @@ def _price(loaded: loading.Loaded, evaluator: evaluator_lib.Evaluator,
     raise errors.MeasurementError(f'The placement does not run: {broken[0]}')
   if broken:
     raise IllegalPlacementError(f'ILLEGAL PLACEMENT: {broken[0]}')
-  ordered = control_edges.evaluate(
-      graph, dataclasses.replace(placement, priorities=None), evaluator,
-      simulator)
+  ordered = control_edges.evaluate(graph, to_order, evaluator, simulator)
   missing = np.maximum(np.array(fifo.peak_bytes) - cluster.pool_bytes, 0)
   return {
       'status': OK if fifo.valid else OOM,

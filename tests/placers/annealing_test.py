@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import robust
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import registry
 from helpers import clusters
@@ -74,3 +75,27 @@ from gdp_grappler.placers.partitioning import metis
 assert 'gdp_grappler.placers.registry' not in sys.modules
 """
   subprocess.run([sys.executable, '-c', program], check=True)
+
+
+@pytest.mark.parametrize('op_s', [0., 5e-324, 1e-310, 1e-305, 1e-200, 1e300])
+@pytest.mark.parametrize('memory_bytes', [1 << 40, 300])
+def test_steps_that_take_next_to_no_time(op_s, memory_bytes):
+  """Shares of kinds became NaN where a temperature was 0."""
+  graph = graphs.make_graph(num_ops=30, param_bytes=100)
+  cluster = clusters.make_cluster(2, memory_bytes=memory_bytes)
+  for wrap in (None, robust.Robust):
+    problem = problems.make(graph, cluster, np.full((30, 3), op_s), wrap=wrap)
+    search = annealing.Annealing(problem, np.ones((1, 30), np.int32),
+                                 np.random.default_rng(0))
+    for step in range(20):
+      search.step(step / 20, 16)
+    assert search.evaluations == 321
+
+
+def test_a_restart_forgets_what_was_best():
+  problem = _problem(graphs.make_graph(num_ops=2, param_bytes=[60, 60]))
+  starts = np.array([[1, 2], [1, 1]], np.int32)
+  search = annealing.Annealing(problem, starts, np.random.default_rng(0))
+  assert search.best.tolist() == [1, 2] and search.fits
+  search.restart(starts[1:])
+  assert search.best.tolist() == [1, 1] and not search.fits

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from helpers import clusters
 from helpers import graphs
@@ -188,6 +190,51 @@ def test_few_placements_are_measured_and_some_fail():
   placement = local_search.LocalSearchPlacer(None, ()).place(problem)
   assert placement.devices.tolist() == [2] * 6
   assert 100 < problem.evaluator.runs <= 300
+
+
+def test_time_alone_ends_a_search_that_has_some():
+  problem = _problem(graphs.make_graph(num_ops=80_000), time_budget_s=5.)
+  assert local_search.evaluations_for(problem) > 1e9
+  endless = _problem(graphs.make_graph(num_ops=80_000),
+                     time_budget_s=float('inf'))
+  assert local_search.evaluations_for(endless) == 1000
+
+
+def _ordered(seed, evaluations, **fields):
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(seed, 80), cluster,
+                          wrap=recorder.Recorder,
+                          simulator=simulator.Simulator(cluster), **fields)
+  placer = local_search.LocalSearchPlacer(evaluations, ())
+  return problem, placer.proposals(problem)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_both_orders_are_searched(seed):
+  problem, (plain, ordered) = _ordered(seed, 800)
+  # What is left in the end is priced once more.
+  assert problem.evaluator.evaluations <= 800 + 5
+  assert plain.priorities is None and ordered.priorities is not None
+  for placement in (plain, ordered):
+    assert placement.violations(problem.graph) == ()
+  assert (problems.seconds_of(problem, plain)
+          <= problem.evaluator.best_step_time_s)
+  again = _ordered(seed, 800)[1][1]
+  assert again.devices.tolist() == ordered.devices.tolist()
+
+
+def test_the_clock_ends_both_searches():
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(0, 50), cluster,
+                          simulator=simulator.Simulator(cluster),
+                          time_budget_s=30.)
+  placer = local_search.LocalSearchPlacer(None, (), _Clock())
+  assert len(placer.proposals(problem)) == 2
+
+
+def test_no_evaluations_at_all():
+  problem, found = _ordered(0, 0)
+  assert problems.seconds_of(problem, found[0]) > 0
 
 
 @pytest.mark.parametrize('num_ops, expected', [(100, 20_000), (10_000, 8000),

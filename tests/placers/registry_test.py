@@ -47,8 +47,8 @@ def test_every_entry_makes_a_placer(entry, monkeypatch):
 def test_every_entry_is_complete(entry):
   assert entry.how and '|' not in entry.how
   # Whatever was published says where.
-  assert entry.paper or entry.kind == entries.Kind.CONSTRUCTS or (entry.name
-                                                                  == 'best_of')
+  assert (entry.paper or entry.kind == entries.Kind.CONSTRUCTS or
+          entry.name in ('best_of', 'structured'))
   trained = entry.module.startswith('placer_model.')
   assert (entries.Need.KERAS_2 in entry.needs) == trained
 

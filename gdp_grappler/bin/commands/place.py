@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
   graph, simulator = step.graph, step.simulator()
   common.refuse_illegal(placement, graph, origin, 'Nothing was written.')
   if whole is None:
-    placement, said = _prioritized(arguments.order, graph, placement, simulator)
+    placement, said = _prioritized(arguments, graph, placement, simulator)
     plan.save(arguments.output, graph, placement)
   else:
     edges, said = _edges(arguments, step, placement, simulator)
@@ -103,13 +103,19 @@ def _placement(arguments: argparse.Namespace, name: str,
   if arguments.plan:
     return (arguments.plan, plan.load(arguments.plan, step.graph, step.cluster),
             common.origin_of_plan(arguments.plan))
+  simulator = step.simulator()
+  ordered = arguments.order == order_lib.CRITICAL_PATH
   problem = dataclasses.replace(step.problem(seed=arguments.seed),
-                                time_budget_s=arguments.time_budget_s)
+                                time_budget_s=arguments.time_budget_s,
+                                simulator=simulator if ordered else None)
   found = choosing.proposals(make_placer(), problem)
   choice = choosing.best(
-      problem, found, step.simulator(), lambda _: control_edges.OrderConfig()
-      if arguments.order == order_lib.CRITICAL_PATH else None)
-  return name, choice.placement, f'The placement by {name}'
+      problem, found, simulator, lambda _: control_edges.OrderConfig()
+      if ordered else None)
+  placement = choice.placement
+  if choice.order is None:
+    placement = dataclasses.replace(placement, priorities=None)
+  return name, placement, f'The placement by {name}'
 
 
 def _report(output: str, graph: op_graph.OpGraph,
@@ -138,16 +144,17 @@ def _on_one_device(graph: op_graph.OpGraph,
 
 
 def _prioritized(
-    order: str | None, graph: op_graph.OpGraph,
+    arguments: argparse.Namespace, graph: op_graph.OpGraph,
     placement: placement_lib.Placement,
     simulator: simulator_lib.Simulator) -> tuple[placement_lib.Placement, str]:
   """The placement to save, and what to say of its order."""
   from gdp_grappler.evaluation.ordering import control_edges
   has_order = placement.priorities is not None
-  placement = control_edges.in_order(graph, placement, simulator, order)
-  if order_lib.chosen(order, has_order) == order_lib.FIFO:
+  placement = control_edges.in_order(graph, placement, simulator,
+                                     arguments.order)
+  if order_lib.chosen(arguments.order, has_order) == order_lib.FIFO:
     return placement, ''
-  if has_order:
+  if arguments.plan and has_order:
     return placement, '; ordered as in the plan'
   if placement.priorities is None:
     return placement, ('; first in, first out, as no control edges are '

@@ -1,0 +1,304 @@
+"""Coordinates of ops in a graph that repeats itself.
+
+Training graphs are made in loops: over layers, over time steps, over branches.
+What was one number in such a loop is many ops of the graph, and whoever moves
+them one by one never finds that they belong together. Coordinates say so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.structure import inheritance
+from gdp_grappler.graph.structure import scopes as scopes_lib
+from gdp_grappler.graph.structure import variable_uses
+
+NAMES = ('layer', 'segment', 'stack', 'cell', 'branch', 'variable',
+         'repetition')
+# Of numbers in names, those of most ops are looked at.
+_MOST_FAMILIES = 16
+# Share of a family's members that have to hang on one another to be a sequence.
+_SEQUENCE = .5
+# Share of the ops that use variables for which numbers in names are enough.
+_ENOUGH = .5
+
+_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
+                                  Coordinates] = weakref.WeakKeyDictionary()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Coordinates:
+  """Where each of G groups is, by C coordinates.
+
+  Attributes:
+    values: int32 [G, C], from 0; -1 where unknown. Read-only.
+      layer: which of those that follow one another, in the order of first use,
+        by numbers in names. Without numbers: which repetition of a sequence of
+        variables.
+      segment: time step, or part of a batch: what uses the same variables
+        again. Without numbers: as `repetition`, on a common scale.
+      stack, cell: outer and inner number where layers have two or more.
+      branch: which of those that do not follow one another.
+      variable: which variable the group uses or holds, by first use.
+      repetition: the how manyeth use of that variable it is.
+    names: [C], `NAMES`.
+  """
+
+  values: np.ndarray
+  names: tuple[str, ...] = NAMES
+
+  def __getitem__(self, name: str) -> np.ndarray:
+    """int32 [G], one coordinate."""
+    return self.values[:, self.names.index(name)]
+
+  @property
+  def readable(self) -> tuple[str, ...]:
+    """Coordinates that tell groups apart."""
+    ends = self.values.max(axis=0, initial=-1)
+    return tuple(name for name, end in zip(self.names, ends) if end > 0)
+
+
+def of(graph: op_graph.OpGraph) -> Coordinates:
+  """Coordinates of a graph's groups; found once per graph.
+
+  From numbers in the scopes of names, where what has the same variables is
+  another time and what has others another layer; and, where there are none,
+  from the order in which variables are used. Gradients have the coordinates of
+  what they are of. What has neither gets those of its neighbours. Groups have
+  those of their largest variable or, without one, of most of their work.
+  """
+  known = _known.get(graph)
+  if known is None:
+    values = _of_groups(graph, _Reader(graph).read()).astype(np.int32)
+    values.setflags(write=False)
+    known = _known[graph] = Coordinates(values)
+  return known
+
+
+class _Reader:
+  """Reads the coordinates of N ops."""
+
+  def __init__(self, graph: op_graph.OpGraph) -> None:
+    self._graph = graph
+    # One of several equal constants serves all; its name means nothing.
+    constant = _constants(graph)
+    found = scopes_lib.read(graph)
+    self._scopes = found.take(~constant[found.ops])
+    backward = found.backward & ~constant
+    reads = variable_uses.reads(graph)
+    self._descent = inheritance.Inheritance(graph, (reads >= 0) | constant)
+    # Updates have names of their own; they come after gradients, or beside.
+    late = self._descent.inherited(np.where(backward, 0, -1)) >= 0
+    self._forward = ~late & ~constant & (_leading_to(graph, backward)
+                                         | ~backward.any())
+    self._order = _as_needed(graph, self._forward)
+    self._uses = variable_uses.find(graph, reads, self._order)
+    self._using = self._uses.variables >= 0
+
+  def read(self) -> np.ndarray:
+    """int [N, C]."""
+    columns = {name: np.full(self._graph.num_ops, -1) for name in NAMES}
+    columns.update(variable=self._uses.variables,
+                   repetition=self._uses.repetitions)
+    columns.update(self._by_names())
+    if not self._enough(columns['layer']):
+      periods = self._uses.periods()
+      columns['layer'] = np.append(periods, -1)[self._uses.variables]
+    if not self._enough(columns['segment']):
+      columns['segment'] = self._times()
+    values = np.stack([self._complete(columns[name]) for name in NAMES], axis=1)
+    self._own_variables(values)
+    return values
+
+  def _enough(self, labels: np.ndarray) -> bool:
+    using = self._using
+    return bool((labels[using] >= 0).sum() > _ENOUGH * using.sum())
+
+  def _complete(self, labels: np.ndarray) -> np.ndarray:
+    """Forward ops among themselves, then gradients, then what is left."""
+    if not (labels >= 0).any():
+      return labels
+    forward = np.where(self._uses.reads | ~self._forward, -1,
+                       self._descent.inherited(labels))
+    forward = np.where(labels >= 0, labels, forward)
+    linked = self._scopes.forward_ops
+    forward = np.where((forward < 0) & (linked >= 0), forward[linked], forward)
+    return self._descent.filled(forward)
+
+  def _own_variables(self, values: np.ndarray) -> None:
+    """Variables are for all times, and in the layer of their users."""
+    owner, users = self._uses.owners, np.flatnonzero(self._using)
+    mine = np.flatnonzero(self._uses.reads)
+    first = np.full(int(self._uses.variables.max(initial=-1)) + 2, -1)
+    # The first user is the last one assigned; -1 is the last of the array.
+    first[self._uses.variables[users[::-1]]] = users[::-1]
+    user = first[owner[mine]]
+    values[mine] = np.where((user >= 0)[:, None], values[user], values[mine])
+    for name in ('segment', 'repetition'):
+      values[mine, NAMES.index(name)] = -1
+
+  def _times(self) -> np.ndarray:
+    """int [N], repetitions on the scale of those that most ops have."""
+    variables = self._uses.variables[self._using]
+    result = np.full(self._graph.num_ops, -1)
+    if not variables.size:
+      return result
+    counts = np.bincount(variables)
+    ops_by_count = np.bincount(counts, counts)
+    ops_by_count[:2] = 0
+    if not ops_by_count.any():
+      return result
+    usual = int(ops_by_count.argmax())
+    several = counts[variables] > 1
+    result[self._using] = np.where(
+        several,
+        self._uses.repetitions[self._using] * usual // counts[variables], -1)
+    return result
+
+  def _by_names(self) -> dict[str, np.ndarray]:
+    """Columns int [N] that numbers in names tell."""
+    n, found = self._graph.num_ops, self._scopes
+    times, layers = self._kinds()
+    in_time = found.take(np.isin(found.families, times))
+    in_layers = found.take(np.isin(found.families, layers))
+    parallel = [f for f in layers.tolist() if not self._is_sequence(f)]
+    branches = in_layers.take(np.isin(in_layers.families, parallel))
+    depths = in_layers.take(~np.isin(in_layers.families, parallel))
+    first, last = depths.first(n), depths.last(n)
+    nested = first != last
+    return {
+        'segment': _members(in_time, in_time.first(n)),
+        'branch': _members(branches, branches.last(n)),
+        'stack': np.where(nested, _members(depths, first), -1),
+        'cell': np.where(nested, _members(depths, last), -1),
+        'layer': self._in_order_of_use(_combined(depths, n)),
+    }
+
+  def _kinds(self) -> tuple[np.ndarray, np.ndarray]:
+    """Families of times, and of layers; others have nothing of variables."""
+    found = self._scopes
+    rows = self._using[found.ops]
+    families, members = found.families[rows], found.members[rows]
+    if not families.size:
+      return families, families
+    variables = self._uses.variables[found.ops[rows]]
+    both, where = np.unique(np.stack([families, variables]), axis=1,
+                            return_inverse=True)
+    low = np.full(both.shape[1], np.iinfo(int).max)
+    high = np.full(both.shape[1], -1)
+    np.minimum.at(low, where.reshape(-1), members)
+    np.maximum.at(high, where.reshape(-1), members)
+    ops = np.bincount(where.reshape(-1), minlength=both.shape[1])
+    count = int(families.max()) + 1
+    all_ops = np.bincount(both[0], ops, count)
+    in_time = np.bincount(both[0], ops * (high > low), count) > all_ops / 2
+    usual = np.argsort(-all_ops, kind='stable')[:_MOST_FAMILIES]
+    usual = usual[all_ops[usual] > 0]
+    again = np.isin(usual, found.families[found.again])
+    return usual[in_time[usual]], usual[~in_time[usual] & ~again]
+
+  def _is_sequence(self, family: int) -> bool:
+    """Whether its members feed one another."""
+    own = self._scopes.take(self._scopes.families == family)
+    at = own.first(self._graph.num_ops)
+    where = np.flatnonzero(self._forward & (at >= 0))
+    pairs, place = np.unique(
+        np.stack([own.siblings[at[where]], own.members[at[where]]]), axis=1,
+        return_inverse=True)
+    label = np.full(self._graph.num_ops, -1)
+    label[where] = place.reshape(-1)
+    # By way of ops in between.
+    given = self._descent.inherited(label)
+    source, target = self._graph.edges.T
+    source, target = given[source], label[target]
+    some = (source >= 0) & (target >= 0) & (source != target)
+    source, target = source[some], target[some]
+    fed = np.unique(target[pairs[0, source] == pairs[0, target]]).size
+    could = pairs.shape[1] - np.unique(pairs[0]).size
+    return bool(fed and fed >= _SEQUENCE * could)
+
+  def _in_order_of_use(self, labels: np.ndarray) -> np.ndarray:
+    """int [N], numbered anew by the first forward op that has them."""
+    order = self._order
+    seen = order[labels[order] >= 0]
+    found, first = np.unique(labels[seen], return_index=True)
+    rank = np.full(int(labels.max(initial=-1)) + 2, -1)
+    rank[found[np.argsort(first)]] = np.arange(len(found))
+    return rank[labels]
+
+
+def _last_first(graph: op_graph.OpGraph) -> np.ndarray:
+  """int [E, 2], edges; those out of an op come before those into it."""
+  position = np.empty(graph.num_ops, np.int64)
+  position[graph.topological_order] = np.arange(graph.num_ops)
+  return graph.edges[np.argsort(-position[graph.edges[:, 0]])]
+
+
+def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
+  """bool [N], what any of the ops bool [N] hangs on, and these."""
+  result = ends.tolist()
+  # Deep graphs: a plain loop over edges beats numpy on levels.
+  for producer, consumer in _last_first(graph).tolist():
+    if result[consumer]:
+      result[producer] = True
+  return np.array(result, bool)
+
+
+def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
+  """int [F], the forward ops, those with most of the forward part ahead first.
+
+  What could run at once but is needed late, such as what a layer makes of its
+  initial state, is where it is needed.
+  """
+  edges = _last_first(graph)
+  ahead = [0] * graph.num_ops
+  for producer, consumer in edges[forward[edges].all(axis=1)].tolist():
+    if ahead[consumer] >= ahead[producer]:
+      ahead[producer] = ahead[consumer] + 1
+  in_order = graph.topological_order[forward[graph.topological_order]]
+  return in_order[np.argsort(-np.array(ahead, int)[in_order], kind='stable')]
+
+
+def _constants(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N]."""
+  return np.fromiter((kind == 'Const' for kind in graph.op_types), bool,
+                     graph.num_ops)
+
+
+def _members(scopes: scopes_lib.Scopes, entries: np.ndarray) -> np.ndarray:
+  """int [N], the members of entries [N]; -1 where there are none."""
+  return np.append(scopes.members, -1)[entries]
+
+
+def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
+  """int [N], equal for ops with the same entries; -1 without any."""
+  result = np.full(num_ops, -1)
+  left = scopes
+  while len(left.ops):
+    first = left.first(num_ops)
+    some = np.flatnonzero(first >= 0)
+    rows = np.stack(
+        [result[some], left.families[first[some]], left.members[first[some]]])
+    # Ops without an entry at this depth keep their label; it must not be used.
+    result[some] = len(result) + np.unique(rows, axis=1,
+                                           return_inverse=True)[1].reshape(-1)
+    result = np.unique(np.append(result, -1), return_inverse=True)[1][:-1] - 1
+    rest = np.ones(len(left.ops), bool)
+    rest[first[some]] = False
+    left = left.take(rest)
+  return result
+
+
+def _of_groups(graph: op_graph.OpGraph, values: np.ndarray) -> np.ndarray:
+  """int [G, C], of the op of each group that weighs most."""
+  if not graph.num_ops:
+    return np.zeros((0, len(NAMES)), int)
+  order = np.lexsort((-np.arange(graph.num_ops), graph.flops + graph.io_bytes,
+                      graph.param_bytes, graph.groups))
+  heaviest = np.empty(graph.num_groups, int)
+  heaviest[graph.groups[order]] = order
+  return values[heaviest]

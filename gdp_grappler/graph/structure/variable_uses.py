@@ -1,0 +1,161 @@
+"""Which variable an op uses, and for which time."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+
+# Hand on a variable's value or handle, under another type or name.
+_READS = op_kinds.HANDED_ON | op_kinds.VIEWS | {'ReadVariableOp', 'Cast'}
+# A value passes through at most so many of them, one after the other.
+_MOST_READS = 6
+# Of a resource, whose other ops all change it.
+_READING_PREFIX, _CHANGING_PREFIX = 'ResourceGather', 'Resource'
+# Sequences of variables shorter than this are no sign of a period.
+_FEWEST_PERIODS = 2
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VariableUses:
+  """The V variables that the forward ops of N ops use.
+
+  Attributes:
+    reads: bool [N], variables, and ops that only hand on what they hold.
+    variables: int [N], the variable an op uses, numbered by first use; of
+      several the largest; -1 for none.
+    repetitions: int [N], the how manyeth use of that variable it is.
+    owners: int [N], the number of the variable that an op is or hands on; -1
+      for others, and for variables that no forward op uses.
+    kinds: int [V], equal for variables of equal size in equal use.
+  """
+
+  reads: np.ndarray
+  variables: np.ndarray
+  repetitions: np.ndarray
+  owners: np.ndarray
+  kinds: np.ndarray
+
+  def periods(self) -> np.ndarray:
+    """int [V], which repetition of a sequence of kinds a variable is in.
+
+    The sequence that covers most variables if it is repeated without a gap; -1
+    for variables before and after, and for all if there is none.
+    """
+    kinds = self.kinds
+    result = np.full(len(kinds), -1)
+    most = 0
+    for period in range(1, len(kinds) // _FEWEST_PERIODS + 1):
+      first, length = _longest_run(kinds[period:] == kinds[:-period])
+      covered = (length // period + 1) * period if length >= period else 0
+      if covered > most:
+        most = covered
+        result[:] = -1
+        result[first:first + covered] = np.arange(covered) // period
+    return result
+
+
+def reads(graph: op_graph.OpGraph) -> np.ndarray:
+  """int [N], the op whose variable each op holds or hands on; -1 for others."""
+  types = np.array(graph.op_types, object)
+  holds = (_is_any(types, op_kinds.VARIABLES) |
+           (graph.param_bytes > 0) & ~_works(graph))
+  read = np.where(holds, np.arange(graph.num_ops), -1)
+  handing = _is_any(types, _READS)
+  edges = graph.edges[(graph.edge_tensors >= 0) & handing[graph.edges[:, 1]]]
+  for _ in range(_MOST_READS):
+    new = (read[edges[:, 0]] >= 0) & (read[edges[:, 1]] < 0)
+    if not new.any():
+      break
+    read[edges[new, 1]] = read[edges[new, 0]]
+  return read
+
+
+def find(graph: op_graph.OpGraph, read: np.ndarray,
+         order: np.ndarray) -> VariableUses:
+  """Looks which variables are used in what order.
+
+  Args:
+    graph: N ops.
+    read: int [N] of `reads`.
+    order: int [F], ops that are no part of gradients and updates, as far as
+      that is known, by when they are needed.
+  """
+  forward = np.zeros(graph.num_ops, bool)
+  forward[order] = True
+  types = np.array(graph.op_types, object)
+  edges = graph.edges[graph.edge_tensors >= 0]
+  used, user = read[edges[:, 0]], edges[:, 1]
+  some = (used >= 0) & (read[user] < 0) & (forward & ~_changes(types))[user]
+  own = np.flatnonzero((graph.param_bytes > 0) & _works(graph) & forward)
+  used, user = (
+      np.concatenate([array, own]) for array in (used[some], user[some]))
+  variable = np.full(graph.num_ops, -1)
+  by_size = np.argsort(_held_bytes(graph, read)[used], kind='stable')
+  variable[user[by_size]] = used[by_size]
+  return _numbered(graph, variable, read, order)
+
+
+def _numbered(graph: op_graph.OpGraph, variable: np.ndarray, read: np.ndarray,
+              order: np.ndarray) -> VariableUses:
+  """From ops that hold variables, as int [N], to numbers by first use."""
+  users = order[variable[order] >= 0]
+  holders, first = np.unique(variable[users], return_index=True)
+  rank = np.full(graph.num_ops + 1, -1)  # That of none is the last.
+  rank[holders[np.argsort(first)]] = np.arange(len(holders))
+  number = rank[variable]
+  repetition = np.full(graph.num_ops, -1)
+  by_variable = users[np.argsort(number[users], kind='stable')]
+  counts = np.bincount(number[users], minlength=len(holders))
+  repetition[by_variable] = np.arange(len(users)) - np.repeat(
+      np.cumsum(counts) - counts, counts)
+  first_users = users[np.sort(first)]
+  held = _held_bytes(graph, read)[variable[first_users]]
+  types = np.unique([graph.op_types[op] for op in first_users],
+                    return_inverse=True)[1].reshape(-1)
+  kinds = np.unique(np.stack([held, types]), axis=1, return_inverse=True)[1]
+  return VariableUses(read >= 0, number, repetition, rank[read],
+                      kinds.reshape(-1))
+
+
+def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:
+  """int [N], of each op that holds a variable, or of the largest value read."""
+  result = graph.param_bytes.copy()
+  some = np.flatnonzero(read >= 0)
+  np.maximum.at(result, read[some], graph.output_bytes[some])
+  return result
+
+
+def _works(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops that do more than to hold or to hand on.
+
+  In graphs that others measured, such an op may hold what it works with.
+  """
+  idle = op_kinds.VARIABLES | _READS | {'Const'}
+  return ~_is_any(np.array(graph.op_types, object), idle)
+
+
+def _is_any(types: np.ndarray, kinds: frozenset[str] | set[str]) -> np.ndarray:
+  """bool [N]."""
+  return np.fromiter((kind in kinds for kind in types), bool, len(types))
+
+
+def _changes(types: np.ndarray) -> np.ndarray:
+  """bool [N], ops that change variables."""
+  changing = op_kinds.ASSIGNMENTS | op_kinds.IN_PLACE
+  return np.fromiter((kind in changing or kind.startswith(_CHANGING_PREFIX) and
+                      not kind.startswith(_READING_PREFIX)
+                      for kind in types), bool, len(types))
+
+
+def _longest_run(same: np.ndarray) -> tuple[int, int]:
+  """Where the longest run of True begins, and how long it is."""
+  ends = np.flatnonzero(np.diff(np.concatenate([[0], same, [0]]).astype(int)))
+  if not ends.size:
+    return 0, 0
+  lengths = ends[1::2] - ends[::2]
+  longest = int(lengths.argmax())
+  return int(ends[::2][longest]), int(lengths[longest])

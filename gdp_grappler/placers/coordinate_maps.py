@@ -1,0 +1,207 @@
+"""Placements made of coordinates alone.
+
+Axes are coordinates of `structure.coordinates`, and the place of a variable
+among those of its layer. One axis is cut into blocks or dealt out in turn; two
+make a grid, or a skewed map in which devices take turns along both at once, as
+in pipelines and wavefronts: `(layer - segment) mod k`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Iterator
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.structure import coordinates as coordinates_lib
+
+# Dealt out one by one, in twos, ...
+_STRIDES = (1, 2, 4, 8, 16)
+# Axes that say when, and those that say what.
+_WHEN = ('segment', 'repetition')
+_PART = 'part'
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cells:
+  """U sets of groups with the same coordinates, which nothing here parts.
+
+  Attributes:
+    groups: int [G], the cell of each group.
+    axes: int [U] each by name, from 0; none is missing a value.
+    edges: int [M, 2], pairs of cells that send something.
+    edge_bytes: float64 [M], how much; a tensor counts once per cell.
+    edge_tensors: int [M], how many tensors.
+  """
+
+  groups: np.ndarray
+  axes: dict[str, np.ndarray]
+  edges: np.ndarray
+  edge_bytes: np.ndarray
+  edge_tensors: np.ndarray
+
+  def totals(self, weights: np.ndarray) -> np.ndarray:
+    """float64 [U], sums of weights of groups [G]."""
+    return np.bincount(self.groups, weights, self.num_cells)
+
+  @property
+  def num_cells(self) -> int:
+    return int(self.groups.max()) + 1
+
+  def cut(self, row: np.ndarray) -> tuple[float, int]:
+    """Bytes and tensors that parts int [U] send to each other."""
+    crossing = row[self.edges[:, 0]] != row[self.edges[:, 1]]
+    return (float(self.edge_bytes[crossing].sum()),
+            int(self.edge_tensors[crossing].sum()))
+
+
+def cells(graph: op_graph.OpGraph,
+          coordinates: coordinates_lib.Coordinates) -> Cells | None:
+  """The cells of a graph's G groups; None if coordinates tell none apart."""
+  axes = _axes(coordinates)
+  if not axes:
+    return None
+  values, groups = np.unique(np.stack(list(axes.values())), axis=1,
+                             return_inverse=True)
+  groups = groups.reshape(-1)
+  return Cells(groups, dict(zip(axes, values)), *_edges(graph, groups))
+
+
+class Maps:
+  """Ways to share cells out over devices."""
+
+  def __init__(self, of: Cells, work: np.ndarray) -> None:
+    """Prepares.
+
+    Args:
+      of: U cells.
+      work: float64 [U], what is to be shared out evenly.
+    """
+    self._axes, self._work = of.axes, work
+
+  def rows(self, shares: np.ndarray) -> np.ndarray:
+    """int64 [K, U], the part of each cell, no two rows alike.
+
+    Args:
+      shares: float64 [k], work that each of the parts should get; sum 1.
+    """
+    found = {
+        row.tobytes(): row
+        for row in (row.astype(np.int64) for row in self._all(shares))
+    }
+    return np.array(list(found.values()), np.int64).reshape(-1, len(self._work))
+
+  def _all(self, shares: np.ndarray) -> Iterator[np.ndarray]:
+    for axis in self._axes:
+      yield from self._along(axis, shares)
+    for first, second in itertools.combinations(self._axes, 2):
+      if first in _WHEN and second in _WHEN:
+        continue
+      yield from self._grids(first, second, shares)
+      yield from self._skewed(first, second, len(shares))
+
+  def _along(self, axis: str, shares: np.ndarray) -> Iterator[np.ndarray]:
+    """Blocks, and turns of one, two, ..."""
+    values, count = self._axes[axis], len(shares)
+    yield self._blocks(axis, shares)
+    for stride in _STRIDES:
+      if stride * count <= values.max():
+        yield values // stride % count
+    if count <= values.max() < 2 * count:
+      yield values % count
+
+  def _grids(self, first: str, second: str,
+             shares: np.ndarray) -> Iterator[np.ndarray]:
+    count = len(shares)
+    for rows in range(2, count // 2 + 1):
+      if count % rows:
+        continue
+      of_rows = shares.reshape(rows, -1).sum(axis=1)
+      of_columns = np.full(count // rows, rows / count)
+      for a, b in itertools.product(self._along(first, of_rows),
+                                    self._along(second, of_columns)):
+        yield a * len(of_columns) + b
+
+  def _skewed(self, first: str, second: str,
+              count: int) -> Iterator[np.ndarray]:
+    even = np.full(count, 1 / count)
+    for a, b in itertools.product(self._steps(first, even),
+                                  self._steps(second, even)):
+      yield (a + b) % count
+      yield (a - b) % count
+
+  def _steps(self, axis: str, shares: np.ndarray) -> Iterator[np.ndarray]:
+    """An axis on coarser and coarser scales."""
+    values = self._axes[axis]
+    for stride in _STRIDES:
+      if stride <= max(values.max() // 2, 1):
+        yield values // stride
+    yield self._blocks(axis, shares)
+
+  def _blocks(self, axis: str, shares: np.ndarray) -> np.ndarray:
+    """int [G], cut where the work so far reaches the shares so far.
+
+    A value goes where the middle of its work falls.
+    """
+    values = self._axes[axis]
+    work = np.bincount(values, self._work)
+    middle = (np.cumsum(work) - work / 2) / max(work.sum(), 1e-300)
+    return np.searchsorted(np.cumsum(shares)[:-1], middle, 'right')[values]
+
+
+def _edges(graph: op_graph.OpGraph,
+           of_group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+  """Pairs of cells, bytes and tensors; see `Cells`."""
+  data = graph.edge_tensors >= 0
+  source, target = of_group[graph.groups[graph.edges[data]]].T
+  apart = source != target
+  count = int(of_group.max()) + 1
+  # A tensor has one source: each of these keys is of one pair of cells.
+  keys, first = np.unique(
+      graph.edge_tensors[data][apart].astype(np.int64) * count + target[apart],
+      return_index=True)
+  size = graph.tensor_bytes[keys // count]
+  pairs, where = np.unique(source[apart][first] * count + keys % count,
+                           return_inverse=True)
+  where = where.reshape(-1)
+  return (np.stack([pairs // count, pairs % count],
+                   axis=1), np.bincount(where, size, len(pairs)),
+          np.bincount(where, minlength=len(pairs)))
+
+
+def _axes(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
+  """Those that tell groups apart, and no two the same."""
+  variable = coordinates['variable']
+  columns = {name: coordinates[name] for name in coordinates.readable}
+  if {'layer', 'variable'} <= set(columns):
+    columns[_PART] = _place_in_layer(columns['layer'], variable)
+  result: dict[str, np.ndarray] = {}
+  for name, column in columns.items():
+    filled = _filled(column, variable)
+    if filled.max() and not any(
+        (filled == other).all() for other in result.values()):
+      result[name] = filled
+  return result
+
+
+def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
+  """int [G], which of its layer's variables a group uses; -1 for none."""
+  known = (layer >= 0) & (variable >= 0)
+  pairs, counts = np.unique(np.stack([variable[known], layer[known]]), axis=1,
+                            return_counts=True)
+  # A variable is in the layer of most of its groups.
+  layer_of = np.full(int(variable.max()) + 1, -1)
+  usual = np.argsort(counts, kind='stable')
+  layer_of[pairs[0, usual]] = pairs[1, usual]
+  first = np.full(int(layer_of.max()) + 2, len(layer_of))
+  np.minimum.at(first, layer_of, np.arange(len(layer_of)))
+  place = np.arange(len(layer_of)) - first[layer_of]
+  return np.where(known, place[variable], -1)
+
+
+def _filled(column: np.ndarray, variable: np.ndarray) -> np.ndarray:
+  """int [G], where variables that are for all values are dealt out."""
+  turns = np.maximum(variable, 0) % (int(column.max()) + 1)
+  return np.where(column < 0, turns, column).astype(np.int64)

@@ -1,0 +1,158 @@
+"""Annealing of placements whose ops run in a good order.
+
+A placement that is fast in the order in which TensorFlow starts ops need not be
+the one that is fast when control edges let the critical path go first. So this
+search prices placements under priorities. They are the upward ranks of one
+placement and hold for all that come out of it, until they are made anew: ranks
+of its own for each would cost more than its price. A placement and the
+priorities under which it was priced belong together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import annealing
+from gdp_grappler.placers import placer as placer_lib
+
+# How often priorities are made anew, and what of a step that may lose.
+_REFRESHES, _LOSS = 12, 1e-2
+# Placements that are priced for it.
+_REFRESHING = 2
+# Starts that get priorities of their own; the rest is much slower without.
+_STARTS = 8
+
+
+def pays(problem: placer_lib.Problem) -> bool:
+  """Whether to look for orders: they are wanted, and there are queues to order.
+
+  Where ops of a device share its cores, as on CPUs, edges only cost.
+  """
+  devices = problem.cluster.devices
+  return (problem.simulator is not None and problem.evaluator.simulated and
+          sum(device.asynchronous for device in devices) > 1)
+
+
+class PrioritizedSearch:
+  """A search under priorities.
+
+  Attributes:
+    best: The best placement so far, with the priorities that go with it.
+    best_key: What it ranks by, if these are obeyed.
+  """
+
+  def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
+               rng: np.random.Generator) -> None:
+    """Prices where the search may begin.
+
+    Args:
+      problem: G groups; one whose orders pay.
+      starts: int [S, G], legal; at least one. Those that are best first in,
+        first out are looked at.
+      rng: Of the steps.
+    """
+    self._problem = problem
+    plain = problem.evaluator.price_groups(problem.graph, starts)
+    rows = starts[plain.ranking()[:_STARTS]]
+    priorities = np.stack([self._ranks(row) for row in rows])
+    prices = problem.evaluator.price_groups(problem.graph, rows,
+                                            priorities=priorities)
+    self._priced = len(starts) + len(rows)
+    first = prices.best()
+    self._order = _Order(problem.evaluator, priorities[first])
+    self._search = annealing.Annealing(
+        dataclasses.replace(problem, evaluator=self._order),
+        rows[first:first + 1], rng)
+    self._refreshed = 0.
+    self._keep()
+
+  @property
+  def evaluations(self) -> int:
+    """Placements priced so far."""
+    return self._priced + self._search.evaluations
+
+  @property
+  def can_move(self) -> bool:
+    """Whether any group has a choice."""
+    return self._search.can_move
+
+  def step(self, progress: float, count: int) -> None:
+    """Prices `count` placements at some progress from 0 to 1."""
+    if progress - self._refreshed >= 1 / _REFRESHES and count > _REFRESHING:
+      self._refresh(progress)
+      count -= _REFRESHING
+    self._search.step(progress, count)
+    if self._search.best_key < self.best_key:
+      self._keep()
+
+  def _refresh(self, progress: float) -> None:
+    """Makes priorities of the best placement, unless they are worse."""
+    self._refreshed = progress
+    row = self._search.best[None]
+    priorities = self._ranks(row[0])
+    now_s = self._problem.evaluator.price_groups(
+        self._problem.graph, row, priorities=priorities).seconds[0]
+    self._priced += 1
+    if now_s <= self._search.best_key[-1] * (1 + _LOSS):
+      self._order.priorities = priorities
+      self._search.restart(row, progress)
+
+  def _ranks(self, row: np.ndarray) -> np.ndarray:
+    problem = self._problem
+    return ordering.upward_ranks(problem.graph, row[problem.graph.groups],
+                                 problem.cluster, problem.op_seconds)
+
+  def _keep(self) -> None:
+    self.best_key = self._search.best_key
+    self.best = dataclasses.replace(
+        placement_lib.from_groups(self._problem.graph, self._search.best,
+                                  self._problem.cluster),
+        priorities=self._order.priorities)
+
+
+class _Order(evaluator_lib.Evaluator):
+  """Prices groups under priorities.
+
+  Attributes:
+    cluster: What placements index.
+    simulated: Whether the other one computes its prices.
+    priorities: float64 [N], at present.
+  """
+
+  def __init__(self, evaluator: evaluator_lib.Evaluator,
+               priorities: np.ndarray) -> None:
+    self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
+    self.priorities = priorities
+    self._evaluator = evaluator
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.op_seconds(graph)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
+    """See `evaluator.Evaluator`; under the present priorities."""
+    return self._evaluator.evaluate(
+        graph, dataclasses.replace(placement, priorities=self.priorities))
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; under the present priorities."""
+    del priorities  # A search names none.
+    return self._evaluator.price(graph, devices, self.priorities)
+
+  def price_groups(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      ceiling_s: float = math.inf,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; under the present priorities."""
+    del priorities  # A search names none.
+    return self._evaluator.price_groups(graph, devices, ceiling_s,
+                                        self.priorities)

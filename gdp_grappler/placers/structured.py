@@ -1,0 +1,197 @@
+"""Placements by layer, time, variable and branch: the best of many by price."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from absl import logging
+import numpy as np
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.graph.structure import coordinates as coordinates_lib
+from gdp_grappler.placers import annealing
+from gdp_grappler.placers import coordinate_maps
+from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
+from gdp_grappler.placers.partitioning import partitioning
+
+# Those that are priced, the best balanced of all; of large graphs only so many
+# that this many ops are priced, and few if a stopwatch prices them.
+_PRICED, _PRICED_OPS, _FEWEST, _MEASURED = 200, 4_000_000, 32, 16
+_BATCH = 16
+# How many are told of, the best by price.
+_TOLD = 4
+
+
+class StructuredPlacer:
+  """Maps coordinates of repeated structure to devices, many ways.
+
+  Blocks of layers or time steps, both dealt out in turn, grids of two
+  coordinates and skewed maps of them (see `coordinate_maps`), over all
+  accelerators, half of them, and so on. No op moves alone: whole layers, time
+  steps and branches do, which is what a search that moves ops never finds. The
+  best balanced are priced, and the best by price is taken.
+
+  Coordinates are read from names and from the order in which variables are used
+  (`structure.coordinates`). Of a graph that tells none of them nothing is
+  proposed; everything is on the best device then.
+  """
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    return self.proposals(problem)[0]
+
+  def proposals(
+      self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
+    """See `Proposer`: the best by price, everything on one device among them.
+
+    Raises:
+      InfeasiblePlacementError: the graph cannot be placed on the cluster.
+    """
+    judge = _Judge(problem)
+    judge.see(single_device.on_each(problem))
+    for weights in (group_graph.work(problem,
+                                     np.array(problem.cluster.accelerators)),
+                    group_graph.memory_bytes(problem)):
+      rows = candidates(problem, weights)
+      if not len(rows):
+        logging.info('Graph "%s" shows no repeated structure.',
+                     problem.graph.name)
+        break
+      judge.see(rows)
+      if judge.fits:
+        break
+    if not judge.fits:
+      judge.see(annealing.relieved(problem, judge.best(1)[0])[None])
+    return tuple(
+        placement_lib.from_groups(problem.graph, row, problem.cluster)
+        for row in judge.best(_TOLD))
+
+
+def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
+  """int32 [K, G], legal placements by coordinates, the most promising first.
+
+  Those that are best balanced, and those with the least sum of the busiest
+  device's work and of what is sent.
+
+  Args:
+    problem: G groups.
+    weights: float64 [G], what is to be balanced.
+
+  Returns:
+    None where the graph shows no structure, or there is one accelerator.
+  """
+  devices = partitioning.accelerators(problem)
+  cells = coordinate_maps.cells(problem.graph,
+                                coordinates_lib.of(problem.graph))
+  counts = _counts(len(devices))
+  if cells is None or not counts:
+    return np.zeros((0, problem.graph.num_groups), np.int32)
+  work = cells.totals(weights)
+  maps = coordinate_maps.Maps(cells, work)
+  # Half of them on all devices, a quarter on half of them, ...
+  left, result = _affordable(problem), []
+  for count in counts:
+    workers = devices[:count]
+    rows = maps.rows(_shares(problem, workers))
+    most = left if count == counts[-1] else -(-left // 2)
+    rows = rows[_promising(_scores(problem, cells, work, rows, workers), most)]
+    result.append(workers[rows[:, cells.groups]])
+    left -= len(rows)
+  return _legal(problem, np.concatenate(result)).astype(np.int32)
+
+
+def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
+            work: np.ndarray, rows: np.ndarray,
+            workers: np.ndarray) -> np.ndarray:
+  """float64 [2, K]: the busiest part, without and with what parts send."""
+  shares = _shares(problem, workers) * len(workers)
+  busiest = np.array([
+      (np.bincount(row, work, len(workers)) / shares).max() for row in rows
+  ])
+  _, bandwidth, _ = problem.cluster.link_arrays
+  apart = ~np.eye(len(workers), dtype=bool)
+  s_per_byte = float((1 / bandwidth[np.ix_(workers, workers)][apart]).mean())
+  message = partitioning.message_bytes(problem.cluster, workers)
+  sent = np.array(
+      [size + message * count for size, count in map(cells.cut, rows)])
+  return np.stack([busiest, busiest + sent * s_per_byte / len(workers)])
+
+
+def _promising(scores: np.ndarray, most: int) -> np.ndarray:
+  """int [at most `most`], the best by either score in turns."""
+  ranked = np.argsort(scores, axis=1, kind='stable').T.reshape(-1)
+  first = np.sort(np.unique(ranked, return_index=True)[1])
+  return ranked[first[:most]]
+
+
+class _Judge:
+  """Prices placements of groups and remembers all."""
+
+  def __init__(self, problem: placer_lib.Problem) -> None:
+    self._problem = problem
+    self._keys: list[evaluator_lib.Key] = []
+    self._rows: list[np.ndarray] = []
+
+  @property
+  def fits(self) -> bool:
+    """Whether any of them runs."""
+    return not min(self._keys)[0]
+
+  def see(self, rows: np.ndarray) -> None:
+    """Prices int [K, G]; what takes longer than the best need not be exact."""
+    for batch in _batches(rows):
+      ceiling_s = min(self._keys)[-1] if self._keys and self.fits else np.inf
+      prices = self._problem.evaluator.price_groups(self._problem.graph, batch,
+                                                    ceiling_s)
+      self._keys += prices.keys()
+      self._rows += list(batch)
+
+  def best(self, most: int) -> list[np.ndarray]:
+    """Placements int [G], the best first, no two alike."""
+    found: dict[bytes, np.ndarray] = {}
+    for row in sorted(range(len(self._keys)), key=self._keys.__getitem__):
+      devices = self._rows[row].astype(np.int32)
+      found.setdefault(devices.tobytes(), devices)
+      if len(found) == most:
+        break
+    return list(found.values())
+
+
+def _batches(rows: np.ndarray) -> Iterator[np.ndarray]:
+  for first in range(0, len(rows), _BATCH):
+    yield rows[first:first + _BATCH]
+
+
+def _affordable(problem: placer_lib.Problem) -> int:
+  """How many are priced."""
+  if not problem.evaluator.simulated:
+    return _MEASURED
+  affordable = _PRICED_OPS // max(problem.graph.num_ops, 1)
+  return min(max(affordable, _FEWEST), _PRICED)
+
+
+def _counts(devices: int) -> list[int]:
+  """All devices, half of them, ..., two."""
+  result = []
+  while devices > 1:
+    result.append(devices)
+    devices //= 2
+  return result
+
+
+def _shares(problem: placer_lib.Problem, workers: np.ndarray) -> np.ndarray:
+  """float64 [k], in proportion to speed."""
+  speeds = 1 / np.maximum(problem.op_seconds[:, workers].sum(axis=0), 1e-30)
+  return speeds / speeds.sum()
+
+
+def _legal(problem: placer_lib.Problem, rows: np.ndarray) -> np.ndarray:
+  """int [K, G], on the host or the first allowed device where one is not."""
+  allowed = problem.allowed
+  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
+  ok = allowed[np.arange(allowed.shape[0]), rows]
+  return np.where(ok, rows, fallback)

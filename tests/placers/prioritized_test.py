@@ -1,0 +1,117 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import prioritized
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from helpers import stopwatches
+
+
+def _problem(graph, cluster=None, **fields):
+  problem = problems.make(graph, cluster or presets.preset('2xP100'), **fields)
+  return dataclasses.replace(problem,
+                             simulator=simulator.Simulator(problem.cluster))
+
+
+def _search(problem, starts=None, seed=0):
+  if starts is None:
+    starts = np.ones((1, problem.graph.num_groups), np.int32)
+  return prioritized.PrioritizedSearch(problem, starts,
+                                       np.random.default_rng(seed))
+
+
+def _run(search, steps):
+  for step in range(steps):
+    search.step(step / steps, 16)
+
+
+def _price(problem, placement):
+  """Under the priorities of the placement."""
+  return problem.evaluator.price(problem.graph, placement.devices[None],
+                                 placement.priorities)
+
+
+@pytest.mark.parametrize('wrap', [robust.Robust, recorder.Recorder])
+@pytest.mark.parametrize('seed', range(3))
+def test_priorities_travel_with_the_placement(seed, wrap):
+  problem = _problem(graphs.random_graph(seed, 80), wrap=wrap)
+  search = _search(problem)
+  before = search.best_key
+  _run(search, 40)
+  assert search.best_key < before
+  assert search.best.violations(problem.graph) == ()
+  assert _price(problem, search.best).keys() == [search.best_key]
+
+
+def test_the_start_that_is_best_in_order_is_taken():
+  problem = _problem(graphs.random_graph(1, 60))
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (5, problem.graph.num_groups)).astype(np.int32)
+  keys = [_search(problem, row[None]).best_key for row in starts]
+  assert _search(problem, starts).best_key == min(keys)
+
+
+def test_repeatable():
+  first, second = (
+      _search(_problem(graphs.random_graph(2, 60)), seed=3) for _ in range(2))
+  _run(first, 20)
+  _run(second, 20)
+  assert first.best.devices.tolist() == second.best.devices.tolist()
+  assert first.best.priorities.tolist() == second.best.priorities.tolist()
+
+
+def test_counts_what_it_prices_and_keeps_it_out_of_the_curve():
+  problem = _problem(graphs.random_graph(2, 60), wrap=recorder.Recorder)
+  search = _search(problem)
+  before = len(problem.evaluator.curve)
+  _run(search, 30)
+  assert search.evaluations == problem.evaluator.evaluations
+  assert len(problem.evaluator.curve) == before
+
+
+def test_a_heavy_branch_goes_first():
+  # On one GPU, of two ops ready at once the one with most behind it; what is
+  # behind it is on the other GPU.
+  edges = [(0, 2, 8), (1, 3, 8)]
+  seconds = [[9., 1., 1.], [9., 1., 1.], [9., 9., 0.], [9., 9., 5.]]
+  problem = _problem(graphs.make_graph(edges, 4),
+                     clusters.make_cluster(2, latency_s=0.), seconds=seconds)
+  search = _search(problem, np.array([[1, 1, 2, 2]], np.int32))
+  ranks = search.best.priorities
+  assert ranks[1] > ranks[0]
+
+
+def _cpus():
+  cluster = presets.preset('2xP100')
+  return clusters.synchronous(cluster)
+
+
+def _one_gpu():
+  cluster = presets.preset('2xP100')
+  devices = [
+      dataclasses.replace(d, launch=cluster_lib.SYNCHRONOUS)
+      if d.short_name == 'GPU:1' else d for d in cluster.devices
+  ]
+  return dataclasses.replace(cluster, devices=tuple(devices))
+
+
+@pytest.mark.parametrize('make', [_cpus, _one_gpu])
+def test_where_nothing_runs_ahead_orders_do_not_pay(make):
+  graph = graphs.chain(3)
+  assert prioritized.pays(_problem(graph))
+  assert not prioritized.pays(_problem(graph, make()))
+
+
+def test_orders_that_nobody_wants_are_not_looked_for():
+  problem = _problem(graphs.chain(3))
+  assert not prioritized.pays(dataclasses.replace(problem, simulator=None))
+  assert not prioritized.pays(
+      _problem(graphs.chain(3), wrap=stopwatches.Stopwatch))
