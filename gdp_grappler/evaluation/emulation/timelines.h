@@ -173,7 +173,7 @@ class Machine {
     const int64_t now_ns = NowNs();
     records_.push_back({Kind::kWait, stream->device, other->number,
                         stream->number, kNobody, 0, now_ns, now_ns,
-                        NextMoment(*stream)});
+                        std::max(stream->tail_ns, stream->earliest_ns)});
   }
 
   // What is enqueued from now on starts no sooner.
@@ -187,7 +187,11 @@ class Machine {
   int64_t WhenEnded(Stream* stream, const void* who, Ended ended) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (stream->waiting.empty()) return NextMoment(*stream);
-    stream->waiting.back().ended.emplace_back(who, std::move(ended));
+    const int64_t earliest_ns = stream->earliest_ns;
+    stream->waiting.back().ended.emplace_back(
+        who, [earliest_ns, ended = std::move(ended)](int64_t end_ns) {
+          ended(std::max(end_ns, earliest_ns));
+        });
     return kUnknown;
   }
 
