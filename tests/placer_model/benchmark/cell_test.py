@@ -12,6 +12,7 @@ from gdp_grappler.placers import registry
 from helpers import bench_worker
 from helpers import clusters
 from helpers import graphs
+from helpers import orders
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
@@ -90,6 +91,33 @@ def test_limits_of_a_placement(tmp_path):
   assert record['limits'] == {
       'critical_path_s': 4., 'busiest_device_s': 4., 'busiest_channel_s': 0.
   }
+
+
+def test_the_ordered_step_is_that_of_the_best_proposal(tmp_path, monkeypatch):
+  graph, apart, costs = orders.late_chain(3)
+  together = dataclasses.replace(apart, devices=[1] * graph.num_ops)
+
+  class Both:
+
+    def place(self, problem):
+      return self.proposals(problem)[0]
+
+    def proposals(self, problem):
+      # Whoever may look for orders is told what they bring.
+      assert problem.simulator is not None
+      return together, apart
+
+  monkeypatch.setattr(registry, 'create', lambda name: Both())
+  record = cell_lib.run(_loaded(graph, apart.cluster, costs),
+                        settings_lib.Settings(), 'both',
+                        simulator.Simulator(apart.cluster, costs),
+                        tmp_path / 'plan.json')
+  # Of the four short ops and the long one, one after the other; in order, the
+  # sender and its message come first.
+  assert record['step_time_s'] == 7.
+  assert record['ordered_step_time_s'] == pytest.approx(5., rel=1e-5)
+  written = plan.load(str(tmp_path / 'plan.json'), graph, apart.cluster)
+  assert written.devices.tolist() == together.devices.tolist()
 
 
 def test_a_long_curve_is_thinned():
