@@ -50,7 +50,9 @@ _LIMITS = 0., .5, .75, .9, .95, 1.
 
 def matched(tasks: task_graph.TaskGraph, work_s: np.ndarray,
             link: tuple[float, float]) -> np.ndarray:
-  """int32 [M], the favourite child of each task or -1, by matching.
+  """int32 [2, M], the favourite child of each task or -1, by matching.
+
+  The second row has only those that every round matched.
 
   Args:
     tasks: M tasks.
@@ -64,8 +66,8 @@ def matched(tasks: task_graph.TaskGraph, work_s: np.ndarray,
   by_parent = np.argsort(position[pairs[:, 0]], kind='stable')
   found = native_scheduler.favourites(position[pairs[by_parent]],
                                       sent_s[by_parent], work_s[order], _LIMITS)
-  result = np.full(tasks.num_tasks, -1, np.int32)
-  result[order] = np.where(found >= 0, order[found], -1)
+  result = np.full(found.shape, -1, np.int32)
+  result[:, order] = np.where(found >= 0, order[found], -1)
   return result
 
 

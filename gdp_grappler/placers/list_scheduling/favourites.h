@@ -28,13 +28,16 @@ class Favourites {
         work_s_(work_s),
         spared_(num_pairs, 0),
         best_(num_pairs, 0),
+        rounds_(num_pairs, 0),
         start_s_(num_tasks),
         left_s_(num_tasks),
         through_s_(num_pairs),
         order_(num_pairs) {}
 
-  // `child` [M] receives the favourite of each task or -1.
-  void Run(const double* limits, int32_t num_limits, int32_t* child) {
+  // `child` [M] receives the favourite of each task or -1, `certain` [M] only
+  // those of all rounds.
+  void Run(const double* limits, int32_t num_limits, int32_t* child,
+           int32_t* certain) {
     const double all_s = Length();
     std::fill(spared_.begin(), spared_.end(), 1);
     const double least_s = Length();
@@ -43,14 +46,17 @@ class Favourites {
     for (int32_t round = 0; round < num_limits; ++round) {
       Match(least_s + limits[round] * (shortest_s - least_s));
       length_s = Length();
+      for (int32_t e = 0; e < E; ++e) rounds_[e] += spared_[e];
       if (round == 0 || length_s < shortest_s) {
         shortest_s = length_s;
         best_ = spared_;
       }
     }
     std::fill(child, child + M, -1);
+    std::fill(certain, certain + M, -1);
     for (int32_t e = 0; e < E; ++e) {
       if (best_[e]) child[Parent(e)] = Child(e);
+      if (rounds_[e] == num_limits) certain[Parent(e)] = Child(e);
     }
   }
 
@@ -104,6 +110,7 @@ class Favourites {
   const int32_t* pairs_;
   const double *sent_s_, *work_s_;
   std::vector<uint8_t> spared_, best_;    // [E]
+  std::vector<int32_t> rounds_;           // [E] how many matched it.
   std::vector<double> start_s_, left_s_;  // [M]
   std::vector<double> through_s_;         // [E]
   std::vector<int32_t> order_;            // [E]

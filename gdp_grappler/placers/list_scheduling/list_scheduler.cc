@@ -251,15 +251,16 @@ int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
   return kOk;
 }
 
-// Writes the favourite child of each task or -1; `pairs` [E, 2] are positions
-// in topological order, in that of their first.
+// Writes the favourite child of each task or -1, and those of them that are
+// certain; `pairs` [E, 2] are positions in topological order, in that of their
+// first.
 int32_t gdp_favourites(int32_t num_tasks, int32_t num_pairs,
                        const int32_t* pairs, const double* sent_s,
                        const double* work_s, int32_t num_limits,
-                       const double* limits, int32_t* child) {
+                       const double* limits, int32_t* child, int32_t* certain) {
   try {
     gdp::Favourites(num_tasks, num_pairs, pairs, sent_s, work_s)
-        .Run(limits, num_limits, child);
+        .Run(limits, num_limits, child, certain);
   } catch (const std::bad_alloc&) {
     return kOutOfMemory;
   }

@@ -92,8 +92,9 @@ class MSctPlacer:
   and Munier, where transfers do not disturb each other; with transfers queueing
   for their link as in the simulator; in topological or rank order; with ops
   joined whose communication outweighs them (before favourites are sought); with
-  favourite children that share the device of their parent for good, up to a
-  fair share of the work, or for which nothing waits; with large tensors kept at
+  all favourite children or only those that are so in any case; with those that
+  share the device of their parent for good, up to a fair share of the work, or
+  for which nothing waits; with large tensors kept at
   home; with half, a quarter or one of the accelerators. Where accelerators
   differ, the op that can start first goes where it ends first. CPUs get only
   what accelerators cannot have, except in a proposal with all devices.
@@ -122,12 +123,13 @@ class MSctPlacer:
     for way, _ in ways:
       key = _same_tasks(way.bundles)
       if way.rules.favourites and key not in favourites:
-        tasks = shared.tasks(key)
-        favourites[key] = self._favourites(problem, tasks, shared.link)
+        favourites[key] = self._favourites(problem, shared.tasks(key),
+                                           shared.link)
     scheduled = [
-        _proposer(shared, _suited(shared, way), at_home,
-                  favourites.get(_same_tasks(way.bundles)))
-        for way, at_home in ways
+        _proposer(shared, _suited(shared, way), at_home, row)
+        for way, at_home in ways for row in (
+            favourites[_same_tasks(way.bundles)] if way.rules.favourites else (
+                None,))
     ]
     if self.published:
       return candidates.best(problem, scheduled, beyond=False)
@@ -136,13 +138,14 @@ class MSctPlacer:
   def _favourites(self, problem: placer_lib.Problem,
                   tasks: task_graph.TaskGraph,
                   link: tuple[float, float]) -> np.ndarray:
-    """int32 [M], the favourite child of each task or -1."""
+    """int32 [K, M], the favourite child of each task or -1, K answers."""
     work_s = bundling.work_s(tasks)
     if not self.published:
-      return favourite_children.matched(tasks, work_s, link)
+      found = favourite_children.matched(tasks, work_s, link)
+      return found[:1] if (found[0] == found[1]).all() else found
     small = problem.graph.num_ops <= _MOST_OPS
     return favourite_children.solve(tasks, work_s, link,
-                                    _WINDOW if small else _SMALL_WINDOW)
+                                    _WINDOW if small else _SMALL_WINDOW)[None]
 
 
 def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:

@@ -235,12 +235,13 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
 
 def favourites(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
                limits: Sequence[float]) -> np.ndarray:
-  """int32 [M], favourite children that make the longest path short, or -1.
+  """int32 [2, M], favourite children that make the longest path short, or -1.
 
   Nobody has two favourites, and nobody is the favourite of two. Pairs are
   matched once for each limit, given the paths of the match before; the best of
   all matches counts. Pairs on paths longer than the limit come first, the
-  longest path first; of the others those that send longest.
+  longest path first; of the others those that send longest. The second row has
+  only those of all matches.
 
   Args:
     pairs: int [E, 2], parent and child without doubles, as positions in
@@ -259,10 +260,10 @@ def favourites(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
                            (work_s, np.float64), (limits, np.float64))
   ]
   addresses = [array.ctypes.data for array in keep]
-  result = np.empty(len(work_s), np.int32)
+  result = np.empty((2, len(work_s)), np.int32)
   _check(_library().gdp_favourites(len(work_s), len(pairs), *addresses[:3],
                                    len(limits), addresses[3],
-                                   result.ctypes.data))
+                                   *(row.ctypes.data for row in result)))
   return result
 
 
@@ -314,18 +315,14 @@ def _library() -> ctypes.CDLL:
   lib = native.load_list_scheduler()
   pointer, i32 = ctypes.c_void_p, ctypes.c_int32
   real = ctypes.c_double
-  for name, arguments in (('gdp_list_schedule', [
-      pointer, pointer, i32, pointer, pointer, pointer
-  ]), ('gdp_topological_order',
-       [i32, i32, i32, pointer, pointer, i32, pointer]), ('gdp_fill', [
-           *[i32] * 4, *[pointer] * 6, real, pointer
-       ]), ('gdp_favourites',
-            [i32, i32, pointer, pointer, pointer, i32, pointer,
-             pointer]), ('gdp_fuse', [
-                 i32, i32, pointer, pointer, pointer, pointer, real, pointer
-             ]), ('gdp_join',
-                  [i32, i32, pointer, pointer, pointer, pointer, real,
-                   pointer])):
+  labels = [i32, i32, *[pointer] * 4, real, pointer]
+  for name, arguments in {
+      'gdp_list_schedule': [pointer, pointer, i32, *[pointer] * 3],
+      'gdp_topological_order': [i32, i32, i32, pointer, pointer, i32, pointer],
+      'gdp_fill': [*[i32] * 4, *[pointer] * 6, real, pointer],
+      'gdp_favourites': [i32, i32, *[pointer] * 3, i32,
+                         *[pointer] * 3], 'gdp_fuse': labels, 'gdp_join': labels
+  }.items():
     function = getattr(lib, name)
     function.restype, function.argtypes = i32, arguments
   return lib
