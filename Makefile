@@ -10,6 +10,8 @@ TENSORFLOW := tensorflow>=2.21,<2.22
 # mypy is too new for. Of a formatter one release: the next formats differently.
 TOOLS := $(VENV)/tools/bin
 TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0
+# Of `make fuzz`; FUZZ_ARGS="--seed=9 --placers=heft" are further ones.
+FUZZ_GRAPHS ?= 300
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export TF_CPP_MIN_LOG_LEVEL ?= 3
@@ -34,7 +36,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fidelity format lint bazel wheel install clean
+.PHONY: help demo test fuzz fidelity format lint bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -48,6 +50,9 @@ test: $(VENV)/installed  ## run all tests against the installed package
 	@# folder first. Files in tests/conftest.py's order: the longest begin.
 	cd tests && ../$(BIN)/python -P -m pytest --numprocesses=auto \
 	    --maxprocesses=4 --dist=loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+
+fuzz: $(VENV)/installed  ## place FUZZ_GRAPHS=300 random graphs with every placer
+	cd tests && ../$(BIN)/python -m fuzz --graphs=$(FUZZ_GRAPHS) $(FUZZ_ARGS)
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)

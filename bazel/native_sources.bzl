@@ -95,6 +95,8 @@ NATIVE_LIBRARIES = {
         "srcs": ["gdp_grappler/placers/list_scheduling/list_scheduler.cc"],
         "hdrs": [
             "gdp_grappler/placers/list_scheduling/earliest_task_first.h",
+            "gdp_grappler/placers/list_scheduling/favourites.h",
+            "gdp_grappler/placers/list_scheduling/fill.h",
             "gdp_grappler/placers/list_scheduling/schedule_state.h",
             "gdp_grappler/placers/list_scheduling/timeline.h",
         ],

@@ -31,6 +31,8 @@ BATCH = 16
 _UNIONS = 4
 # Placements that a search prices which only has to fit: so many ops in all.
 _RELIEF_OPS, _RELIEF_MOST = 20_000_000, 4_000
+# Share of them that a search prices which begins with what fits.
+_REFINED = .3
 # Shares of the start's step time.
 _FIRST_TEMPERATURE, _LAST_TEMPERATURE = 2e-2, 2e-5
 # Without gain for this share of the search, it goes on from the best.
@@ -215,20 +217,26 @@ class Annealing:
     return _Priced(devices, prices.seconds, excess.sum(axis=1))
 
 
-def relieved(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
+def relieved(problem: placer_lib.Problem, devices: np.ndarray,
+             refined: bool = False) -> np.ndarray:
   """int [G], the first placement found that fits, or what overflows least.
 
-  For placers whose proposals all exceed a memory although others may not.
+  For placers whose proposals exceed a memory although others may not.
 
   Args:
     problem: G groups.
     devices: int [G], where to begin.
+    refined: Whether to look for faster ones, too, for a while.
   """
   search = Annealing(problem,
                      np.asarray(devices, np.int32)[None],
                      np.random.default_rng(problem.seed))
-  limit = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
-  while (search.can_move and not search.fits and search.evaluations < limit):
+  most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
+  enough = int(_REFINED * most) if refined else 0
+  while search.can_move:
+    limit = enough if search.fits else most
+    if search.evaluations >= limit:
+      break
     search.step(search.evaluations / limit, BATCH)
   return search.best
 

@@ -142,16 +142,39 @@ def test_steps_of_any_length(name, op_s, memory_bytes):
   _check(_place(name, graph, cluster, seconds=seconds), graph, cluster)
 
 
-@_each_cluster
-@pytest.mark.parametrize('seed', range(3))
-def test_never_worse_than_the_best_device_alone(name, cluster, seed):
+def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None, seed=0):
   if name.endswith('_published') or name in _OTHERS:
     pytest.skip('does as it is told')
-  graph = _graph(seed).replace(param_bytes=[1 << 24] * 150)
-  problem = problems.make(graph, cluster)
+  problem = problems.make(graph, cluster, seconds)
   alone = registry.create('single_device').place(problem)
-  placement = _place(name, graph, cluster, seed)
+  placement = _place(name, graph, cluster, seed, seconds=seconds)
   prices = problem.evaluator.price(graph,
                                    np.stack([alone.devices, placement.devices]))
   first, second = prices.keys()
   assert second <= first
+
+
+@_each_cluster
+@pytest.mark.parametrize('seed', range(3))
+def test_never_worse_than_the_best_device_alone(name, cluster, seed):
+  graph = _graph(seed).replace(param_bytes=[1 << 24] * 150)
+  _assert_no_worse_than_one_device(name, graph, cluster, seed=seed)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_never_worse_whatever_the_speeds_pins_and_links(name, seed):
+  """The fastest GPU is not the best one where much is pinned to another."""
+  rng = np.random.default_rng(seed)
+  cluster = clusters.make_cluster(3, latency_s=1e-4, bandwidth_bytes_per_s=1e9,
+                                  memory_bytes=1 << 33)
+  links = [
+      dataclasses.replace(link, bandwidth_bytes_per_s=1e5)
+      if rng.random() < .4 else link for link in cluster.links
+  ]
+  cluster = dataclasses.replace(cluster, links=links)
+  graph = graphs.random_graph(seed, 60)
+  pinned = rng.random(graph.num_groups) < .3
+  pins = np.where(pinned, f'GPU:{seed % 3}', '')[graph.groups].tolist()
+  seconds = rng.exponential(1e-3, (60, 1)) * [9, *rng.permutation([1, 1.1, 4])]
+  _assert_no_worse_than_one_device(name, graph.replace(pins=pins), cluster,
+                                   seconds, seed)

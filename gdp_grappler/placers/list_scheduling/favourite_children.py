@@ -1,4 +1,4 @@
-"""Favourite children of tasks by linear programming.
+"""Favourite children of tasks, by linear programming and by matching.
 
 Hanen and Munier, "An approximation algorithm for scheduling dependent tasks on
 m processors with small communication delays", ETFA 1995: a schedule on as many
@@ -15,10 +15,16 @@ transfer times c, starts s and a makespan C the program is
 with 0 <= y <= 1 relaxed; their x is 1 - y. Baechi (Jeon et al. 2020, section
 3.2) rounds: x below 0.1 is a favourite child.
 
-Two changes. The makespan leaves most of y open; a second, small term of the
-objective prefers to spare long transfers. And large graphs are cut into windows
-of consecutive tasks in topological order, each a program of its own that knows
-how much has to follow each task; no favourites cross a cut.
+`solve` does so, with two changes. The makespan leaves most of y open; a second,
+small term of the objective prefers to spare long transfers. And large graphs
+are cut into windows of consecutive tasks in topological order, each a program
+of its own that knows how much has to follow each task; no favourites cross a
+cut.
+
+`matched` looks for whole numbers y at once: pairs on the longest paths are
+matched first, and once more with the paths that are left, a few times. What is
+rounded away from the program's fractions is not lost, so that the makespan with
+its favourites is shorter than with those of `solve`, and it takes milliseconds.
 """
 
 from __future__ import annotations
@@ -38,6 +44,31 @@ from gdp_grappler.placers.list_scheduling import task_graph
 _FAVOURITE = 0.9  # Baechi's 0.1, of x = 1 - y.
 # The second term of the objective, of the makespan that it may cost.
 _SPARED = 0.05
+# Of the rounds of `matched`.
+_LIMITS = 0., .5, .75, .9, .95, 1.
+
+
+def matched(tasks: task_graph.TaskGraph, work_s: np.ndarray,
+            link: tuple[float, float]) -> np.ndarray:
+  """int32 [2, M], the favourite child of each task or -1, by matching.
+
+  The second row has only those that every round matched.
+
+  Args:
+    tasks: M tasks.
+    work_s: [M] how long tasks take.
+    link: Seconds of latency and per byte.
+  """
+  pairs, sent_s = tasks.pairs(*link)
+  order = native_scheduler.topological_order(tasks)
+  position = np.empty(tasks.num_tasks, np.int64)
+  position[order] = np.arange(tasks.num_tasks)
+  by_parent = np.argsort(position[pairs[:, 0]], kind='stable')
+  found = native_scheduler.favourites(position[pairs[by_parent]],
+                                      sent_s[by_parent], work_s[order], _LIMITS)
+  result = np.full(found.shape, -1, np.int32)
+  result[:, order] = np.where(found >= 0, order[found], -1)
+  return result
 
 
 def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,

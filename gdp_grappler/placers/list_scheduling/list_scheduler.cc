@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "gdp_grappler/placers/list_scheduling/earliest_task_first.h"
+#include "gdp_grappler/placers/list_scheduling/favourites.h"
+#include "gdp_grappler/placers/list_scheduling/fill.h"
 #include "gdp_grappler/placers/list_scheduling/schedule_state.h"
 #include "gdp_grappler/placers/list_scheduling/timeline.h"
 
@@ -224,6 +226,41 @@ int32_t gdp_join(int32_t num_bundles, int32_t num_pairs, const int32_t* pairs,
       sum_s[std::min(a, b)] = sum_s[a] + sum_s[b];
     }
     for (int32_t b = 0; b < num_bundles; ++b) labels[b] = Find(&parents, b);
+  } catch (const std::bad_alloc&) {
+    return kOutOfMemory;
+  }
+  return kOk;
+}
+
+// Fills `targets` with bundles in an order [B]; `devices` is [B].
+int32_t gdp_fill(int32_t num_bundles, int32_t num_devices, int32_t num_pools,
+                 int32_t num_targets, const int32_t* order, const double* bytes,
+                 const uint8_t* allowed, const int32_t* targets,
+                 const int32_t* pools, const double* pool_bytes,
+                 double share_bytes, int32_t* devices) {
+  try {
+    gdp::Fill fill(num_devices, allowed, pools,
+                   std::vector<int32_t>(targets, targets + num_targets),
+                   std::vector<double>(pool_bytes, pool_bytes + num_pools));
+    for (int32_t i = 0; i < num_bundles; ++i) {
+      devices[order[i]] = fill.Next(order[i], bytes[order[i]], share_bytes);
+    }
+  } catch (const std::bad_alloc&) {
+    return kOutOfMemory;
+  }
+  return kOk;
+}
+
+// Writes the favourite child of each task or -1, and those of them that are
+// certain; `pairs` [E, 2] are positions in topological order, in that of their
+// first.
+int32_t gdp_favourites(int32_t num_tasks, int32_t num_pairs,
+                       const int32_t* pairs, const double* sent_s,
+                       const double* work_s, int32_t num_limits,
+                       const double* limits, int32_t* child, int32_t* certain) {
+  try {
+    gdp::Favourites(num_tasks, num_pairs, pairs, sent_s, work_s)
+        .Run(limits, num_limits, child, certain);
   } catch (const std::bad_alloc&) {
     return kOutOfMemory;
   }

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Sequence
-
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import reservations
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import proposals
-from gdp_grappler.placers.list_scheduling import reservations
 
 _PUBLISHED = proposals.Bundles()
 _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
@@ -74,65 +72,12 @@ def _proposer(shared: proposals.Proposals, bundles: proposals.Bundles,
         tasks, depth_first)]
     first = np.full(tasks.num_bundles, len(order))
     np.minimum.at(first, order, np.arange(len(order)))
-    by_bundle = _fill(
-        np.argsort(first, kind='stable').tolist(),
-        tasks.bundle_sums(group_bytes), tasks.allowed,
-        shared.targets(bundles.halvings).tolist(),
-        shared.problem.cluster.memory_pools.tolist(), pool_bytes.tolist())
+    by_bundle = native_scheduler.fill(np.argsort(first, kind='stable'),
+                                      tasks.bundle_sums(group_bytes),
+                                      tasks.allowed,
+                                      shared.targets(bundles.halvings),
+                                      shared.problem.cluster.memory_pools,
+                                      pool_bytes)
     return by_bundle[tasks.group_bundles]
 
   return propose
-
-
-def _fill(order: Sequence[int], size: np.ndarray, allowed: np.ndarray,
-          targets: Sequence[int], pools: Sequence[int],
-          pool_bytes: Sequence[float]) -> np.ndarray:
-  """int32 [B], devices of bundles.
-
-  Plain Python: there are few steps, but one for each bundle.
-
-  Args:
-    order: [B] bundles.
-    size: float64 [B], their bytes.
-    allowed: bool [B, D].
-    targets: The devices to fill, in this order.
-    pools: [D], their memories.
-    pool_bytes: [P], what these hold.
-  """
-  welcome = np.asarray(allowed[:, targets].any(axis=1))
-  share = size[welcome].sum() / len(targets)
-  anywhere = np.asarray(allowed[:, targets].all(axis=1)).tolist()
-  movable, sizes = welcome.tolist(), size.tolist()
-  result = np.empty(len(order), np.int32)
-  devices: list[int] = []
-  used, left = [0.] * len(pools), list(pool_bytes)
-  current, last = 0, len(targets) - 1
-  for bundle in order:
-    needed = sizes[bundle]
-    if movable[bundle]:
-      # Full: its share would be exceeded by more than it now lacks.
-      while (current < last and used[targets[current]] > 0 and
-             (used[targets[current]] + needed / 2 > share or
-              needed > left[pools[targets[current]]])):
-        current += 1
-    device = targets[current]
-    if not anywhere[bundle] or left[pools[device]] < needed:
-      device = _nearest(targets, current, allowed[bundle],
-                        [left[pool] - needed for pool in pools])
-    devices.append(device)
-    used[device] += needed
-    left[pools[device]] -= needed
-  result[order] = devices
-  return result
-
-
-def _nearest(targets: Sequence[int], current: int, allowed: np.ndarray,
-             room: Sequence[float]) -> int:
-  """The current target, or another where a bundle may be and has room."""
-  device = targets[current]
-  if allowed[device] and room[device] >= 0:
-    return device
-  suited = [d for d in (*targets[current:], *targets[:current]) if allowed[d]]
-  suited = suited or np.flatnonzero(allowed).tolist()
-  return next((d for d in suited if room[d] >= 0),
-              max(suited, key=lambda d: room[d]))

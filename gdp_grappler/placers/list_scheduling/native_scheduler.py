@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+from typing import Sequence
 
 import numpy as np
 
@@ -155,6 +156,42 @@ def topological_order(tasks: task_graph.TaskGraph,
   return result
 
 
+def fill(order: np.ndarray, size: np.ndarray, allowed: np.ndarray,
+         targets: np.ndarray, pools: np.ndarray,
+         pool_bytes: np.ndarray) -> np.ndarray:
+  """int32 [B], devices of bundles that fill one target after the other.
+
+  A target is full when it has an equal share of what may be on any of them, or
+  no room left. What may not be there, or has no room, goes to the next target
+  where it may and has, else to another device; if nothing has room, where it
+  exceeds the memory by least.
+
+  Args:
+    order: int [B], bundles in the order in which they come.
+    size: [B], their bytes.
+    allowed: bool [B, D].
+    targets: int [t], the devices to fill, in this order.
+    pools: int [D], their memories.
+    pool_bytes: [P], what these hold.
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  share = size[allowed[:, targets].any(axis=1)].sum() / len(targets)
+  keep = [
+      np.ascontiguousarray(array, dtype)
+      for array, dtype in ((order, np.int32), (size, np.float64),
+                           (allowed, np.uint8), (targets, np.int32),
+                           (pools, np.int32), (pool_bytes, np.float64))
+  ]
+  result = np.empty(len(order), np.int32)
+  _check(_library().gdp_fill(len(order), len(pools), len(pool_bytes),
+                             len(targets),
+                             *(array.ctypes.data for array in keep), share,
+                             result.ctypes.data))
+  return result
+
+
 def fuse(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
          kinds: np.ndarray, grain: float) -> np.ndarray:
   """int32 [M], a member of the set that each task is joined into.
@@ -194,6 +231,40 @@ def join(pairs: np.ndarray, worth_s: np.ndarray, work_s: np.ndarray,
     MemoryError: there is not enough.
   """
   return _labels('gdp_join', pairs, worth_s, work_s, kinds, limit_s)
+
+
+def favourites(pairs: np.ndarray, sent_s: np.ndarray, work_s: np.ndarray,
+               limits: Sequence[float]) -> np.ndarray:
+  """int32 [2, M], favourite children that make the longest path short, or -1.
+
+  Nobody has two favourites, and nobody is the favourite of two. Pairs are
+  matched once for each limit, given the paths of the match before; the best of
+  all matches counts. Pairs on paths longer than the limit come first, the
+  longest path first; of the others those that send longest. The second row has
+  only those of all matches.
+
+  Args:
+    pairs: int [E, 2], parent and child without doubles, as positions in
+      topological order; ordered by the parent.
+    sent_s: [E], what is spared if the child is the favourite.
+    work_s: [M], by position.
+    limits: From 0, the longest path without any transfer, to 1, the shortest
+      that was found yet.
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  keep = [
+      np.ascontiguousarray(array, dtype)
+      for array, dtype in ((pairs, np.int32), (sent_s, np.float64),
+                           (work_s, np.float64), (limits, np.float64))
+  ]
+  addresses = [array.ctypes.data for array in keep]
+  result = np.empty((2, len(work_s)), np.int32)
+  _check(_library().gdp_favourites(len(work_s), len(pairs), *addresses[:3],
+                                   len(limits), addresses[3],
+                                   *(row.ctypes.data for row in result)))
+  return result
 
 
 def _labels(function: str, pairs: np.ndarray, pair_s: np.ndarray,
@@ -244,13 +315,14 @@ def _library() -> ctypes.CDLL:
   lib = native.load_list_scheduler()
   pointer, i32 = ctypes.c_void_p, ctypes.c_int32
   real = ctypes.c_double
-  for name, arguments in (('gdp_list_schedule', [
-      pointer, pointer, i32, pointer, pointer, pointer
-  ]), ('gdp_topological_order',
-       [i32, i32, i32, pointer, pointer, i32, pointer]), ('gdp_fuse', [
-           i32, i32, pointer, pointer, pointer, pointer, real, pointer
-       ]), ('gdp_join',
-            [i32, i32, pointer, pointer, pointer, pointer, real, pointer])):
+  labels = [i32, i32, *[pointer] * 4, real, pointer]
+  for name, arguments in {
+      'gdp_list_schedule': [pointer, pointer, i32, *[pointer] * 3],
+      'gdp_topological_order': [i32, i32, i32, pointer, pointer, i32, pointer],
+      'gdp_fill': [*[i32] * 4, *[pointer] * 6, real, pointer],
+      'gdp_favourites': [i32, i32, *[pointer] * 3, i32,
+                         *[pointer] * 3], 'gdp_fuse': labels, 'gdp_join': labels
+  }.items():
     function = getattr(lib, name)
     function.restype, function.argtypes = i32, arguments
   return lib

@@ -9,10 +9,10 @@ import threading
 import numpy as np
 
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import reservations
 from gdp_grappler.placers.list_scheduling import bundling
 from gdp_grappler.placers.list_scheduling import candidates
 from gdp_grappler.placers.list_scheduling import native_scheduler
-from gdp_grappler.placers.list_scheduling import reservations
 from gdp_grappler.placers.list_scheduling import task_graph
 
 # Ops, and ops times devices, above which a problem is large: placers try fewer

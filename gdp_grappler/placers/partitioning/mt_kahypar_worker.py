@@ -41,7 +41,7 @@ def _map(library: Any, job: partition_process.Job) -> np.ndarray:
     lengths = np.ones((count, count), int)
   else:
     context.set_mapping_parameters(count, job.imbalance)
-    lengths = _lengths(job.distances)
+    lengths = partition_process.lengths(job.distances, _DISTANCE_STEPS)
   # The limits of all parts together may not overflow.
   weights = group_graph.integers(job.graph.weights,
                                  group_graph.TOTAL_WEIGHT // count)
@@ -86,10 +86,3 @@ def _limits(job: partition_process.Job, weights: np.ndarray) -> np.ndarray:
   own = np.bincount(fixed[has_part], weights[has_part], len(limits))
   return np.ceil(np.maximum(limits, own *
                             (1 + job.imbalance))).astype(np.int64) + 1
-
-
-def _lengths(distances: np.ndarray) -> np.ndarray:
-  """int64 [k, k]."""
-  apart = ~np.eye(len(distances), dtype=bool)
-  return np.round(distances / distances[apart].min() * _DISTANCE_STEPS).astype(
-      np.int64)

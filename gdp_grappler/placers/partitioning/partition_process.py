@@ -16,6 +16,7 @@ from gdp_grappler.placers import group_graph
 from gdp_grappler.processes import calls
 
 _HERE = __name__.rpartition('.')[0]
+_FARTHEST = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,6 +38,18 @@ class Job:
   fixed: np.ndarray
   imbalance: float
   seed: int
+
+
+def lengths(distances: np.ndarray, steps: int) -> np.ndarray:
+  """int64 [k, k], distances [k, k] in whole numbers, for libraries.
+
+  Multiples of the shortest that is not 0, each in so many steps. From one part
+  to another it is at least one, and never so far that a sum overflows.
+  """
+  apart = ~np.eye(len(distances), dtype=bool)
+  shortest = distances[apart & (distances > 0)].min(initial=np.inf)
+  whole = np.round(distances / shortest * steps)
+  return np.where(apart, np.clip(whole, 1, _FARTHEST), 0).astype(np.int64)
 
 
 @contextlib.contextmanager

@@ -15,14 +15,18 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing
+from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import relief
 from gdp_grappler.placers import single_device
 
 FREE = -1
 # Share of a device that takes part for its fixed vertices alone.
 _TINY_SHARE = 1e-4
 _MOST_COUNTS = 8
+# Proposals that are made to fit: the fastest, and those that exceed least.
+_MENDED = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -218,10 +222,11 @@ def best(
 ) -> placement_lib.Placement:
   """The best of many proposals by price.
 
-  One that fits into memory beats one that does not. Where none fits, a local
-  search moves groups of the best until it does, which takes least from devices
-  that are almost large enough; and memory is shared out as well, then memory
-  alone. In the end each device alone is looked at.
+  One that fits into memory beats one that does not. Where the fastest does not
+  fit, memory is shared out as well, then memory alone; and parts of what would
+  be faster move until it fits (`relief`), which takes least from devices that
+  are almost large enough. Each device alone is looked at, too, and if nothing
+  fits even so, what a local search makes of the best.
 
   Args:
     problem: What to place.
@@ -231,75 +236,38 @@ def best(
   if not problem.graph.num_ops:
     return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
   judge = _Judge(problem)
+  found = judge.found
   for memory in (0., 0.5, 1.):
     propose(problem, memory, judge.see)
-    if judge.fits:
+    if found.enough:
       break
-    if memory in (0., 1.):
-      judge.consider(annealing.relieved(problem, judge.leader.devices)[None])
-  judge.consider(single_device.on_each(problem))
-  return placement_lib.from_groups(problem.graph, judge.leader.devices,
-                                   problem.cluster)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Leader:
-  """The best so far.
-
-  Attributes:
-    key: Where it ranks.
-    proposal: What it came from.
-    devices: int [G], of the groups; repaired, and maybe moved since.
-  """
-
-  key: evaluator_lib.Key
-  proposal: Proposal
-  devices: np.ndarray
+  found.see(single_device.on_each(problem))
+  if not found.enough:
+    found.see(relief.Relief(problem).fitted(found.overfull(_MENDED)))
+  if not found.fits:
+    found.see([annealing.relieved(problem, found.best)])
+  return placement_lib.from_groups(problem.graph, found.best, problem.cluster)
 
 
 class _Judge:
-  """Prices proposals and remembers the best."""
+  """Prices proposals and remembers whose is the best."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
-    self._seen: set[bytes] = set()
-    self._leader: _Leader | None = None
-
-  @property
-  def leader(self) -> _Leader:
-    """Of all proposals so far; there has to be one."""
-    assert self._leader is not None
-    return self._leader
-
-  @property
-  def fits(self) -> bool:
-    return not self.leader.key[0]
+    self.found = found_lib.Found(problem)
+    self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
   def see(self, proposals: Sequence[Proposal]) -> Proposal:
     """Prices those that are new; the best of all so far."""
-    fresh = []
-    for proposal in proposals:
-      devices = repair(self._problem, proposal.target.graph, proposal.devices)
-      if devices.tobytes() not in self._seen:
-        self._seen.add(devices.tobytes())
-        fresh.append((proposal, devices))
-    if fresh:
-      for key, (proposal, devices) in zip(
-          self._keys(np.stack([devices for _, devices in fresh])), fresh):
-        if self._leader is None or key < self._leader.key:
-          self._leader = _Leader(key, proposal, devices)
-    return self.leader.proposal
-
-  def consider(self, devices: np.ndarray) -> None:
-    """Prices placements of groups that no proposal made, int [K, G]."""
-    for row, key in zip(devices, self._keys(devices)):
-      if key < self.leader.key:
-        self._leader = dataclasses.replace(self.leader, key=key, devices=row)
-
-  def _keys(self, devices: np.ndarray) -> list[evaluator_lib.Key]:
-    """Of int [K, G]."""
-    return self._problem.evaluator.price_groups(self._problem.graph,
-                                                devices).keys()
+    devices = [
+        repair(self._problem, proposal.target.graph, proposal.devices)
+        for proposal in proposals
+    ]
+    for key, proposal in zip(self.found.see(devices).keys(), proposals):
+      if self._leader is None or key < self._leader[0]:
+        self._leader = key, proposal
+    assert self._leader is not None  # The first round has proposals.
+    return self._leader[1]
 
 
 def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:

@@ -92,8 +92,7 @@ def _architecture(job: Job) -> scotchpy.Arch:
     return result
   count = len(speeds)
   apart = ~np.eye(count, dtype=bool)
-  lengths = np.round(job.distances / job.distances[apart].min()
-                     * _DISTANCE_STEPS).astype(int)
+  lengths = partition_process.lengths(job.distances, _DISTANCE_STEPS)
   topology = scotchpy.Graph()
   topology.build(verttab=np.arange(count + 1) * (count - 1),
                  edgetab=np.nonzero(apart)[1].copy(), edlotab=lengths[apart],

@@ -19,10 +19,32 @@ def test_the_cheapest_that_fits_wins_and_capacities_shrink():
   def apart(_):
     return np.array([1, 2])
 
-  assert candidates.best(problem, [together, apart]).devices.tolist() == [1, 2]
+  assert candidates.best(problem, [together, apart],
+                         beyond=False).devices.tolist() == [1, 2]
+  # It would be no faster, so it is not asked again.
   assert asked == [[100, 100, 100]]
   assert candidates.best(problem, [together],
                          beyond=False).devices.tolist() == [1, 1]
-  # The local search has the last word.
-  assert sorted(candidates.best(problem, [together]).devices.tolist()) == [1, 2]
+  assert len(asked) == 5
   assert asked[2][1] < 100 and asked[2][0] == asked[2][2] == 100
+  # What does not fit is moved.
+  assert sorted(candidates.best(problem, [together]).devices.tolist()) == [1, 2]
+
+
+def test_who_is_faster_without_room_is_asked_again_by_himself():
+  graph = graphs.make_graph(num_ops=2, param_bytes=80)
+  cluster = clusters.make_cluster(2, memory_bytes=100)
+  problem = problems.make(graph, cluster, [[9, 1, 2], [9, 1, 2]])
+  asked = []
+
+  def greedy(pool_bytes):
+    asked.append(pool_bytes[1])
+    return np.array([1, 1 if pool_bytes[1] > 90 else 2])
+
+  def slow(pool_bytes):
+    asked.append(-1)
+    return np.array([0, 2])
+
+  found = candidates.best(problem, [greedy, slow], beyond=False)
+  assert found.devices.tolist() == [1, 2]
+  assert sorted(asked)[0] == -1 and asked.count(-1) == 1 and len(asked) == 3

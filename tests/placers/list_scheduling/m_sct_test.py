@@ -19,15 +19,15 @@ def test_a_favourite_child_follows_its_parent():
                 key=min) == [{1}, {2}]
 
 
-def test_the_program_is_solved_once_for_all_bundles_of_one_grain(monkeypatch):
+def test_favourites_are_sought_once_for_all_bundles_of_one_grain(monkeypatch):
   solved = []
-  solve = m_sct.favourite_children.solve
+  matched = m_sct.favourite_children.matched
 
   def counted(tasks, *arguments):
     solved.append(tasks.num_tasks)
-    return solve(tasks, *arguments)
+    return matched(tasks, *arguments)
 
-  monkeypatch.setattr(m_sct.favourite_children, 'solve', counted)
+  monkeypatch.setattr(m_sct.favourite_children, 'matched', counted)
   m_sct.MSctPlacer().place(problems.make(graphs.random_graph(0, 60)))
   # `way.bundles` without parts and dear: what makes tasks.
   grains = {
@@ -61,3 +61,21 @@ def test_favourites_at_home_share_a_device_up_to_a_fair_part():
   devices = m_sct._proposer(shared, way, 1, np.array([1, 2, 3,
                                                       -1]))(cluster.pool_bytes)
   assert devices[0] == devices[1] and devices[2] == devices[3]
+
+
+def test_only_as_published_a_program_is_solved(monkeypatch):
+  """The portfolio needs no library; a large graph's program is cut finer."""
+  windows = []
+
+  def solve(tasks, work_s, link, window):
+    windows.append(window)
+    return np.full(tasks.num_tasks, -1, np.int32)
+
+  monkeypatch.setattr(m_sct.favourite_children, 'solve', solve)
+  problem = problems.make(graphs.random_graph(0, 60))
+  m_sct.MSctPlacer().place(problem)
+  assert not windows
+  m_sct.MSctPlacer(published=True).place(problem)
+  monkeypatch.setattr(m_sct, '_MOST_OPS', 10)
+  m_sct.MSctPlacer(published=True).place(problem)
+  assert windows == [4000, 2000]

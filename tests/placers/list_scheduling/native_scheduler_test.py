@@ -306,3 +306,44 @@ def test_joining():
   # The last pair joins sets of 1 and 2.
   assert joined(-1, (1, 0, 1)) == [0, 1, 1, 1]
   assert joined(-1, (1, 1, 1)) == [0, 0, 2, 2]
+
+
+def _filled(order, size, allowed, targets, pools, pool_bytes):
+  """As `native_scheduler.fill`, word for word."""
+  share = sum(
+      size[b] for b in order if allowed[b, targets].any()) / len(targets)
+  used, left = [0.] * len(pools), list(pool_bytes)
+  result, current = [0] * len(order), 0
+  for bundle in order:
+    room = [left[pool] - size[bundle] for pool in pools]
+    here = targets[current]
+    while (allowed[bundle, targets].any() and current + 1 < len(targets) and
+           used[here] > 0 and
+           (used[here] + size[bundle] / 2 > share or room[here] < 0)):
+      current += 1
+      here = targets[current]
+    ahead = [
+        d for d in [*targets[current:], *targets[:current]]
+        if allowed[bundle, d]
+    ]
+    suited = ahead or np.flatnonzero(allowed[bundle]).tolist()
+    device = next((d for d in suited if room[d] >= 0),
+                  max(suited, key=lambda d, room=room: room[d]))
+    result[bundle] = device
+    used[device] += size[bundle]
+    left[pools[device]] -= size[bundle]
+  return result
+
+
+@pytest.mark.parametrize('seed', range(40))
+def test_devices_are_filled_one_after_the_other(seed):
+  rng = np.random.default_rng(seed)
+  count, num_devices = int(rng.integers(1, 30)), int(rng.integers(1, 5))
+  allowed = rng.random((count, num_devices)) < rng.choice([.3, .8, 1])
+  allowed[np.arange(count), rng.integers(num_devices, size=count)] = True
+  pools = np.sort(rng.integers(num_devices, size=num_devices))
+  arguments = (rng.permutation(count),
+               rng.integers(0, 9, count).astype(float), allowed,
+               rng.permutation(num_devices)[:rng.integers(1, num_devices + 1)],
+               pools, rng.integers(1, 60, num_devices).astype(float))
+  assert native_scheduler.fill(*arguments).tolist() == _filled(*arguments)

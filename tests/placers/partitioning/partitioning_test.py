@@ -100,7 +100,20 @@ def test_the_best_fits_into_memory_although_another_is_faster():
     assert see(_proposals(target, [2, 2])) is winner
 
   placement = partitioning.best(problem, propose)
-  assert placement.devices.tolist() == [1, 2] and seen == [0.]
+  # What is faster might be made to fit, so memory is shared out as well.
+  assert placement.devices.tolist() == [1, 2] and seen == [0., .5, 1.]
+
+
+def test_where_the_fastest_fits_only_work_is_shared_out():
+  problem = problems.make(graphs.make_graph(num_ops=2), seconds=1.)
+  seen = []
+
+  def propose(_, memory, see):
+    seen.append(memory)
+    see(_proposals(_target(problem), [1, 1], [1, 2]))
+
+  assert partitioning.best(problem, propose).devices.tolist() == [1, 2]
+  assert seen == [0.]
 
 
 def test_memory_is_shared_out_where_nothing_fits():
@@ -137,3 +150,19 @@ def test_a_worker_that_fails_is_one_line():
   with pytest.raises(errors.GdpError, match='placer "scotch" failed: .*Error'):
     partition_process.call_worker('scotch', 'nonsense', 60)
   assert 'scotchpy' not in sys.modules
+
+
+def test_distances_in_whole_numbers():
+  distances = np.array([[0, 2., 3.], [2, 0, 8.1], [3, 8.1, 0]])
+  assert partition_process.lengths(distances, 4).tolist() == [[0, 4, 6],
+                                                              [4, 0, 16],
+                                                              [6, 16, 0]]
+
+
+def test_links_that_take_no_time_are_short_and_none_is_too_long():
+  """Empty tensors over links without latency once overflowed in Scotch."""
+  distances = np.array([[0, 0, 1e-6], [0, 0, 1e9], [1e-6, 1e9, 0]])
+  found = partition_process.lengths(distances, 4)
+  assert found[0].tolist() == [0, 1, 4] and found[1, 2] == 1 << 16
+  assert partition_process.lengths(np.zeros((2, 2)), 4).tolist() == [[0, 1],
+                                                                     [1, 0]]

@@ -1,3 +1,4 @@
+import dataclasses
 import importlib.util
 
 import numpy as np
@@ -113,3 +114,16 @@ def test_without_scotchpy(monkeypatch, placer):
   monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
   with pytest.raises(errors.GdpError, match='needs the package scotchpy64'):
     problems.placed(placer(), graphs.chain(3), clusters.make_cluster(2))
+
+
+def test_empty_tensors_over_links_of_which_some_take_no_time():
+  """The lengths of such an architecture once overflowed."""
+  cluster = clusters.make_cluster(3, latency_s=0.)
+  links = [
+      dataclasses.replace(link, latency_s=1.) if '1' in link.source else link
+      for link in cluster.links
+  ]
+  cluster = dataclasses.replace(cluster, links=links)
+  graph = graphs.chain(30, 0)
+  placement = scotch.ScotchPlacer().place(problems.make(graph, cluster, 1.))
+  assert placement.violations(graph) == ()

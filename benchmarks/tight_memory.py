@@ -1,0 +1,120 @@
+"""Prints what placers make of networks that nearly fill the GPUs.
+
+Run it from the repository, for example
+
+  python -m benchmarks.tight_memory --fills .75 .98 --gpus 3 9 --json
+
+Networks are those of `tests/helpers/tight_memory.py`: layers with heavy weights
+(and optimizer state) that fill 60 to 98 % of the GPUs of a placement in blocks,
+beside a host that is much slower. Steps are simulated. For each placer: its
+step over that of METIS and over that of the local search, "out of memory" where
+it found none that fits although the blocks do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import time
+from typing import Any
+
+import numpy as np
+from rich import console
+from rich import table
+
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from tests.helpers import clusters
+from tests.helpers import tight_memory
+
+_FILLS, _NUM_GPUS = [.6, .75, .9, .98], [2, 3, 4, 6, 9, 14]
+_METIS, _SEARCH = 'metis', 'local_search'
+_PLACERS = ('m_topo', 'm_etf', 'm_sct', 'heft', 'single_device', _METIS,
+            _SEARCH)
+# What a placer may take longer than the local search.
+_TARGET = 1.3
+
+
+def _steps(problem: placer_lib.Problem, planted: np.ndarray,
+           placers: list[str]) -> dict[str, dict[str, float]]:
+  """Per placer its simulated step, infinite without memory, and its time."""
+  result = {}
+  for name in placers:
+    start = time.perf_counter()
+    placement = registry.create(name).place(problem)
+    took_s = time.perf_counter() - start
+    price = problem.evaluator.evaluate(problem.graph, placement)
+    step_s = price.step_time_s if price.valid else math.inf
+    result[name] = dict(step_s=step_s, placing_s=took_s)
+  blocks = problem.evaluator.price_groups(problem.graph, planted[None])
+  result['planted'] = dict(step_s=float(blocks.valid_seconds[0]), placing_s=0.)
+  return result
+
+
+def _row(case: tight_memory.Case, placers: list[str]) -> dict[str, Any]:
+  costs = clusters.FixedCosts(case.seconds)
+  problem = placer_lib.Problem(case.graph, case.cluster,
+                               simulator.Simulator(case.cluster, costs))
+  steps = _steps(problem, case.planted, placers)
+  row: dict[str, Any] = dict(case=case.name, num_ops=case.graph.num_ops,
+                             placers=steps)
+  for other in (_METIS, _SEARCH):
+    if other in steps:
+      row[f'over {other}'] = {
+          name: round(own['step_s'] / steps[other]['step_s'], 4)
+          for name, own in steps.items()
+      }
+  return row
+
+
+def _missed(rows: list[dict[str, Any]], name: str) -> str:
+  """How often a placer missed each target, and by how much at worst."""
+  own = np.array([row['placers'][name]['step_s'] for row in rows])
+  texts = [f'out of memory {np.isinf(own).sum()}']
+  for other, most in ((_METIS, 1.), (_SEARCH, _TARGET)):
+    if f'over {other}' in rows[0]:
+      ratios = np.array([row[f'over {other}'][name] for row in rows])
+      texts.append(f'over {most:g}x {other} {(ratios > most + 1e-9).sum()} '
+                   f'(worst {ratios.max():.2f}x, mean '
+                   f'{np.exp(np.log(ratios).mean()):.3f}x)')
+  seconds = sum(row['placers'][name]['placing_s'] for row in rows)
+  return f'{name}: of {len(rows)}, ' + ', '.join(texts) + f'; {seconds:.1f} s'
+
+
+def main() -> None:
+  """Runs the program."""
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+  parser.add_argument('--networks', nargs='*', choices=tight_memory.NETWORKS,
+                      default=list(tight_memory.NETWORKS))
+  parser.add_argument('--fills', type=float, nargs='*', default=_FILLS)
+  parser.add_argument('--gpus', type=int, nargs='*', default=_NUM_GPUS)
+  parser.add_argument('--placers', nargs='*', default=list(_PLACERS))
+  parser.add_argument('--json', action='store_true')
+  flags = parser.parse_args()
+  rows = []
+  for network, training, count, fill in itertools.product(
+      flags.networks, (True, False), flags.gpus, flags.fills):
+    case = tight_memory.case(network, count, fill, training,
+                             clusters.FixedCosts)
+    rows.append(_row(case, flags.placers))
+  if flags.json:
+    print(json.dumps(rows, indent=1))
+    return
+  shown = table.Table('case', *flags.placers, 'planted',
+                      title='Simulated steps, ms')
+  for row in rows:
+    shown.add_row(
+        row['case'],
+        *(f'{1e3 * own["step_s"]:.1f}' for own in row['placers'].values()))
+  screen = console.Console(width=160)
+  screen.print(shown)
+  for name in flags.placers:
+    screen.print(_missed(rows, name))
+
+
+if __name__ == '__main__':
+  main()

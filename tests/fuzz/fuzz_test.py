@@ -1,0 +1,125 @@
+"""A short run of the fuzz, and that it would notice."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from fuzz import __main__ as program
+from fuzz import cases
+from fuzz import rules
+from fuzz import runs
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import single_device
+
+_CASES = 20
+_PLACERS = 'metis', 'm_etf'
+
+
+@pytest.mark.parametrize('seed', range(_CASES))
+def test_no_rule_is_broken(seed):
+  report = runs.examine(seed, time_limit_s=0)
+  assert not report.broken, '\n'.join(map(str, report.broken))
+  assert report.placements and report.checks > 2 * report.placements
+
+
+def test_a_seed_is_one_case_and_all_families_have_their_turn():
+  first, second = cases.make(3), cases.make(3)
+  assert first.family == second.family and first.cluster == second.cluster
+  assert first.graph.fingerprint == second.graph.fingerprint
+  assert first.seconds.tolist() == second.seconds.tolist()
+  assert {cases.make(seed).family for seed in range(150)} == set(cases.FAMILIES)
+
+
+@pytest.mark.parametrize('family', [*cases.FAMILIES])
+def test_what_was_planted_fits(family):
+  graph, cluster, seconds, planted = cases.FAMILIES[family][0](
+      np.random.default_rng(1))
+  if planted is None:
+    pytest.skip('nobody knows one')
+  case = cases.Case(family, graph, cluster, seconds, planted)
+  prices = rules.Examiner(case, 0).problem.evaluator.price_groups(
+      graph, planted[None])
+  assert prices.valid.all()
+
+
+class _Everywhere:
+  """Places at random, and differently each time."""
+
+  rng = np.random.default_rng(0)
+
+  def place(self, problem):
+    devices = self.rng.integers(problem.cluster.num_devices,
+                                size=problem.graph.num_ops)
+    return placement_lib.Placement(devices, problem.cluster)
+
+
+class _Slowest:
+  """Everything on the slowest device."""
+
+  def place(self, problem):
+    rows = single_device.on_each(problem)
+    worst = problem.evaluator.price_groups(problem.graph, rows).ranking()[-1]
+    return placement_lib.from_groups(problem.graph, rows[worst],
+                                     problem.cluster)
+
+
+def _broken(monkeypatch, placer, wanted, count=60):
+  monkeypatch.setattr(rules, 'create', lambda name: placer())
+  found = set()
+  for seed in range(0, count, 4):
+    found |= {b.breach.rule for b in runs.examine(seed, ['heft']).broken}
+  assert found >= wanted
+
+
+def test_breaches_are_noticed(monkeypatch):
+  _broken(monkeypatch, _Everywhere,
+          {'legal', 'no_worse_than_one_device', 'deterministic'})
+  _broken(monkeypatch, _Slowest, {'no_worse_than_one_device'})
+
+
+@pytest.mark.parametrize('what, rule', [('raise', 'places'),
+                                        ('wait', 'bounded '
+                                         'time')])
+def test_errors_and_endless_loops_are_noticed(monkeypatch, what, rule):
+
+  class Placer:
+
+    def place(self, problem):
+      if what == 'raise':
+        raise ZeroDivisionError(problem.graph.name)
+      signal.pause()
+
+  monkeypatch.setattr(rules, 'create', lambda name: Placer())
+  report = runs.examine(0, ['heft'], time_limit_s=1)
+  assert [b.breach.rule for b in report.broken] == [rule]
+  assert '--seed=0 --graphs=1 --placers=heft' in str(report.broken[0])
+
+
+def test_a_process_that_dies_costs_one_case(monkeypatch):
+  real = runs.examine
+
+  def examine(seed, placers):
+    if seed == 6:
+      os._exit(7)
+    return real(seed, placers)
+
+  monkeypatch.setattr(runs, 'examine', examine)
+  reports = {r.seed: r for r in runs.run(range(4, 8), ['round_robin'], 1)}
+  assert sorted(reports) == [4, 5, 6, 7]
+  assert [b.breach.message for b in reports[6].broken] == ['exit code 7']
+  assert not any(reports[seed].broken for seed in (4, 5, 7))
+
+
+@pytest.mark.parametrize('placer, code', [(None, 0), (_Slowest, 1)])
+def test_the_program_ends_with_one_line_of_counts(monkeypatch, capsys, placer,
+                                                  code):
+  if placer:
+    monkeypatch.setattr(rules, 'create', lambda name: placer())
+  monkeypatch.setattr('sys.argv',
+                      ['fuzz', '--graphs=6', '--placers=m_topo', '--jobs=2'])
+  assert program.main() == code
+  last = capsys.readouterr().out.splitlines()[-1]
+  assert last.startswith('fuzz: 6 graphs, 6 placements, ')
+  assert (', 0 broken;' in last) == (code == 0)

@@ -1,0 +1,170 @@
+"""What every placement owes, whatever the problem and the placer."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Callable, Iterator
+
+import numpy as np
+
+from fuzz import cases
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import bounds
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import entries
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import single_device
+from helpers import clusters
+from helpers import reference_simulator
+
+# They do as they are told, and owe nobody a fast step or one that fits.
+TOLD = frozenset(
+    {'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin'})
+# Those that search price so many placements, those that run others run these.
+_EVALUATIONS, _OTHERS = 200, ('single_device', 'metis', 'm_etf')
+# Ops up to which a step is played by the reference as well.
+_PLAYED = 25
+# Bounds are computed in another order.
+_ROUNDING = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Breach:
+  """A rule that was broken.
+
+  Attributes:
+    rule: Which.
+    message: How.
+  """
+
+  rule: str
+  message: str
+
+
+def names() -> tuple[str, ...]:
+  """Placers to look at: all that need no policy."""
+  return tuple(e.name for e in entries.table().values() if not e.learns)
+
+
+def create(name: str) -> placer_lib.Placer:
+  """A placer of the registry, shorter where it would search for long."""
+  if name == 'local_search':
+    return local_search.LocalSearchPlacer(_EVALUATIONS, _OTHERS)
+  if name == 'best_of':
+    return best_of.BestOfPlacer(_OTHERS)
+  return registry.create(name)
+
+
+class Examiner:
+  """Holds the placements of one case against the rules.
+
+  Attributes:
+    case: The case.
+    problem: It, as placers see it.
+    checks: How often a rule was looked at.
+  """
+
+  def __init__(self, case: cases.Case, seed: int) -> None:
+    self.case, self.checks = case, 0
+    costs = clusters.FixedCosts(case.seconds)
+    expert = np.random.default_rng(seed).integers(0, case.cluster.num_devices,
+                                                  case.graph.num_ops)
+    self._make = functools.partial(
+        placer_lib.Problem, case.graph, case.cluster,
+        simulator.Simulator(case.cluster, costs, threads=1), seed, expert)
+    self.problem = self._make()
+
+  def suits(self, name: str) -> bool:
+    """Whether a placer has anything to say to this case."""
+    gpu = single_device.first_device(self.case.cluster, 'GPU')
+    return name != 'gpu_only' or (gpu is not None and
+                                  bool(self.problem.allowed[:, gpu].any()))
+
+  def breaches(self, name: str, twice: bool) -> Iterator[Breach]:
+    """All rules that a placer breaks.
+
+    Args:
+      name: The placer.
+      twice: Whether it has to do the same a second time.
+    """
+    placement = create(name).place(self.problem)
+    for rule in self._rules(name):
+      self.checks += 1
+      message = rule(placement)
+      if message:
+        yield Breach(rule.__name__.strip('_'), message)
+    if twice:
+      self.checks += 1
+      again = create(name).place(self._make())
+      if again.devices.tolist() != placement.devices.tolist():
+        yield Breach('deterministic', 'the second placement is another one')
+
+  def _rules(
+      self,
+      name: str) -> Iterator[Callable[[placement_lib.Placement], str | None]]:
+    yield self._legal
+    yield self._not_below_the_bound
+    if self.case.graph.num_ops <= _PLAYED:
+      yield self._exact
+    if name in TOLD or name.endswith('_published'):
+      return
+    yield self._no_worse_than_one_device
+    if self.case.planted is not None and name != 'single_device':
+      yield self._fits_as_the_planted_one_does
+
+  def _legal(self, placement: placement_lib.Placement) -> str | None:
+    found = placement.violations(self.case.graph)
+    return f'{found[0].kind}: {found[0].message}' if found else None
+
+  def _not_below_the_bound(self,
+                           placement: placement_lib.Placement) -> str | None:
+    found_s = self._price(placement).step_time_s
+    if found_s < self._bound_s * (1 - _ROUNDING):
+      return f'{found_s!r} s, bound {self._bound_s!r} s'
+    return None
+
+  def _exact(self, placement: placement_lib.Placement) -> str | None:
+    played = reference_simulator.ReferenceSimulator(self.case.graph,
+                                                    self.case.cluster,
+                                                    self.case.seconds,
+                                                    placement.devices,
+                                                    op_kinds.ALIASES)
+    price = self._price(placement)
+    if price.step_time_s != played.step_time:
+      return f'{price.step_time_s!r} s, the reference {played.step_time!r} s'
+    if list(price.peak_bytes) != played.memory.peak():
+      return f'{price.peak_bytes} bytes, reference {played.memory.peak()}'
+    return None
+
+  def _no_worse_than_one_device(
+      self, placement: placement_lib.Placement) -> str | None:
+    """Every device alone, with what may not be there on the next best."""
+    rows = [*self._alone, placement.devices]
+    *alone, own = self.problem.evaluator.price(self.case.graph,
+                                               np.stack(rows)).keys()
+    return None if own <= min(alone) else f'{own}, one device {min(alone)}'
+
+  def _fits_as_the_planted_one_does(
+      self, placement: placement_lib.Placement) -> str | None:
+    price = self._price(placement)
+    return None if price.valid else price.violations[0].message
+
+  def _price(self,
+             placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
+    return self.problem.evaluator.evaluate(self.case.graph, placement)
+
+  @functools.cached_property
+  def _bound_s(self) -> float:
+    return bounds.lower_bound(self.case.graph, self.case.cluster,
+                              self.case.seconds).seconds
+
+  @functools.cached_property
+  def _alone(self) -> np.ndarray:
+    """int [D, N]."""
+    return single_device.on_each(self.problem)[:, self.case.graph.groups]

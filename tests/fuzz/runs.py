@@ -1,0 +1,188 @@
+"""Examines many cases in child processes, one of which may die."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import multiprocessing
+from multiprocessing import connection
+import signal
+import time
+import traceback
+from typing import Iterator, Sequence
+
+from absl import logging
+
+from fuzz import cases
+from fuzz import rules
+
+# They start a process for each placement, so they have every tenth case.
+_SLOW, _EVERY = frozenset({'scotch', 'min_cut', 'mt_kahypar'}), 10
+# Every so many cases are placed twice.
+_TWICE = 4
+# Seconds that one placement may take.
+TIME_LIMIT_S = 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Broken:
+  """A rule that was broken, and by whom."""
+
+  seed: int
+  family: str
+  placer: str
+  breach: rules.Breach
+
+  def __str__(self) -> str:
+    return (f'BROKEN {self.breach.rule}: {self.placer} on {self.family}: '
+            f'{self.breach.message}\n  again: python -m fuzz --seed={self.seed}'
+            ' --graphs=1' +
+            (f' --placers={self.placer}' if self.placer != 'any' else ''))
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+  """What came of one case.
+
+  Attributes:
+    seed: Of the case.
+    placements: How many were made.
+    checks: How often a rule was looked at.
+    broken: Rules that did not hold.
+    slowest_s: Seconds that the slowest placer took, its checks included.
+    slowest: That placer.
+  """
+
+  seed: int
+  placements: int
+  checks: int
+  broken: tuple[Broken, ...]
+  slowest_s: float = 0.
+  slowest: str = ''
+
+
+def examine(seed: int, placers: Sequence[str] = (),
+            time_limit_s: int = TIME_LIMIT_S) -> Report:
+  """Lets placers place the case of a seed.
+
+  Args:
+    seed: Of the case.
+    placers: Who; by default all, but the slow ones for few cases only.
+    time_limit_s: What each may take, as far as Python code notices; 0 for any
+      time.
+  """
+  case = cases.make(seed)
+  examiner = rules.Examiner(case, seed)
+  broken, took_s = [], {}
+  for name in placers or _due(seed):
+    if not examiner.suits(name):
+      continue
+    start = time.monotonic()
+    for breach in _breaches(examiner, name, seed % _TWICE == 0, time_limit_s):
+      broken.append(Broken(seed, case.family, name, breach))
+    took_s[name] = time.monotonic() - start
+  slowest = max(took_s, key=took_s.__getitem__, default='')
+  return Report(seed, len(took_s), examiner.checks, tuple(broken),
+                took_s.get(slowest, 0.), slowest)
+
+
+def _due(seed: int) -> list[str]:
+  return [
+      name for name in rules.names() if name not in _SLOW or seed % _EVERY == 0
+  ]
+
+
+def _breaches(examiner: rules.Examiner, name: str, twice: bool,
+              time_limit_s: int) -> list[rules.Breach]:
+  try:
+    with _limited(time_limit_s):
+      return list(examiner.breaches(name, twice))
+  except TimeoutError:
+    return [rules.Breach('bounded time', f'more than {time_limit_s} s')]
+  except Exception as error:  # Whatever it is, it is what is looked for.
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return [
+        rules.Breach(
+            'places', f'{type(error).__name__}: {error} '
+            f'({where.filename}:{where.lineno})')
+    ]
+
+
+@contextlib.contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+
+  def late(number: int, frame: object) -> None:
+    raise TimeoutError
+
+  before = signal.signal(signal.SIGALRM, late)
+  signal.alarm(seconds)
+  try:
+    yield
+  finally:
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def run(seeds: Sequence[int], placers: Sequence[str],
+        jobs: int) -> Iterator[Report]:
+  """Examines cases in several processes; reports as they come."""
+  children = [_Child(list(seeds[i::jobs]), placers) for i in range(jobs)]
+  while children:
+    ready = connection.wait([child.reports for child in children])
+    for child in [child for child in children if child.reports in ready]:
+      report = child.next()
+      if report is not None:
+        yield report
+      if not child.left:
+        child.end()
+        children.remove(child)
+
+
+class _Child:
+  """A process that examines cases one after the other.
+
+  Attributes:
+    left: Seeds whose report has not come.
+    reports: Where it comes.
+  """
+
+  def __init__(self, left: list[int], placers: Sequence[str]) -> None:
+    self.left, self._placers = left, placers
+    self._start()
+
+  def next(self) -> Report | None:
+    """The next report; says so if the process died, and starts another."""
+    try:
+      report: Report = self.reports.recv()
+    except EOFError:
+      if not self.left:
+        return None
+      self.end()
+      died = rules.Breach('lives', f'exit code {self._process.exitcode}')
+      report = Report(self.left[0], 0, 1,
+                      (Broken(self.left[0], 'any', 'any', died),))
+      self.left.pop(0)
+      self._start()
+      return report
+    self.left.remove(report.seed)
+    return report
+
+  def end(self) -> None:
+    """Waits for the process."""
+    self._process.join()
+    self.reports.close()
+
+  def _start(self) -> None:
+    context = multiprocessing.get_context('fork')
+    self.reports, theirs = context.Pipe(duplex=False)
+    self._process = context.Process(target=_examine_all,
+                                    args=(self.left, self._placers, theirs))
+    self._process.start()
+    theirs.close()
+
+
+def _examine_all(seeds: list[int], placers: Sequence[str],
+                 reports: connection.Connection) -> None:
+  logging.set_verbosity(logging.ERROR)
+  for seed in seeds:
+    reports.send(examine(seed, placers))
