@@ -52,6 +52,10 @@ workloads/inception workloads/cnn_test
 workloads/nmt workloads/rnn_workloads_test
 workloads/resnet workloads/cnn_test
 workloads/rnnlm workloads/rnn_workloads_test
+workloads/synthetic/builder workloads/synthetic/gradients_test
+workloads/synthetic/clusters workloads/synthetic/synthetic_test
+workloads/synthetic/families workloads/synthetic/synthetic_test
+workloads/synthetic/planting workloads/synthetic/synthetic_test
 placer_model/benchmark/gantt placer_model/benchmark/pictures_test
 placer_model/benchmark/loading_worker placer_model/benchmark/lanes_test
 placer_model/benchmark/runner placer_model/bin/gdp_bench_test
