@@ -16,6 +16,7 @@ import numpy as np
 from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import group_graph
+from gdp_grappler.placers import growth
 from gdp_grappler.placers import neighbourhood
 from gdp_grappler.placers import placer as placer_lib
 
@@ -58,7 +59,10 @@ class Moves:
     self._order = self._topological(graph)
     self._rank = np.full(graph.num_groups, -1)
     self._rank[self._order] = np.arange(len(self._order))
-    self._starts, self._neighbours, self._eagerness = self._edges(problem)
+    self._starts, self._neighbours, size = group_graph.build(
+        problem, np.arange(problem.cluster.num_devices)).adjacency
+    self._growth = growth.Growth(self._starts, self._neighbours,
+                                 neighbourhood.eagerness(size))
 
   def draw(self, kind: str, devices: np.ndarray,
            rng: np.random.Generator) -> np.ndarray:
@@ -166,32 +170,15 @@ class Moves:
   def _grown(self, devices: np.ndarray, start: int,
              rng: np.random.Generator) -> np.ndarray:
     """Connected groups on one device, of random number, around `start`."""
-    of_edges = neighbourhood.plain(rng)
+    seed = neighbourhood.seed(rng)
     size = min(self._size(rng), _MOST_GROWN)
-    return neighbourhood.grown(start, size,
-                               functools.partial(self._edges_within, devices),
-                               of_edges)
-
-  def _edges_within(self, devices: np.ndarray,
-                    group: int) -> list[neighbourhood.Edge]:
-    edges = slice(self._starts[group], self._starts[group + 1])
-    near = self._neighbours[edges]
-    same = devices[near] == devices[group]
-    return list(zip(near[same].tolist(), self._eagerness[edges][same].tolist()))
+    return self._growth.grown(devices, start, size, seed)
 
   def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
     """Movable groups by their first ops."""
     first = np.unique(graph.groups[graph.topological_order],
                       return_index=True)[1]
     return self.movable[np.argsort(first[self.movable], kind='stable')]
-
-  @staticmethod
-  def _edges(
-      problem: placer_lib.Problem) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Starts, neighbours and how eagerly these are joined."""
-    starts, neighbours, size = group_graph.build(
-        problem, np.arange(problem.cluster.num_devices)).adjacency
-    return starts.tolist(), neighbours, neighbourhood.eagerness(size)
 
   @functools.cached_property
   def _units(self) -> list[np.ndarray]:

@@ -19,6 +19,7 @@ _ELSEWHERE = dict(line.split() for line in """
 bin/commands/place bin/gdp_order_test
 bin/commands/simulate bin/gdp_given_test
 evaluation/costs/cost_model contracts/cost_model_contract_test
+features/moves/native_features features/moves/featurizer_test
 evaluation/emulation/emulation_config evaluation/emulation/emulator_test
 evaluation/emulation/emulation_worker evaluation/emulation/emulator_test
 evaluation/emulation/native_gpus evaluation/emulation/emulator_test
