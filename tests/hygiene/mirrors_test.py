@@ -9,8 +9,8 @@ _TESTS = _TOP / 'tests'
 # Modules that hold names, fields or texts alone: there is nothing to run.
 _NOTHING_TO_RUN = frozenset({
     'errors', 'evaluation/simulation/schedule', 'graph/assumptions',
-    'placers/placer', 'problems/help_texts', 'problems/rewards',
-    'workloads/workload'
+    'placers/move_model', 'placers/placer', 'problems/help_texts',
+    'problems/rewards', 'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of
@@ -61,6 +61,8 @@ placer_model/benchmark/gantt placer_model/benchmark/pictures_test
 placer_model/benchmark/loading_worker placer_model/benchmark/lanes_test
 placer_model/benchmark/runner placer_model/bin/gdp_bench_test
 placer_model/bin/command_line placer_model/bin/gdp_bench_test
+placer_model/pretraining/pretrain_config placer_model/pretraining/run_test
+placer_model/pretraining/searches placer_model/pretraining/run_test
 placer_model/hdp/feed_forward placer_model/hdp/networks_test
 placer_model/hdp/grouper placer_model/hdp/networks_test
 placer_model/hdp/policy placer_model/hdp/networks_test
