@@ -91,6 +91,8 @@ class Annealing:
     """
     self._problem, self._rng, self._model = problem, rng, model
     self._moves = moves_lib.Moves(problem)
+    self._usual = self._moves.shares.cumsum()
+    self._usual /= self._usual[-1]
     self.evaluations = 0
     self._penalty = _FIRST_PENALTY
     self._tried = np.zeros(len(self._moves.kinds))
@@ -158,7 +160,8 @@ class Annealing:
     result = self._moves.draw(self._moves.kinds[kind], self._current.devices,
                               self._rng)
     while self._rng.random() < _COMPOUND:
-      kind = self._rng.choice(len(self._tried), p=self._moves.shares)
+      # What `choice` with these shares draws, at a tenth of its price.
+      kind = int(self._usual.searchsorted(self._rng.random(), 'right'))
       result = self._moves.draw(self._moves.kinds[kind], result, self._rng)
     return result
 

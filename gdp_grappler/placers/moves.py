@@ -76,7 +76,7 @@ class Moves:
     Returns:
       int [G], legal; it may be equal to `devices`.
     """
-    start = int(rng.choice(self.movable))
+    start = _one_of(self.movable, rng)
     target = self._target(devices, start, rng)
     if kind == 'swap':
       stretch = self._stretch(start, self._size(rng))
@@ -102,8 +102,8 @@ class Moves:
                                                                      + 1]]]
     near = near[possible[near]]
     if near.size and rng.random() < .5:
-      return int(rng.choice(near))
-    return int(rng.choice(np.flatnonzero(possible)))
+      return _one_of(near, rng)
+    return _one_of(possible.nonzero()[0], rng)
 
   def _size(self, rng: np.random.Generator) -> int:
     """Up to half of the groups."""
@@ -208,6 +208,11 @@ class Moves:
       if labels.max() and (not result or (labels != result[-1]).any()):
         result.append(labels)
     return result
+
+
+def _one_of(values: np.ndarray, rng: np.random.Generator) -> int:
+  """What `rng.choice` draws, at a tenth of its price."""
+  return int(values[rng.integers(len(values))])
 
 
 def _alike(groups: np.ndarray, devices: np.ndarray, start: int) -> np.ndarray:
