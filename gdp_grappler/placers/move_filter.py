@@ -29,7 +29,7 @@ class FilterConfig:
 
   draws: int = 4
   unfiltered: float = .25
-  gain_weight: float = 1.
+  gain_weight: float = .5
 
   def __post_init__(self) -> None:
     if self.draws < 1:

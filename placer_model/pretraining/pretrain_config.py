@@ -40,9 +40,9 @@ class PretrainConfig:
   kept_losses: float = .25
   memory: int = 40
   hidden: int = 32
-  passes: int = 2
+  passes: int = 6
   batch: int = 512
-  learning_rate: float = 1e-3
+  learning_rate: float = 3e-3
   gain_share: float = .1
   held_out: int = 1500
 
@@ -61,7 +61,7 @@ CONFIGS = {
     'full':
         PretrainConfig(rounds=400, problems=16, priced_ops=4_000_000,
                        fewest=200, most=4000, drawn=synthetic.Config(),
-                       memory=120, hidden=64),
+                       memory=120, hidden=64, passes=2, learning_rate=1e-3),
 }
 
 

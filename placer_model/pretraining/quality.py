@@ -10,7 +10,8 @@ from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_network
 from placer_model.pretraining import logs
 
-QUARTER = .25
+_QUARTER = .25
+_GAIN_WEIGHT = move_filter.FilterConfig().gain_weight
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Quality:
 
 
 def of_network(network: move_network.MoveNetwork, log: logs.Log,
-               gain_weight: float = 1.) -> Quality:
+               gain_weight: float = _GAIN_WEIGHT) -> Quality:
   """How well a network does; the AUC is that of its probability."""
   logits, gains = network.predict(log.features)
   kept, kept_gain = _kept(move_filter.gain_scores(logits, gains, gain_weight),
@@ -59,7 +60,7 @@ def _kept(scores: np.ndarray, log: logs.Log) -> tuple[float, float]:
   """Shares of moves that gain, and of gains, in the best quarter."""
   order = np.argsort(-scores, kind='stable')
   weights = log.weights[order]
-  best = order[np.cumsum(weights) <= QUARTER * weights.sum()]
+  best = order[np.cumsum(weights) <= _QUARTER * weights.sum()]
   good = np.where(log.gaining, log.weights, 0.)
   gain = good * log.gains
   if not good.sum():
