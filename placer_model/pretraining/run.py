@@ -12,6 +12,7 @@ The folder holds `weights.npz` (`move_network`), `state.npz` (how to go on),
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import io
 import json
@@ -81,8 +82,9 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
   tests = {
       name:
           run.log_of(
-              f'held_out/{_file_name(name)}', lambda step=step: searches.
-              of_step(step, options.config.held_out, _HELD_OUT_SEED))
+              f'held_out/{_file_name(name)}',
+              functools.partial(searches.of_step, step, options.config.held_out,
+                                _HELD_OUT_SEED))
       for name, step in held_out.items()
   }
   last = options.config.rounds if options.rounds is None else options.rounds
@@ -174,9 +176,12 @@ class _Run:
     move_network.save(self._dir / 'weights.npz', self._learner.network)
     files.write_atomically(self._dir / 'curves.json',
                            json.dumps(self.curve, indent=1) + '\n')
+    arrays: dict[str, Any] = {
+        'key': self._key, 'curve': json.dumps(self.curve),
+        **self._learner.state()
+    }
     buffer = io.BytesIO()
-    np.savez(buffer, key=np.array(self._key),
-             curve=np.array(json.dumps(self.curve)), **self._learner.state())
+    np.savez(buffer, **arrays)
     files.write_atomically(self._dir / 'state.npz', buffer.getvalue())
     old = len(self.curve) - self._options.config.memory
     if old >= 0:

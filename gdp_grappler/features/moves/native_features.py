@@ -164,8 +164,9 @@ class _NativeSchedule(ctypes.Structure):
   """`GdpMoveSchedule` of move_incumbent.h."""
   _fields_ = [
       (name, ctypes.c_void_p) for name in ('devices', 'start_s', 'end_s')
-  ] + [('step_s', ctypes.c_double), ('num_transfers', ctypes.c_int32)
-      ] + [(name, ctypes.c_void_p) for name, _ in _OBSERVED[3:]]
+  ] + [('step_s', ctypes.c_double)] + [('num_transfers', ctypes.c_int32)] + [
+      (name, ctypes.c_void_p) for name, _ in _OBSERVED[3:]
+  ]
 
 
 @functools.cache

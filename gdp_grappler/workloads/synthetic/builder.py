@@ -22,13 +22,13 @@ class Tensor(NamedTuple):
   """An output of an op.
 
   Attributes:
-    index: Of the graph's tensors.
+    number: Among the graph's tensors.
     op: Who makes it.
     rows: How many.
     columns: How many.
   """
 
-  index: int
+  number: int
   op: int
   rows: int
   columns: int
@@ -122,7 +122,7 @@ class Builder:
         for i, shape in enumerate(shapes))
     if flops is None:
       flops = float(sum(output.elements for output in outputs))
-    self._edges += [(tensor.op, number, tensor.index) for tensor in inputs]
+    self._edges += [(tensor.op, number, tensor.number) for tensor in inputs]
     self._edges += [(op, number, -1) for op in after]
     self._tensors += [(number, _FLOAT_BYTES * t.elements) for t in outputs]
     self._groups.append(number if group is None else self._groups[group])

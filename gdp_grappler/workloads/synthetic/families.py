@@ -13,7 +13,8 @@ import numpy as np
 
 from gdp_grappler.workloads.synthetic import builder as builder_lib
 
-Builder, Tensor = builder_lib.Builder, builder_lib.Tensor
+Builder = builder_lib.Builder
+Tensor = builder_lib.Tensor
 Family = Callable[[Builder, Tensor, int], Tensor]
 
 
@@ -292,8 +293,8 @@ def _random_op(b: Builder, known: list[Tensor], columns: int) -> Tensor:
 
 def _unread(b: Builder, tensors: list[Tensor]) -> list[Tensor]:
   """Those that nobody has read yet."""
-  read = {t.index for op in b.ops for t in op.inputs}
-  return [t for t in tensors if t.index not in read]
+  read = {t.number for op in b.ops for t in op.inputs}
+  return [t for t in tensors if t.number not in read]
 
 
 def units_for(name: str, ops: float) -> int:

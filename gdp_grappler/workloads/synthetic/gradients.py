@@ -36,8 +36,8 @@ def train(builder: builder_lib.Builder, loss: Tensor, optimizer: str,
   """
   found = _backward(builder, loss, details)
   updated = {
-      value: found[value.index] for value in builder.variables
-      if value.index in found
+      value: found[value.number] for value in builder.variables
+      if value.number in found
   }
   scale = _clipping(builder, list(updated.values())) if clips else None
   last = []
@@ -77,30 +77,30 @@ def _clipping(builder: builder_lib.Builder,
 
 def _backward(builder: builder_lib.Builder, loss: Tensor,
               details: float) -> dict[int, Tensor]:
-  """The gradients of tensors, by their indices."""
+  """The gradients of tensors, by their numbers."""
   parts: dict[int, list[Tensor]] = collections.defaultdict(list)
   with builder.scope('gradients'):
-    parts[loss.index].append(builder.one('Fill', (), loss.shape))
+    parts[loss.number].append(builder.one('Fill', (), loss.shape))
   result: dict[int, Tensor] = {}
   for op in reversed(builder.ops[:loss.op + 1]):
-    some = [out for out in op.outputs if out.index in parts]
+    some = [out for out in op.outputs if out.number in parts]
     if not some:
       continue
     builder.stage = op.stage
     with builder.scope(f'gradients/{op.name}_grad'):
       for output in some:
-        result[output.index] = _sum(builder, parts[output.index])
+        result[output.number] = _sum(builder, parts[output.number])
       rule = _RULES.get(op.op_type)
       if rule is None:
         continue
       given = [
-          result.get(out.index) or builder.one('ZerosLike', (out,), out.shape)
+          result.get(out.number) or builder.one('ZerosLike', (out,), out.shape)
           for out in op.outputs
       ]
       for source, gradient in rule(builder, op, given):
         if op.op_type in _BROADCASTS and builder.rng.random() < details:
           gradient = _unbroadcast(builder, source, gradient)
-        parts[source.index].append(gradient)
+        parts[source.number].append(gradient)
   return result
 
 
