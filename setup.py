@@ -262,6 +262,7 @@ setuptools.setup(
         'console_scripts': [
             'gdp = gdp_grappler.bin.gdp:main',
             'gdp_bench = placer_model.bin.gdp_bench:run',
+            'gdp_pretrain = placer_model.bin.gdp_pretrain:run',
             'gdp_train = placer_model.bin.gdp_train:run',
         ]
     },

@@ -60,6 +60,22 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
+    # What moves of a search look like, and sets that move together.
+    "libgdp_moves.so": {
+        "srcs": [
+            "gdp_grappler/features/moves/move_features.cc",
+            "gdp_grappler/placers/grown.cc",
+        ],
+        "hdrs": [
+            "gdp_grappler/features/moves/move_candidates.h",
+            "gdp_grappler/features/moves/move_graph.h",
+            "gdp_grappler/features/moves/move_incumbent.h",
+        ],
+        "copts": ["-std=c++17", "-O3"],
+        "defines": [],
+        "linkopts": [],
+        "tensorflow": False,
+    },
     # Emulated GPUs: given to TensorFlow by path in processes that emulate.
     "libgdp_emulated_gpus.so": {
         "srcs": [

@@ -33,6 +33,16 @@ def load_simulator() -> ctypes.CDLL:
 
 
 @functools.cache
+def load_moves() -> ctypes.CDLL:
+  """What moves of a search need; knows nothing of TensorFlow.
+
+  Raises:
+    PluginError: the library is missing or cannot be loaded.
+  """
+  return _load('libgdp_moves.so')
+
+
+@functools.cache
 def load_list_scheduler() -> ctypes.CDLL:
   """The list schedulers; knows nothing of TensorFlow.
 

@@ -10,6 +10,8 @@ Metropolis et al. 1953). Three things are not in the paper:
 * Steps of one batch that gain are then tried together, best first: what is far
   apart in the graph adds up.
 * Kinds of steps that gained of late are drawn more often.
+
+A `MoveModel` may look at more steps than are priced, and choose among them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 import numpy as np
 
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import move_model as move_model_lib
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import neighbourhood
 from gdp_grappler.placers import placer as placer_lib
@@ -78,16 +81,20 @@ class Annealing:
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
-               rng: np.random.Generator) -> None:
+               rng: np.random.Generator,
+               model: move_model_lib.MoveModel | None = None) -> None:
     """Prices where the search may begin.
 
     Args:
       problem: G groups.
       starts: int [S, G], legal; at least one.
       rng: Of the steps.
+      model: Chooses the steps to price; None prices all that are drawn.
     """
-    self._problem, self._rng = problem, rng
+    self._problem, self._rng, self._model = problem, rng, model
     self._moves = moves_lib.Moves(problem)
+    self._usual = self._moves.shares.cumsum()
+    self._usual /= self._usual[-1]
     self.evaluations = 0
     self._penalty = _FIRST_PENALTY
     self._tried = np.zeros(len(self._moves.kinds))
@@ -128,21 +135,35 @@ class Annealing:
                                             _LAST_TEMPERATURE, progress)
     self._penalty = _between(_FIRST_PENALTY, _LAST_PENALTY, progress)
     unions = self._unions[:count]
-    kinds = self._rng.choice(len(self._tried), count - len(unions),
-                             p=self._shares())
-    drawn = np.stack(unions + [self._draw(kind) for kind in kinds])
+    kinds, rows = self._draw(count - len(unions))
+    drawn = np.stack(unions + rows)
     least = temperature_s * np.log(1 - self._rng.random(count))
     proposals = self._price(drawn, self._ceiling_s(least))
     gains = self._gains(proposals)
     self._learn(kinds, gains[len(unions):] / temperature_s)
+    if self._model is not None and len(kinds):
+      self._model.told(gains[len(unions):] / self._unit_s)
     self._take(proposals, gains, least)
     self._return_home(progress)
 
-  def _draw(self, kind: int) -> np.ndarray:
+  def _draw(self, count: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Kinds, int [count], and steps, [count] times int [G]."""
+    draws = count if self._model is None else count * self._model.draws
+    kinds = self._rng.choice(len(self._tried), draws, p=self._shares())
+    rows = [self._step(kind) for kind in kinds]
+    if self._model is None or not count:
+      return kinds, rows
+    chosen = self._model.choose(self._current.devices, np.stack(rows),
+                                [self._moves.kinds[kind] for kind in kinds],
+                                count)
+    return kinds[chosen], [rows[k] for k in chosen]
+
+  def _step(self, kind: int) -> np.ndarray:
     result = self._moves.draw(self._moves.kinds[kind], self._current.devices,
                               self._rng)
     while self._rng.random() < _COMPOUND:
-      kind = self._rng.choice(len(self._tried), p=self._moves.shares)
+      # What `choice` with these shares draws, at a tenth of its price.
+      kind = int(self._usual.searchsorted(self._rng.random(), 'right'))
       result = self._moves.draw(self._moves.kinds[kind], result, self._rng)
     return result
 

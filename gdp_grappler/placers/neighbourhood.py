@@ -32,7 +32,12 @@ def random_size(most: int, rng: np.random.Generator) -> int:
 
 def plain(rng: np.random.Generator) -> random.Random:
   """A generator that is quicker where numbers are drawn one by one."""
-  return random.Random(int(rng.integers(1 << 62)))
+  return random.Random(seed(rng))
+
+
+def seed(rng: np.random.Generator) -> int:
+  """Of a generator that is quicker where numbers are drawn one by one."""
+  return int(rng.integers(1 << 62))
 
 
 def grown(start: int, size: int, edges_of: Callable[[int], list[Edge]],

@@ -9,8 +9,8 @@ _TESTS = _TOP / 'tests'
 # Modules that hold names, fields or texts alone: there is nothing to run.
 _NOTHING_TO_RUN = frozenset({
     'errors', 'evaluation/simulation/schedule', 'graph/assumptions',
-    'placers/placer', 'problems/help_texts', 'problems/rewards',
-    'workloads/workload'
+    'placers/move_model', 'placers/placer', 'problems/help_texts',
+    'problems/rewards', 'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of
@@ -19,6 +19,7 @@ _ELSEWHERE = dict(line.split() for line in """
 bin/commands/place bin/gdp_order_test
 bin/commands/simulate bin/gdp_given_test
 evaluation/costs/cost_model contracts/cost_model_contract_test
+features/moves/native_features features/moves/featurizer_test
 evaluation/emulation/emulation_config evaluation/emulation/emulator_test
 evaluation/emulation/emulation_worker evaluation/emulation/emulator_test
 evaluation/emulation/native_gpus evaluation/emulation/emulator_test
@@ -52,10 +53,16 @@ workloads/inception workloads/cnn_test
 workloads/nmt workloads/rnn_workloads_test
 workloads/resnet workloads/cnn_test
 workloads/rnnlm workloads/rnn_workloads_test
+workloads/synthetic/builder workloads/synthetic/gradients_test
+workloads/synthetic/clusters workloads/synthetic/synthetic_test
+workloads/synthetic/families workloads/synthetic/synthetic_test
+workloads/synthetic/planting workloads/synthetic/synthetic_test
 placer_model/benchmark/gantt placer_model/benchmark/pictures_test
 placer_model/benchmark/loading_worker placer_model/benchmark/lanes_test
 placer_model/benchmark/runner placer_model/bin/gdp_bench_test
 placer_model/bin/command_line placer_model/bin/gdp_bench_test
+placer_model/pretraining/pretrain_config placer_model/pretraining/run_test
+placer_model/pretraining/searches placer_model/pretraining/run_test
 placer_model/hdp/feed_forward placer_model/hdp/networks_test
 placer_model/hdp/grouper placer_model/hdp/networks_test
 placer_model/hdp/policy placer_model/hdp/networks_test

@@ -1,0 +1,216 @@
+// A placement and its simulated step: what hangs on what, and by how much.
+
+#ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_INCUMBENT_H_
+#define GDP_GRAPPLER_FEATURES_MOVES_MOVE_INCUMBENT_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "gdp_grappler/features/moves/move_graph.h"
+
+extern "C" {
+
+// M transfers.
+struct GdpMoveSchedule {
+  const int32_t* devices;  // [G]
+  const double* start_s;   // [N]
+  const double* end_s;     // [N]
+  double step_s;           // Positive.
+  int32_t num_transfers;
+  const int32_t* transfer_tensors;   // [M], -1 for control edges
+  const int32_t* transfer_ops;       // [M]
+  const int32_t* transfer_targets;   // [M]
+  const double* transfer_arrival_s;  // [M]
+  const double* peak_bytes;          // [P]
+};
+
+}  // extern "C"
+
+namespace gdp {
+
+constexpr int32_t kBins = 64;
+// An op with this share of the step to spare counts half as critical.
+constexpr double kCriticalShare = 0.02;
+
+struct Incumbent {
+  const MoveGraph& graph;
+  double step_s = 0;
+  std::vector<int32_t> devices;                           // [G]
+  std::vector<double> start_s, end_s, latest_s, ready_s;  // [N]
+  std::vector<double> critical;                           // [N], 0 to 1.
+  // [G] of groups: work, work times criticality, waiting in all and the
+  // longest, the least slack and the sum of slacks times work, first start,
+  // last end; and the bin that each is in the middle of.
+  std::vector<double> work_s, critical_s, waiting_s, longest_wait_s, slack_s,
+      weighted_slack_s, first_s, last_s;
+  std::vector<int32_t> bin;
+  std::vector<double> load_s, critical_load_s, out_s, in_s;  // [D]
+  std::vector<double> busy_s;                                // [D, kBins]
+  std::vector<double> peak_bytes;                            // [P]
+  double total_s = 0;
+
+  explicit Incumbent(const MoveGraph& g) : graph(g) {}
+
+  // From 1 for what has nothing to spare to 0.
+  double Criticality(double slack_s) const {
+    const double x = std::max(slack_s, 0.) / (kCriticalShare * step_s);
+    return 1 / (1 + x * x);
+  }
+
+  int32_t BinOf(double time_s) const {
+    return std::clamp(static_cast<int32_t>(time_s / step_s * kBins), 0,
+                      kBins - 1);
+  }
+
+  // When a net is on a device.
+  double Arrival(int32_t net, int32_t device) const {
+    const Net& n = graph.nets[net];
+    const int32_t home = devices[graph.group[n.producer]];
+    if (device == home) return end_s[n.producer];
+    for (int32_t t = first_transfer_[net]; t != kNobody; t = next_[t]) {
+      if (target_[t] == device) return arrival_s_[t];
+    }
+    return end_s[n.producer] + graph.TransferSeconds(n, home, device);
+  }
+
+  void Observe(const GdpMoveSchedule& s) {
+    step_s = s.step_s;
+    devices.assign(s.devices, s.devices + graph.num_groups);
+    start_s.assign(s.start_s, s.start_s + graph.num_ops);
+    end_s.assign(s.end_s, s.end_s + graph.num_ops);
+    peak_bytes.assign(s.peak_bytes, s.peak_bytes + graph.num_pools);
+    KeepTransfers(s);
+    FindSlack();
+    SumUpGroups();
+    SumUpDevices();
+  }
+
+ private:
+  std::vector<int32_t> first_transfer_, next_, target_;
+  std::vector<double> arrival_s_;
+
+  int32_t DeviceOf(int32_t op) const { return devices[graph.group[op]]; }
+
+  void KeepTransfers(const GdpMoveSchedule& s) {
+    first_transfer_.assign(graph.nets.size(), kNobody);
+    next_.assign(s.num_transfers, kNobody);
+    target_.assign(s.transfer_targets, s.transfer_targets + s.num_transfers);
+    arrival_s_.assign(s.transfer_arrival_s,
+                      s.transfer_arrival_s + s.num_transfers);
+    for (int32_t t = 0; t < s.num_transfers; ++t) {
+      const int32_t tensor = s.transfer_tensors[t];
+      const int32_t net = tensor < 0 ? graph.net_of_control[s.transfer_ops[t]]
+                                     : graph.net_of_tensor[tensor];
+      next_[t] = first_transfer_[net];
+      first_transfer_[net] = t;
+    }
+  }
+
+  // When each op has to start at the latest, and when it could have started.
+  void FindSlack() {
+    std::vector<int32_t> order(graph.num_ops);
+    for (int32_t i = 0; i < graph.num_ops; ++i) order[graph.position[i]] = i;
+    std::stable_sort(order.begin(), order.end(), [this](int32_t a, int32_t b) {
+      return start_s[a] < start_s[b];
+    });
+    latest_s.assign(graph.num_ops, 0);
+    ready_s.assign(graph.num_ops, 0);
+    std::vector<double> next_s(graph.num_units, step_s);
+    for (int32_t i = graph.num_ops; i-- > 0;) {
+      const int32_t op = order[i], unit = graph.unit[DeviceOf(op)];
+      double end = graph.serial[unit] ? next_s[unit] : step_s;
+      const Rows& nets = graph.nets_of_op;
+      for (int32_t k = nets.starts[op]; k < nets.starts[op + 1]; ++k) {
+        end = std::min(end, LatestEnd(nets.values[k]));
+      }
+      latest_s[op] = end - (end_s[op] - start_s[op]);
+      next_s[unit] = latest_s[op];
+    }
+    critical.resize(graph.num_ops);
+    for (int32_t op = 0; op < graph.num_ops; ++op) {
+      critical[op] = Criticality(latest_s[op] - start_s[op]);
+    }
+  }
+
+  double LatestEnd(int32_t net) {
+    const Net& n = graph.nets[net];
+    double result = step_s;
+    for (int32_t p = n.first_pin; p < graph.nets[net + 1].first_pin; ++p) {
+      const int32_t consumer = graph.pins[p];
+      const double arrival = Arrival(net, DeviceOf(consumer));
+      ready_s[consumer] = std::max(ready_s[consumer], arrival);
+      result =
+          std::min(result, latest_s[consumer] - (arrival - end_s[n.producer]));
+    }
+    return result;
+  }
+
+  void SumUpGroups() {
+    const int32_t count = graph.num_groups;
+    for (auto* column : {&work_s, &critical_s, &waiting_s, &longest_wait_s,
+                         &weighted_slack_s, &last_s}) {
+      column->assign(count, 0);
+    }
+    slack_s.assign(count, step_s);
+    first_s.assign(count, step_s);
+    std::vector<double> middle(count), weight(count);
+    for (int32_t op = 0; op < graph.num_ops; ++op) {
+      const int32_t g = graph.group[op];
+      const double work = end_s[op] - start_s[op];
+      const double slack = std::max(latest_s[op] - start_s[op], 0.);
+      const double wait = std::max(start_s[op] - ready_s[op], 0.);
+      critical_s[g] += work * critical[op];
+      waiting_s[g] += wait;
+      longest_wait_s[g] = std::max(longest_wait_s[g], wait);
+      slack_s[g] = std::min(slack_s[g], slack);
+      weighted_slack_s[g] += work * slack;
+      first_s[g] = std::min(first_s[g], start_s[op]);
+      last_s[g] = std::max(last_s[g], end_s[op]);
+      middle[g] += (work + 1e-9) * (start_s[op] + end_s[op]) / 2;
+      weight[g] += work + 1e-9;
+    }
+    bin.resize(count);
+    for (int32_t g = 0; g < count; ++g) {
+      work_s[g] =
+          graph.group_seconds[int64_t{g} * graph.num_devices + devices[g]];
+      bin[g] = BinOf(weight[g] > 0 ? middle[g] / weight[g] : 0);
+    }
+  }
+
+  void SumUpDevices() {
+    for (auto* column : {&load_s, &critical_load_s, &out_s, &in_s}) {
+      column->assign(graph.num_devices, 0);
+    }
+    busy_s.assign(graph.num_devices * kBins, 0);
+    total_s = 0;
+    const double width = step_s / kBins;
+    for (int32_t g = 0; g < graph.num_groups; ++g) {
+      load_s[devices[g]] += work_s[g];
+      critical_load_s[devices[g]] += critical_s[g];
+      total_s += work_s[g];
+    }
+    for (int32_t op = 0; op < graph.num_ops; ++op) {
+      double* busy = &busy_s[DeviceOf(op) * kBins];
+      double at = start_s[op];
+      for (int32_t b = BinOf(at); at < end_s[op] && b < kBins; ++b) {
+        const double until = std::min(end_s[op], (b + 1) * width);
+        busy[b] += std::max(until - at, 0.);
+        at = until;
+      }
+    }
+    for (size_t n = 0; n + 1 < graph.nets.size(); ++n) {
+      for (int32_t t = first_transfer_[n]; t != kNobody; t = next_[t]) {
+        const int32_t from = DeviceOf(graph.nets[n].producer);
+        const double seconds =
+            graph.TransferSeconds(graph.nets[n], from, target_[t]);
+        out_s[from] += seconds;
+        in_s[target_[t]] += seconds;
+      }
+    }
+  }
+};
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_FEATURES_MOVES_MOVE_INCUMBENT_H_

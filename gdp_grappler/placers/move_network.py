@@ -1,0 +1,148 @@
+"""A small network that looks at moves, as plain arrays.
+
+One hidden layer and two outputs: the logit of the probability that a move
+gains, and the logarithm of what it gains if it does, as a share of the step.
+Files hold numbers and names alone; nothing in them is executed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import os
+import pathlib
+from typing import Sequence
+import zipfile
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.features.moves import schema
+
+# Standard deviations beyond which a feature says no more.
+_MOST_DEVIATIONS = 5.
+_MOST_BYTES = 1 << 24
+_ARRAYS = ('mean', 'deviation', 'hidden_weights', 'hidden_bias', 'weights',
+           'bias')
+OUTPUTS = 2
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MoveNetwork:
+  """A network of F features and H hidden units.
+
+  Attributes:
+    features: [F] names.
+    mean: float32 [F], of each feature where it was trained.
+    deviation: float32 [F], positive.
+    hidden_weights: float32 [F, H].
+    hidden_bias: float32 [H].
+    weights: float32 [H, 2].
+    bias: float32 [2].
+  """
+
+  features: tuple[str, ...]
+  mean: np.ndarray
+  deviation: np.ndarray
+  hidden_weights: np.ndarray
+  hidden_bias: np.ndarray
+  weights: np.ndarray
+  bias: np.ndarray
+
+  def __post_init__(self) -> None:
+    count, hidden = len(self.features), np.size(self.hidden_bias)
+    shapes = dict(
+        zip(_ARRAYS, ((count,), (count,), (count, hidden), (hidden,),
+                      (hidden, OUTPUTS), (OUTPUTS,))))
+    object.__setattr__(self, 'features', tuple(self.features))
+    for name, shape in shapes.items():
+      array = np.array(getattr(self, name), np.float32)
+      if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f'{name} has shape {list(array.shape)} or a value '
+                         f'that is no number; {list(shape)} is needed.')
+      array.setflags(write=False)
+      object.__setattr__(self, name, array)
+    if not (self.deviation > 0).all():
+      raise ValueError('deviation has values that are not positive.')
+
+  def standardized(self, features: np.ndarray) -> np.ndarray:
+    """float32 [K, F], features around 0 and not far from it."""
+    return np.clip((features - self.mean) / self.deviation, -_MOST_DEVIATIONS,
+                   _MOST_DEVIATIONS)
+
+  def predict(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Logits of gaining and logarithms of the gains, float32 [K] each.
+
+    Args:
+      features: float32 [K, F].
+    """
+    hidden = np.maximum(
+        self.standardized(features) @ self.hidden_weights + self.hidden_bias, 0)
+    return tuple((hidden @ self.weights + self.bias).T)
+
+  @property
+  def digest(self) -> str:
+    """64 hex digits that change with any name or number."""
+    result = hashlib.sha256('\n'.join(self.features).encode())
+    for name in _ARRAYS:
+      result.update(f'\n{name}\n'.encode())
+      result.update(np.ascontiguousarray(getattr(self, name)).tobytes())
+    return result.hexdigest()
+
+
+def save(path: str | os.PathLike[str], network: MoveNetwork) -> None:
+  """Replaces a file in one step; equal networks give equal files.
+
+  Raises:
+    GdpError: the file cannot be written; what was there before still is.
+  """
+  buffer = io.BytesIO()
+  np.savez(buffer, features=np.array(network.features),
+           digest=np.array(network.digest),
+           **{name: getattr(network, name) for name in _ARRAYS})
+  files.write_atomically(path, buffer.getvalue(), make_folder=True)
+
+
+def load(path: str | os.PathLike[str],
+         kinds: Sequence[str] | None = None) -> MoveNetwork:
+  """What `save` wrote.
+
+  Args:
+    path: The file.
+    kinds: Of moves; the native features of this release and these are what the
+      network has to know. None accepts any.
+
+  Raises:
+    GdpError: there is no such file, it is damaged or too large, or was trained
+      on other features.
+  """
+  try:
+    arrays = _read(pathlib.Path(path))
+    network = MoveNetwork(tuple(arrays['features'].tolist()),
+                          **{name: arrays[name] for name in _ARRAYS})
+    digest = str(arrays['digest'])
+  except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError,
+          NotImplementedError, zipfile.BadZipFile) as error:
+    raise errors.GdpError(
+        f'Cannot read {path} as weights of a move network: {error}. Train it '
+        'again with gdp_pretrain.') from error
+  if digest != network.digest:
+    raise errors.GdpError(
+        f'{path} does not hold what was written: its digest is another one. '
+        'Copy it again, or train it again with gdp_pretrain.')
+  if kinds is not None and network.features != schema.names(kinds):
+    raise errors.GdpError(
+        f'{path} was trained on other features of moves than this release has. '
+        'Train it again with gdp_pretrain.')
+  return network
+
+
+def _read(path: pathlib.Path) -> dict[str, np.ndarray]:
+  with zipfile.ZipFile(path) as archive:
+    size = sum(entry.file_size for entry in archive.infolist())
+  if size > _MOST_BYTES:
+    raise ValueError(f'it unpacks to {size} bytes')
+  with np.load(path, allow_pickle=False) as archive:
+    return {name: archive[name] for name in ('features', 'digest', *_ARRAYS)}

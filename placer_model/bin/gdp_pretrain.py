@@ -1,0 +1,92 @@
+"""`gdp_pretrain`: learns on drawn graphs which moves of a search pay.
+
+  gdp_pretrain --model_dir=moves --config=small
+  gdp_pretrain --model_dir=moves --held_out=rnnlm-2@tiny@2xP100,gnmt-2@4xP100
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+
+from gdp_grappler import environment
+
+# Before anything imports TensorFlow: this process has nothing to place.
+os.environ.update(environment.without_plugin())
+
+from absl import app
+from absl import flags
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import resolve
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
+from placer_model.bin import command_line
+from placer_model.pretraining import pretrain_config
+from placer_model.pretraining import run as run_lib
+
+_MODEL_DIR = flags.DEFINE_string(
+    'model_dir', None, 'Where weights, curves and logs go. A run that is '
+    'already there is continued.')
+_CONFIG = flags.DEFINE_enum('config', 'small', list(pretrain_config.CONFIGS),
+                            'Sizes of the run: minutes, or hours.')
+_ROUNDS = flags.DEFINE_integer(
+    'rounds', None, 'Rounds of drawing, searching and learning, in all; the '
+    'config says how many if this does not.', lower_bound=1)
+_TIME_BUDGET_S = flags.DEFINE_float(
+    'time_budget_s', None, 'Begin no further round after so many seconds.',
+    lower_bound=0)
+_HELD_OUT = flags.DEFINE_list(
+    'held_out', [], 'GRAPH@CLUSTER,...: what to test on after each round; '
+    'never learned from.')
+_RESTART = flags.DEFINE_boolean(
+    'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
+    'learned is removed.')
+
+_LINE = command_line.CommandLine(
+    'gdp_pretrain', __doc__, (_MODEL_DIR, _CONFIG, _ROUNDS, _TIME_BUDGET_S,
+                              _HELD_OUT, command_line.SEED, _RESTART),
+    lambda: [] if _MODEL_DIR.value else [_MODEL_DIR])
+
+
+def run() -> None:
+  """The console script."""
+  try:
+    app.run(main, flags_parser=_LINE.parse)
+  except KeyboardInterrupt:
+    _LINE.say('interrupted; the same command goes on after the last round.')
+    sys.exit(130)
+
+
+def main(argv: list[str]) -> int:
+  """Learns; returns the exit code."""
+  del argv
+  return _LINE.exit_code(_pretrain)
+
+
+def _pretrain() -> int:
+  model_dir = pathlib.Path(_MODEL_DIR.value)
+  if _RESTART.value:
+    run_lib.restart(model_dir)
+  options = run_lib.Options(model_dir, pretrain_config.named(_CONFIG.value),
+                            command_line.SEED.value, _ROUNDS.value,
+                            _TIME_BUDGET_S.value)
+  held_out = {task: _read(task) for task in _HELD_OUT.value}
+  run_lib.pretrain(options, held_out, lambda line: print(line, flush=True))
+  return 0
+
+
+def _read(task: str) -> step_lib.Step:
+  graph, at, cluster = task.rpartition('@')
+  if not at or not graph:
+    raise errors.GdpError(f'--held_out: "{task}" names no cluster. Give for '
+                          'example rnnlm-2@2xP100.')
+  return reading.read(request_lib.Request(graph),
+                      lambda devices: resolve.resolve(cluster, devices),
+                      _LINE.say)
+
+
+if __name__ == '__main__':
+  run()

@@ -1,0 +1,239 @@
+"""One run of pre-training, from its folder and back into it.
+
+A round draws problems, searches on each, tests the network on these logs, which
+it has not seen, and then learns from them and those of the rounds before. All
+that a round depends on is in the folder or follows from the seed and its
+number: a run that is ended and continued is the run that was not.
+
+The folder holds `weights.npz` (`move_network`), `state.npz` (how to go on),
+`curves.json` (a line per round) and `logs/`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import io
+import json
+import pathlib
+import shutil
+import time
+from typing import Any, Callable, Mapping
+import zipfile
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler.features.moves import schema
+from gdp_grappler.placers import move_network
+from gdp_grappler.placers import moves as moves_lib
+from gdp_grappler.placers import step as step_lib
+from placer_model.pretraining import learner as learner_lib
+from placer_model.pretraining import logs
+from placer_model.pretraining import pretrain_config
+from placer_model.pretraining import quality
+from placer_model.pretraining import searches
+
+_HELD_OUT_SEED = 1
+Curve = list[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What a run is to do.
+
+  Attributes:
+    model_dir: Its folder.
+    config: One of `pretrain_config.CONFIGS`, or sizes of one's own.
+    seed: Of everything.
+    rounds: How many in all; None for the config's.
+    time_budget_s: After so many seconds no round begins; None for any time.
+  """
+
+  model_dir: pathlib.Path
+  config: pretrain_config.PretrainConfig
+  seed: int = 0
+  rounds: int | None = None
+  time_budget_s: float | None = None
+
+
+def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
+             tell: Callable[[str], None],
+             clock: Callable[[], float] = time.monotonic) -> Curve:
+  """Runs, or goes on, until all rounds are done or the time is up.
+
+  Args:
+    options: What to do.
+    held_out: Name -> a problem that is never learned from.
+    tell: Hears a line per round.
+    clock: Seconds since any moment.
+
+  Returns:
+    The curve: of each round what was learned, how well its logs were foretold
+    before they were learned from, and how well those held out are.
+
+  Raises:
+    GdpError: the folder holds another run, is damaged or cannot be written.
+  """
+  run = _Run(options)
+  begin = clock()
+  tests = {
+      name:
+          run.log_of(
+              f'held_out/{_file_name(name)}',
+              functools.partial(searches.of_step, step, options.config.held_out,
+                                _HELD_OUT_SEED))
+      for name, step in held_out.items()
+  }
+  last = options.config.rounds if options.rounds is None else options.rounds
+  while len(run.curve) < last:
+    if options.time_budget_s is not None and (clock() - begin
+                                              >= options.time_budget_s):
+      tell(f'The time is up after {len(run.curve)} of {last} rounds.')
+      break
+    tell(_line(run.round(tests), last))
+  return run.curve
+
+
+class _Run:
+  """The state of a run.
+
+  Attributes:
+    curve: A line per round that is done.
+  """
+
+  def __init__(self, options: Options) -> None:
+    """Reads the folder.
+
+    Raises:
+      GdpError: it holds another run, or is damaged.
+    """
+    self._options, self._dir = options, options.model_dir
+    self._names = schema.names(moves_lib.Moves.kinds)
+    self._key = hashlib.sha256(
+        repr((dataclasses.replace(options.config, rounds=0), options.seed,
+              self._names)).encode()).hexdigest()
+    self.curve: Curve = []
+    self._learner: learner_lib.Learner | None = None
+    if (self._dir / 'state.npz').exists():
+      self._restore()
+    elif (self._dir / 'logs').exists():
+      # Of a run that ended before its first round did.
+      shutil.rmtree(self._dir / 'logs')
+
+  def log_of(self, name: str, make: Callable[[], logs.Log]) -> logs.Log:
+    """A log from the folder, made if it is not there."""
+    path = self._dir / f'{name}.npz'
+    if not path.exists():
+      logs.save(path, make())
+    return logs.load(path)
+
+  def round(self, tests: Mapping[str, logs.Log]) -> dict[str, Any]:
+    """Searches, tests, learns and saves; returns a line of the curve."""
+    config, number = self._options.config, len(self.curve)
+    rng = np.random.default_rng((self._options.seed, number))
+    fresh = self.log_of(_log_name(number), lambda: self._search(rng))
+    # What is learned does not hang on whether the log was there already.
+    rng = np.random.default_rng((self._options.seed, number, 1))
+    if self._learner is None:
+      self._learner = learner_lib.Learner(
+          learner_lib.first_network(self._names, fresh, config.hidden, rng),
+          config)
+    foretold = quality.of_network(self._learner.network, fresh)
+    first = max(number + 1 - config.memory, 0)
+    log = logs.joined([
+        logs.load(self._dir / f'{_log_name(i)}.npz')
+        for i in range(first, number)
+    ] + [fresh])
+    for _ in range(config.passes):
+      losses = self._learner.learn(log, rng)
+    line = {
+        'round': number, 'losses': dataclasses.asdict(losses),
+        'foretold': dataclasses.asdict(foretold), 'held_out': {
+            name:
+                dataclasses.asdict(
+                    quality.of_network(self._learner.network, test))
+            for name, test in tests.items()
+        }
+    }
+    self.curve.append(line)
+    self._save()
+    return line
+
+  def _search(self, rng: np.random.Generator) -> logs.Log:
+    found: list[logs.Log] = []
+    while len(found) < self._options.config.problems:
+      log = searches.draw(self._options.config, rng)
+      if log is not None:
+        found.append(log)
+    return logs.joined(found)
+
+  def _save(self) -> None:
+    """The state last: with it, the round is done."""
+    assert self._learner is not None
+    move_network.save(self._dir / 'weights.npz', self._learner.network)
+    files.write_atomically(self._dir / 'curves.json',
+                           json.dumps(self.curve, indent=1) + '\n')
+    arrays: dict[str, Any] = {
+        'key': self._key, 'curve': json.dumps(self.curve),
+        **self._learner.state()
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    files.write_atomically(self._dir / 'state.npz', buffer.getvalue())
+    old = len(self.curve) - self._options.config.memory
+    if old >= 0:
+      (self._dir / f'{_log_name(old)}.npz').unlink(missing_ok=True)
+
+  def _restore(self) -> None:
+    path = self._dir / 'state.npz'
+    try:
+      with np.load(path, allow_pickle=False) as archive:
+        state = dict(archive)
+      if str(state['key']) != self._key:
+        raise errors.GdpError(
+            f'{self._dir} holds a run with another seed, config or features. '
+            'Give another --model_dir, or --restart to begin anew.')
+      self.curve = json.loads(str(state['curve']))
+      self._learner = learner_lib.Learner.restored(self._names, state,
+                                                   self._options.config)
+    except (OSError, ValueError, KeyError, EOFError,
+            zipfile.BadZipFile) as error:
+      raise errors.GdpError(
+          f'Cannot go on with {path}: {error}. Restore it, or give --restart '
+          'to begin anew.') from error
+
+
+def restart(model_dir: pathlib.Path) -> None:
+  """Removes what a run has left in its folder, and nothing else."""
+  for name in ('weights.npz', 'state.npz', 'curves.json'):
+    (model_dir / name).unlink(missing_ok=True)
+  for name in ('logs', 'held_out'):
+    shutil.rmtree(model_dir / name, ignore_errors=True)
+
+
+def _log_name(number: int) -> str:
+  return f'logs/round_{number:05d}'
+
+
+def _file_name(task: str) -> str:
+  """A name that no two tasks share."""
+  readable = ''.join(c if c.isalnum() or c in '.-' else '_' for c in task)
+  return f'{readable[-60:]}_{hashlib.sha256(task.encode()).hexdigest()[:8]}'
+
+
+def _line(line: dict[str, Any], last: int) -> str:
+  parts = [
+      f'round {line["round"] + 1} of {last}',
+      f'{line["foretold"]["moves"]} moves', f'loss '
+      f'{line["losses"]["logistic"]:.4f}',
+      f'AUC of new logs {line["foretold"]["auc"]:.3f}'
+  ]
+  tests = line['held_out'].values()
+  if tests:
+    parts.append(
+        f'held out {np.mean([t["auc"] for t in tests]):.3f}, best quarter '
+        f'keeps {np.mean([t["kept"] for t in tests]):.0%} of gaining moves')
+  return ', '.join(parts)

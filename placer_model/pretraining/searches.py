@@ -1,0 +1,60 @@
+"""Searches whose moves are learned from or tested on."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.workloads.synthetic import synthetic
+from placer_model.pretraining import logs
+from placer_model.pretraining import pretrain_config
+
+
+def draw(config: pretrain_config.PretrainConfig,
+         rng: np.random.Generator) -> logs.Log | None:
+  """The moves of a search on a problem that is drawn.
+
+  It begins at the planted placement, at a random one in blocks, or at the best
+  of those: where searches are long before their end, halfway and near it.
+  """
+  drawn = synthetic.draw(rng, config.drawn)
+  problem = _problem(drawn.step, int(rng.integers(1 << 31)))
+  first = np.unique(drawn.graph.groups, return_index=True)[1]
+  starts = np.concatenate([
+      drawn.planted.devices[first][None],
+      *local_search.starting_points(problem, (), rng).values()
+  ])
+  if rng.random() < .7:
+    starts = starts[int(rng.integers(len(starts)))][None]
+  log = logs.collect(problem, starts, config.evaluations(drawn.graph.num_ops),
+                     rng)
+  return log and log.thinned(config.kept_losses, rng)
+
+
+def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
+  """The moves of a search on a given problem, from cheap placers' best.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
+  problem = _problem(step, seed)
+  rng = np.random.default_rng(seed)
+  starts = local_search.starting_points(problem, ('single_device', 'm_etf'),
+                                        rng)
+  log = logs.collect(problem, np.concatenate(list(starts.values())),
+                     evaluations, rng)
+  if log is None:
+    raise ValueError(f'Graph "{step.graph.name}" has nothing to move.')
+  return log
+
+
+def _problem(step: step_lib.Step, seed: int) -> placer_lib.Problem:
+  """Without an expert."""
+  step = dataclasses.replace(step, expert=None)
+  return step.problem(simulator.Simulator(step.cluster, step.cost_model),
+                      seed=seed)

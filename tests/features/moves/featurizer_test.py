@@ -1,0 +1,185 @@
+"""Features of moves by hand, by a naive oracle, and what must not matter."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import hypothesis
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.features.moves import featurizer
+from gdp_grappler.features.moves import schema
+from gdp_grappler.graph import op_graph
+from helpers import clusters
+from helpers import graphs
+
+_CLUSTER = clusters.make_cluster(2)
+
+
+def _log(share: float) -> float:
+  """The scale of what spans orders of magnitude."""
+  return float(np.sign(share) * np.log1p(abs(share) * 1e4) / np.log1p(1e4))
+
+
+def _unlog(value: np.ndarray) -> np.ndarray:
+  return np.sign(value) * np.expm1(np.abs(value) * np.log1p(1e4)) / 1e4
+
+
+def _described(graph: op_graph.OpGraph, devices: Sequence[int],
+               moved: Sequence[Sequence[int]], cluster=_CLUSTER,
+               seconds: object = 1.) -> dict[str, np.ndarray]:
+  """Name -> [K], of moves from `devices` [G] to `moved` [K, G]."""
+  seconds = np.broadcast_to(seconds, (graph.num_ops, cluster.num_devices))
+  moves = featurizer.MoveFeaturizer(graph, cluster, seconds)
+  moves.observe(np.array(devices, np.int32))
+  features = moves.describe(np.array(moved, np.int32))
+  assert np.isfinite(features).all()
+  return dict(zip(schema.NATIVE, features.T))
+
+
+def test_a_chain_that_is_brought_together():
+  # op0 0..1, its tensor until 3, op1 3..4, its tensor until 6, op2 6..7.
+  found = _described(graphs.chain(3), [1, 2, 1], [[1, 1, 1]])
+  for name, value in {
+      'groups': np.log(2) / np.log(4),
+      'work_share': _log(1 / 3),
+      'work_s': _log(1 / 7),
+      'work_change_s': 0,
+      'backflow': 0,
+      'source_busy': 1 / 7,
+      'target_busy': 2 / 7,
+      'source_busy_after': 0,
+      'target_busy_after': 3 / 7,
+      'source_emptied': 1,
+      'sent_before_s': _log(4 / 7),
+      'sent_after_s': 0,
+      'messages_change': _log(-2e-3),
+      'critical_sent_before_s': _log(4 / 7),
+      'target_affinity': 1,
+      'critical_share': 1,
+      'waiting_s': 0,
+      'least_slack_s': 0,
+      'late_inputs_s': 0,
+      'late_outputs_s': 0,
+      'hastened_s': _log(4 / 7),
+      'wire_busy': 2 / 7,
+  }.items():
+    assert found[name][0] == pytest.approx(value, abs=1e-5), name
+
+
+def test_a_chain_that_is_pulled_apart():
+  found = _described(graphs.chain(3), [1, 1, 1], [[1, 2, 1]])
+  for name, value in {
+      'sent_change_s': _log(4 / 3),
+      'late_inputs_s': _log(2 / 3),
+      'late_outputs_s': _log(2 / 3),
+      'delayed_s': _log(4 / 3),
+      'target_empty': 1,
+      'crowding_s': 0,
+  }.items():
+    assert found[name][0] == pytest.approx(value, abs=1e-5), name
+
+
+def test_what_has_time_is_not_late():
+  # op1 takes 10 s on another device; op2 could end 9 s later.
+  graph = graphs.make_graph([(0, 2, 0), (1, 3, 0), (2, 3, 0)])
+  seconds = np.array([[1.], [10.], [1.], [1.]])
+  found = _described(graph, [1, 2, 1, 1], [[1, 2, 2, 1], [1, 2, 0, 1]],
+                     seconds=seconds)
+  # Its result still would be there in time, by a message of a second.
+  assert found['late_outputs_s'].tolist() == [0, 0]
+  assert found['critical_share'] == pytest.approx([0, 0], abs=1e-2)
+  # On the device of op1 it would run while that one does.
+  assert found['target_busy_then'] == pytest.approx([1, 0], abs=.01)
+  assert found['crowding_s'][0] > 0 == found['crowding_s'][1]
+
+
+def test_memory_that_comes_is_seen():
+  graph = graphs.make_graph(num_ops=2, param_bytes=[60, 70])
+  cluster = clusters.make_cluster(2, memory_bytes=100)
+  found = _described(graph, [1, 2], [[2, 2], [1, 2]], cluster)
+  assert found['target_full'][0] == pytest.approx(.7)
+  assert found['target_full_after'][0] == pytest.approx(1.3)
+  assert found['overflow'][0] == 0
+  assert found['overflow_after'][0] == pytest.approx(_log(.3), abs=1e-5)
+
+
+def test_what_does_not_move_has_no_features():
+  found = _described(graphs.chain(3), [1, 2, 1], [[1, 2, 1]])
+  assert not np.stack(list(found.values())).any()
+
+
+@hypothesis.settings(max_examples=40, deadline=None)
+@hypothesis.given(seed=st.integers(0, 1 << 30), num_ops=st.integers(2, 60))
+def test_what_is_sent_is_what_the_cut_says(seed, num_ops):
+  rng = np.random.default_rng(seed)
+  graph = graphs.random_graph(seed, num_ops)
+  cluster = clusters.make_cluster(3)
+  now, then = rng.integers(4, size=(2, graph.num_groups))
+  found = _described(graph, now, [then], cluster)
+
+  def sent(devices: np.ndarray) -> tuple[int, float]:
+    """Messages and their seconds; all control edges of an op are one."""
+    of_op = devices[graph.groups]
+    pairs = {(int(t) if t >= 0 else -1 - int(s), int(of_op[d]))
+             for (s, d), t in zip(graph.edges, graph.edge_tensors)
+             if of_op[s] != of_op[d]}
+    return len(pairs), sum(
+        1 + (graph.tensor_bytes[t] / 100 if t >= 0 else 0) for t, _ in pairs)
+
+  (messages, seconds), (messages_then, seconds_then) = sent(now), sent(then)
+  assert _unlog(found['messages_change'][0]) * 1e3 == pytest.approx(
+      messages_then - messages, abs=.01 * max(messages_then, 1))
+  change = _unlog(found['sent_change_s'][0])
+  before = _unlog(found['sent_before_s'][0])
+  if before > 1e-6:
+    assert change / before == pytest.approx(
+        (seconds_then - seconds) / _touched(graph, now, then), abs=.02)
+
+
+def _touched(graph: op_graph.OpGraph, now: np.ndarray,
+             then: np.ndarray) -> float:
+  """Seconds sent of tensors that have anything to do with what moves."""
+  of_op, moves = now[graph.groups], (now != then)[graph.groups]
+  nets: dict[int, list[tuple[int, int]]] = {}
+  for (s, d), t in zip(graph.edges.tolist(), graph.edge_tensors.tolist()):
+    nets.setdefault(t if t >= 0 else -1 - s, []).append((s, d))
+  total = 0.
+  for net, ends in nets.items():
+    crossing = [(s, d) for s, d in ends if graph.groups[s] != graph.groups[d]]
+    if any(moves[s] or moves[d] for s, d in crossing):
+      targets = {of_op[d] for s, d in crossing if of_op[s] != of_op[d]}
+      size = graph.tensor_bytes[net] / 100 if net >= 0 else 0
+      total += len(targets) * (1 + size)
+  return total
+
+
+@hypothesis.settings(max_examples=20, deadline=None)
+@hypothesis.given(seed=st.integers(0, 1 << 30))
+def test_numbers_of_devices_do_not_matter(seed):
+  rng = np.random.default_rng(seed)
+  graph = graphs.random_graph(seed, 40)
+  now = rng.integers(1, 4, size=graph.num_groups)
+  then = np.where(rng.random(graph.num_groups) < .3, 1, now)
+  then = np.where(now == 2, then, now)  # From one device to another.
+  named = np.array([0, *(1 + rng.permutation(3))])
+  cluster = clusters.make_cluster(3)
+  one = _described(graph, now, [then], cluster)
+  other = _described(graph, named[now], [named[then]], cluster)
+  for name, value in one.items():
+    assert other[name] == pytest.approx(value, abs=1e-4), name
+
+
+@pytest.mark.parametrize('name',
+                         ['cpu', '2xP100', '2xP100+2xK40', '2x2xV100-ib'])
+def test_any_cluster_and_any_move_can_be_described(name):
+  cluster = presets.preset(name)
+  rng = np.random.default_rng(0)
+  for seed in range(5):
+    graph = graphs.random_graph(seed, 50)
+    rows = rng.integers(cluster.num_devices, size=(9, graph.num_groups))
+    found = _described(graph, rows[0], rows[1:], cluster)
+    assert max(np.abs(column).max() for column in found.values()) < 20

@@ -1,0 +1,46 @@
+"""The console program in processes of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+
+_PROGRAM = [
+    sys.executable, '-c',
+    'from placer_model.bin import gdp_pretrain; gdp_pretrain.run()'
+]
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+  environment = fresh.environment(PYTHONPATH=os.pathsep.join(
+      p for p in sys.path if p))
+  return subprocess.run([*_PROGRAM, *arguments], env=environment,
+                        capture_output=True, text=True, check=False,
+                        timeout=200)
+
+
+def test_a_run_leaves_its_files_and_goes_on(tmp_path):
+  arguments = (f'--model_dir={tmp_path}', '--time_budget_s=0')
+  done = _run(*arguments)
+  assert done.returncode == 0, done.stderr
+  assert done.stdout == 'The time is up after 0 of 12 rounds.\n'
+
+
+@pytest.mark.parametrize('arguments, message', [
+    ((), '--model_dir must be given'),
+    (('--model_dir=x', '--held_out=rnnlm-2'), 'names no cluster'),
+    (('--model_dir=x', '--held_out=rnnlm-2@2xP1000'), 'Unknown cluster'),
+    (('--model_dir=x', '--config=huge'), 'config'),
+    (('--model_dir=x', '--rounds=0'), 'rounds'),
+])
+def test_wrong_flags_are_one_line(tmp_path, arguments, message):
+  done = _run(*(a.replace('=x', f'={tmp_path}') for a in arguments))
+  assert done.returncode == 2
+  assert message in done.stderr and 'Traceback' not in done.stderr

@@ -1,0 +1,102 @@
+"""Runs of a few small rounds."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.placers import move_network
+from gdp_grappler.placers import moves
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.workloads.synthetic import synthetic
+from helpers import clusters
+from helpers import graphs
+from placer_model.pretraining import pretrain_config
+from placer_model.pretraining import run as run_lib
+
+_CONFIG = pretrain_config.PretrainConfig(
+    rounds=3, problems=1, priced_ops=20_000, fewest=50, most=100, memory=2,
+    drawn=synthetic.Config(ops=(100, 200), accelerators=(2, 3)), held_out=60)
+
+
+def _pretrained(folder: pathlib.Path, rounds: int | None = None, seed: int = 0,
+                told: list[str] | None = None, **options) -> run_lib.Curve:
+  held_out = {
+      'a/b@c':
+          step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(2))
+  }
+  return run_lib.pretrain(
+      run_lib.Options(folder, _CONFIG, seed, rounds, **options), held_out,
+      (told if told is not None else []).append)
+
+
+def _weights(folder: pathlib.Path) -> str:
+  return move_network.load(folder / 'weights.npz', moves.Moves.kinds).digest
+
+
+def test_a_run_that_goes_on_is_the_one_that_did_not_stop(tmp_path):
+  whole = _pretrained(tmp_path / 'whole')
+  for rounds in (1, 2, 3):
+    parts = _pretrained(tmp_path / 'parts', rounds)
+  assert parts == whole and len(whole) == 3
+  assert _weights(tmp_path / 'whole') == _weights(tmp_path / 'parts')
+  assert json.loads((tmp_path / 'parts/curves.json').read_text()) == whole
+  # Nothing is left of what is not learned from any more.
+  assert len(list((tmp_path / 'whole/logs').iterdir())) == 1
+
+
+def test_an_interrupted_round_is_done_again(tmp_path):
+  _pretrained(tmp_path / 'whole', 2)
+  _pretrained(tmp_path / 'parts', 1)
+  # The log of the next round is there, its end is not.
+  log = 'logs/round_00001.npz'
+  (tmp_path / 'parts' / log).write_bytes(
+      (tmp_path / 'whole' / log).read_bytes())
+  _pretrained(tmp_path / 'parts', 2)
+  assert _weights(tmp_path / 'whole') == _weights(tmp_path / 'parts')
+
+
+def test_each_round_is_told(tmp_path):
+  told = []
+  curve = _pretrained(tmp_path, 1, told=told)
+  assert told[0].startswith('round 1 of 1, ') and 'held out' in told[0]
+  test = curve[0]['held_out']['a/b@c']
+  assert 0 <= test['auc'] <= 1 and test['moves'] > 30
+
+
+def test_another_seed_is_another_run(tmp_path):
+  _pretrained(tmp_path, 1)
+  with pytest.raises(errors.GdpError, match='another seed'):
+    _pretrained(tmp_path, 2, seed=1)
+  run_lib.restart(tmp_path)
+  assert len(_pretrained(tmp_path, 1, seed=1)) == 1
+
+
+def test_no_round_begins_when_the_time_is_up(tmp_path):
+  told = []
+  assert not _pretrained(tmp_path, told=told, time_budget_s=0.)
+  assert told == ['The time is up after 0 of 3 rounds.']
+
+
+@pytest.mark.parametrize('data', [b'', b'PK', b'{}'])
+def test_a_damaged_state_is_told(tmp_path, data):
+  _pretrained(tmp_path, 1)
+  (tmp_path / 'state.npz').write_bytes(data)
+  with pytest.raises(errors.GdpError, match='Cannot go on'):
+    _pretrained(tmp_path, 2)
+
+
+def test_configs_have_names():
+  assert pretrain_config.named('small').evaluations(1000) == 1000
+  with pytest.raises(errors.GdpError, match='full'):
+    pretrain_config.named('ful')
+
+
+def test_every_network_is_of_finite_numbers(tmp_path):
+  _pretrained(tmp_path, 2)
+  network = move_network.load(tmp_path / 'weights.npz')
+  assert np.isfinite(network.hidden_weights).all()
