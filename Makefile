@@ -101,7 +101,7 @@ $(VENV)/tensorflow:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tensorflow $(SOURCES)
-	$(PIP) --no-build-isolation '.[train,bench,dev]'
+	$(PIP) --no-build-isolation '.[train,bench,report,dev]'
 	@touch $@
 
 $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow

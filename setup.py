@@ -59,6 +59,7 @@ _EXTRAS = {
     ],
     'baselines':
         _BASELINES,
+    'report': ['plotly>=7,<8'],
     'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_BASELINES],
     'dev': [
         'hypothesis>=6,<7',
@@ -253,7 +254,7 @@ setuptools.setup(
         'gdp_grappler', 'gdp_grappler.*', 'placer_model', 'placer_model.*'
     ]),
     package_data={
-        'gdp_grappler': ['lib/*', 'placers/placers.toml'],
+        'gdp_grappler': ['lib/*', 'placers/placers.toml', 'reports/assets/*'],
         'placer_model': ['hdp/placers.toml', 'pretrained/**/*'],
     },
     install_requires=[_TENSORFLOW, 'numpy', 'absl-py', 'rich'],

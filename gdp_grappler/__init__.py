@@ -25,10 +25,19 @@ _PUBLIC = {
     'GdpError': 'gdp_grappler.errors',
     'PlacementCallback': 'gdp_grappler.plugin.fitting.callback',
     'OpGraph': 'gdp_grappler.graph.op_graph',
+    'PlacedStep': 'gdp_grappler.api.placed_step',
     'Problem': 'gdp_grappler.placers.placer',
+    'compare': 'gdp_grappler.api.comparing',
+    'diff': 'gdp_grappler.api.differing',
+    'explain': 'gdp_grappler.api.explaining',
     'leave_alone': 'gdp_grappler.plugin.scopes',
+    'load_plan': 'gdp_grappler.api.placing',
     'pin': 'gdp_grappler.plugin.scopes',
+    'place': 'gdp_grappler.api.placing',
     'relocate': 'gdp_grappler.plugin.fitting.relocating',
+    'report': 'gdp_grappler.api.reporting',
+    'simulate': 'gdp_grappler.api.placing',
+    'verify': 'gdp_grappler.api.verifying',
 }
 __all__ = sorted(_PUBLIC)
 

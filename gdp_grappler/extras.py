@@ -14,6 +14,7 @@ _PACKAGES = {
     'highspy': ('highspy', 'baselines'),
     'matplotlib': ('matplotlib', 'bench'),
     'scipy': ('scipy', 'bench'),
+    'plotly': ('plotly', 'report'),
     'tf_keras': ('tf-keras', 'train'),
     'tf_agents': ('tf-agents', 'train'),
     'tensorflow_gnn': ('tensorflow-gnn', 'train'),

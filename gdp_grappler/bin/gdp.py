@@ -1,4 +1,4 @@
-"""`gdp`: place a graph, price a plan, profile ops, print a cluster."""
+"""`gdp`: place a graph, price and explain plans, profile ops, and so on."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ import os
 import sys
 from typing import Sequence
 
+import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import cluster
+from gdp_grappler.bin.commands import diff
 from gdp_grappler.bin.commands import doctor
+from gdp_grappler.bin.commands import explain
 from gdp_grappler.bin.commands import place
 from gdp_grappler.bin.commands import profile
+from gdp_grappler.bin.commands import report
 from gdp_grappler.bin.commands import simulate
+from gdp_grappler.bin.commands import verify
 
-_COMMANDS = (place, simulate, profile, cluster, doctor)
+_COMMANDS = (place, simulate, explain, diff, report, profile, cluster, verify,
+             doctor)
 
 
 def main() -> int:
@@ -33,7 +39,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv: Arguments after the program's name; `sys.argv` if None.
 
   Returns:
-    0, or 1 if the doctor found something wrong, or 2 for bad input.
+    0, or 1 if `doctor` or `verify` found something wrong, or 2 for bad input.
   """
   arguments = _parser().parse_args(argv)
   try:
@@ -55,6 +61,8 @@ def run(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
   parser = argparse.ArgumentParser(
       prog='gdp', description='Device placement for TensorFlow graphs.')
+  parser.add_argument('--version', action='version',
+                      version=f'gdp-grappler {gdp_grappler.__version__}')
   commands = parser.add_subparsers(required=True, metavar='COMMAND')
   for command in _COMMANDS:
     command.add(commands)

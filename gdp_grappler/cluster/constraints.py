@@ -23,16 +23,30 @@ def allowed_devices(graph: op_graph.OpGraph,
     InfeasiblePlacementError: some group has no device, or a user's pin names
       a device that the cluster lacks.
   """
-  by_op = _kernels(graph, cluster)
-  for pin, ops in _pinned_ops(graph).items():
-    device = _pinned_device(graph, pin, ops, cluster)
-    by_op[ops] &= np.arange(cluster.num_devices) == device
+  by_op = demands(graph, cluster)
   by_group = np.ones((graph.num_groups, cluster.num_devices), bool)
   np.logical_and.at(by_group, graph.groups, by_op)
   empty = np.flatnonzero(~by_group.any(axis=1))
   if empty.size:
     raise _infeasible(graph, cluster, by_op, empty[0])
   return by_group
+
+
+def demands(graph: op_graph.OpGraph,
+            cluster: cluster_lib.Cluster) -> np.ndarray:
+  """bool [N, D], the devices that suit each op by its kernels and its pin.
+
+  What the rest of its group wants is left out.
+
+  Raises:
+    InfeasiblePlacementError: a user's pin names a device that the cluster
+      lacks.
+  """
+  by_op = _kernels(graph, cluster)
+  for pin, ops in _pinned_ops(graph).items():
+    device = _pinned_device(graph, pin, ops, cluster)
+    by_op[ops] &= np.arange(cluster.num_devices) == device
+  return by_op
 
 
 def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:

@@ -55,14 +55,31 @@ def read(request: request_lib.Request, where: Where,
           f'{request.profile} would replace them. Leave out --profile.')
     graph, costs = request.given
     return step_lib.Step(graph, cluster, None, costs)
-  found = source(request, tell)
+  step = of_source(source(request, tell), request, cluster, where, tell)
+  return dataclasses.replace(step, expert=_expert(request))
+
+
+def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
+              cluster: cluster_lib.Cluster, where: Where,
+              tell: Tell = logging.info) -> step_lib.Step:
+  """The step of a graph that is in memory, with its profile.
+
+  Args:
+    found: The graph.
+    request: What stands for what it does not tell.
+    cluster: What `where` says of no devices.
+    where: As of `read`.
+    tell: As of `read`.
+
+  Raises:
+    GdpError: the graph or the profile cannot be used.
+  """
   if cluster.name == _LOCAL and found.devices:
     cluster = where(found.devices)
   step = step_lib.of_source(found, cluster, batch_size=request.batch_size,
                             trip_count=request.trip_count, tell=tell)
   return dataclasses.replace(
-      step, cost_model=_profiled(request.profile, step.graph, cluster, tell),
-      expert=_expert(request))
+      step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
 
 def source(request: request_lib.Request,

@@ -6,12 +6,13 @@ Devices with the same figures share a line, so do links of the same kind.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.link_timing import ping_pong
+from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
 
@@ -60,7 +61,7 @@ def _devices(cluster: cluster_lib.Cluster) -> str:
          units.amount(figures.bandwidth_bytes_per_s,
                       'B/s'), _seconds(figures.launch_s), _copy(figures),
          _launch(figures), _shares(cluster, sharing)))
-  return _table(rows)
+  return tables.text(rows)
 
 
 def _sharing(labels: np.ndarray, index: int) -> list[int]:
@@ -110,7 +111,7 @@ def _links(cluster: cluster_lib.Cluster) -> str:
          units.amount(key[3],
                       'B/s'), f'{_short(cluster, index[first.source])} -> '
          f'{_short(cluster, index[first.target])}', ', '.join(first.channels)))
-  return _table(rows)
+  return tables.text(rows)
 
 
 def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
@@ -127,7 +128,7 @@ def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
          bound + units.amount(link.bandwidth_bytes_per_s, 'B/s'),
          f'{100 * pair.line.error:.0f} %',
          f'{100 * pair.line.worst_error:.0f} %'))
-  return _table(rows)
+  return tables.text(rows)
 
 
 def _short(cluster: cluster_lib.Cluster, index: int) -> str:
@@ -148,10 +149,3 @@ def _seconds(value: float) -> str:
   if value and value < 1e-3:
     return f'{value * 1e6:.3g} us'
   return f'{value * 1e3:.3g} ms' if value else '0'
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  return '\n'.join('  '.join(
-      cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                   for row in rows)

@@ -10,3 +10,8 @@ def amount(value: float, unit: str) -> str:
   scale, prefix = next(
       p for p in _PREFIXES if value > 0.9995 * p[0] or p[0] == 1)
   return f'{value / scale:.3g} {prefix}{unit}'
+
+
+def ms(seconds: float) -> str:
+  """'12.34 ms' for 0.01234."""
+  return f'{seconds * 1e3:.4g} ms'

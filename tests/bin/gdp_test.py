@@ -1,7 +1,10 @@
 """What holds for every subcommand."""
 
 import pathlib
+import subprocess
+import sys
 
+import gdp_grappler
 from helpers import fresh
 
 _GRAPH = (pathlib.Path(__file__).parents[1] / 'testdata'
@@ -31,3 +34,10 @@ def test_what_tensorflow_says_while_it_loads_is_not_shown(tmp_path):
           f'"--placer=m_etf", "--output={tmp_path}/plan.json"]))')
   done = fresh.run_code(code)
   assert (done.code, done.stderr) == (0, '')
+
+
+def test_the_package_is_a_program_that_knows_its_version():
+  done = subprocess.run([sys.executable, '-m', 'gdp_grappler', '--version'],
+                        capture_output=True, text=True, check=True,
+                        env=fresh.environment())
+  assert done.stdout == f'gdp-grappler {gdp_grappler.__version__}\n'

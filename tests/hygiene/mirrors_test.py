@@ -16,8 +16,17 @@ _NOTHING_TO_RUN = frozenset({
 # own, by the test of who starts it; commands, by what a user types; models of
 # one kind; and the plugin, in programs that load it.
 _ELSEWHERE = dict(line.split() for line in """
+__main__ bin/gdp_test
+api/graph_defs bin/gdp_whole_graph_test
+api/placed_step api/placing_test
+api/subjects api/models_test
+api/verify_programs api/verifying_test
+bin/commands/diff bin/gdp_explain_test
+bin/commands/explain bin/gdp_explain_test
 bin/commands/place bin/gdp_order_test
+bin/commands/report api/reporting_test
 bin/commands/simulate bin/gdp_given_test
+bin/commands/verify api/verifying_test
 evaluation/costs/cost_model contracts/cost_model_contract_test
 features/moves/native_features features/moves/featurizer_test
 evaluation/emulation/emulation_config evaluation/emulation/emulator_test
@@ -45,7 +54,9 @@ plugin/fitting/trainers e2e/explained_test
 plugin/hook plugin/imports_test
 plugin/running plugin/host_test
 plugin/sessions e2e/v1_program_test
+reports/colors reports/page_data_test
 reports/live_bar placer_model/training/progress_test
+reports/page api/reporting_test
 workloads/amoebanet workloads/cnn_test
 workloads/capture_worker workloads/capture_test
 workloads/gnmt workloads/rnn_workloads_test

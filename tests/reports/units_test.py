@@ -11,3 +11,7 @@ from gdp_grappler.reports import units
                                          (16e9, '16 GB'), (3e15, '3e+03 TB')])
 def test_amount(value, text):
   assert units.amount(value, 'B') == text
+
+
+def test_milliseconds():
+  assert units.ms(.0123456) == '12.35 ms'

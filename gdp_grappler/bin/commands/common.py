@@ -9,13 +9,11 @@ import sys
 
 from gdp_grappler import errors
 from gdp_grappler import quiet
-from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.api import placed_step
+from gdp_grappler.api import placing
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.graph import assumptions
-from gdp_grappler.graph import op_graph
-from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import help_texts
-from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 
 
@@ -40,17 +38,32 @@ def add_priced_graph(parser: argparse.ArgumentParser,
   parser.add_argument('--profile', default='', help=help_texts.PROFILE)
 
 
+def add_planned_graph(parser: argparse.ArgumentParser) -> None:
+  """The arguments that `planned_step` takes."""
+  add_priced_graph(parser, f"{help_texts.CLUSTER}; by default the plan's own",
+                   cluster_required=False)
+
+
+def planned_step(arguments: argparse.Namespace,
+                 plan: str) -> placed_step.PlacedStep:
+  """The step that was asked for, as a plan file has it."""
+  asked = request(arguments)
+  load_what_it_needs(asked)
+  return placing.load_plan(plan, asked, arguments.cluster,
+                           batch_size=arguments.batch_size,
+                           trip_count=arguments.trip_count, tell=tell)
+
+
 def request(arguments: argparse.Namespace) -> request_lib.Request:
   """What `add_priced_graph` parsed."""
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile)
 
 
-def read(asked: request_lib.Request, where: reading.Where) -> step_lib.Step:
-  """What `reading.read` does, without TensorFlow's notes of its start-up."""
+def load_what_it_needs(asked: request_lib.Request) -> None:
+  """Imports TensorFlow, unless the graph brings its costs."""
   if asked.given is None:
     load_tensorflow()
-  return reading.read(asked, where, tell)
 
 
 def tell(line: str) -> None:
@@ -66,10 +79,7 @@ def load_tensorflow() -> None:
 
 def check_writable(path: str) -> None:
   """Fails before the work, not after it."""
-  target = pathlib.Path(path)
-  if target.suffix not in ('.json', '.pb', '.pbtxt'):
-    raise errors.GdpError(f'Cannot tell what to write to {path}: end its name '
-                          'in .json (plan), .pb or .pbtxt (GraphDef).')
+  placed_step.check_suffix(path)
   check_folder(path)
 
 
@@ -80,22 +90,6 @@ def check_folder(path: str) -> None:
     raise errors.GdpError(f'Cannot write {path}: its folder does not exist.')
   if target.is_dir():
     raise errors.GdpError(f'Cannot write {path}: it is a folder.')
-
-
-def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
-                   origin: str, remedy: str) -> None:
-  """Raises an error unless the placement keeps the graph's rules."""
-  violations = placement.violations(graph)
-  if violations:
-    count = len(violations)
-    raise errors.InfeasiblePlacementError(
-        f'{origin} breaks {count} rule{"s" * (count > 1)} of graph '
-        f'"{graph.name}", such as: {violations[0].message}. {remedy}')
-
-
-def origin_of_plan(path: str) -> str:
-  """What to call the devices that a plan file gives."""
-  return f'"devices" of plan {path}'
 
 
 def warn(evaluation: evaluator.Evaluation) -> None:

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
-from gdp_grappler.problems import help_texts
-
-if TYPE_CHECKING:
-  from gdp_grappler.cluster import placement as placement_lib
-  from gdp_grappler.evaluation import evaluator as evaluator_lib
-  from gdp_grappler.placers import step as step_lib
+from gdp_grappler.reports import units
 
 
 def add(commands: Any) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser('simulate',
                                help='price a plan, and draw its schedule')
-  common.add_priced_graph(parser,
-                          f"{help_texts.CLUSTER}; by default the plan's own",
-                          cluster_required=False)
+  common.add_planned_graph(parser)
   parser.add_argument('--plan', required=True, help='a plan file')
   parser.add_argument(
       '--order', choices=order_lib.ORDERS, help=
@@ -41,31 +35,19 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Prices, draws and says so."""
-  from gdp_grappler.cluster import plan
-  from gdp_grappler.cluster import resolve
-  from gdp_grappler.evaluation import price
-  from gdp_grappler.reports import timeline
   if arguments.trace:
     common.check_folder(arguments.trace)
-  own = plan.read(arguments.plan)
-  name = arguments.cluster
-  step = common.read(
-      common.request(arguments), lambda devices:
-      (resolve.resolve(name, devices) if name else own.cluster))
-  graph, cluster = step.graph, step.cluster
-  placement = plan.load(arguments.plan, graph, cluster)
-  common.refuse_illegal(placement, graph, common.origin_of_plan(arguments.plan),
-                        'Correct it, or place the graph again.')
-  result = price.price(graph, placement, step.simulator(), arguments.order)
+  placed = common.planned_step(arguments, arguments.plan)
+  graph, cluster = placed.graph, placed.step.cluster
+  result = placed.price(arguments.order)
   if arguments.trace:
-    timeline.write_chrome_trace(arguments.trace, graph, result.schedule,
-                                result.placement)
-  emulated = _emulated(step, result.placement) if arguments.emulated else None
+    placed.write_trace(arguments.trace, arguments.order)
+  emulated = placed.emulate(arguments.order) if arguments.emulated else None
   if arguments.json:
     print(json.dumps({**result.to_json(graph), **_as_json(emulated)}))
   else:
-    ordered = ('with control edges' if own.priorities is None else
-               'with control edges for the priorities of the plan')
+    ordered = ('with control edges for the priorities of the plan'
+               if placed.order_is_given else 'with control edges')
     print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
           f'{result.fifo_s * 1e3:.4g} ms first in, first out, '
           f'{result.ordered_s * 1e3:.4g} ms {ordered} (simulated); peak memory '
@@ -80,13 +62,6 @@ def run(arguments: argparse.Namespace) -> int:
   return 0
 
 
-def _emulated(step: step_lib.Step,
-              placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
-  from gdp_grappler.evaluation.emulation import emulator as emulator_lib
-  with emulator_lib.Emulator(step.cluster, step.cost_model) as emulator:
-    return emulator.evaluate(step.graph, placement)
-
-
 def _as_json(emulated: evaluator_lib.Evaluation | None) -> dict[str, object]:
   if emulated is None:
     return {}
@@ -99,7 +74,6 @@ def _as_json(emulated: evaluator_lib.Evaluation | None) -> dict[str, object]:
 
 def _peaks(cluster: cluster_lib.Cluster, peak_bytes: tuple[int, ...]) -> str:
   """'CPU:0 1.2 MB, GPU:0 3 GB'; devices of one memory together."""
-  from gdp_grappler.reports import units
   pools = cluster.memory_pools
   return ', '.join(
       ' + '.join(label for label, own in zip(cluster.device_labels, pools)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from tensorflow.core.framework import node_def_pb2
@@ -17,13 +18,20 @@ LEAVE_ALONE_ATTRIBUTE = '_gdp_leave_alone'
 
 _HOST = 'CPU:0'
 # Talk to the caller, to other devices or to state that is found by name and
-# device rather than through an edge.
-_STAY = re.compile(
-    r'_?(Device|Host)?(Arg|Retval|Send|Recv|SendTPU.*|RecvTPU.*)$'
-    r'|Infeed.*|Outfeed.*|.*Dataset.*|.*Iterator.*|Optional.*'
-    r'|.*PyFunc.*|Collective.*|.*Nccl.*|Xla.*|_Xla.*|TPU.*'
-    r'|(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
-    r'|(Stateless)?(If|While|Case)|For|Placeholder(V2|WithDefault)?')
+# device rather than through an edge; and how to say so.
+_STAY = tuple((reason, re.compile(pattern)) for reason, pattern in (
+    ('it exchanges values with the caller or with other devices',
+     r'_?(Device|Host)?(Arg|Retval|Send|Recv|SendTPU.*|RecvTPU.*)$'
+     r'|Infeed.*|Outfeed.*|Placeholder(V2|WithDefault)?'),
+    ('it belongs to the input pipeline',
+     r'.*Dataset.*|.*Iterator.*|Optional.*'),
+    ('it runs Python', r'.*PyFunc.*'),
+    ('it is a collective operation', r'Collective.*|.*Nccl.*'),
+    ('it belongs to XLA or a TPU', r'Xla.*|_Xla.*|TPU.*'),
+    ('it calls a function, which is not divided',
+     r'(Stateful)?PartitionedCall|RemoteCall|SymbolicGradient'
+     r'|(Stateless)?(If|While|Case)|For'),
+))
 # State of these lies in the variable, tensor array or stack that an edge
 # leads to, or is a stream of random numbers.
 _MOVABLE_STATE = re.compile(
@@ -63,20 +71,35 @@ def has_wish(node: node_def_pb2.NodeDef) -> bool:
 
 def stays(node: node_def_pb2.NodeDef, signature: node_types.Signature) -> bool:
   """Whether a node is tied to its device by what it does."""
-  if _STAY.fullmatch(node.op):
-    return not is_variable_argument(node)
+  return bool(why_it_stays(node, signature))
+
+
+def why_it_stays(node: node_def_pb2.NodeDef,
+                 signature: node_types.Signature) -> str:
+  """What ties a node to its device: 'it runs Python'; '' if nothing does."""
+  by_type = _ties(node.op)
+  if by_type:
+    return '' if is_variable_argument(node) else by_type
   definition = kernels.op_def(node.op)
   if definition is None:
-    return True
+    return 'TensorFlow does not know its type'
   if any(arg.dtype in _HOST_TYPES
          for arg in (*signature.inputs, *signature.outputs)):
-    return True
+    return 'strings are handled by the host only'
   if any(name in node.attr for name in _XLA_ATTRIBUTES):
-    return True
+    return 'XLA compiles it'
   # What the function does, and where it can do it, is not looked into.
   if any(attr.type == 'func' for attr in definition.attr):
-    return True
-  return definition.is_stateful and not _MOVABLE_STATE.fullmatch(node.op)
+    return 'it calls a function, which is not divided'
+  if definition.is_stateful and not _MOVABLE_STATE.fullmatch(node.op):
+    return 'it has state that is found by name and device'
+  return ''
+
+
+@functools.cache
+def _ties(op_type: str) -> str:
+  return next(
+      (reason for reason, pattern in _STAY if pattern.fullmatch(op_type)), '')
 
 
 def holds_state(node: node_def_pb2.NodeDef,

@@ -84,7 +84,7 @@ def read(
   if content.kind == 'captured':
     return _captured(content.message, path, name)
   # As TensorFlow does before it runs it.
-  return pruning.simplify(_from_protos(content.message, path, label), path,
+  return pruning.simplify(of_meta_graph(content.message, path, label), path,
                           prune=True)
 
 
@@ -105,7 +105,7 @@ def unpruned(origin: origin_lib.Origin) -> source_graph.SourceGraph | None:
   if content.kind != 'meta_graph':
     return None
   return pruning.simplify(
-      _from_protos(content.message, origin.text, _label(origin)), origin.text,
+      of_meta_graph(content.message, origin.text, _label(origin)), origin.text,
       prune=False)
 
 
@@ -120,9 +120,18 @@ def _captured(message: meta_graph_pb2.MetaGraphDef, path: str,
   return result
 
 
-def _from_protos(message: meta_graph_pb2.MetaGraphDef, path: str,
-                 label: str) -> source_graph.SourceGraph:
-  """What a GraphDef or a MetaGraphDef says, function calls and all."""
+def of_meta_graph(message: meta_graph_pb2.MetaGraphDef, path: str,
+                  label: str) -> source_graph.SourceGraph:
+  """What a GraphDef or a MetaGraphDef says, function calls and all.
+
+  Args:
+    message: With a graph.
+    path: Where it came from, for messages.
+    label: What to call the graph.
+
+  Raises:
+    InvalidGraphError: the graph is not whole.
+  """
   graph_def = message.graph_def
   graph_files.check_nodes(graph_def, path)
   result = source_graph.SourceGraph(

@@ -67,15 +67,24 @@ def _trace(kind: str, path: str, name: str, batch_size: int,
     }[kind]
     call = training_step.empty_step(load(path), path, batch_size, note)
     marker = 'IteratorGetNext'
-  graph_def = _collect(call, path, marker)
+  graph_def = collect(call, path, marker)
   return source_graph.SourceGraph(
       name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),
       tuple(context.context().devices()))
 
 
-def _collect(call: Callable[..., Any], path: str, marker: str) -> Any:
-  """Graph of the function that has a node called or typed like `marker`."""
+def collect(call: Callable[..., Any], path: str, marker: str) -> Any:
+  """Graph of the function that has a node called or typed like `marker`.
+
+  Args:
+    call: Runs the function, or fails in its first op.
+    path: Where it came from, for messages.
+    marker: Of a node's name or type.
+
+  Raises:
+    InvalidGraphError: no such graph came by.
+  """
   _succeed()  # Now has its own graph behind it: later calls bring none.
   context.enable_graph_collection()
   failure = None

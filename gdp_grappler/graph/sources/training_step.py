@@ -6,6 +6,7 @@ and tf_keras models alike and imports neither.
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable
 
 import tensorflow as tf
@@ -42,7 +43,7 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
 
 
 def empty_step(model: Any, origin: str, batch_size: int,
-               note: Callable[[str], None]) -> Callable[[], Any]:
+               note: Callable[[str], None]) -> functools.partial[Any]:
   """What to call to have the model's train function optimized, not run.
 
   Compiles a model that is not compiled. XLA is switched off: it would hide
@@ -61,7 +62,7 @@ def empty_step(model: Any, origin: str, batch_size: int,
     raise errors.InvalidGraphError(
         f'{origin} returned {type(model).__name__}, which is not a Keras '
         'model. Return a keras.Model.')
-  inputs = _inputs(model, origin)
+  inputs = symbolic_inputs(model, origin)
   features = tf.nest.map_structure(
       lambda t: tf.TensorSpec(known_shape(t.shape, batch_size), t.dtype),
       inputs)
@@ -73,11 +74,15 @@ def empty_step(model: Any, origin: str, batch_size: int,
   specs = (features,) + _targets(model, batch_size)
   iterator = iter(_no_batches(specs))
   model.make_train_function()
-  return lambda: model.train_function(iterator)
+  return functools.partial(model.train_function, iterator)
 
 
-def _inputs(model: Any, origin: str) -> Any:
-  """The model's symbolic inputs: one, a tuple or a dict of them."""
+def symbolic_inputs(model: Any, origin: str) -> Any:
+  """The model's symbolic inputs: one, a tuple or a dict of them.
+
+  Raises:
+    InvalidGraphError: it does not know them.
+  """
   for attribute in ('_inputs_struct', '_nested_inputs', 'inputs'):
     try:
       structure = getattr(model, attribute, None)

@@ -15,14 +15,14 @@ def concrete_functions(function: Any) -> dict[str, Any]:
       theirs.
   """
   return {
-      concrete.name.decode(): concrete for polymorphic in _functions(function)
+      concrete.name.decode(): concrete for polymorphic in functions(function)
       for concrete in polymorphic._list_all_concrete_functions()
   }
 
 
 def is_compiled(function: Any) -> bool:
   """Whether XLA compiles one of the `tf.function`s in a Python function."""
-  return any(polymorphic._jit_compile for polymorphic in _functions(function))
+  return any(polymorphic._jit_compile for polymorphic in functions(function))
 
 
 def variables(concrete: Any) -> dict[int, Any]:
@@ -36,7 +36,7 @@ def variables(concrete: Any) -> dict[int, Any]:
   return result
 
 
-def _functions(function: Any) -> Iterator[Any]:
+def functions(function: Any) -> Iterator[Any]:
   """The `tf.function`s that a function calls, itself included."""
   from tensorflow.python.eager.polymorphic_function import polymorphic_function
   seen: set[int] = set()

@@ -1,15 +1,11 @@
 import argparse
-import dataclasses
 
-import numpy as np
 import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import common
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
-from helpers import clusters
-from helpers import graphs
 
 
 @pytest.mark.parametrize('kind, text', [(common.positive, '0'),
@@ -37,18 +33,6 @@ def test_outputs_that_cannot_be_written(tmp_path, name, said):
 def test_outputs_are_not_made_before_the_work(tmp_path, name):
   common.check_writable(str(tmp_path / name))
   assert not list(tmp_path.iterdir())
-
-
-def test_what_breaks_rules_is_refused_by_name():
-  cluster = clusters.make_cluster(2)
-  graph = graphs.chain(3, groups=[0, 0, 1])
-  good = placement_lib.Placement(np.array([1, 1, 2]), cluster)
-  common.refuse_illegal(good, graph, 'It', 'Try again.')
-  bad = dataclasses.replace(good, devices=np.array([1, 2, 2]))
-  with pytest.raises(errors.InfeasiblePlacementError) as error:
-    common.refuse_illegal(bad, graph, common.origin_of_plan('p'), 'Try again.')
-  assert '"devices" of plan p breaks 1 rule of graph "test"' in str(error.value)
-  assert str(error.value).endswith('Try again.')
 
 
 def test_arguments_become_a_request():

@@ -1,0 +1,132 @@
+"""Several placers on one step."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from typing import Any, Callable, Sequence
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler.api import placed_step
+from gdp_grappler.api import placing
+from gdp_grappler.api import subjects
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import assumptions
+from gdp_grappler.placers import registry
+from gdp_grappler.reports import tables
+from gdp_grappler.reports import units
+
+DEFAULT_PLACERS = ('single_device', 'metis', 'm_etf', registry.DEFAULT)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison:
+  """What `compare` returns: a table.
+
+  Attributes:
+    placed: By placer, the fastest that fits first.
+    failures: By placer, why there is nothing.
+  """
+
+  placed: dict[str, placed_step.PlacedStep]
+  failures: dict[str, str]
+
+  @property
+  def best(self) -> placed_step.PlacedStep:
+    """The fastest that fits.
+
+    Raises:
+      InfeasiblePlacementError: no placer has found anything.
+    """
+    if not self.placed:
+      raise errors.InfeasiblePlacementError(
+          'No placer has placed the graph: '
+          + ' '.join(f'{k}: {v}' for k, v in self.failures.items()))
+    return next(iter(self.placed.values()))
+
+  def to_json(self) -> str:
+    """The table as JSON."""
+    rows = [{
+        'placer': name, 'step_time_s': placed.step_time_s,
+        'speedup': placed.speedup if placed.on_one_device.valid else None,
+        'fits': placed.fits, 'cut_bytes': placed.placement.cut(placed.graph)[1]
+    } for name, placed in self.placed.items()]
+    return json.dumps(
+        {'simulated': True, 'placers': rows, 'failures': self.failures},
+        indent=1)
+
+  def show(self) -> None:
+    """Prints the table."""
+    sys.stdout.write(f'{self}\n')
+
+  def __str__(self) -> str:
+    return '\n'.join([
+        tables.text(self._rows()),
+        *(f'{name}: {why}' for name, why in self.failures.items())
+    ])
+
+  def _repr_html_(self) -> str:
+    return tables.as_html(self._rows()) + tables.paragraph(
+        [f'{name}: {why}' for name, why in self.failures.items()])
+
+  def _rows(self) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('placer', 'simulated step', 'speed-up',
+                                    'cut', 'fits')]
+    for name, placed in self.placed.items():
+      rows.append(
+          (name, units.ms(placed.step_time_s),
+           f'{placed.speedup:.2f}x' if placed.on_one_device.valid else '-',
+           units.amount(placed.placement.cut(placed.graph)[1],
+                        'B'), 'yes' if placed.fits else 'no'))
+    return rows
+
+
+def compare(graph: Any, cluster: str | cluster_lib.Cluster,
+            placers: Sequence[str] = DEFAULT_PLACERS, *,
+            order: str | None = None, seed: int = 0,
+            time_budget_s: float | None = None,
+            batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+            trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
+            signature: Sequence[Any] | None = None,
+            tell: Callable[[str], None] = logging.info) -> Comparison:
+  """Places a step by several placers; the graph is read once.
+
+    gdp_grappler.compare(model, '2xP100', ['metis', 'm_etf', 'gdp']).show()
+
+  Args:
+    graph: As of `place`.
+    cluster: As of `place`.
+    placers: Of those that `gdp place --help` lists. One that cannot be used
+      here, or finds nothing, is in the table's failures.
+    order: As of `place`.
+    seed: As of `place`.
+    time_budget_s: As of `place`, for each.
+    batch_size: As of `place`.
+    trip_count: As of `place`.
+    profile: As of `place`.
+    signature: As of `place`.
+    tell: As of `place`.
+
+  Raises:
+    GdpError: the graph or the cluster cannot be used, or there is no placer of
+      a name.
+  """
+  for name in placers:
+    registry.get(name)
+  subject = subjects.read(
+      graph, cluster,
+      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+  placed: dict[str, placed_step.PlacedStep] = {}
+  failures: dict[str, str] = {}
+  for name in placers:
+    try:
+      placed[name] = placing.by_placer(subject, subject.step, name, order=order,
+                                       seed=seed, time_budget_s=time_budget_s)
+    except errors.GdpError as error:
+      failures[name] = str(error)
+  ranked = sorted(placed, key=lambda n:
+                  (not placed[n].fits, placed[n].step_time_s))
+  return Comparison({name: placed[name] for name in ranked}, failures)

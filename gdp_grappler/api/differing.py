@@ -1,0 +1,224 @@
+"""What differs between two plans of one step, and what that costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.reports import tables
+from gdp_grappler.reports import units
+
+_MOST_OPS = 20  # Of a text; JSON has all.
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+  """One of the two plans.
+
+  Attributes:
+    name: Its file or placer.
+    step_time_s: Simulated, in its own order.
+    fifo_step_time_s: Simulated, first in, first out.
+    fits: Whether no memory overflows.
+    cut_tensors: How many tensors are sent between devices.
+    cut_bytes: Their bytes.
+    peak_bytes: [P], highest use of each memory.
+  """
+
+  name: str
+  step_time_s: float
+  fifo_step_time_s: float
+  fits: bool
+  cut_tensors: int
+  cut_bytes: int
+  peak_bytes: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shift:
+  """Ops that one plan has on one device and the other on another.
+
+  Attributes:
+    source: Where they are in the first plan.
+    target: Where they are in the second.
+    ops: How many.
+    seconds: What they take where they are in the second.
+    param_bytes: Variables among them.
+    step_time_s: Simulated step of the first plan with these moved alone, first
+      in, first out.
+  """
+
+  source: str
+  target: str
+  ops: int
+  seconds: float
+  param_bytes: int
+  step_time_s: float
+
+
+@dataclasses.dataclass(frozen=True)
+class MovedOp:
+  """An op that is elsewhere.
+
+  Attributes:
+    name: Of the op.
+    op_type: Such as 'MatMul'.
+    source: Where it is in the first plan.
+    target: Where it is in the second.
+    before_s: What it takes there.
+    after_s: What it takes here.
+  """
+
+  name: str
+  op_type: str
+  source: str
+  target: str
+  before_s: float
+  after_s: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+  """What `diff` returns.
+
+  Attributes:
+    num_ops: Of the graph.
+    before: The first plan.
+    after: The second plan.
+    shifts: By pair of devices, most ops first.
+    moved: Ops that are elsewhere, those that take longest first.
+  """
+
+  num_ops: int
+  before: Side
+  after: Side
+  shifts: tuple[Shift, ...]
+  moved: tuple[MovedOp, ...]
+
+  @property
+  def change_s(self) -> float:
+    """Seconds by which the second plan's step is longer."""
+    return self.after.step_time_s - self.before.step_time_s
+
+  def to_json(self) -> str:
+    """All of it as JSON."""
+    return json.dumps(
+        {
+            'simulated': True, 'change_s': self.change_s,
+            **dataclasses.asdict(self)
+        }, indent=1)
+
+  def show(self) -> None:
+    """Prints it."""
+    sys.stdout.write(f'{self}\n')
+
+  def __str__(self) -> str:
+    lines = [self._headline(), tables.text(self._sides())]
+    if self.moved:
+      lines += ['', tables.text(self._shifts()), '', tables.text(self._ops())]
+    if len(self.moved) > _MOST_OPS:
+      lines.append(f'... and {len(self.moved) - _MOST_OPS} more ops')
+    return '\n'.join(lines)
+
+  def _repr_html_(self) -> str:
+    return (tables.paragraph([self._headline()]) + tables.as_html(self._sides())
+            + tables.as_html(self._shifts()) + tables.as_html(self._ops()))
+
+  def _headline(self) -> str:
+    return (f'{len(self.moved)} of {self.num_ops} ops moved; the simulated '
+            f'step changes by {self.change_s * 1e3:+.4g} ms')
+
+  def _sides(self) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('', 'step', 'first in, first out', 'cut',
+                                    'memory')]
+    for what, side in (('before', self.before), ('after', self.after)):
+      rows.append(
+          (what, units.ms(side.step_time_s), units.ms(side.fifo_step_time_s),
+           f'{side.cut_tensors} tensors, '
+           f'{units.amount(side.cut_bytes, "B")}',
+           'fits' if side.fits else 'overflows'))
+    return rows
+
+  def _shifts(self) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('from', 'to', 'ops', 'take', 'variables',
+                                    'step with these alone')]
+    for shift in self.shifts:
+      rows.append(
+          (shift.source, shift.target, str(shift.ops), units.ms(shift.seconds),
+           units.amount(shift.param_bytes, 'B'), units.ms(shift.step_time_s)))
+    return rows
+
+  def _ops(self) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('from', 'to', 'took', 'takes', 'op')]
+    rows += [(op.source, op.target, units.ms(op.before_s), units.ms(op.after_s),
+              op.name) for op in self.moved[:_MOST_OPS]]
+    return rows
+
+
+def diff(before: placed_step.PlacedStep,
+         after: placed_step.PlacedStep) -> Difference:
+  """Compares two plans of one step.
+
+    gdp_grappler.diff(gdp_grappler.load_plan('old.json', 'graph.pb'), plan)
+
+  Args:
+    before: What `place` or `load_plan` returned.
+    after: Likewise, of the same graph and cluster.
+
+  Raises:
+    PlanError: they are of different graphs or clusters.
+  """
+  graph, cluster = before.graph, before.step.cluster
+  if (graph.fingerprint != after.graph.fingerprint or
+      cluster != after.step.cluster):
+    raise errors.PlanError(
+        f'The plans are of "{graph.name}" on {cluster.name} and of '
+        f'"{after.graph.name}" on {after.step.cluster.name}. Give two of one '
+        'graph on one cluster.')
+  old, new = before.placement.devices, after.placement.devices
+  seconds = before.simulator.op_seconds(graph)
+  labels = cluster.device_labels
+  rows = np.arange(graph.num_ops)
+  before_s, after_s = seconds[rows, old], seconds[rows, new]
+  moved = np.flatnonzero(old != new)
+  moved = moved[np.argsort(-after_s[moved], kind='stable')]
+  return Difference(
+      graph.num_ops, _side(before), _side(after),
+      tuple(_shifts(before, new, after_s)),
+      tuple(
+          MovedOp(graph.names[op], graph.op_types[op], labels[old[op]], labels[
+              new[op]], float(before_s[op]), float(after_s[op]))
+          for op in moved.tolist()))
+
+
+def _side(placed: placed_step.PlacedStep) -> Side:
+  tensors, size = placed.placement.cut(placed.graph)
+  return Side(placed.placed_by, placed.step_time_s, placed.fifo.step_time_s,
+              placed.fits, tensors, size, placed.fifo.peak_bytes)
+
+
+def _shifts(before: placed_step.PlacedStep, new: np.ndarray,
+            after_s: np.ndarray) -> list[Shift]:
+  """Each pair of devices, priced alone: groups move as a whole."""
+  graph, old = before.graph, before.placement.devices
+  labels = before.step.cluster.device_labels
+  found = []
+  for source, target in np.unique(np.stack([old, new]), axis=1).T.tolist():
+    if source == target:
+      continue
+    ops = np.flatnonzero((old == source) & (new == target))
+    devices = old.copy()
+    devices[ops] = target
+    priced = before.simulator.evaluate(
+        graph, placement_lib.Placement(devices, before.step.cluster))
+    found.append(
+        Shift(labels[source], labels[target],
+              len(ops), float(after_s[ops].sum()),
+              int(graph.param_bytes[ops].sum()), priced.step_time_s))
+  return sorted(found, key=lambda shift: -shift.ops)

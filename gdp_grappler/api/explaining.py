@@ -1,0 +1,258 @@
+"""Why ops are where they are, and what would change if they were elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import fnmatch
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler import suggestions
+from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.evaluation import critical_chain
+from gdp_grappler.evaluation import what_if
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import reasons as reasons_lib
+from gdp_grappler.reports import tables
+from gdp_grappler.reports import units
+
+_MOST_OPS, _MOST_CUTS = 20, 10  # Of a text; JSON has all.
+
+
+@dataclasses.dataclass(frozen=True)
+class ExplainedOp:
+  """An op, and why it is where it is.
+
+  Attributes:
+    name: Of the op.
+    op_type: Such as 'MatMul'.
+    device: Where it is.
+    kind: Of `reasons.Reason`: 'free', 'pin', 'stays', 'kernel', 'colocation'.
+    why: A clause that says so.
+    group_ops: How many ops share its device whatever happens, itself included.
+    seconds: What it takes on each device, by device.
+    start_s: When it starts in the simulated step, first in, first out.
+    end_s: When it ends.
+    on_critical_chain: Whether the end of the step waits for it.
+    output_bytes: What it makes.
+    param_bytes: What it holds for good.
+  """
+
+  name: str
+  op_type: str
+  device: str
+  kind: str
+  why: str
+  group_ops: int
+  seconds: dict[str, float]
+  start_s: float
+  end_s: float
+  on_critical_chain: bool
+  output_bytes: int
+  param_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Elsewhere:
+  """The step with the ops, and all that share their devices, elsewhere.
+
+  Attributes:
+    device: Where they are then, as far as they may.
+    groups: How many groups of ops may be there.
+    step_time_s: Simulated, first in, first out.
+    change_s: Against the plan's.
+    overflow_bytes: What is too much for the memories.
+    cut_tensors: How many tensors are sent between devices.
+    cut_bytes: Their bytes.
+  """
+
+  device: str
+  groups: int
+  step_time_s: float
+  change_s: float
+  overflow_bytes: int
+  cut_tensors: int
+  cut_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Sent:
+  """A tensor that goes to or from the ops and is sent between devices.
+
+  Attributes:
+    op: What makes it.
+    source: Where it is made.
+    target: Where it is sent.
+    size_bytes: Of the tensor.
+    seconds: Of the link, if nothing else is on it.
+  """
+
+  op: str
+  source: str
+  target: str
+  size_bytes: int
+  seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+  """What `explain` returns.
+
+  Attributes:
+    pattern: What was asked for.
+    step_time_s: Simulated step of the plan, first in, first out.
+    ops: What it means, in the order of the graph.
+    elsewhere: By device; empty where nothing may move.
+    sent: The most bytes first.
+  """
+
+  pattern: str
+  step_time_s: float
+  ops: tuple[ExplainedOp, ...]
+  elsewhere: tuple[Elsewhere, ...]
+  sent: tuple[Sent, ...]
+
+  def to_json(self) -> str:
+    """All of it as JSON."""
+    return json.dumps({'simulated': True, **dataclasses.asdict(self)}, indent=1)
+
+  def show(self) -> None:
+    """Prints it."""
+    sys.stdout.write(f'{self}\n')
+
+  def __str__(self) -> str:
+    lines = []
+    for op in self.ops[:_MOST_OPS]:
+      lines.append(f'{op.name} ({op.op_type}) on {op.device} {op.why}')
+      chain = ('on the critical chain'
+               if op.on_critical_chain else 'not on the critical chain')
+      lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
+                   f'{units.ms(op.start_s)} of the step; {chain}')
+    lines += _more(self.ops, _MOST_OPS, 'ops')
+    if self.elsewhere:
+      lines += ['', self._headline(), tables.text(self._moves())]
+    if self.sent:
+      lines += ['', 'Sent between devices:', tables.text(self._cuts())]
+      lines += _more(self.sent, _MOST_CUTS, 'tensors')
+    return '\n'.join(lines)
+
+  def _repr_html_(self) -> str:
+    ops = [('op', 'type', 'device', 'why', 'takes', 'critical')]
+    ops += [(op.name, op.op_type, op.device, op.why,
+             units.ms(op.end_s - op.start_s),
+             'yes' if op.on_critical_chain else '')
+            for op in self.ops[:_MOST_OPS]]
+    parts = [
+        tables.as_html(ops),
+        tables.paragraph(_more(self.ops, _MOST_OPS, 'ops'))
+    ]
+    if self.elsewhere:
+      parts += [
+          tables.paragraph([self._headline()]),
+          tables.as_html(self._moves())
+      ]
+    if self.sent:
+      parts.append(tables.as_html(self._cuts()))
+    return ''.join(parts)
+
+  def _headline(self) -> str:
+    what = 'it' if len(self.ops) == 1 else 'them'
+    return (f'The step of {units.ms(self.step_time_s)} (simulated, first in, '
+            f'first out) with {what} elsewhere:')
+
+  def _moves(self) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('device', 'groups', 'step', 'change', 'cut',
+                                    'memory')]
+    for move in self.elsewhere:
+      rows.append(
+          (move.device, str(move.groups), units.ms(move.step_time_s),
+           f'{move.change_s * 1e3:+.4g} ms', f'{move.cut_tensors} tensors, '
+           f'{units.amount(move.cut_bytes, "B")}',
+           f'{units.amount(move.overflow_bytes, "B")} too much'
+           if move.overflow_bytes else 'fits'))
+    return rows
+
+  def _cuts(self) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [('from', 'to', 'bytes', 'takes', 'made by')]
+    rows += [(cut.source, cut.target, units.amount(cut.size_bytes, 'B'),
+              units.ms(cut.seconds), cut.op) for cut in self.sent[:_MOST_CUTS]]
+    return rows
+
+
+def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
+  """Says why ops are where they are, and prices them elsewhere.
+
+    gdp_grappler.explain(plan, 'decoder/*').show()
+
+  Args:
+    plan: What `place` or `load_plan` returned.
+    pattern: An op's name; or a pattern of whole names with the wildcards of
+      `fnmatch`, where '*' is for '/' too; or a layer or scope as in the maps of
+      `cluster.layer_map`, 'decoder' or 'decoder/*'.
+
+  Raises:
+    GdpError: no op has such a name.
+  """
+  graph, cluster = plan.graph, plan.step.cluster
+  ops = _matching(graph, pattern)
+  labels = cluster.device_labels
+  fifo = dataclasses.replace(plan.placement, priorities=None)
+  schedule = plan.simulator.schedule(graph, fifo)
+  chain = critical_chain.critical_chain(graph, fifo, schedule)
+  critical = {part.index for part in chain if not part.is_transfer}
+  reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
+                                labels, plan.step.source)
+  seconds = plan.simulator.op_seconds(graph)
+  explained = []
+  for op in ops:
+    reason = reasons.of(op)
+    explained.append(
+        ExplainedOp(graph.names[op], graph.op_types[op],
+                    labels[fifo.devices[op]], reason.kind, reason.text,
+                    len(reasons.members(op)),
+                    dict(zip(labels, seconds[op].tolist())),
+                    float(schedule.start_s[op]), float(schedule.end_s[op]), op
+                    in critical, int(graph.output_bytes[op]),
+                    int(graph.param_bytes[op])))
+  groups = np.unique(graph.groups[ops])
+  step_s = schedule.step_time_s
+  return Explanation(
+      pattern, step_s, tuple(explained),
+      tuple(
+          Elsewhere(labels[move.device], move.groups, move.step_time_s,
+                    move.step_time_s - step_s, move.overflow_bytes,
+                    move.cut_tensors, move.cut_bytes)
+          for move in what_if.moves(graph, fifo, groups, plan.simulator)),
+      tuple(
+          Sent(graph.names[cut.op], labels[cut.source], labels[cut.target],
+               cut.size_bytes, cut.seconds)
+          for cut in what_if.cuts(graph, fifo, groups)))
+
+
+def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
+  if pattern in graph.names:
+    return [graph.names.index(pattern)]
+  found = set(fnmatch.filter(graph.names, pattern))
+  if found:
+    return [i for i, name in enumerate(graph.names) if name in found]
+  scopes = layer_map.match([pattern], graph.names)
+  inside = np.flatnonzero((scopes.patterns >= 0) & ~scopes.only_default)
+  if inside.size:
+    return inside.tolist()
+  last = pattern.rsplit('/', 1)[-1].strip('*').lower()
+  alike = [name for name in graph.names if last and last in name.lower()]
+  near = suggestions.did_you_mean(pattern, alike[:1000], similarity=.3, most=3)
+  raise errors.GdpError(
+      f'No op of graph "{graph.name}" is called "{pattern}".'
+      + (near or ' Give a name, or a pattern such as "*MatMul*".'))
+
+
+def _more(found: tuple[Any, ...], shown: int, what: str) -> list[str]:
+  return ([f'... and {len(found) - shown} more {what}']
+          if len(found) > shown else [])

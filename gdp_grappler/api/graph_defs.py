@@ -1,0 +1,69 @@
+"""Placed steps as GraphDefs, with what no step runs, and control edges."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler import files
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import whole_graph
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import step as step_lib
+
+
+def order(graph: op_graph.OpGraph, needed: op_graph.OpGraph,
+          placement: placement_lib.Placement,
+          simulator: simulator_lib.Simulator) -> control_edges.Order:
+  """The control edges, between ops of the step, that its order means.
+
+  Only ops that its fetches need are joined, so that no edge has anything run
+  that need not.
+
+  Args:
+    graph: The N ops of the step.
+    needed: Those of them that the fetches need.
+    placement: Of the N ops; with priorities.
+    simulator: Of the placement's cluster.
+  """
+  assert placement.priorities is not None  # There is an order.
+  runs = set(needed.names)
+  ops = np.array([i for i, name in enumerate(graph.names) if name in runs])
+  found = control_edges.control_edges(
+      needed,
+      placement_lib.Placement(placement.devices[ops], placement.cluster,
+                              placement.priorities[ops]), simulator)
+  return dataclasses.replace(found, control_edges=ops[found.control_edges])
+
+
+def write(path: str, whole: step_lib.Step, graph: op_graph.OpGraph,
+          placement: placement_lib.Placement, edges: np.ndarray) -> None:
+  """Writes the whole graph, of which `graph` and the rest are the step.
+
+  Args:
+    path: .pb, or .pbtxt for protobuf text.
+    whole: With TensorFlow ops.
+    graph: N ops.
+    placement: Of these.
+    edges: int [C, 2], control edges between them.
+
+  Raises:
+    GdpError: the file cannot be written, or an op of the step is not in the
+      whole graph.
+  """
+  from google.protobuf import text_format
+
+  from gdp_grappler.graph import graph_def_io
+  assert whole.source is not None  # There is a GraphDef to write.
+  extended = whole_graph.extend(placement, graph, whole.graph)
+  rows = whole_graph.positions(graph, whole.graph)
+  placed = graph_def_io.write(
+      whole.source.graph_def, extended.device_strings(),
+      [(rows[first], rows[then]) for first, then in edges])
+  files.write_atomically(
+      path,
+      text_format.MessageToString(placed).encode()
+      if path.endswith('.pbtxt') else placed.SerializeToString())

@@ -1,0 +1,192 @@
+"""What a program has in memory -> SourceGraph.
+
+A compiled Keras model becomes its training step, as Grappler hands it to the
+pass; one that is not compiled its forward pass. Functions and graphs are taken
+as they are, their calls inlined. Nothing is run; but a Keras model's train
+function is traced here, in this process, so that its optimizer has its
+variables afterwards, as after the first batch of a `fit`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+from typing import Any, Callable, Iterator, Sequence
+
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
+from tensorflow.python.eager import cancellation
+from tensorflow.python.eager import context
+
+from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import pruning
+from gdp_grappler.graph.sources import sources
+from gdp_grappler.graph.sources import tracing_worker
+from gdp_grappler.graph.sources import training_step
+from gdp_grappler.plugin import switch
+from gdp_grappler.plugin.fitting import captures
+
+Tell = Callable[[str], None]
+_KINDS = ('Give a path or a name, a Keras model, a tf.function with its '
+          'signature, or a tf.Graph.')
+# What tracing for us alone would leave behind in a Keras model; setting the
+# first ones makes it forget the last ones.
+_TRACED = ('jit_compile', 'run_eagerly', 'train_tf_function', 'train_function')
+
+# Arguments of the function that Keras runs for each step.
+_TAKES_BATCHES = ('iterator',)
+
+
+def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
+         tell: Tell) -> tuple[source_graph.SourceGraph, ...]:
+  """The graph of a step; and of a v1 graph also the whole of it.
+
+  Args:
+    graph: A Keras model (Keras 3 or tf_keras), a `tf.function`, a concrete
+      function, or a `tf.Graph`.
+    batch_size: For dimensions that a Keras model leaves open.
+    signature: What a `tf.function` is called with, such as tensor specs.
+    tell: Hears what was assumed.
+
+  Raises:
+    InvalidGraphError: it is none of these, or cannot be traced.
+  """
+  if callable(getattr(graph, 'make_train_function', None)):
+    return _of_model(graph, batch_size, tell),
+  if hasattr(graph, 'get_concrete_function'):
+    return _of_function(_traced(graph, signature or ()), _name(graph)),
+  if hasattr(graph, 'structured_input_signature'):
+    return _of_function(graph, _name(graph)),
+  if isinstance(graph, tf.Graph):
+    return _of_graph(graph)
+  raise errors.InvalidGraphError(
+      f'{type(graph).__name__} is not a graph. {_KINDS}')
+
+
+def _of_model(model: Any, batch_size: int,
+              tell: Tell) -> source_graph.SourceGraph:
+  name = _name(model)
+  if not tf.executing_eagerly():
+    raise errors.InvalidGraphError(
+        f'Model "{name}" cannot be traced without eager execution. Save it '
+        'and give the file.')
+  if getattr(model, 'optimizer', None) is None:
+    tell(f'{name} is not compiled: taking its forward pass')
+    inputs = training_step.symbolic_inputs(model, name)
+    specs = tf.nest.map_structure(
+        lambda t: tf.TensorSpec(training_step.known_shape(t.shape, batch_size),
+                                t.dtype), inputs)
+    forward = tf.function(lambda x: model(x, training=False), jit_compile=False)
+    return _of_function(_traced(forward, (specs,)), name)
+  before = {key: getattr(model, key) for key in _TRACED if hasattr(model, key)}
+  try:
+    with _placement_off():
+      # One that was made before may be compiled, or run eagerly.
+      model.train_function = None
+      step = training_step.empty_step(model, name, batch_size,
+                                      lambda note: tell(f'{name}: {note}'))
+      graph_def = tracing_worker.collect(lambda: _instantiate(step), name,
+                                         'IteratorGetNext')
+  finally:
+    for key, value in before.items():
+      setattr(model, key, value)
+  return source_graph.SourceGraph(name, graph_def, (),
+                                  pruning.fetches(graph_def),
+                                  tuple(context.context().devices()))
+
+
+def _instantiate(step: functools.partial[Any]) -> None:
+  """Has a step's graph made, and cancels the step before its first op.
+
+  Without a batch it would fail as well, but counters and seeds, which wait for
+  none, might have gone on by then.
+  """
+  for function in captures.functions(step.func):
+    names = tuple(inspect.signature(function.python_function).parameters)
+    if names == _TAKES_BATCHES:
+      # Makes variables that are still missing, which must not be cancelled.
+      function.get_concrete_function(*step.args)
+  cancelling = cancellation.CancellationManager()
+  cancelling.start_cancel()
+  with cancellation.CancellationManagerContext(cancelling):
+    step()
+
+
+@contextlib.contextmanager
+def _placement_off() -> Iterator[None]:
+  """Keeps the plugin from placing what is traced only to be looked at."""
+  before = switch.value(context.context())
+  if not switch.is_set(before):
+    yield
+    return
+  tf.config.optimizer.set_experimental_options({switch.NAME: False})
+  try:
+    yield
+  finally:
+    tf.config.optimizer.set_experimental_options({switch.NAME: before})
+
+
+def _traced(function: Any, signature: Sequence[Any]) -> Any:
+  """The concrete function of a signature."""
+  try:
+    return function.get_concrete_function(*signature)
+  except Exception as error:
+    # Whatever the user's code raises.
+    raise errors.InvalidGraphError(
+        f'{_name(function)} cannot be traced: '
+        f'{tracing_worker.one_line(error)}. Give signature=(tf.TensorSpec(...),'
+        ' ...) with what it is called with.') from error
+
+
+def _of_function(concrete: Any, name: str) -> source_graph.SourceGraph:
+  graph = concrete.graph
+  fetches = [tensor.op.name for tensor in graph.outputs]
+  fetches += [op.name for op in graph.control_outputs]
+  if not fetches:
+    raise errors.InvalidGraphError(
+        f'{name} returns nothing and changes nothing. Let it return what it '
+        'computes.')
+  graph_def = graph_pb2.GraphDef()
+  graph_def.CopyFrom(graph.as_graph_def())
+  _restore_variables(graph_def, concrete)
+  return pruning.simplify(
+      source_graph.SourceGraph(name, graph_def, pruning.feeds(graph_def),
+                               tuple(dict.fromkeys(fetches))), name, prune=True)
+
+
+def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
+  """Makes variables again of the placeholders that stand for them."""
+  variables = {id(v.handle): v for v in concrete.graph.variables}
+  nodes = {node.name: node for node in graph_def.node}
+  for outer, inner in concrete.graph.captures:
+    variable = variables.get(id(outer))
+    node = nodes.get(inner.op.name)
+    if variable is None or node is None or node.op not in op_kinds.PLACEHOLDERS:
+      continue
+    node.op = 'VarHandleOp'
+    node.attr.clear()
+    node.attr['dtype'].type = variable.dtype.as_datatype_enum
+    node.attr['shape'].shape.CopyFrom(variable.shape.as_proto())
+    # Two of one name would be taken for one.
+    node.attr['shared_name'].s = node.name.encode()
+
+
+def _of_graph(graph: tf.Graph) -> tuple[source_graph.SourceGraph, ...]:
+  name = 'graph'
+  with graph.as_default():  # Else there would be no graph to export.
+    meta_graph = tf.compat.v1.train.export_meta_graph()
+  whole = sources.of_meta_graph(meta_graph, name, name)
+  return (pruning.simplify(whole, name, prune=True),
+          pruning.simplify(whole, name, prune=False))
+
+
+def _name(graph: Any) -> str:
+  for attribute in ('name', '__name__'):
+    name = getattr(graph, attribute, None)
+    if isinstance(name, str) and name:
+      return name
+  function = getattr(graph, 'python_function', None)
+  return getattr(function, '__name__', 'graph')

@@ -1,0 +1,296 @@
+"""A step with a device for every op, and what is to be said of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import sys
+
+import numpy as np
+
+from gdp_grappler import environment
+from gdp_grappler import errors
+from gdp_grappler.api import graph_defs
+from gdp_grappler.api import subjects
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.evaluation.ordering import control_edges as edges_lib
+from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.reports import tables
+from gdp_grappler.reports import timeline
+from gdp_grappler.reports import units
+
+_SUFFIXES = ('.json', '.pb', '.pbtxt')
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlacedStep:
+  """What `place` and `load_plan` return. All seconds are simulated.
+
+  Attributes:
+    subject: What was read.
+    step: N ops and the cluster; of the subject, perhaps with stricter rules.
+    placement: Devices of the ops; with priorities if an order is predicted to
+      pay, or came with the plan.
+    placed_by: The placer, or the plan file.
+    order: One of `order.ORDERS`, which was asked for.
+    order_is_given: Whether it came with the plan.
+  """
+
+  subject: subjects.Subject
+  step: step_lib.Step
+  placement: placement_lib.Placement
+  placed_by: str
+  order: str = order_lib.FIFO
+  order_is_given: bool = False
+
+  @property
+  def graph(self) -> op_graph.OpGraph:
+    """N ops."""
+    return self.step.graph
+
+  @functools.cached_property
+  def devices(self) -> dict[str, str]:
+    """Op -> device, 'GPU:0'; in full where two tasks have such a device."""
+    labels = self.placement.cluster.device_labels
+    return {
+        name: labels[device] for name, device in zip(
+            self.graph.names, self.placement.devices.tolist())
+    }
+
+  @functools.cached_property
+  def simulator(self) -> simulator_lib.Simulator:
+    """Prices placements of the step."""
+    return self.step.simulator()
+
+  @functools.cached_property
+  def fifo(self) -> evaluator_lib.Evaluation:
+    """Its price first in, first out, and what does not fit."""
+    return self.simulator.evaluate(
+        self.graph, dataclasses.replace(self.placement, priorities=None))
+
+  @functools.cached_property
+  def step_time_s(self) -> float:
+    """Of one step: with the control edges of its order, if it has one."""
+    if self.placement.priorities is None:
+      return self.fifo.step_time_s
+    return edges_lib.evaluate(self.graph, self.placement, self.simulator,
+                              self.simulator).step_time_s
+
+  @functools.cached_property
+  def on_one_device(self) -> evaluator_lib.Evaluation:
+    """The price if nothing is spread that need not be, on the best device."""
+    problem = placer_lib.Problem(self.graph, self.step.cluster, self.simulator)
+    placement = registry.create('single_device').place(problem)
+    return self.simulator.evaluate(self.graph, placement)
+
+  @property
+  def speedup(self) -> float:
+    """Against the best single device; infinite if none has the memory."""
+    alone = self.on_one_device
+    if not alone.valid:
+      return float('inf')
+    return alone.step_time_s / self.step_time_s
+
+  @property
+  def fits(self) -> bool:
+    """Whether no memory overflows."""
+    return self.fifo.valid
+
+  @property
+  def warnings(self) -> tuple[str, ...]:
+    """What overflows, by how much."""
+    return tuple(v.message for v in self.fifo.violations)
+
+  def price(self, order: str | None = None) -> price_lib.Price:
+    """All that the simulator says, in both orders.
+
+    Args:
+      order: Which of `order.ORDERS` memory and schedule are about; by default
+        the plan's.
+
+    Raises:
+      ValueError: there is no such order.
+    """
+    return price_lib.price(self.graph, self.placement, self.simulator, order)
+
+  def emulate(self, order: str | None = None) -> evaluator_lib.Evaluation:
+    """Runs it on emulated GPUs, by TensorFlow's own runtime.
+
+    Args:
+      order: As of `price`.
+
+    Raises:
+      ValueError: there is no such order.
+      GdpError: the emulation cannot be started.
+    """
+    from gdp_grappler.evaluation.emulation import emulator as emulator_lib
+    with emulator_lib.Emulator(self.step.cluster,
+                               self.step.cost_model) as emulator:
+      return emulator.evaluate(self.graph, self.price(order).placement)
+
+  def summary(self) -> str:
+    """A few lines for a terminal."""
+    return '\n'.join([
+        *self._lines(),
+        tables.text(self._rows()), *(f'warning: {w}' for w in self.warnings)
+    ])
+
+  def to_json(self) -> str:
+    """All that is said of it, and the devices, as JSON."""
+    tensors, size = self.placement.cut(self.graph)
+    alone = self.on_one_device
+    return json.dumps(
+        {
+            'graph': self.graph.name,
+            'fingerprint': self.graph.fingerprint,
+            'cluster': self.step.cluster.name,
+            'placed_by': self.placed_by,
+            'simulated': True,
+            'step_time_s': self.step_time_s,
+            'fifo_step_time_s': self.fifo.step_time_s,
+            'ordered': self.placement.priorities is not None,
+            'on_one_device_s': alone.step_time_s if alone.valid else None,
+            'fits': self.fits,
+            'warnings': list(self.warnings),
+            'ops': self.placement.counts(),
+            'peak_bytes': list(self.fifo.peak_bytes),
+            'cut': {'tensors': tensors, 'bytes': size},
+            'devices': self.devices,
+        }, indent=1)
+
+  def show(self) -> None:
+    """Prints the summary."""
+    sys.stdout.write(self.summary() + '\n')
+
+  def save(self, path: str | os.PathLike[str]) -> None:
+    """Writes it down.
+
+    Args:
+      path: .json for a plan, which programs, `gdp` and the option take; .pb
+        or .pbtxt for a placed GraphDef, in which the order is control edges.
+
+    Raises:
+      GdpError: another ending, a graph without TensorFlow ops, or the file
+        cannot be written.
+    """
+    path = os.fspath(path)
+    check_suffix(path)
+    if path.endswith('.json'):
+      plan_lib.save(path, self.graph, self.placement)
+      return
+    order = self.control_edges
+    edges = np.zeros((0, 2), int) if order is None else order.control_edges
+    graph_defs.write(path, self.subject.whole(), self.graph, self.placement,
+                     edges)
+
+  @functools.cached_property
+  def control_edges(self) -> edges_lib.Order | None:
+    """The edges that a placed GraphDef gets; None where it has no order.
+
+    Raises:
+      GdpError: the step has no TensorFlow ops.
+    """
+    if self.placement.priorities is None:
+      return None
+    return graph_defs.order(self.graph,
+                            self.subject.needed().graph, self.placement,
+                            self.simulator)
+
+  def apply(self, path: str | os.PathLike[str] | None = None) -> str:
+    """Has the plugin place this process' graphs accordingly from now on.
+
+    Args:
+      path: Where to write the plan; by default into the cache folder.
+
+    Returns:
+      Where it is.
+
+    Raises:
+      GdpError: the file cannot be written.
+    """
+    import tensorflow as tf
+
+    from gdp_grappler.plugin import switch
+    if path is None:
+      folder = environment.cache_folder() / 'plans'
+      folder.mkdir(parents=True, exist_ok=True)
+      # The pass knows a plan by its name.
+      path = folder / f'{self.graph.fingerprint}-{os.getpid()}-{id(self)}.json'
+    plan_lib.save(os.fspath(path), self.graph, self.placement)
+    tf.config.optimizer.set_experimental_options(
+        {switch.NAME: {'plan': os.fspath(path)}})
+    return os.fspath(path)
+
+  def write_trace(self, path: str | os.PathLike[str],
+                  order: str | None = None) -> None:
+    """Writes the simulated step as a Chrome trace.
+
+    Args:
+      path: The file.
+      order: As of `price`.
+
+    Raises:
+      ValueError: there is no such order.
+      GdpError: the file cannot be written.
+    """
+    price = self.price(order)
+    timeline.write_chrome_trace(path, self.graph, price.schedule,
+                                price.placement)
+
+  def __repr__(self) -> str:
+    return (f'<PlacedStep {self.graph.name}: {self.graph.num_ops} ops on '
+            f'{self.step.cluster.name} by {self.placed_by}, '
+            f'{units.ms(self.step_time_s)} (simulated)>')
+
+  def _repr_html_(self) -> str:
+    return (tables.paragraph(self._lines()) + tables.as_html(self._rows())
+            + tables.paragraph(self.warnings))
+
+  def _lines(self) -> list[str]:
+    tensors, size = self.placement.cut(self.graph)
+    return [
+        f'{self.graph.name}: {self.graph.num_ops} ops on '
+        f'{self.step.cluster.name}, placed by {self.placed_by}',
+        f'step {units.ms(self.step_time_s)} (simulated), {self._beside_one()}',
+        f'cut {tensors} tensors, {units.amount(size, "B")}'
+    ]
+
+  def _beside_one(self) -> str:
+    alone = self.on_one_device
+    if not alone.valid:
+      return 'and no single device has the memory for it'
+    return (f'{self.speedup:.2f}x as fast as on one device '
+            f'({units.ms(alone.step_time_s)})')
+
+  def _rows(self) -> list[tuple[str, ...]]:
+    cluster = self.step.cluster
+    rows: list[tuple[str, ...]] = [('device', 'ops', 'busy', 'peak memory')]
+    described = self.price().to_json(self.graph)['devices']
+    for label, fields, pool in zip(cluster.device_labels, described,
+                                   cluster.memory_pools):
+      rows.append((label, str(fields['ops']), units.ms(fields['busy_s']),
+                   f'{units.amount(fields["peak_bytes"], "B")} of '
+                   f'{units.amount(int(cluster.pool_bytes[pool]), "B")}'))
+    return rows
+
+
+def check_suffix(path: str) -> None:
+  """Raises an error unless it is known what to write to a path.
+
+  Raises:
+    GdpError: it is not.
+  """
+  if pathlib.Path(path).suffix not in _SUFFIXES:
+    raise errors.GdpError(f'Cannot tell what to write to {path}: end its name '
+                          'in .json (plan), .pb or .pbtxt (GraphDef).')

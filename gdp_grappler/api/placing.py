@@ -1,0 +1,231 @@
+"""Places steps, and reads plans of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable, Mapping, Sequence
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler.api import placed_step
+from gdp_grappler.api import subjects
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import layer_map
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.cluster import whole_graph as whole_graph_lib
+from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import choosing
+from gdp_grappler.placers import planned
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
+
+Plan = str | os.PathLike[str] | Mapping[str, str]
+
+
+def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
+          placer: str = registry.DEFAULT, policy: str | None = None,
+          plan: Plan | None = None, order: str | None = None, seed: int = 0,
+          time_budget_s: float | None = None,
+          batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+          trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
+          signature: Sequence[Any] | None = None, whole_graph: bool = False,
+          tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
+  """Decides on the device of every op of a step.
+
+    plan = gdp_grappler.place(model, '2xP100')
+    plan.show()
+    plan.save('plan.json')
+
+  Args:
+    graph: A Keras model: its training step if it is compiled, else its forward
+      pass; a `tf.function`; a `tf.Graph`; or whatever `gdp place` takes as its
+      graph: a file or folder, module:function, keras_applications:NAME or the
+      name of a workload.
+    cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
+    placer: One of those that `gdp place --help` lists.
+    policy: Folder of a trained policy, for a placer that has one.
+    plan: In place of a placer: a plan file, or devices by layer or name scope,
+      such as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
+    order: 'critical_path' finds an order of ready ops, which is kept by control
+      edges, where that is predicted to pay; 'fifo' drops that of a plan.
+    seed: The same seed gives the same placement.
+    time_budget_s: What a search may take; None for its own default.
+    batch_size: Size of dimensions that the graph leaves open.
+    trip_count: Iterations of while loops whose number it does not tell.
+    profile: File of `gdp profile`; '' for the roofline.
+    signature: What a `tf.function` is called with, such as tensor specs; not
+      needed where it has an input signature.
+    whole_graph: It will be saved as a GraphDef: what no step runs, such as
+      initializers, restricts the placement as well.
+    tell: Hears one line for everything that was assumed.
+
+  Raises:
+    InvalidGraphError: the graph is missing or cannot be used.
+    InfeasiblePlacementError: the cluster cannot hold it, or a plan breaks its
+      rules.
+    GdpError: an unknown name, or a file that cannot be used.
+  """
+  _check_choice(placer, policy, plan, order)
+  # Some placers have to be imported before TensorFlow.
+  registry.factory(placer, policy)
+  subject = subjects.read(
+      graph, cluster,
+      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+  step = subject.step
+  if whole_graph:
+    step = dataclasses.replace(
+        step, graph=whole_graph_lib.with_rules(step.graph,
+                                               subject.whole().graph))
+  if plan is not None:
+    return _planned(subject, step, plan, order)
+  return by_placer(subject, step, placer, policy, order, seed, time_budget_s)
+
+
+def by_placer(subject: subjects.Subject, step: step_lib.Step, placer: str,
+              policy: str | None = None, order: str | None = None,
+              seed: int = 0,
+              time_budget_s: float | None = None) -> placed_step.PlacedStep:
+  """Places a step that has been read; arguments and errors as of `place`."""
+  simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
+  problem = dataclasses.replace(step.problem(seed=seed),
+                                time_budget_s=time_budget_s,
+                                simulator=simulator if ordered else None)
+  found = choosing.proposals(registry.create(placer, policy), problem)
+  choice = choosing.best(
+      problem, found, simulator, lambda _: control_edges.OrderConfig()
+      if ordered else None)
+  placement = choice.placement
+  if choice.order is None:
+    placement = dataclasses.replace(placement, priorities=None)
+  refuse_illegal(placement, step.graph, f'The placement by {placer}',
+                 'Nothing was written.')
+  return _ordered(placed_step.PlacedStep(subject, step, placement, placer),
+                  order)
+
+
+def load_plan(
+    plan: str | os.PathLike[str], graph: Any,
+    cluster: str | cluster_lib.Cluster | None = None, *,
+    batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+    trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
+    signature: Sequence[Any] | None = None,
+    tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
+  """Reads what `PlacedStep.save` or an editor wrote.
+
+    gdp_grappler.load_plan('plan.json', model).step_time_s
+
+  Args:
+    plan: A plan file.
+    graph: The graph it was made for, as of `place`.
+    cluster: Where it is to run; by default the plan's own.
+    batch_size: As of `place`.
+    trip_count: As of `place`.
+    profile: As of `place`.
+    signature: As of `place`.
+    tell: As of `place`.
+
+  Raises:
+    PlanError: the file is missing or damaged, or for another graph.
+    InfeasiblePlacementError: it breaks a rule of the graph.
+    GdpError: as of `place`.
+  """
+  own = plan_lib.read(os.fspath(plan))
+  subject = subjects.read(
+      graph, own.cluster if cluster is None else cluster,
+      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+  return of_plan(subject, plan)
+
+
+def simulate(graph: Any, plan: str | os.PathLike[str],
+             cluster: str | cluster_lib.Cluster | None = None, *,
+             order: str | None = None, **reading: Any) -> price_lib.Price:
+  """Prices a plan in both orders.
+
+    gdp_grappler.simulate('graph.pb', 'plan.json').fifo_s
+
+  Args:
+    graph: As of `place`.
+    plan: A plan file.
+    cluster: Where it is to run; by default the plan's own.
+    order: 'fifo' or 'critical_path', which memory and schedule are about; by
+      default the plan's.
+    **reading: As of `load_plan`.
+
+  Raises:
+    GdpError: as of `load_plan`.
+    ValueError: there is no such order.
+  """
+  return load_plan(plan, graph, cluster, **reading).price(order)
+
+
+def of_plan(subject: subjects.Subject,
+            plan: str | os.PathLike[str]) -> placed_step.PlacedStep:
+  """A step as a plan file has it; errors as of `load_plan`."""
+  return _planned(subject, subject.step, plan, None,
+                  'Correct it, or place the graph again.')
+
+
+def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
+                   origin: str, remedy: str) -> None:
+  """Raises an error unless the placement keeps the graph's rules.
+
+  Args:
+    placement: Of the graph.
+    graph: N ops.
+    origin: What to call the placement.
+    remedy: What to do, or what was not done.
+
+  Raises:
+    InfeasiblePlacementError: it breaks one.
+  """
+  violations = placement.violations(graph)
+  if violations:
+    count = len(violations)
+    raise errors.InfeasiblePlacementError(
+        f'{origin} breaks {count} rule{"s" * (count > 1)} of graph '
+        f'"{graph.name}", such as: {violations[0].message}. {remedy}')
+
+
+def _check_choice(placer: str, policy: str | None, plan: Plan | None,
+                  order: str | None) -> None:
+  """Fails before the work, not after it."""
+  if plan is not None and (policy is not None or placer != registry.DEFAULT):
+    raise errors.GdpError('A plan takes the place of a placer and its policy. '
+                          'Give one of them.')
+  if order is not None and order not in order_lib.ORDERS:
+    raise errors.GdpError(f'Unknown order "{order}"; there are '
+                          f'{", ".join(order_lib.ORDERS)}.')
+
+
+def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
+             order: str | None,
+             remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
+  if isinstance(plan, Mapping):
+    problem = step.problem()
+    placement = planned.place(layer_map.checked(plan), problem).placement
+    name = 'a map of layers'
+  else:
+    name = os.fspath(plan)
+    placement = plan_lib.load(name, step.graph, step.cluster)
+  refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
+  return _ordered(
+      placed_step.PlacedStep(subject, step, placement, name,
+                             order_is_given=placement.priorities is not None),
+      order)
+
+
+def _ordered(placed: placed_step.PlacedStep,
+             order: str | None) -> placed_step.PlacedStep:
+  """With priorities where the order means some."""
+  has_order = placed.placement.priorities is not None
+  return dataclasses.replace(
+      placed, placement=control_edges.in_order(placed.graph, placed.placement,
+                                               placed.simulator, order),
+      order=order_lib.chosen(order, has_order))

@@ -1,0 +1,102 @@
+"""Plans of one step as a page for the browser."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Sequence
+
+from gdp_grappler import errors
+from gdp_grappler import extras
+from gdp_grappler import files
+from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import constraints
+from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.graph.legality import reasons as reasons_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.reports import page
+from gdp_grappler.reports import page_data
+from gdp_grappler.reports import units
+
+_ONE_DEVICE = 'one device'
+
+
+def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
+           path: str | os.PathLike[str]) -> None:
+  """Writes one HTML file that shows plans of a step, and loads nothing.
+
+    gdp_grappler.report(gdp_grappler.place(model, '2xP100'), 'report.html')
+
+  Args:
+    plans: What `place` or `load_plan` returned, of one graph on one cluster.
+      A single one is shown beside the best single device.
+    path: The file.
+
+  Raises:
+    PlanError: the plans are of different graphs or clusters, or there is none.
+    GdpError: plotly is not installed, or the file cannot be written.
+  """
+  extras.require('A report', 'plotly')
+  if isinstance(plans, placed_step.PlacedStep):
+    plans = [plans]
+  _check_alike(plans)
+  last = plans[-1]
+  graph, cluster = last.graph, last.step.cluster
+  runs = [
+      page_data.Run(name, plan.price())
+      for name, plan in zip(_names(plans), plans)
+  ]
+  if len(plans) == 1:
+    runs.insert(0, _on_one_device(last))
+  reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
+                                cluster.device_labels, last.step.source)
+  data = page_data.page_data(graph, runs, reasons, _verdict(runs))
+  files.write_atomically(
+      path, page.html_page(f'{graph.name} on {cluster.name}', data))
+
+
+def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:
+  """Placers, and files without their folders, where these tell them apart."""
+  short = [pathlib.Path(plan.placed_by).name for plan in plans]
+  if len(set(short)) == len(short):
+    return short
+  return [f'{i + 1}. {plan.placed_by}' for i, plan in enumerate(plans)]
+
+
+def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
+  if not plans:
+    raise errors.PlanError('There is no plan to report. Give one or more.')
+  kinds = {
+      (plan.graph.fingerprint, plan.step.cluster.to_json()) for plan in plans
+  }
+  if len(kinds) > 1:
+    raise errors.PlanError('The plans of a report are of one graph on one '
+                           'cluster; these are of several. Report them apart.')
+
+
+def _on_one_device(plan: placed_step.PlacedStep) -> page_data.Run:
+  problem = placer_lib.Problem(plan.graph, plan.step.cluster, plan.simulator)
+  placement = registry.create('single_device').place(problem)
+  return page_data.Run(_ONE_DEVICE,
+                       price_lib.price(plan.graph, placement, plan.simulator))
+
+
+def _verdict(runs: Sequence[page_data.Run]) -> str:
+  """One sentence on the last against the first."""
+  before, after = runs[0], runs[-1]
+  before_s = before.price.schedule.step_time_s
+  after_s = after.price.schedule.step_time_s
+  step = f'a step by {after.name} takes {units.ms(after_s)} (simulated)'
+  if not after.price.evaluation.valid:
+    said = f'{step}, but does not fit: a memory overflows'
+  elif len(runs) == 1:
+    said = step
+  elif not before.price.evaluation.valid:
+    said = f'{step} and fits, where {before.name} has not the memory'
+  elif after_s < before_s:
+    said = (f'{step}, {before_s / after_s:.2f}x as fast as {before.name} '
+            f'({units.ms(before_s)})')
+  else:
+    said = f'{step}, no faster than {before.name} ({units.ms(before_s)})'
+  return f'{said[0].upper()}{said[1:]}.'

@@ -1,0 +1,138 @@
+"""From whatever a user hands us to a step on a cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from typing import Any, Callable, Sequence, TYPE_CHECKING
+
+from absl import logging
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import resolve
+from gdp_grappler.graph import assumptions
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request as request_lib
+
+if TYPE_CHECKING:
+  # It needs TensorFlow, which a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
+
+Tell = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+  """How a graph is read.
+
+  Attributes:
+    batch_size: Size of dimensions that it leaves open.
+    trip_count: Iterations of while loops whose number it does not tell.
+    profile: File of `gdp profile`; '' for the roofline.
+    signature: What a `tf.function` is called with.
+    tell: Hears one line for everything that was assumed.
+  """
+
+  batch_size: int = assumptions.DEFAULT_BATCH_SIZE
+  trip_count: int = assumptions.DEFAULT_TRIP_COUNT
+  profile: str = ''
+  signature: Sequence[Any] | None = None
+  tell: Tell = logging.info
+
+  def request(self, graph: str) -> request_lib.Request:
+    """For a graph of this name."""
+    return request_lib.Request(graph, self.batch_size, self.trip_count,
+                               self.profile)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Subject:
+  """A step, and the graph that it is a part of.
+
+  Attributes:
+    step: What runs.
+    how: How it was read.
+  """
+
+  step: step_lib.Step
+  how: Reading
+  _whole: Callable[[], step_lib.Step]
+
+  def whole(self) -> step_lib.Step:
+    """The step with what no step runs, such as initializers.
+
+    Raises:
+      GdpError: it has no TensorFlow ops, or cannot be used.
+    """
+    self._source()
+    return self._whole()
+
+  def needed(self) -> step_lib.Step:
+    """The part of the step that its fetches need.
+
+    Raises:
+      GdpError: it has no TensorFlow ops.
+    """
+    from gdp_grappler.graph.sources import pruning
+    source = self._source()
+    needed = pruning.needed(source.graph_def, source.fetches)
+    runs = {node.name for node in needed.node}
+    return step_lib.of_source(
+        dataclasses.replace(
+            source, graph_def=needed,
+            feeds=tuple(feed for feed in source.feeds if feed in runs)),
+        self.step.cluster, batch_size=self.how.batch_size,
+        trip_count=self.how.trip_count)
+
+  def _source(self) -> source_graph.SourceGraph:
+    if self.step.source is None:
+      raise errors.GdpError(
+          f'{self.step.graph.name} has costs but no TensorFlow ops, so there '
+          'is no GraphDef to place. End the name in .json for a plan.')
+    return self.step.source
+
+
+def read(
+    graph: Any, cluster: str | cluster_lib.Cluster,
+    how: Reading = Reading()) -> Subject:
+  """Reads a graph.
+
+  Args:
+    graph: A path or a name as every program takes it, a `Request` of one, or
+      what `models.read` takes.
+    cluster: A cluster or what `resolve.resolve` takes.
+    how: What stands for what the graph does not tell.
+
+  Raises:
+    GdpError: a file, a name or an object that cannot be used.
+  """
+  where = _where(cluster)
+  if isinstance(graph, (str, os.PathLike)):
+    graph = how.request(os.fspath(graph))
+  if isinstance(graph, request_lib.Request):
+    step = reading.read(graph, where, how.tell)
+    return Subject(step, how, functools.partial(reading.whole, graph, step))
+  return _of_object(graph, where, how)
+
+
+def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
+  from gdp_grappler.api import models
+  found = where(())
+  source, *rest = models.read(graph, how.batch_size, how.signature, how.tell)
+  step = reading.of_source(source, how.request(source.name), found, where,
+                           how.tell)
+  if not rest:
+    return Subject(step, how, lambda: step)
+  return Subject(
+      step, how,
+      functools.partial(step_lib.of_source, rest[0], step.cluster,
+                        batch_size=how.batch_size, trip_count=how.trip_count))
+
+
+def _where(cluster: str | cluster_lib.Cluster) -> reading.Where:
+  if isinstance(cluster, cluster_lib.Cluster):
+    return lambda devices: cluster
+  return functools.partial(resolve.resolve, cluster)

@@ -1,0 +1,29 @@
+"""`gdp diff`: what differs between two plans, and what that costs."""
+
+from __future__ import annotations
+
+import argparse
+
+from gdp_grappler.api import differing
+from gdp_grappler.api import placing
+from gdp_grappler.bin.commands import common
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+  """Declares the subcommand."""
+  parser = commands.add_parser(
+      'diff', help='what differs between two plans, and what that costs')
+  common.add_planned_graph(parser)
+  parser.add_argument('before', metavar='PLAN', help='a plan file')
+  parser.add_argument('after', metavar='PLAN', help='another one')
+  parser.add_argument('--json', action='store_true', help='print JSON')
+  parser.set_defaults(action=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+  """Prints it."""
+  before = common.planned_step(arguments, arguments.before)
+  difference = differing.diff(before,
+                              placing.of_plan(before.subject, arguments.after))
+  print(difference.to_json() if arguments.json else difference)
+  return 0

@@ -1,0 +1,31 @@
+"""`gdp explain`: why ops are where they are, and what moving them would do."""
+
+from __future__ import annotations
+
+import argparse
+
+from gdp_grappler.api import explaining
+from gdp_grappler.bin.commands import common
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+  """Declares the subcommand."""
+  parser = commands.add_parser(
+      'explain', help='why ops are where they are, and what moving them '
+      'would do')
+  common.add_planned_graph(parser)
+  parser.add_argument('--plan', required=True, help='a plan file')
+  parser.add_argument(
+      'op', metavar='OP',
+      help="an op's name, a pattern such as '*MatMul*', or a "
+      "layer or scope such as 'decoder'")
+  parser.add_argument('--json', action='store_true', help='print JSON')
+  parser.set_defaults(action=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+  """Prints it."""
+  placed = common.planned_step(arguments, arguments.plan)
+  explanation = explaining.explain(placed, arguments.op)
+  print(explanation.to_json() if arguments.json else explanation)
+  return 0

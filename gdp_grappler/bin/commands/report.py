@@ -1,0 +1,36 @@
+"""`gdp report`: plans of a step as a page for the browser."""
+
+from __future__ import annotations
+
+import argparse
+
+from gdp_grappler import extras
+from gdp_grappler.api import placing
+from gdp_grappler.api import reporting
+from gdp_grappler.bin.commands import common
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+  """Declares the subcommand."""
+  parser = commands.add_parser('report',
+                               help='show plans in a page for the browser')
+  common.add_planned_graph(parser)
+  parser.add_argument(
+      '--plan', required=True, action='append', help='a plan file; of several '
+      'the last is judged against the first, one alone against the best single '
+      'device')
+  parser.add_argument('--output', required=True, metavar='FILE.html',
+                      help='the page, one file that loads nothing')
+  parser.set_defaults(action=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+  """Writes it and says so."""
+  common.check_folder(arguments.output)
+  extras.require('A report', 'plotly')
+  first, *others = arguments.plan
+  plans = [common.planned_step(arguments, first)]
+  plans += [placing.of_plan(plans[0].subject, path) for path in others]
+  reporting.report(plans, arguments.output)
+  print(f'Wrote {arguments.output}; open it in a browser.')
+  return 0

@@ -1,0 +1,122 @@
+"""What a step would take if some groups were elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True)
+class Move:
+  """Groups on another device, all else as it is.
+
+  Attributes:
+    device: Index of the device.
+    groups: How many of them may be there, and are.
+    step_time_s: Simulated, first in, first out.
+    overflow_bytes: What is too much for the memories then.
+    cut_tensors: How many tensors are sent between devices then.
+    cut_bytes: Their bytes.
+  """
+
+  device: int
+  groups: int
+  step_time_s: float
+  overflow_bytes: int
+  cut_tensors: int
+  cut_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+  """A tensor that is sent between devices.
+
+  Attributes:
+    tensor: Its index in the graph.
+    op: What makes it.
+    source: Where it is made.
+    target: Where it is sent.
+    size_bytes: Of the tensor.
+    seconds: Of the link, if nothing else is on it.
+  """
+
+  tensor: int
+  op: int
+  source: int
+  target: int
+  size_bytes: int
+  seconds: float
+
+
+def moves(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+          groups: np.ndarray,
+          simulator: simulator_lib.Simulator) -> tuple[Move, ...]:
+  """The step with some groups on each device that any of them may have.
+
+  Devices on which all of them are already are left out.
+
+  Args:
+    graph: G groups.
+    placement: Of the graph, legal.
+    groups: int [M].
+    simulator: Of the placement's cluster.
+  """
+  allowed = constraints.allowed_devices(graph, placement.cluster)
+  of_groups = np.zeros(graph.num_groups, np.int32)
+  of_groups[graph.groups] = placement.devices
+  rows, found = [], []
+  for device in range(placement.cluster.num_devices):
+    movable = groups[allowed[groups, device]]
+    if (of_groups[movable] != device).any():
+      row = of_groups.copy()
+      row[movable] = device
+      rows.append(row)
+      found.append((device, len(movable)))
+  if not rows:
+    return ()
+  prices = simulator.price_groups(graph, np.stack(rows))
+  result = []
+  for index, (device, count) in enumerate(found):
+    moved = placement_lib.from_groups(graph, rows[index], placement.cluster)
+    tensors, size = moved.cut(graph)
+    result.append(
+        Move(device, count, float(prices.seconds[index]),
+             int(prices.overflow_bytes[index]), tensors, size))
+  return tuple(result)
+
+
+def cuts(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+         groups: np.ndarray | None = None) -> tuple[Cut, ...]:
+  """Tensors that are sent between devices, those of most bytes first.
+
+  Args:
+    graph: N ops.
+    placement: Where they are.
+    groups: int [M]; only tensors that these make or read. By default all.
+  """
+  edges, devices = graph.edges, placement.devices
+  crossing = ((graph.edge_tensors >= 0)
+              & (devices[edges[:, 0]] != devices[edges[:, 1]]))
+  if groups is not None:
+    inside = np.isin(graph.groups, groups)
+    crossing &= inside[edges[:, 0]] | inside[edges[:, 1]]
+  sent = np.unique(
+      np.stack([graph.edge_tensors[crossing], devices[edges[crossing, 1]]]),
+      axis=1)
+  latency_s, bytes_per_s = placement.cluster.link_arrays[:2]
+  result = []
+  for tensor, target in sent.T.tolist():
+    op = int(graph.tensor_ops[tensor])
+    source, size = int(devices[op]), int(graph.tensor_bytes[tensor])
+    result.append(
+        Cut(
+            tensor, op, source, target, size,
+            float(latency_s[source, target]
+                  + size / bytes_per_s[source, target])))
+  return tuple(sorted(result, key=lambda cut: -cut.size_bytes))

@@ -1,0 +1,162 @@
+"""Why an op is where it is: the rule that leaves it no choice, if one does."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any, Mapping, Sequence, TYPE_CHECKING
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+
+if TYPE_CHECKING:
+  # They need TensorFlow, which a graph with costs of its own does not.
+  from gdp_grappler.graph import source_graph
+
+FREE, PIN, STAYS, KERNEL, COLOCATION = ('free', 'pin', 'stays', 'kernel',
+                                        'colocation')
+
+
+@dataclasses.dataclass(frozen=True)
+class Reason:
+  """What fixed an op's device.
+
+  Attributes:
+    kind: `FREE`: nothing, the placer chose. `PIN`: a user said so. `STAYS`: it
+      is tied to its device by what it does, or belongs to the host. `KERNEL`:
+      only one type of device can run it. `COLOCATION`: another op of its group
+      has no choice.
+    text: A clause that says so, about the op.
+  """
+
+  kind: str
+  text: str
+
+
+class Reasons:
+  """Of the ops of one graph on one cluster."""
+
+  def __init__(self, graph: op_graph.OpGraph, demands: np.ndarray,
+               labels: Sequence[str],
+               source: source_graph.SourceGraph | None = None) -> None:
+    """Initializes them.
+
+    Args:
+      graph: N ops.
+      demands: bool [N, D], of `constraints.demands`.
+      labels: [D], what to call the devices.
+      source: What the graph was read from; tells why ops stay.
+    """
+    self._graph, self._demands, self._labels = graph, demands, labels
+    self._source = source
+    self.allowed = np.ones((graph.num_groups, len(labels)), bool)
+    np.logical_and.at(self.allowed, graph.groups, demands)
+    # By group, of which each is looked at once.
+    self._bonds: dict[int, str] = {}
+    self._strictest: dict[int, Reason] = {}
+
+  def of(self, op: int) -> Reason:
+    """Why an op is where it is."""
+    group = int(self._graph.groups[op])
+    if len(self._labels) == 1:
+      return Reason(FREE, 'has nowhere else to go: there is one device')
+    if self.allowed[group].sum() != 1:
+      return Reason(FREE, self._free(op))
+    if self._demands[op].sum() == 1:
+      return self._own(op)
+    if group not in self._strictest:
+      # Of those that leave the least choice, the first.
+      members = self.members(op)
+      strict = int(members[self._demands[members].sum(axis=1).argmin()])
+      self._strictest[group] = Reason(
+          COLOCATION, f'shares a device with {self._graph.names[strict]} '
+          f'({self.bond(op)}), which {self._own(strict).text}')
+    return self._strictest[group]
+
+  def members(self, op: int) -> np.ndarray:
+    """int [M], the ops of an op's group, itself included."""
+    order, starts = self._by_group
+    group = self._graph.groups[op]
+    return order[starts[group]:starts[group + 1]]
+
+  def bond(self, op: int) -> str:
+    """What keeps an op's group together: 'one while loop'; '' if alone."""
+    group = int(self._graph.groups[op])
+    if group not in self._bonds:
+      self._bonds[group] = self._bond(self.members(op))
+    return self._bonds[group]
+
+  def _bond(self, members: np.ndarray) -> str:
+    if len(members) < 2:
+      return ''
+    graph = self._graph
+    if any(graph.op_types[m] in op_kinds.ENTERS for m in members):
+      return 'one while loop'
+    if graph.param_bytes[members].any():
+      holder = members[graph.param_bytes[members].argmax()]
+      return f'variable {graph.names[holder]}'
+    if any('_class' in self._attributes(int(m)) for m in members):
+      return "TensorFlow's co-location"
+    return 'one resource, list or reference'
+
+  @functools.cached_property
+  def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
+    """Ops sorted by group [N], and where each group begins [G + 1]."""
+    groups = self._graph.groups
+    return (np.argsort(groups, kind='stable'),
+            np.concatenate([[0], np.cumsum(np.bincount(groups))]))
+
+  def _free(self, op: int) -> str:
+    others = len(self.members(op)) - 1
+    text = 'is free: the placer chose'
+    if others:
+      text += (f', for it and {others} other op{"s" * (others > 1)} '
+               f'({self.bond(op)})')
+    lacking = [
+        label
+        for label, ok in zip(self._labels, self.allowed[self._graph.groups[op]])
+        if not ok
+    ]
+    return text + (f'; it may not be on {", ".join(lacking)}'
+                   if lacking else '')
+
+  def _own(self, op: int) -> Reason:
+    """Of an op whose own demand is the narrowest of its group."""
+    graph = self._graph
+    pin = graph.pins[op]
+    if pin and graph.user_pins[op]:
+      return Reason(PIN, f'is pinned to {pin} by the program')
+    if pin:
+      return Reason(STAYS, f'stays where it is: {self._why_it_stays(op)}')
+    types = [
+        kind for kind, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])
+        if ok
+    ]
+    return Reason(
+        KERNEL, f'has a kernel for {" and ".join(types) or "no device"} only '
+        f'({graph.op_types[op]} of its types)')
+
+  def _why_it_stays(self, op: int) -> str:
+    if self._source is None:
+      return f'the graph pins it to {self._graph.pins[op]}'
+    from gdp_grappler.graph.legality import node_types
+    from gdp_grappler.graph.legality import pins
+    node = self._nodes.get(self._graph.names[op])
+    if node is None:
+      return 'a function that was inlined says so'
+    if pins.LEAVE_ALONE_ATTRIBUTE in node.attr:
+      return 'the program asked to leave it alone'
+    return (pins.why_it_stays(node, node_types.signature(node)) or
+            'the caller feeds or fetches it')
+
+  def _attributes(self, op: int) -> Mapping[str, Any]:
+    node = self._nodes.get(self._graph.names[op])
+    return {} if node is None else node.attr
+
+  @functools.cached_property
+  def _nodes(self) -> Mapping[str, Any]:
+    if self._source is None:
+      return {}
+    return {node.name: node for node in self._source.graph_def.node}

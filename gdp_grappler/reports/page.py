@@ -1,0 +1,52 @@
+"""A report as one HTML file that loads nothing.
+
+The data are JSON, compressed, and become text of the page only as text: what
+ops are called is never markup. A policy in the page's head forbids it to load
+anything.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import pathlib
+from typing import Any, Mapping
+
+from gdp_grappler import extras
+
+_ASSETS = pathlib.Path(__file__).parent / 'assets'
+_PLOTLY = pathlib.Path('package_data') / 'plotly.min.js'
+
+
+def html_page(title: str, data: Mapping[str, Any]) -> str:
+  """The file's text.
+
+  Args:
+    title: Of the page.
+    data: Of `page_data.page_data`.
+
+  Raises:
+    GdpError: plotly is not installed.
+  """
+  extras.require('A report', 'plotly')
+  import plotly
+  script = (pathlib.Path(plotly.__file__).parent
+            / _PLOTLY).read_text(encoding='utf-8')
+  packed = gzip.compress(
+      json.dumps(data, allow_nan=False, separators=(',', ':')).encode(),
+      mtime=0)
+  parts = {
+      'TITLE': html.escape(title), 'VERDICT': html.escape(data['verdict']),
+      'STYLE': _asset('page.css'), 'PLOTLY': script,
+      'DATA': base64.b64encode(packed).decode(), 'SCRIPT': _asset('page.js')
+  }
+  # What is put in may look like a place itself: split first.
+  pieces = _asset('page.html').split('@@')
+  return ''.join(parts[piece] if index % 2 else piece
+                 for index, piece in enumerate(pieces))
+
+
+def _asset(name: str) -> str:
+  return (_ASSETS / name).read_text(encoding='utf-8')

@@ -1,0 +1,224 @@
+"""What a report page shows, as JSON: columns of ops and of simulated steps.
+
+Nothing is left out here: the page itself draws no more than can be seen. Times
+are in microseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import critical_chain
+from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.evaluation import what_if
+from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import reasons as reasons_lib
+from gdp_grappler.reports import colors
+
+# Points of a curve of memory, tensors of a table of cuts, rows of a chain.
+_MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Run:
+  """A plan, and the step that it is simulated to take.
+
+  Attributes:
+    name: What to call it.
+    price: All about it.
+  """
+
+  name: str
+  price: price_lib.Price
+
+
+def page_data(graph: op_graph.OpGraph, runs: Sequence[Run],
+              reasons: reasons_lib.Reasons, verdict: str) -> dict[str, Any]:
+  """Everything that a page shows.
+
+  Args:
+    graph: N ops.
+    runs: Of this graph on one cluster, in the order in which they are drawn.
+    reasons: Of the graph on this cluster.
+    verdict: The page's first sentence.
+  """
+  cluster = runs[0].price.placement.cluster
+  return {
+      'graph': graph.name, 'cluster': cluster.name, 'verdict': verdict,
+      'devices': list(cluster.device_labels), 'slots': _slots(cluster),
+      'deviceColors': [colors.of_device(i) for i in range(cluster.num_devices)],
+      'transferColor': colors.TRANSFER, 'families': list(colors.FAMILIES),
+      'familyColors': list(colors.FAMILIES.values()), 'pools': _pools(cluster),
+      'ops': _ops(graph, reasons), 'runs': [_run(graph, run) for run in runs]
+  }
+
+
+def _slots(cluster: cluster_lib.Cluster) -> list[int]:
+  return [device.slots for device in cluster.devices]
+
+
+def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:
+  labels = np.array(cluster.device_labels, object)
+  return [{
+      'name': ' + '.join(labels[cluster.memory_pools == pool]),
+      'bytes': int(size)
+  } for pool, size in enumerate(cluster.pool_bytes)]
+
+
+def _ops(graph: op_graph.OpGraph,
+         reasons: reasons_lib.Reasons) -> dict[str, Any]:
+  """Columns of N; types, families and reasons are numbers of their names."""
+  types = {name: i for i, name in enumerate(dict.fromkeys(graph.op_types))}
+  families = list(colors.FAMILIES)
+  family_of = [families.index(op_families.family(t).name) for t in types]
+  texts: dict[str, int] = {}
+  why = []
+  for op in range(graph.num_ops):
+    text = reasons.of(op).text
+    why.append(texts.setdefault(text, len(texts)))
+  type_of = [types[t] for t in graph.op_types]
+  return {
+      'names': list(graph.names), 'types': list(types), 'type': type_of,
+      'family': [family_of[t] for t in type_of],
+      'bytes': graph.output_bytes.tolist(),
+      'variables': graph.param_bytes.tolist(), 'whys': list(texts), 'why': why,
+      'group': graph.groups.tolist()
+  }
+
+
+def _run(graph: op_graph.OpGraph, run: Run) -> dict[str, Any]:
+  price = run.price
+  schedule, placement = price.schedule, price.placement
+  chain = critical_chain.critical_chain(graph, placement, schedule)
+  tensors, size = placement.cut(graph)
+  return {
+      'name':
+          run.name, 'stepUs':
+              schedule.step_time_s * 1e6, 'order':
+                  price.order, 'fits':
+                      price.evaluation.valid,
+      'warnings': [v.message for v in price.evaluation.violations], 'peaks':
+          list(price.evaluation.peak_bytes),
+      'cut': {'tensors': tensors, 'bytes': size}, 'device':
+          placement.devices.tolist(), 'slot':
+              schedule.slots.tolist(), 'start':
+                  _us(schedule.start_s), 'duration':
+                      _us(schedule.end_s - schedule.start_s), 'transfers':
+                          _transfers(graph, schedule),
+      'memory':
+          _memory(schedule, len(placement.cluster.pool_bytes)), 'work':
+              _work(graph, placement, schedule), 'critical':
+                  sorted(p.index for p in chain if not p.is_transfer), 'chain':
+                      _stretches(graph, placement, schedule, chain), 'cuts': [
+                          _cut(graph, cut)
+                          for cut in what_if.cuts(graph, placement)[:_MOST_CUTS]
+                      ]
+  }
+
+
+def _cut(graph: op_graph.OpGraph, cut: what_if.Cut) -> dict[str, Any]:
+  return {
+      'op': cut.op, 'source': cut.source, 'target': cut.target,
+      'bytes': cut.size_bytes, 'us': round(cut.seconds * 1e6, 2)
+  }
+
+
+def _transfers(graph: op_graph.OpGraph,
+               schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
+  """Columns of what has bytes; messages have none."""
+  tensors = schedule.transfer_tensors
+  rows = np.flatnonzero(tensors >= 0)
+  rows = rows[graph.tensor_bytes[tensors[rows]] > 0]
+  start_s = schedule.transfer_start_s[rows]
+  end_s = schedule.transfer_end_s[rows]
+  return {
+      'op': schedule.transfer_ops[rows].tolist(),
+      'source': schedule.transfer_sources[rows].tolist(),
+      'target': schedule.transfer_targets[rows].tolist(),
+      'bytes': graph.tensor_bytes[tensors[rows]].tolist(),
+      'start': _us(start_s), 'duration': _us(end_s - start_s)
+  }
+
+
+def _memory(schedule: schedule_lib.Schedule,
+            pools: int) -> list[dict[str, list[Any]]]:
+  """For each pool a curve with the peak of every stretch of time."""
+  step_s = schedule.step_time_s or 1.
+  result = []
+  for pool in range(pools):
+    own = schedule.memory_pools == pool
+    times, sizes = schedule.memory_s[own], schedule.memory_bytes[own]
+    if len(times) > _MEMORY_POINTS:
+      stretch = np.minimum((times / step_s * _MEMORY_POINTS).astype(int),
+                           _MEMORY_POINTS - 1)
+      first = np.flatnonzero(np.diff(stretch, prepend=-1))
+      times, sizes = times[first], np.maximum.reduceat(sizes, first)
+    result.append({
+        'at': _us(np.append(times, step_s)),
+        'bytes': np.append(sizes, sizes[-1:]).tolist()
+    })
+  return result
+
+
+def _work(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+          schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
+  """Of each device ops, and seconds of them, of copying and of neither."""
+  cluster = placement.cluster
+  count = cluster.num_devices
+  ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,
+                    minlength=count)
+  copying = np.bincount(schedule.work_devices,
+                        schedule.work_end_s - schedule.work_start_s,
+                        minlength=count)
+  slots = np.array(_slots(cluster))
+  waiting = np.maximum(schedule.step_time_s - (ops + copying) / slots, 0)
+  return {
+      'ops': np.bincount(placement.devices, minlength=count).tolist(),
+      'computing': _us(ops / slots), 'copying': _us(copying / slots),
+      'waiting': _us(waiting)
+  }
+
+
+def _stretches(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+               schedule: schedule_lib.Schedule,
+               chain: Sequence[critical_chain.Part]) -> list[dict[str, Any]]:
+  """The chain with all ops that follow one another on a device as one."""
+  rows: list[dict[str, Any]] = []
+  for part in chain:
+    index = part.index
+    if part.is_transfer:
+      where = [
+          int(schedule.transfer_sources[index]),
+          int(schedule.transfer_targets[index])
+      ]
+      op = int(schedule.transfer_ops[index])
+    else:
+      where, op = [int(placement.devices[index])], index
+    busy_us, gap_us = (part.end_s - part.start_s) * 1e6, part.gap_s * 1e6
+    last = rows[-1] if rows else None
+    if last is not None and last['where'] == where and not part.is_transfer:
+      last['ops'] += 1
+      last['us'] += busy_us
+      last['gapUs'] += gap_us
+      last['endUs'] = part.end_s * 1e6
+      last['last'] = op
+    else:
+      rows.append({
+          'where': where, 'first': op, 'last': op, 'ops': 1, 'us': busy_us,
+          'gapUs': gap_us, 'startUs': part.start_s * 1e6,
+          'endUs': part.end_s * 1e6, 'waitedFor': part.waited_for
+      })
+  longest = sorted(rows, key=lambda row: -(row['us'] + row['gapUs']))
+  kept = {id(row) for row in longest[:_MOST_STRETCHES]}
+  return [row for row in rows if id(row) in kept]
+
+
+def _us(seconds: np.ndarray) -> list[float]:
+  return np.round(seconds * 1e6, 2).tolist()

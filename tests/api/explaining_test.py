@@ -1,0 +1,115 @@
+"""Tests of `explain`."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+import gdp_grappler
+from gdp_grappler import errors
+from gdp_grappler.api import placed_step
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import step as step_lib
+from helpers import clusters
+from helpers import graphs
+
+_GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
+
+
+def _placed(graph, devices, seconds=1.):
+  """On CPU:0, GPU:0, GPU:1 without figures of their own."""
+  cluster = clusters.make_cluster(2)
+  step = step_lib.Step(graph, cluster, None, clusters.FixedCosts(seconds))
+  return placed_step.PlacedStep(
+      None, step, placement_lib.Placement(np.array(devices), cluster), 'test')
+
+
+@pytest.fixture(scope='module')
+def placed():
+  """A real graph."""
+  return gdp_grappler.place(_GRAPH, '2xP100', placer='metis')
+
+
+def test_moving_an_op_by_hand():
+  # 100 bytes take 1 + 1 s on a link; each op takes 1 s.
+  explanation = gdp_grappler.explain(_placed(graphs.chain(3), [1, 2, 1]), 'op1')
+  op, = explanation.ops
+  assert (op.name, op.device, op.kind, op.group_ops) == ('op1', 'GPU:1', 'free',
+                                                         1)
+  assert (op.start_s, op.end_s, op.on_critical_chain) == (3., 4., True)
+  assert explanation.step_time_s == 7
+  moves = {move.device: move for move in explanation.elsewhere}
+  assert set(moves) == {'CPU:0', 'GPU:0'}
+  assert moves['GPU:0'].step_time_s == 3 and moves['GPU:0'].change_s == -4
+  assert moves['GPU:0'].cut_tensors == 0
+  assert (moves['CPU:0'].change_s, moves['CPU:0'].cut_bytes) == (0, 200)
+  assert [
+      (cut.op, cut.source, cut.target, cut.seconds) for cut in explanation.sent
+  ] == [('op0', 'GPU:0', 'GPU:1', 2.), ('op1', 'GPU:1', 'GPU:0', 2.)]
+
+
+def test_a_pattern_moves_all_it_means():
+  explanation = gdp_grappler.explain(_placed(graphs.chain(4), [1, 1, 2, 2]),
+                                     'op[23]')
+  assert [op.name for op in explanation.ops] == ['op2', 'op3']
+  together = {m.device: m for m in explanation.elsewhere}['GPU:0']
+  assert (together.step_time_s, together.groups) == (4., 2)
+
+
+def test_a_scope_means_all_that_is_in_it():
+  names = ['net/left/a', 'net/left/b', 'net/right/c']
+  placed = _placed(graphs.chain(3, names=names), [1, 1, 1])
+  for pattern in ('left', 'left/*', 'net/left', 'net/left/*'):
+    assert [op.name for op in gdp_grappler.explain(placed, pattern).ops
+           ] == names[:2]
+
+
+def test_what_may_not_move_is_not_priced():
+  graph = graphs.chain(2, pins=['GPU:1', ''], user_pins=[True, False],
+                       groups=[0, 0])
+  explanation = gdp_grappler.explain(_placed(graph, [2, 2]), 'op1')
+  assert explanation.elsewhere == ()
+  assert explanation.ops[0].kind == 'colocation'
+  assert explanation.ops[0].why == (
+      'shares a device with op0 (one resource, list or reference), which is '
+      'pinned to GPU:1 by the program')
+
+
+def test_only_what_does_not_wait_is_off_the_chain():
+  graph = graphs.make_graph([(0, 2, 1), (1, 2, 1)])
+  explanation = gdp_grappler.explain(
+      _placed(graph, [1, 2, 1], seconds=np.array([1., 9., 1.])), '*')
+  assert [op.on_critical_chain for op in explanation.ops] == [False, True, True]
+
+
+def test_all_of_it_is_json(placed):
+  fields = json.loads(gdp_grappler.explain(placed, '*MatMul*').to_json())
+  assert fields['simulated'] and len(fields['ops']) > 1
+  assert all('MatMul' in op['name'] for op in fields['ops'])
+  assert {op['device'] for op in fields['ops']
+         } <= set(placed.step.cluster.device_labels)
+
+
+def test_a_real_graph_is_explained(placed, capsys):
+  explanation = gdp_grappler.explain(placed, '*')
+  kinds = {op.kind for op in explanation.ops}
+  assert {'free', 'stays'} <= kinds
+  for op in explanation.ops:
+    assert op.device == placed.devices[op.name]
+    if op.kind == 'stays':
+      assert 'stays where it is: ' in op.why
+  explanation.show()
+  out = capsys.readouterr().out
+  assert f'... and {placed.graph.num_ops - 20} more ops' in out
+  assert '<table>' in explanation._repr_html_()
+
+
+@pytest.mark.parametrize('pattern, said', [
+    ('op7', r'is called "op7"\. Give a name, or a pattern'),
+    ('x/op', 'Did you mean "op1" or "op0"'),
+    ('', 'is called ""'),
+])
+def test_unknown_names_get_one_line(pattern, said):
+  with pytest.raises(errors.GdpError, match=said):
+    gdp_grappler.explain(_placed(graphs.chain(2), [1, 1]), pattern)

@@ -1,0 +1,167 @@
+"""Tests of `place` on what a program has in memory."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import gdp_grappler
+from gdp_grappler import errors
+from gdp_grappler.api import models
+
+tf1 = tf.compat.v1
+
+
+def _model(**compiled):
+  model = keras.Sequential([
+      keras.Input((8,)),
+      keras.layers.Dense(16, 'relu', name='left'),
+      keras.layers.Dense(4, name='right')
+  ], name='small')
+  if compiled:
+    model.compile(**compiled)
+  return model
+
+
+def _placed(graph, **arguments):
+  return gdp_grappler.place(graph, '2xP100', placer='random', **arguments)
+
+
+def test_a_compiled_model_is_its_training_step():
+  placed = _placed(_model(optimizer='adam', loss='mse'))
+  types = placed.graph.op_types
+  assert placed.graph.name == 'small'
+  assert 'IteratorGetNext' in types
+  assert any('Assign' in t or 'ResourceApply' in t for t in types)
+  # Weights, biases, and two slots of each.
+  weights = 4 * (8 * 16 + 16 + 16 * 4 + 4)
+  assert placed.graph.param_bytes.sum() >= 3 * weights
+
+
+def test_a_model_can_be_trained_afterwards_as_before():
+  # Counters and seeds wait for no batch.
+  losses = []
+  for looked_at in (False, True):
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([
+        keras.Input((8,)),
+        keras.layers.Dropout(.5),
+        keras.layers.Dense(4),
+    ])
+    model.compile('adam', 'mse', metrics=['mae'])
+    x, y = np.ones((32, 8)), np.ones((32, 4))
+    losses.append([])
+    for _ in range(2):
+      for _ in range(3 * looked_at):
+        function = model.train_function
+        _placed(model)
+        assert model.train_function is function
+      losses[-1] += model.fit(x, y, verbose=0, shuffle=False).history['loss']
+  assert losses[0] == losses[1]
+
+
+def test_a_model_that_is_not_compiled_is_its_forward_pass():
+  told = []
+  placed = _placed(_model(), batch_size=5, tell=told.append)
+  assert any('not compiled' in line for line in told)
+  assert placed.graph.op_types.count('MatMul') == 2
+  assert placed.graph.param_bytes.sum() == 4 * (8 * 16 + 16 + 16 * 4 + 4)
+  assert placed.fifo.valid
+
+
+def test_names_are_those_that_a_plan_in_the_option_goes_by():
+  placed = _placed(_model(optimizer='sgd', loss='mse'))
+  assert any('left' in name and 'MatMul' in placed.graph.op_types[i]
+             for i, name in enumerate(placed.graph.names))
+
+
+def test_a_function_with_a_signature():
+  weight = tf.Variable(tf.ones([8, 8]), name='weight')
+
+  @tf.function
+  def step(x):
+    y = tf.matmul(x, weight)
+    weight.assign_sub(tf.reduce_mean(y) * tf.ones([8, 8]))
+    return y
+
+  before = weight.numpy()
+  placed = _placed(step, signature=(tf.TensorSpec((None, 8)),), batch_size=64)
+  assert (weight.numpy() == before).all()
+  assert placed.graph.name == 'step'
+  assert placed.graph.param_bytes.sum() == 8 * 8 * 4
+  assert 'AssignSubVariableOp' in placed.graph.op_types
+  variable = placed.graph.op_types.index('VarHandleOp')
+  update = placed.graph.op_types.index('AssignSubVariableOp')
+  assert placed.placement.devices[variable] == placed.placement.devices[update]
+  concrete = step.get_concrete_function(tf.TensorSpec((64, 8)))
+  assert _placed(concrete).graph.num_ops == placed.graph.num_ops
+
+
+def test_a_function_that_calls_another_is_one_graph():
+
+  @tf.function
+  def inner(x):
+    return tf.sin(x) @ x
+
+  @tf.function(input_signature=[tf.TensorSpec((8, 8))])
+  def outer(x):
+    return inner(x) + inner(tf.cos(x))
+
+  placed = _placed(outer)
+  assert placed.graph.op_types.count('MatMul') == 2
+  assert not any('Call' in t for t in placed.graph.op_types)
+
+
+def test_a_v1_graph_with_its_initializers(tmp_path):
+  with tf.Graph().as_default() as graph:
+    x = tf1.placeholder(tf.float32, [None, 8])
+    w = tf1.get_variable('w', [8, 8], use_resource=True)
+    loss = tf.reduce_sum(tf.nn.relu(x @ w))
+    tf1.train.GradientDescentOptimizer(.1).minimize(loss, name='train')
+    tf1.global_variables_initializer()
+  placed = _placed(graph, whole_graph=True)
+  assert 'w/Assign' not in placed.devices
+  placed.save(tmp_path / 'placed.pb')
+  written = tf1.GraphDef.FromString((tmp_path / 'placed.pb').read_bytes())
+  devices = {node.name: node.device for node in written.node}
+  assert devices['w/Assign'] == devices['w']
+
+
+@pytest.mark.parametrize('graph, said', [
+    (tf.function(lambda x: x), 'Give signature='),
+    (tf.function(lambda: None), 'returns nothing'),
+    (tf.Graph(), 'no nodes'),
+])
+def test_what_cannot_be_traced_is_refused(graph, said):
+  with pytest.raises(errors.InvalidGraphError, match=said):
+    _placed(graph)
+
+
+def test_a_model_without_inputs_is_refused():
+  model = keras.Sequential([keras.layers.Dense(3)])
+  with pytest.raises(errors.InvalidGraphError, match='does not know its'):
+    _placed(model)
+  model.compile('sgd', 'mse')
+  with pytest.raises(errors.InvalidGraphError, match='does not know its'):
+    _placed(model)
+
+
+def test_the_option_is_off_only_while_a_model_is_traced():
+  seen = []
+  model = _model(optimizer='sgd', loss='mse')
+  make = model.make_train_function
+  options = tf.config.optimizer.get_experimental_options
+
+  def spy(*args, **kwargs):
+    seen.append(options().get('gdp_placement'))
+    return make(*args, **kwargs)
+
+  model.make_train_function = spy
+  tf.config.optimizer.set_experimental_options(
+      {'gdp_placement': {'mode': 'report'}})
+  try:
+    models.read(model, 4, None, lambda line: None)
+    after = models.switch.value(models.context.context())
+  finally:
+    tf.config.optimizer.set_experimental_options({'gdp_placement': False})
+  assert after == {'mode': 'report'}

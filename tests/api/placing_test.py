@@ -1,0 +1,154 @@
+"""Tests of `place`, `load_plan` and `simulate`, on graphs in files."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from tensorflow.core.framework import graph_pb2
+
+import gdp_grappler
+from gdp_grappler import errors
+from gdp_grappler.api import placing
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import presets
+from helpers import clusters
+from helpers import graphs
+
+_GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
+_CLUSTER = '2xP100'
+
+
+@pytest.fixture(scope='module')
+def placed():
+  """By METIS."""
+  return gdp_grappler.place(_GRAPH, _CLUSTER, placer='metis')
+
+
+def test_five_lines_place_price_save_and_load(placed, tmp_path):
+  placed.save(tmp_path / 'plan.json')
+  again = gdp_grappler.load_plan(tmp_path / 'plan.json', _GRAPH)
+  assert again.devices == placed.devices
+  assert again.step_time_s == placed.step_time_s > 0
+  assert set(placed.devices) == set(placed.graph.names)
+  assert placed.speedup == (placed.on_one_device.step_time_s
+                            / placed.step_time_s)
+
+
+def test_simulate_is_what_the_plan_says(placed, tmp_path):
+  placed.save(tmp_path / 'plan.json')
+  price = gdp_grappler.simulate(str(_GRAPH), tmp_path / 'plan.json')
+  assert price.fifo_s == placed.fifo.step_time_s
+  assert price.order == 'fifo'
+
+
+def test_a_cluster_may_be_an_object():
+  placed = gdp_grappler.place(_GRAPH, presets.preset(_CLUSTER),
+                              placer='single_device')
+  assert placed.step_time_s == pytest.approx(placed.on_one_device.step_time_s)
+  assert placed.speedup == pytest.approx(1)
+
+
+def test_a_map_of_layers_is_a_plan(placed):
+  scope = placed.graph.names[placed.graph.num_ops // 2].split('/')[0]
+  mapped = gdp_grappler.place(_GRAPH, _CLUSTER, plan={scope: 'GPU:1'})
+  assert mapped.placed_by == 'a map of layers'
+  assert mapped.placement.counts()['GPU:1'] > 0
+
+
+def test_a_graph_def_is_written_with_devices(placed, tmp_path):
+  placed.save(tmp_path / 'placed.pb')
+  written = graph_pb2.GraphDef.FromString((tmp_path / 'placed.pb').read_bytes())
+  for node in written.node:
+    if node.name in placed.devices:
+      assert node.device.endswith(placed.devices[node.name])
+
+
+def test_the_order_is_in_the_plan_where_it_pays():
+  ordered = gdp_grappler.place(_GRAPH, _CLUSTER, placer='random',
+                               order='critical_path')
+  fifo = gdp_grappler.place(_GRAPH, _CLUSTER, placer='random')
+  assert fifo.placement.priorities is None
+  assert (ordered.placement.priorities
+          is not None) == (ordered.step_time_s < ordered.fifo.step_time_s)
+
+
+def test_all_that_is_said_is_json(placed):
+  fields = json.loads(placed.to_json())
+  assert fields['devices'] == placed.devices
+  assert fields['step_time_s'] == placed.step_time_s
+  assert fields['simulated'] and fields['fits']
+  assert sum(fields['ops'].values()) == placed.graph.num_ops
+
+
+def test_a_summary_fits_a_terminal(placed, capsys):
+  placed.show()
+  out = capsys.readouterr().out
+  assert out == placed.summary() + '\n'
+  assert max(map(len, out.splitlines())) <= 80
+  assert 'as fast as on one device' in out and 'GPU:1' in out
+  assert repr(placed).startswith('<PlacedStep dense_train_step: ')
+
+
+def test_a_notebook_shows_names_as_text(placed):
+  page = placed._repr_html_()
+  assert '<table>' in page and 'GPU:1' in page
+  hostile = graphs.chain(3, name='<script>alert(1)</script>')
+  assert '<script>' not in gdp_grappler.PlacedStep(
+      None, _Step(hostile),
+      placement_lib.Placement(np.array([1, 1, 2]), clusters.make_cluster(2)),
+      '<b>')._repr_html_()
+
+
+class _Step:
+  """Of a graph on two GPUs."""
+
+  def __init__(self, graph):
+    from gdp_grappler.placers import step
+    made = step.Step(graph, clusters.make_cluster(2))
+    self.graph, self.cluster, self.simulator = (made.graph, made.cluster,
+                                                made.simulator)
+
+
+@pytest.mark.parametrize('arguments, said', [
+    ({'placer': 'metos'}, 'Did you mean "metis"?'),
+    ({'order': 'lifo'}, 'Unknown order "lifo"'),
+    ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
+    ({'plan': 'none.json'}, 'Cannot read plan none.json'),
+    ({'plan': {'nobody': 'GPU:0'}}, 'no op is in "nobody"'),
+])
+def test_bad_wishes_are_refused(arguments, said):
+  with pytest.raises(errors.GdpError, match=said):
+    gdp_grappler.place(_GRAPH, _CLUSTER, **arguments)
+
+
+@pytest.mark.parametrize('graph', [3, None, object(), {}])
+def test_what_is_no_graph_is_refused(graph):
+  with pytest.raises(errors.InvalidGraphError, match='is not a graph. Give'):
+    gdp_grappler.place(graph, _CLUSTER)
+
+
+def test_other_endings_are_refused(placed, tmp_path):
+  with pytest.raises(errors.GdpError, match='Cannot tell what to write'):
+    placed.save(tmp_path / 'plan.yaml')
+
+
+def test_costs_alone_have_no_graph_def(tmp_path):
+  (tmp_path / 'costs.pbtxt').write_text(
+      'node { name: "a" id: 1 output_info { size: 8 } compute_cost: 3000 }')
+  placed = gdp_grappler.place(tmp_path / 'costs.pbtxt', _CLUSTER,
+                              placer='single_device')
+  with pytest.raises(errors.GdpError, match='no TensorFlow ops'):
+    placed.save(tmp_path / 'placed.pb')
+
+
+def test_what_breaks_rules_is_refused_by_name():
+  cluster = clusters.make_cluster(2)
+  graph = graphs.chain(3, groups=[0, 0, 1])
+  good = placement_lib.Placement(np.array([1, 1, 2]), cluster)
+  placing.refuse_illegal(good, graph, 'It', 'Try again.')
+  bad = placement_lib.Placement(np.array([1, 2, 2]), cluster)
+  with pytest.raises(errors.InfeasiblePlacementError) as error:
+    placing.refuse_illegal(bad, graph, 'It', 'Try again.')
+  assert 'It breaks 1 rule of graph "test"' in str(error.value)
+  assert str(error.value).endswith('Try again.')

@@ -1,0 +1,101 @@
+"""Tests of the rules that are told, on graphs made for each."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import presets
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import reasons
+from gdp_grappler.plugin import scopes
+from helpers import clusters
+from helpers import graph_defs
+from helpers import graphs
+
+tf1 = tf.compat.v1
+
+
+def _reasons(graph, cluster, source=None):
+  return reasons.Reasons(graph, constraints.demands(graph, cluster),
+                         cluster.device_labels, source)
+
+
+def _of(make):
+  """Reasons by name of the ops of a v1 graph on 2xP100."""
+  graph_def = graph_defs.built(make)
+  source = source_graph.SourceGraph('made', graph_def)
+  graph = graph_def_io.read(source)
+  found = _reasons(graph, presets.preset('2xP100'), source)
+  return {name: found.of(i) for i, name in enumerate(graph.names)}
+
+
+def test_a_free_op():
+  found = _reasons(graphs.chain(2), clusters.make_cluster(2)).of(0)
+  assert found == reasons.Reason('free', 'is free: the placer chose')
+
+
+def test_a_pin_of_the_program():
+
+  def make():
+    with scopes.pin('GPU:1'):
+      tf.matmul(tf.ones((8, 8)), tf.ones((8, 8)), name='product')
+
+  assert _of(make)['product'] == reasons.Reason(
+      'pin', 'is pinned to /device:GPU:1 by the program')
+
+
+def test_left_alone():
+
+  def make():
+    with scopes.leave_alone():
+      tf.matmul(tf.ones((8, 8)), tf.ones((8, 8)), name='product')
+
+  found = _of(make)['product']
+  assert found.kind == 'stays' and 'asked to leave it alone' in found.text
+
+
+@pytest.mark.parametrize('make, said', [
+    (lambda: tf.strings.length('a', name='op'), 'strings are handled by the'),
+    (lambda: tf1.placeholder(tf.float32, [1], 'op'),
+     'exchanges values with the caller'),
+    (lambda: tf1.py_func(lambda: 1., [], tf.float64, name='op'),
+     'it runs Python'),
+])
+def test_what_stays_says_why(make, said):
+  found = _of(make)['op']
+  assert found.kind == 'stays' and said in found.text
+
+
+def test_a_kernel_that_only_one_type_has():
+  graph = graphs.chain(1, allowed_types=np.array([[True, False]]))
+  found = _reasons(graph, clusters.make_cluster(2)).of(0)
+  assert found.kind == 'kernel' and 'for CPU only' in found.text
+
+
+def test_the_variable_that_ops_share():
+
+  def make():
+    weight = tf1.get_variable('weight', [8, 8], use_resource=True)
+    tf1.assign_add(weight, tf.ones([8, 8]))
+
+  found = _of(make)
+  read = next(v for k, v in found.items() if k.endswith('ReadVariableOp'))
+  assert read.kind == 'free' and '(variable weight)' in read.text
+
+
+def test_the_member_that_leaves_no_choice_is_named():
+  graph = graphs.chain(3, groups=[0, 0, 0], pins=['', 'CPU:0', ''],
+                       op_types=['Enter', 'Add', 'Exit'])
+  found = _reasons(graph, clusters.make_cluster(2)).of(2)
+  assert found.kind == 'colocation'
+  assert found.text == (
+      'shares a device with op1 (one while loop), which stays where it is: the '
+      'graph pins it to CPU:0')
+
+
+def test_what_a_free_op_may_not_have_is_told():
+  graph = graphs.chain(1, allowed_types=np.array([[False, True]]))
+  found = _reasons(graph, clusters.make_cluster(2)).of(0)
+  assert found.text.endswith('it may not be on CPU:0')

@@ -1,0 +1,68 @@
+"""Tests of what a page shows, on a step computed by hand; and of colours."""
+
+import json
+
+import numpy as np
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import price as price_lib
+from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph.legality import reasons as reasons_lib
+from gdp_grappler.reports import colors
+from gdp_grappler.reports import page_data
+from helpers import clusters
+from helpers import graphs
+
+
+def _data(graph, devices):
+  cluster = clusters.make_cluster(2)
+  simulator = simulator_lib.Simulator(cluster, clusters.FixedCosts(1.))
+  placement = placement_lib.Placement(np.array(devices), cluster)
+  reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
+                                cluster.device_labels)
+  run = page_data.Run('made', price_lib.price(graph, placement, simulator))
+  return page_data.page_data(graph, [run], reasons, 'Good.')
+
+
+def test_a_step_of_three_ops():
+  data = _data(graphs.chain(3), [1, 1, 2])
+  run, = data['runs']
+  assert run['stepUs'] == 5e6
+  assert (run['start'], run['duration']) == ([0, 1e6, 4e6], [1e6] * 3)
+  assert run['transfers'] == {
+      'op': [1], 'source': [1], 'target': [2], 'bytes': [100], 'start': [2e6],
+      'duration': [2e6]
+  }
+  assert run['work']['computing'] == [0, 2e6, 1e6]
+  assert run['work']['waiting'] == [5e6, 3e6, 4e6]
+  assert run['critical'] == [0, 1, 2]
+  assert [(row['where'], row['ops']) for row in run['chain']] == [([1], 2),
+                                                                  ([1, 2], 1),
+                                                                  ([2], 1)]
+  assert run['cuts'] == [{
+      'op': 1, 'source': 1, 'target': 2, 'bytes': 100, 'us': 2e6
+  }]
+  assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_memory_ends_with_the_step_and_keeps_its_peak():
+  data = _data(graphs.chain(5000), [1] * 5000)
+  run, = data['runs']
+  curve = run['memory'][1]
+  assert len(curve['at']) == len(curve['bytes']) <= 1502
+  assert max(curve['bytes']) == run['peaks'][1]
+  assert curve['at'][-1] == run['stepUs']
+
+
+def test_messages_are_no_transfers():
+  assert _data(graphs.make_graph([(0, 1)]),
+               [1, 2])['runs'][0]['transfers']['op'] == []
+
+
+def test_every_family_has_a_color_of_its_own():
+  assert set(colors.FAMILIES) == set(op_families.FAMILIES)
+  assert len(set(colors.FAMILIES.values())) == len(colors.FAMILIES)
+  assert colors.of_op('MatMul') == colors.FAMILIES['matmul']
+  assert colors.of_device(0) != colors.of_device(1)
