@@ -12,7 +12,10 @@ step, simulated; without --json, a table.
 
 With --search_s=60 there are also "best_s" and "best_by": the best that any
 other placer finds, with the control edges that the pass would add. That is how
-long each of them may search.
+long each of them may search. With --emulated there are "emulated_before_s" and
+"emulated_after_s", what TensorFlow's own runtime takes over emulated GPUs for
+the same two steps; null where one does not run. With --page=FILE the table
+replaces the one in a page of Markdown, between two comments.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import os
+import pathlib
 import sys
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 from gdp_grappler import environment
 
@@ -33,10 +38,13 @@ from rich import console
 from rich import table
 from tensorflow.core.framework import graph_pb2
 
+from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.evaluation.emulation import emulation_config
+from gdp_grappler.evaluation.emulation import emulator as emulator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
@@ -50,6 +58,9 @@ from gdp_grappler.plugin import settings as settings_lib
 
 MODELS = tuple(
     f'benchmarks.keras_models:{name}' for name in ('cnn', 'mlp', 'lstm'))
+_TITLE = 'Gains'
+# Of which the step is the median.
+_EMULATED_STEPS = 3
 _Row = dict[str, Any]
 
 
@@ -62,40 +73,66 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 for bad input.
   """
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('graphs', nargs='*', metavar='GRAPH', default=MODELS)
-  parser.add_argument('--cluster', default='2xP100')
-  parser.add_argument('--batch_size', type=int,
-                      default=assumptions.DEFAULT_BATCH_SIZE)
-  parser.add_argument('--search_s', type=float, default=0.)
-  parser.add_argument('--json', action='store_true')
-  arguments = parser.parse_args(argv)
+  arguments = _arguments(sys.argv[1:] if argv is None else argv)
   try:
+    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
     settings = dataclasses.replace(settings_lib.Settings(),
                                    cluster=arguments.cluster,
                                    batch_size=arguments.batch_size)
     rows = [
-        gain(path, settings, arguments.search_s) for path in arguments.graphs
+        gain(path, settings, arguments.search_s, arguments.emulated)
+        for path in arguments.graphs
     ]
   except errors.GdpError as error:
     print(f'fit_gain: error: {error}', file=sys.stderr)
     return 2
+  if page:
+    head, *cells = _cells(rows, arguments)
+    page.replace(arguments.command, head, cells)
   if arguments.json:
     print(json.dumps(rows, indent=2))
   else:
-    console.Console().print(_table(rows, arguments.cluster))
+    console.Console().print(_table(rows, arguments))
   return 0
 
 
-def gain(path: str, settings: settings_lib.Settings,
-         search_s: float = 0.) -> _Row:
+def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+  parser = argparse.ArgumentParser(
+      prog='fit_gain', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('graphs', nargs='*', metavar='GRAPH', default=MODELS)
+  parser.add_argument('--cluster', default='2xP100')
+  parser.add_argument('--batch_size', type=_positive(int),
+                      default=assumptions.DEFAULT_BATCH_SIZE)
+  parser.add_argument('--search_s', type=_positive(float), default=0.)
+  parser.add_argument('--emulated', action='store_true')
+  parser.add_argument('--json', action='store_true')
+  parser.add_argument('--page', type=pathlib.Path)
+  result = parser.parse_args(argv)
+  result.command = ' '.join(['python -m benchmarks.fit_gain', *argv])
+  return result
+
+
+def _positive(kind: type[float]) -> Callable[[str], float]:
+
+  def positive(text: str) -> float:
+    value = kind(text)
+    if not 0 < value < math.inf:
+      raise argparse.ArgumentTypeError(f'{text} is not more than 0')
+    return value
+
+  return positive
+
+
+def gain(path: str, settings: settings_lib.Settings, search_s: float = 0.,
+         emulated: bool = False) -> _Row:
   """The row of one graph.
 
   Args:
     path: Of the graph.
     settings: With a cluster and a batch size.
     search_s: How long other placers may search; 0 to leave them out.
+    emulated: Whether to run both steps on emulated GPUs, too.
 
   Raises:
     GdpError: there is no such graph, or it cannot be placed.
@@ -106,14 +143,19 @@ def gain(path: str, settings: settings_lib.Settings,
                         cluster, settings.batch_size)
   step = step_lib.of_source(source, cluster, live=True, relocatable=True,
                             batch_size=settings.batch_size)
-  before_s = _as_it_was_s(step)
+  before = _placement(step.graph.devices, cluster)
+  before_s = step.simulator().evaluate(step.graph, before).step_time_s
   outcome = optimizer.optimize(source, settings, relocatable=True)
-  row = {
+  row: _Row = {
       'graph': path, 'before_s': before_s,
       'after_s': before_s if outcome.after_s is None else outcome.after_s,
       'variables_moved': _variables_moved(source, outcome)
   }
-  return {**row, **_best(step, settings, search_s)} if search_s else row
+  if emulated:
+    row.update(_emulated(step, before, outcome))
+  if search_s:
+    row.update(_best(step, settings, search_s))
+  return row
 
 
 def on_first_gpu(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
@@ -129,11 +171,10 @@ def on_first_gpu(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
                              devices=cluster.device_names)
 
 
-def _as_it_was_s(step: step_lib.Step) -> float:
-  devices = np.array(
-      [step.cluster.device_index(name) for name in step.graph.devices])
-  return step.simulator().evaluate(
-      step.graph, placement_lib.Placement(devices, step.cluster)).step_time_s
+def _placement(devices: Sequence[str],
+               cluster: cluster_lib.Cluster) -> placement_lib.Placement:
+  return placement_lib.Placement(
+      np.array([cluster.device_index(name) for name in devices]), cluster)
 
 
 def _variables_moved(source: source_graph.SourceGraph,
@@ -143,6 +184,29 @@ def _variables_moved(source: source_graph.SourceGraph,
   return sum(
       pins.is_variable_argument(node) and device != node.device
       for node, device in zip(source.graph_def.node, outcome.devices))
+
+
+def _emulated(step: step_lib.Step, before: placement_lib.Placement,
+              outcome: optimizer.Outcome) -> _Row:
+  """Both steps as TensorFlow's runtime takes them."""
+  edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
+  with emulator_lib.Emulator(
+      step.cluster, step.cost_model,
+      emulation_config.EmulationConfig(_EMULATED_STEPS),
+      control_edges=lambda graph, placement: edges) as emulator:
+    before_s = after_s = _seconds(emulator, step, before)
+    if outcome.devices is not None:
+      # Without priorities no edges are asked for.
+      after = dataclasses.replace(_placement(outcome.devices, step.cluster),
+                                  priorities=np.zeros(step.graph.num_ops))
+      after_s = _seconds(emulator, step, after)
+  return {'emulated_before_s': before_s, 'emulated_after_s': after_s}
+
+
+def _seconds(emulator: emulator_lib.Emulator, step: step_lib.Step,
+             placement: placement_lib.Placement) -> float | None:
+  evaluation = emulator.evaluate(step.graph, placement)
+  return evaluation.step_time_s if evaluation.valid else None
 
 
 def _best(step: step_lib.Step, settings: settings_lib.Settings,
@@ -166,22 +230,51 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
   return {'best_s': found[best], 'best_by': best}
 
 
-def _table(rows: Sequence[_Row], cluster: str) -> table.Table:
-  result = table.Table(title=f'{cluster}, simulated')
-  for column in ('graph', 'before', 'after', 'gain', 'variables moved', 'best',
-                 'by'):
+def _table(rows: Sequence[_Row], arguments: argparse.Namespace) -> table.Table:
+  head, *cells = _cells(rows, arguments)
+  result = table.Table(title=f'{arguments.cluster}, simulated')
+  for column in head:
     result.add_column(column, justify='left' if column == 'graph' else 'right')
-  for row in rows:
-    result.add_row(row['graph'], _ms(row['before_s']), _ms(row['after_s']),
-                   f'{row["before_s"] / row["after_s"]:.2f}x',
-                   str(row['variables_moved']),
-                   _ms(row['best_s']) if 'best_s' in row else '-',
-                   row.get('best_by', '-'))
+  for row in cells:
+    result.add_row(*row)
   return result
 
 
-def _ms(seconds: float) -> str:
-  return f'{seconds * 1e3:.1f} ms'
+def _cells(rows: Sequence[_Row],
+           arguments: argparse.Namespace) -> list[list[str]]:
+  """The head, then what it says of each row."""
+  result = [['graph', 'before', 'after', 'gain', 'variables moved']]
+  result += [[
+      row['graph'],
+      _ms(row['before_s']),
+      _ms(row['after_s']),
+      _gain(row['before_s'], row['after_s']),
+      str(row['variables_moved'])
+  ] for row in rows]
+  more: list[list[str]] = [[] for _ in result]
+  if arguments.search_s:
+    more = [['best', 'by', 'after / best'], *([
+        _ms(row['best_s']), row['best_by'],
+        f'{row["after_s"] / row["best_s"]:.3f}'
+    ] for row in rows)]
+  if arguments.emulated:
+    emulated = [['emulated before', 'emulated after', 'emulated gain'], *([
+        _ms(row['emulated_before_s']),
+        _ms(row['emulated_after_s']),
+        _gain(row['emulated_before_s'], row['emulated_after_s'])
+    ] for row in rows)]
+    more = [[*first, *then] for first, then in zip(more, emulated)]
+  return [[*first, *then] for first, then in zip(result, more)]
+
+
+def _gain(before_s: float | None, after_s: float | None) -> str:
+  if before_s is None or after_s is None:
+    return '-'
+  return f'{before_s / after_s:.2f}x'
+
+
+def _ms(seconds: float | None) -> str:
+  return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
 
 
 if __name__ == '__main__':

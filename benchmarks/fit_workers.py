@@ -9,38 +9,41 @@ file, which are those of the fidelity study. Two servers, each on cores of its
 own, are reached with `experimental_connect_to_host`; the model is made on the
 first one. It is trained as it is, then with the option, guard included. Prints
 a list of {"graph", "one_server_s", "placed_s", "predicted_s"}, seconds per
-step, medians; without --json, a table.
+step, medians; without --json, a table. With --page=FILE the table replaces the
+one in a page of Markdown, between two comments.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 import json
 import os
 import pathlib
-import statistics
 import sys
 import tempfile
-import time
 from typing import Any, Callable, Sequence
 
 import keras
-import numpy as np
 from rich import console
 from rich import table
 import tensorflow as tf
 
+from benchmarks import pages
+from benchmarks import timed_fits
+from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.graph.sources import origin
+from gdp_grappler.graph.sources import tracing_worker
 
 layers = keras.layers
 _MODELS = tuple(
     f'benchmarks.fit_workers:{name}' for name in ('mlp', 'mixture', 'lstm'))
-_BATCH = 64  # Of models that leave it open.
-_WARM_UP, _STEPS = 3, 15
+_TITLE = 'Workers'
+_HEAD = ('graph', 'one server', 'placed', 'gain', 'predicted')
+_STEPS = 15
 # More than the guard times, both ways.
 _UNDER_GUARD = 20
 # The CPU of this process, which only waits: how much slower it is said to be.
@@ -97,28 +100,49 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv: Arguments after the program's name; `sys.argv` if None.
 
   Returns:
-    0.
+    0, or 2 for bad input.
   """
   parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+      prog='fit_workers', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('models', nargs='*', metavar='MODULE:FUNCTION',
                       default=_MODELS)
   parser.add_argument('--json', action='store_true')
+  parser.add_argument('--page', type=pathlib.Path)
   arguments = parser.parse_args(argv)
-  with (local_workers.LocalWorkers(2) as workers, tempfile.TemporaryDirectory()
-        as folder):
-    tf.config.experimental_connect_to_host(list(workers.addresses))
-    path = pathlib.Path(folder) / 'workers.json'
-    path.write_text(_cluster().to_json(), encoding='utf-8')
-    rows = [
-        _measure(model, workers.device_names[0], path)
-        for model in arguments.models
-    ]
+  try:
+    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
+    rows = _rows(arguments.models)
+  except errors.GdpError as error:
+    print(f'fit_workers: error: {error}', file=sys.stderr)
+    return 2
+  if page:
+    page.replace('python -m benchmarks.fit_workers', _HEAD, map(_cells, rows))
   if arguments.json:
     print(json.dumps(rows, indent=2))
   else:
     console.Console().print(_table(rows))
   return 0
+
+
+def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
+  """What is measured, by model.
+
+  Raises:
+    GdpError: a name is that of no compiled Keras model, or the servers do not
+      come up.
+  """
+  for path in models:
+    if not origin.is_function(path):
+      raise errors.InvalidGraphError(
+          f'"{path}" is no module:function. Name one that returns a compiled '
+          'Keras model.')
+  with (local_workers.LocalWorkers(2) as workers, tempfile.TemporaryDirectory()
+        as folder):
+    tf.config.experimental_connect_to_host(list(workers.addresses))
+    path = pathlib.Path(folder) / 'workers.json'
+    path.write_text(_cluster().to_json(), encoding='utf-8')
+    return [_measure(model, workers.device_names[0], path) for model in models]
 
 
 def _cluster() -> cluster_lib.Cluster:
@@ -140,24 +164,41 @@ def _cluster() -> cluster_lib.Cluster:
 
 def _measure(path: str, device: str, cluster: pathlib.Path) -> dict[str, Any]:
   """The row of one model."""
-  module, function = path.split(':')
   with tf.device(device):
     keras.utils.set_random_seed(0)
-    model = getattr(importlib.import_module(module), function)()
+    model = _compiled(path)
     model.optimizer.build(model.trainable_variables)
   model.train_step = _on(device, model.train_step)
-  data = _batch(model)
+  data = timed_fits.batch(model)
   _switch(False)
-  one_server_s = _step_s(model, data, _STEPS)
+  one_server_s = timed_fits.step_s(model, data, _STEPS)
   _switch({'guard': True, 'cluster': str(cluster)})
-  _run(model, data, _UNDER_GUARD)
-  placed_s = _step_s(model, data, _STEPS)
+  timed_fits.run(model, data, _UNDER_GUARD)
+  placed_s = timed_fits.step_s(model, data, _STEPS)
   report = model.train_function.report()
   _switch(False)
   return {
       'graph': path, 'one_server_s': one_server_s, 'placed_s': placed_s,
       'predicted_s': report.predicted_s
   }
+
+
+def _compiled(path: str) -> keras.Model:
+  """The model.
+
+  Raises:
+    InvalidGraphError: there is none, or `fit` does not know what to do with it.
+  """
+  model = tracing_worker.call_function(path)
+  if not isinstance(model, keras.Model) or not model.compiled:
+    raise errors.InvalidGraphError(
+        f'{path} returned {type(model).__name__}, which is not a compiled '
+        'Keras model. Call compile.')
+  if not model.inputs or not model.outputs:
+    raise errors.InvalidGraphError(
+        f'{path}: the model does not know its inputs. Start it with '
+        'keras.Input.')
+  return model
 
 
 def _on(device: str, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -177,60 +218,22 @@ def _switch(value: Any) -> None:
   tf.config.optimizer.set_experimental_options({'gdp_placement': value})
 
 
-def _batch(model: keras.Model) -> tuple[list[np.ndarray], np.ndarray]:
-  """Inputs and labels as the model wants them."""
-  random = np.random.default_rng(0)
-  batch = model.inputs[0].shape[0] or _BATCH
-  inputs = [
-      _numbers(random, (batch, *i.shape[1:]), i.dtype, 2) for i in model.inputs
-  ]
-  shape = (batch, *model.outputs[0].shape[1:])
-  if 'sparse' in str(getattr(model.loss, 'name', model.loss)).lower():
-    return inputs, _numbers(random, shape[:-1], 'int32', shape[-1])
-  return inputs, _numbers(random, shape, 'float32', 2)
-
-
-def _numbers(random: np.random.Generator, shape: tuple[int, ...], dtype: str,
-             below: int) -> np.ndarray:
-  if 'int' in dtype:
-    return random.integers(0, below, shape).astype(dtype)
-  return random.random(shape).astype(dtype)
-
-
-def _run(model: keras.Model, data: tuple[list[np.ndarray], np.ndarray],
-         steps: int) -> list[float]:
-  """Seconds of each step of a fit."""
-  ends: list[float] = []
-
-  class Clock(keras.callbacks.Callback):
-    """Notes when steps end, and that they do."""
-
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-      float(logs['loss'])
-      ends.append(time.perf_counter())
-
-  dataset = tf.data.Dataset.from_tensors(
-      (tuple(data[0]) if len(data[0]) > 1 else data[0][0],
-       data[1])).repeat(steps)
-  start = time.perf_counter()
-  model.fit(dataset, epochs=1, verbose=0, callbacks=[Clock()])
-  return np.diff([start, *ends]).tolist()
-
-
-def _step_s(model: keras.Model, data: tuple[list[np.ndarray], np.ndarray],
-            steps: int) -> float:
-  return statistics.median(_run(model, data, _WARM_UP + steps)[_WARM_UP:])
-
-
 def _table(rows: Sequence[dict[str, Any]]) -> table.Table:
   result = table.Table(title='two servers on this machine, measured')
-  for column in ('graph', 'one server', 'placed', 'gain', 'predicted'):
+  for column in _HEAD:
     result.add_column(column, justify='left' if column == 'graph' else 'right')
   for row in rows:
-    result.add_row(row['graph'], _ms(row['one_server_s']), _ms(row['placed_s']),
-                   f'{row["one_server_s"] / row["placed_s"]:.2f}x',
-                   _ms(row['predicted_s']))
+    result.add_row(*_cells(row))
   return result
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+  return [
+      row['graph'],
+      _ms(row['one_server_s']),
+      _ms(row['placed_s']), f'{row["one_server_s"] / row["placed_s"]:.2f}x',
+      _ms(row['predicted_s'])
+  ]
 
 
 def _ms(seconds: float | None) -> str:

@@ -9,7 +9,7 @@ _MOVING = ('fit_evaluate_predict', 'traced_before', 'shared_layers',
            'nested_fit', 'files', 'averages', 'accumulation', 'from_dataset',
            'error_in_the_middle', 'own_loop', 'rebuilt', 'switched',
            'fit_evaluate_predict_guarded', 'planned')
-_STAYING = ('several_steps', 'eagerly')
+_STAYING = ('eagerly',)
 
 
 @pytest.fixture(scope='module', params=['', '1'], ids=['keras_3', 'tf_keras'])

@@ -5,31 +5,39 @@ free. Then the variables move, and the next instantiation of the function, which
 TensorFlow makes because they are on other devices, follows the plan. Either the
 first call is cancelled before anything of it runs, or, under the guard, the
 first steps run as they were, and then placed, and the faster way stays.
+
+Where Keras puts several steps into a call, they are planned and placed one by
+one; while they are not placed, the loop that Keras made of them runs.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
-from typing import Any, Callable, Iterator, TYPE_CHECKING
+from typing import Any, Callable, TYPE_CHECKING
 
 import tensorflow as tf
-from tensorflow.python.eager import cancellation
 
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import pins
+from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import captures
 from gdp_grappler.plugin.fitting import guard
 from gdp_grappler.plugin.fitting import keras_function
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import relocation
+from gdp_grappler.plugin.fitting import replay
+from gdp_grappler.plugin.fitting import single_steps
 
 if TYPE_CHECKING:
+  from tensorflow.python.eager import cancellation
+
   from gdp_grappler.plugin import library
 
 
@@ -57,15 +65,26 @@ class TrainFunction(keras_function.KerasFunction):
   """Plans, moves variables, and keeps what is faster."""
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
-               without_xla: bool) -> None:
+               without_xla: bool, steps: single_steps.SingleSteps) -> None:
+    """Wraps a function.
+
+    Args:
+      function: Of Keras.
+      what: For users, such as 'fit of "sequential"'.
+      eager: Whether it runs op by op.
+      without_xla: Whether Keras would have it compiled, were the option off.
+      steps: Of its calls.
+    """
     super().__init__(function, what, eager, without_xla)
+    self._steps = steps
+    # Whether Keras has put steps into a loop, and it can be avoided.
+    self._has_loop = False
     self._plan: plan_lib.Plan | None = None
     # What the placer thread made, before it is known whether it is in time.
     self._pending: plan_lib.Plan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
     self._stays = False
-    self._cancelling = cancellation.CancellationManager()
-    self._was_cancelled = False
+    self._call: cancellation.CancellationManager | None = None
     self._planned_for: settings_lib.Settings | None = None
     self._before, self._after = guard.Timing(), guard.Timing()
     self._step: Callable[[Any], Any] = self._planning_step
@@ -76,7 +95,7 @@ class TrainFunction(keras_function.KerasFunction):
     if plan is None or not plan.changes:
       return Report({})
     measured = [
-        timing.median_s if timing.is_done else None
+        timing.median_s / self._steps.per_call if timing.is_done else None
         for timing in (self._before, self._after)
     ]
     placed = {} if self._stays else plan.counts
@@ -87,7 +106,8 @@ class TrainFunction(keras_function.KerasFunction):
 
     Nothing has to be planned, moved or timed again.
     """
-    if other._plan is None or other._step != other._function:
+    if other._plan is None or other._step not in (other._function,
+                                                  other._placeable_step):
       return
     self._plan, self._origins = other._plan, other._origins
     self._planned_for, self._stays = other._planned_for, other._stays
@@ -95,18 +115,21 @@ class TrainFunction(keras_function.KerasFunction):
     self._settings, self._seen = other._settings, other._seen
     self._batch_size = other._batch_size
     self.is_placed = other.is_placed
-    self._step = self._function
+    self._has_loop = other._has_loop
+    self._step = self._placeable_step if self.is_placed else self._function
 
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
 
   def _explain(self) -> None:
-    if self._plan is None or not self.is_placed:
+    said = '' if self._plan is None else self._plan.describe()
+    if (self._plan is None or not said or
+        self._plan.changes and not self.is_placed):
       super()._explain()
       return
     # Nothing was instantiated: it runs as it did before it was switched off.
     self.was_told = True
-    notices.say(f'{self._plan.describe()}; as before')
+    notices.say(f'{said}; as before')
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
     known = self._plan is not None and settings == self._planned_for
@@ -114,9 +137,13 @@ class TrainFunction(keras_function.KerasFunction):
     self._undo()
     if settings is None:
       return
-    if known and not self._stays:
-      self._place()
-      self._step = self._function
+    self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
+                      not self._eager and
+                      not captures.is_compiled(self._function))
+    if self._plan is not None and known:
+      if self._plan.changes and not self._stays:
+        self._place()
+        self._step = self._placeable_step
     elif not known:
       self._planned_for = settings
       self._plan, self._stays = None, False
@@ -132,17 +159,24 @@ class TrainFunction(keras_function.KerasFunction):
       return None
     self._pending = None
     if self._step == self._planning_step and self._plan is None:
+      if self._has_loop:
+        self._cancel()
       return functools.partial(self._planned, concrete)
     if self._plan is None:
       return None
     if self.is_placed:
       return self._followed
     waits = self._stays or self._would_guard(self._plan)
-    return keras_function.leave_alone if self._plan.changes and waits else None
+    return (keras_function.leave_alone
+            if self._has_loop or self._plan.changes and waits else None)
 
   def _planned(self, concrete: Any, source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> optimizer.Outcome:
     """On the placer thread."""
+    if self._has_loop and any(
+        map(pins.draws_from_a_stream, source.graph_def.node)):
+      self._pending = plan_lib.Plan({}, (), _of_a_loop(source.name))
+      return self._pending.outcome
     received = captures.variables(concrete) if settings.move_variables else {}
     free = {id(v) for v in relocation.movable(received.values(), self)}
     plan = plan_lib.make(source, settings,
@@ -152,7 +186,8 @@ class TrainFunction(keras_function.KerasFunction):
       return optimizer.Outcome(
           None, f'{plan.describe()}; the first steps run as they were, to '
           'compare')
-    return optimizer.Outcome(None, '') if plan.moves else plan.outcome
+    waits = plan.moves or self._has_loop and plan.changes
+    return optimizer.Outcome(None, '') if waits else plan.outcome
 
   def decided(self) -> None:
     """Takes the plan that came in time, and keeps the step from running."""
@@ -160,8 +195,12 @@ class TrainFunction(keras_function.KerasFunction):
       return
     self._plan, self._pending = self._pending, None
     if self._plan.moves and not self._would_guard(self._plan):
-      self._was_cancelled = True
-      self._cancelling.start_cancel()
+      self._cancel()
+
+  def _cancel(self) -> None:
+    """Nothing of the call is going to run."""
+    if self._call is not None:
+      self._call.start_cancel()
 
   def _followed(self, source: source_graph.SourceGraph,
                 settings: settings_lib.Settings) -> optimizer.Outcome:
@@ -186,21 +225,34 @@ class TrainFunction(keras_function.KerasFunction):
   # The phases of its life.
 
   def _planning_step(self, iterator: Any) -> Any:
-    batches = _Replay(iterator)
-    self._was_cancelled = False
-    self._cancelling = cancellation.CancellationManager()
-    try:
-      with cancellation.CancellationManagerContext(self._cancelling):
+    batches = replay.Replay(
+        single_steps.batches(iterator) if self._has_loop else iterator)
+    result, was_cancelled = None, False
+    with cancelling.cancellable() as call:
+      self._call = call
+      try:
         result = self._function(batches.first())
-    except tf.errors.CancelledError:
-      if not self._was_cancelled:
-        raise
+      except tf.errors.CancelledError:
+        was_cancelled = call.is_cancelled
+        if not was_cancelled:
+          raise
+      finally:
+        self._call = None
+    plan = self._plan
+    if plan is not None and self._would_guard(plan):
+      self._step = self._step_as_it_was
+    elif plan is not None and plan.changes and was_cancelled:
       self._place()
-      self._step = self._function
-      return self._function(batches.again())
-    guarded = self._plan is not None and self._would_guard(self._plan)
-    self._step = self._step_as_it_was if guarded else self._function
-    return result
+      self._step = self._placeable_step if self.is_placed else self._function
+    else:
+      # Steps one by one that nobody asked about go on as they began.
+      self._step = self._function if was_cancelled else self._placeable_step
+    return self._step(batches.again()) if was_cancelled else result
+
+  def _placeable_step(self, iterator: Any) -> Any:
+    """Without a loop."""
+    return self._function(
+        single_steps.batches(iterator) if self._has_loop else iterator)
 
   def _step_as_it_was(self, iterator: Any) -> Any:
     result = self._before.run(lambda: self._function(iterator))
@@ -210,10 +262,10 @@ class TrainFunction(keras_function.KerasFunction):
     return result
 
   def _placed_step(self, iterator: Any) -> Any:
-    result = self._after.run(lambda: self._function(iterator))
+    result = self._after.run(lambda: self._placeable_step(iterator))
     if self._after.is_done:
-      self._step = self._function
       self._choose()
+      self._step = self._function if self._stays else self._placeable_step
     return result
 
   def _choose(self) -> None:
@@ -221,10 +273,12 @@ class TrainFunction(keras_function.KerasFunction):
     self._stays = before_s <= placed_s
     if self._stays:
       self._undo()
+    per_call = self._steps.per_call
     notices.say(
         f'{self._what}: {before_s * 1e3:.3g} ms as it was, '
         f'{placed_s * 1e3:.3g} ms placed (measured, medians of '
-        f'{self._before.steps} and {self._after.steps} calls): '
+        f'{self._before.steps} and {self._after.steps} calls'
+        f'{f" of {per_call} steps" if per_call > 1 else ""}): '
         f'{"goes back to what it was" if self._stays else "stays placed"}')
 
   def _place(self) -> None:
@@ -246,27 +300,8 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = ()
 
 
-class _Replay:
-  """The batches of an iterator, from the first one again.
-
-  Only those of Python have to be kept: a function that is cancelled takes none
-  from an iterator of `tf.data`.
-  """
-
-  def __init__(self, iterator: Any) -> None:
-    self._iterator = iterator
-    self._in_graph = isinstance(iterator, tf.data.Iterator)
-    self._taken: list[Any] = []
-
-  def first(self) -> Any:
-    return self._iterator if self._in_graph else self._keep()
-
-  def again(self) -> Any:
-    if self._in_graph:
-      return self._iterator
-    return itertools.chain(self._taken, self._iterator)
-
-  def _keep(self) -> Iterator[Any]:
-    for batch in self._iterator:
-      self._taken.append(batch)
-      yield batch
+def _of_a_loop(name: str) -> optimizer.Outcome:
+  """Decides that steps stay in the loop that Keras made of them."""
+  return optimizer.Outcome(
+      None, f'{name}: left as it was: it draws random numbers from streams, '
+      'and those of several steps (steps_per_execution) are not those of one')

@@ -63,13 +63,15 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
   # Imported when needed: most programs import Keras and never switch it on.
   from gdp_grappler.plugin.fitting import keras_function
+  from gdp_grappler.plugin.fitting import single_steps
   from gdp_grappler.plugin.fitting import train_function
   alone = model.distribute_strategy.num_replicas_in_sync == 1 and not getattr(
       model, '_cluster_coordinator', None)
-  cls = (train_function.TrainFunction
-         if kind == 'train' and alone else keras_function.KerasFunction)
-  return cls(function, f'{_KINDS[kind]} of "{model.name}"',
-             bool(model.run_eagerly), held_back)
+  what, eager = f'{_KINDS[kind]} of "{model.name}"', bool(model.run_eagerly)
+  if kind != 'train' or not alone:
+    return keras_function.KerasFunction(function, what, eager, held_back)
+  return train_function.TrainFunction(function, what, eager, held_back,
+                                      single_steps.SingleSteps(model))
 
 
 @contextlib.contextmanager

@@ -184,10 +184,6 @@ def averages():
   return results, weights(model)
 
 
-def several_steps():
-  return fit(compiled(steps_per_execution=3))
-
-
 def accumulation():
   if _LEGACY:
     return fit(compiled(optimizer={'clipnorm': 1.}))
@@ -280,7 +276,7 @@ def switched():
 
 
 PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, nested_fit,
-            files, averages, several_steps, accumulation, eagerly, from_dataset,
+            files, averages, accumulation, eagerly, from_dataset,
             error_in_the_middle, own_loop, rebuilt, switched)
 
 

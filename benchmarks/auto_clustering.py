@@ -1,0 +1,171 @@
+r"""XLA inside each device after placement: what auto-clustering does to steps.
+
+Run it from the repository, on a machine with nothing else to do:
+
+  python -m benchmarks.auto_clustering [--json] [--page=FILE] [MODEL ...]
+
+A MODEL is a `module:function` that returns a compiled Keras model. Each is
+trained in fresh processes over two logical CPU devices, without and with
+`tf.config.optimizer.set_jit('autoclustering')`: as it is, then placed by
+`PLACER`. Prints for each of the four the measured step, the number of clusters
+and of devices that have some, how long the first step took, and by how much the
+losses differ from those without XLA and placement. With --page=FILE the table
+replaces the one in a page of Markdown, between two comments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+from typing import Any, Sequence
+
+import keras
+from rich import console
+from rich import table
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from benchmarks import pages
+from benchmarks import timed_fits
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import tracing_worker
+
+_MODELS = tuple(
+    f'benchmarks.fit_workers:{name}' for name in ('mlp', 'mixture', 'lstm'))
+PLACER = 'metis'
+_STEPS, _WARM_UP = 15, 5
+_DEVICES = 2
+# Without it XLA leaves CPUs alone.
+_FLAGS = {'TF_XLA_FLAGS': '--tf_xla_cpu_global_jit'}
+_CLUSTER_OPS = ('_XlaRun', 'XlaLaunch')
+_CHILD = '--child'
+_TITLE = 'Auto-clustering'
+_HEAD = ('graph', 'XLA', 'placed', 'step', 'first step', 'clusters',
+         'devices with clusters', 'losses differ')
+_Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 for bad input.
+  """
+  parser = argparse.ArgumentParser(
+      prog='auto_clustering', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('models', nargs='*', metavar='MODEL', default=_MODELS)
+  parser.add_argument('--json', action='store_true')
+  parser.add_argument('--page', type=pathlib.Path)
+  parser.add_argument(_CHILD, action='store_true', help=argparse.SUPPRESS)
+  arguments = parser.parse_args(argv)
+  try:
+    if arguments.child:
+      print(json.dumps(_both_ways(arguments.models[0])))
+      return 0
+    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
+    rows = [row for model in arguments.models for row in _rows(model)]
+  except errors.GdpError as error:
+    print(f'auto_clustering: error: {error}', file=sys.stderr)
+    return 2
+  if page:
+    page.replace('python -m benchmarks.auto_clustering', _HEAD,
+                 map(_cells, rows))
+  if arguments.json:
+    print(json.dumps(rows, indent=2))
+  else:
+    console.Console(width=120).print(_table(rows))
+  return 0
+
+
+def _rows(model: str) -> list[_Row]:
+  """Without and with XLA, unplaced and placed.
+
+  Raises:
+    MeasurementError: the model cannot be trained.
+  """
+  rows: list[_Row] = []
+  for with_xla in (False, True):
+    done = subprocess.run(
+        [sys.executable, '-m', 'benchmarks.auto_clustering', _CHILD, model],
+        env={**os.environ, **(_FLAGS if with_xla else {})}, text=True,
+        capture_output=True, check=False)
+    if done.returncode:
+      raise errors.MeasurementError(
+          f'{model} cannot be trained: '
+          f'{(done.stderr.strip().splitlines() or ["killed"])[-1]}')
+    for row in json.loads(done.stdout.strip().splitlines()[-1]):
+      rows.append({'graph': model, 'xla': with_xla, **row})
+  stock = rows[0]['losses']
+  return [{**row, 'losses': _difference(stock, row['losses'])} for row in rows]
+
+
+def _difference(first: list[float], second: list[float]) -> float:
+  """The largest, relative."""
+  return max(abs(a - b) / abs(a) for a, b in zip(first, second, strict=True))
+
+
+def _both_ways(path: str) -> list[_Row]:
+  """In the child: the model as it is, then placed."""
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * _DEVICES)
+  if os.environ.get('TF_XLA_FLAGS') == _FLAGS['TF_XLA_FLAGS']:
+    tf.config.optimizer.set_jit('autoclustering')
+  return [
+      _fitted(path, option)
+      for option in (False, {'placer': PLACER, 'keep_best': False})
+  ]
+
+
+def _fitted(path: str, option: Any) -> _Row:
+  tf.config.optimizer.set_experimental_options({'gdp_placement': option})
+  keras.utils.set_random_seed(0)
+  model = tracing_worker.call_function(path)
+  data = timed_fits.batch(model)
+  context.context().enable_graph_collection()
+  steps = timed_fits.run(model, data, _WARM_UP)
+  graphs = context.context().export_run_metadata().function_graphs
+  context.context().disable_graph_collection()
+  clusters = {(node.name, node.device) for graph in graphs
+              for part in graph.partition_graphs for node in part.node
+              if node.op in _CLUSTER_OPS}
+  steps += timed_fits.run(model, data, _STEPS)
+  return {
+      'placed': bool(option),
+      'step_s': statistics.median(s.seconds for s in steps[_WARM_UP:]),
+      'first_s': steps[0].seconds, 'clusters': len(clusters),
+      'devices': len({device for _, device in clusters}),
+      'losses': [s.loss for s in steps]
+  }
+
+
+def _cells(row: _Row) -> list[str]:
+  return [
+      row['graph'], 'on' if row['xla'] else 'off',
+      'yes' if row['placed'] else 'no', f'{row["step_s"] * 1e3:.1f} ms',
+      f'{row["first_s"]:.1f} s',
+      str(row['clusters']),
+      str(row['devices']), f'{row["losses"]:.1g}' if row['losses'] else '0'
+  ]
+
+
+def _table(rows: Sequence[_Row]) -> table.Table:
+  result = table.Table(title='two logical CPU devices, measured')
+  for column in _HEAD:
+    result.add_column(column, justify='left' if column == 'graph' else 'right')
+  for row in rows:
+    result.add_row(*_cells(row))
+  return result
+
+
+if __name__ == '__main__':
+  sys.exit(main())

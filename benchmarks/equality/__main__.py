@@ -1,0 +1,146 @@
+r"""Whether placement changes numbers: programs without and with it.
+
+Run it from the repository:
+
+  python -m benchmarks.equality [--json] [--page=FILE] [PROGRAM ...]
+
+Each program trains for a few steps in a fresh process over four logical CPU
+devices: without placement, once more, and placed at random, so that its ops
+and variables really are elsewhere. A program NAME runs under Keras 3 or none,
+NAME:tf_keras under tf_keras. Prints a row of each; without names, of all.
+
+The bound: what is placed equals what is not to the last bit. Where two runs
+without placement differ already, it may differ by 1e-5 of the largest number
+of a tensor. Ends with 1 if a program breaks the bound, fails, or was not
+placed although it should have been. With --page=FILE the table replaces the
+one in a page of Markdown, between two comments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any, Sequence
+
+from rich import console
+from rich import table
+
+from benchmarks import pages
+from benchmarks.equality import base
+from benchmarks.equality import runner
+from gdp_grappler import environment
+from gdp_grappler import errors
+
+_LEGACY = ':tf_keras'
+# Of the largest number of a tensor, where a program is not certain itself.
+_BOUND = 1e-5
+_TIMEOUT_S = 600.
+_TITLE = 'Equality'
+_HEAD = ('program', 'ops placed', 'devices', 'variables moved', 'losses differ',
+         'weights differ', 'unplaced runs differ', 'verdict')
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, 1 if the bound is broken, or 2 for bad input.
+  """
+  parser = argparse.ArgumentParser(
+      prog='equality', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('programs', nargs='*', metavar='PROGRAM')
+  parser.add_argument('--seed', type=int, default=0, help='of the placement')
+  parser.add_argument('--json', action='store_true')
+  parser.add_argument('--page', type=pathlib.Path)
+  arguments = parser.parse_args(argv)
+  known = _names()
+  unknown = sorted(set(arguments.programs) - set(known))
+  if unknown:
+    parser.error(f'no program is called {unknown[0]}; there are '
+                 f'{", ".join(known)}')
+  try:
+    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
+  except errors.GdpError as error:
+    parser.error(str(error))
+  option = {'placer': 'random', 'keep_best': False, 'seed': arguments.seed}
+  rows = [_row(name, option) for name in arguments.programs or known]
+  if page:
+    page.replace('python -m benchmarks.equality', _HEAD, map(_cells, rows))
+  if arguments.json:
+    print(json.dumps(rows, indent=2))
+  else:
+    console.Console(width=140).print(_table(rows))
+  return int(any(row['verdict'] for row in rows))
+
+
+def _names() -> list[str]:
+  """Of all programs."""
+  assert runner.KINDS
+  return [
+      name + suffix for name, program in base.PROGRAMS.items()
+      for suffix, runs in (('', program.modern), (_LEGACY, program.legacy))
+      if runs
+  ]
+
+
+def _row(name: str, option: dict[str, Any]) -> dict[str, Any]:
+  """A program in a process of its own, and what is wrong with it, or ''."""
+  program = name.removesuffix(_LEGACY)
+  done = subprocess.run(
+      [sys.executable, '-m', runner.__name__, program,
+       json.dumps(option)], env=_environment(name.endswith(_LEGACY)),
+      capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+  if done.returncode:
+    lines = done.stderr.strip().splitlines() or ['killed']
+    print(f'{name}:\n{done.stderr}', file=sys.stderr)
+    return {'program': name, 'verdict': f'fails: {lines[-1]}'}
+  row = {'program': name, **json.loads(done.stdout.strip().splitlines()[-1])}
+  return {**row, 'verdict': _verdict(row, base.PROGRAMS[program])}
+
+
+def _environment(legacy: bool) -> dict[str, str]:
+  result = dict(os.environ)
+  result.pop(environment.LEGACY_KERAS, None)
+  return {**result, **({environment.LEGACY_KERAS: '1'} if legacy else {})}
+
+
+def _verdict(row: dict[str, Any], program: base.Program) -> str:
+  if max(row['losses'], row['weights']) > (_BOUND if row['noise'] else 0.):
+    return 'differs'
+  if program.stays == (row['devices'] > 1):
+    return 'placed' if program.stays else 'not placed'
+  return ''
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+  verdict = row['verdict'] or 'equal'
+  if 'devices' not in row:
+    return [row['program'], *['-'] * (len(_HEAD) - 2), verdict]
+  counts = [row[key] for key in ('placed_ops', 'devices', 'moved_variables')]
+  differences = [row[key] for key in ('losses', 'weights', 'noise')]
+  return [
+      row['program'], *map(str, counts),
+      *(f'{d:.1g}' if d else '0' for d in differences), verdict
+  ]
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> table.Table:
+  result = table.Table(title='placed at random over four logical CPU devices')
+  for column in _HEAD:
+    result.add_column(column,
+                      justify='left' if column == 'program' else 'right')
+  for row in rows:
+    result.add_row(*_cells(row))
+  return result
+
+
+if __name__ == '__main__':
+  sys.exit(main())

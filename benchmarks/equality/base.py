@@ -1,0 +1,104 @@
+"""The register of the programs, and what many of them are made of.
+
+A program makes its model, trains it for a few steps and returns all the
+numbers that a user would see, and the variables. It imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler import environment
+
+if os.environ.get(environment.LEGACY_KERAS):
+  import tf_keras as keras
+else:
+  import keras
+
+layers = keras.layers
+LEGACY = keras.__version__.startswith('2.')
+
+# Numbers, as nested as may be, and variables or arrays.
+Numbers = tuple[Any, Sequence[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+  """A program.
+
+  Attributes:
+    run: Trains from the beginning; the same numbers each time.
+    legacy: It may run under tf_keras.
+    modern: It may run under Keras 3.
+    stays: Nothing of it can be placed, as its user wanted.
+  """
+
+  run: Callable[[], Numbers]
+  legacy: bool = False
+  modern: bool = True
+  stays: bool = False
+
+
+PROGRAMS: dict[str, Program] = {}
+
+
+def program(**attributes: bool
+           ) -> Callable[[Callable[[], Numbers]], Callable[[], Numbers]]:
+  """Registers a function as a program, by its name."""
+
+  def register(run: Callable[[], Numbers]) -> Callable[[], Numbers]:
+    PROGRAMS[run.__name__] = Program(run, **attributes)
+    return run
+
+  return register
+
+
+def data(rows: int, *shape: int, classes: int = 3,
+         seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+  """Normal numbers [rows, *shape], and classes [rows]."""
+  random = np.random.RandomState(seed)
+  return (random.randn(rows, *shape).astype(np.float32),
+          random.randint(0, classes, rows))
+
+
+def words(rows: int, length: int, vocabulary: int,
+          seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+  """Word numbers [rows, length], 0 behind their end, and classes [rows]."""
+  random = np.random.RandomState(seed)
+  ids = random.randint(1, vocabulary, (rows, length))
+  ids[np.arange(length) >= random.randint(2, length + 1, (rows, 1))] = 0
+  return ids, random.randint(0, 3, rows)
+
+
+def compiled(model: Any, optimizer: Any = 'adam', **kwargs: Any) -> Any:
+  """A classifier of three classes by its logits."""
+  model.compile(optimizer,
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+                **kwargs)
+  return model
+
+
+def fit(model: Any, x: Any, y: Any = None, **kwargs: Any) -> Numbers:
+  """Three epochs of batches of 16, evaluated and applied after it."""
+  options: dict[str, Any] = {'epochs': 3, 'verbose': 0, 'shuffle': False}
+  if y is not None:
+    options['batch_size'] = 16
+  history = model.fit(x, y, **{**options, **kwargs}).history
+  after = [model.evaluate(x, y, verbose=0)]
+  if y is not None:
+    after.append(model.predict(x, verbose=0))
+  return [history, after], variables(model)
+
+
+def variables(*models: Any) -> list[Any]:
+  """Of models and their optimizers."""
+  result = []
+  for model in models:
+    optimizer = getattr(model, 'optimizer', None)
+    slots = getattr(optimizer, 'variables', [])
+    result += [*model.variables, *(slots() if callable(slots) else slots)]
+  return result

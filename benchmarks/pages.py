@@ -1,0 +1,55 @@
+"""Tables in pages of Markdown, which programs bring up to date."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Iterable, Sequence
+
+from gdp_grappler import errors
+
+
+class Page:
+  """A page with places for tables, each between two comments.
+
+  The first is '<!-- TITLE; made by `COMMAND`. -->', the second
+  '<!-- End of TITLE. -->'.
+  """
+
+  def __init__(self, path: pathlib.Path, title: str) -> None:
+    """Reads it.
+
+    Args:
+      path: The page.
+      title: Of a table.
+
+    Raises:
+      GdpError: it cannot be read, or has no place for the table.
+    """
+    self._path = path
+    self._begin = f'<!-- {title}; made by'
+    self._end = f'<!-- End of {title}. -->'
+    try:
+      text = path.read_text(encoding='utf-8')
+    except (OSError, ValueError) as error:
+      raise errors.GdpError(f'{path} cannot be read: {error}.') from error
+    self._before, begin, rest = text.partition(self._begin)
+    _, end, self._after = rest.partition(self._end)
+    if not (begin and end):
+      raise errors.GdpError(
+          f'{path} has no place for the table: it needs the lines '
+          f'"{self._begin} ... -->" and "{self._end}".')
+
+  def replace(self, command: str, head: Sequence[str],
+              rows: Iterable[Sequence[str]]) -> None:
+    """Writes the page with another table.
+
+    Args:
+      command: That made the table.
+      head: Titles of the columns.
+      rows: As many cells each.
+    """
+    lines = [head, ['---'] * len(head), *rows]
+    text = '\n'.join(f'| {" | ".join(line)} |' for line in lines)
+    self._path.write_text(
+        f'{self._before}{self._begin} `{command}`. -->\n\n{text}\n\n'
+        f'{self._end}{self._after}', encoding='utf-8')

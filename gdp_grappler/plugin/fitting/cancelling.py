@@ -1,0 +1,49 @@
+"""Calls that are cancelled by what runs within them.
+
+TensorFlow keeps the manager of such calls for the whole process: what other
+threads call meanwhile would be cancelled, too. Here it is of one thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from typing import Any, Iterator
+
+from tensorflow.python.eager import cancellation
+
+
+class _Local(threading.local):
+  manager: cancellation.CancellationManager | None = None
+
+
+_local = _Local()
+
+
+@contextlib.contextmanager
+def cancellable() -> Iterator[cancellation.CancellationManager]:
+  """Functions that this thread calls meanwhile end when they are told to.
+
+  Yields:
+    What tells them.
+  """
+  _install()
+  manager = cancellation.CancellationManager()
+  outer, _local.manager = _local.manager, manager
+  try:
+    yield manager
+  finally:
+    _local.manager = outer
+
+
+@functools.cache
+def _install() -> None:
+  """Wraps what calls of functions ask, once per process."""
+  stock = cancellation.context
+
+  @functools.wraps(stock)
+  def context() -> Any:
+    return stock() if _local.manager is None else _local.manager
+
+  cancellation.context = context

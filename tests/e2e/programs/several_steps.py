@@ -1,0 +1,127 @@
+"""Calls of several steps, and threads: each without and with placement."""
+
+import gc
+import threading
+
+import common
+import numpy as np
+import relocated
+import tensorflow as tf
+
+keras, layers = relocated.keras, relocated.layers
+X, Y = relocated.X, relocated.Y
+_LEGACY = keras.__version__.startswith('2.')
+# In Keras 2 its numbers are of a stream.
+_DROPOUT = 0. if _LEGACY else .1
+
+
+def uneven():
+  """Calls of three steps and, at the end of an epoch, two; by hand, of one."""
+  model = relocated.compiled(steps_per_execution=3, dropout=_DROPOUT)
+  calls = []
+  told = keras.callbacks.LambdaCallback(
+      on_train_batch_end=lambda batch, logs: calls.append(
+          (batch, float(logs['loss']))))
+  results = [
+      relocated.fit(model, 7, callbacks=[told], validation_data=(X, Y)), calls,
+      model.evaluate(X, Y, verbose=0),
+      relocated.total(model)
+  ]
+  if not _LEGACY:  # Which wants to know the number, and cannot do one.
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+    unknown = data.filter(lambda x, y: True)
+    results.append(model.fit(unknown, epochs=2, verbose=0).history['loss'])
+    results.append([float(v) for v in model.train_on_batch(X, Y)])
+  assert model.steps_per_execution == 3
+  return results, relocated.weights(model)
+
+
+def switched():
+  """On with a function that was made, and used, before."""
+  option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
+  model = relocated.compiled(steps_per_execution=2, dropout=_DROPOUT)
+  common.set_option(False)
+  results = [relocated.fit(model)]
+  for value in (option, False, option):
+    common.set_option(value)
+    results.append(relocated.fit(model))
+  model.make_train_function(force=True)
+  return results + [relocated.fit(model)], relocated.weights(model)
+
+
+def by_chance():
+  """Steps that draw numbers from a stream stay in the loop."""
+
+  class Noisy(layers.Layer):
+
+    def call(self, x):
+      return x + tf.random.normal(tf.shape(x), stddev=.1)
+
+  keras.utils.set_random_seed(0)
+  model = keras.Sequential(
+      [layers.Input((8,)),
+       Noisy(),
+       layers.Dense(8, 'relu'),
+       layers.Dense(3)])
+  model.compile('sgd', 'mse', steps_per_execution=2)
+  history = model.fit(X, X[:, :3], epochs=2, batch_size=16, verbose=0,
+                      shuffle=False)
+  return history.history['loss']
+
+
+def threads():
+  """A call of another thread goes on when the first step is cancelled."""
+  tracing, running, fitted = (threading.Event() for _ in range(3))
+
+  def wait():
+    running.set()
+    fitted.wait(60)
+    return np.float32(1.)
+
+  @tf.function
+  def other(x):
+    value = tf.py_function(wait, [], tf.float32)
+    with tf.control_dependencies([value]):
+      for _ in range(20):
+        x = tf.matmul(x, x)
+    return tf.reduce_sum(x) * value
+
+  def call():
+    tracing.wait(60)
+    results.append(float(other(tf.eye(4))))
+
+  class Traced(layers.Layer):
+    """Its step is traced while the other thread is in its call."""
+
+    def call(self, x, training=False):
+      if training:
+        tracing.set()
+        running.wait(60)
+      return x
+
+  results = []
+  model = relocated.compiled()
+  traced = keras.Sequential([layers.Input((8,)), Traced(), model])
+  traced.compile('sgd', model.loss)
+  thread = threading.Thread(target=call)
+  thread.start()
+  losses = relocated.fit(traced)
+  fitted.set()
+  thread.join()
+  return losses, results
+
+
+def main():
+  results = {}
+  for guard in (False, True):
+    option = {**common.RANDOM, 'guard': guard}
+    for program in (uneven,) if guard else (uneven, switched, by_chance,
+                                            threads):
+      name = program.__name__ + ('_guarded' if guard else '')
+      results[name] = relocated.both_ways(program, option)
+      gc.collect()
+  common.finish(keras=keras.__version__, **results)
+
+
+if __name__ == '__main__':
+  main()

@@ -1,0 +1,38 @@
+"""Keras' `steps_per_execution`, and several threads."""
+
+import pytest
+
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+_SEVERAL = ('uneven', 'uneven_guarded', 'switched')
+
+
+@pytest.fixture(scope='module', params=['', '1'], ids=['keras_3', 'tf_keras'])
+def program(request):
+  variables = {'TF_USE_LEGACY_KERAS': '1'} if request.param else {}
+  return fresh.run('several_steps.py', **variables)
+
+
+@pytest.mark.parametrize('name', _SEVERAL + ('by_chance', 'threads'))
+def test_results_are_those_without_placement(program, name):
+  assert program.results[name]['equal']
+
+
+@pytest.mark.parametrize('name', _SEVERAL)
+def test_variables_were_elsewhere(program, name):
+  is_loop = program.results['keras'].startswith('2.')
+  assert (len(program.results[name]['devices']) > 1) != is_loop
+
+
+def test_what_other_threads_run_is_not_cancelled(program):
+  assert len(program.results['threads']['devices']) > 1
+
+
+def test_lines_say_what_became_of_it(program):
+  assert not [l for l in program.notices if 'Warning' in l]
+  if program.results['keras'].startswith('3.'):
+    line, = (l for l in program.notices if 'measured, medians' in l)
+    assert 'calls of 3 steps' in line
+    assert sum(
+        'draws random numbers from streams' in l for l in program.notices) == 1

@@ -1,0 +1,68 @@
+"""Runs programs of `benchmarks` on models of a test's own."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+from helpers import fresh
+
+_PROGRAMS = pathlib.Path(__file__).parents[2] / 'benchmarks'
+_TIMEOUT_S = 280
+_MODELS = '''
+import keras
+layers = keras.layers
+
+
+def branches(units=64):
+  features = keras.Input((32,), batch_size=16)
+  ends = [layers.Dense(units, 'relu')(features) for _ in range(2)]
+  model = keras.Model(features, layers.Dense(3)(layers.concatenate(ends)))
+  model.compile('sgd', 'mse')
+  return model
+
+
+def wide():
+  return branches(6000)
+
+
+def two_outputs():
+  words = keras.Input((None,), dtype='int32')
+  hidden = layers.GlobalAveragePooling1D()(layers.Embedding(9, 4)(words))
+  outputs = {'a': layers.Dense(3, name='a')(hidden),
+             'b': layers.Dense(1, name='b')(hidden)}
+  model = keras.Model(words, outputs)
+  model.compile('adam', {
+      'a': keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+      'b': 'mse'})
+  return model
+
+
+def not_compiled():
+  return keras.Sequential([keras.Input((4,)), layers.Dense(1)])
+
+
+def number():
+  return 7
+
+
+def unable():
+  raise RuntimeError('no weights')
+'''
+
+
+def run(program: str, *args: str, folder: pathlib.Path) -> fresh.Finished:
+  """Runs a program as from a folder with the repository's and `models.py`.
+
+  Args:
+    program: Such as 'fit_gain'.
+    *args: For it.
+    folder: An empty one.
+  """
+  (folder / 'benchmarks').symlink_to(_PROGRAMS)
+  (folder / 'models.py').write_text(_MODELS)
+  done = subprocess.run([sys.executable, '-m', f'benchmarks.{program}', *args],
+                        env=fresh.environment(), text=True, cwd=folder,
+                        capture_output=True, timeout=_TIMEOUT_S, check=False)
+  return fresh.Finished(done.returncode, done.stdout, done.stderr)

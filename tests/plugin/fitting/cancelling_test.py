@@ -1,0 +1,49 @@
+import threading
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import cancellation
+
+from gdp_grappler.plugin.fitting import cancelling
+
+
+@tf.function
+def _add(x):
+  return x + 1.
+
+
+def test_a_call_ends_when_it_is_told_to():
+  with cancelling.cancellable() as call:
+    assert _add(tf.constant(1.)).numpy() == 2.
+    call.start_cancel()
+    with pytest.raises(tf.errors.CancelledError):
+      _add(tf.constant(1.))
+  assert _add(tf.constant(1.)).numpy() == 2.
+
+
+def test_other_threads_go_on():
+  results = []
+  with cancelling.cancellable() as call:
+    call.start_cancel()
+    other = threading.Thread(
+        target=lambda: results.append(_add(tf.constant(1.)).numpy()))
+    other.start()
+    other.join()
+  assert results == [2.]
+
+
+def test_calls_within_calls_have_their_own():
+  with cancelling.cancellable() as outer:
+    with cancelling.cancellable() as inner:
+      inner.start_cancel()
+    assert cancellation.context() is outer
+    assert _add(tf.constant(1.)).numpy() == 2.
+
+
+def test_what_the_user_can_cancel_stays_so():
+  own = cancellation.CancellationManager()
+  with cancellation.CancellationManagerContext(own):
+    with cancelling.cancellable() as call:
+      assert cancellation.context() is call
+    assert cancellation.context() is own
+  assert cancellation.context() is None

@@ -1,0 +1,21 @@
+import tensorflow as tf
+
+from gdp_grappler.plugin.fitting import replay
+
+
+def test_batches_that_were_taken_come_again():
+  batches = replay.Replay(iter([1, 2, 3]))
+  first = batches.first()
+  assert [next(first), next(first)] == [1, 2]
+  assert list(batches.again()) == [1, 2, 3]
+
+
+def test_nothing_was_taken():
+  assert list(replay.Replay(iter([1, 2])).again()) == [1, 2]
+
+
+def test_iterators_in_graphs_are_handed_on():
+  iterator = iter(tf.data.Dataset.range(2))
+  batches = replay.Replay(iterator)
+  assert batches.first() is iterator
+  assert batches.again() is iterator

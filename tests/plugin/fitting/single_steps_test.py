@@ -1,0 +1,45 @@
+import types
+
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.plugin.fitting import single_steps
+
+
+@pytest.mark.parametrize('steps, per_call, can_be_single', [
+    (1, 1, False),
+    (3, 3, True),
+    (None, 1, False),
+])
+def test_steps_of_a_call(steps, per_call, can_be_single):
+  model = types.SimpleNamespace(steps_per_execution=steps)
+  found = single_steps.SingleSteps(model)
+  assert found.per_call == per_call
+  assert found.can_be_single == can_be_single
+
+
+def test_loops_of_tf_keras_are_left_alone():
+  model = types.SimpleNamespace(steps_per_execution=tf.Variable(4))
+  found = single_steps.SingleSteps(model)
+  assert found.per_call == 4
+  assert not found.can_be_single
+
+
+def test_batches_come_to_python():
+  iterator = iter(tf.data.Dataset.range(5).batch(2))
+  found = single_steps.batches(iterator)
+  assert [batch.numpy().tolist() for batch in found] == [[0, 1], [2, 3], [4]]
+  with pytest.raises(StopIteration):
+    single_steps.batches(iterator)
+
+
+def test_no_more_is_taken_than_is_asked_for():
+  iterator = iter(tf.data.Dataset.range(5))
+  taken = [int(x) for _, x in zip(range(2), single_steps.batches(iterator))]
+  assert taken == [0, 1]
+  assert int(next(iterator)) == 2
+
+
+def test_iterators_of_python_are_handed_on():
+  iterator = iter([])
+  assert single_steps.batches(iterator) is iterator
