@@ -40,7 +40,8 @@ def test_core_depends_on_four_packages(distribution):
   ]
 
 
-@pytest.mark.parametrize('name', ['gdp', 'gdp_bench', 'gdp_pretrain', 'gdp_train'])
+@pytest.mark.parametrize('name',
+                         ['gdp', 'gdp_bench', 'gdp_pretrain', 'gdp_train'])
 def test_console_script_exists(distribution, name):
   # Each in an interpreter of its own: their flags have the same names.
   done = fresh.run_code(

@@ -45,6 +45,7 @@ def test_expected_gains_rank_as_far_as_they_count():
   assert quality.of_network(network, log, gain_weight=1).kept == 1
 
 
+@hypothesis.settings(deadline=None)
 @hypothesis.given(
     st.lists(
         st.tuples(st.sampled_from([0., 1., 2.]), st.booleans(),
