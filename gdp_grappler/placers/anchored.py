@@ -147,9 +147,9 @@ class AnchoredPlacer:
     rows: dict[str, np.ndarray] = {}
     for name in self._anchors:
       if deadline.left_s:
-        placements, _ = best_of.place_each(problem, [name])
-        rows.update(
-            (name, p.devices[first][None]) for name, p in placements.items())
+        proposed, _ = best_of.propose_each(problem, [name])
+        rows.update((name, np.stack([p.devices[first] for p in own]))
+                    for name, own in proposed.items())
     return found.joined(_priced(problem, rows)) if rows else found
 
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:

@@ -145,14 +145,14 @@ class _Clock:
 def _watched_anchors(monkeypatch, clock, seconds):
   """Names of anchors as they are asked, each of which takes so long."""
   asked = []
-  stock = best_of.place_each
+  stock = best_of.propose_each
 
-  def place_each(problem, names):
+  def propose_each(problem, names):
     asked.extend((name, _Policy.ahead) for name in names)
     clock.now += seconds * len(names)
     return stock(problem, names)
 
-  monkeypatch.setattr(best_of, 'place_each', place_each)
+  monkeypatch.setattr(best_of, 'propose_each', propose_each)
   return asked
 
 
