@@ -3,7 +3,9 @@
 Run it from the repository with `python benchmarks/pass_time.py`, in an
 environment where the package is installed. Columns: ops of a training graph
 before Grappler prunes it, milliseconds in the pass the first time (policy
-loaded before), and from the cache when the same function is instantiated again.
+loaded before), and from the cache when the same function is instantiated again;
+and processor seconds of the first time, refinement and all else, which hang
+less on what else the machine does.
 Then the seconds of `import tensorflow` with the plugin kept out and with it
 installed but switched off, in turn, medians.
 """
@@ -14,7 +16,8 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Callable
+import types
+from typing import Any, Callable
 
 from rich import console
 from rich import table
@@ -23,11 +26,34 @@ from tensorflow.python.eager import context
 
 from gdp_grappler import environment
 from gdp_grappler import native
+from gdp_grappler.placers import local_search
+from gdp_grappler.plugin import optimizer
 from gdp_grappler.processes import launching
 
-_LAYERS = (100, 400, 800)
+_LAYERS = (100, 400, 900, 1800)
 _REPEATS = 5
 _IMPORTS = 7
+
+
+class _Clocked:
+  """A function of a module that adds up its processor seconds."""
+
+  def __init__(self, module: types.ModuleType, name: str) -> None:
+    """Takes the place of the function."""
+    self.seconds = 0.
+    self._function = getattr(module, name)
+    setattr(module, name, self)
+
+  def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    start = time.process_time()
+    try:
+      return self._function(*args, **kwargs)
+    finally:
+      self.seconds += time.process_time() - start
+
+
+_PLACING = _Clocked(optimizer, 'optimize')
+_REFINING = _Clocked(local_search, 'annealed')
 
 
 def _pass_ms() -> float:
@@ -58,7 +84,7 @@ def _train_step(num_layers: int) -> Callable[[tf.Tensor], tf.Tensor]:
 def _measure(num_layers: int) -> list[str]:
   step, x = _train_step(num_layers), tf.ones((8, 8))
   context.enable_graph_collection()
-  before = _pass_ms()
+  before, _PLACING.seconds, _REFINING.seconds = _pass_ms(), 0., 0.
   step(x)
   first = _pass_ms() - before
   tf.identity(1.)
@@ -71,7 +97,10 @@ def _measure(num_layers: int) -> list[str]:
     before = _pass_ms()
     step(x)
     cached.append(_pass_ms() - before)
-  return [f'{ops:,}', f'{first:.0f}', f'{statistics.median(cached):.1f}']
+  return [
+      f'{ops:,}', f'{first:.0f}', f'{statistics.median(cached):.1f}',
+      f'{_REFINING.seconds:.2f}', f'{_PLACING.seconds - _REFINING.seconds:.2f}'
+  ]
 
 
 def _import_seconds(disable: str = '0') -> float:
@@ -91,7 +120,8 @@ def main() -> None:
   tf.config.optimizer.set_experimental_options(
       {'gdp_placement': {'keep_best': False}})
   _measure(10)  # Loads the policy.
-  rows = table.Table('ops', 'first ms', 'cached ms', title='In the pass')
+  rows = table.Table('ops', 'first ms', 'cached ms', 'refining, CPU s',
+                     'all else, CPU s', title='In the pass')
   for num_layers in _LAYERS:
     rows.add_row(*_measure(num_layers))
   console.Console().print(rows)

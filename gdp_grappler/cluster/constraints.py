@@ -24,8 +24,10 @@ def allowed_devices(graph: op_graph.OpGraph,
       a device that the cluster lacks.
   """
   by_op = demands(graph, cluster)
-  by_group = np.ones((graph.num_groups, cluster.num_devices), bool)
-  np.logical_and.at(by_group, graph.groups, by_op)
+  by_group = np.stack([
+      np.bincount(graph.groups, ~column, graph.num_groups) == 0
+      for column in by_op.T
+  ], axis=1)
   empty = np.flatnonzero(~by_group.any(axis=1))
   if empty.size:
     raise _infeasible(graph, cluster, by_op, empty[0])

@@ -148,5 +148,9 @@ def _without_repetition(
   """
   seconds, kinds = np.unique(seconds, axis=1, return_inverse=True)
   slots = np.bincount(kinds.ravel(), slots)
-  seconds, repeats = np.unique(seconds, axis=0, return_counts=True)
-  return seconds, slots, repeats.astype(float)
+  # `np.unique` takes ten times as long for rows.
+  seconds = seconds[np.lexsort(seconds.T[::-1])]
+  first = np.ones(len(seconds), bool)
+  first[1:] = (seconds[1:] != seconds[:-1]).any(axis=1)
+  repeats = np.diff(np.append(np.flatnonzero(first), len(seconds)))
+  return seconds[first], slots, repeats.astype(float)

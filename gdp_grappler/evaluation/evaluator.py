@@ -159,7 +159,7 @@ class Evaluator(Protocol):
     """
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float = math.inf,
+                   ceiling_s: float | None = math.inf,
                    priorities: np.ndarray | None = None) -> Prices:
     """Prices int [K, G], placements of the graph's groups, as `price`.
 
@@ -167,7 +167,8 @@ class Evaluator(Protocol):
       graph: G groups.
       devices: int [K, G].
       ceiling_s: The caller does not care by how much a step takes longer. What
-        does is said to take longer, but perhaps not by how much.
+        does is said to take longer, but perhaps not by how much. None for the
+        price of the best of these placements.
       priorities: Of waiting ops, as of `price`.
     """
     del ceiling_s  # Of use to those who know it before they are done.

@@ -86,7 +86,7 @@ class Recorder(evaluator_lib.Evaluator):
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: float = math.inf,
+      ceiling_s: float | None = math.inf,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; best is what is within its ceiling.
 

@@ -49,11 +49,11 @@ def coarsen(
   """
   work = np.bincount(graph.groups, op_seconds.min(axis=1), graph.num_groups)
   target = max(config.min_units, graph.num_groups // config.groups_per_unit)
-  sets = _WeightedSets(work, np.unique(allowed, axis=0, return_inverse=True)[1])
+  sets = _WeightedSets(work, allowed)
   if graph.num_groups > config.min_units:
     fair = work.sum() / target
     source, consumer, size = _group_edges(graph)
-    for edge in np.argsort(-size, kind='stable'):
+    for edge in np.argsort(-size, kind='stable').tolist():
       sets.join_up_to(source[edge], consumer[edge], fair)
     _join_light(sets, source, consumer, size, config.light_share * fair)
   return _in_topological_order(graph, sets.numbers()[graph.groups])
@@ -65,12 +65,12 @@ def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
 
 
 class _WeightedSets(union_find.UnionFind):
-  """Sets that know their work and join only their own kind."""
+  """Sets that know their work and join only those with the same devices."""
 
-  def __init__(self, work: np.ndarray, kinds: np.ndarray) -> None:
+  def __init__(self, work: np.ndarray, allowed: np.ndarray) -> None:
     super().__init__(len(work))
     self.work = work.tolist()
-    self._kinds = kinds.reshape(-1).tolist()
+    self._kinds = [row.tobytes() for row in np.packbits(allowed, axis=1)]
 
   def join_up_to(self, a: int, b: int, limit: float) -> bool:
     """Joins two sets of one kind if they stay below a limit together."""
@@ -102,7 +102,7 @@ def _join_light(sets: _WeightedSets, source: Sequence[int],
   """
   magnitude = np.log2(np.maximum(size, 1024)).astype(int)
   for ends, others in ((source, consumer), (consumer, source)):
-    for edge in np.lexsort((-np.arange(len(size)), -magnitude)):
+    for edge in np.lexsort((-np.arange(len(size)), -magnitude)).tolist():
       if sets.work[sets.find(ends[edge])] < light:
         sets.join_up_to(ends[edge], others[edge], float('inf'))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from typing import Callable, Mapping, Sequence
@@ -28,6 +29,8 @@ from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
 
+# Ops that may stand for a variable.
+_HOLDERS = op_kinds.ARGUMENTS | op_kinds.VARIABLES
 _INPUT = re.compile(
     r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
 
@@ -63,9 +66,12 @@ def read(source: source_graph.SourceGraph, *, live: bool = False,
   """
   assumed: list[str] = []
 
+  # What refers to itself is freed late: that must not be the whole graph.
+  empty = dataclasses.replace(source, graph_def=graph_pb2.GraphDef(), feeds=(),
+                              fetches=())
+
   def read_body(graph_def: graph_pb2.GraphDef) -> calls_lib.Body:
-    body = dataclasses.replace(source, graph_def=graph_def, feeds=(),
-                               fetches=())
+    body = dataclasses.replace(empty, graph_def=graph_def)
     graph, frames = _read(body, _Freedom(live=False), unknown_dim, trip_count,
                           calls, assumed)
     return graph, frames.values.scalar if frames.values else lambda _: None
@@ -100,7 +106,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
           trip_count: float, calls: calls_lib.Calls,
           assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
   """The graph and its control flow; adds names of loops to `assumed`."""
-  nodes = source.graph_def.node
+  # Each look at a repeated field makes an object of Python.
+  nodes = list(source.graph_def.node)
   if not nodes:
     raise errors.InvalidGraphError(
         f'Graph "{source.name}" is empty: it has no nodes. Check what was '
@@ -114,8 +121,10 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   for op, call in called.items():
     flops[op], io_bytes[op] = call.flops, call.io_bytes
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)
-  variable_bytes = np.array(
-      [_variable_bytes(node, unknown_dim) for node in nodes], np.int64)
+  variable_bytes = np.zeros(len(nodes), np.int64)
+  for op, node in enumerate(nodes):
+    if node.op in _HOLDERS:
+      variable_bytes[op] = _variable_bytes(node, unknown_dim)
   sets = colocation.joined(nodes, signatures, raw_edges)
   if freedom.slots_follow:
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
@@ -136,26 +145,34 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       nodes, raw_edges, frames, shared_lists,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
     tensor_bytes[starts[op]] = size
-  # Whoever begins with a shared list has a list of its own.
-  kept = [(s, -1 if s in shared_lists else o, t) for s, o, t in raw_edges
-          if not (nodes[s].op in op_kinds.NEXT_ITERATIONS and
-                  nodes[t].op in op_kinds.MERGES)]
-  kept += [(source, -1, target) for source, target in frames.exits]
+  kept = _acyclic(nodes, raw_edges, frames, shared_lists)
+  sources, outputs, targets = kept.T
   result = op_graph.OpGraph(
       name=source.name, names=tuple(node.name for node in nodes),
       op_types=tuple(node.op for node in nodes),
-      edges=np.array([(s, t) for s, _, t in kept],
-                     np.int32).reshape(-1, 2), edge_tensors=np.array(
-                         [starts[s] + o if o >= 0 else -1 for s, o, _ in kept],
-                         np.int32),
-      tensor_ops=np.repeat(np.arange(len(nodes)),
-                           np.diff(starts)), tensor_bytes=tensor_bytes,
+      edges=np.stack([sources, targets], axis=1), edge_tensors=np.where(
+          outputs >= 0, starts[sources] + outputs,
+          -1), tensor_ops=np.repeat(np.arange(len(nodes)),
+                                    np.diff(starts)), tensor_bytes=tensor_bytes,
       flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
-      allowed_types=_allowed_types(nodes, pins, freedom.live), pins=tuple(pins),
+      allowed_types=_allowed_types(nodes, freedom.live), pins=tuple(pins),
       user_pins=user_pins, devices=tuple(node.device for node in nodes),
       executions=frames.executions,
       stateful=np.array([kernels.is_stateful(node.op) for node in nodes], bool))
   return result, frames
+
+
+def _acyclic(nodes: Sequence[node_def_pb2.NodeDef],
+             edges: Sequence[tuple[int, int, int]], frames: frames_lib.Frames,
+             shared_lists: set[int]) -> np.ndarray:
+  """int [E, 3], edges as `_edges` has them, but for those that close loops."""
+  result = np.array([*edges, *((s, -1, t) for s, t in frames.exits)],
+                    int).reshape(-1, 3)
+  # Whoever begins with a shared list has a list of its own.
+  result[np.isin(result[:, 0], list(shared_lists)), 1] = -1
+  back, merges = (np.array([node.op in kind for node in nodes], bool)
+                  for kind in (op_kinds.NEXT_ITERATIONS, op_kinds.MERGES))
+  return result[~(back[result[:, 0]] & merges[result[:, 2]])]
 
 
 def write(
@@ -202,6 +219,9 @@ def _edges(graph_name: str,
   result = []
   for target, node in enumerate(nodes):
     for text in node.input:
+      if text in index:  # The first output, of a name that needs no more.
+        result.append((index[text], 0, target))
+        continue
       match = _INPUT.fullmatch(text)
       if match is None or match['name'] not in index:
         raise errors.InvalidGraphError(
@@ -225,9 +245,9 @@ def _tensors(
   """
   counts = np.diff(properties.output_starts)
   used = np.zeros(n, np.int64)
-  for source, output, _ in edges:
-    if output >= used[source]:
-      used[source] = output + 1
+  if edges:
+    sources, outputs, _ = np.array(edges).T
+    np.maximum.at(used, sources, outputs + 1)
   wanted = np.maximum(counts, used)
   for op, call in called.items():
     wanted[op] = max(wanted[op], len(call.output_bytes)) + (call.held_bytes > 0)
@@ -305,35 +325,41 @@ def _respect_what_is(nodes: Sequence[node_def_pb2.NodeDef], groups: np.ndarray,
   Whoever placed their ops on several devices knew that it works; the ops keep
   these devices and decide nothing.
   """
-  devices_of: dict[int, set[str]] = {}
-  for node, group in zip(nodes, groups):
-    devices_of.setdefault(group, set()).add(node.device)
-  spread = {g for g, devices in devices_of.items() if len(devices) > 1}
+  numbers_of: dict[str, int] = {}
+  devices = np.array(
+      [numbers_of.setdefault(node.device, len(numbers_of)) for node in nodes])
+  first = devices[np.unique(groups, return_index=True)[1]]
+  spread = set(groups[devices != first[groups]].tolist())
   if not spread:
     return groups, pins
-  labels = [(-1, i) if g in spread else (g, 0) for i, g in enumerate(groups)]
+  labels = [
+      (-1, i) if g in spread else (g, 0) for i, g in enumerate(groups.tolist())
+  ]
   numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
   pins = [
       node.device if g in spread else pin
-      for node, g, pin in zip(nodes, groups, pins)
+      for node, g, pin in zip(nodes, groups.tolist(), pins)
   ]
   return np.array([numbers[label] for label in labels], np.int32), pins
 
 
-def _allowed_types(nodes: Sequence[node_def_pb2.NodeDef], pins: Sequence[str],
+def _allowed_types(nodes: Sequence[node_def_pb2.NodeDef],
                    live: bool) -> np.ndarray:
   """bool [N, 2], kernels; a node that stays may stay whatever they say."""
   allowed = np.array([kernels.allowed_types(node) for node in nodes], bool)
-  for i, node in enumerate(nodes):
-    own = node.device.rsplit('device:', 1)[-1].split(':')[0]
-    if own in op_graph.DEVICE_TYPES:
-      column = op_graph.DEVICE_TYPES.index(own)
-      if live and pins_lib.keeps_type(node):
-        allowed[i] = False
-      if live:
-        allowed[i, column] = True
-    if pins[i] and not live:
-      allowed[i, op_graph.DEVICE_TYPES.index('CPU')] |= not allowed[i].any()
-    elif not allowed[i].any():
-      allowed[i, op_graph.DEVICE_TYPES.index('CPU')] = True
+  if live:
+    own = np.array([_device_type(node.device) for node in nodes])
+    keeps = np.array([pins_lib.keeps_type(node) for node in nodes], bool)
+    allowed[keeps & (own >= 0)] = False
+    allowed[own >= 0, own[own >= 0]] = True
+  # What stays may stay whatever they say, and all ops run on some device.
+  allowed[~allowed.any(axis=1), op_graph.DEVICE_TYPES.index('CPU')] = True
   return allowed
+
+
+@functools.cache
+def _device_type(device: str) -> int:
+  """Of `op_graph.DEVICE_TYPES`, that of a device; -1 for another one."""
+  kind = device.rsplit('device:', 1)[-1].split(':')[0]
+  kinds = op_graph.DEVICE_TYPES
+  return kinds.index(kind) if kind in kinds else -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from typing import Callable, Sequence
 
@@ -12,6 +13,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
@@ -36,7 +38,7 @@ _POLICY_S = 3.
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Anchors:
-  """Placements of the groups, and whose they are.
+  """Placements of the groups, one of each placer.
 
   Attributes:
     names: [S].
@@ -54,13 +56,13 @@ class _Anchors:
                     self.prices.followed_by(others.prices))
 
   def best(self) -> list[int]:
-    """One placement of everybody, the best first, none twice."""
-    rows: dict[str, int] = {}
+    """All of them, the best first, none twice."""
+    rows: list[int] = []
     for row in self.prices.ranking():
-      if not any((self.devices[row] == self.devices[other]).all()
-                 for other in rows.values()):
-        rows.setdefault(self.names[row], row)
-    return list(rows.values())
+      if not any(
+          (self.devices[row] == self.devices[other]).all() for other in rows):
+        rows.append(row)
+    return rows
 
 
 class AnchoredPlacer:
@@ -113,20 +115,21 @@ class AnchoredPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
       PolicyMismatchError: the policy does not fit.
     """
-    begin, loading_s = self._clock(), stopwatch.LOADING.seconds
+    deadline = stopwatch.Deadline(_budget_s(problem), self._clock)
     rng = np.random.default_rng(problem.seed)
-    found = _priced(problem,
-                    local_search.starting_points(problem, self._anchors, rng))
-    worth_s = self._worth_s(problem, found)
-    if worth_s >= _POLICY_S and (self._policy or learned.is_there()):
+    found = _priced(problem, local_search.starting_points(problem, (), rng))
+    worth = _Worth(problem)
+    if self._asks_policy(worth.seconds(found)):
+      learned.load_ahead(self._policy)
+    found = self._with_anchors(problem, found, deadline)
+    worth_s = worth.seconds(found)
+    if self._asks_policy(worth_s) and deadline.left_s:
       found = found.joined(_priced(problem, self._of_policy(problem)))
     best = found.best()
-    spent_s = (self._clock() - begin - (stopwatch.LOADING.seconds - loading_s))
-    left_s = max(_budget_s(problem) - spent_s, 0.)
     refined = local_search.annealed(
         problem, found.devices[best[:1]], rng,
-        local_search.Limit(_evaluations(problem, worth_s), min(left_s, worth_s),
-                           _GRACE, self._clock))
+        local_search.Limit(_evaluations(problem, worth_s),
+                           min(deadline.left_s, worth_s), _GRACE, self._clock))
     found = _priced(problem, {REFINED: refined[None]}).joined(found)
     best = found.best()
     self._winner = found.names[best[0]]
@@ -134,15 +137,20 @@ class AnchoredPlacer:
         placement_lib.from_groups(problem.graph, found.devices[row],
                                   problem.cluster) for row in best)
 
-  def _worth_s(self, problem: placer_lib.Problem, found: _Anchors) -> float:
-    """Seconds that a search is worth."""
-    best = found.prices.best()
-    if not found.prices.valid[best]:
-      return _budget_s(problem)  # What does not run is worth all.
-    bound = bounds.lower_bound(problem.graph, problem.cluster,
-                               problem.op_seconds)
-    gain_s = float(found.prices.seconds[best]) - bound.seconds
-    return min(_budget_s(problem), max(_STEPS * gain_s, 0.))
+  def _asks_policy(self, worth_s: float) -> bool:
+    return worth_s >= _POLICY_S and bool(self._policy or learned.is_there())
+
+  def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
+                    deadline: stopwatch.Deadline) -> _Anchors:
+    """What was found, and what the anchors propose that there is time for."""
+    first = np.unique(problem.graph.groups, return_index=True)[1]
+    rows: dict[str, np.ndarray] = {}
+    for name in self._anchors:
+      if deadline.left_s:
+        proposed, _ = best_of.propose_each(problem, [name])
+        rows.update((name, np.stack([p.devices[first] for p in own]))
+                    for name, own in proposed.items())
+    return found.joined(_priced(problem, rows)) if rows else found
 
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
     first = np.unique(problem.graph.groups, return_index=True)[1]
@@ -150,12 +158,32 @@ class AnchoredPlacer:
     return {POLICY: placer.candidates(problem)[:, first].astype(np.int32)}
 
 
+class _Worth:
+  """What a search is worth, by how far it could get at best."""
+
+  def __init__(self, problem: placer_lib.Problem) -> None:
+    self._budget_s = _budget_s(problem)
+    self._bound_s = bounds.lower_bound(problem.graph, problem.cluster,
+                                       problem.op_seconds).seconds
+
+  def seconds(self, found: _Anchors) -> float:
+    """Seconds that a search is worth that begins with the best of these."""
+    best = found.prices.best()
+    if not found.prices.valid[best]:
+      return self._budget_s  # What does not run is worth all.
+    gain_s = float(found.prices.seconds[best]) - self._bound_s
+    return min(self._budget_s, max(_STEPS * gain_s, 0.))
+
+
 def _priced(problem: placer_lib.Problem, rows: dict[str,
                                                     np.ndarray]) -> _Anchors:
-  devices = np.concatenate(list(rows.values()))
-  return _Anchors(tuple(name for name, own in rows.items() for _ in own),
-                  devices,
-                  problem.evaluator.price_groups(problem.graph, devices))
+  """The best of everybody's placements, int [K, G] each."""
+  found = []
+  for name, own in rows.items():
+    prices = problem.evaluator.price_groups(problem.graph, own, ceiling_s=None)
+    best = np.array([prices.best()])
+    found.append(_Anchors((name,), own[best], prices[best]))
+  return functools.reduce(_Anchors.joined, found)
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:

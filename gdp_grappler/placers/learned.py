@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent import futures
 import functools
 import json
+import os
 import pathlib
+import threading
 from typing import Any, Mapping
 
 import numpy as np
@@ -15,6 +18,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import background
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import stopwatch
@@ -41,10 +45,9 @@ class LearnedPlacer:
     Raises:
       PolicyMismatchError: no such folder, or a policy for other features.
     """
-    folder = pathlib.Path(policy or environment.policy_folder() or
-                          trainer.shipped_policy())
+    loading = _shelf.get(_folder(policy))
     with stopwatch.LOADING.running():
-      self._policy = _load(str(folder.resolve()))
+      self._policy = loading.result()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
@@ -76,18 +79,9 @@ class _Policy:
   def __init__(self, model: Any, metadata: Mapping[str, str]) -> None:
     self._model = model
     self.metadata = metadata
-    self._has_run = False
 
   def logits(self, features: schema.GraphFeatures) -> np.ndarray:
     """float [M, D]; disallowed devices are very unlikely."""
-    if self._has_run:
-      return self._run(features)
-    with stopwatch.LOADING.running():
-      result = self._run(features)
-    self._has_run = True
-    return result
-
-  def _run(self, features: schema.GraphFeatures) -> np.ndarray:
     result = self._model.place(
         np.array(features.op_types,
                  object).astype(bytes), features.units, features.edges,
@@ -95,9 +89,52 @@ class _Policy:
     return np.where(features.allowed, result, -np.inf)
 
 
+class _Shelf:
+  """Policies by folder, each loaded once per process, in the background."""
+
+  def __init__(self) -> None:
+    self._loading: dict[str, futures.Future[_Policy]] = {}
+    self._after_fork()
+    os.register_at_fork(after_in_child=self._after_fork)
+
+  def _after_fork(self) -> None:
+    """Nobody in the child will finish what the parent's threads began."""
+    self._lock = threading.Lock()
+    self._loading = {f: p for f, p in self._loading.items() if p.done()}
+
+  def get(self, folder: str) -> futures.Future[_Policy]:
+    """The policy, as soon as it can be used; what failed is tried again."""
+    with self._lock:
+      known = self._loading.get(folder)
+      if known is None or known.done() and known.exception():
+        known = background.start(functools.partial(_load, folder))
+        self._loading[folder] = known
+      return known
+
+
+_shelf = _Shelf()
+
+
+def load_ahead(policy: str | None = None) -> None:
+  """Begins to load a policy, unless that has been done; nobody waits for it.
+
+  Args:
+    policy: As of `LearnedPlacer`.
+
+  Raises:
+    PolicyMismatchError: there is none.
+  """
+  _shelf.get(_folder(policy))
+
+
 def is_there() -> bool:
   """Whether there is a policy if nobody names one."""
   return bool(environment.policy_folder()) or trainer.has_policy()
+
+
+def _folder(policy: str | None) -> str:
+  folder = policy or environment.policy_folder() or trainer.shipped_policy()
+  return str(pathlib.Path(folder).resolve())
 
 
 def check(policy: str) -> None:
@@ -127,14 +164,16 @@ def _metadata(path: pathlib.Path) -> Mapping[str, str]:
   return metadata
 
 
-@functools.cache
 def _load(folder: str) -> _Policy:
+  """A policy that has run: the first time takes as long as loading."""
   import tensorflow as tf
   path = pathlib.Path(folder)
   metadata = _metadata(path)
   try:
     policy_ops.check(path)
-    return _Policy(tf.saved_model.load(folder), metadata)
+    policy = _Policy(tf.saved_model.load(folder), metadata)
+    policy.logits(_anything())
+    return policy
   except errors.PolicyMismatchError:
     raise
   except Exception as error:
@@ -142,6 +181,16 @@ def _load(folder: str) -> _Policy:
     raise errors.PolicyMismatchError(
         f'The policy in {folder} is damaged ({type(error).__name__}). Export '
         'it again with gdp_train.') from error
+
+
+def _anything() -> schema.GraphFeatures:
+  """Features of two units that nobody has to place."""
+  return schema.GraphFeatures(
+      op_types=('NoOp', 'NoOp'), units=np.zeros((2, len(schema.UNIT_FEATURES)),
+                                                np.float32),
+      edges=np.array([[0, 1]], np.int32), edge_bytes=np.zeros(1, np.float32),
+      allowed=np.ones((2, 2), bool), devices=np.zeros(
+          (2, len(schema.DEVICE_FEATURES)), np.float32))
 
 
 def _sample(logits: np.ndarray, count: int, seed: int) -> np.ndarray:

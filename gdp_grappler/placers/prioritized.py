@@ -150,7 +150,7 @@ class _Order(evaluator_lib.Evaluator):
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: float = math.inf,
+      ceiling_s: float | None = math.inf,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; under the present priorities."""
     del priorities  # A search names none.

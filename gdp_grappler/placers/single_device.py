@@ -22,7 +22,8 @@ class SingleDevicePlacer:
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
     rows = on_each(problem)
-    best = problem.evaluator.price_groups(problem.graph, rows).best()
+    best = problem.evaluator.price_groups(problem.graph, rows,
+                                          ceiling_s=None).best()
     return placement_lib.from_groups(problem.graph, rows[best], problem.cluster)
 
 

@@ -1,4 +1,4 @@
-"""Seconds that went into what is done once, and counts for nobody's budget."""
+"""Time budgets, and what is done once and counts for none of them."""
 
 from __future__ import annotations
 
@@ -45,3 +45,23 @@ class Stopwatch:
 
 # Loading a policy and running it for the first time.
 LOADING = Stopwatch()
+
+
+class Deadline:
+  """When a time budget ends; what is done once puts it off."""
+
+  def __init__(self, budget_s: float,
+               clock: Callable[[], float] = time.monotonic) -> None:
+    """Begins now.
+
+    Args:
+      budget_s: Seconds, without those of `LOADING`.
+      clock: Seconds since any moment.
+    """
+    self._clock = clock
+    self._end_s = clock() - LOADING.seconds + budget_s
+
+  @property
+  def left_s(self) -> float:
+    """Seconds that are left; 0 where none are."""
+    return max(self._end_s - (self._clock() - LOADING.seconds), 0.)

@@ -146,10 +146,10 @@ def _tell_of_devices(context: Any) -> None:
   settings = switch.settings() if context._initialized else None
   if settings is None or settings.cluster:
     return
+  from gdp_grappler.placers import background
   from gdp_grappler.plugin import devices
-  from gdp_grappler.plugin import host
   from gdp_grappler.plugin import option
-  if option.connect() and not host.is_placer_thread():
+  if option.connect() and not background.is_current():
     devices.tell_if_there_is_one()
 
 
@@ -162,7 +162,7 @@ def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
 
 
 def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:
-  from gdp_grappler.plugin import host
+  from gdp_grappler.placers import background
   from gdp_grappler.plugin import option
-  if not host.is_placer_thread():
+  if not background.is_current():
     option.add_to(config, value, is_planned)

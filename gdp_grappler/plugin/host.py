@@ -12,6 +12,7 @@ from typing import Any, Callable, TYPE_CHECKING
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.placers import background
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import library
@@ -45,15 +46,11 @@ def _connect() -> None:
   atexit.register(library.unregister)
 
 
-def is_placer_thread() -> bool:
-  """Whether the caller is a placer, whose own graphs are left alone."""
-  return _thread.is_current()
-
-
 def _optimize(source: source_graph.SourceGraph,
               settings: settings_lib.Settings) -> optimizer.Outcome:
   # Imported on the placer thread when the first graph arrives.
-  from gdp_grappler.plugin import optimizer
+  with stopwatch.LOADING.running():
+    from gdp_grappler.plugin import optimizer
   return optimizer.optimize(source, settings)
 
 
@@ -80,7 +77,7 @@ class Host:
 
   def answer(self, query: library.Query) -> library.Answer:
     """What to do with a graph, or None to leave it alone."""
-    if self._thread.is_current():
+    if background.is_current():
       return None
     start = time.perf_counter()
     directory = environment.capture_directory()

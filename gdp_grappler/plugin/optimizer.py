@@ -28,6 +28,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import settings as settings_lib
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -41,9 +42,10 @@ _PARAMETER_SERVER = '/job:ps/'
 # Where nobody asked for an order, it has to pay well and be found soon. Where
 # devices wait for their ops, predicted gains have been seen to be losses.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
-# What a search may take of the budget of a graph. It is done in half of that
-# unless the machine is busy.
-_SEARCH_SHARE = 1 / 3
+# What the search for devices may take of the budget of a graph. It is done in
+# half of that unless the machine is busy. As much is kept for what nobody can
+# stop; the search for an order has what is left.
+_SEARCH_SHARE = _KEPT_SHARE = 1 / 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +84,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   reason = _why_not(source)
   if reason:
     return Outcome(None, f'{source.name}: left as it was: {reason}')
+  deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
   cluster = _cluster(source, settings)
   step = step_lib.of_source(
       source, cluster, live=True, relocatable=relocatable,
@@ -89,9 +92,10 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
-      time_budget_s=_SEARCH_SHARE * settings.time_budget_s)
+      time_budget_s=min(_SEARCH_SHARE * settings.time_budget_s,
+                        deadline.left_s))
   before = _as_it_was(graph, cluster)
-  orders = functools.partial(_order_config, graph, before, settings)
+  orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
       order = choosing.order_of(problem, before, simulator, orders)
@@ -117,8 +121,14 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 def _why_not(source: source_graph.SourceGraph) -> str:
   """Why a graph must not be touched; '' if nothing speaks against it."""
-  for node in source.graph_def.node:
-    if _REPLICA_OP.fullmatch(node.op) or _REPLICA_NAME.search(node.name):
+  nodes = source.graph_def.node
+  kinds = {
+      kind for kind in {node.op for node in nodes}
+      if _REPLICA_OP.fullmatch(kind)
+  }
+  for node in nodes:
+    if node.op in kinds or ('replica_' in node.name and
+                            _REPLICA_NAME.search(node.name)):
       return ('it holds replicas of a distribution strategy '
               f'("{node.name}"). Switch gdp_placement off, or train without '
               'the strategy')
@@ -220,20 +230,23 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
 
 def _order_config(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
-    settings: settings_lib.Settings,
+    settings: settings_lib.Settings, deadline: stopwatch.Deadline,
     placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
+  max_s = deadline.left_s
+  if not max_s:
+    return None
   if placement is before and not (set(graph.devices) <= set(
       placement.cluster.device_names)):
     return None  # Part of it is where the cluster does not reach.
   if (settings.order == order_lib.CRITICAL_PATH or
       settings.order is None and placement.priorities is not None):
-    return control_edges.OrderConfig()
+    return control_edges.OrderConfig(max_s=max_s)
   used = np.unique(placement.devices)
   runs_ahead = sum(placement.cluster.devices[d].asynchronous for d in used)
   if settings.order == order_lib.FIFO or runs_ahead < 2:
     return None
-  return _UNASKED
+  return dataclasses.replace(_UNASKED, max_s=max_s)
 
 
 def _ms(seconds: float) -> str:

@@ -1,9 +1,4 @@
-"""The one thread on which graphs are placed.
-
-A placer runs TensorFlow itself. On the thread that instantiates a function it
-would inherit whatever that thread is in the middle of: a v1 graph, a device
-scope, a tape. Here it has an eager context of its own.
-"""
+"""The one thread on which graphs are placed, `background.apart`."""
 
 from __future__ import annotations
 
@@ -13,6 +8,8 @@ import queue
 import threading
 import time
 from typing import Any, Callable, TypeVar
+
+from gdp_grappler.placers import background
 
 _T = TypeVar('_T')
 # Who waits for a result, and what gives it.
@@ -38,10 +35,6 @@ class PlacerThread:
     self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
     self._thread: threading.Thread | None = None
     self._late: futures.Future[Any] | None = None
-
-  def is_current(self) -> bool:
-    """Whether the caller runs on this thread."""
-    return threading.current_thread() is self._thread
 
   def run(self, job: Callable[[], _T], timeout_s: float,
           excused_s: Callable[[], float] = lambda: 0.) -> _T:
@@ -84,10 +77,7 @@ class PlacerThread:
 
 
 def _work(jobs: queue.SimpleQueue[_Job]) -> None:
-  import tensorflow as tf
-  from tensorflow.python.eager import context
-  # The host has memory to spare, the accelerators belong to the user.
-  with context.eager_mode(), tf.device('/CPU:0'):
+  with background.apart():
     while True:
       future, job = jobs.get()
       if not future.set_running_or_notify_cancel():

@@ -203,11 +203,44 @@ def test_up_to_a_ceiling_prices_are_what_they_are(seed: int, share: float):
   assert (found <= exact).all()
 
 
+@_many
+@given(_seeds, st.booleans())
+def test_the_best_has_its_price_where_only_that_counts(seed: int, tight: bool):
+  graph, simulator = _case(seed)
+  groups = np.random.default_rng(seed).integers(0, 3, (9, graph.num_groups))
+  groups[4] = groups[1]
+  if tight:
+    peaks = simulator.price_groups(graph, groups).peak_bytes
+    simulator = simulator_lib.Simulator(
+        dataclasses.replace(
+            simulator.cluster, devices=tuple(
+                dataclasses.replace(d, memory_bytes=int(peaks[:, p].mean()) + 1)
+                for d, p in zip(simulator.cluster.devices,
+                                simulator.cluster.memory_pools))),
+        simulator.cost_model)
+  exact = robust.Robust(simulator).price_groups(graph, groups)
+  found = robust.Robust(simulator).price_groups(graph, groups, ceiling_s=None)
+  assert found.best() == exact.best()
+  assert found.keys()[found.best()] == exact.keys()[exact.best()]
+  assert (found.seconds <= exact.seconds).all()
+  np.testing.assert_array_equal(found.peak_bytes, exact.peak_bytes)
+
+
+@pytest.mark.parametrize('rows', [[], [[7, 7, 7]], [[7, 7, 7], [1, 1, 1]]])
+def test_of_none_or_of_what_cannot_run_the_best_is_known_too(
+    rows: list[list[int]]):
+  price = robust.Robust(simulator_lib.Simulator(clusters.make_cluster()))
+  groups = np.array(rows, int).reshape(-1, 3)
+  np.testing.assert_array_equal(
+      price.price_groups(graphs.chain(3), groups, ceiling_s=None).seconds,
+      price.price_groups(graphs.chain(3), groups).seconds)
+
+
 class _Deaf(robust.Robust):
   """Has no ear for ceilings."""
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float = math.inf) -> evaluator_lib.Prices:
+                   ceiling_s: float | None = math.inf) -> evaluator_lib.Prices:
     return super().price_groups(graph, devices)
 
 

@@ -8,8 +8,11 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.placers import anchored
+from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
+from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import stopwatch
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -18,9 +21,9 @@ _SINGLE = ('single_device',)
 
 
 class _Policy:
-  """Proposes one placement; counts how often it is loaded."""
+  """Proposes one placement; counts how often it is loaded, and ahead."""
 
-  loaded = 0
+  loaded = ahead = 0
 
   def __init__(self, policy=None):
     del policy
@@ -30,12 +33,18 @@ class _Policy:
     return np.arange(problem.graph.num_ops)[None] % 2 + 1
 
 
+def _load_ahead(policy):
+  del policy
+  _Policy.ahead += 1
+
+
 @pytest.fixture(autouse=True)
 def policy(monkeypatch):
   monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
+  monkeypatch.setattr(learned, 'load_ahead', _load_ahead)
   monkeypatch.setattr(learned, 'is_there', lambda: True)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 50_000)
-  _Policy.loaded = 0
+  _Policy.loaded = _Policy.ahead = 0
   return _Policy
 
 
@@ -65,11 +74,11 @@ def test_independent_ops_are_divided():
 def test_what_can_gain_little_waits_for_no_policy_and_no_search(policy):
   problem = _problem(1e-7)
   anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
-  assert policy.loaded == 0
+  assert policy.loaded == policy.ahead == 0
   few = problem.evaluator.evaluations
   slow = _problem(1e-1)
   anchored.AnchoredPlacer(anchors=_SINGLE).place(slow)
-  assert policy.loaded == 1
+  assert policy.loaded == policy.ahead == 1
   assert slow.evaluator.evaluations > 10 * few
 
 
@@ -78,7 +87,8 @@ def test_at_the_bound_there_is_nothing_to_search_for(policy):
   problem = problems.make(graphs.chain(12), clusters.make_cluster(2), 1.)
   placer = anchored.AnchoredPlacer(anchors=_SINGLE)
   assert len(set(placer.place(problem).devices)) == 1
-  assert policy.loaded == 0 and placer.winner == anchored.REFINED
+  assert policy.loaded == policy.ahead == 0
+  assert placer.winner == anchored.REFINED
 
 
 def test_what_fits_nowhere_is_worth_a_search(policy):
@@ -94,7 +104,8 @@ def test_what_fits_nowhere_is_worth_a_search(policy):
 def test_repeatable_legal_and_none_proposed_twice(seed):
 
   def proposals():
-    return anchored.AnchoredPlacer(anchors=_SINGLE).proposals(
+    # No time passes: on a busy machine the clock would stop the search.
+    return anchored.AnchoredPlacer(anchors=_SINGLE, clock=_Clock()).proposals(
         problems.make(graphs.random_graph(seed, 60), seed=seed))
 
   first = [p.devices.tolist() for p in proposals()]
@@ -119,6 +130,73 @@ def test_a_time_budget_stops_the_search():
   anchored.AnchoredPlacer(anchors=_SINGLE,
                           clock=lambda: next(ticks)).place(problem)
   assert next(ticks) == 10
+
+
+class _Clock:
+  """Says what it was set to."""
+
+  def __init__(self):
+    self.now = 0.
+
+  def __call__(self):
+    return self.now
+
+
+def _watched_anchors(monkeypatch, clock, seconds):
+  """Names of anchors as they are asked, each of which takes so long."""
+  asked = []
+  stock = best_of.propose_each
+
+  def propose_each(problem, names):
+    asked.extend((name, _Policy.ahead) for name in names)
+    clock.now += seconds * len(names)
+    return stock(problem, names)
+
+  monkeypatch.setattr(best_of, 'propose_each', propose_each)
+  return asked
+
+
+def test_the_policy_is_loaded_while_anchors_are_asked(monkeypatch):
+  asked = _watched_anchors(monkeypatch, _Clock(), 0)
+  anchored.AnchoredPlacer(anchors=_SINGLE).place(_problem(1.))
+  assert ('single_device', 1) in asked
+
+
+def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
+    monkeypatch, policy):
+  clock = _Clock()
+  asked = _watched_anchors(monkeypatch, clock, 5)
+  anchors = 'single_device', 'round_robin', 'm_topo', 'm_etf'
+  placer = anchored.AnchoredPlacer(anchors=anchors, clock=clock)
+  problem = _problem(1., time_budget_s=12.)
+  placement = placer.place(problem)
+  names = [name for name, _ in asked]
+  # Starts are no placers; the last anchor came too late.
+  assert names == list(anchors[:3]) and policy.loaded == 0
+  assert problems.seconds_of(problem, placement) <= 12
+
+
+def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
+  watch = stopwatch.Stopwatch(clock := _Clock())
+  monkeypatch.setattr(stopwatch, 'LOADING', watch)
+
+  class Slow(_Policy):
+
+    def __init__(self, policy=None):
+      super().__init__(policy)
+      with watch.running():
+        clock.now += 100
+
+  monkeypatch.setattr(learned, 'LearnedPlacer', Slow)
+  limits = []
+  stock = local_search.Limit
+  monkeypatch.setattr(
+      local_search, 'Limit',
+      lambda evaluations, seconds, *rest: limits.append(seconds) or stock(
+          evaluations, seconds, *rest))
+  anchored.AnchoredPlacer(anchors=_SINGLE,
+                          clock=clock).place(_problem(1., time_budget_s=8.))
+  assert limits == [8]
 
 
 def test_what_cannot_be_placed_is_refused():

@@ -1,4 +1,6 @@
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -7,12 +9,16 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import schema
+from gdp_grappler.placers import background
+from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import stopwatch
 from gdp_grappler.placers import trainer
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import processes
 
 
 class _Policy(tf.Module):
@@ -112,6 +118,69 @@ def test_the_environment_names_a_policy(gpu_1, monkeypatch):
   placer = registry.create('gdp_policy')
   placement = placer.place(problems.make(graphs.chain(3)))
   assert placement.devices.tolist() == [2, 2, 2]
+
+
+def test_loaded_ahead_once_and_whoever_wants_it_waits(tmp_path, monkeypatch):
+  folder, go, begun = _export(tmp_path, 2), threading.Event(), []
+  stock = learned._load
+
+  def slow(path):
+    begun.append(path)
+    assert go.wait(20) and background.is_current()
+    return stock(path)
+
+  monkeypatch.setattr(learned, '_load', slow)
+  learned.load_ahead(folder)
+  learned.load_ahead(folder)
+  go.set()
+  placement = registry.create('gdp_policy',
+                              folder).place(problems.make(graphs.chain(3)))
+  assert placement.devices.tolist() == [2, 2, 2] and len(begun) == 1
+
+
+def test_waiting_for_a_policy_counts_as_loading(tmp_path, monkeypatch):
+  watch = stopwatch.Stopwatch()
+  monkeypatch.setattr(stopwatch, 'LOADING', watch)
+  stock, during = learned._load, []
+
+  def watched(path):
+    # The one who asks is on its way to wait.
+    processes.wait_until(lambda: watch.seconds > 0)
+    during.append(watch.seconds)
+    return stock(path)
+
+  monkeypatch.setattr(learned, '_load', watched)
+  placer = registry.create('gdp_policy', _export(tmp_path, 2))
+  waited = watch.seconds
+  assert waited >= during[0] > 0
+  placer.place(problems.make(graphs.chain(3)))
+  assert watch.seconds == waited
+
+
+def test_loading_ahead_what_is_none_tells_whoever_wants_it(tmp_path):
+  learned.load_ahead(str(tmp_path))
+  for _ in range(2):
+    with pytest.raises(errors.PolicyMismatchError, match='is not a policy'):
+      registry.create('gdp_policy', str(tmp_path))
+  # It may be put right.
+  folder = _export(tmp_path, 1)
+  assert registry.create('gdp_policy', folder)
+
+
+def test_a_child_loads_what_the_parent_had_begun_to(tmp_path, monkeypatch):
+  folder, go = _export(tmp_path, 2), threading.Event()
+  stock = learned._load
+  monkeypatch.setattr(learned, '_load',
+                      lambda path: go.wait(20) and stock(path))
+  learned.load_ahead(folder)
+  child = os.fork()
+  if not child:
+    # TensorFlow's own threads did not survive; only what is known counts.
+    known = learned._shelf._loading.get(str(tmp_path.resolve()))
+    os._exit(7 if known is None else 1)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+  go.set()
+  registry.create('gdp_policy', folder)
 
 
 def test_no_policy_is_installed(monkeypatch):

@@ -12,6 +12,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import settings as settings_lib
 from helpers import graph_defs
@@ -307,6 +308,24 @@ def test_gpus_get_an_order_unasked_where_much_is_predicted():
     if said:
       gains.append(1 - float(said[1]) / float(said[2]))
   assert gains and min(gains) > .04  # Of rounded figures.
+
+
+def test_when_the_time_is_over_there_is_no_order(monkeypatch):
+  source = _branching()
+  seed, placed = _ordered_seed(source)
+  budgets = []
+
+  class Over(stopwatch.Deadline):
+
+    def __init__(self, budget_s):
+      super().__init__(0.)
+      budgets.append(budget_s)
+
+  monkeypatch.setattr(stopwatch, 'Deadline', Over)
+  late = _spread(source, 'critical_path', seed)
+  assert late.devices == placed.devices and not late.control_edges
+  # A third is kept for what nobody can stop.
+  assert budgets == [pytest.approx(20.)]
 
 
 def test_devices_that_wait_get_no_order_unasked(source):

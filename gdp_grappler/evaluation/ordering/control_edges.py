@@ -11,6 +11,7 @@ result after the other.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Callable
 
 import numpy as np
@@ -43,6 +44,8 @@ class OrderConfig:
       it once more.
     max_simulated_ops: Ops of all simulations together, which bounds the time:
       two millions take about 3 s.
+    max_s: Seconds after which nothing more is tried; what the search has found
+      by then depends on the speed of the machine.
   """
 
   min_gain: float = 0.02
@@ -50,6 +53,7 @@ class OrderConfig:
   kept_gain: float = 0.95
   edge_s: float = 5e-7
   max_simulated_ops: int = 2_000_000
+  max_s: float = math.inf
 
   def __post_init__(self) -> None:
     for field in ('min_gain', 'kept_gain', 'heavy_shares'):
@@ -60,6 +64,8 @@ class OrderConfig:
     for field in ('edge_s', 'max_simulated_ops'):
       if not 0 <= getattr(self, field) < float('inf'):
         raise ValueError(f'{field} is {getattr(self, field)}; give 0 or more.')
+    if not self.max_s >= 0:
+      raise ValueError(f'max_s is {self.max_s}; give 0 or more.')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -128,8 +134,7 @@ def control_edges(
   except errors.InvalidGraphError:
     return nothing  # Loops that feed each other in a circle: leave them alone.
   # What edges cost is little, but may by luck be what makes them pay.
-  free = simulator.price(edge_pricer.with_edges(graph, found.edges),
-                         devices[:1])
+  free = edge_pricer.price(graph, found.edges, devices[:1], simulator)
   with_edges_s = max(found.step_s, float(free.seconds[0]))
   # Another order may hold more tensors at a time.
   if (free.overflow_bytes[0] > fifo.overflow_bytes[0] or
@@ -229,7 +234,7 @@ def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   The orders come with the one of the fastest wanted step first.
   """
   pricer = edge_pricer.EdgePricer(graph, placement, simulator, config.edge_s,
-                                  config.max_simulated_ops)
+                                  config.max_simulated_ops, config.max_s)
   nothing = edge_pricer.as_edges([])
   plain = edge_search.Found(nothing, pricer.schedule(nothing))
   tried: list[tuple[edge_search.Found, edge_search.EdgeSearch, np.ndarray]] = []

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import time
+from typing import Callable
 
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
@@ -22,13 +26,13 @@ class EdgePricer:
       it depends on.
     placement: Of these ops, first in, first out.
     may: bool [N], ops that control edges may join; see `orderable`.
-    left: Simulations that are left.
   """
 
   def __init__(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement,
                simulator: simulator_lib.Simulator, edge_s: float,
-               max_simulated_ops: int) -> None:
+               max_simulated_ops: int, max_s: float = math.inf,
+               clock: Callable[[], float] = time.monotonic) -> None:
     """Prepares.
 
     Args:
@@ -37,14 +41,24 @@ class EdgePricer:
       simulator: Prices.
       edge_s: Seconds that an edge adds to the op that waits.
       max_simulated_ops: Ops of all simulations together.
+      max_s: Seconds after which no simulations are left.
+      clock: Seconds since any moment.
     """
-    self.graph = with_edges(graph, orderable.loop_barriers(graph))
+    barriers = orderable.loop_barriers(graph)
+    # Another graph would be laid out anew.
+    self.graph = with_edges(graph, barriers) if len(barriers) else graph
     self.placement = dataclasses.replace(placement, priorities=None)
     self.may = orderable.orderable(graph)
-    self.left = max_simulated_ops // max(1, graph.num_ops)
+    self._left = max_simulated_ops // max(1, graph.num_ops)
+    self._clock, self._end_s = clock, clock() + max_s
     self._edge_s = edge_s
     # The costs of the graph itself: barriers are no edges that cost.
     self._layout = simulator.layout(self.graph)
+
+  @property
+  def left(self) -> int:
+    """Simulations that are left; 0 if there is no time for any."""
+    return self._left if self._clock() < self._end_s else 0
 
   def schedule(self, edges: np.ndarray) -> schedule_lib.Schedule:
     """The step with control edges, int [C, 2], first in, first out.
@@ -64,7 +78,7 @@ class EdgePricer:
 
   def _schedule(self, edges: np.ndarray,
                 priorities: np.ndarray | None) -> schedule_lib.Schedule:
-    self.left -= 1
+    self._left -= 1
     waits = np.bincount(edges[:, 1], minlength=self.graph.num_ops)
     layout = dataclasses.replace(
         self._layout, control_edges=edges,
@@ -73,6 +87,27 @@ class EdgePricer:
         self.placement.devices, priorities)
     assert schedule is not None  # The placement is legal.
     return schedule
+
+
+def price(graph: op_graph.OpGraph, edges: np.ndarray, devices: np.ndarray,
+          simulator: simulator_lib.Simulator) -> evaluator_lib.Prices:
+  """Prices of placements of a graph with more control edges, that cost nothing.
+
+  Args:
+    graph: N ops.
+    edges: int [C, 2].
+    devices: int [K, N].
+    simulator: Of their cluster.
+
+  Raises:
+    InvalidGraphError: the edges form a cycle.
+  """
+  layout = dataclasses.replace(simulator.layout(graph),
+                               control_edges=as_edges(edges))
+  seconds, peaks = native_simulator.PreparedGraph(layout).run(
+      np.ascontiguousarray(devices, np.int32), None, simulator.threads)
+  return evaluator_lib.Prices.from_peaks(seconds, peaks,
+                                         simulator.cluster.pool_bytes)
 
 
 def with_edges(graph: op_graph.OpGraph, edges: np.ndarray) -> op_graph.OpGraph:

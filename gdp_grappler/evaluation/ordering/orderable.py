@@ -35,10 +35,11 @@ _Needs = frozenset[tuple[int, int]]
 def orderable(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops that may get control edges from and give them to others."""
   ends = np.array([t not in _NO_ENDS for t in graph.op_types], bool)
-  return (
-      ends & ~graph.stateful & (graph.executions == 1) & (_depths(graph) == 0)
-      & _surely_runs(graph)
-      & ~_behind(graph, [bool(_WAITS.fullmatch(t)) for t in graph.op_types]))
+  waiting = {t for t in set(graph.op_types) if _WAITS.fullmatch(t)}
+  return (ends & ~graph.stateful & (graph.executions == 1) &
+          (_depths(graph) == 0)
+          & _surely_runs(graph)
+          & ~_behind(graph, [t in waiting for t in graph.op_types]))
 
 
 def loop_barriers(graph: op_graph.OpGraph) -> np.ndarray:

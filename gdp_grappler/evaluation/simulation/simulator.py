@@ -140,11 +140,20 @@ class Simulator(evaluator.Evaluator):
         native_simulator.PreparedGraph] = weakref.WeakKeyDictionary()
     self._figures: weakref.WeakKeyDictionary[op_graph.OpGraph, dict[
         str, np.ndarray]] = weakref.WeakKeyDictionary()
+    self._seconds: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, np.ndarray] = weakref.WeakKeyDictionary()
     self._lock = threading.RLock()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N, D], as the cost model charges them."""
-    return self.cost_model.op_seconds(graph, self.cluster)
+    """float64 [N, D], as the cost model charges them; read-only."""
+    with self._lock:
+      seconds = self._seconds.get(graph)
+      if seconds is None:
+        seconds = np.array(self.cost_model.op_seconds(graph, self.cluster),
+                           np.float64)
+        seconds.setflags(write=False)
+        self._seconds[graph] = seconds
+      return seconds
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
@@ -256,8 +265,7 @@ class Simulator(evaluator.Evaluator):
   def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
     """Of a `Layout`, what the cluster and the cost model say of the graph."""
     alive = graph.executions > 0
-    seconds = np.asarray(self.cost_model.op_seconds(graph, self.cluster),
-                         np.float64)
+    seconds = self.op_seconds(graph)
     self._check_costs(graph, seconds, 's')
     workspace = np.asarray(self.cost_model.workspace_bytes(graph, self.cluster),
                            np.int64)

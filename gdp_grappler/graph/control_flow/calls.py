@@ -104,7 +104,9 @@ class Calls:
       edges: (producer, output index or -1, consumer).
       shape_of: Dimensions of a tensor; None if their number is unknown.
     """
-    ops = [i for i, node in enumerate(nodes) if self._is_call(node)]
+    types = [node.op for node in nodes]
+    called = {kind for kind in set(types) if self._is_called(kind)}
+    ops = [i for i, kind in enumerate(types) if kind in called]
     if not ops:
       return {}
     inputs: dict[int, list[tuple[int, int]]] = collections.defaultdict(list)
@@ -123,7 +125,7 @@ class Calls:
       return result[op]
 
     def number(op: int, output: int) -> float | None:
-      call = price(op) if self._is_call(nodes[op]) else None
+      call = price(op) if types[op] in called else None
       return None if call is None or output >= len(call.values) else (
           call.values[output])
 
@@ -135,7 +137,7 @@ class Calls:
     """Raises an error for a function that calls itself, however indirectly."""
     calls = {
         name: {
-            called for node in function.node_def if self._is_call(node)
+            called for node in function.node_def if self._is_called(node.op)
             for called in self._names(node)
         } for name, function in self._functions.items()
     }
@@ -148,8 +150,8 @@ class Calls:
             'so it has no cost. Write it as a loop.')
       left -= leaves
 
-  def _is_call(self, node: node_def_pb2.NodeDef) -> bool:
-    return node.op in _KINDS or node.op in self._functions
+  def _is_called(self, op_type: str) -> bool:
+    return op_type in _KINDS or op_type in self._functions
 
   def _call(self, node: node_def_pb2.NodeDef,
             arguments: Sequence[node_def_pb2.NodeDef]) -> Call | None:
@@ -201,7 +203,7 @@ class Calls:
 
   def _graph_cost(self, nodes: Sequence[node_def_pb2.NodeDef]) -> Call:
     graph_def = graph_pb2.GraphDef(node=nodes)
-    if any(self._is_call(node) for node in nodes):
+    if any(self._is_called(node.op) for node in nodes):
       graph_def.library.CopyFrom(self._library)
     graph, number = self._read(graph_def)
     owners = _owners(graph)

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -39,15 +38,17 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
   begins: dict[int, list[int]] = {}
   # A reference that is read as a value may be sent, as TensorFlow's placer has
   # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
-  position: collections.Counter[int] = collections.Counter()
+  position = [0] * len(nodes)
   for source, output, target in edges:
     if output < 0:
       continue
-    inputs, outputs = signatures[target].inputs, signatures[source].outputs
-    taken = inputs[position[target]] if position[target] < len(inputs) else None
+    place = position[target]
     position[target] += 1
-    if output < len(outputs) and node_types.is_handle(
-        outputs[output]) and (taken is None or node_types.is_handle(taken)):
+    outputs = signatures[source].outputs
+    if output >= len(outputs) or not node_types.is_handle(outputs[output]):
+      continue
+    inputs = signatures[target].inputs
+    if place >= len(inputs) or node_types.is_handle(inputs[place]):
       if nodes[source].op in op_kinds.NEW_LISTS:
         begins.setdefault(source, []).append(target)
       else:
@@ -83,10 +84,10 @@ def shared_lists(nodes: Sequence[node_def_pb2.NodeDef],
     edges: (producer, output index or -1, consumer).
     groups: int [N], of `joined`.
   """
+  lists = {i for i, node in enumerate(nodes) if node.op in op_kinds.NEW_LISTS}
   return {
       source for source, output, target in edges
-      if output >= 0 and nodes[source].op in op_kinds.NEW_LISTS and
-      groups[source] != groups[target]
+      if source in lists and output >= 0 and groups[source] != groups[target]
   }
 
 
@@ -183,11 +184,12 @@ def join_slots(sets: union_find.UnionFind,
   """
   producers: dict[int, list[int]] = {}
   handle_of = {}
+  variables = set(np.flatnonzero(variable_bytes > 0).tolist())
   for source, output, target in edges:
     if output < 0:
       continue
     producers.setdefault(target, []).append(source)
-    if variable_bytes[source] > 0:
+    if source in variables:
       handle_of[target] = source
   for op, node in enumerate(nodes):
     if node.op in op_kinds.ASSIGNMENTS and variable_bytes[handle_of.get(

@@ -9,7 +9,6 @@ Grappler's, and have been made when a graph is placed.
 
 from __future__ import annotations
 
-import collections
 from typing import Iterator, Mapping, Sequence
 
 from tensorflow.core.framework import node_def_pb2
@@ -49,16 +48,17 @@ def join(sets: union_find.UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
 
 def _pairs(nodes: Sequence[node_def_pb2.NodeDef],
            edges: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-  position: collections.Counter[int] = collections.Counter()
+  types = [node.op for node in nodes]
+  position = [0] * len(nodes)
   readers: dict[tuple[int, int], list[int]] = {}
   for source, output, target in edges:
     if output < 0:
       continue
-    op = nodes[target].op
-    if output == 0 and nodes[source].op in _FIRSTS:
-      if (nodes[source].op, op) in _CHAINS:
+    op = types[target]
+    if output == 0 and types[source] in _FIRSTS:
+      if (types[source], op) in _CHAINS:
         yield source, target
-    if _SIBLINGS.get(op) == position[target]:
+    if op in _SIBLINGS and _SIBLINGS[op] == position[target]:
       readers.setdefault((source, output), []).append(target)
     position[target] += 1
   yield from _siblings(nodes, readers)

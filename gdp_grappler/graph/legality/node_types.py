@@ -36,10 +36,12 @@ def signature(node: node_def_pb2.NodeDef) -> Signature:
     value = node.attr[name] if name in node.attr else None
     if value is None:
       values.append(None)
-    elif value.HasField('list'):
-      values.append(tuple(value.list.type))
     else:
-      values.append(value.type or value.i)
+      number = value.type or value.i
+      # Only what has neither may be a list.
+      values.append(
+          tuple(value.list.type
+               ) if not number and value.HasField('list') else number)
   return _signature(node.op, tuple(values))
 
 

@@ -80,18 +80,25 @@ def why_it_stays(node: node_def_pb2.NodeDef,
   by_type = _ties(node.op)
   if by_type:
     return '' if is_variable_argument(node) else by_type
-  definition = kernels.op_def(node.op)
+  by_kind = _ties_of_kind(node.op, signature)
+  if not by_kind and any(name in node.attr for name in _XLA_ATTRIBUTES):
+    return 'XLA compiles it'
+  return by_kind
+
+
+@functools.cache
+def _ties_of_kind(op_type: str, signature: node_types.Signature) -> str:
+  """What ties all nodes of a type and signature; '' if nothing does."""
+  definition = kernels.op_def(op_type)
   if definition is None:
     return 'TensorFlow does not know its type'
   if any(arg.dtype in _HOST_TYPES
          for arg in (*signature.inputs, *signature.outputs)):
     return 'strings are handled by the host only'
-  if any(name in node.attr for name in _XLA_ATTRIBUTES):
-    return 'XLA compiles it'
   # What the function does, and where it can do it, is not looked into.
   if any(attr.type == 'func' for attr in definition.attr):
     return 'it calls a function, which is not divided'
-  if definition.is_stateful and not _MOVABLE_STATE.fullmatch(node.op):
+  if definition.is_stateful and not _MOVABLE_STATE.fullmatch(op_type):
     return 'it has state that is found by name and device'
   return ''
 
@@ -119,9 +126,14 @@ def draws_from_a_stream(node: node_def_pb2.NodeDef) -> bool:
   A v1 session keeps such a kernel for all its graphs. On another device the
   stream would begin anew.
   """
-  definition = kernels.op_def(node.op)
+  return _kind_draws(node.op)
+
+
+@functools.cache
+def _kind_draws(op_type: str) -> bool:
+  definition = kernels.op_def(op_type)
   return (definition is not None and definition.is_stateful and
-          _STREAM.fullmatch(node.op) is not None)
+          _STREAM.fullmatch(op_type) is not None)
 
 
 def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:

@@ -1,6 +1,7 @@
 """Control edges: few, without circles, and as good as they say."""
 
 import dataclasses
+import itertools
 
 import hypothesis
 from hypothesis import strategies
@@ -255,8 +256,37 @@ def test_wrong_arguments():
     for value in (-0.1, float('inf'), float('nan')):
       with pytest.raises(ValueError, match=field):
         control_edges.OrderConfig(**{field: value})
+  for value in (-0.1, float('nan')):
+    with pytest.raises(ValueError, match='max_s'):
+      control_edges.OrderConfig(max_s=value)
   with pytest.raises(ValueError, match='heavy_shares'):
     control_edges.OrderConfig(heavy_shares=(0.5, 1.5))
+
+
+def _pricer_until(looks):
+  """An `EdgePricer` for whom the time is over after so many looks at it."""
+  stock, ticks = edge_pricer.EdgePricer, itertools.count()
+
+  def make(graph, placement, simulator, edge_s, max_simulated_ops, max_s):
+    assert max_s == 10.
+    return stock(graph, placement, simulator, edge_s, max_simulated_ops, looks,
+                 lambda: next(ticks))
+
+  return make
+
+
+def test_what_was_found_when_the_time_is_over_counts(monkeypatch):
+  graph, placement, costs = orders.late_chain(40)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  steps = []
+  for looks in range(9):
+    with monkeypatch.context() as patch:
+      patch.setattr(edge_pricer, 'EdgePricer', _pricer_until(looks))
+      found = control_edges.control_edges(graph, placement, simulator,
+                                          control_edges.OrderConfig(max_s=10.))
+    steps.append(found.with_edges_s)
+    assert found.with_edges_s <= found.fifo_s
+  assert steps[0] == found.fifo_s and steps[-1] < found.fifo_s
 
 
 def test_a_measurer_gets_the_edges_alone():

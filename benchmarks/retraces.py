@@ -1,0 +1,194 @@
+r"""What the option costs a program whose graphs are left alone, measured.
+
+Run it from the repository, in an environment where the package is installed:
+
+  python -m benchmarks.retraces --json
+
+The machine is cut into two CPUs, over which it never pays to place anything.
+Programs: a `tf.function` that trains, traced anew for each size of its batches;
+and a Keras model that is compiled and fitted again and again. Each runs in
+fresh processes, in turn with the option off and on. Prints a list of
+{"program", "option", "first_s", "step_s", "retraces_s", "rss_mb"}: processor
+seconds of the first call, of one call after that, and of all retraces, and the
+memory of the process in the end, medians of some runs; then the same of
+"on / off". Without --json, a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import sys
+import time
+from typing import Any, Callable, Sequence
+
+import keras
+from rich import console
+from rich import table
+import tensorflow as tf
+
+from gdp_grappler import environment
+from gdp_grappler.processes import calls
+
+_FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
+_TIMEOUT_S = 3600.
+_STEPS = 200
+_LAYERS, _UNITS = 40, 8
+_Row = dict[str, Any]
+# Runs so many steps, after having been traced anew if that is asked for.
+_Program = Callable[[int, bool], object]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0.
+  """
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('--retraces', type=int, default=300)
+  parser.add_argument('--runs', type=int, default=3)
+  parser.add_argument('--json', action='store_true')
+  arguments = parser.parse_args(argv)
+  rows = [
+      row for program in _PROGRAMS
+      for row in _rows(program, arguments.retraces, arguments.runs)
+  ]
+  if arguments.json:
+    print(json.dumps(rows, indent=2))
+  else:
+    console.Console().print(_table(rows))
+  return 0
+
+
+def measure(program: str, option: str, retraces: int) -> dict[str, float]:
+  """The figures of one run, in a process that has done nothing else.
+
+  Args:
+    program: One of `_PROGRAMS`.
+    option: 'on' or 'off'.
+    retraces: How many.
+  """
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * 2)
+  if option == 'on':
+    tf.config.optimizer.set_experimental_options({'gdp_placement': True})
+  run = _PROGRAMS[program]()
+  first_s = _seconds(lambda: run(1, False))
+  run(_STEPS, False)  # The guard of `fit` has seen enough.
+  step_s = _seconds(lambda: run(_STEPS, False)) / _STEPS
+  retraces_s = _seconds(lambda: [run(1, True) for _ in range(retraces)])
+  return {
+      'first_s': first_s, 'step_s': step_s, 'retraces_s': retraces_s,
+      'rss_mb': _rss_mb()
+  }
+
+
+def _function() -> _Program:
+  """Gradient descent on dense layers; 12 ops each."""
+  weights = [tf.Variable(tf.eye(_UNITS)) for _ in range(_LAYERS)]
+  rate = tf.Variable(1e-3)
+
+  @tf.function
+  def step(x: tf.Tensor) -> tf.Tensor:
+    with tf.GradientTape() as tape:
+      for weight in weights:
+        x = tf.tanh(tf.matmul(x, weight) * .5 + .1)
+      loss = tf.reduce_sum(x)
+    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
+      weight.assign_sub(rate * gradient)
+    return loss
+
+  batches = [tf.ones((8, _UNITS))]
+
+  def run(steps: int, anew: bool) -> None:
+    if anew:
+      batches[0] = tf.ones((len(batches[0]) + 1, _UNITS))
+    for _ in range(steps):
+      step(batches[0])
+
+  return run
+
+
+def _fit() -> _Program:
+  """A perceptron of Keras."""
+  model = keras.Sequential(
+      [keras.Input((_UNITS,))]
+      + [keras.layers.Dense(_UNITS, 'relu') for _ in range(_LAYERS // 4)])
+  x = tf.ones((8 * _STEPS, _UNITS))
+
+  def compile_model() -> None:
+    model.compile('adam', 'mse', jit_compile=False)
+
+  def run(steps: int, anew: bool) -> None:
+    if anew:
+      compile_model()
+    model.fit(x, x, batch_size=8, steps_per_epoch=steps, verbose=0)
+
+  compile_model()
+  return run
+
+
+_PROGRAMS: dict[str, Callable[[],
+                              _Program]] = {'function': _function, 'fit': _fit}
+
+
+def _seconds(job: Callable[[], object]) -> float:
+  """Of processor, of all threads."""
+  start = time.process_time()
+  job()
+  return time.process_time() - start
+
+
+def _rss_mb() -> float:
+  """Memory of this process, without what nobody refers to."""
+  gc.collect()
+  with open('/proc/self/statm', encoding='ascii') as file:
+    pages = int(file.read().split()[1])
+  return pages * os.sysconf('SC_PAGE_SIZE') / 1e6
+
+
+def _rows(program: str, retraces: int, runs: int) -> list[_Row]:
+  """Off, on, and what the second is of the first."""
+  options = ('off', 'on')
+  found: dict[str, list[dict[str, float]]] = {option: [] for option in options}
+  for _ in range(runs):
+    for option in options:
+      found[option].append(
+          calls.call(f'{__package__}.retraces:measure', program, option,
+                     retraces, timeout_s=_TIMEOUT_S,
+                     environment={environment.DISABLE: '0'}))
+  medians = {
+      option: {
+          figure: statistics.median(run[figure] for run in runs_of)
+          for figure in _FIGURES
+      } for option, runs_of in found.items()
+  }
+  medians['on / off'] = {
+      figure: medians['on'][figure] / medians['off'][figure]
+      for figure in _FIGURES
+  }
+  return [{'program': program, 'option': option, **figures}
+          for option, figures in medians.items()]
+
+
+def _table(rows: Sequence[_Row]) -> table.Table:
+  result = table.Table(title='Graphs that are left alone, measured')
+  for column in ('program', 'option', *_FIGURES):
+    result.add_column(column)
+  for row in rows:
+    result.add_row(row['program'], row['option'],
+                   *(f'{row[figure]:.4g}' for figure in _FIGURES))
+  return result
+
+
+if __name__ == '__main__':
+  sys.exit(main())
