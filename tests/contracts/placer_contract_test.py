@@ -142,7 +142,8 @@ def test_steps_of_any_length(name, op_s, memory_bytes):
   _check(_place(name, graph, cluster, seconds=seconds), graph, cluster)
 
 
-def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None, seed=0):
+def _assert_no_worse_than_one_device(name, graph, cluster, seconds=None,
+                                     seed=0):
   if name.endswith('_published') or name in _OTHERS:
     pytest.skip('does as it is told')
   problem = problems.make(graph, cluster, seconds)
