@@ -134,7 +134,8 @@ class Examiner:
                                                     self.case.cluster,
                                                     self.case.seconds,
                                                     placement.devices,
-                                                    op_kinds.ALIASES)
+                                                    op_kinds.ALIASES,
+                                                    placement.priorities)
     price = self._price(placement)
     if price.step_time_s != played.step_time:
       return f'{price.step_time_s!r} s, the reference {played.step_time!r} s'
