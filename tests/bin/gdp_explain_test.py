@@ -66,7 +66,7 @@ def test_two_plans_differ(plans, capsys):
     (['explain', _GRAPH, '--plan={}', 'nobody'], 'is called "nobody"'),
     (['explain', _GRAPH, '--plan=none.json', 'x'], 'Cannot read plan none'),
     (['explain', 'none.pb', '--plan={}', 'x'], 'none.pb does not exist'),
-    (['explain', _GRAPH, '--plan={}', '--cluster=cpu', 'x'], 'GPU:0'),
+    (['explain', _GRAPH, '--plan={}', '--cluster=2xP1', 'x'], '"2xP1"'),
     (['diff', _GRAPH, '{}', 'none.json'], 'Cannot read plan none.json'),
 ])
 def test_bad_input_gets_one_line(plans, capsys, command, said):
