@@ -132,10 +132,10 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
     GdpError: a name is that of no compiled Keras model, or the servers do not
       come up.
   """
-  for path in models:
-    if not origin.is_function(path):
+  for model in models:
+    if not origin.is_function(model):
       raise errors.InvalidGraphError(
-          f'"{path}" is no module:function. Name one that returns a compiled '
+          f'"{model}" is no module:function. Name one that returns a compiled '
           'Keras model.')
   with (local_workers.LocalWorkers(2) as workers, tempfile.TemporaryDirectory()
         as folder):

@@ -7,6 +7,7 @@ numbers that a user would see, and the variables. It imports nothing of ours.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 from typing import Any, Callable, Sequence
 
@@ -14,12 +15,11 @@ import numpy as np
 
 from gdp_grappler import environment
 
-if os.environ.get(environment.LEGACY_KERAS):
-  import tf_keras as keras
-else:
-  import keras
-
-layers = keras.layers
+keras: Any = importlib.import_module(
+    'tf_keras' if os.environ.get(environment.LEGACY_KERAS) else 'keras')
+layers: Any = keras.layers
+Model: Any = keras.Model
+Layer: Any = keras.layers.Layer
 LEGACY = keras.__version__.startswith('2.')
 
 # Numbers, as nested as may be, and variables or arrays.
@@ -84,13 +84,14 @@ def compiled(model: Any, optimizer: Any = 'adam', **kwargs: Any) -> Any:
 
 def fit(model: Any, x: Any, y: Any = None, **kwargs: Any) -> Numbers:
   """Three epochs of batches of 16, evaluated and applied after it."""
-  options: dict[str, Any] = {'epochs': 3, 'verbose': 0, 'shuffle': False}
+  how: dict[str, Any] = {'verbose': 0}
   if y is not None:
-    options['batch_size'] = 16
-  history = model.fit(x, y, **{**options, **kwargs}).history
-  after = [model.evaluate(x, y, verbose=0)]
+    how['batch_size'] = 16
+  history = model.fit(x, y, **{'epochs': 3, 'shuffle': False, **how,
+                               **kwargs}).history
+  after = [model.evaluate(x, y, **how)]
   if y is not None:
-    after.append(model.predict(x, verbose=0))
+    after.append(model.predict(x, **how))
   return [history, after], variables(model)
 
 

@@ -51,7 +51,7 @@ def several_outputs() -> base.Numbers:
 def subclassed() -> base.Numbers:
   """A model of a class of its own, with a residual block used twice."""
 
-  class Residual(keras.Model):
+  class Residual(base.Model):
 
     def __init__(self) -> None:
       super().__init__()

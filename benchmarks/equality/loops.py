@@ -171,7 +171,7 @@ def sparse() -> base.Numbers:
     with tf.GradientTape() as tape:
       logits = tf.sparse.sparse_dense_matmul(x, weights)
       logits += tf.gather(rare, tf.range(16) * 3)
-      loss = _loss(y, logits) + tf.sparse.reduce_sum(x * x) * 1e-3
+      loss = _loss(y, logits) + tf.reduce_sum(x.values**2) * 1e-3
     slopes = tape.gradient(loss, [weights, rare])
     optimizer.apply_gradients(zip(slopes, [weights, rare]))
     return loss

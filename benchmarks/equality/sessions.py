@@ -76,8 +76,9 @@ def session_averages() -> base.Numbers:
     hidden = tf.nn.dropout(tf.nn.relu(_layer(x, 16, 'one')), rate=.2, seed=3)
     mean = tf1.get_variable('mean', (16,), trainable=False,
                             initializer=tf1.zeros_initializer())
-    update = tf1.assign(mean, .9 * mean + .1 * tf.reduce_mean(hidden, 0))
     loss = _loss(y, _layer(hidden - mean, 3, 'two'))
+    with tf.control_dependencies([loss]):
+      update = tf1.assign(mean, .9 * mean + .1 * tf.reduce_mean(hidden, 0))
     count = tf1.train.get_or_create_global_step()
     rate = tf1.train.exponential_decay(.1, count, 2, .9)
     averages = tf1.train.ExponentialMovingAverage(.9, count)

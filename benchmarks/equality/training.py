@@ -51,7 +51,8 @@ def clipped() -> base.Numbers:
 @base.program(legacy=True)
 def optimizers() -> base.Numbers:
   """One model after the other, each with another optimizer."""
-  numbers, variables = [], []
+  numbers: list[Any] = []
+  variables: list[Any] = []
   for name in ('Adadelta', 'Adamax', 'Ftrl', 'Lion', 'RMSprop'):
     optimizer = getattr(keras.optimizers, name)(.01)
     found, own = base.fit(base.compiled(_model(), optimizer), *base.data(40, 8))
@@ -71,7 +72,7 @@ def several_steps() -> base.Numbers:
 def own_step() -> base.Numbers:
   """A `train_step` with a tape, a gradient of a gradient and a metric."""
 
-  class Penalized(keras.Model):
+  class Penalized(base.Model):
 
     def __init__(self) -> None:
       super().__init__()
@@ -161,7 +162,7 @@ def fine_tuned() -> base.Numbers:
 def distilled() -> base.Numbers:
   """A small model that learns from a large one, within one step."""
 
-  class Distiller(keras.Model):
+  class Distiller(base.Model):
 
     def __init__(self) -> None:
       super().__init__()
@@ -191,7 +192,7 @@ def distilled() -> base.Numbers:
 def variational() -> base.Numbers:
   """An autoencoder that draws its code, and a loss that a layer adds."""
 
-  class Draw(layers.Layer):
+  class Draw(base.Layer):
 
     def __init__(self) -> None:
       super().__init__()
@@ -244,7 +245,7 @@ def eager() -> base.Numbers:
 def weights_in_steps() -> base.Numbers:
   """A counter, an average and a queue of the model's own, in its step."""
 
-  class Counting(layers.Layer):
+  class Counting(base.Layer):
 
     def __init__(self) -> None:
       super().__init__()

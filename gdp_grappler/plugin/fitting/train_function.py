@@ -79,6 +79,7 @@ class TrainFunction(keras_function.KerasFunction):
     self._steps = steps
     # Whether Keras has put steps into a loop, and it can be avoided.
     self._has_loop = False
+    self._can_be_single = False
     self._plan: plan_lib.Plan | None = None
     # What the placer thread made, before it is known whether it is in time.
     self._pending: plan_lib.Plan | None = None
@@ -148,7 +149,8 @@ class TrainFunction(keras_function.KerasFunction):
       self._planned_for = settings
       self._plan, self._stays = None, False
       self._before, self._after = guard.Timing(), guard.Timing()
-      self._step = self._planning_step
+      self._step = (self._looking_step
+                    if self._has_loop else self._planning_step)
 
   # What the pass is told.
 
@@ -158,6 +160,8 @@ class TrainFunction(keras_function.KerasFunction):
     if concrete is None:
       return None
     self._pending = None
+    if self._step == self._looking_step:
+      return self._looked_at
     if self._step == self._planning_step and self._plan is None:
       if self._has_loop:
         self._cancel()
@@ -170,13 +174,17 @@ class TrainFunction(keras_function.KerasFunction):
     return (keras_function.leave_alone
             if self._has_loop or self._plan.changes and waits else None)
 
+  def _looked_at(self, source: source_graph.SourceGraph,
+                 settings: settings_lib.Settings) -> optimizer.Outcome:
+    """On the placer thread: whether steps of a loop can be done one by one."""
+    del settings
+    streams = any(map(pins.draws_from_a_stream, source.graph_def.node))
+    self._can_be_single = not streams
+    return _of_a_loop(source.name) if streams else optimizer.Outcome(None, '')
+
   def _planned(self, concrete: Any, source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> optimizer.Outcome:
     """On the placer thread."""
-    if self._has_loop and any(
-        map(pins.draws_from_a_stream, source.graph_def.node)):
-      self._pending = plan_lib.Plan({}, (), _of_a_loop(source.name))
-      return self._pending.outcome
     received = captures.variables(concrete) if settings.move_variables else {}
     free = {id(v) for v in relocation.movable(received.values(), self)}
     plan = plan_lib.make(source, settings,
@@ -191,6 +199,8 @@ class TrainFunction(keras_function.KerasFunction):
 
   def decided(self) -> None:
     """Takes the plan that came in time, and keeps the step from running."""
+    if self._step == self._looking_step and self._can_be_single:
+      self._cancel()
     if self._pending is None:
       return
     self._plan, self._pending = self._pending, None
@@ -224,20 +234,31 @@ class TrainFunction(keras_function.KerasFunction):
 
   # The phases of its life.
 
-  def _planning_step(self, iterator: Any) -> Any:
-    batches = replay.Replay(
-        single_steps.batches(iterator) if self._has_loop else iterator)
-    result, was_cancelled = None, False
+  def _looking_step(self, iterator: Any) -> Any:
+    """Nothing is taken from the iterator before the loop may be left."""
+    if not isinstance(iterator, tf.data.Iterator):
+      return self._function(iterator)  # Without a loop; one may come yet.
+    result, was_cancelled = self._cancellable(iterator)
+    self._step = self._planning_step if was_cancelled else self._function
+    return self._planning_step(iterator) if was_cancelled else result
+
+  def _cancellable(self, iterator: Any) -> tuple[Any, bool]:
+    """The result of the function, and whether it was cancelled instead."""
     with cancelling.cancellable() as call:
       self._call = call
       try:
-        result = self._function(batches.first())
+        return self._function(iterator), False
       except tf.errors.CancelledError:
-        was_cancelled = call.is_cancelled
-        if not was_cancelled:
+        if not call.is_cancelled:
           raise
+        return None, True
       finally:
         self._call = None
+
+  def _planning_step(self, iterator: Any) -> Any:
+    batches = replay.Replay(
+        single_steps.batches(iterator) if self._has_loop else iterator)
+    result, was_cancelled = self._cancellable(batches.first())
     plan = self._plan
     if plan is not None and self._would_guard(plan):
       self._step = self._step_as_it_was

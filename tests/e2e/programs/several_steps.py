@@ -78,7 +78,7 @@ def threads():
     fitted.wait(60)
     return np.float32(1.)
 
-  @tf.function
+  @tf.function(autograph=False)
   def other(x):
     value = tf.py_function(wait, [], tf.float32)
     with tf.control_dependencies([value]):
