@@ -255,7 +255,7 @@ setuptools.setup(
     ]),
     package_data={
         'gdp_grappler': ['lib/*', 'placers/placers.toml', 'reports/assets/*'],
-        'placer_model': ['hdp/placers.toml', 'pretrained/**/*'],
+        'placer_model': ['*/placers.toml', 'pretrained/**/*'],
     },
     install_requires=[_TENSORFLOW, 'numpy', 'absl-py', 'rich'],
     extras_require=_EXTRAS,

@@ -16,8 +16,8 @@ from typing import Any, Mapping
 from gdp_grappler.placers import trainer
 
 _OWN = pathlib.Path(__file__).parent / 'placers.toml'
-# Within the trainer's package.
-_TRAINERS = pathlib.Path('hdp', 'placers.toml')
+# Packages of the trainer that hold placers.
+_TRAINERS = 'hdp', 'training'
 
 
 class Kind(enum.StrEnum):
@@ -79,7 +79,7 @@ class Entry:
 def table() -> Mapping[str, Entry]:
   """All entries by name, in the order of tables."""
   folder = trainer.folder()
-  paths = [_OWN, *([folder / _TRAINERS] if folder else [])]
+  paths = [_OWN, *(folder / name / _OWN.name for name in _TRAINERS if folder)]
   return {entry.name: entry for path in paths for entry in _read(path)}
 
 

@@ -1,12 +1,15 @@
-"""`gdp_train`: learns a placement policy for a graph.
+"""`gdp_train`: learns a placement policy for a graph, or for several.
 
   gdp_train --graph=captured.pb --cluster=2xP100 --model_dir=model
+  gdp_train --graphs=rnnlm-2,gnmt-2@4xP100 --clusters=2xP100,2xK40
+      --model_dir=model
   gdp_train --graph=captured.pb --reward=measured --local_workers=2
       --model_dir=model
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import sys
@@ -22,6 +25,7 @@ from absl import app
 from absl import flags
 from absl import logging
 
+from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import quiet
 from gdp_grappler.problems import help_texts
@@ -33,6 +37,14 @@ _GRAPH = flags.DEFINE_string('graph', None,
 _CLUSTER = flags.DEFINE_string(
     'cluster', None, f'{help_texts.sentence(help_texts.CLUSTER)} With --target '
     'or --local_workers the devices found there unless given.')
+_GRAPHS = flags.DEFINE_string(
+    'graphs', None, 'Instead of --graph: graphs that one policy learns, as '
+    'NAME[@CLUSTER], separated by commas, or a file FILE.txt with one in each '
+    'line.')
+_CLUSTERS = flags.DEFINE_string(
+    'clusters', None, 'Where those of --graphs run that name no cluster, on '
+    'each of these, separated by commas; unless given, workloads run on the '
+    "papers' clusters.")
 _REWARD = flags.DEFINE_enum(
     'reward', rewards.SIMULATED, list(rewards.ALL),
     'Price placements by simulation, or run them: on the devices of this '
@@ -53,8 +65,9 @@ _ROLLOUTS = flags.DEFINE_integer('rollouts', None,
                                  'Placements sampled per iteration.',
                                  lower_bound=1)
 _CONFIG = flags.DEFINE_string(
-    'config', 'default', "Sizes and levers: 'default', or 'paper' for the "
-    "paper's method alone.")
+    'config', 'default', "Sizes and levers: 'default', 'paper' for the paper's "
+    'method alone, or its ablations paper_no_attention, '
+    'paper_no_superposition and paper_no_graphsage.')
 _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
@@ -70,17 +83,18 @@ _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 def _missing() -> list[Any]:
   """What was measured on may stand for the cluster."""
   elsewhere = _TARGET.value or command_line.LOCAL_WORKERS.value
-  return [
-      f for f in _REQUIRED if not f.value and not (f is _CLUSTER and elsewhere)
-  ]
+  given = (_GRAPH, _CLUSTER) if _GRAPHS.value is not None else ((
+      _CLUSTER,) if elsewhere else ())
+  return [f for f in _REQUIRED if not f.value and f not in given]
 
 
 _LINE = command_line.CommandLine(
     'gdp_train', __doc__,
-    (_GRAPH, _CLUSTER, _REWARD, _TARGET, command_line.LOCAL_WORKERS, _MODEL_DIR,
-     _ITERATIONS, _TIME_BUDGET_S, command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS,
-     command_line.BATCH_SIZE, command_line.TRIP_COUNT, command_line.PROFILE,
-     _INIT_POLICY, _RESTART), _missing)
+    (_GRAPH, _CLUSTER, _GRAPHS, _CLUSTERS, _REWARD, _TARGET,
+     command_line.LOCAL_WORKERS, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
+     command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS, command_line.BATCH_SIZE,
+     command_line.TRIP_COUNT, command_line.PROFILE, _INIT_POLICY, _RESTART),
+    _missing)
 
 
 def run() -> None:
@@ -109,19 +123,64 @@ def _train() -> int:
   logging.set_verbosity(logging.WARNING)
   tf.keras.utils.set_random_seed(command_line.SEED.value)
   tf.config.experimental.enable_op_determinism()
+  # Optimizing a graph of the trainer's takes longer than it ever gains.
+  tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
   try:
-    run_lib.train(_options(task_lib), rich.console.Console())
+    run_lib.train(_every(task_lib), rich.console.Console())
   except run_lib.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130
   return 0
 
 
+def _every(task_lib: types.ModuleType) -> list[Any]:
+  """`task.Options` of each graph.
+
+  Raises:
+    GdpError: flags that contradict each other, or name no graph.
+  """
+  options = _options(task_lib)
+  if _GRAPHS.value is None:
+    if _CLUSTERS.value is not None:
+      raise errors.GdpError('--clusters goes with --graphs. Give --cluster.')
+    return [options]
+  for flag in (_GRAPH, _CLUSTER):
+    if flag.value:
+      raise errors.GdpError(f'Both --graphs and --{flag.name} are given. '
+                            'Leave one of them out.')
+  if options.reward != rewards.SIMULATED:
+    raise errors.GdpError('--graphs are priced by simulation. Leave out '
+                          f'--reward={options.reward}, or give one --graph.')
+  return [
+      dataclasses.replace(options, graph=source, cluster=cluster)
+      for source, cluster in _pairs(_GRAPHS.value, _CLUSTERS.value)
+  ]
+
+
+def _pairs(graphs: str, clusters: str | None) -> list[tuple[str, str]]:
+  """Graphs and clusters that `--graphs` and `--clusters` mean, each once."""
+  from gdp_grappler.workloads import registry
+  from placer_model.benchmark import tasks as tasks_lib
+  if graphs.endswith('.txt') and ',' not in graphs:
+    graphs = ','.join(
+        pathlib.Path(graphs).read_text('utf-8', 'replace').splitlines())
+  if not graphs.replace(',', '').strip():
+    raise errors.GdpError('--graphs names no graph. Give for example '
+                          'rnnlm-2,wavenet-2x18.')
+  defaults = [part.strip() for part in (clusters or '').split(',')]
+  found = [
+      task for default in [part for part in defaults if part] or ['']
+      for task in tasks_lib.parse(graphs, registry.names(
+      ), lambda name: registry.get(name).num_devices, default_cluster=default)
+  ]
+  return list(dict.fromkeys((task.source, task.cluster) for task in found))
+
+
 def _options(task_lib: types.ModuleType) -> Any:
   """Flags as `task.Options`."""
   return task_lib.Options(
-      graph=_GRAPH.value, cluster=_CLUSTER.value or '', reward=_REWARD.value,
-      target=_TARGET.value or '',
+      graph=_GRAPH.value or '', cluster=_CLUSTER.value or '',
+      reward=_REWARD.value, target=_TARGET.value or '',
       local_workers=command_line.LOCAL_WORKERS.value, model_dir=pathlib.Path(
           _MODEL_DIR.value), units=_UNITS.value, config=_CONFIG.value,
       seed=command_line.SEED.value, batch_size=command_line.BATCH_SIZE.value,

@@ -61,16 +61,23 @@ class NoCritic(tf_agents_network.Network):
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 
 
-class PlacementAgent:
-  """`PPOClipAgent` for the M units of one graph.
+def make_optimizer(
+    config: train_config.TrainConfig) -> tf.keras.optimizers.Optimizer:
+  """PPO's Adam.
 
-  Attributes:
-    optimizer: Its Adam.
+  Its epsilon is larger than Keras's: a policy that is nearly decided has tiny
+  gradients, and Adam would blow up their noise.
   """
+  return tf.keras.optimizers.Adam(config.learning_rate, epsilon=1e-5)
+
+
+class PlacementAgent:
+  """`PPOClipAgent` for the M units of one graph."""
 
   def __init__(self, placer: tf.keras.layers.Layer,
                features: Mapping[str, tf.Tensor], num_units: int,
-               num_devices: int, config: train_config.TrainConfig) -> None:
+               num_devices: int, config: train_config.TrainConfig,
+               optimizer: tf.keras.optimizers.Optimizer) -> None:
     """Wraps a placer.
 
     Args:
@@ -79,23 +86,22 @@ class PlacementAgent:
       num_units: M.
       num_devices: D.
       config: PPO's figures.
+      optimizer: Of the placer, see `make_optimizer`.
     """
     observation = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_units - 1,
                                                 name='unit')
     self._epochs = config.epochs
+    self._learning_rate = config.learning_rate
     self._num_devices = num_devices
     self._logits = lambda: placer(features)
     self._probabilities = tf.function(
         lambda: tf.nn.softmax(self._logits(), axis=-1))
-    # A larger epsilon than Keras's: a policy that is nearly decided has tiny
-    # gradients, and Adam would blow up their noise.
-    self.optimizer = tf.keras.optimizers.Adam(config.learning_rate,
-                                              epsilon=1e-5)
+    self._optimizer = optimizer
     self._agent = ppo_clip_agent.PPOClipAgent(
         ts.time_step_spec(observation),
         tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_devices - 1,
                                       name='device'),
-        optimizer=self.optimizer,
+        optimizer=optimizer,
         actor_net=UnitActor(placer, self._logits, observation),
         value_net=NoCritic(observation),
         importance_ratio_clipping=config.clip_ratio,
@@ -119,6 +125,10 @@ class PlacementAgent:
     """float32 [M, D], of each device for each unit."""
     return self._probabilities().numpy()
 
+  def slow_down(self, share: float) -> None:
+    """Sets the learning rate to a share of the one it began with."""
+    self._optimizer.learning_rate = self._learning_rate * share
+
   def train(self, probabilities: np.ndarray, decisions: np.ndarray,
             rewards: np.ndarray, advantages: np.ndarray,
             centred: bool) -> dict[str, float]:
@@ -134,10 +144,36 @@ class PlacementAgent:
     Returns:
       'loss' and 'clip_fraction' of the last step.
     """
-    experience = _experience(probabilities, decisions, rewards, advantages,
-                             centred)
+    return self._steps(
+        _experience(probabilities, decisions, rewards, advantages, centred),
+        None)
+
+  def train_each(self, probabilities: np.ndarray,
+                 advantages: np.ndarray) -> dict[str, float]:
+    """A few clipped gradient steps on what every decision is worth.
+
+    The objective is PPO's in expectation: each device of a unit counts as if
+    it had been drawn as often as its probability says.
+
+    Args:
+      probabilities: float [M, D], the policy.
+      advantages: float [M, D]; the policy's mean of each row is zero.
+
+    Returns:
+      As `train`.
+    """
+    units, devices = probabilities.shape
+    # Twice, see `_experience`; only the first are counted.
+    weights = tf.constant(np.tile(probabilities, 2) * devices, tf.float32)
+    decisions = np.tile(np.arange(devices)[:, None], units)
+    return self._steps(
+        _experience(probabilities, decisions, np.zeros(devices),
+                    np.where(probabilities > 0, advantages, 0), False), weights)
+
+  def _steps(self, experience: Any,
+             weights: tf.Tensor | None) -> dict[str, float]:
     for _ in range(self._epochs):
-      info = self._train(experience)
+      info = self._train(experience, weights)
     return {
         'loss': float(info.loss),
         'clip_fraction': float(info.extra.clip_fraction)
@@ -147,7 +183,14 @@ class PlacementAgent:
 def _experience(probabilities: np.ndarray, decisions: np.ndarray,
                 rewards: np.ndarray, advantages: np.ndarray,
                 centred: bool) -> Any:
-  """K rollouts of M units as a batch of M trajectories.
+  """T steps of M units as a batch of M trajectories.
+
+  Args:
+    probabilities: float [M, D].
+    decisions: int [T, M].
+    rewards: float [T].
+    advantages: float [T], or [M, T].
+    centred: As of `PlacementAgent.train`.
 
   tf-agents subtracts the mean over all steps from the advantages and divides
   by their deviation, which would turn any bias term into the mean of the
@@ -158,7 +201,7 @@ def _experience(probabilities: np.ndarray, decisions: np.ndarray,
   if not centred:
     decisions = np.concatenate([decisions, decisions])
     rewards = np.concatenate([rewards, rewards])
-    advantages = np.concatenate([advantages, -advantages])
+    advantages = np.concatenate([advantages, -advantages], axis=-1)
   steps, units = decisions.shape
 
   def per_step(values: float | np.ndarray, dtype: tf.DType) -> tf.Tensor:

@@ -77,6 +77,11 @@ class Environment:
     """bool [M, D]."""
     return self.features.allowed
 
+  @property
+  def op_seconds(self) -> np.ndarray:
+    """float64 [N, D], what the evaluator thinks that each op takes."""
+    return self._evaluator.op_seconds(self.graph)
+
   def price(self, decisions: np.ndarray) -> Trials:
     """Prices int [K, M] decisions."""
     decisions = np.asarray(decisions, np.int32)

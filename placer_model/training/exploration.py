@@ -6,13 +6,20 @@ unit graph into connected clusters of a random size, and the units of a cluster
 share the uniform number from which each one's device follows by its own
 inverse distribution function. A shared uniform number is still uniform, so
 every unit's marginal is exactly the policy's; only the joint changes.
+
+The clusters are drawn anew for each rollout, or stand in levels (`levels`), a
+few large ones first and single units last, so that what is learned early is
+where the large parts of a graph belong.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler.cluster import constraints
+from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import neighbourhood
+from placer_model.training import environment as environment_lib
 
 
 class Neighbours:
@@ -62,6 +69,45 @@ class Neighbours:
     """int [S], `size` connected units around `start`, or all in reach."""
     return neighbourhood.grown(start, size, self._edges_of.__getitem__,
                                neighbourhood.plain(rng))
+
+
+def levels(environment: environment_lib.Environment, coarsest: int,
+           count: int) -> list[np.ndarray]:
+  """Partitions of the units into clusters, from few and large to single units.
+
+  Args:
+    environment: Of M units.
+    coarsest: Clusters that the first level aims at; it has more where sets of
+      units have different devices to choose from.
+    count: How many levels there are at most; the numbers of clusters that they
+      aim at grow by the same factor. Those beyond M are left out.
+
+  Returns:
+    Each int [M], the cluster of each unit, from 0; the last level's are the
+    units themselves.
+  """
+  units, graph = environment.num_units, environment.graph
+  growth = (units / coarsest)**(1 / max(count - 1, 1))
+  aims = [round(coarsest * growth**i) for i in range(count - 1)]
+  member = np.zeros(units, np.int64)
+  member[environment.units[::-1]] = np.arange(graph.num_ops)[::-1]
+  allowed = constraints.allowed_devices(graph, environment.cluster)
+  partitions = [
+      coarsening.coarsen(graph, allowed, environment.op_seconds,
+                         coarsening.CoarseningConfig(
+                             aim, graph.num_groups + 1))[member] for aim in aims
+      if aim < units
+  ]
+  return [
+      *(np.unique(labels, return_inverse=True)[1] for labels in partitions),
+      np.arange(units)
+  ]
+
+
+def level_uniforms(clusters: np.ndarray, rollouts: int,
+                   rng: np.random.Generator) -> np.ndarray:
+  """float64 [K, M] in [0, 1), equal within the clusters int [M] of a level."""
+  return rng.random((rollouts, clusters.max(initial=-1) + 1))[:, clusters]
 
 
 def correlated_uniforms(neighbours: Neighbours, rollouts: int,

@@ -9,24 +9,22 @@ import tensorflow as tf
 
 
 class Imitation:
-  """Teaches a placer to say a given placement.
-
-  Attributes:
-    optimizer: An Adam of its own, so that PPO's moments stay PPO's.
-  """
+  """Teaches a placer to say a given placement."""
 
   def __init__(self, placer: tf.keras.layers.Layer,
                features: Mapping[str, tf.Tensor], allowed: np.ndarray,
-               learning_rate: float) -> None:
+               learning_rate: float,
+               optimizer: tf.keras.optimizers.Optimizer) -> None:
     """For a placer whose `features` give masked logits [M, D].
 
     Args:
       placer: What learns.
       features: Of the graph.
       allowed: bool [M, D].
-      learning_rate: Of Adam.
+      learning_rate: To begin with.
+      optimizer: Not PPO's, so that the moments of that stay its own.
     """
-    self.optimizer = tf.keras.optimizers.Adam(learning_rate)
+    self._optimizer = optimizer
     self._placer, self._features = placer, features
     self._allowed, self._learning_rate = allowed, learning_rate
     self._step = tf.function(self._one_step)
@@ -55,7 +53,7 @@ class Imitation:
 
   def slow_down(self, share: float) -> None:
     """Sets the learning rate to a share of the one it began with."""
-    self.optimizer.learning_rate = self._learning_rate * share
+    self._optimizer.learning_rate = self._learning_rate * share
 
   def _targets(self, decisions: np.ndarray, confidence: float) -> np.ndarray:
     """float [M, D]."""
@@ -72,5 +70,5 @@ class Imitation:
                                                   self._placer(self._features)))
     variables = self._placer.trainable_variables
     gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, variables), 1.0)
-    self.optimizer.apply_gradients(zip(gradients, variables))
+    self._optimizer.apply_gradients(zip(gradients, variables))
     return loss

@@ -51,9 +51,9 @@ class Progress:
     elif self._plain_line_is_due():
       self._console.print(text, highlight=False)
 
-  def show(self, report: trainer_lib.Report) -> None:
-    """Shows one iteration."""
-    text = (f'reward {report.reward:.4f}  '
+  def show(self, report: trainer_lib.Report, label: str = '') -> None:
+    """Shows one iteration, and whose it was unless that is plain."""
+    text = (f'{label}  ' * bool(label) + f'reward {report.reward:.4f}  '
             f'best {format_step_time(report.best_step_time_s)}')
     eta = _clock(self._remaining_s(report.iteration))
     if self._live:

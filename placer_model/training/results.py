@@ -13,7 +13,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 
-SCHEMA = 1
+SCHEMA = 2
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
 # Step times closer than this are the same: the simulator's sums are not exact.
 _SAME = 1e-9
@@ -114,6 +114,19 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
           f'{ratio:.3f}x as fast as the best single device ({reward}).')
 
 
+def tables(record: Mapping[str, Any]) -> tuple[rich.table.Table | str, ...]:
+  """What a run says at its end, from the content of results.json.
+
+  A table of placers and the verdict; or, of several graphs, a table of these.
+  """
+  graphs, reward = record['graphs'], record['reward']
+  if len(graphs) > 1:
+    return (_of_graphs(graphs, reward),)
+  [graph] = graphs
+  return (table(graph['name'], graph['cluster']['name'], graph['placers'],
+                reward), graph['verdict'])
+
+
 def table(graph_name: str, cluster_name: str,
           placers: Mapping[str, Mapping[str,
                                         Any]], reward: str) -> rich.table.Table:
@@ -129,11 +142,31 @@ def table(graph_name: str, cluster_name: str,
     result.add_column(column, justify='right')
   single = placers['single_device']
   for name, item in placers.items():
-    result.add_row(name,
-                   _ms(item) if item['valid'] else 'invalid',
-                   _ms(item, 'ordered_step_time_s'), _ratio(single, item),
+    result.add_row(name, _step(item), _ms(item, 'ordered_step_time_s'),
+                   _ratio(single, item),
                    f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
                    str(item['evaluations']), f'{item["seconds"]:.1f}')
+  return result
+
+
+def _of_graphs(graphs: Sequence[Mapping[str, Any]],
+               reward: str) -> rich.table.Table:
+  """Graphs by rows."""
+  result = rich.table.Table(
+      title=f'{len(graphs)} graphs, one policy ({reward})',
+      caption='Steps, first in, first out. Policy: its likeliest placement. '
+      'GDP: the best placement of the run, and where it is from. Speed-up: '
+      "single device's step / GDP's.")
+  result.add_column('graph', no_wrap=True)
+  for column in ('units', 'single device', 'policy', 'GDP', 'found by',
+                 'speed-up'):
+    result.add_column(column, justify='right')
+  for graph in graphs:
+    single, gdp = graph['placers']['single_device'], graph['placers']['gdp']
+    result.add_row(f'{graph["name"]}@{graph["cluster"]["name"]}',
+                   str(graph['num_units']), _step(single),
+                   _ms(gdp, 'policy_step_time_s'), _step(gdp), gdp['found_by'],
+                   _ratio(single, gdp))
   return result
 
 
@@ -157,6 +190,10 @@ def _seconds(evaluation: evaluator_lib.Evaluation | None) -> float | None:
   if evaluation is None or not np.isfinite(evaluation.step_time_s):
     return None
   return evaluation.step_time_s
+
+
+def _step(item: Mapping[str, Any]) -> str:
+  return _ms(item) if item['valid'] else 'invalid'
 
 
 def _ms(item: Mapping[str, Any], key: str = 'step_time_s') -> str:

@@ -1,4 +1,4 @@
-"""gdp_train's journey: a graph in, a model directory out."""
+"""gdp_train's journey: graphs in, a model directory out."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import json
 import re
 import signal
 import time
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 import rich.console
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.features import schema
@@ -23,12 +24,12 @@ from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
+from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
 from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
-from placer_model.training import run_state
 from placer_model.training import summaries
 from placer_model.training import task as task_lib
 from placer_model.training import train_config
@@ -42,12 +43,29 @@ class Interrupted(Exception):
   """Ctrl-C; a checkpoint has been written."""
 
 
-def train(options: task_lib.Options,
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Entrant:
+  """A graph of the run, what it is compared with, and what learns it.
+
+  Attributes:
+    label: Tells it from the others; '' where there are none.
+    task: The graph on its cluster.
+    baselines: Placements to compare with.
+    trainer: Shares its placer with the others.
+  """
+
+  label: str
+  task: task_lib.Task
+  baselines: tuple[baselines_lib.Result, ...]
+  trainer: trainer_lib.Trainer
+
+
+def train(every: Sequence[task_lib.Options],
           console: rich.console.Console) -> dict[str, Any]:
   """Trains, exports and reports; returns the content of results.json.
 
   Args:
-    options: What to do.
+    every: What to do, for each graph; only graph and cluster differ.
     console: Where progress and the table go.
 
   Raises:
@@ -55,71 +73,87 @@ def train(options: task_lib.Options,
     MeasurementError: no step of the graph runs.
     Interrupted: Ctrl-C.
   """
-  start = time.monotonic()
+  start, options = time.monotonic(), every[0]
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
-  task = task_lib.load(
-      options, lambda line: console.print(line, highlight=False, markup=False,
-                                          soft_wrap=True))
+  tasks = [
+      task_lib.load(
+          one, lambda line: console.print(line, highlight=False, markup=False,
+                                          soft_wrap=True)) for one in every
+  ]
   with contextlib.ExitStack() as stack:
     stack.enter_context(checkpoints.held(options.model_dir))
     if options.restart:
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir,
-                      _identity(options, config, placer_config, task))
-    if isinstance(task.evaluator, measurer.Measurer):
-      stack.enter_context(task.evaluator)
+                      _identity(options, config, placer_config, tasks))
+    for task in tasks:
+      if isinstance(task.evaluator, measurer.Measurer):
+        stack.enter_context(task.evaluator)
     with _Interrupt() as interrupt:
-      baselines = baselines_lib.place_all(task.problem, task.evaluator,
-                                          task.simulator)
-      _check_that_steps_run(task, baselines)
-      trainer = _make_trainer(options, config, placer_config, task, baselines)
+      entrants = _entrants(options, config, placer_config, tasks)
+      batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
-                                      trainer.checkpoint())
-      _learn(options, config, trainer, store, interrupt, console)
-    return _conclude(options, task, baselines, trainer, console, start)
+                                      batch.checkpoint())
+      _learn(options, config, entrants, batch, store, interrupt, console)
+    return _conclude(options, entrants, batch, console, start)
 
 
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
-              task: task_lib.Task) -> dict[str, Any]:
+              tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
   train = {
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
   return {
-      'graph': {'name': task.graph.name, 'fingerprint': task.graph.fingerprint},
-      'cluster':
-          json.loads(task.cluster.to_json()),
-      'reward':
-          options.reward,
-      'units':
-          options.units,
+      'graph': [{
+          'name': task.graph.name, 'fingerprint': task.graph.fingerprint
+      } for task in tasks],
+      'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
+      'reward': options.reward,
+      'units': options.units,
       # A stopwatch does not ask for them.
-      'costs':
+      'costs': [
           None if options.reward == rewards.MEASURED else hashlib.sha256(
-              task.op_seconds.tobytes()).hexdigest(),
-      'seed':
-          options.seed,
-      'init_policy':
-          str(options.init_policy) if options.init_policy else None,
-      'schema':
-          schema.fingerprint(),
-      'train':
-          train,
-      'placer':
-          dataclasses.asdict(placer_config),
+              task.op_seconds.tobytes()).hexdigest() for task in tasks
+      ],
+      'seed': options.seed,
+      'init_policy': str(options.init_policy) if options.init_policy else None,
+      'schema': schema.fingerprint(),
+      'train': train,
+      'placer': dataclasses.asdict(placer_config),
   }
+
+
+def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
+              placer_config: config_lib.PlacerConfig,
+              tasks: Sequence[task_lib.Task]) -> list[_Entrant]:
+  """All graphs with their baselines, and trainers that share one network."""
+  baselines = []
+  for task in tasks:
+    baselines.append(
+        baselines_lib.place_all(task.problem, task.evaluator, task.simulator))
+    _check_that_steps_run(task, baselines[-1])
+  network = network_lib.PlacerNetwork(placer_config)
+  if options.init_policy:
+    checkpoints.load_placer(options.init_policy / 'checkpoints', network)
+  optimizers = trainer_lib.Optimizers.make(config)
+  return [
+      _Entrant(
+          f'{task.graph.name}@{task.cluster.name}' if len(tasks) > 1 else '',
+          task, results,
+          _make_trainer(options, config, network, optimizers, task, results))
+      for task, results in zip(tasks, baselines)
+  ]
 
 
 def _make_trainer(
     options: task_lib.Options, config: train_config.TrainConfig,
-    placer_config: config_lib.PlacerConfig, task: task_lib.Task,
-    baselines: tuple[baselines_lib.Result, ...]) -> trainer_lib.Trainer:
-  network = network_lib.PlacerNetwork(placer_config)
-  if options.init_policy:
-    checkpoints.load_placer(options.init_policy / 'checkpoints', network)
+    network: network_lib.PlacerNetwork, optimizers: trainer_lib.Optimizers,
+    task: task_lib.Task, baselines: tuple[baselines_lib.Result,
+                                          ...]) -> trainer_lib.Trainer:
   environment = environment_lib.Environment(task.graph, task.cluster,
                                             task.problem.evaluator, task.units,
                                             task.features)
@@ -127,7 +161,7 @@ def _make_trainer(
   return trainer_lib.Trainer(
       environment, network, network_lib.features_to_tensors(task.features),
       config, options.seed, starts,
-      baselines_lib.reference_s(baselines, task.op_seconds))
+      baselines_lib.reference_s(baselines, task.op_seconds), optimizers)
 
 
 def _check_that_steps_run(task: task_lib.Task,
@@ -142,13 +176,14 @@ def _check_that_steps_run(task: task_lib.Task,
 
 
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
-           trainer: trainer_lib.Trainer, store: checkpoints.Checkpoints,
-           interrupt: _Interrupt, console: rich.console.Console) -> None:
+           entrants: Sequence[_Entrant], batch: batch_lib.Batch,
+           store: checkpoints.Checkpoints, interrupt: _Interrupt,
+           console: rich.console.Console) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
-  saver = _Saver(store, trainer.state, config)
+  saver = _Saver(store, batch, config)
   if store.restore(lambda line: console.print(line, highlight=False, markup=
                                               False, soft_wrap=True)):
-    console.print(f'Resuming after iteration {trainer.state.iteration}.',
+    console.print(f'Resuming after iteration {batch.iteration}.',
                   highlight=False)
   else:
     saver.save()  # Whoever cannot write should know before the warm-up.
@@ -159,140 +194,146 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
                                  time.monotonic() - start
                                  >= options.time_budget_s)
 
-  with progress_lib.Progress(console, trainer.state.iteration,
-                             config.iterations,
+  with progress_lib.Progress(console, batch.iteration, batch.iterations,
                              options.time_budget_s) as progress:
-    parts = trainer.warm_up()
-    while not stopped() and next(parts, 'done') != 'done':
+    parts = batch.warm_up()
+    while not stopped() and (trainer := next(parts, None)) is not None:
       progress.show_warm_up(trainer.state)
       saver.save_if_due()
-    events = summaries.Summaries(options.model_dir / 'tensorboard')
-    while trainer.state.iteration < config.iterations and not stopped():
-      report = trainer.step()
-      progress.show(report)
-      events.write(report)
+    events = [
+        summaries.Summaries(options.model_dir / 'tensorboard'
+                            / _file_name(entrant.label, ''))
+        for entrant in entrants
+    ]
+    while not stopped() and (turn := batch.next()) is not None:
+      report = batch.trainers[turn].step()
+      progress.show(dataclasses.replace(report, iteration=batch.iteration),
+                    entrants[turn].label)
+      events[turn].write(report)
       saver.save_if_due()
-    events.close()
+    for writer in events:
+      writer.close()
   saver.save()
   if interrupt.pending:
     raise Interrupted(
-        f'interrupted after iteration {trainer.state.iteration}; checkpoint '
+        f'interrupted after iteration {batch.iteration}; checkpoint '
         'written. Run the same command again to go on from there.')
 
 
 class _Saver:
   """Decides when to write a checkpoint."""
 
-  def __init__(self, store: checkpoints.Checkpoints, state: run_state.RunState,
+  def __init__(self, store: checkpoints.Checkpoints, batch: batch_lib.Batch,
                config: train_config.TrainConfig) -> None:
-    self._store, self._state, self._config = store, state, config
+    self._store, self._batch, self._config = store, batch, config
     self._saved_s = time.monotonic()
-    self._saved_iteration = state.iteration
+    self._saved_iteration = batch.iteration
 
   def save_if_due(self) -> None:
     """Saves if enough time or enough iterations have passed."""
     age_s = time.monotonic() - self._saved_s
-    new = self._state.iteration - self._saved_iteration
+    new = self._batch.iteration - self._saved_iteration
     if (age_s >= self._config.checkpoint_s or
         new >= self._config.checkpoint_iterations):
       self.save()
 
   def save(self) -> None:
     """Saves."""
-    self._store.save(self._state.iteration)
+    self._store.save(self._batch.iteration)
     self._saved_s = time.monotonic()
-    self._saved_iteration = self._state.iteration
+    self._saved_iteration = self._batch.iteration
 
 
-def _conclude(options: task_lib.Options, task: task_lib.Task,
-              baselines: tuple[baselines_lib.Result,
-                               ...], trainer: trainer_lib.Trainer,
-              console: rich.console.Console, start: float) -> dict[str, Any]:
-  """Distils, exports, writes plan and results, prints the table."""
-  greedy = trainer.distill()
-  state = trainer.state
-  if state.best_decisions is None:
-    said = task.evaluator.evaluate(task.graph,
-                                   trainer.placement(greedy.decisions[0]))
-    violations = [
-        v for evaluation in (*(b.evaluation for b in baselines), said)
-        for v in evaluation.violations
-    ]
-    raise errors.GdpError(f'{results_lib.defeat(violations)} The checkpoint in '
-                          f'{options.model_dir} is kept.')
+def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
+              batch: batch_lib.Batch, console: rich.console.Console,
+              start: float) -> dict[str, Any]:
+  """Distils, exports, writes plans and results, prints the table."""
+  said = [trials.decisions[0] for trials in batch.finish()]
+  if all(e.trainer.state.best_decisions is None for e in entrants):
+    raise errors.GdpError(
+        f'{results_lib.defeat(_violations(entrants[0], said[0]))} The '
+        f'checkpoint in {options.model_dir} is kept.')
+  graphs = [entrant.task.graph for entrant in entrants]
+  clusters = [entrant.task.cluster for entrant in entrants]
   export.export_policy(
-      trainer.placer, str(options.model_dir / 'policy'), {
-          'units': options.units, 'graph': task.graph.name,
-          'graph_fingerprint': task.graph.fingerprint,
-          'cluster': task.cluster.name, 'seed': options.seed
+      batch.placer, str(options.model_dir / 'policy'), {
+          'units': options.units, 'graph': ', '.join(
+              graph.name for graph in graphs), 'graph_fingerprint': ', '.join(
+                  g.fingerprint for g in graphs), 'cluster': ', '.join(
+                      cluster.name for cluster in clusters),
+          'seed': options.seed
       })
-  placement = trainer.best_placement()
   plans = options.model_dir / 'plans'
   plans.mkdir(exist_ok=True)
-  plan.save(str(plans / f'{_file_name(task.graph.name)}.json'), task.graph,
-            placement)
+  for entrant in entrants:
+    name = _file_name(entrant.label or entrant.task.graph.name, 'graph')
+    if entrant.trainer.state.best_decisions is not None:
+      plan.save(str(plans / f'{name}.json'), entrant.task.graph,
+                entrant.trainer.best_placement())
+  record = {
+      'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
+      'config': options.config, 'reward': options.reward, 'seed': options.seed,
+      'graphs': [
+          _record(options, entrant, decisions)
+          for entrant, decisions in zip(entrants, said)
+      ], 'seconds': round(time.monotonic() - start, 3)
+  }
+  json_files.write_json(options.model_dir / 'results.json', record)
+  for shown in results_lib.tables(record):
+    console.print(shown, highlight=False)
+  return record
+
+
+def _violations(entrant: _Entrant,
+                said: np.ndarray) -> list[placement_lib.Violation]:
+  """Of the baselines, and of what the policy says."""
+  task = entrant.task
+  last = task.evaluator.evaluate(task.graph, entrant.trainer.placement(said))
+  return [
+      v for evaluation in (*(b.evaluation for b in entrant.baselines), last)
+      for v in evaluation.violations
+  ]
+
+
+def _record(options: task_lib.Options, entrant: _Entrant,
+            said: np.ndarray) -> dict[str, Any]:
+  """A graph's part of results.json; `said`, int [M], is the policy's own."""
+  task, trainer, state = entrant.task, entrant.trainer, entrant.trainer.state
+  best = state.best_decisions
+  placement = trainer.placement(said if best is None else best)
   found = baselines_lib.in_order(
       task.graph, task.evaluator, task.simulator,
       baselines_lib.Result('gdp', placement,
                            task.evaluator.evaluate(task.graph, placement),
                            state.total_evaluations, state.seconds))
-  record = _record(options, task, baselines, found, trainer, greedy)
-  record['seconds'] = round(time.monotonic() - start, 3)
-  json_files.write_json(options.model_dir / 'results.json', record)
-  item = record['graphs'][0]
-  console.print(
-      results_lib.table(item['name'], task.cluster.name, item['placers'],
-                        options.reward))
-  console.print(item['verdict'], highlight=False)
-  return record
-
-
-def _record(options: task_lib.Options, task: task_lib.Task,
-            baselines: tuple[baselines_lib.Result, ...],
-            found: baselines_lib.Result, trainer: trainer_lib.Trainer,
-            greedy: environment_lib.Trials) -> dict[str, Any]:
-  """The content of results.json."""
-  state = trainer.state
   placers = {
-      r.placer: results_lib.entry(r, options.seed) for r in (*baselines, found)
+      r.placer: results_lib.entry(r, options.seed)
+      for r in (*entrant.baselines, found)
   }
-  said = task.evaluator.evaluate(task.graph,
-                                 trainer.placement(greedy.decisions[0]))
+  own = task.evaluator.evaluate(task.graph, trainer.placement(said))
   placers['gdp'] |= {
       'iterations': state.iteration,
       'found_by': state.best_origin,
       'evaluations_by_origin': state.evaluations,
-      'policy_step_time_s': said.step_time_s if said.valid else None,
+      'policy_step_time_s': own.step_time_s if own.valid else None,
       'curve': [list(pair) for pair in state.curve],
   }
   return {
-      'schema':
-          results_lib.SCHEMA,
-      'versions':
-          results_lib.versions(),
+      'name': task.graph.name,
       'cluster': {
-          'name': task.cluster.name, 'devices': list(found.placement.counts())
+          'name': task.cluster.name, 'devices': list(placement.counts())
       },
-      'config':
-          options.config,
-      'reward':
-          options.reward,
-      'seed':
-          options.seed,
-      'graphs': [{
-          'name': task.graph.name,
-          'fingerprint': task.graph.fingerprint,
-          'num_ops': task.graph.num_ops,
-          'num_groups': task.graph.num_groups,
-          'num_units': len(task.features.op_types),
-          'placers': placers,
-          'verdict': results_lib.verdict(placers, options.reward),
-      }],
+      'fingerprint': task.graph.fingerprint,
+      'num_ops': task.graph.num_ops,
+      'num_groups': task.graph.num_groups,
+      'num_units': trainer.num_units,
+      'placers': placers,
+      'verdict': results_lib.verdict(placers, options.reward),
   }
 
 
-def _file_name(name: str) -> str:
-  return re.sub(r'[^\w.-]+', '_', name).strip('.') or 'graph'
+def _file_name(name: str, nameless: str) -> str:
+  return re.sub(r'[^\w.-]+', '_', name).strip('.') or nameless
 
 
 class _Interrupt(contextlib.AbstractContextManager['_Interrupt']):

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from gdp_grappler.cluster import placement as placement_lib
 from placer_model.training import agent as agent_lib
+from placer_model.training import credit
 from placer_model.training import environment as environment_lib
 from placer_model.training import exploration
 from placer_model.training import imitation
@@ -31,6 +32,25 @@ _WARM_TRIALS = 256
 _WARM_STREAM = 1 << 32
 # Of the learning rate of imitation: within iterations it corrects, not leads.
 _SELF_IMITATION_SHARE = 0.1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Optimizers:
+  """What changes a placer's weights, for all trainers that share it.
+
+  Attributes:
+    ppo: Adam.
+    imitation: Another, so that the moments of each stay its own.
+  """
+
+  ppo: tf.keras.optimizers.Optimizer
+  imitation: tf.keras.optimizers.Optimizer
+
+  @classmethod
+  def make(cls, config: train_config.TrainConfig) -> Optimizers:
+    """Fresh ones."""
+    return cls(agent_lib.make_optimizer(config),
+               tf.keras.optimizers.Adam(config.imitation_learning_rate))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,12 +89,14 @@ class Trainer:
     placer: What learns.
     state: What is remembered, see `run_state.RunState`.
     reference_s: Run time of the best baseline, the unit of the reward.
+    optimizers: Of the placer's weights.
   """
 
   def __init__(self, environment: environment_lib.Environment,
                placer: tf.keras.layers.Layer, features: Mapping[str, tf.Tensor],
                config: train_config.TrainConfig, seed: int,
-               baselines: np.ndarray, reference_s: float) -> None:
+               baselines: np.ndarray, reference_s: float,
+               optimizers: Optimizers | None = None) -> None:
     """Prepares a run; nothing is priced or learned yet.
 
     Args:
@@ -85,6 +107,7 @@ class Trainer:
       seed: Of the samples; the placer brings its own initial weights.
       baselines: int [B, M], placements that the run starts from.
       reference_s: Run time of the best baseline.
+      optimizers: Of the placer; None makes some.
     """
     placer(features)  # Creates the weights.
     self.state = run_state.RunState()
@@ -92,24 +115,35 @@ class Trainer:
     self._environment, self._config, self._seed = environment, config, seed
     self.placer = placer
     self._baselines = baselines
+    self.optimizers = optimizers or Optimizers.make(config)
     self._agent = agent_lib.PlacementAgent(placer, features,
                                            environment.num_units,
                                            environment.cluster.num_devices,
-                                           config)
+                                           config, self.optimizers.ppo)
     self._imitation = imitation.Imitation(placer, features, environment.allowed,
-                                          config.imitation_learning_rate)
+                                          config.imitation_learning_rate,
+                                          self.optimizers.imitation)
     self._neighbours = exploration.Neighbours(environment.num_units,
                                               environment.features.edges,
                                               environment.features.edge_bytes)
     self._search = local_search.LocalSearch(environment, self._neighbours)
+    self._levels: list[np.ndarray] = []
+    if config.exploration == 'levels':
+      self._levels = exploration.levels(environment, config.coarsest_clusters,
+                                        config.levels)
 
   def checkpoint(self) -> tf.train.Checkpoint:
     """All that a run has to remember in order to go on exactly."""
-    for optimizer in (self._agent.optimizer, self._imitation.optimizer):
+    ppo, imitating = self.optimizers.ppo, self.optimizers.imitation
+    for optimizer in (ppo, imitating):
       optimizer.build(self.placer.trainable_variables)
     return tf.train.Checkpoint(placer=self.placer, state=self.state,
-                               ppo_optimizer=self._agent.optimizer,
-                               imitation_optimizer=self._imitation.optimizer)
+                               ppo_optimizer=ppo, imitation_optimizer=imitating)
+
+  @property
+  def num_units(self) -> int:
+    """M."""
+    return self._environment.num_units
 
   def warm_up(self) -> Iterator[None]:
     """What comes before the first rollout, in parts of a second or less.
@@ -145,6 +179,7 @@ class Trainer:
     """One iteration: rollouts, PPO, local search, self-imitation."""
     with self._clock():
       rng = np.random.default_rng([self._seed, self.state.iteration])
+      self._agent.slow_down(self._rate)
       probabilities = self._agent.probabilities()
       trials = self._price(self._sample(probabilities, rng), 'policy')
       rewards, losses = self._learn(probabilities, trials)
@@ -168,7 +203,7 @@ class Trainer:
     is fastest are kept. Not part of what checkpoints hold: a resumed run goes
     on from the policy as PPO left it.
     """
-    said = self._say()
+    said = self.say()
     weights = self.placer.get_weights()
     for done in range(0, self._config.distill_steps, _CHUNK):
       if not self._knows_best() or (said.step_time_s[0]
@@ -176,13 +211,13 @@ class Trainer:
         break
       self._imitation.slow_down(1 - done / self._config.distill_steps)
       self._imitate(_CHUNK)
-      now = self._say()
+      now = self.say()
       if now.step_time_s[0] < said.step_time_s[0]:
         said, weights = now, self.placer.get_weights()
     self.placer.set_weights(weights)
     return said
 
-  def _say(self) -> environment_lib.Trials:
+  def say(self) -> environment_lib.Trials:
     """The likeliest placement of the policy, priced."""
     return self._price(self._imitation.greedy()[None], 'greedy')
 
@@ -197,19 +232,48 @@ class Trainer:
   def _sample(self, probabilities: np.ndarray,
               rng: np.random.Generator) -> np.ndarray:
     """int32 [K, M]."""
+    decisions = exploration.choose(probabilities, self._uniforms(rng), rng)
+    if self._config.greedy:
+      decisions[0] = probabilities.argmax(axis=1)
+    return decisions
+
+  def _uniforms(self, rng: np.random.Generator) -> np.ndarray:
+    """float64 [K, M]."""
     rollouts = self._config.rollouts
     if self._config.exploration == 'correlated':
-      uniforms = exploration.correlated_uniforms(self._neighbours, rollouts,
-                                                 rng)
-    else:
-      uniforms = exploration.independent_uniforms(len(probabilities), rollouts,
-                                                  rng)
-    return exploration.choose(probabilities, uniforms, rng)
+      return exploration.correlated_uniforms(self._neighbours, rollouts, rng)
+    if self._config.exploration == 'levels':
+      level = min(int(self._annealed * len(self._levels)),
+                  len(self._levels) - 1)
+      return exploration.level_uniforms(self._levels[level], rollouts, rng)
+    return exploration.independent_uniforms(self._environment.num_units,
+                                            rollouts, rng)
+
+  @property
+  def _rate(self) -> float:
+    """Share of the learning rate and of the temperature that is left."""
+    if not self._config.anneal:
+      return 1.
+    return 1 - (1 - self._config.last_rate) * self._annealed
+
+  @property
+  def _annealed(self) -> float:
+    """From 0 to 1, how much of what anneals is over."""
+    if not self._config.anneal or not self._config.iterations:
+      return 1.
+    return min(self.state.iteration / self._config.iterations, 1.)
 
   def _learn(
       self, probabilities: np.ndarray,
       trials: environment_lib.Trials) -> tuple[np.ndarray, dict[str, float]]:
     rewards = reward.rewards(trials.step_time_s, trials.valid, self.reference_s)
+    if self._config.credit == 'unit':
+      effects = credit.advantages(probabilities, trials.decisions,
+                                  credit.scores(rewards), self._config.ridge)
+      return rewards, self._agent.train_each(
+          probabilities,
+          credit.tempered(probabilities, effects,
+                          self._config.temperature * self._rate))
     mean = reward.MeanOfPreviousTrials(self.state.reward_count,
                                        self.state.reward_total)
     advantages = mean.advantages(rewards)

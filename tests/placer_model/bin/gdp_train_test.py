@@ -109,7 +109,24 @@ _BAD_INPUT = {
     },
     'has device /job:localhost': {'reward': 'measured', 'local_workers': 2},
     'There is no cluster': {'cluster': 'target'},
-    'papper': {'config': 'papper'}
+    'papper': {'config': 'papper'},
+    'Both --graphs and --graph': {'graphs': 'rnnlm-2'},
+    '--clusters goes with --graphs': {'clusters': '2xP100'},
+    '--graphs names no graph': {
+        'graph': '', 'cluster': '', 'graphs': ' , '
+    },
+    'Unknown task "rnnlm-3"': {
+        'graph': '', 'cluster': '', 'graphs': 'rnnlm-2,rnnlm-3'
+    },
+    'nowhere.txt': {'graph': '', 'cluster': '', 'graphs': '/nowhere.txt'},
+    '18xP100': {
+        'graph': '', 'cluster': '', 'graphs': 'rnnlm-2@tiny',
+        'clusters': '2xP100,18xP100'
+    },
+    'priced by simulation': {
+        'graph': '', 'cluster': '', 'graphs': 'rnnlm-2@tiny',
+        'reward': 'emulated'
+    }
 }  # yapf: disable
 
 

@@ -23,8 +23,9 @@ class _CountingPlacer(toy_training.TablePlacer):
 
 def _agent(placer=None, **changes):
   placer = placer or toy_training.TablePlacer(_ALLOWED)
-  return agent_lib.PlacementAgent(placer, {}, 2, 3,
-                                  dataclasses.replace(_CONFIG, **changes))
+  config = dataclasses.replace(_CONFIG, **changes)
+  return agent_lib.PlacementAgent(placer, {}, 2, 3, config,
+                                  agent_lib.make_optimizer(config))
 
 
 def _change(decisions, advantages, centred, **changes):
@@ -58,6 +59,39 @@ def test_bias_term_survives_the_normalisation_of_tf_agents():
   assert below_history[0, 2] < -0.01
   against_each_other = _change(rollouts, [1.0, 1.0], centred=True)
   np.testing.assert_allclose(against_each_other, 0, atol=1e-6)
+
+
+def test_each_decision_has_an_advantage_of_its_own():
+  agent = _agent()
+  before = agent.probabilities()
+  agent.train_each(before, np.array([[-1.0, -1.0, 2.0], [1.0, -1.0, 9.0]]))
+  change = agent.probabilities() - before
+  assert change[0, 2] > 0.01 > -0.01 > change[0, 0]
+  assert change[1, 0] > 0.01 > -0.01 > change[1, 1]
+  np.testing.assert_allclose(change[1, 2], 0, atol=1e-7)  # Not allowed.
+
+
+def test_rare_decisions_count_for_little():
+  """By their probability: the objective is PPO's expected one."""
+  placer = toy_training.TablePlacer(_ALLOWED)
+  placer.table.assign([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]])
+  agent = _agent(placer, learning_rate=1e-3)
+  before = agent.probabilities()
+  agent.train_each(before, np.array([[0.0, -1.0, 1.0], [0.0, 1.0, 0.0]]))
+  change = placer.table.numpy() - [[0.0, 0.0, 0.0], [9.0, 0.0, 0.0]]
+  assert change[0, 2] > 5e-4
+  assert abs(change[1]).max() < 0.5 * change[0, 2]
+
+
+def test_learning_rate_can_be_lowered():
+  changes = []
+  for share in (1.0, 0.1):
+    agent = _agent()
+    agent.slow_down(share)
+    before = agent.probabilities()
+    agent.train_each(before, np.array([[-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]]))
+    changes.append(np.abs(agent.probabilities() - before).max())
+  assert changes[1] < 0.2 * changes[0]
 
 
 def test_entropy_bonus_spreads_a_decided_policy():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers import toy_training
 from placer_model.training import exploration
 
 _CHAIN = np.array([(i, i + 1) for i in range(29)])
@@ -85,6 +86,38 @@ def test_units_of_a_cluster_share_their_number():
   for row in uniforms:
     for value in np.unique(row):
       assert _connected(np.flatnonzero(row == value))
+
+
+def _levels(units, coarsest, count):
+  environment = toy_training.chain_environment(units)
+  return exploration.levels(environment, coarsest, count)
+
+
+def test_levels_go_from_few_clusters_to_single_units():
+  levels = _levels(64, 4, 5)
+  sizes = [len(set(labels)) for labels in levels]
+  assert sizes == sorted(sizes) and sizes[0] <= 8
+  assert len(levels) == 5 and sizes[-1] == 64
+  for labels in levels:
+    assert set(labels) == set(range(labels.max() + 1))
+    for label in set(labels):
+      assert _connected(np.flatnonzero(labels == label))
+
+
+@pytest.mark.parametrize('units, coarsest, count', [(6, 12, 6), (6, 6, 3),
+                                                    (6, 2, 1), (1, 1, 4)])
+def test_small_graphs_have_single_units_alone(units, coarsest, count):
+  [labels] = _levels(units, coarsest, count)
+  np.testing.assert_array_equal(labels, np.arange(units))
+
+
+def test_a_level_shares_numbers_within_its_clusters():
+  clusters = np.array([0, 0, 1, 1, 1, 2])
+  drawn = exploration.level_uniforms(clusters, 7, np.random.default_rng(0))
+  assert drawn.shape == (7, 6)
+  for row in drawn:
+    assert len(set(row)) == 3
+    assert row[0] == row[1] and len(set(row[2:5])) == 1
 
 
 def test_same_generator_same_samples():

@@ -19,7 +19,7 @@ class _Logits(tf.keras.layers.Layer):
 
 def _imitation():
   return imitation.Imitation(_Logits(), {'allowed': tf.constant(_ALLOWED)},
-                             _ALLOWED, learning_rate=.5)
+                             _ALLOWED, .5, tf.keras.optimizers.Adam(.5))
 
 
 def test_the_rest_of_the_confidence_is_for_other_allowed_devices():

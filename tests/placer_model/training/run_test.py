@@ -64,7 +64,7 @@ def _options(graph_path, model_dir, **changes):
 def _train(options):
   tf.keras.utils.set_random_seed(options.seed)
   console = rich.console.Console(file=io.StringIO(), width=80)
-  return run_lib.train(options, console), console.file.getvalue()
+  return run_lib.train([options], console), console.file.getvalue()
 
 
 @pytest.fixture(autouse=True)
@@ -112,14 +112,14 @@ def test_results_schema(finished):
   _, record, _ = finished
   assert record['schema'] == results.SCHEMA
   assert record['versions']['tensorflow'] == tf.__version__
-  assert record['cluster'] == {
-      'name': '2xP100', 'devices': ['CPU:0', 'GPU:0', 'GPU:1']
-  }
   assert (record['config'], record['reward'],
           record['seed']) == ('default', 'simulated', _SEED)
   assert record['seconds'] > 0
   [graph] = record['graphs']
   assert graph['name'] == 'net'
+  assert graph['cluster'] == {
+      'name': '2xP100', 'devices': ['CPU:0', 'GPU:0', 'GPU:1']
+  }
   assert len(graph['fingerprint']) == 16
   assert 0 < graph['num_units'] <= graph['num_groups'] <= graph['num_ops']
   assert tuple(graph['placers']) == _PLACERS
@@ -146,6 +146,34 @@ def test_resumed_run_equals_an_uninterrupted_one(graph_path, finished, tmp_path,
   parts, text = _train(_options(graph_path, tmp_path))
   assert 'Resuming after iteration 1' in text
   assert _without_times(parts) == _without_times(whole)
+
+
+def _train_both(graph_path, model_dir, **changes):
+  """One policy for the graph on two and on four GPUs."""
+  two = _options(graph_path, model_dir, **changes)
+  tf.keras.utils.set_random_seed(_SEED)
+  console = rich.console.Console(file=io.StringIO(), width=120)
+  record = run_lib.train([two, dataclasses.replace(two, cluster='4xP100')],
+                         console)
+  return record, console.file.getvalue()
+
+
+def test_several_graphs_one_policy(graph_path, tmp_path, no_export):
+  whole, text = _train_both(graph_path, tmp_path / 'whole')
+  assert [g['cluster']['name'] for g in whole['graphs']] == ['2xP100', '4xP100']
+  for graph in whole['graphs']:
+    assert graph['placers']['gdp']['iterations'] == 2
+  assert '2 graphs, one policy (simulated)' in text
+  assert 'net@2xP100' in text and 'net@4xP100' in text
+  for name in ('net_2xP100', 'net_4xP100'):
+    assert (tmp_path / 'whole' / 'plans' / f'{name}.json').exists()
+    assert list((tmp_path / 'whole' / 'tensorboard' / name).iterdir())
+  _train_both(graph_path, tmp_path / 'parts', iterations=1)
+  parts, text = _train_both(graph_path, tmp_path / 'parts')
+  assert 'Resuming after iteration 2' in text
+  assert parts['graphs'][0]['placers']['gdp']['iterations'] == 2
+  with pytest.raises(errors.GdpError, match='another graph'):
+    _train(_options(graph_path, tmp_path / 'parts'))
 
 
 def test_time_budget_stops_early(graph_path, tmp_path, no_export):

@@ -15,17 +15,18 @@ def test_every_field_is_documented():
 
 def test_paper_switches_every_lever_off():
   paper = train_config.preset('paper')
-  assert paper.exploration == 'independent'
-  assert paper.baseline == 'history'
+  assert paper.exploration == 'levels'
+  assert paper.credit == 'unit'
   assert not any(
       (paper.warm_search_trials, paper.warm_start_steps, paper.search_trials,
        paper.self_imitation_steps, paper.distill_steps))
 
 
-@pytest.mark.parametrize(
-    'changes',
-    [{'rollouts': 0}, {'iterations': -1}, {'baseline': 'critic'},
-     {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0}])
+@pytest.mark.parametrize('changes', [{'rollouts': 0}, {'iterations': -1}, {
+    'baseline': 'critic'
+}, {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0}, {
+    'credit': 'all'
+}, {'ridge': 0.0}, {'levels': 0}, {'coarsest_clusters': 0}, {'last_rate': 0.0}])
 def test_wrong_values_are_refused(changes):
   with pytest.raises(errors.GdpError, match=next(iter(changes))):
     train_config.TrainConfig(**changes)

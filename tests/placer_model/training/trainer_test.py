@@ -7,11 +7,13 @@ import pytest
 import tensorflow as tf
 
 from helpers import toy_training
+from placer_model.training import exploration
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
 _PAPER = dataclasses.replace(train_config.preset('paper'), rollouts=16,
-                             learning_rate=0.05)
+                             anneal=False, learning_rate=0.05, epochs=4,
+                             entropy_bonus=3e-3, temperature=0.0)
 _QUICK = dataclasses.replace(train_config.preset('default'), rollouts=8,
                              search_trials=16, learning_rate=0.01,
                              imitation_learning_rate=0.1, warm_search_trials=0,
@@ -43,7 +45,9 @@ def test_ppo_alone_learns_the_optimum(transfer_s, baseline):
   """Cheap transfers: spread the chain. Dear ones: one device is the best."""
   environment = toy_training.chain_environment(4, transfer_s=transfer_s)
   optimum = toy_training.best_by_brute_force(environment)
-  config = dataclasses.replace(_PAPER, baseline=baseline, rollouts=64,
+  config = dataclasses.replace(_PAPER, credit='rollout', epochs=4,
+                               exploration='independent', greedy=False,
+                               baseline=baseline, rollouts=64,
                                learning_rate=0.02, entropy_bonus=0.03)
   trainer = _trainer(environment, config, starts=np.zeros((1, 4), np.int32))
   _warm_up(trainer)
@@ -53,6 +57,43 @@ def test_ppo_alone_learns_the_optimum(transfer_s, baseline):
   assert reports[-1].reward > reports[0].reward
   assert reports[-1].entropy < reports[0].entropy
   assert trainer.state.evaluations['search'] == 0
+
+
+@pytest.mark.parametrize('transfer_s', [0.3, 3.0])
+def test_credit_of_single_decisions_leads_to_the_optimum(transfer_s):
+  environment = toy_training.chain_environment(4, transfer_s=transfer_s)
+  optimum = toy_training.best_by_brute_force(environment)
+  trainer = _trainer(environment, dataclasses.replace(_PAPER, rollouts=64))
+  reports = _run(trainer, 30)
+  assert trainer.say().step_time_s[0] == pytest.approx(optimum)
+  assert reports[-1].entropy < reports[0].entropy
+
+
+def test_one_rollout_is_the_likeliest_placement():
+  config = dataclasses.replace(_PAPER, greedy=True)
+  trainer = _trainer(toy_training.chain_environment(6), config)
+  trainer.placer.table.assign(np.tile([0.0, 0.1, 0.0], (6, 1)))
+  assert trainer.step().sample_step_time_s <= 6.0
+  assert trainer.state.evaluations['policy'] == config.rollouts
+
+
+def test_levels_and_learning_rate_follow_the_iterations(monkeypatch):
+  config = dataclasses.replace(_QUICK, exploration='levels', levels=3,
+                               coarsest_clusters=2, anneal=True, iterations=6,
+                               search_trials=0, last_rate=0.1)
+  trainer = _trainer(toy_training.chain_environment(9), config)
+  drawn, rates = [], []
+  draw = exploration.level_uniforms
+  monkeypatch.setattr(
+      exploration, 'level_uniforms', lambda clusters, *rest:
+      (drawn.append(len(set(clusters))), draw(clusters, *rest))[1])
+  for _ in range(8):
+    trainer.step()
+    rates.append(float(trainer.optimizers.ppo.learning_rate) / 0.01)
+  assert drawn[0] == drawn[1] <= 3 and drawn == sorted(drawn)
+  assert drawn[4:] == [9] * 4
+  assert rates[0] == pytest.approx(1) and rates[3] == pytest.approx(0.55)
+  assert rates[6] == rates[7] == pytest.approx(0.1)
 
 
 def test_levers_find_the_optimum_of_a_longer_chain():

@@ -1,0 +1,73 @@
+"""GDP-one as a placer: it learns, on a graph whose optimum is known."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from placer_model import config as config_lib
+from placer_model.training import placers
+from placer_model.training import train_config
+
+# Quick to trace.
+_NETWORK = config_lib.preset('paper').replace(hidden_units=32, graph_layers=0,
+                                              transformer_layers=0,
+                                              superposition=False)
+_CONFIG = dataclasses.replace(train_config.preset('paper'), iterations=25,
+                              rollouts=16, epochs=4, learning_rate=5e-3,
+                              entropy_bonus=3e-3, temperature=0.)
+_TYPES = ('MatMul', 'Conv2D', 'Tanh', 'Relu')
+_LENGTH = 8
+_OP_S = .01
+
+
+@pytest.fixture(autouse=True)
+def _small_network(monkeypatch):
+  monkeypatch.setattr(config_lib, 'preset', lambda name: _NETWORK)
+
+
+def _placer(**changes):
+  return placers.GdpPlacer(config=dataclasses.replace(_CONFIG, **changes))
+
+
+def _problem(**cluster):
+  """Chains that know nothing of each other; a transfer costs as an op.
+
+  They are of different types, or no network could tell them apart.
+  """
+  count = len(_TYPES) * _LENGTH
+  edges = [(i, i + 1, 10_000_000) for i in range(count - 1) if (i + 1) % _LENGTH
+          ]
+  graph = graphs.make_graph(edges, count, op_types=np.repeat(_TYPES, _LENGTH),
+                            param_bytes=np.full(count, 100))
+  seconds = np.tile((10 * _OP_S, _OP_S, _OP_S), (count, 1))
+  return problems.make(graph, clusters.make_cluster(2, **cluster), seconds)
+
+
+def test_policy_learns_to_beat_the_best_single_device():
+  problem = _problem()
+  single_s = len(_TYPES) * _LENGTH * _OP_S
+  trainer = _placer()._trainer(problem)
+  # Untrained it says nothing of use; what it says, not what it sampled.
+  assert trainer.say().step_time_s[0] > single_s
+  learned = [trainer.step().reward for _ in range(_CONFIG.iterations)]
+  assert trainer.say().step_time_s[0] < .75 * single_s
+  assert np.mean(learned[-3:]) > np.mean(learned[:3]) + .5
+
+
+def test_returns_the_best_placement_it_sampled():
+  problem = dataclasses.replace(_problem(), time_budget_s=0.)
+  placement = _placer(iterations=10**9).place(problem)
+  assert not placement.violations(problem.graph)
+  sampled = _placer()._trainer(problem)
+  assert problems.seconds_of(problem,
+                             placement) == sampled.step().best_step_time_s
+
+
+def test_nothing_fits():
+  with pytest.raises(errors.InfeasiblePlacementError, match='None of 32 sampl'):
+    _placer(iterations=2).place(_problem(memory_bytes=50))
