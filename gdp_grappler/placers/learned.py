@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import pathlib
 from typing import Any, Mapping
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
@@ -113,7 +113,8 @@ def check(policy: str) -> None:
 
 def _metadata(path: pathlib.Path) -> Mapping[str, str]:
   try:
-    metadata: Mapping[str, str] = json.loads((path / 'policy.json').read_text())
+    metadata: Mapping[str,
+                      str] = files.parse_json(files.read(path / 'policy.json'))
     found = metadata['schema']
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise errors.PolicyMismatchError(

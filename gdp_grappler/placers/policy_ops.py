@@ -12,6 +12,7 @@ import pathlib
 from typing import Any, Iterator
 
 from gdp_grappler import errors
+from gdp_grappler import files
 
 _FILE = 'saved_model.pb'
 # Ours have half a megabyte, and one of weights. A hundred layers fit.
@@ -50,7 +51,8 @@ def check(folder: pathlib.Path) -> None:
   """
   _check_files(folder)
   from tensorflow.core.protobuf import saved_model_pb2
-  model = saved_model_pb2.SavedModel.FromString((folder / _FILE).read_bytes())
+  model = saved_model_pb2.SavedModel.FromString(
+      files.read(folder / _FILE, _MAX_MODEL_BYTES))
   if len(model.meta_graphs) != 1:
     raise _refusal(folder, f'{len(model.meta_graphs)} graphs')
   graph, = model.meta_graphs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import Any
 
@@ -99,7 +98,7 @@ def read_results(path: pathlib.Path) -> dict[str, Any]:
 def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:
   """The record of a cell; None if there is none that can be used."""
   try:
-    found = json.loads(path.read_text(encoding='utf-8'))
+    found = files.parse_json(files.read(path))
   except (OSError, ValueError):
     return None  # Not there, or damaged by whoever; it is computed again.
   usable = (isinstance(found, dict) and found.get('key') == key and

@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import pathlib
 from typing import Any, Mapping
 
 import numpy as np
@@ -157,7 +156,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
     GdpError: the file is missing, damaged or no profile.
   """
   try:
-    data = pathlib.Path(path).read_bytes()
+    data = files.read(path)
   except OSError as error:
     raise errors.GdpError(
         f'Cannot read profile {path}: {error.strerror}. Make one with '
@@ -176,7 +175,7 @@ def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
     GdpError: it is damaged or no profile.
   """
   try:
-    content = json.loads(data)
+    content = files.parse_json(data)
   except ValueError as error:
     raise _damaged(path, f'it is not JSON ({error})') from error
   if not isinstance(content, dict) or content.get('format') != _FORMAT:

@@ -19,6 +19,7 @@ from typing import Any, Mapping
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 
@@ -68,7 +69,7 @@ class MeasurementCache:
 
   def _read(self, path: pathlib.Path) -> None:
     try:
-      lines = path.read_bytes().split(b'\n')
+      lines = files.read(path).split(b'\n')
     except FileNotFoundError:
       return
     except OSError as error:
@@ -76,7 +77,7 @@ class MeasurementCache:
     damaged = 0
     for line in filter(None, lines):
       try:
-        key, evaluation = _from_json(json.loads(line))
+        key, evaluation = _from_json(files.parse_json(line))
         self._known[key] = evaluation
       except (ValueError, KeyError, TypeError):
         damaged += 1

@@ -30,11 +30,13 @@ from google.protobuf import message_factory
 from google.protobuf import text_format
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
 
 _TEXT = re.compile(r'\b(compute_cost|input_info|output_info|control_input|'
                    r'is_final|temporary_memory_size|persistent_memory_size)\b')
+_NESTED = re.compile(r'^[ \t]*cost_graph\s*(?::\s*)?{', re.MULTILINE)
 _START = re.compile(r'\s*(#[^\n]*\n\s*)*(node|cost_graph|step_stats|cost)\b')
 _GRAPH_DEF = re.compile(r'\bop\s*:\s*["\']')
 _READ = re.compile(r'(.*/)?ReadVariableOp(_\d+)?')
@@ -53,13 +55,9 @@ _DTYPES = (
 
 def is_cost_graph(data: bytes) -> bool:
   """Whether bytes are a CostGraphDef or a RunMetadata with one."""
-  try:
-    text = data.decode()
-  except UnicodeDecodeError:
-    return _parse_binary(data) is not None
+  text = _text(data)
   if _START.match(text) and _TEXT.search(text):
-    return bool(re.search(r'\bcost_graph\s*:?\s*{',
-                          text)) or (not _GRAPH_DEF.search(text))
+    return bool(_NESTED.search(text)) or not _GRAPH_DEF.search(text)
   return _parse_binary(data) is not None
 
 
@@ -267,13 +265,23 @@ def _parse_binary(data: bytes) -> Any:
   return None
 
 
+def _text(data: bytes) -> str:
+  """'' for bytes that are no text, or more than is read as text."""
+  if len(data) > files.MOST_TEXT_BYTES or b'\0' in data:
+    return ''
+  try:
+    return data.decode()
+  except UnicodeDecodeError:
+    return ''
+
+
 def _parse_text(path: str, data: bytes) -> Any:
-  text = data.decode()
-  whole = re.search(r'^\s*cost_graph\s*:?\s*{', text, re.MULTILINE)
+  text = _text(data)
+  whole = _NESTED.search(text)
   message = _messages()['RunMetadata' if whole else 'CostGraphDef']()
   try:
     text_format.Parse(text, message, allow_unknown_field=True)
-  except text_format.ParseError as error:
+  except (text_format.ParseError, RecursionError) as error:
     raise errors.InvalidGraphError(
         f'{path} is a damaged CostGraphDef: {error}. Write it again.'
     ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import io
 from typing import Any, Callable
@@ -15,10 +16,12 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
 _HDF5 = b'\x89HDF\r\n'
+_HEAD_BYTES = 4096  # Enough to tell a text.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,7 +30,8 @@ class Content:
 
   Attributes:
     kind: 'captured', 'meta_graph', 'saved_model' or 'keras'.
-    message: A MetaGraphDef for the first two; a GraphDef is wrapped in one.
+    message: A MetaGraphDef for the first two; a GraphDef is wrapped in one. A
+      SavedModel for the third.
   """
 
   kind: str
@@ -112,7 +116,7 @@ def _classify(
   saved_model = parse(saved_model_pb2.SavedModel)
   if saved_model and any(
       map(_looks_whole, (m.graph_def for m in saved_model.meta_graphs))):
-    return Content('saved_model')
+    return Content('saved_model', saved_model)
   meta_graph = parse(meta_graph_pb2.MetaGraphDef)
   if meta_graph and _looks_whole(meta_graph.graph_def):
     captured = source_graph.is_captured(meta_graph)
@@ -140,9 +144,11 @@ def _parse_binary(kind: type[message_lib.Message],
 
 def _parse_text(kind: type[message_lib.Message],
                 data: bytes) -> message_lib.Message | None:
+  if len(data) > files.MOST_TEXT_BYTES or b'\0' in data:
+    return None
   try:
     return text_format.Parse(data.decode(), kind())
-  except (text_format.ParseError, UnicodeDecodeError, ValueError):
+  except (text_format.ParseError, ValueError, RecursionError):
     return None
 
 
@@ -168,7 +174,9 @@ def _explain(path: str, data: bytes) -> str:
     return (f'{path} is a damaged archive or one without a Keras model. Save '
             'the model again with model.save("NAME.keras").')
   try:
-    first = data.decode().strip().splitlines()[0][:60]
+    # Its end may be in the middle of a letter.
+    head = codecs.getincrementaldecoder('utf-8')().decode(data[:_HEAD_BYTES])
+    first = head.strip().splitlines()[0][:60]
     return (f'{path} is text but no GraphDef or MetaGraph (it begins with '
             f'"{first}"). Give {origin_lib.KINDS}.')
   except (UnicodeDecodeError, IndexError):
