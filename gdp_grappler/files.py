@@ -39,13 +39,18 @@ def read(path: str | os.PathLike[str],
     OSError: it is missing, unreadable, no regular file or too large; `strerror`
       says which.
   """
-  with open(path, 'rb', opener=_open_at_once) as file:
-    status = os.fstat(file.fileno())
+  # A pipe without a writer would never be opened otherwise.
+  handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+  try:
+    status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
       raise OSError(errno.EINVAL, 'it is no regular file', str(path))
     if status.st_size > most_bytes:
       raise _too_large(path, most_bytes)
-    return _no_more_than(file, most_bytes, path)
+    with os.fdopen(handle, 'rb', closefd=False) as file:
+      return _no_more_than(file, most_bytes, path)
+  finally:
+    os.close(handle)
 
 
 def parse_json(
@@ -65,11 +70,6 @@ def parse_json(
     return json.loads(text, object_pairs_hook=pairs)
   except RecursionError:
     raise ValueError('it is nested too deeply') from None
-
-
-def _open_at_once(path: str, flags: int) -> int:
-  """Where a pipe without a writer would never be opened."""
-  return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _no_more_than(file: IO[bytes], most_bytes: int,

@@ -6,24 +6,30 @@
       "graph": "inception",
       "fingerprint": "0123456789abcdef",
       "cluster": "2xP100",
-      "devices": {"conv1/Conv2D": "GPU:0", ...}
+      "devices": {"conv1/Conv2D": "GPU:0", ...},
+      "digest": "89abcdef01234567"
     }
 
 A cluster that is no preset is written out in full where its name stands here.
 A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
-ops of a device start in order of decreasing priority.
+ops of a device start in order of decreasing priority. The digest is of the
+other fields. A plan without one, or edited since, is as good as any; the latter
+is told in a line, as a flipped bit looks the same.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import os
 from typing import Any, Mapping, Sequence
 
+from absl import logging
 import numpy as np
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
@@ -34,7 +40,7 @@ from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-           'priorities')
+           'priorities', digests.FIELD)
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
@@ -83,7 +89,9 @@ def save(path: str, graph: op_graph.OpGraph,
   }
   if placement.priorities is not None:
     fields['priorities'] = dict(zip(graph.names, placement.priorities.tolist()))
-  files.write_atomically(path, json.dumps(fields, indent=1) + '\n')
+  files.write_atomically(
+      path,
+      json.dumps(digests.sealed(fields), indent=1) + '\n')
 
 
 def load(path: str, graph: op_graph.OpGraph,
@@ -135,9 +143,18 @@ def read(path: str) -> Plan:
   except ValueError as error:
     raise _damaged(path, str(error)) from error
   _check_fields(path, fields)
+  if digests.differs(fields):
+    _notice(str(path))
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
               fields.get('priorities'))
+
+
+@functools.cache  # Once per process: a plan may be read for every graph.
+def _notice(path: str) -> None:
+  logging.warning(
+      'Plan %s was changed since it was written. If nobody edited it, it is '
+      'damaged. %s', path, _REMEDY)
 
 
 def _check_placement(graph: op_graph.OpGraph,

@@ -135,6 +135,7 @@ def _load(folder: str) -> _Policy:
   metadata = _metadata(path)
   try:
     policy_ops.check(path)
+    policy_ops.check_whole(path, metadata)
     return _Policy(tf.saved_model.load(folder), metadata)
   except errors.PolicyMismatchError:
     raise

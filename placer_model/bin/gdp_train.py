@@ -22,6 +22,7 @@ from absl import app
 from absl import flags
 from absl import logging
 
+from gdp_grappler import deadlines
 from gdp_grappler import extras
 from gdp_grappler import quiet
 from gdp_grappler.problems import help_texts
@@ -47,8 +48,8 @@ _ITERATIONS = flags.DEFINE_integer(
     'iterations', None, 'Rounds of rollouts and updates; the config says how '
     'many if this does not.', lower_bound=0)
 _TIME_BUDGET_S = flags.DEFINE_float(
-    'time_budget_s', None, 'Stop learning after so many seconds; loading, '
-    'baselines, distillation and export come on top.', lower_bound=0)
+    'time_budget_s', None, 'Seconds for all of it, start and export included. '
+    'Learning ends some 20 s before.', lower_bound=0)
 _ROLLOUTS = flags.DEFINE_integer('rollouts', None,
                                  'Placements sampled per iteration.',
                                  lower_bound=1)
@@ -99,7 +100,8 @@ def main(argv: list[str]) -> int:
 
 
 def _train() -> int:
-  extras.require('gdp_train', *extras.TRAIN)
+  deadline = deadlines.within(_TIME_BUDGET_S.value)
+  extras.require('gdp_train', *extras.TRAIN, 'pymetis')
   with quiet.stderr_held():
     import rich.console
     import tensorflow as tf
@@ -110,7 +112,7 @@ def _train() -> int:
   tf.keras.utils.set_random_seed(command_line.SEED.value)
   tf.config.experimental.enable_op_determinism()
   try:
-    run_lib.train(_options(task_lib), rich.console.Console())
+    run_lib.train(_options(task_lib), rich.console.Console(), deadline)
   except run_lib.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130

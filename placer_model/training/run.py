@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import rich.console
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan
-from gdp_grappler.evaluation.measuring import measurer
+from gdp_grappler.evaluation import until
 from gdp_grappler.features import schema
 from gdp_grappler.problems import rewards
 from placer_model import config as config_lib
@@ -36,19 +37,24 @@ from placer_model.training import trainer as trainer_lib
 
 # Fields of TrainConfig that may change when a run goes on.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
+# Of the time budget: what a fresh process takes to check the exported policy,
+# what distillation may take, and what the baselines may where steps are run.
+_EXPORT_S, _DISTILL_SHARE, _BASELINES_SHARE = 20., .1, .4
 
 
 class Interrupted(Exception):
   """Ctrl-C; a checkpoint has been written."""
 
 
-def train(options: task_lib.Options,
-          console: rich.console.Console) -> dict[str, Any]:
+def train(options: task_lib.Options, console: rich.console.Console,
+          deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
   """Trains, exports and reports; returns the content of results.json.
 
   Args:
     options: What to do.
     console: Where progress and the table go.
+    deadline: When all of it has to be done; by default `options.time_budget_s`
+      from now.
 
   Raises:
     GdpError: bad input, a full disk, or a model directory of another run.
@@ -56,28 +62,42 @@ def train(options: task_lib.Options,
     Interrupted: Ctrl-C.
   """
   start = time.monotonic()
+  exporting = (deadline or
+               deadlines.within(options.time_budget_s)).earlier(_EXPORT_S)
+  learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
   task = task_lib.load(
       options, lambda line: console.print(line, highlight=False, markup=False,
-                                          soft_wrap=True))
+                                          soft_wrap=True), exporting)
   with contextlib.ExitStack() as stack:
     stack.enter_context(checkpoints.held(options.model_dir))
     if options.restart:
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir,
                       _identity(options, config, placer_config, task))
-    if isinstance(task.evaluator, measurer.Measurer):
-      stack.enter_context(task.evaluator)
+    stack.enter_context(task.processes)
     with _Interrupt() as interrupt:
-      baselines = baselines_lib.place_all(task.problem, task.evaluator,
-                                          task.simulator)
+      baselines = _baselines(task, learning)
       _check_that_steps_run(task, baselines)
       trainer = _make_trainer(options, config, placer_config, task, baselines)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                       trainer.checkpoint())
-      _learn(options, config, trainer, store, interrupt, console)
-    return _conclude(options, task, baselines, trainer, console, start)
+      _learn(options, config, trainer, store, interrupt, console, learning)
+    return _conclude(options, task, baselines, trainer, console, start,
+                     exporting)
+
+
+def _baselines(
+    task: task_lib.Task,
+    deadline: deadlines.Deadline) -> tuple[baselines_lib.Result, ...]:
+  """Placers that try many placements leave some of the time to the policy."""
+  problem = task.problem
+  if not problem.evaluator.simulated:
+    problem = dataclasses.replace(
+        problem, evaluator=until.Until(problem.evaluator,
+                                       deadline.after(_BASELINES_SHARE)))
+  return baselines_lib.place_all(problem, task.evaluator, task.simulator)
 
 
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
@@ -143,7 +163,8 @@ def _check_that_steps_run(task: task_lib.Task,
 
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            trainer: trainer_lib.Trainer, store: checkpoints.Checkpoints,
-           interrupt: _Interrupt, console: rich.console.Console) -> None:
+           interrupt: _Interrupt, console: rich.console.Console,
+           deadline: deadlines.Deadline) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   saver = _Saver(store, trainer.state, config)
   if store.restore(lambda line: console.print(line, highlight=False, markup=
@@ -152,16 +173,12 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
                   highlight=False)
   else:
     saver.save()  # Whoever cannot write should know before the warm-up.
-  start = time.monotonic()
 
   def stopped() -> bool:
-    return interrupt.pending or (options.time_budget_s is not None and
-                                 time.monotonic() - start
-                                 >= options.time_budget_s)
+    return interrupt.pending or deadline.passed
 
   with progress_lib.Progress(console, trainer.state.iteration,
-                             config.iterations,
-                             options.time_budget_s) as progress:
+                             config.iterations, deadline.left_s) as progress:
     parts = trainer.warm_up()
     while not stopped() and next(parts, 'done') != 'done':
       progress.show_warm_up(trainer.state)
@@ -174,6 +191,11 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
       saver.save_if_due()
     events.close()
   saver.save()
+  if deadline.passed and trainer.state.iteration < config.iterations:
+    console.print(
+        f'--time_budget_s={options.time_budget_s:g} ended learning after '
+        f'{trainer.state.iteration} of {config.iterations} iterations.',
+        highlight=False)
   if interrupt.pending:
     raise Interrupted(
         f'interrupted after iteration {trainer.state.iteration}; checkpoint '
@@ -207,9 +229,10 @@ class _Saver:
 def _conclude(options: task_lib.Options, task: task_lib.Task,
               baselines: tuple[baselines_lib.Result,
                                ...], trainer: trainer_lib.Trainer,
-              console: rich.console.Console, start: float) -> dict[str, Any]:
+              console: rich.console.Console, start: float,
+              deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plan and results, prints the table."""
-  greedy = trainer.distill()
+  greedy = trainer.distill(lambda: deadline.passed)
   state = trainer.state
   if state.best_decisions is None:
     said = task.evaluator.evaluate(task.graph,

@@ -8,6 +8,7 @@ A profile file is one JSON object:
   `OpGraph` has them; what op costs are matched and interpolated by.
 * `devices`: one object for each device that was measured, with the fields of
   `DeviceProfile`.
+* `digest`: of all the others; whoever changes a figure leaves it out.
 
 Times are in seconds, sizes in bytes.
 """
@@ -21,6 +22,7 @@ from typing import Any, Mapping
 
 import numpy as np
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 
@@ -146,7 +148,7 @@ class Profile:
   def to_text(self) -> str:
     """What `parse` reads."""
     content = {'format': _FORMAT, 'version': _VERSION, **_plain(self)}
-    return json.dumps(content) + '\n'
+    return json.dumps(digests.sealed(content)) + '\n'
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
@@ -185,11 +187,14 @@ def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
         path, f'its version is {content.get("version")!r}, this '
         f'program reads {_VERSION}')
   try:
-    return _parsed(content)
+    result = _parsed(content)
   except KeyError as error:
     raise _damaged(path, f'field {error} is missing') from error
   except (TypeError, ValueError, OverflowError) as error:
     raise _damaged(path, str(error)) from error
+  if digests.differs(content):
+    raise _damaged(path, 'it was changed since it was written')
+  return result
 
 
 def _plain(item: Profile | DeviceProfile) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, Mapping
 
 from absl import logging
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
@@ -109,13 +110,16 @@ def _error(verb: str, path: pathlib.Path,
 
 def _to_json(key: bytes, evaluation: evaluator.Evaluation) -> dict[str, Any]:
   finite = math.isfinite(evaluation.step_time_s)
-  return dict(key=key.hex(),
-              step_time_s=evaluation.step_time_s if finite else None,
-              spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
-              violations=[[v.kind, v.message] for v in evaluation.violations])
+  return digests.sealed(
+      dict(key=key.hex(),
+           step_time_s=evaluation.step_time_s if finite else None,
+           spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
+           violations=[[v.kind, v.message] for v in evaluation.violations]))
 
 
 def _from_json(fields: Mapping[str, Any]) -> tuple[bytes, evaluator.Evaluation]:
+  if digests.differs(fields):
+    raise ValueError('changed since it was written')
   violations = tuple(
       placement_lib.Violation(str(kind), str(message))
       for kind, message in fields['violations'])

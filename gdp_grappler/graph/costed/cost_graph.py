@@ -43,6 +43,8 @@ _READ = re.compile(r'(.*/)?ReadVariableOp(_\d+)?')
 _SENT = re.compile(r'(?P<base>.+)/_(?P<number>\d+)')
 _ENDS = ('_SOURCE', '_SINK')
 _US_PER_S = 1e6
+# Outputs that are used but not described; a real graph has hardly any.
+_MOST_UNTOLD = 1 << 22
 _RESOURCE, _FIRST_REF = 20, 101
 # In the order of tensorflow/core/framework/types.proto.
 _DTYPES = (
@@ -156,7 +158,7 @@ def _op_type(node: Any, tells: bool) -> str:
 
 def _edges(path: str, nodes: Sequence[Any], ops: Sequence[given.Op],
            index: Mapping[int, int], tells: bool) -> list[tuple[int, int, int]]:
-  result = []
+  result, untold = [], 0
   for target, node in enumerate(nodes):
     inputs = []
     for i, source in enumerate(node.input_info):
@@ -169,6 +171,11 @@ def _edges(path: str, nodes: Sequence[Any], ops: Sequence[given.Op],
             f'{source.preceding_port}; give an output, from 0 on')
       if number >= 0:
         outputs = ops[number].outputs
+        untold += max(source.preceding_port + 1 - len(outputs), 0)
+        if untold > _MOST_UNTOLD:
+          raise given.wrong(
+              path, f'{where}.preceding_port"', f'with it, {untold} outputs '
+              'have no output_info; the file is damaged, write it again')
         outputs += [0] * (source.preceding_port + 1 - len(outputs))
         inputs.append((number, source.preceding_port, target))
     if tells and ops[target].op_type == 'Identity':
