@@ -179,10 +179,12 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
 
   with progress_lib.Progress(console, trainer.state.iteration,
                              config.iterations, deadline.left_s) as progress:
-    parts = trainer.warm_up()
-    while not stopped() and next(parts, 'done') != 'done':
+    # The first part prices the baselines: without it there is nothing to tell.
+    for _ in trainer.warm_up():
       progress.show_warm_up(trainer.state)
       saver.save_if_due()
+      if stopped():
+        break
     events = summaries.Summaries(options.model_dir / 'tensorboard')
     while trainer.state.iteration < config.iterations and not stopped():
       report = trainer.step()
