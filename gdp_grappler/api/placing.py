@@ -92,8 +92,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   if plan is not None:
     return _planned(subject, step, plan, order)
   if deadline.passed:
-    tell('The time budget was over once the graph was read; searches take their '
-         'first placement.')
+    tell('The time budget was over once the graph was read; searches take '
+         'their first placement.')
   return by_placer(subject, step, placer, policy, order, seed,
                    deadline.after(_SEARCH_SHARE).left_s)
 

@@ -9,11 +9,11 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import deadlines
+from gdp_grappler.api import subjects
 from gdp_grappler.bin import gdp
-from gdp_grappler.bin.commands import common
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import random_placer
 from gdp_grappler.placers import registry
 from helpers import fresh
 from helpers import graph_defs
@@ -169,15 +169,14 @@ def test_a_time_budget_is_for_all_of_it(folder, monkeypatch, capsys, read_s,
     seen.append(problem.time_budget_s)
     return registry.create('single_device').place(problem)
 
-  def read(*arguments, _read=common.read):
+  def read(*arguments, _read=subjects.read):
     now[0] = read_s
     return _read(*arguments)
 
-  monkeypatch.setattr(local_search.LocalSearchPlacer, 'place', place)
-  monkeypatch.setattr(common, 'read', read)
-  assert _run('place', folder / 'towers.json', '--cluster=2xP100', '--output',
-              folder / 'plan.json', '--placer=local_search',
-              '--time_budget_s=30') == 0
+  monkeypatch.setattr(random_placer.RandomPlacer, 'place', place)
+  monkeypatch.setattr(subjects, 'read', read)
+  assert _run('place', folder / 'towers.json', '--cluster=2xP100',
+              '--placer=random', '--time_budget_s=30', '--output',
+              folder / 'plan.json') == 0
   assert seen == [left_s]
-  assert ('--time_budget_s=30 was over' in capsys.readouterr().err) == (
-      not left_s)
+  assert ('time budget was over' in capsys.readouterr().err) == (not left_s)
