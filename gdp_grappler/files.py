@@ -72,7 +72,7 @@ def parse_json(
     raise ValueError('it is nested too deeply') from None
 
 
-def _no_more_than(file: IO[bytes], most_bytes: int,
+def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,
                   path: str | os.PathLike[str]) -> bytes:
   """All of it; what it says of its size beforehand need not be true."""
   parts, left = [], most_bytes

@@ -8,8 +8,8 @@ from gdp_grappler import errors
 
 
 def test_a_line_stays_as_it_is():
-  assert errors.one_line(errors.GdpError('Op "ü" is gone.')) == (
-      'Op "ü" is gone.')
+  assert errors.one_line(
+      errors.GdpError('Op "ü" is gone.')) == ('Op "ü" is gone.')
 
 
 @pytest.mark.parametrize('said, printed', [

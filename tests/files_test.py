@@ -62,8 +62,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path):
     files.read(path, 4)
 
 
-def test_a_small_file_that_unpacks_to_any_size_is_refused(tmp_path,
-                                                          monkeypatch):
+def test_a_small_file_that_unpacks_to_any_size_is_refused(
+    tmp_path, monkeypatch):
   monkeypatch.setattr(files, 'MOST_TEXT_BYTES', 1000)
   path = tmp_path / 'bomb.json.gz'
   path.write_bytes(gzip.compress(b' ' * 100_000))

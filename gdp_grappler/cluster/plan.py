@@ -89,9 +89,8 @@ def save(path: str, graph: op_graph.OpGraph,
   }
   if placement.priorities is not None:
     fields['priorities'] = dict(zip(graph.names, placement.priorities.tolist()))
-  files.write_atomically(
-      path,
-      json.dumps(digests.sealed(fields), indent=1) + '\n')
+  files.write_atomically(path,
+                         json.dumps(digests.sealed(fields), indent=1) + '\n')
 
 
 def load(path: str, graph: op_graph.OpGraph,

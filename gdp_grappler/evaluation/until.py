@@ -67,9 +67,10 @@ class Until(evaluator_lib.Evaluator):
     ], self.cluster.pool_bytes)
 
   def _not_run(self) -> evaluator_lib.Evaluation:
-    return evaluator_lib.Evaluation(
-        float('inf'), (0,) * len(self.cluster.pool_bytes),
-        (placement_lib.Violation('run', NOT_RUN),), simulated=self.simulated)
+    return evaluator_lib.Evaluation(float('inf'),
+                                    (0,) * len(self.cluster.pool_bytes),
+                                    (placement_lib.Violation('run', NOT_RUN),),
+                                    simulated=self.simulated)
 
 
 def _key(placement: placement_lib.Placement) -> bytes:

@@ -70,8 +70,7 @@ def check(folder: pathlib.Path) -> None:
     raise _refusal(folder, f'the op {op}')
 
 
-def sealed(folder: pathlib.Path, metadata: Mapping[str,
-                                                   Any]) -> dict[str, Any]:
+def sealed(folder: pathlib.Path, metadata: Mapping[str, Any]) -> dict[str, Any]:
   """The content of policy.json, with what `check_whole` looks at.
 
   Args:

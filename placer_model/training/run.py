@@ -229,10 +229,9 @@ class _Saver:
 
 
 def _conclude(options: task_lib.Options, task: task_lib.Task,
-              baselines: tuple[baselines_lib.Result,
-                               ...], trainer: trainer_lib.Trainer,
-              console: rich.console.Console, start: float,
-              deadline: deadlines.Deadline) -> dict[str, Any]:
+              baselines: tuple[baselines_lib.Result, ...],
+              trainer: trainer_lib.Trainer, console: rich.console.Console,
+              start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plan and results, prints the table."""
   greedy = trainer.distill(lambda: deadline.passed)
   state = trainer.state

@@ -162,8 +162,8 @@ class Trainer:
                   entropy=_entropy(probabilities), kl=kl, **losses)
 
   def distill(
-      self, stopped: Callable[[], bool] = lambda: False
-  ) -> environment_lib.Trials:
+      self, stopped: Callable[[],
+                              bool] = lambda: False) -> environment_lib.Trials:
     """Makes the policy say the best placement; returns what it says, priced.
 
     The learning rate falls to zero, and the weights whose likeliest placement

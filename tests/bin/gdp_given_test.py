@@ -162,8 +162,8 @@ def test_a_time_budget_is_for_all_of_it(folder, monkeypatch, capsys, read_s,
   """A search had all of it once the graph was read."""
   now, seen = [0.], []
   monkeypatch.setattr(
-      deadlines, 'within', lambda seconds: deadlines.Deadline(
-          seconds, lambda: now[0]))
+      deadlines, 'within',
+      lambda seconds: deadlines.Deadline(seconds, lambda: now[0]))
 
   def place(self, problem):
     seen.append(problem.time_budget_s)

@@ -48,9 +48,8 @@ def test_late_placements_are_not_priced_but_known_ones_are():
 
 def test_the_first_one_is_always_priced():
   evaluator, _ = _until(0.)
-  assert np.isfinite(evaluator.price(_GRAPH, _rows(2)).seconds).tolist() == [
-      True, False
-  ]
+  assert np.isfinite(evaluator.price(
+      _GRAPH, _rows(2)).seconds).tolist() == [True, False]
 
 
 def test_an_order_makes_another_placement():
