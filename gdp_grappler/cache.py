@@ -52,7 +52,7 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
     tell: Hears one line if it is there and cannot be read.
   """
   try:
-    return place.read_bytes()
+    return files.read(place, files.MOST_PROTO_BYTES)
   except (FileNotFoundError, NotADirectoryError):
     return None
   except OSError as error:

@@ -1,5 +1,21 @@
 """Errors that users see. Each message says what, why, and what to do."""
 
+from __future__ import annotations
+
+_LONGEST = 2000
+
+
+def one_line(message: object) -> str:
+  """What to print of an error or a notice.
+
+  Names that stand in it may come from anybody's file: they may have new lines,
+  commands for the terminal, or megabytes.
+  """
+  text = ' '.join(str(message).split())
+  if len(text) > _LONGEST:
+    text = f'{text[:_LONGEST // 2]} ... {text[-_LONGEST // 2:]}'
+  return ''.join(c if c.isprintable() else '?' for c in text)
+
 
 class GdpError(Exception):
   """Base of every error this project raises on purpose."""

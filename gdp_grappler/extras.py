@@ -18,6 +18,7 @@ _PACKAGES = {
     'tf_keras': ('tf-keras', 'train'),
     'tf_agents': ('tf-agents', 'train'),
     'tensorflow_gnn': ('tensorflow-gnn', 'train'),
+    'tensorflow_probability': ('tensorflow-probability', 'train'),
     'tensorboard': ('tensorboard', 'train'),
 }
 # What learning needs.
@@ -41,6 +42,11 @@ def require(who: str, *modules: str) -> None:
       raise errors.GdpError(
           f'{who} needs the package {package}, which is not installed. Run: '
           f"pip install 'gdp-grappler[{extra}]'")
+
+
+def package(module: str) -> str:
+  """What to install for a module of an extra."""
+  return _PACKAGES[module][0]
 
 
 def _is_installed(module: str) -> bool:

@@ -1,16 +1,91 @@
-"""How files are written: whole or not at all."""
+"""How files are written and read: whole or not at all.
+
+What is read may be anybody's: a pipe that nobody writes to, a device without an
+end, or more than the memory holds. `read` and `read_json` take what ends.
+"""
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
 import os
 import pathlib
+import stat
 import tempfile
-from typing import Any
+from typing import Any, Callable, IO
 import zlib
 
 from gdp_grappler import errors
+
+# Of text that becomes objects of Python, each many times its size. A plan of a
+# million ops with names of a hundred letters has less.
+MOST_TEXT_BYTES = 256 << 20
+# No protobuf is larger.
+MOST_PROTO_BYTES = (2 << 30) - 1
+_PART_BYTES = 1 << 20
+
+
+def read(path: str | os.PathLike[str],
+         most_bytes: int = MOST_TEXT_BYTES) -> bytes:
+  """The content of a file that ends.
+
+  Args:
+    path: The file.
+    most_bytes: A larger one is not read.
+
+  Raises:
+    OSError: it is missing, unreadable, no regular file or too large; `strerror`
+      says which.
+  """
+  # A pipe without a writer would never be opened otherwise.
+  handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+  try:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+      raise OSError(errno.EINVAL, 'it is no regular file', str(path))
+    if status.st_size > most_bytes:
+      raise _too_large(path, most_bytes)
+    with os.fdopen(handle, 'rb', closefd=False) as file:
+      return _no_more_than(file, most_bytes, path)
+  finally:
+    os.close(handle)
+
+
+def parse_json(
+    data: bytes | str,
+    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+  """What JSON says.
+
+  Args:
+    data: UTF-8, with or without a byte order mark.
+    pairs: Makes an object of its names and values; by default a dict.
+
+  Raises:
+    ValueError: it is not JSON, or nested deeper than anything of ours.
+  """
+  try:
+    text = data.decode('utf-8-sig') if isinstance(data, bytes) else data
+    return json.loads(text, object_pairs_hook=pairs)
+  except RecursionError:
+    raise ValueError('it is nested too deeply') from None
+
+
+def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,
+                  path: str | os.PathLike[str]) -> bytes:
+  """All of it; what it says of its size beforehand need not be true."""
+  parts, left = [], most_bytes
+  while part := file.read(_PART_BYTES):
+    parts.append(part)
+    left -= len(part)
+    if left < 0:
+      raise _too_large(path, most_bytes)
+  return b''.join(parts)
+
+
+def _too_large(path: str | os.PathLike[str], most_bytes: int) -> OSError:
+  return OSError(errno.EFBIG, f'it has more than {most_bytes} bytes', str(path))
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str,
@@ -76,7 +151,9 @@ def read_compressed_json(path: str | os.PathLike[str]) -> Any:
     GdpError: there is no such file, or it is damaged.
   """
   try:
-    return json.loads(gzip.decompress(pathlib.Path(path).read_bytes()))
+    with gzip.open(io.BytesIO(read(path))) as file:
+      # A small file may unpack to any size.
+      return parse_json(_no_more_than(file, MOST_TEXT_BYTES, path))
   except (OSError, EOFError, ValueError, zlib.error) as error:
     raise errors.GdpError(
         f'Cannot read {path} as compressed JSON: {error}.') from error

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from gdp_grappler import errors
+from gdp_grappler import files
 
 
 class ConfigError(errors.GdpError):
@@ -104,7 +105,7 @@ def from_json(text: str) -> PlacerConfig:
     ConfigError: not JSON, an unknown field, or a wrong value.
   """
   try:
-    return PlacerConfig(**json.loads(text))
+    return PlacerConfig(**files.parse_json(text))
   except (ValueError, TypeError) as error:
     raise ConfigError(
         f'Not a network configuration: {error}. It is a JSON object with '

@@ -22,6 +22,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.features import schema
+from gdp_grappler.placers import policy_ops
 from gdp_grappler.processes import calls
 from placer_model import network as network_lib
 
@@ -70,7 +71,8 @@ def export_policy(network: network_lib.PlacerNetwork,
   Args:
     network: What to export.
     directory: Where to; an existing policy there is replaced.
-    metadata: Goes to policy.json, beside "schema", "config" and "versions".
+    metadata: Goes to policy.json, beside "schema", "config", "versions" and the
+      digests of the files.
 
   Raises:
     ExportError: it cannot be written, a name in `metadata` is taken or its
@@ -125,7 +127,7 @@ def random_features(num_units: int, num_edges: int, num_devices: int,
 
 
 def _describe(network: network_lib.PlacerNetwork,
-              metadata: Mapping[str, Any]) -> str:
+              metadata: Mapping[str, Any]) -> dict[str, Any]:
   own = {
       'schema': schema.fingerprint(),
       'config': dataclasses.asdict(network.config),
@@ -133,12 +135,14 @@ def _describe(network: network_lib.PlacerNetwork,
           name: importlib.metadata.version(name) for name in _LIBRARIES
       },
   }
-  taken = sorted(set(own) & set(metadata))
+  taken = sorted({*own, *policy_ops.SEALS} & set(metadata))
   if taken:
     raise ExportError('The metadata of a policy may not contain '
                       f'{", ".join(taken)}: the export writes that itself.')
+  description = {**own, **metadata}
   try:
-    return json.dumps({**own, **metadata}, indent=2)
+    json.dumps(description)
+    return description
   except (TypeError, ValueError) as error:
     raise ExportError(
         f'The metadata of a policy must be JSON: {error}.') from error
@@ -168,10 +172,11 @@ def _unwritable(target: pathlib.Path, error: Any) -> ExportError:
 
 
 def _write(network: network_lib.PlacerNetwork, directory: pathlib.Path,
-           description: str) -> None:
+           description: Mapping[str, Any]) -> None:
   options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
   tf.saved_model.save(Policy(network), str(directory), options=options)
-  (directory / 'policy.json').write_text(description)
+  (directory / 'policy.json').write_text(
+      json.dumps(policy_ops.sealed(directory, description), indent=2))
 
 
 def _verify(network: network_lib.PlacerNetwork,

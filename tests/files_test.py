@@ -1,6 +1,7 @@
 """Tests of gdp_grappler.files."""
 
 import gzip
+import os
 
 import pytest
 
@@ -29,3 +30,52 @@ def test_damaged_compressed_json(tmp_path, data):
   path.write_bytes(data)
   with pytest.raises(errors.GdpError, match='Cannot read .*damaged.json.gz'):
     files.read_compressed_json(path)
+
+
+def test_a_pipe_that_nobody_writes_to_is_no_file(tmp_path):
+  os.mkfifo(tmp_path / 'pipe')
+  with pytest.raises(OSError, match='it is no regular file'):
+    files.read(tmp_path / 'pipe')
+
+
+@pytest.mark.parametrize('path', ['/dev/zero', '/dev/tty', '/'])
+def test_what_is_no_file_is_not_read(path):
+  with pytest.raises(OSError):
+    files.read(path)
+
+
+def test_a_link_to_itself_is_not_followed_for_ever(tmp_path):
+  (tmp_path / 'loop').symlink_to('loop')
+  with pytest.raises(OSError, match='symbolic link'):
+    files.read(tmp_path / 'loop')
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+  path = tmp_path / 'zeros'
+  with path.open('wb') as file:
+    file.truncate(1 << 40)
+  with pytest.raises(OSError, match='more than 268435456 bytes'):
+    files.read(path)
+  path.write_bytes(b'12345')
+  assert files.read(path, 5) == b'12345'
+  with pytest.raises(OSError, match='more than 4 bytes'):
+    files.read(path, 4)
+
+
+def test_a_small_file_that_unpacks_to_any_size_is_refused(
+    tmp_path, monkeypatch):
+  monkeypatch.setattr(files, 'MOST_TEXT_BYTES', 1000)
+  path = tmp_path / 'bomb.json.gz'
+  path.write_bytes(gzip.compress(b' ' * 100_000))
+  with pytest.raises(errors.GdpError, match='more than 1000 bytes'):
+    files.read_compressed_json(path)
+
+
+@pytest.mark.parametrize('data', ['[' * 200_000, b'{"a":' * 200_000])
+def test_deep_nesting_is_a_wrong_value(data):
+  with pytest.raises(ValueError, match='nested too deeply'):
+    files.parse_json(data)
+
+
+def test_json_may_begin_with_a_mark():
+  assert files.parse_json(b'\xef\xbb\xbf{"a": 1}') == {'a': 1}

@@ -103,7 +103,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
       here, or finds nothing, is in the table's failures.
     order: As of `place`.
     seed: As of `place`.
-    time_budget_s: As of `place`, for each.
+    time_budget_s: What each search may take.
     batch_size: As of `place`.
     trip_count: As of `place`.
     profile: As of `place`.

@@ -8,6 +8,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
@@ -27,6 +28,9 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 
 Plan = str | os.PathLike[str] | Mapping[str, str]
+
+# Of the time left: what comes after a search prices, orders and writes.
+_SEARCH_SHARE = .9
 
 
 def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
@@ -56,7 +60,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     order: 'critical_path' finds an order of ready ops, which is kept by control
       edges, where that is predicted to pay; 'fifo' drops that of a plan.
     seed: The same seed gives the same placement.
-    time_budget_s: What a search may take; None for its own default.
+    time_budget_s: What all of it may take, reading included; None for as long
+      as a search takes by itself.
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
@@ -72,6 +77,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       rules.
     GdpError: an unknown name, or a file that cannot be used.
   """
+  deadline = deadlines.within(time_budget_s)
   _check_choice(placer, policy, plan, order)
   # Some placers have to be imported before TensorFlow.
   registry.factory(placer, policy)
@@ -85,14 +91,21 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
                                                subject.whole().graph))
   if plan is not None:
     return _planned(subject, step, plan, order)
-  return by_placer(subject, step, placer, policy, order, seed, time_budget_s)
+  if deadline.passed:
+    tell('The time budget was over once the graph was read; searches take '
+         'their first placement.')
+  return by_placer(subject, step, placer, policy, order, seed,
+                   deadline.after(_SEARCH_SHARE).left_s)
 
 
 def by_placer(subject: subjects.Subject, step: step_lib.Step, placer: str,
               policy: str | None = None, order: str | None = None,
               seed: int = 0,
               time_budget_s: float | None = None) -> placed_step.PlacedStep:
-  """Places a step that has been read; arguments and errors as of `place`."""
+  """Places a step that has been read; arguments and errors as of `place`.
+
+  But `time_budget_s` is what a search may take.
+  """
   simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
   problem = dataclasses.replace(step.problem(seed=seed),
                                 time_budget_s=time_budget_s,

@@ -51,7 +51,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
   except errors.GdpError as error:
-    print(f'gdp: error: {error}', file=sys.stderr)
+    print(f'gdp: error: {errors.one_line(error)}', file=sys.stderr)
     return 2
   except KeyboardInterrupt:
     print('gdp: interrupted', file=sys.stderr)

@@ -11,6 +11,7 @@ from typing import Any, Sequence, TypeVar
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import validation
 
@@ -261,8 +262,8 @@ def from_json(text: str, origin: str) -> Cluster:
     ClusterError: not JSON, a missing or unknown field, or a wrong figure.
   """
   try:
-    fields = json.loads(text)
-  except (ValueError, RecursionError) as error:
+    fields = files.parse_json(text)
+  except ValueError as error:
     raise not_a_cluster_file(origin, f'{error}') from error
   return from_fields(fields, origin)
 

@@ -14,7 +14,6 @@ The last two are described in `named_devices`.
 
 from __future__ import annotations
 
-import json
 import pathlib
 import types
 from typing import Any, Mapping, Sequence
@@ -23,6 +22,8 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 
+# Ten thousand links have less.
+_MOST_BYTES = 16 << 20
 _TEXT_SUFFIXES = ('.pbtxt', '.txt', '.textproto')
 
 
@@ -37,8 +38,8 @@ def read(path: str) -> cluster_lib.Cluster:
     raise cluster_lib.not_a_cluster_file(path, 'it is empty')
   if pathlib.Path(path).suffix not in _TEXT_SUFFIXES:
     try:
-      fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
+      fields = files.parse_json(text)
+    except ValueError as error:
       if text.lstrip()[0] in '{[' or not _looks_like_text(text):
         raise cluster_lib.not_a_cluster_file(path, str(error)) from error
     else:
@@ -79,7 +80,7 @@ def _named_devices() -> types.ModuleType:
 
 def _text(path: str) -> str:
   try:
-    return pathlib.Path(path).read_text(encoding='utf-8')
+    return files.read(path, _MOST_BYTES).decode()
   except OSError as error:
     raise errors.ClusterError(
         f'Cannot read cluster file {path}: {error.strerror}.') from error

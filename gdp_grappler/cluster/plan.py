@@ -6,26 +6,30 @@
       "graph": "inception",
       "fingerprint": "0123456789abcdef",
       "cluster": "2xP100",
-      "devices": {"conv1/Conv2D": "GPU:0", ...}
+      "devices": {"conv1/Conv2D": "GPU:0", ...},
+      "digest": "89abcdef01234567"
     }
 
 A cluster that is no preset is written out in full where its name stands here.
 A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
-ops of a device start in order of decreasing priority.
+ops of a device start in order of decreasing priority. The digest is of the
+other fields. A plan without one, or edited since, is as good as any; the latter
+is told in a line, as a flipped bit looks the same.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import os
-import pathlib
-import stat
 from typing import Any, Mapping, Sequence
 
+from absl import logging
 import numpy as np
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
@@ -36,10 +40,8 @@ from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-           'priorities')
+           'priorities', digests.FIELD)
 _LARGEST_PRIORITY = 1e300
-# A million ops with names of a hundred letters have less.
-_LARGEST_BYTES = 256 << 20
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
 
@@ -87,7 +89,8 @@ def save(path: str, graph: op_graph.OpGraph,
   }
   if placement.priorities is not None:
     fields['priorities'] = dict(zip(graph.names, placement.priorities.tolist()))
-  files.write_atomically(path, json.dumps(fields, indent=1) + '\n')
+  files.write_atomically(path,
+                         json.dumps(digests.sealed(fields), indent=1) + '\n')
 
 
 def load(path: str, graph: op_graph.OpGraph,
@@ -128,32 +131,29 @@ def read(path: str) -> Plan:
     PlanError: missing or damaged.
   """
   try:
-    _check_size(path)
-    text = pathlib.Path(path).read_text(encoding='utf-8')
+    data = files.read(path)
   except OSError as error:
     raise errors.PlanError(
         f'Cannot read plan {path}: {error.strerror}. {_REMEDY}') from error
+  try:
+    fields = files.parse_json(data, _unique)
   except UnicodeDecodeError as error:
     raise _damaged(path, 'it is not text') from error
-  try:
-    fields = json.loads(text, object_pairs_hook=_unique)
-  except (ValueError, RecursionError) as error:
+  except ValueError as error:
     raise _damaged(path, str(error)) from error
   _check_fields(path, fields)
+  if digests.differs(fields):
+    _notice(str(path))
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
               fields.get('priorities'))
 
 
-def _check_size(path: str) -> None:
-  """Refuses what would never end, or fill the memory."""
-  status = os.stat(path)
-  if not stat.S_ISREG(status.st_mode):
-    raise _damaged(path, 'it is no regular file')
-  if status.st_size > _LARGEST_BYTES:
-    raise _damaged(
-        path, f'it has {status.st_size} bytes; {_LARGEST_BYTES} '
-        'are the most')
+@functools.cache  # Once per process: a plan may be read for every graph.
+def _notice(path: str) -> None:
+  logging.warning(
+      'Plan %s was changed since it was written. If nobody edited it, it is '
+      'damaged. %s', path, _REMEDY)
 
 
 def _check_placement(graph: op_graph.OpGraph,

@@ -1,20 +1,24 @@
 """A GraphDef with what the caller feeds and fetches; on disk a MetaGraphDef.
 
-A captured graph is a serialized MetaGraphDef with four collections of our
-own, so that any tool that reads MetaGraphs reads it too.
+A captured graph is a serialized MetaGraphDef with five collections of our
+own, so that any tool that reads MetaGraphs reads it too. One holds a digest of
+the rest; whoever edits such a graph removes it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler import errors
 from gdp_grappler.graph import op_kinds
 
 _FEEDS, _FETCHES = 'gdp_feeds', 'gdp_fetches'
 _DEVICES, _NAME = 'gdp_devices', 'gdp_name'
+_DIGEST = 'gdp_digest'
 
 # What hands out the caller's tensors, and where their shapes are.
 _SOURCES = op_kinds.PLACEHOLDERS | op_kinds.ARGUMENTS | op_kinds.BATCHES
@@ -61,7 +65,18 @@ class SourceGraph:
       # An empty collection says "none", a missing one "not captured by us".
       result.collection_def[key].bytes_list.value.extend(
           value.encode() for value in values)
+    result.collection_def[_DIGEST].bytes_list.value.append(_digest(result))
     return result
+
+
+def _digest(meta_graph: meta_graph_pb2.MetaGraphDef) -> bytes:
+  """Of nodes, functions and collections, the digest left out."""
+  result = hashlib.sha256(
+      meta_graph.graph_def.SerializeToString(deterministic=True))
+  for key in (_FEEDS, _FETCHES, _DEVICES, _NAME):
+    result.update(meta_graph.collection_def[key].SerializeToString(
+        deterministic=True) if key in meta_graph.collection_def else b'')
+  return result.hexdigest().encode()
 
 
 def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
@@ -70,12 +85,27 @@ def is_captured(meta_graph: meta_graph_pb2.MetaGraphDef) -> bool:
 
 
 def from_meta_graph(meta_graph: meta_graph_pb2.MetaGraphDef) -> SourceGraph:
-  """Reads what `SourceGraph.to_meta_graph` wrote."""
+  """Reads what `SourceGraph.to_meta_graph` wrote.
+
+  Raises:
+    InvalidGraphError: it is not what was written.
+  """
+  if _DIGEST in meta_graph.collection_def:
+    digest = meta_graph.collection_def[_DIGEST].bytes_list.value
+    if list(digest) != [_digest(meta_graph)]:
+      raise errors.InvalidGraphError(
+          'The captured graph is damaged: its digest differs. Capture it '
+          f'again, or remove the collection "{_DIGEST}" if it was changed on '
+          'purpose.')
 
   def values(key: str) -> tuple[str, ...]:
-    return tuple(value.decode()
-                 for value in meta_graph.collection_def[key].bytes_list.value)
+    found = meta_graph.collection_def[key].bytes_list.value
+    return tuple(value.decode(errors='replace') for value in found)
 
-  return SourceGraph(
-      values(_NAME)[0], meta_graph.graph_def, values(_FEEDS), values(_FETCHES),
-      values(_DEVICES))
+  names = values(_NAME)
+  if len(names) != 1:
+    raise errors.InvalidGraphError(
+        f'The captured graph is damaged: it has {len(names)} names. Capture it '
+        'again.')
+  return SourceGraph(*names, meta_graph.graph_def, values(_FEEDS),
+                     values(_FETCHES), values(_DEVICES))

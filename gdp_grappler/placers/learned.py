@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent import futures
 import functools
-import json
 import os
 import pathlib
 import threading
@@ -14,6 +13,7 @@ import numpy as np
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
@@ -150,7 +150,8 @@ def check(policy: str) -> None:
 
 def _metadata(path: pathlib.Path) -> Mapping[str, str]:
   try:
-    metadata: Mapping[str, str] = json.loads((path / 'policy.json').read_text())
+    metadata: Mapping[str,
+                      str] = files.parse_json(files.read(path / 'policy.json'))
     found = metadata['schema']
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise errors.PolicyMismatchError(
@@ -171,6 +172,7 @@ def _load(folder: str) -> _Policy:
   metadata = _metadata(path)
   try:
     policy_ops.check(path)
+    policy_ops.check_whole(path, metadata)
     policy = _Policy(tf.saved_model.load(folder), metadata)
     policy.logits(_anything())
     return policy

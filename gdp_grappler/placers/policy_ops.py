@@ -3,17 +3,24 @@
 A SavedModel is a program, and a policy may come from anybody. So a folder is
 loaded only if all that loading and placing would run are ops that compute and
 do nothing else: those that our export makes of a network, whatever its
-configuration.
+configuration. What was damaged on the way is not loaded either: `policy.json`
+has digests of the files, and of itself.
 """
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 
+from gdp_grappler import digests
 from gdp_grappler import errors
+from gdp_grappler import files
 
-_FILE = 'saved_model.pb'
+_FILE, _WEIGHTS = 'saved_model.pb', 'variables'
+_DIGESTS = 'files'
+# Fields of policy.json that `sealed` adds.
+SEALS = _DIGESTS, digests.FIELD
 # Ours have half a megabyte, and one of weights. A hundred layers fit.
 _MAX_MODEL_BYTES = 64 << 20
 _MAX_WEIGHTS_BYTES = 1 << 30
@@ -50,7 +57,8 @@ def check(folder: pathlib.Path) -> None:
   """
   _check_files(folder)
   from tensorflow.core.protobuf import saved_model_pb2
-  model = saved_model_pb2.SavedModel.FromString((folder / _FILE).read_bytes())
+  model = saved_model_pb2.SavedModel.FromString(
+      files.read(folder / _FILE, _MAX_MODEL_BYTES))
   if len(model.meta_graphs) != 1:
     raise _refusal(folder, f'{len(model.meta_graphs)} graphs')
   graph, = model.meta_graphs
@@ -62,13 +70,62 @@ def check(folder: pathlib.Path) -> None:
     raise _refusal(folder, f'the op {op}')
 
 
+def sealed(folder: pathlib.Path, metadata: Mapping[str, Any]) -> dict[str, Any]:
+  """The content of policy.json, with what `check_whole` looks at.
+
+  Args:
+    folder: With a SavedModel.
+    metadata: Of the policy; JSON.
+  """
+  return digests.sealed({**metadata, _DIGESTS: _file_digests(folder)})
+
+
+def check_whole(folder: pathlib.Path, metadata: Mapping[str, Any]) -> None:
+  """Refuses a policy that is not what was exported.
+
+  Args:
+    folder: That `check` has passed.
+    metadata: Its policy.json; of older policies without digests.
+
+  Raises:
+    PolicyMismatchError: a file is another one, or missing.
+    OSError: a file cannot be read.
+  """
+  if digests.differs(metadata):
+    raise _damaged(folder, 'policy.json')
+  expected, found = metadata.get(_DIGESTS), _file_digests(folder)
+  if expected is None:
+    return
+  if not isinstance(expected, dict):
+    raise _damaged(folder, 'policy.json')
+  for name in sorted({*expected, *found}):
+    if expected.get(name) != found.get(name):
+      raise _damaged(folder, name)
+
+
+def _file_digests(folder: pathlib.Path) -> dict[str, str]:
+  """By name, of all that is loaded."""
+  paths = [folder / _FILE, *sorted((folder / _WEIGHTS).glob('*'))]
+  return {
+      path.relative_to(folder).as_posix():
+          hashlib.sha256(files.read(path, _MAX_WEIGHTS_BYTES)).hexdigest()
+      for path in paths
+  }
+
+
+def _damaged(folder: pathlib.Path, name: str) -> errors.PolicyMismatchError:
+  return errors.PolicyMismatchError(
+      f'The policy in {folder} is damaged: {name} is not what gdp_train '
+      'exported. Copy or export it again.')
+
+
 def _check_files(folder: pathlib.Path) -> None:
   for path in folder.glob('saved_model.*'):
     if path.name != _FILE:  # TensorFlow would read it instead.
       raise _refusal(folder, path.name)
   sizes = {
       _MAX_MODEL_BYTES: [folder / _FILE],
-      _MAX_WEIGHTS_BYTES: (folder / 'variables').glob('*'),
+      _MAX_WEIGHTS_BYTES: (folder / _WEIGHTS).glob('*'),
   }
   for limit, paths in sizes.items():
     total = 0

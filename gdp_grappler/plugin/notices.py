@@ -7,6 +7,8 @@ import logging
 import sys
 from typing import Any
 
+from gdp_grappler import errors
+
 _LOGGER_NAME = 'gdp_grappler'
 
 
@@ -43,7 +45,7 @@ class _StderrHandler(logging.StreamHandler[Any]):
 class _Formatter(logging.Formatter):
 
   def format(self, record: logging.LogRecord) -> str:
-    text = ' '.join(record.getMessage().split('\n'))
+    text = errors.one_line(record.getMessage())
     prefix = 'Warning: ' if record.levelno >= logging.WARNING else ''
     return f'[gdp] {prefix}{text}'
 

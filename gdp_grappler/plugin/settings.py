@@ -8,6 +8,7 @@ import operator
 from typing import Any, Callable, Mapping
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order as order_lib
 
@@ -119,7 +120,7 @@ def from_text(text: str) -> Any:
   if lowered in switches:
     return switches[lowered]
   try:
-    value = json.loads(text)
+    value = files.parse_json(text)
   except ValueError as error:
     raise ValueError(f'{text!r} is neither 0, 1 nor a dict as JSON, such as '
                      '{"placer": "metis"}.') from error

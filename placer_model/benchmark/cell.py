@@ -11,6 +11,7 @@ from typing import Any, Mapping, Sequence, TYPE_CHECKING
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
@@ -20,6 +21,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation import recorder as recorder_lib
 from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation import until
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -65,10 +67,12 @@ def run(loaded: loading.Loaded, settings: settings_lib.Settings, name: str,
   with _Evaluators(loaded, settings, simulator) as evaluator:
     # Importing libraries and loading a policy is no part of a search.
     placer = registry.create(name)
-    recorder = recorder_lib.Recorder(robust.objective(evaluator))
+    budget_s = settings.budget_s(name)
+    recorder = recorder_lib.Recorder(
+        robust.objective(_in_time(evaluator, budget_s)))
     problem = placer_lib.Problem(loaded.graph, loaded.cluster, recorder,
-                                 settings.seed, loaded.expert_devices,
-                                 settings.budget_s(name), simulator=simulator)
+                                 settings.seed, loaded.expert_devices, budget_s,
+                                 simulator=simulator)
     start = time.monotonic()
     proposals = choosing.proposals(placer, problem)
     seconds = time.monotonic() - start
@@ -117,6 +121,14 @@ class _Evaluators:
             meta_graph_pb2.MetaGraphDef.FromString(self._loaded.source)),
         self._loaded.cluster, batch_size=self._settings.batch_size,
         local_workers=self._settings.local_workers)
+
+
+def _in_time(evaluator: evaluator_lib.Evaluator,
+             budget_s: float | None) -> evaluator_lib.Evaluator:
+  """Ends searches that do not look at the clock, where each price is a step."""
+  if evaluator.simulated:
+    return evaluator
+  return until.Until(evaluator, deadlines.within(budget_s))
 
 
 def _refuse_illegal(name: str, placement: placement_lib.Placement,

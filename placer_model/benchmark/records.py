@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import Any
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 from placer_model.benchmark import cell as cell_lib
@@ -65,10 +65,11 @@ def write(path: pathlib.Path, key: str, task: str, placer: str,
     GdpError: it cannot be written.
   """
   json_files.write_json(
-      path, {
+      path,
+      digests.sealed({
           'schema': settings_lib.SCHEMA, 'key': key, 'task': task,
           'placer': placer, **fields
-      })
+      }))
 
 
 def write_failure(path: pathlib.Path, key: str, task: str, placer: str,
@@ -99,9 +100,10 @@ def read_results(path: pathlib.Path) -> dict[str, Any]:
 def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:
   """The record of a cell; None if there is none that can be used."""
   try:
-    found = json.loads(path.read_text(encoding='utf-8'))
+    found = files.parse_json(files.read(path))
   except (OSError, ValueError):
     return None  # Not there, or damaged by whoever; it is computed again.
   usable = (isinstance(found, dict) and found.get('key') == key and
-            found.get('schema') == settings_lib.SCHEMA)
+            found.get('schema') == settings_lib.SCHEMA and
+            not digests.differs(found))
   return found if usable else None

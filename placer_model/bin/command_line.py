@@ -83,12 +83,12 @@ class CommandLine:
 
   def fail(self, message: str) -> int:
     """Prints an error in one line; returns the exit code for bad input."""
-    self.say(f'error: {" ".join(message.split())}')
+    self.say(f'error: {message}')
     return 2
 
   def say(self, message: str) -> None:
     """Prints a line to standard error."""
-    print(f'{self.program}: {message}', file=sys.stderr)
+    print(f'{self.program}: {errors.one_line(message)}', file=sys.stderr)
 
   def _help(self) -> str:
     """Our own flags; absl would list those of the console script, none."""

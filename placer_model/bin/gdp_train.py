@@ -25,6 +25,7 @@ from absl import app
 from absl import flags
 from absl import logging
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import quiet
@@ -59,8 +60,8 @@ _ITERATIONS = flags.DEFINE_integer(
     'iterations', None, 'Rounds of rollouts and updates; the config says how '
     'many if this does not.', lower_bound=0)
 _TIME_BUDGET_S = flags.DEFINE_float(
-    'time_budget_s', None, 'Stop learning after so many seconds; loading, '
-    'baselines, distillation and export come on top.', lower_bound=0)
+    'time_budget_s', None, 'Seconds for all of it, start and export included. '
+    'Learning ends some 20 s before.', lower_bound=0)
 _ROLLOUTS = flags.DEFINE_integer('rollouts', None,
                                  'Placements sampled per iteration.',
                                  lower_bound=1)
@@ -113,7 +114,8 @@ def main(argv: list[str]) -> int:
 
 
 def _train() -> int:
-  extras.require('gdp_train', *extras.TRAIN)
+  deadline = deadlines.within(_TIME_BUDGET_S.value)
+  extras.require('gdp_train', *extras.TRAIN, 'pymetis')
   with quiet.stderr_held():
     import rich.console
     import tensorflow as tf
@@ -126,7 +128,7 @@ def _train() -> int:
   # Optimizing a graph of the trainer's takes longer than it ever gains.
   tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
   try:
-    run_lib.train(_every(task_lib), rich.console.Console())
+    run_lib.train(_every(task_lib), rich.console.Console(), deadline)
   except run_lib.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130

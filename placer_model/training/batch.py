@@ -8,7 +8,7 @@ through with as many iterations. One graph alone is GDP-one.
 
 from __future__ import annotations
 
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -87,14 +87,24 @@ class Batch:
     ]
     return min(waiting, key=self._due, default=None)
 
-  def finish(self) -> list[environment_lib.Trials]:
+  @property
+  def is_priced(self) -> bool:
+    """Whether every graph has its baselines priced."""
+    return all(t.state.evaluations['baseline'] for t in self.trainers)
+
+  def finish(self,
+             stopped: Callable[[],
+                               bool]) -> list[environment_lib.Trials]:
     """What the policy says at last of each graph, priced.
 
     A policy of one graph is made to say the best placement; to imitate one of
     several would make it forget the others.
+
+    Args:
+      stopped: Whether there is no time left for that.
     """
     if len(self.trainers) == 1:
-      return [self.trainers[0].distill()]
+      return [self.trainers[0].distill(stopped)]
     return [trainer.say() for trainer in self.trainers]
 
   def _due(self, index: int) -> float:

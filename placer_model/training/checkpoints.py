@@ -106,10 +106,14 @@ class Checkpoints:
 
 
 def newest_first(directory: pathlib.Path) -> list[pathlib.Path]:
-  """Complete checkpoints, named without '.index'; damaged ones too."""
+  """Complete checkpoints, named without '.index'; damaged ones too.
+
+  Not those with a pipe in the place of a file, which nobody could read.
+  """
   found = [
       path.with_suffix('') for path in directory.glob('ckpt-*.index')
-      if _NAME.match(path.name)
+      if _NAME.match(path.name) and all(
+          part.is_file() for part in directory.glob(f'{path.stem}.*'))
   ]
   return sorted(found, key=lambda path: _number(path.name), reverse=True)
 
@@ -206,6 +210,10 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
           'they are. Give another --model_dir, or --restart to begin anew.')
     json_files.write_json(path, dict(identity))
     return
+  if not isinstance(found, dict):
+    raise errors.GdpError(
+        f'{path} does not tell whose run this is: it is no object. Restore it, '
+        'give another --model_dir, or --restart to begin anew.')
   different = [key for key in identity if found.get(key) != identity[key]]
   if different:
     raise errors.GdpError(

@@ -28,7 +28,7 @@ def read_json(path: pathlib.Path) -> Any:
     GdpError: the file is unreadable or not JSON.
   """
   try:
-    return json.loads(path.read_text())
+    return files.parse_json(files.read(path))
   except FileNotFoundError:
     return None
   except (OSError, ValueError) as error:

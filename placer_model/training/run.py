@@ -14,10 +14,11 @@ from typing import Any, Sequence
 import numpy as np
 import rich.console
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
-from gdp_grappler.evaluation.measuring import measurer
+from gdp_grappler.evaluation import until
 from gdp_grappler.features import schema
 from gdp_grappler.problems import rewards
 from placer_model import config as config_lib
@@ -37,6 +38,9 @@ from placer_model.training import trainer as trainer_lib
 
 # Fields of TrainConfig that may change when a run goes on.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
+# Of the time budget: what a fresh process takes to check the exported policy,
+# what distillation may take, and what the baselines may where steps are run.
+_EXPORT_S, _DISTILL_SHARE, _BASELINES_SHARE = 20., .1, .4
 
 
 class Interrupted(Exception):
@@ -60,13 +64,15 @@ class _Entrant:
   trainer: trainer_lib.Trainer
 
 
-def train(every: Sequence[task_lib.Options],
-          console: rich.console.Console) -> dict[str, Any]:
+def train(every: Sequence[task_lib.Options], console: rich.console.Console,
+          deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
   """Trains, exports and reports; returns the content of results.json.
 
   Args:
     every: What to do, for each graph; only graph and cluster differ.
     console: Where progress and the table go.
+    deadline: When all of it has to be done; by default `options.time_budget_s`
+      from now.
 
   Raises:
     GdpError: bad input, a full disk, or a model directory of another run.
@@ -74,12 +80,16 @@ def train(every: Sequence[task_lib.Options],
     Interrupted: Ctrl-C.
   """
   start, options = time.monotonic(), every[0]
+  exporting = (deadline or
+               deadlines.within(options.time_budget_s)).earlier(_EXPORT_S)
+  learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
   tasks = [
       task_lib.load(
           one, lambda line: console.print(line, highlight=False, markup=False,
-                                          soft_wrap=True)) for one in every
+                                          soft_wrap=True), exporting)
+      for one in every
   ]
   with contextlib.ExitStack() as stack:
     stack.enter_context(checkpoints.held(options.model_dir))
@@ -88,15 +98,27 @@ def train(every: Sequence[task_lib.Options],
     checkpoints.claim(options.model_dir,
                       _identity(options, config, placer_config, tasks))
     for task in tasks:
-      if isinstance(task.evaluator, measurer.Measurer):
-        stack.enter_context(task.evaluator)
+      stack.enter_context(task.processes)
     with _Interrupt() as interrupt:
-      entrants = _entrants(options, config, placer_config, tasks)
+      entrants = _entrants(options, config, placer_config, tasks, learning)
       batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                       batch.checkpoint())
-      _learn(options, config, entrants, batch, store, interrupt, console)
-    return _conclude(options, entrants, batch, console, start)
+      _learn(options, config, entrants, batch, store, interrupt, console,
+             learning)
+    return _conclude(options, entrants, batch, console, start, exporting)
+
+
+def _baselines(
+    task: task_lib.Task,
+    deadline: deadlines.Deadline) -> tuple[baselines_lib.Result, ...]:
+  """Placers that try many placements leave some of the time to the policy."""
+  problem = task.problem
+  if not problem.evaluator.simulated:
+    problem = dataclasses.replace(
+        problem, evaluator=until.Until(problem.evaluator,
+                                       deadline.after(_BASELINES_SHARE)))
+  return baselines_lib.place_all(problem, task.evaluator, task.simulator)
 
 
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
@@ -129,12 +151,12 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
 
 def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
-              tasks: Sequence[task_lib.Task]) -> list[_Entrant]:
+              tasks: Sequence[task_lib.Task],
+              deadline: deadlines.Deadline) -> list[_Entrant]:
   """All graphs with their baselines, and trainers that share one network."""
   baselines = []
   for task in tasks:
-    baselines.append(
-        baselines_lib.place_all(task.problem, task.evaluator, task.simulator))
+    baselines.append(_baselines(task, deadline))
     _check_that_steps_run(task, baselines[-1])
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
@@ -178,7 +200,8 @@ def _check_that_steps_run(task: task_lib.Task,
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            entrants: Sequence[_Entrant], batch: batch_lib.Batch,
            store: checkpoints.Checkpoints, interrupt: _Interrupt,
-           console: rich.console.Console) -> None:
+           console: rich.console.Console,
+           deadline: deadlines.Deadline) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   saver = _Saver(store, batch, config)
   if store.restore(lambda line: console.print(line, highlight=False, markup=
@@ -187,19 +210,19 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
                   highlight=False)
   else:
     saver.save()  # Whoever cannot write should know before the warm-up.
-  start = time.monotonic()
 
   def stopped() -> bool:
-    return interrupt.pending or (options.time_budget_s is not None and
-                                 time.monotonic() - start
-                                 >= options.time_budget_s)
+    return interrupt.pending or deadline.passed
 
   with progress_lib.Progress(console, batch.iteration, batch.iterations,
-                             options.time_budget_s) as progress:
-    parts = batch.warm_up()
-    while not stopped() and (trainer := next(parts, None)) is not None:
+                             deadline.left_s) as progress:
+    # The first parts price the baselines: without them there is nothing to
+    # tell.
+    for trainer in batch.warm_up():
       progress.show_warm_up(trainer.state)
       saver.save_if_due()
+      if stopped() and batch.is_priced:
+        break
     events = [
         summaries.Summaries(options.model_dir / 'tensorboard'
                             / _file_name(entrant.label, ''))
@@ -214,6 +237,11 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
     for writer in events:
       writer.close()
   saver.save()
+  if deadline.passed and batch.iteration < batch.iterations:
+    console.print(
+        f'--time_budget_s={options.time_budget_s:g} ended learning after '
+        f'{batch.iteration} of {batch.iterations} iterations.',
+        highlight=False)
   if interrupt.pending:
     raise Interrupted(
         f'interrupted after iteration {batch.iteration}; checkpoint '
@@ -246,9 +274,12 @@ class _Saver:
 
 def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
               batch: batch_lib.Batch, console: rich.console.Console,
-              start: float) -> dict[str, Any]:
+              start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plans and results, prints the table."""
-  said = [trials.decisions[0] for trials in batch.finish()]
+  said = [
+      trials.decisions[0]
+      for trials in batch.finish(lambda: deadline.passed)
+  ]
   if all(e.trainer.state.best_decisions is None for e in entrants):
     raise errors.GdpError(
         f'{results_lib.defeat(_violations(entrants[0], said[0]))} The '

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import pathlib
@@ -9,11 +10,13 @@ from typing import Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import until
 from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import measurer
@@ -51,8 +54,7 @@ class Options:
     profile: As of `request.Request`.
     iterations: Instead of the preset's; None keeps it.
     rollouts: Instead of the preset's; None keeps it.
-    time_budget_s: Rollouts and updates stop after so many seconds, at the end
-      of an iteration; None: only `iterations` counts.
+    time_budget_s: What the whole run may take; None: only `iterations` counts.
     init_policy: Model directory of another run whose weights to start from.
     restart: Whether to begin anew where a run is already there.
     target: 'grpc://host:port' of the TensorFlow cluster to measure on.
@@ -107,6 +109,7 @@ class Task:
     units: int32 [N], the unit of each op.
     features: Of the units.
     problem: That placers solve.
+    processes: To be entered and left; ends what the evaluator has started.
   """
 
   graph: op_graph.OpGraph
@@ -117,28 +120,36 @@ class Task:
   units: np.ndarray
   features: schema.GraphFeatures
   problem: placer_lib.Problem
+  processes: contextlib.AbstractContextManager[object]
 
 
-def load(options: Options, tell: reading.Tell) -> Task:
+def load(options: Options, tell: reading.Tell,
+         deadline: deadlines.Deadline = deadlines.NEVER) -> Task:
   """Reads the graph and finds out where it is to run.
 
   Args:
     options: What the command line says.
     tell: Hears one line for everything that was assumed.
+    deadline: Until when steps may run, where steps are run.
 
   Raises:
     GdpError: the options contradict each other, or something is missing.
   """
   request = options.request()
   step = reading.read(request, functools.partial(_cluster, options), tell)
-  evaluator = _evaluator(options, request, step)
+  evaluator: evaluator_lib.Evaluator = step.simulator()
+  processes: contextlib.AbstractContextManager[object] = (
+      contextlib.nullcontext())
+  if options.reward != rewards.SIMULATED:
+    runner = processes = _runner(options, request, step)
+    evaluator = until.Until(runner, deadline)
   problem = step.problem(evaluator, options.seed)
   graph, cluster = problem.graph, problem.cluster
   units = (coarsening.coarsen(graph, problem.allowed, problem.op_seconds)
            if options.units == 'coarse' else coarsening.groups_as_units(graph))
   features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
   return Task(graph, cluster, evaluator, step.simulator(), problem.op_seconds,
-              units, features, problem)
+              units, features, problem, processes)
 
 
 def _cluster(
@@ -177,10 +188,9 @@ def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
   return remote_devices.remote_cluster(options.target)
 
 
-def _evaluator(options: Options, request: request_lib.Request,
-               step: step_lib.Step) -> evaluator_lib.Evaluator:
-  if options.reward == rewards.SIMULATED:
-    return step.simulator()
+def _runner(options: Options, request: request_lib.Request,
+            step: step_lib.Step) -> emulator.Emulator | measurer.Measurer:
+  """What runs steps."""
   if options.reward == rewards.EMULATED:
     return emulator.Emulator(step.cluster, step.cost_model)
   return measurer.Measurer(reading.measurable(request, step), step.cluster,

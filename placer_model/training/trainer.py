@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Iterator, Mapping
+from typing import Callable, Iterator, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -196,18 +196,23 @@ class Trainer:
                   evaluations=self.state.total_evaluations,
                   entropy=_entropy(probabilities), kl=kl, **losses)
 
-  def distill(self) -> environment_lib.Trials:
+  def distill(
+      self, stopped: Callable[[],
+                              bool] = lambda: False) -> environment_lib.Trials:
     """Makes the policy say the best placement; returns what it says, priced.
 
     The learning rate falls to zero, and the weights whose likeliest placement
     is fastest are kept. Not part of what checkpoints hold: a resumed run goes
     on from the policy as PPO left it.
+
+    Args:
+      stopped: Whether there is no time left, asked every few steps.
     """
     said = self.say()
     weights = self.placer.get_weights()
     for done in range(0, self._config.distill_steps, _CHUNK):
-      if not self._knows_best() or (said.step_time_s[0]
-                                    <= self.state.best_step_time_s):
+      if stopped() or not self._knows_best() or (
+          said.step_time_s[0] <= self.state.best_step_time_s):
         break
       self._imitation.slow_down(1 - done / self._config.distill_steps)
       self._imitate(_CHUNK)

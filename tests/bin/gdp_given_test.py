@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import deadlines
+from gdp_grappler.api import subjects
 from gdp_grappler.bin import gdp
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
+from gdp_grappler.placers import random_placer
+from gdp_grappler.placers import registry
 from helpers import fresh
 from helpers import graph_defs
 from helpers import profiles
@@ -150,3 +154,29 @@ def test_simulate_takes_a_profile(tmp_path, capsys):
   assert busy[0] < 1 and prices[1]['step_time_s'] > prices[0]['step_time_s']
   assert _run('simulate', _GRAPH, '--plan', made, '--profile=no/such') == 2
   assert 'no/such' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('read_s, left_s', [(20, 9.), (40, 0.)])
+def test_a_time_budget_is_for_all_of_it(folder, monkeypatch, capsys, read_s,
+                                        left_s):
+  """A search had all of it once the graph was read."""
+  now, seen = [0.], []
+  monkeypatch.setattr(
+      deadlines, 'within',
+      lambda seconds: deadlines.Deadline(seconds, lambda: now[0]))
+
+  def place(self, problem):
+    seen.append(problem.time_budget_s)
+    return registry.create('single_device').place(problem)
+
+  def read(*arguments, _read=subjects.read):
+    now[0] = read_s
+    return _read(*arguments)
+
+  monkeypatch.setattr(random_placer.RandomPlacer, 'place', place)
+  monkeypatch.setattr(subjects, 'read', read)
+  assert _run('place', folder / 'towers.json', '--cluster=2xP100',
+              '--placer=random', '--time_budget_s=30', '--output',
+              folder / 'plan.json') == 0
+  assert seen == [left_s]
+  assert ('time budget was over' in capsys.readouterr().err) == (not left_s)

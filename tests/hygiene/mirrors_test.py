@@ -8,7 +8,7 @@ _TOP = pathlib.Path(__file__).parents[2]
 _TESTS = _TOP / 'tests'
 # Modules that hold names, fields or texts alone: there is nothing to run.
 _NOTHING_TO_RUN = frozenset({
-    'errors', 'evaluation/simulation/schedule', 'graph/assumptions',
+    'evaluation/simulation/schedule', 'graph/assumptions',
     'placers/move_model', 'placers/placer', 'problems/help_texts',
     'problems/rewards', 'workloads/workload'
 })

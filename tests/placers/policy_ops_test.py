@@ -155,3 +155,50 @@ def test_a_function_may_not_hide_an_op(tmp_path):
   _edited(folder, shadow)
   with pytest.raises(errors.PolicyMismatchError, match='the op ReadFile'):
     policy_ops.check(folder)
+
+
+def _exported(folder):
+  _hostile(folder, tf.no_op)
+  path = folder / 'policy.json'
+  metadata = policy_ops.sealed(folder, json.loads(path.read_text()))
+  path.write_text(json.dumps(metadata))
+  policy_ops.check_whole(folder, metadata)
+  return folder
+
+
+def _flip(path):
+  data = bytearray(path.read_bytes())
+  data[len(data) // 2] ^= 4
+  path.write_bytes(data)
+
+
+@pytest.mark.parametrize('name', [
+    'saved_model.pb', 'variables/variables.index',
+    'variables/variables.data-00000-of-00001'
+])
+def test_a_flipped_bit_is_told(tmp_path, name):
+  folder = _exported(tmp_path / 'policy')
+  _flip(folder / name)
+  metadata = json.loads((folder / 'policy.json').read_text())
+  with pytest.raises(errors.PolicyMismatchError, match=f'damaged: {name}'):
+    policy_ops.check_whole(folder, metadata)
+
+
+@pytest.mark.parametrize('change', [{'units': 'fine'}, {'files': {}},
+                                    {'digest': 0}])
+def test_a_changed_description_is_told(tmp_path, change):
+  folder = _exported(tmp_path / 'policy')
+  metadata = json.loads((folder / 'policy.json').read_text())
+  with pytest.raises(errors.PolicyMismatchError, match='policy.json is not'):
+    policy_ops.check_whole(folder, {**metadata, **change})
+
+
+def test_a_damaged_policy_is_not_loaded(tmp_path):
+  folder = _exported(tmp_path / 'policy')
+  (folder / 'variables' / 'more').write_text('')
+  with pytest.raises(errors.PolicyMismatchError, match='variables/more'):
+    registry.create('gdp_policy', str(folder))
+
+
+def test_policies_without_digests_are_taken(tmp_path):
+  policy_ops.check_whole(_hostile(tmp_path / 'policy', tf.no_op), {})

@@ -68,7 +68,7 @@ def load_what_it_needs(asked: request_lib.Request) -> None:
 
 def tell(line: str) -> None:
   """Prints what was assumed."""
-  print(f'gdp: {line}', file=sys.stderr)
+  print(f'gdp: {errors.one_line(line)}', file=sys.stderr)
 
 
 def load_tensorflow() -> None:
@@ -95,7 +95,8 @@ def check_folder(path: str) -> None:
 def warn(evaluation: evaluator.Evaluation) -> None:
   """Prints what makes an evaluation invalid."""
   for violation in evaluation.violations:
-    print(f'gdp: warning: {violation.message}', file=sys.stderr)
+    print(f'gdp: warning: {errors.one_line(violation.message)}',
+          file=sys.stderr)
 
 
 def positive(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import quiet
 from gdp_grappler.api import placed_step
@@ -42,13 +43,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   parser.add_argument('--seed', type=common.not_negative, default=0,
                       help=f'{help_texts.SEED} (default %(default)s)')
   parser.add_argument(
-      '--time_budget_s', type=common.positive, help='seconds that a search may '
-      'take; by default as many as each takes by itself')
+      '--time_budget_s', type=common.positive, help=
+      ('seconds that all of it may take, reading included; by default as many '
+       'as the search takes by itself'))
   parser.set_defaults(action=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
   """Places, writes and says so."""
+  deadline = deadlines.within(arguments.time_budget_s)
   common.check_writable(arguments.output)
   placer = arguments.placer or registry.DEFAULT
   # Some placers have to be imported before TensorFlow, others import it.
@@ -65,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
   placed = placing.place(request, arguments.cluster, placer=placer,
                          policy=arguments.policy, plan=arguments.plan,
                          order=arguments.order, seed=arguments.seed,
-                         time_budget_s=arguments.time_budget_s,
+                         time_budget_s=deadline.left_s,
                          batch_size=arguments.batch_size,
                          trip_count=arguments.trip_count,
                          whole_graph=not as_plan, tell=common.tell)

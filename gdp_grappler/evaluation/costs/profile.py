@@ -8,6 +8,7 @@ A profile file is one JSON object:
   `OpGraph` has them; what op costs are matched and interpolated by.
 * `devices`: one object for each device that was measured, with the fields of
   `DeviceProfile`.
+* `digest`: of all the others; whoever changes a figure leaves it out.
 
 Times are in seconds, sizes in bytes.
 """
@@ -17,11 +18,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import pathlib
 from typing import Any, Mapping
 
 import numpy as np
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 
@@ -147,7 +148,7 @@ class Profile:
   def to_text(self) -> str:
     """What `parse` reads."""
     content = {'format': _FORMAT, 'version': _VERSION, **_plain(self)}
-    return json.dumps(content) + '\n'
+    return json.dumps(digests.sealed(content)) + '\n'
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
@@ -157,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> Profile:
     GdpError: the file is missing, damaged or no profile.
   """
   try:
-    data = pathlib.Path(path).read_bytes()
+    data = files.read(path)
   except OSError as error:
     raise errors.GdpError(
         f'Cannot read profile {path}: {error.strerror}. Make one with '
@@ -176,7 +177,7 @@ def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
     GdpError: it is damaged or no profile.
   """
   try:
-    content = json.loads(data)
+    content = files.parse_json(data)
   except ValueError as error:
     raise _damaged(path, f'it is not JSON ({error})') from error
   if not isinstance(content, dict) or content.get('format') != _FORMAT:
@@ -186,11 +187,14 @@ def parse(data: bytes, path: str | os.PathLike[str]) -> Profile:
         path, f'its version is {content.get("version")!r}, this '
         f'program reads {_VERSION}')
   try:
-    return _parsed(content)
+    result = _parsed(content)
   except KeyError as error:
     raise _damaged(path, f'field {error} is missing') from error
   except (TypeError, ValueError, OverflowError) as error:
     raise _damaged(path, str(error)) from error
+  if digests.differs(content):
+    raise _damaged(path, 'it was changed since it was written')
+  return result
 
 
 def _plain(item: Profile | DeviceProfile) -> dict[str, Any]:

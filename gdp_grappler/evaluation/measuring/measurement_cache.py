@@ -18,7 +18,9 @@ from typing import Any, Mapping
 
 from absl import logging
 
+from gdp_grappler import digests
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 
@@ -68,7 +70,7 @@ class MeasurementCache:
 
   def _read(self, path: pathlib.Path) -> None:
     try:
-      lines = path.read_bytes().split(b'\n')
+      lines = files.read(path).split(b'\n')
     except FileNotFoundError:
       return
     except OSError as error:
@@ -76,7 +78,7 @@ class MeasurementCache:
     damaged = 0
     for line in filter(None, lines):
       try:
-        key, evaluation = _from_json(json.loads(line))
+        key, evaluation = _from_json(files.parse_json(line))
         self._known[key] = evaluation
       except (ValueError, KeyError, TypeError):
         damaged += 1
@@ -108,13 +110,16 @@ def _error(verb: str, path: pathlib.Path,
 
 def _to_json(key: bytes, evaluation: evaluator.Evaluation) -> dict[str, Any]:
   finite = math.isfinite(evaluation.step_time_s)
-  return dict(key=key.hex(),
-              step_time_s=evaluation.step_time_s if finite else None,
-              spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
-              violations=[[v.kind, v.message] for v in evaluation.violations])
+  return digests.sealed(
+      dict(key=key.hex(),
+           step_time_s=evaluation.step_time_s if finite else None,
+           spread_s=evaluation.spread_s, peak_bytes=evaluation.peak_bytes,
+           violations=[[v.kind, v.message] for v in evaluation.violations]))
 
 
 def _from_json(fields: Mapping[str, Any]) -> tuple[bytes, evaluator.Evaluation]:
+  if digests.differs(fields):
+    raise ValueError('changed since it was written')
   violations = tuple(
       placement_lib.Violation(str(kind), str(message))
       for kind, message in fields['violations'])

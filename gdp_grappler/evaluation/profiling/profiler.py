@@ -26,6 +26,7 @@ import numpy as np
 
 from gdp_grappler import cache
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.costs import profile as profile_lib
@@ -195,7 +196,7 @@ def _known_shares(path: pathlib.Path, count: int,
                   tell: Callable[[str], None]) -> list[float] | None:
   """[count]; None if they are not there."""
   try:
-    found = json.loads(cache.kept(path, tell) or b'')
+    found = files.parse_json(cache.kept(path, tell) or b'')
   except ValueError:
     return None
   good = isinstance(found, list) and len(found) == count and all(

@@ -30,17 +30,21 @@ from google.protobuf import message_factory
 from google.protobuf import text_format
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
 
 _TEXT = re.compile(r'\b(compute_cost|input_info|output_info|control_input|'
                    r'is_final|temporary_memory_size|persistent_memory_size)\b')
+_NESTED = re.compile(r'^[ \t]*cost_graph\s*(?::\s*)?{', re.MULTILINE)
 _START = re.compile(r'\s*(#[^\n]*\n\s*)*(node|cost_graph|step_stats|cost)\b')
 _GRAPH_DEF = re.compile(r'\bop\s*:\s*["\']')
 _READ = re.compile(r'(.*/)?ReadVariableOp(_\d+)?')
 _SENT = re.compile(r'(?P<base>.+)/_(?P<number>\d+)')
 _ENDS = ('_SOURCE', '_SINK')
 _US_PER_S = 1e6
+# Outputs that are used but not described; a real graph has hardly any.
+_MOST_UNTOLD = 1 << 22
 _RESOURCE, _FIRST_REF = 20, 101
 # In the order of tensorflow/core/framework/types.proto.
 _DTYPES = (
@@ -53,13 +57,9 @@ _DTYPES = (
 
 def is_cost_graph(data: bytes) -> bool:
   """Whether bytes are a CostGraphDef or a RunMetadata with one."""
-  try:
-    text = data.decode()
-  except UnicodeDecodeError:
-    return _parse_binary(data) is not None
+  text = _text(data)
   if _START.match(text) and _TEXT.search(text):
-    return bool(re.search(r'\bcost_graph\s*:?\s*{',
-                          text)) or (not _GRAPH_DEF.search(text))
+    return bool(_NESTED.search(text)) or not _GRAPH_DEF.search(text)
   return _parse_binary(data) is not None
 
 
@@ -158,7 +158,7 @@ def _op_type(node: Any, tells: bool) -> str:
 
 def _edges(path: str, nodes: Sequence[Any], ops: Sequence[given.Op],
            index: Mapping[int, int], tells: bool) -> list[tuple[int, int, int]]:
-  result = []
+  result, untold = [], 0
   for target, node in enumerate(nodes):
     inputs = []
     for i, source in enumerate(node.input_info):
@@ -171,6 +171,11 @@ def _edges(path: str, nodes: Sequence[Any], ops: Sequence[given.Op],
             f'{source.preceding_port}; give an output, from 0 on')
       if number >= 0:
         outputs = ops[number].outputs
+        untold += max(source.preceding_port + 1 - len(outputs), 0)
+        if untold > _MOST_UNTOLD:
+          raise given.wrong(
+              path, f'{where}.preceding_port"', f'with it, {untold} outputs '
+              'have no output_info; the file is damaged, write it again')
         outputs += [0] * (source.preceding_port + 1 - len(outputs))
         inputs.append((number, source.preceding_port, target))
     if tells and ops[target].op_type == 'Identity':
@@ -267,13 +272,23 @@ def _parse_binary(data: bytes) -> Any:
   return None
 
 
+def _text(data: bytes) -> str:
+  """'' for bytes that are no text, or more than is read as text."""
+  if len(data) > files.MOST_TEXT_BYTES or b'\0' in data:
+    return ''
+  try:
+    return data.decode()
+  except UnicodeDecodeError:
+    return ''
+
+
 def _parse_text(path: str, data: bytes) -> Any:
-  text = data.decode()
-  whole = re.search(r'^\s*cost_graph\s*:?\s*{', text, re.MULTILINE)
+  text = _text(data)
+  whole = _NESTED.search(text)
   message = _messages()['RunMetadata' if whole else 'CostGraphDef']()
   try:
     text_format.Parse(text, message, allow_unknown_field=True)
-  except text_format.ParseError as error:
+  except (text_format.ParseError, RecursionError) as error:
     raise errors.InvalidGraphError(
         f'{path} is a damaged CostGraphDef: {error}. Write it again.'
     ) from error

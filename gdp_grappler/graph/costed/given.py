@@ -10,6 +10,7 @@ import dataclasses
 import math
 import pathlib
 import re
+import sys
 from typing import Sequence
 
 import numpy as np
@@ -150,10 +151,8 @@ def number_of(path: str, where: str, value: object, what: str) -> float:
   Raises:
     InvalidGraphError: it is none.
   """
-  if isinstance(
-      value,
-      bool) or not isinstance(value,
-                              (int, float)) or not (0 <= value < math.inf):
+  if (isinstance(value, bool) or not isinstance(value, (int, float)) or
+      not 0 <= value <= sys.float_info.max):
     raise wrong(path, where, f'it is {value!r}; give {what}, 0 or more')
   return value
 

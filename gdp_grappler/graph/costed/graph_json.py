@@ -6,11 +6,11 @@ docs/graph_json.md describes the format for those who write it.
 from __future__ import annotations
 
 import collections
-import json
 import re
 from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
@@ -78,8 +78,8 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
 
 def _parse(path: str, data: bytes) -> dict[str, Any]:
   try:
-    fields = json.loads(data.decode('utf-8-sig'), object_pairs_hook=_unique)
-  except (ValueError, RecursionError) as error:
+    fields = files.parse_json(data, _unique)
+  except ValueError as error:
     raise errors.InvalidGraphError(
         f'{path} is not JSON: {error}. Write it again; {_REMEDY}.') from error
   if not isinstance(fields, dict) or 'nodes' not in fields:

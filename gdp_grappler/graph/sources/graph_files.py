@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
+import functools
 import io
 from typing import Any, Callable
 import zipfile
@@ -10,15 +12,19 @@ import zipfile
 from google.protobuf import message as message_lib
 from google.protobuf import text_format
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
 _HDF5 = b'\x89HDF\r\n'
+_HEAD_BYTES = 4096  # Enough to tell a text.
+_MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9  # Of a node, and in a number of one.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,7 +33,8 @@ class Content:
 
   Attributes:
     kind: 'captured', 'meta_graph', 'saved_model' or 'keras'.
-    message: A MetaGraphDef for the first two; a GraphDef is wrapped in one.
+    message: A MetaGraphDef for the first two; a GraphDef is wrapped in one. A
+      SavedModel for the third.
   """
 
   kind: str
@@ -57,8 +64,8 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   """Finds out whether a graph is whole and known to this TensorFlow.
 
   Raises:
-    InvalidGraphError: no nodes, a name twice, an input that does not exist, or
-      an op that nobody registered.
+    InvalidGraphError: no nodes, a name twice, an input or an output that does
+      not exist, or an op that nobody registered.
   """
   names = [node.name for node in graph_def.node]
   known = set(names)
@@ -75,6 +82,7 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
             path, f'"{node.name}" reads "{tensor}", which is not in the graph',
             'the file may be cut off; write it again')
   _check_op_types(graph_def, path)
+  _check_outputs(graph_def, path)
 
 
 def check_ends(source: source_graph.SourceGraph, path: str) -> None:
@@ -106,13 +114,58 @@ def _check_op_types(graph_def: graph_pb2.GraphDef, path: str) -> None:
           '(tf.load_op_library)')
 
 
+def _check_outputs(graph_def: graph_pb2.GraphDef, path: str) -> None:
+  """Somebody's millionth output would be made room for."""
+  results = {
+      f.signature.name: len(f.signature.output_arg)
+      for f in graph_def.library.function
+  }
+  counts = {
+      node.name: results.get(node.op) or _num_outputs(node)
+      for node in graph_def.node
+  }
+  for name, count in counts.items():
+    if count > _MOST_OUTPUTS:
+      raise _unusable(path, f'"{name}" has {count} outputs',
+                      f'{_MOST_OUTPUTS} are the most')
+  for node in graph_def.node:
+    for tensor in node.input:
+      _, colon, index = tensor.partition(':')
+      if colon and (not index.isdecimal() or len(index) > _MOST_DIGITS or
+                    int(index) >= counts[producer(tensor)]):
+        raise _unusable(
+            path, f'"{node.name}" reads "{tensor}", but "{producer(tensor)}" '
+            f'has {counts[producer(tensor)]} outputs', 'write it again')
+
+
+def _num_outputs(node: node_def_pb2.NodeDef) -> int:
+  """By the attributes that say so, where there are any."""
+  count = 0
+  for number, types in _output_attributes(node.op):
+    if number:
+      count += node.attr[number].i if number in node.attr else 1
+    elif types:
+      count += len(node.attr[types].list.type) if types in node.attr else 1
+    else:
+      count += 1
+  return count
+
+
+@functools.cache
+def _output_attributes(op: str) -> tuple[tuple[str, str], ...]:
+  """Attributes with the number, and with the types, of each kind of output."""
+  definition = op_def_registry.get(op)
+  return () if definition is None else tuple(
+      (arg.number_attr, arg.type_list_attr) for arg in definition.output_arg)
+
+
 def _classify(
     parse: Callable[[type[message_lib.Message]], Any]) -> Content | None:
   """The first kind whose proto reads as a graph with nodes."""
   saved_model = parse(saved_model_pb2.SavedModel)
   if saved_model and any(
       map(_looks_whole, (m.graph_def for m in saved_model.meta_graphs))):
-    return Content('saved_model')
+    return Content('saved_model', saved_model)
   meta_graph = parse(meta_graph_pb2.MetaGraphDef)
   if meta_graph and _looks_whole(meta_graph.graph_def):
     captured = source_graph.is_captured(meta_graph)
@@ -140,9 +193,11 @@ def _parse_binary(kind: type[message_lib.Message],
 
 def _parse_text(kind: type[message_lib.Message],
                 data: bytes) -> message_lib.Message | None:
+  if len(data) > files.MOST_TEXT_BYTES or b'\0' in data:
+    return None
   try:
     return text_format.Parse(data.decode(), kind())
-  except (text_format.ParseError, UnicodeDecodeError, ValueError):
+  except (text_format.ParseError, ValueError, RecursionError):
     return None
 
 
@@ -168,7 +223,9 @@ def _explain(path: str, data: bytes) -> str:
     return (f'{path} is a damaged archive or one without a Keras model. Save '
             'the model again with model.save("NAME.keras").')
   try:
-    first = data.decode().strip().splitlines()[0][:60]
+    # Its end may be in the middle of a letter.
+    head = codecs.getincrementaldecoder('utf-8')().decode(data[:_HEAD_BYTES])
+    first = head.strip().splitlines()[0][:60]
     return (f'{path} is text but no GraphDef or MetaGraph (it begins with '
             f'"{first}"). Give {origin_lib.KINDS}.')
   except (UnicodeDecodeError, IndexError):

@@ -12,6 +12,7 @@ import pathlib
 import re
 
 from gdp_grappler import errors
+from gdp_grappler import files
 
 KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
          'a .keras file, module:function or keras_applications:NAME')
@@ -52,7 +53,7 @@ class Origin:
       InvalidGraphError: it is missing or cannot be read.
     """
     try:
-      return self.path.read_bytes()
+      return files.read(self.path, files.MOST_PROTO_BYTES)
     except FileNotFoundError as error:
       raise errors.InvalidGraphError(
           f'Graph {self.text} does not exist. Give {KINDS}.') from error

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from tensorflow.core.framework import graph_pb2
-from tensorflow.core.protobuf import config_pb2
-from tensorflow.core.protobuf import device_properties_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
-from tensorflow.python.framework import errors as tf_errors
-from tensorflow.python.grappler import cluster as grappler_cluster
-from tensorflow.python.grappler import tf_optimizer
 
-from gdp_grappler import errors
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import inlining
 
 _NO_READ = op_kinds.SETTING | op_kinds.VARIABLES
+# A variable's own read op, there for whoever may want the value.
+_READS = op_kinds.VARIABLES | {'ReadVariableOp', 'Identity'}
 
 
 def feeds(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
@@ -49,9 +47,9 @@ def fetches(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   returned = tuple(n.name for n in graph_def.node if n.op == '_Retval')
   if returned:
     return returned
-  nodes = {n.name: n for n in graph_def.node}
   candidates = sinks(graph_def)
-  steps = [name for name in candidates if _is_step(name, nodes)]
+  needs = _Needs(graph_def)
+  steps = [name for name in candidates if needs.is_step(name)]
   return tuple(steps or candidates)
 
 
@@ -61,9 +59,16 @@ def sinks(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
   return tuple(n.name for n in graph_def.node if n.name not in read)
 
 
-def simplify(source: source_graph.SourceGraph, path: str,
-             prune: bool) -> source_graph.SourceGraph:
+def simplify(
+    source: source_graph.SourceGraph, path: str, prune: bool,
+    passes: Sequence[str] = inlining.INLINE) -> source_graph.SourceGraph:
   """Inlines function calls and, if asked to, drops what no fetch needs.
+
+  Args:
+    source: A graph with all its functions.
+    path: The file, for messages.
+    prune: Whether to drop that.
+    passes: Of `inlining.inline`.
 
   Raises:
     InvalidGraphError: Grappler cannot inline the calls.
@@ -71,9 +76,8 @@ def simplify(source: source_graph.SourceGraph, path: str,
   graph_def = source.graph_def
   if prune:
     graph_def = needed(graph_def, source.fetches)
-  functions = {f.signature.name for f in graph_def.library.function}
-  if any(n.op in op_kinds.CALLS or n.op in functions for n in graph_def.node):
-    graph_def = _inline(graph_def, source.fetches, path)
+  if inlining.has_calls(graph_def):
+    graph_def = inlining.inline(graph_def, source.fetches, path, passes)
     if prune:
       graph_def = needed(graph_def, source.fetches)
   present = {node.name for node in graph_def.node}
@@ -93,30 +97,6 @@ def needed(graph_def: graph_pb2.GraphDef,
   return result
 
 
-def _inline(graph_def: graph_pb2.GraphDef, targets: tuple[str, ...],
-            path: str) -> graph_pb2.GraphDef:
-  """Lets Grappler's function optimizer replace calls by their bodies."""
-  meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph_def)
-  meta_graph.collection_def['train_op'].node_list.value.extend(targets)
-  config = config_pb2.ConfigProto()
-  rewriting = config.graph_options.rewrite_options
-  rewriting.optimizers.append('function')
-  rewriting.min_graph_nodes = -1
-  rewriting.fail_on_optimizer_errors = True
-  device = device_properties_pb2.NamedDevice(
-      name='/job:localhost/replica:0/task:0/device:CPU:0',
-      properties=device_properties_pb2.DeviceProperties(type='CPU'))
-  try:
-    return tf_optimizer.OptimizeGraph(
-        config, meta_graph, graph_id=b'gdp',
-        cluster=grappler_cluster.Cluster(devices=[device]))
-  except (tf_errors.OpError, ValueError, RuntimeError) as error:
-    reason = str(error).strip().splitlines()[0]
-    raise errors.InvalidGraphError(
-        f'Graph {path} is not usable: its functions cannot be inlined '
-        f'({reason}); export it again without functions.') from error
-
-
 def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
   """Names of everything `targets` depend on, themselves included."""
   seen, waiting = set(targets), list(targets)
@@ -129,26 +109,49 @@ def _cone(targets: tuple[str, ...], nodes: Mapping[str, Any]) -> set[str]:
   return seen
 
 
-def _is_step(sink: str, nodes: Mapping[str, Any]) -> bool:
-  """Whether an op that nobody reads does the graph's work."""
-  if nodes[sink].op in op_kinds.VARIABLES | {'Const'}:
-    return False
-  cone = [nodes[name] for name in _cone((sink,), nodes)]
-  if any(node.op in op_kinds.CHECKPOINTING for node in cone):
-    return False
-  if nodes[sink].op not in op_kinds.SETTING:
-    return not _only_reads(cone)
-  return any(node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
-             node.op not in _NO_READ and _reads_variable(node, nodes)
-             for node in cone)
+class _Needs:
+  """What the ops of a graph need, all at once: each op is visited once."""
+
+  def __init__(self, graph_def: graph_pb2.GraphDef) -> None:
+    nodes = {node.name: node for node in graph_def.node}
+    consumers: dict[str, list[str]] = {name: [] for name in nodes}
+    for node in graph_def.node:
+      for tensor in node.input:
+        consumers[graph_files.producer(tensor)].append(node.name)
+    self._nodes = nodes
+    self._checkpoints = _reached(
+        (n.name for n in graph_def.node if n.op in op_kinds.CHECKPOINTING),
+        consumers)
+    self._works = _reached(
+        (n.name for n in graph_def.node if n.op not in _READS), consumers)
+    self._looks = _reached((n.name for n in graph_def.node if _looks(n, nodes)),
+                           consumers)
+
+  def is_step(self, sink: str) -> bool:
+    """Whether an op that nobody reads does the graph's work."""
+    op = self._nodes[sink].op
+    if op in op_kinds.VARIABLES | {'Const'} or sink in self._checkpoints:
+      return False
+    return sink in (self._looks if op in op_kinds.SETTING else self._works)
 
 
-def _only_reads(cone: Sequence[Any]) -> bool:
-  """A variable's own read op, there for whoever may want the value."""
-  return {n.op for n in cone
-         } <= {'ReadVariableOp', 'Identity'} | op_kinds.VARIABLES
+def _reached(names: Iterable[str],
+             consumers: Mapping[str, Sequence[str]]) -> set[str]:
+  """These and all that needs one of them."""
+  seen = set(names)
+  waiting = list(seen)
+  while waiting:
+    for name in consumers[waiting.pop()]:
+      if name not in seen:
+        seen.add(name)
+        waiting.append(name)
+  return seen
 
 
-def _reads_variable(node: Any, nodes: Mapping[str, Any]) -> bool:
-  return any(nodes[graph_files.producer(i)].op in op_kinds.VARIABLES
-             for i in node.input if not i.startswith('^'))
+def _looks(node: node_def_pb2.NodeDef,
+           nodes: Mapping[str, node_def_pb2.NodeDef]) -> bool:
+  """Whether a node looks at a variable or at what is fed."""
+  return (node.op == 'ReadVariableOp' or node.op in op_kinds.PLACEHOLDERS or
+          node.op not in _NO_READ and
+          any(nodes[graph_files.producer(i)].op in op_kinds.VARIABLES
+              for i in node.input if not i.startswith('^')))

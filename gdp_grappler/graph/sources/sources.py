@@ -6,10 +6,11 @@ of the form `module:function` stands for a function that returns a Keras model,
 `keras_applications:EfficientNetB0` for any model of `keras.applications`, with
 random weights.
 
-A Keras model becomes its training step, and a SavedModel the function behind
-its signature, both as a custom Grappler pass receives them: functions inlined,
-loops lowered, Grappler's own rewrites done. GraphDefs and MetaGraphs keep
-their nodes; only function calls are inlined.
+A Keras model becomes its training step as a custom Grappler pass receives it:
+functions inlined, loops lowered, Grappler's own rewrites done. A SavedModel
+becomes the function behind its signature, read and not run: functions inlined,
+loops lowered. GraphDefs and MetaGraphs keep their nodes; only function calls
+are inlined.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from gdp_grappler.graph.costed import graph_json
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import pruning
+from gdp_grappler.graph.sources import saved_models
 from gdp_grappler.graph.sources import tracing
 
 
@@ -65,22 +67,24 @@ def read(
   Raises:
     InvalidGraphError: there is no graph, or it cannot be used.
   """
-  path, file = origin.text, origin.path
+  path = origin.text
   label = name or _label(origin)
   if origin.names_function:
     kind = ('application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
-    return tracing.trace(kind, path, label, batch_size, None, tell)
-  if file.is_dir():
-    return tracing.trace('saved_model', _saved_model_dir(file), label,
-                         batch_size, signature, tell)
+    if kind == 'function':
+      tell(f'{path}: its module is imported and the function called, with all '
+           'that they do.')
+    return tracing.trace(kind, path, label, batch_size, tell)
+  if origin.path.is_dir():
+    origin = _in_directory(origin.path)
   _refuse_given(origin)
   content = graph_files.read(origin)
   if content.kind == 'keras':
-    return tracing.trace('keras', path, label, batch_size, None, tell)
+    return tracing.trace('keras', path, label, batch_size, tell)
   if content.kind == 'saved_model':
-    return tracing.trace('saved_model', str(file.parent), label, batch_size,
-                         signature, tell)
+    return saved_models.read(content.message, path, label, batch_size,
+                             signature)
   if content.kind == 'captured':
     return _captured(content.message, path, name)
   # As TensorFlow does before it runs it.
@@ -152,13 +156,15 @@ def _refuse_given(origin: origin_lib.Origin) -> None:
         'that it was made from.')
 
 
-def _saved_model_dir(directory: pathlib.Path) -> str:
-  if not any((directory / f'saved_model.{ending}').is_file()
-             for ending in ('pb', 'pbtxt')):
-    raise errors.InvalidGraphError(
-        f'{directory} is a directory without saved_model.pb, so it is no '
-        'SavedModel. Give a SavedModel directory or a file in it.')
-  return str(directory)
+def _in_directory(directory: pathlib.Path) -> origin_lib.Origin:
+  """The file of a SavedModel that TensorFlow would read."""
+  for ending in ('pb', 'pbtxt'):
+    file = directory / f'saved_model.{ending}'
+    if file.is_file():
+      return origin_lib.Origin(str(file))
+  raise errors.InvalidGraphError(
+      f'{directory} is a directory without saved_model.pb, so it is no '
+      'SavedModel. Give a SavedModel directory or a file in it.')
 
 
 def _label(origin: origin_lib.Origin) -> str:

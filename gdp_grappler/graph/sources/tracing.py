@@ -24,23 +24,21 @@ _ENVIRONMENT = {
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
-          signature: str | None,
           tell: Callable[[str], None]) -> source_graph.SourceGraph:
   """Has a worker trace something and reads what it captured.
 
   Args:
-    kind: 'keras', 'function', 'application' or 'saved_model'.
+    kind: 'keras', 'function' or 'application'.
     path: What to trace.
     name: What to call the graph.
     batch_size: For unknown first dimensions.
-    signature: Of a SavedModel, or None.
     tell: Hears one line for everything that was assumed.
 
   Raises:
     InvalidGraphError: it cannot be loaded or traced.
   """
   try:
-    answer = calls.call(_WORKER, kind, path, name, batch_size, signature,
+    answer = calls.call(_WORKER, kind, path, name, batch_size,
                         timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT)
   except calls.CallError as error:
     raise errors.InvalidGraphError(

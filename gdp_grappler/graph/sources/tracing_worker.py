@@ -13,7 +13,7 @@ import inspect
 import os
 import sys
 import tempfile
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -24,19 +24,15 @@ from gdp_grappler import suggestions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import training_step
 
-_FEED = 'gdp_feed'
 
-
-def trace(kind: str, path: str, name: str, batch_size: int,
-          signature: str | None) -> dict[str, Any]:
+def trace(kind: str, path: str, name: str, batch_size: int) -> dict[str, Any]:
   """The graph as a custom Grappler pass receives it.
 
   Args:
-    kind: 'keras', 'function', 'application' or 'saved_model'.
+    kind: 'keras', 'function' or 'application'.
     path: What to trace.
     name: What to call the graph.
     batch_size: For unknown first dimensions.
-    signature: Of a SavedModel, or None.
 
   Returns:
     'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
@@ -47,7 +43,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     sys.path.insert(0, os.getcwd())
   notes: list[str] = []
   try:
-    graph = _trace(kind, path, name, batch_size, signature, notes.append)
+    graph = _trace(kind, path, name, batch_size, notes.append)
     data = graph.to_meta_graph().SerializeToString()
     return dict(graph=data, notes=notes, error=None)
   except errors.InvalidGraphError as error:
@@ -55,19 +51,14 @@ def trace(kind: str, path: str, name: str, batch_size: int,
 
 
 def _trace(kind: str, path: str, name: str, batch_size: int,
-           signature: str | None,
            note: Callable[[str], None]) -> source_graph.SourceGraph:
-  if kind == 'saved_model':
-    call = _signature_call(path, signature, batch_size)
-    marker = _FEED
-  else:
-    load = {
-        'keras': load_keras, 'function': call_function,
-        'application': load_application
-    }[kind]
-    call = training_step.empty_step(load(path), path, batch_size, note)
-    marker = 'IteratorGetNext'
-  graph_def = collect(call, path, marker)
+  load = {
+      'keras': load_keras, 'function': call_function,
+      'application': load_application
+  }[kind]
+  graph_def = collect(
+      training_step.empty_step(load(path), path, batch_size, note), path,
+      'IteratorGetNext')
   return source_graph.SourceGraph(
       name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),
@@ -120,59 +111,6 @@ def _succeed() -> None:
   the collection.
   """
   tf.identity(tf.constant(0))
-
-
-def _signature_call(path: str, key: str | None,
-                    batch_size: int) -> Callable[[], Any]:
-  """A call of a signature with zeros for its inputs."""
-  try:
-    loaded = tf.saved_model.load(path)
-  except Exception as error:
-    raise errors.InvalidGraphError(
-        f'{path} is not a usable SavedModel: {one_line(error)}. Export it '
-        'again.') from error
-  function = _signature(path, loaded.signatures, key)
-  specs = {
-      name:
-          tf.TensorSpec(training_step.known_shape(spec.shape, batch_size),
-                        spec.dtype)
-      for name, spec in function.structured_input_signature[1].items()
-  }
-  names = {f'{_FEED}_{i}': name for i, name in enumerate(sorted(specs))}
-
-  @tf.function(jit_compile=False)
-  def run(**feeds: Any) -> Any:
-    return function(**{names[feed]: value for feed, value in feeds.items()})
-
-  feeds = {
-      feed: tf.zeros(specs[name].shape, specs[name].dtype)
-      for feed, name in names.items()
-  }
-  if not feeds:
-    raise errors.InvalidGraphError(
-        f'{path}: its signature takes no inputs. Export one that does.')
-
-  def call(
-      keep_alive: Any = loaded
-  ) -> Any:  # Its functions hold its variables weakly.
-    del keep_alive
-    return run(**feeds)
-
-  return call
-
-
-def _signature(path: str, signatures: Mapping[str, Any],
-               key: str | None) -> Any:
-  available = sorted(signatures)
-  wanted = key or ('serving_default' if 'serving_default' in available else
-                   available[0] if len(available) == 1 else None)
-  if wanted in available:
-    return signatures[wanted]
-  have = ', '.join(available) or 'none'
-  raise errors.InvalidGraphError(
-      f'{path} has no signature "{key}"; it has: {have}. Name one of these.'
-      if key else f'{path} has no serving_default signature; it has: {have}. '
-      + ('Name one of these.' if available else 'Export it with a signature.'))
 
 
 def load_keras(path: str) -> Any:

@@ -71,6 +71,17 @@ def test_another_version(path):
     profile_lib.load(path)
 
 
+def test_a_figure_that_is_not_what_was_measured(path):
+  content = json.loads(path.read_text())
+  content['devices'][0]['step_s'] *= 2
+  path.write_text(json.dumps(content))
+  with pytest.raises(errors.GdpError, match='was changed since'):
+    profile_lib.load(path)
+  del content['digest']  # Changed on purpose.
+  path.write_text(json.dumps(content))
+  profile_lib.load(path)
+
+
 @pytest.mark.parametrize('field', ['graph', 'op_names', 'flops', 'devices'])
 def test_a_missing_field(path, field):
   content = json.loads(path.read_text())

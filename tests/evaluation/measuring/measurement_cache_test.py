@@ -70,6 +70,15 @@ def test_damage_is_skipped_with_one_warning(tmp_path, caplog, damage):
   assert again[b'k1'] == GOOD and again[b'k2'] == BAD
 
 
+def test_a_line_with_a_flipped_bit_is_measured_again(tmp_path, caplog):
+  open_cache(tmp_path).add(b'k1', GOOD, lasting=True)
+  path, = tmp_path.iterdir()
+  line = json.loads(path.read_text())
+  path.write_text(json.dumps({**line, 'step_time_s': 2e-9}) + '\n')
+  assert b'k1' not in open_cache(tmp_path)
+  assert '1 damaged' in caplog.text
+
+
 def test_every_line_is_whole_json(tmp_path):
   cache = open_cache(tmp_path)
   for i in range(20):

@@ -109,3 +109,41 @@ def test_ends_that_are_not_there(ends):
 @pytest.mark.parametrize('tensor', ['a', 'a:1', '^a'])
 def test_producers(tensor):
   assert graph_files.producer(tensor) == 'a'
+
+
+@pytest.mark.parametrize('tensor, said', [
+    ('a:2000000000', 'has 1 outputs'),
+    ('a:1', 'has 1 outputs'),
+    ('a:' + '9' * 5000, 'has 1 outputs'),
+    ('a:-1', 'has 1 outputs'),
+    ('s:2', '"s" has 2 outputs'),
+])
+def test_an_output_that_is_not_there(tensor, said):
+  """Room was made for two billion outputs, one after the other."""
+  graph = graph_defs.graph_def(graph_defs.node('a', 'Placeholder'),
+                               graph_defs.node('s', 'Split', ('a', 'a')),
+                               graph_defs.node('b', 'Neg', ('s:1',)))
+  graph.node[1].attr['num_split'].i = 2
+  graph_files.check_nodes(graph, 'g.pb')
+  graph.node[2].input[0] = tensor
+  with pytest.raises(errors.InvalidGraphError, match=said):
+    graph_files.check_nodes(graph, 'g.pb')
+
+
+def test_more_outputs_than_any_node_has():
+  graph = graph_defs.graph_def(graph_defs.node('a', 'Placeholder'),
+                               graph_defs.node('s', 'Split', ('a', 'a')))
+  graph.node[1].attr['num_split'].i = 2_000_000_000
+  with pytest.raises(errors.InvalidGraphError, match='65536 are the most'):
+    graph_files.check_nodes(graph, 'g.pb')
+
+
+@pytest.mark.parametrize('text', [
+    b'RunMetadata { cost_graph' + b' ' * 200_000,
+    b'node { id: 1 compute_cost: 1 }' + b'\n' * 200_000 + b'cost_graph',
+    b'# a\n' * 50_000,
+])
+def test_spaces_are_passed_once(tmp_path, text):
+  """A pattern tried every one of them with every other."""
+  with pytest.raises(errors.InvalidGraphError):
+    _read(tmp_path, text)

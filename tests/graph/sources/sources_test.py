@@ -269,9 +269,8 @@ class TestTraced:
     check_error('doubler', 'no signature "third"', 'other, serving_default',
                 signature='third')
 
-  @pytest.mark.parametrize('path', ['some_models:plain', 'doubler'])
-  def test_nothing_of_the_tracing_itself_is_in_the_graph(self, path):
-    source = sources.load(path)
+  def test_nothing_of_the_tracing_itself_is_in_the_graph(self):
+    source = sources.load('some_models:plain')
     assert not {'_DeviceArg', '_DeviceRetval'} & set(op_types(source))
     assert not {'input', 'output_RetVal'
                } & {node.name for node in source.graph_def.node}
@@ -331,7 +330,7 @@ class TestBadInput:
 
   def test_damaged_saved_model(self, tmp_path):
     (tmp_path / 'saved_model.pb').write_bytes(b'\x80\x01\xff')
-    check_error(str(tmp_path), 'not a usable SavedModel', 'Export it again')
+    check_error(str(tmp_path), 'cut off or damaged', 'Write it again')
 
   @pytest.mark.parametrize('path, parts', [
       ('some_models:number', ['returned int', 'Return a keras.Model']),

@@ -28,7 +28,7 @@ def test_a_function_in_a_folder_that_holds_a_random_py(tmp_path, monkeypatch):
 def test_a_process_that_fails_is_one_line(monkeypatch):
   monkeypatch.setattr(tracing, '_WORKER', 'helpers.child_functions:refuse')
   with pytest.raises(errors.InvalidGraphError) as caught:
-    tracing.trace('keras', 'a.keras', 'a', 1, None, print)
+    tracing.trace('keras', 'a.keras', 'a', 1, print)
   assert str(caught.value).startswith(
       'Tracing a.keras failed: ValueError: two lines. Capture its graph with '
       'GDP_CAPTURE_DIR')

@@ -1,12 +1,14 @@
 """All that is known about a cell, in numbers one can compute in the head."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
 
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import bounds
+from gdp_grappler.evaluation import until
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import registry
 from helpers import bench_worker
@@ -155,3 +157,11 @@ def test_a_loaded_task_survives_its_file(tmp_path):
   assert again.digest == loaded.digest
   assert again.summary() == loaded.summary()
   assert not again.graph.edges.flags.writeable
+
+
+def test_only_prices_that_take_seconds_look_at_the_clock():
+  cluster = clusters.make_cluster(1)
+  priced = simulator.Simulator(cluster)
+  assert cell_lib._in_time(priced, 1.) is priced
+  stopwatch = types.SimpleNamespace(cluster=cluster, simulated=False)
+  assert isinstance(cell_lib._in_time(stopwatch, 1.), until.Until)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
 from placer_model.benchmark import records
@@ -16,10 +17,17 @@ _TASK = tasks_lib.Task('net', '2xP100')
 def test_a_record_comes_back(tmp_path):
   path = records.Folder(tmp_path).record(_TASK, 'metis', 'k1')
   records.write(path, 'k1', 'net@2xP100', 'metis', {'status': 'ok'})
-  assert records.read(path, 'k1') == {
+  assert records.read(path, 'k1') == digests.sealed({
       'schema': settings_lib.SCHEMA, 'key': 'k1', 'task': 'net@2xP100',
       'placer': 'metis', 'status': 'ok'
-  }
+  })
+
+
+def test_a_record_with_a_flipped_bit_is_computed_again(tmp_path):
+  path = records.Folder(tmp_path).record(_TASK, 'metis', 'k1')
+  records.write(path, 'k1', 'net@2xP100', 'metis', {'step_time_s': .25})
+  path.write_text(path.read_text().replace('.25', '.24'))
+  assert records.read(path, 'k1') is None
 
 
 @pytest.mark.parametrize('text', [

@@ -1,8 +1,10 @@
 """Checkpoints, full disks and directories of other runs."""
 
 import contextlib
+import os
 import resource
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -61,6 +63,46 @@ def test_full_disk_keeps_the_previous_checkpoint(tmp_path):
 def _damage(directory, name):
   data = next(directory.glob(f'{name}.data*'))
   data.write_bytes(data.read_bytes()[:100])
+
+
+@pytest.mark.parametrize('seed', range(8))
+@pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])
+def test_a_flipped_bit_makes_the_older_one_be_loaded(tmp_path, seed, suffix):
+  variable, store = _store(tmp_path)
+  for iteration in (1, 2):
+    variable.assign(tf.fill([20000], float(iteration)))
+    store.save(iteration)
+  path = tmp_path / f'ckpt-2.{suffix}'
+  data = bytearray(path.read_bytes())
+  rng = np.random.default_rng(seed)
+  data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+  path.write_bytes(data)
+  found, again = _store(tmp_path)
+  assert again.restore(print)
+  assert set(found.numpy().tolist()) <= {1.} or (found.numpy() == 2.).all()
+
+
+@pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])
+def test_a_pipe_is_no_checkpoint(tmp_path, suffix):
+  variable, store = _store(tmp_path)
+  for iteration in (1, 2):
+    variable.assign(tf.fill([20000], float(iteration)))
+    store.save(iteration)
+  path = tmp_path / f'ckpt-2.{suffix}'
+  path.unlink()
+  os.mkfifo(path)
+  found, again = _store(tmp_path)
+  assert again.restore(print)
+  assert found[0] == 1.
+
+
+@pytest.mark.parametrize('text', ['[]', '3', '"seed"', 'null'])
+def test_a_garbled_identity_is_told(tmp_path, text):
+  (tmp_path / 'config.json').write_text(text)
+  if text == 'null':
+    (tmp_path / 'checkpoints').mkdir()
+  with pytest.raises(errors.GdpError, match='whose'):
+    checkpoints.claim(tmp_path, _IDENTITY)
 
 
 def test_the_newest_sound_one_is_loaded(tmp_path):

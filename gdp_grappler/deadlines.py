@@ -1,0 +1,50 @@
+"""Until when something has to be done."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from typing import Callable
+
+
+@dataclasses.dataclass(frozen=True)
+class Deadline:
+  """A moment; handed down to whoever takes a part of the time until then.
+
+  Attributes:
+    at_s: By the clock; infinite if there is no hurry.
+    clock: Seconds since any moment.
+  """
+
+  at_s: float = math.inf
+  clock: Callable[[], float] = time.monotonic
+
+  @property
+  def left_s(self) -> float | None:
+    """Seconds until then, not less than 0; None if there is no hurry."""
+    return None if self.at_s == math.inf else max(self.at_s - self.clock(), 0.)
+
+  @property
+  def passed(self) -> bool:
+    """Whether it is over."""
+    return self.clock() >= self.at_s
+
+  def earlier(self, seconds: float) -> Deadline:
+    """So many seconds sooner, for what comes afterwards."""
+    return dataclasses.replace(self, at_s=self.at_s - seconds)
+
+  def after(self, share: float) -> Deadline:
+    """When a share, from 0 to 1, of what is left will be over."""
+    if self.left_s is None:
+      return self
+    return dataclasses.replace(self, at_s=self.clock() + share * self.left_s)
+
+
+def within(seconds: float | None,
+           clock: Callable[[], float] = time.monotonic) -> Deadline:
+  """So many seconds from now; None: whenever."""
+  return Deadline(math.inf if seconds is None else clock() + seconds, clock)
+
+
+NEVER = Deadline()

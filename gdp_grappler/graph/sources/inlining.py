@@ -1,0 +1,120 @@
+"""Calls of functions replaced by what they call, by Grappler, running nothing.
+
+Grappler's passes that are asked here rewrite nodes and compute no values, so no
+kernel runs.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Sequence
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf import device_properties_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow.python.framework import errors as tf_errors
+from tensorflow.python.grappler import cluster as grappler_cluster
+from tensorflow.python.grappler import tf_optimizer
+
+from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
+
+INLINE = ('function',)
+# As near to what a pass receives as can be had without computing constants.
+TIDY = (*INLINE, 'arithmetic', 'dependency')
+# Grappler needs some kilobytes for each.
+_MOST_NODES = 5_000_000
+# Grappler works on functions within each other by calling itself.
+_DEEPEST = 100
+_HOST = '/job:localhost/replica:0/task:0/device:CPU:0'
+
+
+def has_calls(graph_def: graph_pb2.GraphDef) -> bool:
+  """Whether there is anything to inline."""
+  functions = {f.signature.name for f in graph_def.library.function}
+  return any(
+      n.op in op_kinds.CALLS or n.op in functions for n in graph_def.node)
+
+
+def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
+           passes: Sequence[str] = INLINE) -> graph_pb2.GraphDef:
+  """Lets Grappler replace calls by their bodies.
+
+  Args:
+    graph_def: Nodes that are all known to TensorFlow.
+    targets: Names of nodes to keep.
+    path: The file, for messages.
+    passes: Of Grappler; one of the above.
+
+  Raises:
+    InvalidGraphError: Grappler cannot inline the calls, or they stand for more
+      nodes than anybody could place.
+  """
+  _check_size(graph_def, path)
+  meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph_def)
+  meta_graph.collection_def['train_op'].node_list.value.extend(targets)
+  config = config_pb2.ConfigProto()
+  rewriting = config.graph_options.rewrite_options
+  rewriting.optimizers.extend(passes)
+  rewriting.min_graph_nodes = -1
+  rewriting.fail_on_optimizer_errors = True
+  device = device_properties_pb2.NamedDevice(
+      name=_HOST, properties=device_properties_pb2.DeviceProperties(type='CPU'))
+  try:
+    return tf_optimizer.OptimizeGraph(
+        config, meta_graph, graph_id=b'gdp',
+        cluster=grappler_cluster.Cluster(devices=[device]))
+  except (tf_errors.OpError, ValueError, RuntimeError) as error:
+    reason = str(error).strip().splitlines()[0]
+    raise _unusable(path,
+                    f'its functions cannot be inlined ({reason})') from error
+
+
+def _check_size(graph_def: graph_pb2.GraphDef, path: str) -> None:
+  """Thirty functions that each call the next twice are a billion nodes."""
+  bodies = {
+      f.signature.name: list(f.node_def) for f in graph_def.library.function
+  }
+  bodies[''] = list(graph_def.node)
+  sizes: dict[str, int] = {}
+  depths: dict[str, int] = {}
+  # Each function after those that it calls, with a stack of our own: there may
+  # be more of them than Python calls within each other.
+  waiting, begun = [''], set[str]()
+  while waiting:
+    name = waiting[-1]
+    called = list(_called(bodies[name], bodies))
+    if name not in begun:
+      begun.add(name)
+      waiting += set(called) - begun
+      continue
+    waiting.pop()
+    if not sizes.keys() >= set(called):
+      raise _unusable(path, f'its function "{name}" calls itself')
+    sizes[name] = len(bodies[name]) + sum(sizes[f] for f in called)
+    depths[name] = 1 + max((depths[f] for f in called), default=0)
+    if sizes[name] > _MOST_NODES:
+      raise _unusable(
+          path, f'with its functions inlined it has more than {_MOST_NODES:,} '
+          'nodes')
+    if depths[name] > _DEEPEST:
+      raise _unusable(path, f'its functions call each other {_DEEPEST} deep')
+
+
+def _unusable(path: str, why: str) -> errors.InvalidGraphError:
+  return errors.InvalidGraphError(
+      f'Graph {path} is not usable: {why}; export it without functions.')
+
+
+def _called(
+    nodes: Sequence[node_def_pb2.NodeDef],
+    bodies: Mapping[str, Sequence[node_def_pb2.NodeDef]]) -> Iterator[str]:
+  """A function as often as it is called."""
+  for node in nodes:
+    if node.op in bodies:
+      yield node.op
+    for value in node.attr.values():
+      for function in (value.func, *value.list.func):
+        if function.name in bodies and function.name:
+          yield function.name

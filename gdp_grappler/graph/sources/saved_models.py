@@ -1,0 +1,125 @@
+"""The function behind a signature of a SavedModel, read and not run.
+
+A SavedModel is a program. It is read as the protocol buffer that it is: its
+graph holds the calls of all signatures, with placeholders for what is fed and
+the variables and tables that they use. Nothing is loaded, so neither
+initializers nor any op of a signature runs, and files that it names are not
+opened.
+"""
+
+from __future__ import annotations
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import inlining
+from gdp_grappler.graph.sources import pruning
+from gdp_grappler.graph.sources import training_step
+
+_SERVING, _TAG = 'serving_default', 'serve'
+# Of what TensorFlow keeps for itself among the signatures.
+_PRIVATE = '__'
+_RESULT = 'gdp_result'
+
+
+def read(model: saved_model_pb2.SavedModel, path: str, name: str,
+         batch_size: int, signature: str | None) -> source_graph.SourceGraph:
+  """A signature with its calls inlined, as if it were a function.
+
+  Args:
+    model: What the file holds.
+    path: The file or its folder, for messages.
+    name: What to call the graph.
+    batch_size: For unknown first dimensions.
+    signature: By default 'serving_default' or the only one.
+
+  Raises:
+    InvalidGraphError: no such signature, or a graph that cannot be used.
+  """
+  meta_graph = _meta_graph(model, path)
+  chosen = _signature(meta_graph, path, signature)
+  graph_def = graph_pb2.GraphDef()
+  graph_def.CopyFrom(meta_graph.graph_def)
+  results = _add_results(graph_def, chosen)
+  graph_files.check_nodes(graph_def, path)
+  for node in graph_def.node:
+    if node.op in op_kinds.PLACEHOLDERS:
+      _give_shape(node, batch_size)
+  source = pruning.simplify(
+      source_graph.SourceGraph(name, graph_def, pruning.feeds(graph_def),
+                               results), path, True, inlining.TIDY)
+  return source_graph.SourceGraph(name, source.graph_def, source.feeds,
+                                  _add_returns(source.graph_def, results))
+
+
+def _meta_graph(model: saved_model_pb2.SavedModel,
+                path: str) -> meta_graph_pb2.MetaGraphDef:
+  """The only one, or the one to serve."""
+  found = list(model.meta_graphs)
+  if len(found) > 1:
+    found = [m for m in found if set(m.meta_info_def.tags) == {_TAG}]
+  if len(found) != 1:
+    raise errors.InvalidGraphError(
+        f'{path} has {len(model.meta_graphs)} graphs, and not one of them is '
+        f'tagged "{_TAG}" alone. Export it with that one.')
+  return found[0]
+
+
+def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
+               key: str | None) -> meta_graph_pb2.SignatureDef:
+  signatures = {
+      name: found for name, found in meta_graph.signature_def.items()
+      if not name.startswith(_PRIVATE) and found.outputs
+  }
+  available = sorted(signatures)
+  wanted = key or (_SERVING if _SERVING in available else
+                   available[0] if len(available) == 1 else None)
+  if wanted in signatures:
+    return signatures[wanted]
+  have = ', '.join(available) or 'none'
+  raise errors.InvalidGraphError(
+      f'{path} has no signature "{key}"; it has: {have}. Name one of these.'
+      if key else f'{path} has no {_SERVING} signature; it has: {have}. '
+      + ('Name one of these.' if available else 'Export it with a signature.'))
+
+
+def _add_results(graph_def: graph_pb2.GraphDef,
+                 signature: meta_graph_pb2.SignatureDef) -> tuple[str, ...]:
+  """Adds a node for each output; what a call does besides is waited for."""
+  names = []
+  for i, (_, info) in enumerate(sorted(signature.outputs.items())):
+    node = graph_def.node.add(name=f'{_RESULT}_{i}', op='Identity')
+    node.input.extend([info.name, f'^{graph_files.producer(info.name)}'])
+    node.attr['T'].type = info.dtype
+    names.append(node.name)
+  return tuple(names)
+
+
+def _add_returns(graph_def: graph_pb2.GraphDef,
+                 results: tuple[str, ...]) -> tuple[str, ...]:
+  """Hands the results to the caller, where the graph of a function ends."""
+  nodes = {node.name: node for node in graph_def.node}
+  names = []
+  for i, result in enumerate(results):
+    node = graph_def.node.add(name=f'{result}_RetVal', op='_Retval',
+                              input=[result])
+    node.attr['T'].CopyFrom(nodes[result].attr['T'])
+    node.attr['index'].i = i
+    names.append(node.name)
+  return tuple(names)
+
+
+def _give_shape(node: node_def_pb2.NodeDef, batch_size: int) -> None:
+  """Fixes what the placeholder leaves open."""
+  shape = node.attr['shape'].shape
+  sizes = training_step.known_shape(shape, batch_size)
+  del shape.dim[:]
+  for size in sizes:
+    shape.dim.add(size=size)
+  node.attr.pop('_output_shapes', None)

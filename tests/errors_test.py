@@ -1,0 +1,27 @@
+"""Tests of gdp_grappler.errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from gdp_grappler import errors
+
+
+def test_a_line_stays_as_it_is():
+  assert errors.one_line(
+      errors.GdpError('Op "ü" is gone.')) == ('Op "ü" is gone.')
+
+
+@pytest.mark.parametrize('said, printed', [
+    ('two\nlines\r\n', 'two lines'),
+    ('node "\x1b[2J\x1b]0;owned\a"', 'node "?[2J?]0;owned?"'),
+    ('\0\u202e', '??'),
+])
+def test_a_terminal_is_not_told_what_to_do(said, printed):
+  assert errors.one_line(said) == printed
+
+
+def test_megabytes_are_cut():
+  printed = errors.one_line('begin ' + 'x' * (8 << 20) + ' end')
+  assert len(printed) < 2010
+  assert printed.startswith('begin') and printed.endswith('end')

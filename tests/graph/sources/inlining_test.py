@@ -1,0 +1,65 @@
+"""Functions are replaced by their bodies as long as those are of any use."""
+
+from __future__ import annotations
+
+import pytest
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import types_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import inlining
+
+
+def _calls(graph_def: graph_pb2.GraphDef, name: str, calls: int,
+           callee: str) -> None:
+  """Adds a function that calls another one, or an op."""
+  function = graph_def.library.function.add()
+  function.signature.name = name
+  function.signature.input_arg.add(name='x', type=types_pb2.DT_FLOAT)
+  function.signature.output_arg.add(name='y', type=types_pb2.DT_FLOAT)
+  last = 'x'
+  for i in range(calls):
+    node = function.node_def.add(name=f'n{i}', op=callee, input=[last])
+    last = f'n{i}:y:0'
+    if callee == 'Neg':
+      node.attr['T'].type = types_pb2.DT_FLOAT
+  function.ret['y'] = last
+
+
+def _graph(depth: int, width: int) -> graph_pb2.GraphDef:
+  graph_def = graph_pb2.GraphDef()
+  for i in range(depth):
+    _calls(graph_def, f'f{i}', width, f'f{i + 1}')
+  _calls(graph_def, f'f{depth}', 1, 'Neg')
+  node = graph_def.node.add(name='x', op='Placeholder')
+  node.attr['dtype'].type = types_pb2.DT_FLOAT
+  node.attr['shape'].shape.dim.add(size=3)
+  graph_def.node.add(name='out', op='f0', input=['x'])
+  return graph_def
+
+
+def test_nested_calls_become_their_bodies():
+  graph_def = _graph(3, 2)
+  assert inlining.has_calls(graph_def)
+  found = inlining.inline(graph_def, ('out',), 'g.pb')
+  assert sum(node.op == 'Neg' for node in found.node) == 8
+
+
+def test_functions_that_stand_for_a_billion_nodes_are_refused():
+  with pytest.raises(errors.InvalidGraphError, match='more than 5,000,000'):
+    inlining.inline(_graph(40, 2), ('out',), 'g.pb')
+
+
+def test_deep_nesting_is_refused():
+  """Grappler's stack ended, and the process with it."""
+  assert inlining.inline(_graph(90, 1), ('out',), 'g.pb').node
+  with pytest.raises(errors.InvalidGraphError, match='100 deep'):
+    inlining.inline(_graph(20_000, 1), ('out',), 'g.pb')
+
+
+@pytest.mark.parametrize('first', ['f0', 'f2', 'f5'])
+def test_functions_that_call_themselves_are_refused(first):
+  graph_def = _graph(5, 1)
+  graph_def.library.function[-1].node_def[0].op = first
+  with pytest.raises(errors.InvalidGraphError, match='calls itself'):
+    inlining.inline(graph_def, ('out',), 'g.pb')
