@@ -92,9 +92,7 @@ class Batch:
     """Whether every graph has its baselines priced."""
     return all(t.state.evaluations['baseline'] for t in self.trainers)
 
-  def finish(self,
-             stopped: Callable[[],
-                               bool]) -> list[environment_lib.Trials]:
+  def finish(self, stopped: Callable[[], bool]) -> list[environment_lib.Trials]:
     """What the policy says at last of each graph, priced.
 
     A policy of one graph is made to say the best placement; to imitate one of

@@ -200,8 +200,7 @@ def _check_that_steps_run(task: task_lib.Task,
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            entrants: Sequence[_Entrant], batch: batch_lib.Batch,
            store: checkpoints.Checkpoints, interrupt: _Interrupt,
-           console: rich.console.Console,
-           deadline: deadlines.Deadline) -> None:
+           console: rich.console.Console, deadline: deadlines.Deadline) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   saver = _Saver(store, batch, config)
   if store.restore(lambda line: console.print(line, highlight=False, markup=
@@ -240,8 +239,7 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
   if deadline.passed and batch.iteration < batch.iterations:
     console.print(
         f'--time_budget_s={options.time_budget_s:g} ended learning after '
-        f'{batch.iteration} of {batch.iterations} iterations.',
-        highlight=False)
+        f'{batch.iteration} of {batch.iterations} iterations.', highlight=False)
   if interrupt.pending:
     raise Interrupted(
         f'interrupted after iteration {batch.iteration}; checkpoint '
@@ -277,8 +275,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
               start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plans and results, prints the table."""
   said = [
-      trials.decisions[0]
-      for trials in batch.finish(lambda: deadline.passed)
+      trials.decisions[0] for trials in batch.finish(lambda: deadline.passed)
   ]
   if all(e.trainer.state.best_decisions is None for e in entrants):
     raise errors.GdpError(

@@ -130,12 +130,9 @@ class Examiner:
     return None
 
   def _exact(self, placement: placement_lib.Placement) -> str | None:
-    played = reference_simulator.ReferenceSimulator(self.case.graph,
-                                                    self.case.cluster,
-                                                    self.case.seconds,
-                                                    placement.devices,
-                                                    op_kinds.ALIASES,
-                                                    placement.priorities)
+    played = reference_simulator.ReferenceSimulator(
+        self.case.graph, self.case.cluster, self.case.seconds,
+        placement.devices, op_kinds.ALIASES, placement.priorities)
     price = self._price(placement)
     if price.step_time_s != played.step_time:
       return f'{price.step_time_s!r} s, the reference {played.step_time!r} s'

@@ -79,8 +79,8 @@ def _flipped(data: bytes, rng: Rng) -> bytes:
 
 def _zeroed(data: bytes, rng: Rng) -> bytes:
   first, size = _at(data, rng), int(rng.integers(1, 200))
-  return data[:first] + bytes(len(data[first:first + size])) + data[first
-                                                                    + size:]
+  return data[:first] + bytes(len(
+      data[first:first + size])) + data[first + size:]
 
 
 def _twice(data: bytes, rng: Rng) -> bytes:
@@ -99,8 +99,8 @@ def _text_changed(data: bytes, rng: Rng) -> bytes:
   if not places:
     return _flipped(data, rng)
   place = places[rng.integers(len(places))]
-  new = [b'9' * 12, b'9' * 30, b'-1', b'1e308', b'nan', b'', b'0'][rng.integers(
-      7)]
+  new = [b'9' * 12, b'9' * 30, b'-1', b'1e308', b'nan', b'',
+         b'0'][rng.integers(7)]
   return data[:place] + new + data[place + 1:]
 
 

@@ -184,8 +184,8 @@ def test_a_flipped_bit_is_told(tmp_path, name):
     policy_ops.check_whole(folder, metadata)
 
 
-@pytest.mark.parametrize('change', [{'units': 'fine'}, {'files': {}},
-                                    {'digest': 0}])
+@pytest.mark.parametrize('change',
+                         [{'units': 'fine'}, {'files': {}}, {'digest': 0}])
 def test_a_changed_description_is_told(tmp_path, change):
   folder = _exported(tmp_path / 'policy')
   metadata = json.loads((folder / 'policy.json').read_text())

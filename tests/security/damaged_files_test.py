@@ -116,29 +116,32 @@ def _write_policy(path: pathlib.Path) -> None:
 
 
 # Name of the file -> what writes a good one, what reads it.
-_KINDS: dict[str, tuple[Callable[[pathlib.Path], object],
-                        Callable[[pathlib.Path], object]]] = {
-    'captured.pb': (lambda p: shutil.copy(_CAPTURED, p), _read_graph),
-    'graph_def.pb': (lambda p: p.write_bytes(_meta_graph().graph_def.
-                                             SerializeToString()), _read_graph),
-    'meta_graph.pbtxt': (lambda p: p.write_text(
-        text_format.MessageToString(_meta_graph())), _read_graph),
-    'saved/saved_model.pb': (_write_saved_model, _read_graph),
-    'graph.json': (_write_graph_json, _read_graph),
-    'costs.pbtxt': (lambda p: p.write_bytes(_COSTS), _read_graph),
-    'plan.json': (_write_plan, _read_plan),
-    'cluster.json': (lambda p: cluster_file.write(
-        str(p), presets.preset('2xP100')), lambda p: cluster_file.read(str(p))),
-    'cluster.pbtxt': (lambda p: cluster_file.write(
-        str(p), presets.preset('2xP100')), lambda p: cluster_file.read(str(p))),
-    'profile.json': (lambda p: profiles.make_profile(3).save(p),
-                     profile_lib.load),
-    'policy/saved_model.pb': (_write_policy, _read_policy),
-    'policy/policy.json': (_write_policy, _read_policy),
-    'config.json': (_read_claim, _read_claim),
-    'results.json.gz': (lambda p: records.Folder(p.parent).write_results(
-        {'schema': 1, 'tasks': []}), records.read_results),
-}
+_KINDS: dict[str, tuple[Callable[[pathlib.Path], object], Callable[
+    [pathlib.Path], object]]] = {
+        'captured.pb': (lambda p: shutil.copy(_CAPTURED, p), _read_graph),
+        'graph_def.pb': (lambda p: p.write_bytes(
+            _meta_graph().graph_def.SerializeToString()), _read_graph),
+        'meta_graph.pbtxt':
+            (lambda p: p.write_text(text_format.MessageToString(_meta_graph())),
+             _read_graph),
+        'saved/saved_model.pb': (_write_saved_model, _read_graph),
+        'graph.json': (_write_graph_json, _read_graph),
+        'costs.pbtxt': (lambda p: p.write_bytes(_COSTS), _read_graph),
+        'plan.json': (_write_plan, _read_plan),
+        'cluster.json':
+            (lambda p: cluster_file.write(str(p), presets.preset('2xP100')),
+             lambda p: cluster_file.read(str(p))),
+        'cluster.pbtxt':
+            (lambda p: cluster_file.write(str(p), presets.preset('2xP100')),
+             lambda p: cluster_file.read(str(p))),
+        'profile.json':
+            (lambda p: profiles.make_profile(3).save(p), profile_lib.load),
+        'policy/saved_model.pb': (_write_policy, _read_policy),
+        'policy/policy.json': (_write_policy, _read_policy),
+        'config.json': (_read_claim, _read_claim),
+        'results.json.gz': (lambda p: records.Folder(p.parent).write_results(
+            {'schema': 1, 'tasks': []}), records.read_results),
+    }
 
 
 @pytest.fixture(name='good', scope='module')

@@ -27,8 +27,8 @@ _PLACERS = {
 }
 
 
-def _said(folder: pathlib.Path, module: str, program: str, run: str,
-          *arguments: str) -> str:
+def _said(folder: pathlib.Path, module: str, program: str, run: str, *arguments:
+          str) -> str:
   """What it writes to its standard error; it ends with 2."""
   done = subprocess.run([
       sys.executable, '-c',

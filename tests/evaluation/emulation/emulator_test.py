@@ -134,12 +134,11 @@ def test_a_message_behind_a_copy_waits_for_its_own_op():
   """Op 3 waits for op 2, not only for the copy of op 0 before the message."""
   cluster = clusters.make_cluster(3, latency_s=LATENCY_S,
                                   bandwidth_bytes_per_s=BYTES_PER_S)
-  graph = graphs.make_graph([(0, 1, 300), (0, 2), (2, 3)],
-                            flops=[1, 1, 50, 1])
+  graph = graphs.make_graph([(0, 1, 300), (0, 2), (2, 3)], flops=[1, 1, 50, 1])
   config = emulation_config.EmulationConfig(steps=1)
   with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
-    line = emulator.timeline(
-        graph, placement_lib.Placement([A, B, A, B], cluster))
+    line = emulator.timeline(graph,
+                             placement_lib.Placement([A, B, A, B], cluster))
   assert line.op_start_s[1] == pytest.approx(5, abs=.1)
   assert line.op_start_s[3] == pytest.approx(51, abs=.1)
 
