@@ -106,7 +106,8 @@ class AnchoredPlacer:
 
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
-    """See `Proposer`: the refined one, and the best of every anchor.
+    """See `Proposer`: the refined one, the best of every anchor, and at last
+    what a search in order found, where control edges may be added.
 
     `Problem.time_budget_s` is what it may take; anchors have to be there, and
     refinement may have what is left, as far as it may pay.
@@ -126,16 +127,18 @@ class AnchoredPlacer:
     if self._asks_policy(worth_s) and deadline.left_s:
       found = found.joined(_priced(problem, self._of_policy(problem)))
     best = found.best()
-    refined = local_search.annealed(
+    refined, *in_order = local_search.searched(
         problem, found.devices[best[:1]], rng,
         local_search.Limit(_evaluations(problem, worth_s),
                            min(deadline.left_s, worth_s), _GRACE, self._clock))
-    found = _priced(problem, {REFINED: refined[None]}).joined(found)
+    first = np.unique(problem.graph.groups, return_index=True)[1]
+    found = _priced(problem,
+                    {REFINED: refined.devices[first][None]}).joined(found)
     best = found.best()
     self._winner = found.names[best[0]]
-    return tuple(
-        placement_lib.from_groups(problem.graph, found.devices[row],
-                                  problem.cluster) for row in best)
+    return (*(placement_lib.from_groups(problem.graph, found.devices[row],
+                                        problem.cluster)
+              for row in best), *in_order)
 
   def _asks_policy(self, worth_s: float) -> bool:
     return worth_s >= _POLICY_S and bool(self._policy or learned.is_there())

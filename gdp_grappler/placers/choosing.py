@@ -84,8 +84,13 @@ def _promising(problem: placer_lib.Problem,
                keys: Sequence[evaluator_lib.Key],
                simulator: simulator_lib.Simulator, orders: Orders) -> list[int]:
   """Rows for which to look for an order, the most promising first."""
+  # What was found under priorities is fast in its order, whatever it is first
+  # in, first out.
+  ranked = sorted(
+      range(len(keys)), key=lambda row:
+      (candidates[row].priorities is None, keys[row]))
   rows = [
-      row for row in sorted(range(len(keys)), key=keys.__getitem__)
+      row for row in ranked
       if np.isfinite(keys[row][-1]) and orders(candidates[row]) is not None
   ][:_ASKED]
   if len(rows) <= _ORDERED:

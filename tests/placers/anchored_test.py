@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
@@ -113,6 +115,18 @@ def test_repeatable_legal_and_none_proposed_twice(seed):
   assert len(set(map(tuple, first))) == len(first)
   graph = graphs.random_graph(seed, 60)
   assert not any(p.violations(graph) for p in proposals())
+
+
+@pytest.mark.parametrize('wanted', [False, True])
+def test_what_is_fast_in_order_is_proposed_where_edges_may_be_added(wanted):
+  cluster = presets.preset('2xP100')
+  problem = problems.make(
+      graphs.random_graph(3, 80), cluster, 1.,
+      simulator=simulator.Simulator(cluster) if wanted else None)
+  found = anchored.AnchoredPlacer(anchors=_SINGLE,
+                                  clock=_Clock()).proposals(problem)
+  assert any(p.priorities is not None for p in found) == wanted
+  assert not any(p.violations(problem.graph) for p in found)
 
 
 def test_the_first_proposal_is_the_best():

@@ -110,3 +110,24 @@ def test_only_the_most_promising_are_ordered(monkeypatch):
   assert {id(c) for c in asked} == {
       id(candidates[k]) for k in np.argsort(promised, kind='stable')[:2]
   }
+
+
+def test_what_has_priorities_is_asked_however_slow_it_is_without(monkeypatch):
+  problem = _late()
+  slow = placement_lib.Placement(np.array([1, 1, 1, 1]), _CLUSTER,
+                                 np.arange(4.))
+  candidates = [
+      _placement(devices)
+      for devices in ([1, 2, 2, 1], [1, 2, 2, 2], [2, 1, 1, 2], [2, 1, 1, 1],
+                      [1, 1, 2, 2])
+  ]
+  asked = []
+
+  def promised(graph, placement, simulator):
+    del graph, simulator
+    asked.append(placement)
+    return 0.
+
+  monkeypatch.setattr(control_edges, 'promised_s', promised)
+  choosing.best(problem, (*candidates, slow), problem.evaluator, _always)
+  assert any(placement is slow for placement in asked)
