@@ -84,11 +84,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell))
-  step = subject.step
-  if whole_graph:
-    step = dataclasses.replace(
-        step, graph=whole_graph_lib.with_rules(step.graph,
-                                               subject.whole().graph))
+  step = _with_whole(subject) if whole_graph else subject.step
   if plan is not None:
     return _planned(subject, step, plan, order)
   if deadline.passed:
@@ -96,6 +92,14 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
          'their first placement.')
   return by_placer(subject, step, placer, policy, order, seed,
                    deadline.after(_SEARCH_SHARE).left_s)
+
+
+def _with_whole(subject: subjects.Subject) -> step_lib.Step:
+  """The step under the rules of what no step runs as well."""
+  step = subject.step
+  return dataclasses.replace(
+      step, graph=whole_graph_lib.with_rules(step.graph,
+                                             subject.whole().graph))
 
 
 def by_placer(subject: subjects.Subject, step: step_lib.Step, placer: str,

@@ -86,7 +86,8 @@ def _missing() -> list[Any]:
   elsewhere = _TARGET.value or command_line.LOCAL_WORKERS.value
   given = (_GRAPH, _CLUSTER) if _GRAPHS.value is not None else ((
       _CLUSTER,) if elsewhere else ())
-  return [f for f in _REQUIRED if not f.value and f not in given]
+  names = [flag.name for flag in given]
+  return [f for f in _REQUIRED if not f.value and f.name not in names]
 
 
 _LINE = command_line.CommandLine(

@@ -1,6 +1,7 @@
 import types
 
 import pytest
+from tensorflow.python.eager import context
 
 from gdp_grappler.plugin import settings
 from gdp_grappler.plugin import switch
@@ -13,6 +14,7 @@ def _context(**options):
 @pytest.fixture(autouse=True)
 def no_variable(monkeypatch):
   monkeypatch.delenv('GDP_PLACEMENT', raising=False)
+  monkeypatch.setattr(context.context(), '_optimizer_experimental_options', {})
   switch.from_environment.cache_clear()
   yield
   switch.from_environment.cache_clear()

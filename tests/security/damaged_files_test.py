@@ -82,7 +82,7 @@ def _read_plan(path: pathlib.Path) -> None:
 
 def _read_policy(path: pathlib.Path) -> None:
   # Without its memory of what was loaded before.
-  learned._load.__wrapped__(str(path.parent))
+  learned._load(str(path.parent))
 
 
 def _read_claim(path: pathlib.Path) -> None:

@@ -23,7 +23,7 @@ sys.exit({run}())
 '''
 _PLACERS = {
     'pymetis': 'metis', 'scotchpy': 'scotch', 'mtkahypar': 'mt_kahypar',
-    'highspy': 'm_sct'
+    'highspy': 'm_sct_published'
 }
 
 

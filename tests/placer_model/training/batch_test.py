@@ -30,7 +30,8 @@ class _FakeTrainer:
   def say(self):
     return 'said', self.num_units
 
-  def distill(self):
+  def distill(self, stopped):
+    del stopped
     return 'distilled', self.num_units
 
 
@@ -71,12 +72,12 @@ def test_whose_turn_it_is_follows_from_how_far_all_are():
 def test_one_graph_alone():
   batch = _fakes(7, iterations=3)
   assert _run(batch) == [0, 0, 0]
-  assert batch.finish() == [('distilled', 7)]
+  assert batch.finish(lambda: False) == [('distilled', 7)]
   assert _run(_fakes(7, iterations=0)) == []
 
 
 def test_what_is_said_of_several_graphs_is_not_imitated():
-  assert _fakes(7, 8).finish() == [('said', 7), ('said', 8)]
+  assert _fakes(7, 8).finish(lambda: False) == [('said', 7), ('said', 8)]
 
 
 def test_warm_up_takes_turns():
