@@ -152,3 +152,14 @@ def test_a_loader_that_imports_more_is_noticed(network, tmp_path, monkeypatch):
   monkeypatch.setattr(export, '_LOADER', 'helpers.child_functions:with_keras_2')
   with pytest.raises(export.ExportError, match='imported tf_keras'):
     export.export_policy(network, tmp_path / 'policy', {})
+
+
+def test_it_is_held_against_optimized_graphs_whatever_this_process_does():
+  option = 'disable_meta_optimizer'
+  tf.config.optimizer.set_experimental_options({option: True})
+  try:
+    with export._optimizing():
+      assert not tf.config.optimizer.get_experimental_options()[option]
+    assert tf.config.optimizer.get_experimental_options()[option]
+  finally:
+    tf.config.optimizer.set_experimental_options({option: False})
