@@ -18,25 +18,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 from typing import Any, Sequence
 
 import keras
-from rich import console
-from rich import table
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from benchmarks import pages
+from benchmarks import fit_workers
+from benchmarks import tables
 from benchmarks import timed_fits
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import tracing_worker
 
-_MODELS = tuple(
-    f'benchmarks.fit_workers:{name}' for name in ('mlp', 'mixture', 'lstm'))
 PLACER = 'metis'
 # Patient: a graph that takes too long would be left as it was.
 _OPTION = {'placer': PLACER, 'keep_best': False, 'time_budget_s': 600}
@@ -61,31 +57,22 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 for bad input.
   """
-  parser = argparse.ArgumentParser(
-      prog='auto_clustering', description=__doc__,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('models', nargs='*', metavar='MODEL', default=_MODELS)
-  parser.add_argument('--json', action='store_true')
-  parser.add_argument('--page', type=pathlib.Path)
+  parser = tables.parser('auto_clustering', __doc__)
+  parser.add_argument('models', nargs='*', metavar='MODEL',
+                      default=fit_workers.MODELS)
   parser.add_argument(_CHILD, action='store_true', help=argparse.SUPPRESS)
-  arguments = parser.parse_args(argv)
-  try:
-    if arguments.child:
-      print(json.dumps(_both_ways(arguments.models[0])))
-      return 0
-    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
-    rows = [row for model in arguments.models for row in _rows(model)]
-  except errors.GdpError as error:
-    print(f'auto_clustering: error: {error}', file=sys.stderr)
-    return 2
-  if page:
-    page.replace('python -m benchmarks.auto_clustering', _HEAD,
-                 map(_cells, rows))
-  if arguments.json:
-    print(json.dumps(rows, indent=2))
-  else:
-    console.Console(width=120).print(_table(rows))
-  return 0
+  arguments = tables.parse(parser, argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments))
+
+
+def _table(arguments: argparse.Namespace) -> tables.Table | None:
+  """What is measured; the child prints it for its parent."""
+  if arguments.child:
+    print(json.dumps(_both_ways(arguments.models[0])))
+    return None
+  rows = [row for model in arguments.models for row in _rows(model)]
+  return tables.Table('two logical CPU devices, measured', _HEAD,
+                      [_cells(row) for row in rows], rows, width=120)
 
 
 def _rows(model: str) -> list[_Row]:
@@ -152,20 +139,11 @@ def _fitted(path: str, option: Any) -> _Row:
 def _cells(row: _Row) -> list[str]:
   return [
       row['graph'], 'on' if row['xla'] else 'off',
-      'yes' if row['placed'] else 'no', f'{row["step_s"] * 1e3:.1f} ms',
-      f'{row["first_s"]:.1f} s',
+      'yes' if row['placed'] else 'no',
+      tables.milliseconds(row['step_s']), f'{row["first_s"]:.1f} s',
       str(row['clusters']),
       str(row['devices']), f'{row["losses"]:.1g}' if row['losses'] else '0'
   ]
-
-
-def _table(rows: Sequence[_Row]) -> table.Table:
-  result = table.Table(title='two logical CPU devices, measured')
-  for column in _HEAD:
-    result.add_column(column, justify='left' if column == 'graph' else 'right')
-  for row in rows:
-    result.add_row(*_cells(row))
-  return result
 
 
 if __name__ == '__main__':

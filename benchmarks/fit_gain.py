@@ -22,10 +22,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import os
-import pathlib
 import sys
 from typing import Any, Callable, Sequence
 
@@ -34,11 +32,9 @@ from gdp_grappler import environment
 os.environ.update(environment.without_plugin())
 
 import numpy as np
-from rich import console
-from rich import table
 from tensorflow.core.framework import graph_pb2
 
-from benchmarks import pages
+from benchmarks import tables
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
@@ -73,44 +69,19 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 for bad input.
   """
-  arguments = _arguments(sys.argv[1:] if argv is None else argv)
-  try:
-    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
-    settings = dataclasses.replace(settings_lib.Settings(),
-                                   cluster=arguments.cluster,
-                                   batch_size=arguments.batch_size)
-    rows = [
-        gain(path, settings, arguments.search_s, arguments.emulated)
-        for path in arguments.graphs
-    ]
-  except errors.GdpError as error:
-    print(f'fit_gain: error: {error}', file=sys.stderr)
-    return 2
-  if page:
-    head, *cells = _cells(rows, arguments)
-    page.replace(arguments.command, head, cells)
-  if arguments.json:
-    print(json.dumps(rows, indent=2))
-  else:
-    console.Console().print(_table(rows, arguments))
-  return 0
+  arguments = _arguments(argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments))
 
 
-def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-  parser = argparse.ArgumentParser(
-      prog='fit_gain', description=__doc__,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+  parser = tables.parser('fit_gain', __doc__)
   parser.add_argument('graphs', nargs='*', metavar='GRAPH', default=MODELS)
   parser.add_argument('--cluster', default='2xP100')
   parser.add_argument('--batch_size', type=_positive(int),
                       default=assumptions.DEFAULT_BATCH_SIZE)
   parser.add_argument('--search_s', type=_positive(float), default=0.)
   parser.add_argument('--emulated', action='store_true')
-  parser.add_argument('--json', action='store_true')
-  parser.add_argument('--page', type=pathlib.Path)
-  result = parser.parse_args(argv)
-  result.command = ' '.join(['python -m benchmarks.fit_gain', *argv])
-  return result
+  return tables.parse(parser, argv)
 
 
 def _positive(kind: type[float]) -> Callable[[str], float]:
@@ -230,14 +201,16 @@ def _best(step: step_lib.Step, settings: settings_lib.Settings,
   return {'best_s': found[best], 'best_by': best}
 
 
-def _table(rows: Sequence[_Row], arguments: argparse.Namespace) -> table.Table:
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  settings = dataclasses.replace(settings_lib.Settings(),
+                                 cluster=arguments.cluster,
+                                 batch_size=arguments.batch_size)
+  rows = [
+      gain(path, settings, arguments.search_s, arguments.emulated)
+      for path in arguments.graphs
+  ]
   head, *cells = _cells(rows, arguments)
-  result = table.Table(title=f'{arguments.cluster}, simulated')
-  for column in head:
-    result.add_column(column, justify='left' if column == 'graph' else 'right')
-  for row in cells:
-    result.add_row(*row)
-  return result
+  return tables.Table(f'{arguments.cluster}, simulated', head, cells, rows)
 
 
 def _cells(rows: Sequence[_Row],
@@ -246,21 +219,21 @@ def _cells(rows: Sequence[_Row],
   result = [['graph', 'before', 'after', 'gain', 'variables moved']]
   result += [[
       row['graph'],
-      _ms(row['before_s']),
-      _ms(row['after_s']),
+      tables.milliseconds(row['before_s']),
+      tables.milliseconds(row['after_s']),
       _gain(row['before_s'], row['after_s']),
       str(row['variables_moved'])
   ] for row in rows]
   more: list[list[str]] = [[] for _ in result]
   if arguments.search_s:
     more = [['best', 'by', 'after / best'], *([
-        _ms(row['best_s']), row['best_by'],
+        tables.milliseconds(row['best_s']), row['best_by'],
         f'{row["after_s"] / row["best_s"]:.3f}'
     ] for row in rows)]
   if arguments.emulated:
     emulated = [['emulated before', 'emulated after', 'emulated gain'], *([
-        _ms(row['emulated_before_s']),
-        _ms(row['emulated_after_s']),
+        tables.milliseconds(row['emulated_before_s']),
+        tables.milliseconds(row['emulated_after_s']),
         _gain(row['emulated_before_s'], row['emulated_after_s'])
     ] for row in rows)]
     more = [[*first, *then] for first, then in zip(more, emulated)]
@@ -271,10 +244,6 @@ def _gain(before_s: float | None, after_s: float | None) -> str:
   if before_s is None or after_s is None:
     return '-'
   return f'{before_s / after_s:.2f}x'
-
-
-def _ms(seconds: float | None) -> str:
-  return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
 
 
 if __name__ == '__main__':

@@ -15,9 +15,7 @@ one in a page of Markdown, between two comments.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import os
 import pathlib
 import sys
@@ -25,11 +23,9 @@ import tempfile
 from typing import Any, Callable, Sequence
 
 import keras
-from rich import console
-from rich import table
 import tensorflow as tf
 
-from benchmarks import pages
+from benchmarks import tables
 from benchmarks import timed_fits
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -39,7 +35,7 @@ from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import tracing_worker
 
 layers = keras.layers
-_MODELS = tuple(
+MODELS = tuple(
     f'benchmarks.fit_workers:{name}' for name in ('mlp', 'mixture', 'lstm'))
 _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'placed', 'gain', 'predicted')
@@ -102,27 +98,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 for bad input.
   """
-  parser = argparse.ArgumentParser(
-      prog='fit_workers', description=__doc__,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser = tables.parser('fit_workers', __doc__)
   parser.add_argument('models', nargs='*', metavar='MODULE:FUNCTION',
-                      default=_MODELS)
-  parser.add_argument('--json', action='store_true')
-  parser.add_argument('--page', type=pathlib.Path)
-  arguments = parser.parse_args(argv)
-  try:
-    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
-    rows = _rows(arguments.models)
-  except errors.GdpError as error:
-    print(f'fit_workers: error: {error}', file=sys.stderr)
-    return 2
-  if page:
-    page.replace('python -m benchmarks.fit_workers', _HEAD, map(_cells, rows))
-  if arguments.json:
-    print(json.dumps(rows, indent=2))
-  else:
-    console.Console().print(_table(rows))
-  return 0
+                      default=MODELS)
+  arguments = tables.parse(parser, argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments.models))
 
 
 def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
@@ -218,26 +198,20 @@ def _switch(value: Any) -> None:
   tf.config.optimizer.set_experimental_options({'gdp_placement': value})
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> table.Table:
-  result = table.Table(title='two servers on this machine, measured')
-  for column in _HEAD:
-    result.add_column(column, justify='left' if column == 'graph' else 'right')
-  for row in rows:
-    result.add_row(*_cells(row))
-  return result
+def _table(models: Sequence[str]) -> tables.Table:
+  rows = _rows(models)
+  return tables.Table('two servers on this machine, measured', _HEAD,
+                      [_cells(row) for row in rows], rows)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
   return [
       row['graph'],
-      _ms(row['one_server_s']),
-      _ms(row['placed_s']), f'{row["one_server_s"] / row["placed_s"]:.2f}x',
-      _ms(row['predicted_s'])
+      tables.milliseconds(row['one_server_s']),
+      tables.milliseconds(row['placed_s']),
+      f'{row["one_server_s"] / row["placed_s"]:.2f}x',
+      tables.milliseconds(row['predicted_s'])
   ]
-
-
-def _ms(seconds: float | None) -> str:
-  return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
 
 
 if __name__ == '__main__':

@@ -6,6 +6,7 @@ import pathlib
 from typing import Iterable, Sequence
 
 from gdp_grappler import errors
+from gdp_grappler import files
 
 
 class Page:
@@ -47,9 +48,13 @@ class Page:
       command: That made the table.
       head: Titles of the columns.
       rows: As many cells each.
+
+    Raises:
+      GdpError: it cannot be written; it is as it was.
     """
     lines = [head, ['---'] * len(head), *rows]
     text = '\n'.join(f'| {" | ".join(line)} |' for line in lines)
-    self._path.write_text(
+    files.write_atomically(
+        self._path,
         f'{self._before}{self._begin} `{command}`. -->\n\n{text}\n\n'
-        f'{self._end}{self._after}', encoding='utf-8')
+        f'{self._end}{self._after}')

@@ -8,7 +8,7 @@ Networks are those of `tests/helpers/tight_memory.py`: layers with heavy weights
 (and optimizer state) that fill 60 to 98 % of the GPUs of a placement in blocks,
 beside a host that is much slower. Steps are simulated. For each placer: its
 step over that of METIS and over that of the local search, "out of memory" where
-it found none that fits although the blocks do.
+it found none that fits although the blocks do; null as JSON.
 """
 
 from __future__ import annotations
@@ -64,10 +64,15 @@ def _row(case: tight_memory.Case, placers: list[str]) -> dict[str, Any]:
   for other in (_METIS, _SEARCH):
     if other in steps:
       row[f'over {other}'] = {
-          name: round(own['step_s'] / steps[other]['step_s'], 4)
+          name: _ratio(own['step_s'], steps[other]['step_s'])
           for name, own in steps.items()
       }
   return row
+
+
+def _ratio(own_s: float, other_s: float) -> float:
+  """Infinite if only the first is out of memory, NaN if the other one is."""
+  return round(own_s / other_s, 4) if math.isfinite(other_s) else math.nan
 
 
 def _missed(rows: list[dict[str, Any]], name: str) -> str:
@@ -77,11 +82,32 @@ def _missed(rows: list[dict[str, Any]], name: str) -> str:
   for other, most in ((_METIS, 1.), (_SEARCH, _TARGET)):
     if f'over {other}' in rows[0]:
       ratios = np.array([row[f'over {other}'][name] for row in rows])
-      texts.append(f'over {most:g}x {other} {(ratios > most + 1e-9).sum()} '
-                   f'(worst {ratios.max():.2f}x, mean '
-                   f'{np.exp(np.log(ratios).mean()):.3f}x)')
+      missed = (ratios > most + 1e-9).sum()
+      texts.append(f'over {most:g}x {other} {missed} '
+                   f'({_summary(ratios[np.isfinite(ratios)])})')
   seconds = sum(row['placers'][name]['placing_s'] for row in rows)
   return f'{name}: of {len(rows)}, ' + ', '.join(texts) + f'; {seconds:.1f} s'
+
+
+def _summary(ratios: np.ndarray) -> str:
+  """Of the cases [n] in which both fit."""
+  if not ratios.size:
+    return 'never both in memory'
+  return (f'worst {ratios.max():.2f}x, mean '
+          f'{np.exp(np.log(ratios).mean()):.3f}x')
+
+
+def _cell(step_s: float) -> str:
+  return f'{1e3 * step_s:.1f}' if math.isfinite(step_s) else 'out of memory'
+
+
+def _without_infinities(value: Any) -> Any:
+  """With None for what JSON has no number for."""
+  if isinstance(value, dict):
+    return {key: _without_infinities(item) for key, item in value.items()}
+  if isinstance(value, float) and not math.isfinite(value):
+    return None
+  return value
 
 
 def main() -> None:
@@ -102,14 +128,13 @@ def main() -> None:
                              clusters.FixedCosts)
     rows.append(_row(case, flags.placers))
   if flags.json:
-    print(json.dumps(rows, indent=1))
+    print(json.dumps([_without_infinities(row) for row in rows], indent=1))
     return
   shown = table.Table('case', *flags.placers, 'planted',
                       title='Simulated steps, ms')
   for row in rows:
-    shown.add_row(
-        row['case'],
-        *(f'{1e3 * own["step_s"]:.1f}' for own in row['placers'].values()))
+    shown.add_row(row['case'],
+                  *(_cell(own['step_s']) for own in row['placers'].values()))
   screen = console.Console(width=160)
   screen.print(shown)
   for name in flags.placers:

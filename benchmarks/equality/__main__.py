@@ -18,22 +18,16 @@ one in a page of Markdown, between two comments.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
 from typing import Any, Sequence
 
-from rich import console
-from rich import table
-
-from benchmarks import pages
+from benchmarks import tables
 from benchmarks.equality import base
 from benchmarks.equality import runner
 from gdp_grappler import environment
-from gdp_grappler import errors
 
 _LEGACY = ':tf_keras'
 # Of the largest number of a tensor, where a program is not certain itself.
@@ -53,37 +47,22 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, 1 if the bound is broken, or 2 for bad input.
   """
-  parser = argparse.ArgumentParser(
-      prog='equality', description=__doc__,
-      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser = tables.parser('equality', __doc__)
   parser.add_argument('programs', nargs='*', metavar='PROGRAM')
   parser.add_argument('--seed', type=int, default=0, help='of the placement')
-  parser.add_argument('--json', action='store_true')
-  parser.add_argument('--page', type=pathlib.Path)
-  arguments = parser.parse_args(argv)
+  arguments = tables.parse(parser, argv)
   known = _names()
   unknown = sorted(set(arguments.programs) - set(known))
   if unknown:
     parser.error(f'no program is called {unknown[0]}; there are '
                  f'{", ".join(known)}')
-  try:
-    page = pages.Page(arguments.page, _TITLE) if arguments.page else None
-  except errors.GdpError as error:
-    parser.error(str(error))
-  option = {'placer': 'random', 'keep_best': False, 'seed': arguments.seed}
-  rows = [_row(name, option) for name in arguments.programs or known]
-  if page:
-    page.replace('python -m benchmarks.equality', _HEAD, map(_cells, rows))
-  if arguments.json:
-    print(json.dumps(rows, indent=2))
-  else:
-    console.Console(width=140).print(_table(rows))
-  return int(any(row['verdict'] for row in rows))
+  return tables.show(
+      arguments, _TITLE,
+      lambda: _table(arguments.programs or known, arguments.seed))
 
 
 def _names() -> list[str]:
   """Of all programs."""
-  assert runner.KINDS
   return [
       name + suffix for name, program in base.PROGRAMS.items()
       for suffix, runs in (('', program.modern), (_LEGACY, program.legacy))
@@ -94,10 +73,13 @@ def _names() -> list[str]:
 def _row(name: str, option: dict[str, Any]) -> dict[str, Any]:
   """A program in a process of its own, and what is wrong with it, or ''."""
   program = name.removesuffix(_LEGACY)
-  done = subprocess.run(
-      [sys.executable, '-m', runner.__name__, program,
-       json.dumps(option)], env=_environment(name.endswith(_LEGACY)),
-      capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+  try:
+    done = subprocess.run(
+        [sys.executable, '-m', runner.__name__, program,
+         json.dumps(option)], env=_environment(name.endswith(_LEGACY)),
+        capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+  except subprocess.TimeoutExpired:
+    return {'program': name, 'verdict': f'hangs: no end in {_TIMEOUT_S:g} s'}
   if done.returncode:
     lines = done.stderr.strip().splitlines() or ['killed']
     print(f'{name}:\n{done.stderr}', file=sys.stderr)
@@ -113,7 +95,9 @@ def _environment(legacy: bool) -> dict[str, str]:
 
 
 def _verdict(row: dict[str, Any], program: base.Program) -> str:
-  if max(row['losses'], row['weights']) > (_BOUND if row['noise'] else 0.):
+  bound = _BOUND if row['noise'] else 0.
+  # NaN is within no bound.
+  if not all(row[key] <= bound for key in ('losses', 'weights')):
     return 'differs'
   if program.stays == (row['devices'] > 1):
     return 'placed' if program.stays else 'not placed'
@@ -132,14 +116,12 @@ def _cells(row: dict[str, Any]) -> list[str]:
   ]
 
 
-def _table(rows: Sequence[dict[str, Any]]) -> table.Table:
-  result = table.Table(title='placed at random over four logical CPU devices')
-  for column in _HEAD:
-    result.add_column(column,
-                      justify='left' if column == 'program' else 'right')
-  for row in rows:
-    result.add_row(*_cells(row))
-  return result
+def _table(names: Sequence[str], seed: int) -> tables.Table:
+  option = {'placer': 'random', 'keep_best': False, 'seed': seed}
+  rows = [_row(name, option) for name in names]
+  return tables.Table('placed at random over four logical CPU devices', _HEAD,
+                      [_cells(row) for row in rows], rows, width=140,
+                      fails=any(row['verdict'] for row in rows))
 
 
 if __name__ == '__main__':

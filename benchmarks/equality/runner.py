@@ -34,7 +34,7 @@ class Comparison:
   """What became of a program's numbers.
 
   Differences are of the largest relative to the largest number of the tensor
-  that it is in; NaN equals NaN.
+  that it is in; NaN equals NaN, and is infinitely far from all else.
 
   Attributes:
     placed_ops: Ops of its largest graph that went to another device.
@@ -135,7 +135,8 @@ def _of_one(first: np.ndarray, second: np.ndarray) -> float:
   if same.all():
     return 0.
   scale = np.abs(one[np.isfinite(one)]).max(initial=np.finfo(np.float32).tiny)
-  return float(np.abs(one - other)[~same].max() / scale)
+  apart = np.abs(one[~same] - other[~same]).max()
+  return float('inf') if np.isnan(apart) else float(apart / scale)
 
 
 if __name__ == '__main__':

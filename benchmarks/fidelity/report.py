@@ -94,8 +94,8 @@ def _orders(orders: Sequence[study.Ordered]) -> str:
   ]
   lines += [
       '', 'Where the prediction has the wrong sign, an order costs more '
-      'than it brings; that is why `order` is `fifo` unless a user '
-      'says otherwise.'
+      'than it brings; that is why none is looked for without two GPUs '
+      'unless a user asks for one.'
   ] * any(o.measured > 1 for o in orders)
   return '\n'.join(lines)
 

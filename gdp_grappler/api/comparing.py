@@ -9,12 +9,14 @@ from typing import Any, Callable, Sequence
 
 from absl import logging
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import placing
 from gdp_grappler.api import subjects
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import assumptions
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import registry
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
@@ -103,7 +105,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
       here, or finds nothing, is in the table's failures.
     order: As of `place`.
     seed: As of `place`.
-    time_budget_s: What each search may take.
+    time_budget_s: What each placer may take, its order included.
     batch_size: As of `place`.
     trip_count: As of `place`.
     profile: As of `place`.
@@ -114,19 +116,35 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     GdpError: the graph or the cluster cannot be used, or there is no placer of
       a name.
   """
-  for name in placers:
-    registry.get(name)
+  failures = _unusable([registry.get(name) for name in placers])
   subject = subjects.read(
       graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell))
   placed: dict[str, placed_step.PlacedStep] = {}
-  failures: dict[str, str] = {}
   for name in placers:
+    if name in failures:
+      continue
     try:
       placed[name] = placing.by_placer(subject, subject.step, name, order=order,
-                                       seed=seed, time_budget_s=time_budget_s)
+                                       seed=seed,
+                                       deadline=deadlines.within(time_budget_s))
     except errors.GdpError as error:
       failures[name] = str(error)
   ranked = sorted(placed, key=lambda n:
                   (not placed[n].fits, placed[n].step_time_s))
   return Comparison({name: placed[name] for name in ranked}, failures)
+
+
+def _unusable(placers: Sequence[entries.Entry]) -> dict[str, str]:
+  """By placer, why it cannot be used here; all others are imported.
+
+  Those of Keras 2 have to be before TensorFlow, which others import.
+  """
+  failures = {}
+  for entry in sorted(
+      placers, key=lambda entry: entries.Need.KERAS_2 not in entry.needs):
+    try:
+      registry.factory(entry.name)
+    except errors.GdpError as error:
+      failures[entry.name] = str(error)
+  return failures

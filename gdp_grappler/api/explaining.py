@@ -13,12 +13,10 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.api import placed_step
-from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.evaluation import critical_chain
 from gdp_grappler.evaluation import what_if
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
@@ -83,7 +81,10 @@ class Elsewhere:
 
 @dataclasses.dataclass(frozen=True)
 class Sent:
-  """A tensor that goes to or from the ops and is sent between devices.
+  """A tensor that is sent between devices.
+
+  One of the ops, or of what shares a device with one whatever happens, makes or
+  reads it; who receives it need not be among them.
 
   Attributes:
     op: What makes it.
@@ -199,15 +200,13 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
   Raises:
     GdpError: no op has such a name.
   """
-  graph, cluster = plan.graph, plan.step.cluster
+  graph, reasons = plan.graph, plan.reasons
   ops = _matching(graph, pattern)
-  labels = cluster.device_labels
+  labels = plan.step.cluster.device_labels
   fifo = dataclasses.replace(plan.placement, priorities=None)
-  schedule = plan.simulator.schedule(graph, fifo)
+  schedule = plan.fifo_schedule
   chain = critical_chain.critical_chain(graph, fifo, schedule)
   critical = {part.index for part in chain if not part.is_transfer}
-  reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
-                                labels, plan.step.source)
   seconds = plan.simulator.op_seconds(graph)
   explained = []
   for op in ops:

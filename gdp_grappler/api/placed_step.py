@@ -11,21 +11,26 @@ import sys
 
 import numpy as np
 
+from gdp_grappler import digests
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.api import graph_defs
 from gdp_grappler.api import subjects
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges as edges_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.reports import device_work
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import timeline
 from gdp_grappler.reports import units
@@ -76,23 +81,42 @@ class PlacedStep:
   @functools.cached_property
   def fifo(self) -> evaluator_lib.Evaluation:
     """Its price first in, first out, and what does not fit."""
-    return self.simulator.evaluate(
-        self.graph, dataclasses.replace(self.placement, priorities=None))
+    return self.simulator.evaluate(self.graph, self._without_order)
+
+  @functools.cached_property
+  def fifo_schedule(self) -> schedule_lib.Schedule:
+    """What happens when, first in, first out."""
+    return self.simulator.schedule(self.graph, self._without_order)
+
+  @property
+  def _without_order(self) -> placement_lib.Placement:
+    return dataclasses.replace(self.placement, priorities=None)
 
   @functools.cached_property
   def step_time_s(self) -> float:
     """Of one step: with the control edges of its order, if it has one."""
     if self.placement.priorities is None:
       return self.fifo.step_time_s
-    return edges_lib.evaluate(self.graph, self.placement, self.simulator,
-                              self.simulator).step_time_s
+    return self.price().ordered_s
+
+  @functools.cached_property
+  def one_device(self) -> placement_lib.Placement:
+    """Nothing spread that need not be, on the best device."""
+    problem = placer_lib.Problem(self.graph, self.step.cluster, self.simulator)
+    return registry.create('single_device').place(problem)
 
   @functools.cached_property
   def on_one_device(self) -> evaluator_lib.Evaluation:
     """The price if nothing is spread that need not be, on the best device."""
-    problem = placer_lib.Problem(self.graph, self.step.cluster, self.simulator)
-    placement = registry.create('single_device').place(problem)
-    return self.simulator.evaluate(self.graph, placement)
+    return self.simulator.evaluate(self.graph, self.one_device)
+
+  @functools.cached_property
+  def reasons(self) -> reasons_lib.Reasons:
+    """Why ops may not be elsewhere."""
+    cluster = self.step.cluster
+    return reasons_lib.Reasons(self.graph,
+                               constraints.demands(self.graph, cluster),
+                               cluster.device_labels, self.step.source)
 
   @property
   def speedup(self) -> float:
@@ -122,7 +146,16 @@ class PlacedStep:
     Raises:
       ValueError: there is no such order.
     """
-    return price_lib.price(self.graph, self.placement, self.simulator, order)
+    chosen = order_lib.chosen(order, self.placement.priorities is not None)
+    if chosen not in self._prices:
+      self._prices[chosen] = price_lib.price(self.graph, self.placement,
+                                             self.simulator, chosen)
+    return self._prices[chosen]
+
+  @functools.cached_property
+  def _prices(self) -> dict[str, price_lib.Price]:
+    """By order; each takes a search for control edges."""
+    return {}
 
   def emulate(self, order: str | None = None) -> evaluator_lib.Evaluation:
     """Runs it on emulated GPUs, by TensorFlow's own runtime.
@@ -226,11 +259,22 @@ class PlacedStep:
       folder = environment.cache_folder() / 'plans'
       folder.mkdir(parents=True, exist_ok=True)
       # The pass knows a plan by its name.
-      path = folder / f'{self.graph.fingerprint}-{os.getpid()}-{id(self)}.json'
+      path = folder / f'{self.graph.fingerprint}-{self._digest}.json'
     plan_lib.save(os.fspath(path), self.graph, self.placement)
     tf.config.optimizer.set_experimental_options(
         {switch.NAME: {'plan': os.fspath(path)}})
     return os.fspath(path)
+
+  @property
+  def _digest(self) -> str:
+    """Differs where a plan file would."""
+    priorities = self.placement.priorities
+    return digests.sealed({
+        'graph': self.graph.name,
+        'cluster': self.placement.cluster.to_json(),
+        'devices': self.placement.devices.tolist(),
+        'priorities': None if priorities is None else priorities.tolist(),
+    })[digests.FIELD]
 
   def write_trace(self, path: str | os.PathLike[str],
                   order: str | None = None) -> None:
@@ -276,11 +320,17 @@ class PlacedStep:
   def _rows(self) -> list[tuple[str, ...]]:
     cluster = self.step.cluster
     rows: list[tuple[str, ...]] = [('device', 'ops', 'busy', 'peak memory')]
-    described = self.price().to_json(self.graph)['devices']
-    for label, fields, pool in zip(cluster.device_labels, described,
-                                   cluster.memory_pools):
-      rows.append((label, str(fields['ops']), units.ms(fields['busy_s']),
-                   f'{units.amount(fields["peak_bytes"], "B")} of '
+    if self.placement.priorities is None:
+      schedule, peaks = self.fifo_schedule, self.fifo.peak_bytes
+    else:
+      price = self.price()
+      schedule, peaks = price.schedule, price.evaluation.peak_bytes
+    work = device_work.of_schedule(self.placement, schedule)
+    for label, ops, busy_s, pool in zip(cluster.device_labels, work.ops,
+                                        work.op_s + work.copy_s,
+                                        cluster.memory_pools):
+      rows.append((label, str(ops), units.ms(busy_s),
+                   f'{units.amount(peaks[pool], "B")} of '
                    f'{units.amount(int(cluster.pool_bytes[pool]), "B")}'))
     return rows
 

@@ -86,12 +86,11 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       subjects.Reading(batch_size, trip_count, profile, signature, tell))
   step = _with_whole(subject) if whole_graph else subject.step
   if plan is not None:
-    return _planned(subject, step, plan, order)
+    return _planned(subject, step, plan, order, deadline)
   if deadline.passed:
     tell('The time budget was over once the graph was read; searches take '
          'their first placement.')
-  return by_placer(subject, step, placer, policy, order, seed,
-                   deadline.after(_SEARCH_SHARE).left_s)
+  return by_placer(subject, step, placer, policy, order, seed, deadline)
 
 
 def _with_whole(subject: subjects.Subject) -> step_lib.Step:
@@ -102,29 +101,29 @@ def _with_whole(subject: subjects.Subject) -> step_lib.Step:
                                              subject.whole().graph))
 
 
-def by_placer(subject: subjects.Subject, step: step_lib.Step, placer: str,
-              policy: str | None = None, order: str | None = None,
-              seed: int = 0,
-              time_budget_s: float | None = None) -> placed_step.PlacedStep:
+def by_placer(
+    subject: subjects.Subject, step: step_lib.Step, placer: str,
+    policy: str | None = None, order: str | None = None, seed: int = 0,
+    deadline: deadlines.Deadline = deadlines.NEVER) -> placed_step.PlacedStep:
   """Places a step that has been read; arguments and errors as of `place`.
 
-  But `time_budget_s` is what a search may take.
+  But for `deadline`: when it is to be done, its order included.
   """
   simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
-  problem = dataclasses.replace(step.problem(seed=seed),
-                                time_budget_s=time_budget_s,
-                                simulator=simulator if ordered else None)
+  problem = dataclasses.replace(
+      step.problem(seed=seed),
+      time_budget_s=deadline.after(_SEARCH_SHARE).left_s,
+      simulator=simulator if ordered else None)
   found = choosing.proposals(registry.create(placer, policy), problem)
-  choice = choosing.best(
-      problem, found, simulator, lambda _: control_edges.OrderConfig()
-      if ordered else None)
-  placement = choice.placement
-  if choice.order is None:
-    placement = dataclasses.replace(placement, priorities=None)
+  choice = choosing.best(problem, found, simulator,
+                         lambda _: _order_config(deadline) if ordered else None)
+  placement = dataclasses.replace(
+      choice.placement,
+      priorities=None if choice.order is None else choice.order.priorities)
   refuse_illegal(placement, step.graph, f'The placement by {placer}',
                  'Nothing was written.')
   return _ordered(placed_step.PlacedStep(subject, step, placement, placer),
-                  order)
+                  order, deadline)
 
 
 def load_plan(
@@ -186,7 +185,7 @@ def of_plan(subject: subjects.Subject,
             plan: str | os.PathLike[str]) -> placed_step.PlacedStep:
   """A step as a plan file has it; errors as of `load_plan`."""
   return _planned(subject, subject.step, plan, None,
-                  'Correct it, or place the graph again.')
+                  remedy='Correct it, or place the graph again.')
 
 
 def refuse_illegal(placement: placement_lib.Placement, graph: op_graph.OpGraph,
@@ -222,7 +221,7 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
 
 
 def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
-             order: str | None,
+             order: str | None, deadline: deadlines.Deadline = deadlines.NEVER,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
   if isinstance(plan, Mapping):
     problem = step.problem()
@@ -235,14 +234,30 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None),
-      order)
+      order, deadline)
 
 
-def _ordered(placed: placed_step.PlacedStep,
-             order: str | None) -> placed_step.PlacedStep:
-  """With priorities where the order means some."""
-  has_order = placed.placement.priorities is not None
+def _ordered(placed: placed_step.PlacedStep, order: str | None,
+             deadline: deadlines.Deadline) -> placed_step.PlacedStep:
+  """With priorities where the order means some; no new ones when it is late."""
+  priorities = placed.placement.priorities
+  order = order_lib.chosen(order, priorities is not None)
+  config = _order_config(deadline)
+  if order == order_lib.FIFO:
+    priorities = None
+  elif priorities is None and config is not None:
+    priorities = control_edges.control_edges(placed.graph, placed.placement,
+                                             placed.simulator,
+                                             config).priorities
   return dataclasses.replace(
-      placed, placement=control_edges.in_order(placed.graph, placed.placement,
-                                               placed.simulator, order),
-      order=order_lib.chosen(order, has_order))
+      placed, placement=dataclasses.replace(placed.placement,
+                                            priorities=priorities), order=order)
+
+
+def _order_config(
+    deadline: deadlines.Deadline) -> control_edges.OrderConfig | None:
+  """How to look for an order until then; None if it is too late."""
+  left_s = deadline.left_s
+  if left_s is None:
+    return control_edges.OrderConfig()
+  return control_edges.OrderConfig(max_s=left_s) if left_s else None

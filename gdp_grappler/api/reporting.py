@@ -10,11 +10,7 @@ from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import files
 from gdp_grappler.api import placed_step
-from gdp_grappler.cluster import constraints
 from gdp_grappler.evaluation import price as price_lib
-from gdp_grappler.graph.legality import reasons as reasons_lib
-from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import registry
 from gdp_grappler.reports import page
 from gdp_grappler.reports import page_data
 from gdp_grappler.reports import units
@@ -42,18 +38,16 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
     plans = [plans]
   _check_alike(plans)
   last = plans[-1]
-  graph, cluster = last.graph, last.step.cluster
+  graph = last.graph
   runs = [
       page_data.Run(name, plan.price())
       for name, plan in zip(_names(plans), plans)
   ]
   if len(plans) == 1:
     runs.insert(0, _on_one_device(last))
-  reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
-                                cluster.device_labels, last.step.source)
-  data = page_data.page_data(graph, runs, reasons, _verdict(runs))
+  data = page_data.page_data(graph, runs, last.reasons, _verdict(runs))
   files.write_atomically(
-      path, page.html_page(f'{graph.name} on {cluster.name}', data))
+      path, page.html_page(f'{graph.name} on {last.step.cluster.name}', data))
 
 
 def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:
@@ -76,10 +70,8 @@ def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
 
 
 def _on_one_device(plan: placed_step.PlacedStep) -> page_data.Run:
-  problem = placer_lib.Problem(plan.graph, plan.step.cluster, plan.simulator)
-  placement = registry.create('single_device').place(problem)
-  return page_data.Run(_ONE_DEVICE,
-                       price_lib.price(plan.graph, placement, plan.simulator))
+  return page_data.Run(
+      _ONE_DEVICE, price_lib.price(plan.graph, plan.one_device, plan.simulator))
 
 
 def _verdict(runs: Sequence[page_data.Run]) -> str:

@@ -110,6 +110,11 @@ def read(
     GdpError: a file, a name or an object that cannot be used.
   """
   where = _where(cluster)
+  if how.signature is not None and isinstance(
+      graph, (str, os.PathLike, request_lib.Request)):
+    raise errors.GdpError(
+        'A signature is for a tf.function; a path or a name takes none. Leave '
+        'it out, or give the function itself.')
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):

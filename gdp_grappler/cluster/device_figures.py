@@ -44,7 +44,7 @@ class Peers:
       'cube': eight cards as in a DGX-1, some pairs by one brick or two.
       'mesh': every pair by bricks of its own.
       'switch': every pair, at the full rate of a card.
-    bricks: Between two cards that are joined; in a cube one or two.
+    bricks: Of a card; in a mesh and by a bridge, between two.
     brick_bytes_per_s: What large copies reach over one, each way.
   """
 

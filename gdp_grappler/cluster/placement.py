@@ -152,3 +152,18 @@ def from_groups(graph: op_graph.OpGraph, devices_of_groups: np.ndarray,
     cluster: The devices.
   """
   return Placement(np.asarray(devices_of_groups)[graph.groups], cluster)
+
+
+def of_rows(devices: np.ndarray, cluster: cluster_lib.Cluster,
+            priorities: np.ndarray | None = None) -> list[Placement]:
+  """K placements, as evaluators are given them.
+
+  Args:
+    devices: int [K, N].
+    cluster: The devices.
+    priorities: float [K, N], or [N] for all alike, or None.
+  """
+  if priorities is None:
+    return [Placement(row, cluster) for row in devices]
+  orders = np.broadcast_to(priorities, np.shape(devices))
+  return [Placement(row, cluster, order) for row, order in zip(devices, orders)]

@@ -59,11 +59,9 @@ class Until(evaluator_lib.Evaluator):
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; one placement after the other."""
-    orders = ([None] * len(devices) if priorities is None else np.broadcast_to(
-        priorities, np.shape(devices)))
     return evaluator_lib.Prices.from_evaluations([
-        self.evaluate(graph, placement_lib.Placement(row, self.cluster, order))
-        for row, order in zip(devices, orders)
+        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
+            devices, self.cluster, priorities)
     ], self.cluster.pool_bytes)
 
   def _not_run(self) -> evaluator_lib.Evaluation:

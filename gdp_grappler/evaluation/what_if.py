@@ -38,7 +38,6 @@ class Cut:
   """A tensor that is sent between devices.
 
   Attributes:
-    tensor: Its index in the graph.
     op: What makes it.
     source: Where it is made.
     target: Where it is sent.
@@ -46,7 +45,6 @@ class Cut:
     seconds: Of the link, if nothing else is on it.
   """
 
-  tensor: int
   op: int
   source: int
   target: int
@@ -116,7 +114,7 @@ def cuts(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     source, size = int(devices[op]), int(graph.tensor_bytes[tensor])
     result.append(
         Cut(
-            tensor, op, source, target, size,
+            op, source, target, size,
             float(latency_s[source, target]
                   + size / bytes_per_s[source, target])))
   return tuple(sorted(result, key=lambda cut: -cut.size_bytes))

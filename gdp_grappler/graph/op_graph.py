@@ -123,6 +123,11 @@ class OpGraph:
     return int(self.groups.max()) + 1 if self.num_ops else 0
 
   @functools.cached_property
+  def first_ops(self) -> np.ndarray:
+    """int [G], an op of each group, by which what all share can be read."""
+    return np.unique(self.groups, return_index=True)[1]
+
+  @functools.cached_property
   def edge_bytes(self) -> np.ndarray:
     """int64 [E], bytes an edge carries; 0 for control edges."""
     result = np.zeros(len(self.edges), np.int64)

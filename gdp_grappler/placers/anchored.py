@@ -131,7 +131,7 @@ class AnchoredPlacer:
         problem, found.devices[best[:1]], rng,
         local_search.Limit(_evaluations(problem, worth_s),
                            min(deadline.left_s, worth_s), _GRACE, self._clock))
-    first = np.unique(problem.graph.groups, return_index=True)[1]
+    first = problem.graph.first_ops
     found = _priced(problem,
                     {REFINED: refined.devices[first][None]}).joined(found)
     best = found.best()
@@ -146,7 +146,7 @@ class AnchoredPlacer:
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
                     deadline: stopwatch.Deadline) -> _Anchors:
     """What was found, and what the anchors propose that there is time for."""
-    first = np.unique(problem.graph.groups, return_index=True)[1]
+    first = problem.graph.first_ops
     rows: dict[str, np.ndarray] = {}
     for name in self._anchors:
       if deadline.left_s:
@@ -156,7 +156,7 @@ class AnchoredPlacer:
     return found.joined(_priced(problem, rows)) if rows else found
 
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
-    first = np.unique(problem.graph.groups, return_index=True)[1]
+    first = problem.graph.first_ops
     placer = learned.LearnedPlacer(self._policy)
     return {POLICY: placer.candidates(problem)[:, first].astype(np.int32)}
 

@@ -109,8 +109,6 @@ class Maps:
     for stride in _STRIDES:
       if stride * count <= values.max():
         yield values // stride % count
-    if count <= values.max() < 2 * count:
-      yield values % count
 
   def _grids(self, first: str, second: str,
              shares: np.ndarray) -> Iterator[np.ndarray]:
@@ -141,7 +139,7 @@ class Maps:
     yield self._blocks(axis, shares)
 
   def _blocks(self, axis: str, shares: np.ndarray) -> np.ndarray:
-    """int [G], cut where the work so far reaches the shares so far.
+    """int [U], cut where the work so far reaches the shares so far.
 
     A value goes where the middle of its work falls.
     """

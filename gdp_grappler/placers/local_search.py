@@ -256,7 +256,7 @@ def starting_points(problem: placer_lib.Problem, names: Sequence[str],
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  first = np.unique(problem.graph.groups, return_index=True)[1]
+  first = problem.graph.first_ops
   found, _ = best_of.propose_each(problem, names)
   result = {
       'one device': single_device.on_each(

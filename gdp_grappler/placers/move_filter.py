@@ -43,14 +43,13 @@ class FilterConfig:
 class MoveDescriber:
   """Features of moves from whatever placement a search is at."""
 
-  def __init__(self, problem: placer_lib.Problem,
-               kinds: Sequence[str] = moves_lib.Moves.kinds) -> None:
-    """Lays the problem out; `kinds` of moves get a feature each."""
+  def __init__(self, problem: placer_lib.Problem) -> None:
+    """Lays the problem out; every kind of move gets a feature."""
     self._features = featurizer.MoveFeaturizer(problem.graph, problem.cluster,
                                                problem.op_seconds)
     self._columns = {
-        kind: column
-        for column, kind in enumerate(kinds, start=len(schema.NATIVE))
+        kind: column for column, kind in enumerate(moves_lib.Moves.kinds,
+                                                   start=len(schema.NATIVE))
     }
     self._incumbent: np.ndarray | None = None
 

@@ -184,7 +184,7 @@ class Moves:
   def _units(self) -> list[np.ndarray]:
     """int [G] each, units of groups from coarse to fine."""
     graph = self._problem.graph
-    first = np.unique(graph.groups, return_index=True)[1]
+    first = graph.first_ops
     return [
         coarsening.coarsen(graph, self._allowed, self._problem.op_seconds,
                            coarsening.CoarseningConfig(count,
@@ -196,7 +196,7 @@ class Moves:
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, name scopes of groups from short to long."""
     graph = self._problem.graph
-    first = np.unique(graph.groups, return_index=True)[1]
+    first = graph.first_ops
     paths = [[
         part for part in graph.names[op].split('/')[:-1]
         if not part.startswith(_WRAPPERS)

@@ -93,11 +93,12 @@ def check_whole(folder: pathlib.Path, metadata: Mapping[str, Any]) -> None:
   """
   if digests.differs(metadata):
     raise _damaged(folder, 'policy.json')
-  expected, found = metadata.get(_DIGESTS), _file_digests(folder)
+  expected = metadata.get(_DIGESTS)
   if expected is None:
     return
   if not isinstance(expected, dict):
     raise _damaged(folder, 'policy.json')
+  found = _file_digests(folder)
   for name in sorted({*expected, *found}):
     if expected.get(name) != found.get(name):
       raise _damaged(folder, name)

@@ -89,8 +89,10 @@ class Relief:
     room = self._problem.cluster.pool_bytes
     active = np.arange(len(rows))
     for _ in range(_ROUNDS):
+      # Peaks are those of the plain step: no draws of luck are needed.
       peaks = self._problem.evaluator.price_groups(self._problem.graph,
-                                                   rows[active]).peak_bytes
+                                                   rows[active],
+                                                   ceiling_s=None).peak_bytes
       moved = [(row, self._relieved(rows[row], levels[row], peak))
                for row, peak in zip(active, peaks) if (peak > room).any()]
       active = np.array(
@@ -105,7 +107,7 @@ class Relief:
   def _levels(self) -> list[np.ndarray]:
     """int [G] each, units of groups from coarse to fine."""
     graph = self._problem.graph
-    first = np.unique(graph.groups, return_index=True)[1]
+    first = graph.first_ops
     result = [
         coarsening.coarsen(graph, self._problem.allowed,
                            self._problem.op_seconds,

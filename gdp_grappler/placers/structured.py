@@ -82,7 +82,8 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
     weights: float64 [G], what is to be balanced.
 
   Returns:
-    None where the graph shows no structure, or there is one accelerator.
+    None of them (K = 0) where the graph shows no structure, or there is one
+    accelerator.
   """
   devices = partitioning.accelerators(problem)
   cells = coordinate_maps.cells(problem.graph,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from gdp_grappler.evaluation.costs import op_families
-
 # What is no op: tensors that are sent, and what a device does for them.
 TRANSFER = '#8c8c8c'
 # After Paul Tol's "muted" and "light" schemes, which differ for the colour
@@ -28,11 +26,6 @@ FAMILIES = {
 }
 _DEVICES = ('#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377',
             '#997700', '#004488', '#bb5566', '#225522')
-
-
-def of_op(op_type: str) -> str:
-  """The colour of an op's family."""
-  return FAMILIES[op_families.family(op_type).name]
 
 
 def of_device(index: int) -> str:

@@ -21,6 +21,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import colors
+from gdp_grappler.reports import device_work
 
 # Points of a curve of memory, tensors of a table of cuts, rows of a chain.
 _MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
@@ -52,16 +53,12 @@ def page_data(graph: op_graph.OpGraph, runs: Sequence[Run],
   cluster = runs[0].price.placement.cluster
   return {
       'graph': graph.name, 'cluster': cluster.name, 'verdict': verdict,
-      'devices': list(cluster.device_labels), 'slots': _slots(cluster),
+      'devices': list(cluster.device_labels),
       'deviceColors': [colors.of_device(i) for i in range(cluster.num_devices)],
       'transferColor': colors.TRANSFER, 'families': list(colors.FAMILIES),
       'familyColors': list(colors.FAMILIES.values()), 'pools': _pools(cluster),
       'ops': _ops(graph, reasons), 'runs': [_run(graph, run) for run in runs]
   }
-
-
-def _slots(cluster: cluster_lib.Cluster) -> list[int]:
-  return [device.slots for device in cluster.devices]
 
 
 def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:
@@ -88,8 +85,7 @@ def _ops(graph: op_graph.OpGraph,
       'names': list(graph.names), 'types': list(types), 'type': type_of,
       'family': [family_of[t] for t in type_of],
       'bytes': graph.output_bytes.tolist(),
-      'variables': graph.param_bytes.tolist(), 'whys': list(texts), 'why': why,
-      'group': graph.groups.tolist()
+      'variables': graph.param_bytes.tolist(), 'whys': list(texts), 'why': why
   }
 
 
@@ -101,9 +97,7 @@ def _run(graph: op_graph.OpGraph, run: Run) -> dict[str, Any]:
   return {
       'name':
           run.name, 'stepUs':
-              schedule.step_time_s * 1e6, 'order':
-                  price.order, 'fits':
-                      price.evaluation.valid,
+              schedule.step_time_s * 1e6,
       'warnings': [v.message for v in price.evaluation.violations], 'peaks':
           list(price.evaluation.peak_bytes),
       'cut': {'tensors': tensors, 'bytes': size}, 'device':
@@ -114,7 +108,7 @@ def _run(graph: op_graph.OpGraph, run: Run) -> dict[str, Any]:
                           _transfers(graph, schedule),
       'memory':
           _memory(schedule, len(placement.cluster.pool_bytes)), 'work':
-              _work(graph, placement, schedule), 'critical':
+              _work(placement, schedule), 'critical':
                   sorted(p.index for p in chain if not p.is_transfer), 'chain':
                       _stretches(graph, placement, schedule, chain), 'cuts': [
                           _cut(graph, cut)
@@ -167,21 +161,15 @@ def _memory(schedule: schedule_lib.Schedule,
   return result
 
 
-def _work(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+def _work(placement: placement_lib.Placement,
           schedule: schedule_lib.Schedule) -> dict[str, list[Any]]:
-  """Of each device ops, and seconds of them, of copying and of neither."""
-  cluster = placement.cluster
-  count = cluster.num_devices
-  ops = np.bincount(placement.devices, schedule.end_s - schedule.start_s,
-                    minlength=count)
-  copying = np.bincount(schedule.work_devices,
-                        schedule.work_end_s - schedule.work_start_s,
-                        minlength=count)
-  slots = np.array(_slots(cluster))
-  waiting = np.maximum(schedule.step_time_s - (ops + copying) / slots, 0)
+  """Of each device the time of ops, of copying and of neither."""
+  work = device_work.of_schedule(placement, schedule)
+  slots = np.array([device.slots for device in placement.cluster.devices])
+  waiting = np.maximum(schedule.step_time_s - (work.op_s + work.copy_s) / slots,
+                       0)
   return {
-      'ops': np.bincount(placement.devices, minlength=count).tolist(),
-      'computing': _us(ops / slots), 'copying': _us(copying / slots),
+      'computing': _us(work.op_s / slots), 'copying': _us(work.copy_s / slots),
       'waiting': _us(waiting)
   }
 
@@ -207,13 +195,12 @@ def _stretches(graph: op_graph.OpGraph, placement: placement_lib.Placement,
       last['ops'] += 1
       last['us'] += busy_us
       last['gapUs'] += gap_us
-      last['endUs'] = part.end_s * 1e6
       last['last'] = op
     else:
       rows.append({
           'where': where, 'first': op, 'last': op, 'ops': 1, 'us': busy_us,
           'gapUs': gap_us, 'startUs': part.start_s * 1e6,
-          'endUs': part.end_s * 1e6, 'waitedFor': part.waited_for
+          'waitedFor': part.waited_for
       })
   longest = sorted(rows, key=lambda row: -(row['us'] + row['gapUs']))
   kept = {id(row) for row in longest[:_MOST_STRETCHES]}

@@ -68,12 +68,13 @@ def main(argv: list[str]) -> int:
 
 def _pretrain() -> int:
   model_dir = pathlib.Path(_MODEL_DIR.value)
+  # Nothing is discarded for a command that cannot be obeyed.
+  held_out = {task: _read(task) for task in _HELD_OUT.value}
   if _RESTART.value:
     run_lib.restart(model_dir)
   options = run_lib.Options(model_dir, pretrain_config.named(_CONFIG.value),
                             command_line.SEED.value, _ROUNDS.value,
                             _TIME_BUDGET_S.value)
-  held_out = {task: _read(task) for task in _HELD_OUT.value}
   run_lib.pretrain(options, held_out, lambda line: print(line, flush=True))
   return 0
 

@@ -67,7 +67,7 @@ _ROLLOUTS = flags.DEFINE_integer('rollouts', None,
                                  lower_bound=1)
 _CONFIG = flags.DEFINE_string(
     'config', 'default', "Sizes and levers: 'default', 'paper' for the paper's "
-    'method alone, or its ablations paper_no_attention, '
+    'method without search and imitation, or its ablations paper_no_attention, '
     'paper_no_superposition and paper_no_graphsage.')
 _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '

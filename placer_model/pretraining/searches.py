@@ -24,7 +24,7 @@ def draw(config: pretrain_config.PretrainConfig,
   """
   drawn = synthetic.draw(rng, config.drawn)
   problem = _problem(drawn.step, int(rng.integers(1 << 31)))
-  first = np.unique(drawn.graph.groups, return_index=True)[1]
+  first = drawn.graph.first_ops
   starts = np.concatenate([
       drawn.planted.devices[first][None],
       *local_search.starting_points(problem, (), rng).values()

@@ -92,7 +92,6 @@ class PlacementAgent:
                                                 name='unit')
     self._epochs = config.epochs
     self._learning_rate = config.learning_rate
-    self._num_devices = num_devices
     self._logits = lambda: placer(features)
     self._probabilities = tf.function(
         lambda: tf.nn.softmax(self._logits(), axis=-1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from typing import Iterable
 
 import numpy as np
 
@@ -73,17 +74,18 @@ def place_all(problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
   return tuple(_place(name, problem, evaluator, simulator) for name in NAMES)
 
 
-def reference_s(results: tuple[Result, ...], op_seconds: np.ndarray) -> float:
-  """Best run time of a baseline, the unit of the reward.
+def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
+                op_seconds: np.ndarray) -> float:
+  """Best run time of baselines, the unit of the reward.
 
   Where none fits into memory, the time of all ops one after the other, each
   on its fastest device, stands in.
 
   Args:
-    results: Of `place_all`.
+    evaluations: Of the baselines.
     op_seconds: [N, D].
   """
-  valid = [r.evaluation.step_time_s for r in results if r.evaluation.valid]
+  valid = [e.step_time_s for e in evaluations if e.valid]
   return min(valid) if valid else float(op_seconds.min(axis=1).sum())
 
 

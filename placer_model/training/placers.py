@@ -14,6 +14,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from placer_model import config as config_lib
 from placer_model import network as network_lib
+from placer_model.training import baselines as baselines_lib
 from placer_model.training import environment as environment_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
@@ -71,18 +72,11 @@ class GdpPlacer:
     environment = environment_lib.Environment(graph, cluster, problem.evaluator,
                                               units, features)
     single = registry.create(_REFERENCE).place(problem)
+    reference_s = baselines_lib.reference_s(
+        [problem.evaluator.evaluate(graph, single)], seconds)
     placer = network_lib.PlacerNetwork(self.policy.replace(seed=problem.seed))
     return trainer_lib.Trainer(environment, placer,
                                network_lib.features_to_tensors(features),
                                self.config, problem.seed,
-                               np.empty((0, environment.num_units), np.int32),
-                               _reference_s(problem, single))
-
-
-def _reference_s(problem: placer_lib.Problem,
-                 single: placement_lib.Placement) -> float:
-  """What a step takes on one device, or there one op after the other."""
-  evaluation = problem.evaluator.evaluate(problem.graph, single)
-  if evaluation.valid:
-    return evaluation.step_time_s
-  return float(problem.op_seconds.min(axis=1).sum())
+                               np.empty((0, environment.num_units),
+                                        np.int32), reference_s)

@@ -164,10 +164,20 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   optimizers = trainer_lib.Optimizers.make(config)
   return [
       _Entrant(
-          f'{task.graph.name}@{task.cluster.name}' if len(tasks) > 1 else '',
-          task, results,
+          label, task, results,
           _make_trainer(options, config, network, optimizers, task, results))
-      for task, results in zip(tasks, baselines)
+      for label, task, results in zip(_labels(tasks), tasks, baselines)
+  ]
+
+
+def _labels(tasks: Sequence[task_lib.Task]) -> list[str]:
+  """Different ones; '' where there is one task."""
+  if len(tasks) == 1:
+    return ['']
+  labels = [f'{task.graph.name}@{task.cluster.name}' for task in tasks]
+  return [
+      f'{label}#{labels[:row].count(label)}' if label in labels[:row] else label
+      for row, label in enumerate(labels)
   ]
 
 
@@ -183,7 +193,8 @@ def _make_trainer(
   return trainer_lib.Trainer(
       environment, network, network_lib.features_to_tensors(task.features),
       config, options.seed, starts,
-      baselines_lib.reference_s(baselines, task.op_seconds), optimizers)
+      baselines_lib.reference_s([b.evaluation for b in baselines],
+                                task.op_seconds), optimizers)
 
 
 def _check_that_steps_run(task: task_lib.Task,

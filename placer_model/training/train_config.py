@@ -13,7 +13,8 @@ class TrainConfig:
   """Every knob of `trainer.Trainer`.
 
   The fields up to `gradient_clip` are PPO's. The rest are levers beyond the
-  paper; each can be switched off, which is what the preset 'paper' does.
+  paper; each can be switched off. The preset 'paper' does without search and
+  imitation, but not without credit per decision, levels and annealing.
 
   Attributes:
     iterations: Rollouts-then-update rounds of a run.
@@ -114,10 +115,11 @@ class TrainConfig:
                             f'{wanted}.')
 
 
-# The paper's method alone. Its table of PPO figures is not in the text that
-# survives, so these are ours; 6,000 trials are what HDP's take. Weights are
-# shared, so the first gradient steps move all units alike: it takes several
-# until each decision has gone where its own advantage points.
+# The paper's method, with credit per decision, levels of clusters and annealing
+# of ours, but without search and imitation. Its table of PPO figures is not in
+# the text that survives, so these are ours; 6,000 trials are what HDP's take.
+# Weights are shared, so the first gradient steps move all units alike: it takes
+# several until each decision has gone where its own advantage points.
 _PAPER = TrainConfig(iterations=125, rollouts=48, epochs=16, learning_rate=2e-3,
                      entropy_bonus=0., credit='unit', temperature=.3,
                      greedy=True, exploration='levels', anneal=True,

@@ -1,12 +1,16 @@
 """Tests of `compare`."""
 
+import importlib.util
 import json
 import pathlib
+import subprocess
+import sys
 
 import pytest
 
 import gdp_grappler
 from gdp_grappler import errors
+from gdp_grappler.placers import registry
 
 _GRAPH = pathlib.Path(__file__).parents[1] / 'testdata/dense_train_step.pb'
 
@@ -41,6 +45,35 @@ def test_as_json_and_as_a_page(table):
 def test_unknown_placers_are_refused_before_the_work():
   with pytest.raises(errors.GdpError, match='Unknown placer "x"'):
     gdp_grappler.compare('no_graph.pb', '2xP100', ['x'])
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec('placer_model') is None,
+    reason='the trainer is not installed')
+def test_placers_of_keras_2_are_imported_first():
+  """TensorFlow was loaded with Keras 3 by the reading."""
+  program = ('import gdp_grappler\n'
+             f'table = gdp_grappler.compare({str(_GRAPH)!r}, "2xP100",\n'
+             '    ["single_device", "gdp_policy", "coloc_rl"],\n'
+             '    time_budget_s=1)\n'
+             'assert not table.failures, table.failures\n')
+  done = subprocess.run([sys.executable, '-c', program], capture_output=True,
+                        text=True, check=False)
+  assert done.returncode == 0, done.stderr
+
+
+def test_who_cannot_be_imported_is_among_the_failures(monkeypatch):
+  factory = registry.factory
+
+  def refuse(name, policy=None):
+    if name == 'random':
+      raise errors.GdpError('No luck here.')
+    return factory(name, policy)
+
+  monkeypatch.setattr(registry, 'factory', refuse)
+  table = gdp_grappler.compare(_GRAPH, '2xP100', ['random', 'single_device'])
+  assert table.failures == {'random': 'No luck here.'}
+  assert list(table.placed) == ['single_device']
 
 
 def test_nobody_has_found_anything():

@@ -1,10 +1,12 @@
 """Tests of `place`, `load_plan` and `simulate`, on graphs in files."""
 
+import dataclasses
 import json
 import pathlib
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 
 import gdp_grappler
@@ -12,6 +14,8 @@ from gdp_grappler import errors
 from gdp_grappler.api import placing
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.reports import units
 from helpers import clusters
 from helpers import graphs
 
@@ -73,6 +77,67 @@ def test_the_order_is_in_the_plan_where_it_pays():
           is not None) == (ordered.step_time_s < ordered.fifo.step_time_s)
 
 
+@pytest.fixture(name='searches')
+def _searches(monkeypatch):
+  """The configurations of all searches for control edges."""
+  found, search = [], control_edges.control_edges
+
+  def noted(graph, placement, simulator, config=control_edges.OrderConfig()):
+    found.append(config)
+    return search(graph, placement, simulator, config)
+
+  monkeypatch.setattr(control_edges, 'control_edges', noted)
+  return found
+
+
+def test_an_order_is_searched_within_the_time_budget(searches, tmp_path):
+  placed = gdp_grappler.place(_GRAPH, _CLUSTER, placer='single_device',
+                              order='critical_path', time_budget_s=1000)
+  placed.save(tmp_path / 'plan.json')
+  gdp_grappler.place(_GRAPH, _CLUSTER, plan=tmp_path / 'plan.json',
+                     order='critical_path', time_budget_s=1000)
+  assert searches and all(0 < config.max_s <= 1000 for config in searches)
+
+
+def test_no_order_is_searched_when_the_time_is_over(searches):
+  placed = gdp_grappler.place(_GRAPH, _CLUSTER, placer='random',
+                              order='critical_path', time_budget_s=1e-9)
+  assert not searches and placed.placement.priorities is None
+
+
+def test_each_order_is_priced_once(searches):
+  placed = gdp_grappler.place(_GRAPH, _CLUSTER, placer='random')
+  placed.summary()
+  placed.to_json()
+  assert not searches
+  assert placed.price() is placed.price('fifo')
+  placed.price('critical_path')
+  assert placed.price('critical_path') is placed.price('critical_path')
+  assert len(searches) == 2
+
+
+def test_a_table_without_an_order_is_that_of_its_price(placed):
+  devices = placed.price().to_json(placed.graph)['devices']
+  for line, device in zip(placed.summary().splitlines()[4:], devices):
+    assert f'{device["ops"]}' in line and units.ms(device['busy_s']) in line
+
+
+def test_plans_in_the_cache_are_named_by_what_is_in_them(
+    placed, tmp_path, monkeypatch):
+  """A plan was named by its address, which the next one may have."""
+  monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path))
+  try:
+    path = placed.apply()
+    assert dataclasses.replace(placed).apply() == path
+    other = dataclasses.replace(
+        placed, placement=dataclasses.replace(
+            placed.placement, priorities=np.arange(placed.graph.num_ops,
+                                                   dtype=float)))
+    assert other.apply() != path
+  finally:
+    tf.config.optimizer.set_experimental_options({'gdp_placement': False})
+
+
 def test_all_that_is_said_is_json(placed):
   fields = json.loads(placed.to_json())
   assert fields['devices'] == placed.devices
@@ -116,6 +181,7 @@ class _Step:
     ({'plan': 'p.json', 'placer': 'metis'}, 'takes the place of a placer'),
     ({'plan': 'none.json'}, 'Cannot read plan none.json'),
     ({'plan': {'nobody': 'GPU:0'}}, 'no op is in "nobody"'),
+    ({'signature': ()}, 'A signature is for a tf.function'),
 ])
 def test_bad_wishes_are_refused(arguments, said):
   with pytest.raises(errors.GdpError, match=said):

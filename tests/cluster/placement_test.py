@@ -7,6 +7,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import local_devices
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
+from helpers import clusters
 from helpers import graphs
 
 _CLUSTER = presets.preset('2xP100')
@@ -148,3 +149,16 @@ def test_priorities_are_numbers_that_nobody_changes():
   assert placement.priorities.dtype == np.float64
   with pytest.raises(ValueError, match='read-only'):
     placement.priorities[0] = 1.
+
+
+@pytest.mark.parametrize('priorities, expected',
+                         [(None, [None, None]), ([1., 2.], [[1, 2], [1, 2]]),
+                          ([[1., 2.], [3., 4.]], [[1, 2], [3, 4]])])
+def test_rows_are_placements_with_their_priorities(priorities, expected):
+  cluster = clusters.make_cluster(2)
+  found = placement_lib.of_rows(np.array([[0, 1], [2, 2]]), cluster, priorities)
+  assert [p.devices.tolist() for p in found] == [[0, 1], [2, 2]]
+  assert [
+      p.priorities if p.priorities is None else p.priorities.tolist()
+      for p in found
+  ] == expected

@@ -86,13 +86,13 @@ def _line(placed: placed_step.PlacedStep) -> str:
   return (f'{placed.graph.name}: {placed.graph.num_ops} ops placed by '
           f'{placed.placed_by}: {counts}; cut {tensors} tensors, '
           f'{units.amount(size, "B")}; predicted step '
-          f'{placed.fifo.step_time_s * 1e3:.4g} ms (simulated)')
+          f'{units.ms(placed.fifo.step_time_s)} (simulated)')
 
 
 def _on_one_device(placed: placed_step.PlacedStep) -> str:
   """What the step takes if nothing is spread that need not be."""
   alone = placed.on_one_device
-  said = f'{alone.step_time_s * 1e3:.4g} ms on one device'
+  said = f'{units.ms(alone.step_time_s)} on one device'
   return said if alone.valid else f'{said}, which has not the memory'
 
 
@@ -105,7 +105,7 @@ def _of_plan(placed: placed_step.PlacedStep) -> str:
   if placed.placement.priorities is None:
     return ('; first in, first out, as no control edges are '
             'predicted to pay')
-  return f'; ordered: {placed.step_time_s * 1e3:.4g} ms'
+  return f'; ordered: {units.ms(placed.step_time_s)}'
 
 
 def _of_graph_def(placed: placed_step.PlacedStep) -> str:
@@ -117,4 +117,4 @@ def _of_graph_def(placed: placed_step.PlacedStep) -> str:
     return '; no control edges, as none are predicted to pay'
   count = len(order.control_edges)
   return (f'; ordered by {count} control edge{"s" * (count > 1)}: '
-          f'{order.with_edges_s * 1e3:.4g} ms')
+          f'{units.ms(order.with_edges_s)}')

@@ -49,14 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
     ordered = ('with control edges for the priorities of the plan'
                if placed.order_is_given else 'with control edges')
     print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
-          f'{result.fifo_s * 1e3:.4g} ms first in, first out, '
-          f'{result.ordered_s * 1e3:.4g} ms {ordered} (simulated); peak memory '
+          f'{units.ms(result.fifo_s)} first in, first out, '
+          f'{units.ms(result.ordered_s)} {ordered} (simulated); peak memory '
           f'with --order={result.order}: '
           + _peaks(cluster, result.evaluation.peak_bytes))
     common.warn(result.evaluation)
     if emulated:
       print(f'emulated with --order={result.order}: step '
-            f'{emulated.step_time_s * 1e3:.4g} ms; peak memory '
+            f'{units.ms(emulated.step_time_s)}; peak memory '
             + _peaks(cluster, emulated.peak_bytes))
       common.warn(emulated)
   return 0

@@ -41,7 +41,7 @@ void gdp_emulation_set_devices(const int64_t* memory_bytes, int64_t num_gpus,
 // What the steps to come cost. D counts the GPUs and, after them, the host.
 //   seconds, workspace_bytes: [N, D]
 //   latency_s, bytes_per_s: [D, D]
-//   channels: [D, D, channels_per_link]
+//   channels: [D, D, channels_per_link], -1 for none
 //   time_scale: Of all durations; 0 for none.
 void gdp_emulation_set_costs(const double* seconds,
                              const int64_t* workspace_bytes, int64_t num_ops,
@@ -57,9 +57,10 @@ void gdp_emulation_set_costs(const double* seconds,
   std::vector<gdp::Link> links(num_devices * num_devices);
   for (size_t i = 0; i < links.size(); ++i) {
     const int64_t* first = channels + i * channels_per_link;
-    links[i] = {latency_s[i] * scale,
-                scale / bytes_per_s[i],
-                {first, first + channels_per_link}};
+    links[i] = {latency_s[i] * scale, scale / bytes_per_s[i], {}};
+    for (int64_t c = 0; c < channels_per_link; ++c) {
+      if (first[c] >= 0) links[i].channels.push_back(first[c]);
+    }
   }
   gdp::TheMachine().SetCosts(std::move(costs), std::move(links), num_channels);
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
-from typing import Callable, Iterable, Sequence
+from typing import Callable, Sequence
 import weakref
 
 import numpy as np
@@ -139,16 +139,14 @@ class Emulator(evaluator.Evaluator):
     devices = np.asarray(devices)
     shape = len(devices), graph.num_ops
     _check_shape('devices', devices, graph, shape)
-    orders: Iterable[np.ndarray | None] = itertools.repeat(None)
     if priorities is not None:
       _check_shape('priorities', priorities, graph, shape, shape[1:])
       if np.isnan(priorities).any():
         raise ValueError('A priority is not a number; give it one, or None '
                          'for all for first in, first out.')
-      orders = np.broadcast_to(priorities, shape)
     return evaluator.Prices.from_evaluations([
-        self.evaluate(graph, placement_lib.Placement(row, self.cluster, order))
-        for row, order in zip(devices, orders)
+        self.evaluate(graph, placement) for placement in placement_lib.of_rows(
+            devices, self.cluster, priorities)
     ], self.cluster.pool_bytes)
 
   def timeline(self, graph: op_graph.OpGraph,

@@ -87,12 +87,11 @@ class Machine:
   def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Latencies in s and bytes/s, float64 [D, D], and channels in `order`.
 
-    Channels are int64 [D, D, L]; those of a device to itself mean nothing.
+    Channels are int64 [D, D, L]; a device has none to itself, -1.
     """
     latency_s, bytes_per_s, channels = self.cluster.link_arrays
     grid = np.ix_(self.order, self.order)
-    return (latency_s[grid], bytes_per_s[grid],
-            np.maximum(channels, 0)[grid].astype(np.int64))
+    return (latency_s[grid], bytes_per_s[grid], channels[grid].astype(np.int64))
 
   def _unsuited(self, reason: str) -> errors.MeasurementError:
     return errors.MeasurementError(

@@ -145,13 +145,11 @@ class Measurer(evaluator.Evaluator):
       if np.isnan(priorities).any():
         raise ValueError('A priority is not a number; give it one, or None '
                          'for all for first in, first out.')
-    orders = ([None] * len(devices) if priorities is None else np.broadcast_to(
-        priorities, shape))
     return evaluator.Prices.from_evaluations(
-        self._evaluate(graph, [
-            placement_lib.Placement(row, self.cluster, order)
-            for row, order in zip(devices, orders)
-        ]), self.cluster.pool_bytes)
+        self._evaluate(graph,
+                       placement_lib.of_rows(devices, self.cluster,
+                                             priorities)),
+        self.cluster.pool_bytes)
 
   def _evaluate(
       self, graph: op_graph.OpGraph,

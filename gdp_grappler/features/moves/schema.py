@@ -9,7 +9,6 @@ a sign where it may be negative.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Sequence
 
 # In the order of `Feature` in move_candidates.h.
@@ -81,8 +80,3 @@ NATIVE = (
 def names(kinds: Sequence[str]) -> tuple[str, ...]:
   """[F], the native features and one for each kind of move."""
   return (*NATIVE, *(f'kind:{kind}' for kind in kinds))
-
-
-def fingerprint(feature_names: Sequence[str]) -> str:
-  """16 hex digits that change with names and order."""
-  return hashlib.sha256('\n'.join(feature_names).encode()).hexdigest()[:16]

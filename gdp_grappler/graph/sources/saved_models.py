@@ -83,10 +83,13 @@ def _signature(meta_graph: meta_graph_pb2.MetaGraphDef, path: str,
   if wanted in signatures:
     return signatures[wanted]
   have = ', '.join(available) or 'none'
+  missing = f'signature "{key}"' if key else f'{_SERVING} signature'
   raise errors.InvalidGraphError(
-      f'{path} has no signature "{key}"; it has: {have}. Name one of these.'
-      if key else f'{path} has no {_SERVING} signature; it has: {have}. '
-      + ('Name one of these.' if available else 'Export it with a signature.'))
+      f'{path} has no {missing}; it has: {have}. '
+      + (f'Export the one you mean as "{_SERVING}", or load the model and give '
+         'the function: gdp_grappler.place(tf.saved_model.load(...)'
+         '.signatures[...], ...).'
+         if available else 'Export it with a signature.'))
 
 
 def _add_results(graph_def: graph_pb2.GraphDef,

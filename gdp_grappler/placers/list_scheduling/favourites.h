@@ -38,14 +38,13 @@ class Favourites {
   // those of all rounds.
   void Run(const double* limits, int32_t num_limits, int32_t* child,
            int32_t* certain) {
-    const double all_s = Length();
     std::fill(spared_.begin(), spared_.end(), 1);
     const double least_s = Length();
     std::fill(spared_.begin(), spared_.end(), 0);
-    double shortest_s = all_s, length_s = Length();
+    double shortest_s = Length();  // Its paths are what `Match` begins with.
     for (int32_t round = 0; round < num_limits; ++round) {
       Match(least_s + limits[round] * (shortest_s - least_s));
-      length_s = Length();
+      const double length_s = Length();
       for (int32_t e = 0; e < E; ++e) rounds_[e] += spared_[e];
       if (round == 0 || length_s < shortest_s) {
         shortest_s = length_s;

@@ -173,10 +173,10 @@ FAMILIES: dict[str, tuple[Family, float]] = {
     'grid': (grid, 52.),
     'seq2seq': (seq2seq, 60.),
     'segments': (segments, 75.),
-    'branches': (branches, 12.),
+    'branches': (branches, 14.),
     'attention': (attention, 90.),
-    'chain': (chain, 32.),
-    'random': (random_layers, 3.),
+    'chain': (chain, 39.),
+    'random': (random_layers, 7.),
 }
 
 

@@ -90,14 +90,13 @@ def _backward(builder: builder_lib.Builder, loss: Tensor,
     with builder.scope(f'gradients/{op.name}_grad'):
       for output in some:
         result[output.number] = _sum(builder, parts[output.number])
-      rule = _RULES.get(op.op_type)
-      if rule is None:
+      if op.op_type in _LEAVES:
         continue
       given = [
           result.get(out.number) or builder.one('ZerosLike', (out,), out.shape)
           for out in op.outputs
       ]
-      for source, gradient in rule(builder, op, given):
+      for source, gradient in _RULES[op.op_type](builder, op, given):
         if op.op_type in _BROADCASTS and builder.rng.random() < details:
           gradient = _unbroadcast(builder, source, gradient)
         parts[source.number].append(gradient)
@@ -226,8 +225,12 @@ def _loss(b: builder_lib.Builder, op: builder_lib.Op,
   return [(logits, b.one('Mul', (given[0], logits), logits.shape))]
 
 
+# Where gradients end.
+_LEAVES = frozenset(
+    ('Fill', 'IteratorGetNext', 'Placeholder', 'ReadVariableOp'))
 _BROADCASTS = frozenset(('AddV2', 'Mul', 'Sub'))
 _RULES: dict[str, _Rule] = {
+    'AddN': _handed_on,
     'AddV2': _handed_on,
     'BatchMatMulV2': _matmul,
     'BiasAdd': _bias,
@@ -248,5 +251,6 @@ _RULES: dict[str, _Rule] = {
     'Split': _split,
     'Sub': _handed_on,
     'Tanh': _of_output('TanhGrad'),
+    'Tile': _same_shape('Sum'),
     'Transpose': _same_shape('Transpose'),
 }

@@ -37,7 +37,7 @@ def devices(rng: np.random.Generator, graph: op_graph.OpGraph,
     middle = (np.cumsum(work) - work / 2) / max(work.sum(), 1e-30)
     of_stage = cards[np.minimum((middle * len(cards)).astype(int),
                                 len(cards) - 1)]
-  first = np.unique(graph.groups, return_index=True)[1]
+  first = graph.first_ops
   of_group = of_stage[stages[first]]
   allowed = constraints.allowed_devices(graph, cluster)
   fallback = constraints.fallback_devices(allowed, cluster.host)

@@ -120,7 +120,6 @@ def draw_graph(rng: np.random.Generator, family: str,
   x, labels = _inputs(b, rows)
   parts = (families.parts_of(rng, _MOST_PARTS)
            if family == MIXTURE else [family])
-  # The rest is for the input, the loss and the updates.
   for number, part in enumerate(parts):
     build = families.FAMILIES[part][0]
     with b.scope(f'part_{number}' if len(parts) > 1 else 'model'):

@@ -33,6 +33,14 @@ def test_a_run_leaves_its_files_and_goes_on(tmp_path):
   assert done.stdout == 'The time is up after 0 of 12 rounds.\n'
 
 
+def test_a_command_that_cannot_be_obeyed_discards_nothing(tmp_path):
+  learned = tmp_path / 'weights.npz'
+  learned.write_bytes(b'')
+  done = _run(f'--model_dir={tmp_path}', '--restart', '--held_out=rnnlm-2')
+  assert done.returncode == 2 and 'names no cluster' in done.stderr
+  assert learned.exists()
+
+
 @pytest.mark.parametrize('arguments, message', [
     ((), '--model_dir must be given'),
     (('--model_dir=x', '--held_out=rnnlm-2'), 'names no cluster'),

@@ -65,12 +65,9 @@ def test_pricing_the_other_order_is_no_search(problem):
 def test_the_reference_is_the_best_price(problem):
   results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
   seconds = np.ones((problem.graph.num_ops, 5))
-  assert baselines.reference_s(results, seconds) == min(
-      r.evaluation.step_time_s for r in results if r.evaluation.valid)
-  placement = placement_lib.Placement(np.zeros(problem.graph.num_ops),
-                                      problem.cluster)
-  assert baselines.reference_s((baselines.Result(
-      'x', placement,
-      dataclasses.replace(
-          results[0].evaluation, violations=(placement_lib.Violation(
-              'memory', 'full'),)), 1, 0.),), seconds) == problem.graph.num_ops
+  evaluations = [r.evaluation for r in results]
+  assert baselines.reference_s(evaluations, seconds) == min(
+      e.step_time_s for e in evaluations if e.valid)
+  full = dataclasses.replace(
+      evaluations[0], violations=(placement_lib.Violation('memory', 'full'),))
+  assert baselines.reference_s([full], seconds) == problem.graph.num_ops

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 
 from gdp_grappler.graph import op_graph
 from gdp_grappler.workloads.synthetic import clusters
+from gdp_grappler.workloads.synthetic import gradients
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import fresh
 
@@ -59,6 +61,20 @@ def test_nearly_every_op_is_used(family):
   # Grappler prunes.
   assert graph.num_ops - 1 in ends
   assert len(ends) < .2 * graph.num_ops
+
+
+@pytest.mark.parametrize('seed', range(3))
+@pytest.mark.parametrize('family', synthetic.ALL_FAMILIES)
+def test_every_variable_that_is_read_is_updated(family, seed):
+  graph = _graph(seed, family, 400)
+  readers = collections.defaultdict(set)
+  for producer, consumer in graph.edges.tolist():
+    readers[producer].add(graph.op_types[consumer])
+  read = [
+      kinds for op, kinds in readers.items()
+      if graph.op_types[op] == 'VarHandleOp' and 'ReadVariableOp' in kinds
+  ]
+  assert read and all(kinds & set(gradients.OPTIMIZERS) for kinds in read)
 
 
 def test_memories_are_full_where_that_is_asked_for():

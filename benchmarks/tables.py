@@ -1,0 +1,113 @@
+"""What programs have in common that print a table, or its rows as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import shlex
+import sys
+from typing import Any, Callable, Sequence
+
+from rich import console
+from rich import table
+
+from benchmarks import pages
+from gdp_grappler import errors
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+  """What a program found.
+
+  Attributes:
+    caption: What its numbers are of.
+    head: Titles of the columns; the first is of names.
+    cells: As many of each row.
+    rows: The same as JSON.
+    width: Of the terminal, in characters; None to find out.
+    fails: Whether the program ends with 1.
+  """
+
+  caption: str
+  head: Sequence[str]
+  cells: Sequence[Sequence[str]]
+  rows: Sequence[dict[str, Any]]
+  width: int | None = None
+  fails: bool = False
+
+
+def parser(name: str, description: str | None) -> argparse.ArgumentParser:
+  """With the options --json and --page.
+
+  Args:
+    name: Of the program, below `benchmarks`.
+    description: As it is to be shown.
+  """
+  result = argparse.ArgumentParser(
+      prog=name, description=description,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  result.add_argument('--json', action='store_true')
+  result.add_argument('--page', type=pathlib.Path)
+  return result
+
+
+def parse(options: argparse.ArgumentParser,
+          argv: Sequence[str] | None) -> argparse.Namespace:
+  """The arguments, and as `name` and `command` what they were given to.
+
+  Args:
+    options: From `parser`.
+    argv: Arguments after the program's name; `sys.argv` if None.
+  """
+  given = sys.argv[1:] if argv is None else argv
+  result = options.parse_args(given)
+  result.name = options.prog
+  result.command = shlex.join(
+      ['python', '-m', f'benchmarks.{options.prog}', *given])
+  return result
+
+
+def show(arguments: argparse.Namespace, title: str,
+         find: Callable[[], Table | None]) -> int:
+  """Prints a table, and replaces the one in the page.
+
+  Args:
+    arguments: From `parse`.
+    title: Of the table in the page.
+    find: Makes the table; None if there is nothing to show.
+
+  Returns:
+    0, 1 if the table says so, or 2 after a line about an error of ours.
+  """
+  try:
+    page = pages.Page(arguments.page, title) if arguments.page else None
+    found = find()
+    if found is None:
+      return 0
+    if arguments.json:
+      print(json.dumps(found.rows, indent=2))
+    else:
+      console.Console(width=found.width).print(_drawn(found))
+    # Last, so that what was found is seen even if it cannot be written.
+    if page:
+      page.replace(arguments.command, found.head, found.cells)
+    return int(found.fails)
+  except errors.GdpError as error:
+    print(f'{arguments.name}: error: {error}', file=sys.stderr)
+    return 2
+
+
+def milliseconds(seconds: float | None) -> str:
+  """As a cell of a table; '-' for None."""
+  return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
+
+
+def _drawn(found: Table) -> table.Table:
+  result = table.Table(title=found.caption)
+  for number, column in enumerate(found.head):
+    result.add_column(column, justify='right' if number else 'left')
+  for row in found.cells:
+    result.add_row(*row)
+  return result

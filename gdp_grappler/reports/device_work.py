@@ -1,0 +1,37 @@
+"""What each device does in a simulated step, and for how long."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DeviceWork:
+  """Of D devices; what its slots do at the same time is added up.
+
+  Attributes:
+    ops: int [D], how many.
+    op_s: float64 [D], seconds of these.
+    copy_s: float64 [D], seconds of copying for devices without copy engines.
+  """
+
+  ops: np.ndarray
+  op_s: np.ndarray
+  copy_s: np.ndarray
+
+
+def of_schedule(placement: placement_lib.Placement,
+                schedule: schedule_lib.Schedule) -> DeviceWork:
+  """Adds up a schedule of a placement on D devices."""
+  count = placement.cluster.num_devices
+  return DeviceWork(
+      np.bincount(placement.devices, minlength=count),
+      np.bincount(placement.devices, schedule.end_s - schedule.start_s,
+                  minlength=count),
+      np.bincount(schedule.work_devices,
+                  schedule.work_end_s - schedule.work_start_s, minlength=count))
