@@ -20,17 +20,8 @@ class Folder:
   """The files of an output folder."""
 
   def __init__(self, path: pathlib.Path) -> None:
-    """Of `path`, made if it does not exist.
-
-    Raises:
-      GdpError: it cannot be written.
-    """
+    """Of `path`, which exists."""
     self.path = path
-    try:
-      path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-      raise errors.GdpError(f'Cannot write to {path}: {error.strerror}. Give '
-                            'another --out_dir.') from error
 
   def record(self, task: tasks_lib.Task, placer: str, key: str) -> pathlib.Path:
     """File of a cell."""

@@ -13,6 +13,7 @@ import rich.console
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
+from placer_model import run_folder
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import figures
@@ -60,29 +61,30 @@ def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
     console: Where progress goes.
 
   Raises:
-    GdpError: bad input, or a full disk.
+    GdpError: bad input, another run in `out_dir`, or a full disk.
     Interrupted: Ctrl-C.
   """
   placers = placer_sets.parse(options.placers)
   with lanes_lib.Loader() as loader:
     tasks = _tasks(options, loader)
     clusters = {task: _cluster(task, options.settings) for task in tasks}
-    folder = records.Folder(options.out_dir)
-    bench = _Bench(options, folder, loader, console)
     grid = [(task, placer) for task in tasks
             for placer in placer_sets.applicable(
                 placers, clusters[task], bool(task.expert),
                 placer_sets.named_by_user(options.placers))]
-    try:
-      found = report.results(options.settings, options.command,
-                             bench.run(tasks, grid))
-      report.write(folder, found)
-      return found
-    except KeyboardInterrupt:
-      raise Interrupted(
-          f'interrupted; {bench.finished} cells are kept in '
-          f'{options.out_dir}. Run the same command again to go on from '
-          'there.') from None
+    with run_folder.held(options.out_dir, '--out_dir'):
+      folder = records.Folder(options.out_dir)
+      bench = _Bench(options, folder, loader, console)
+      try:
+        found = report.results(options.settings, options.command,
+                               bench.run(tasks, grid))
+        report.write(folder, found)
+        return found
+      except KeyboardInterrupt:
+        raise Interrupted(
+            f'interrupted; {bench.finished} cells are kept in '
+            f'{options.out_dir}. Run the same command again to go on from '
+            'there.') from None
 
 
 def report_again(path: pathlib.Path, out_dir: pathlib.Path) -> dict[str, Any]:
@@ -93,10 +95,12 @@ def report_again(path: pathlib.Path, out_dir: pathlib.Path) -> dict[str, Any]:
     out_dir: Where everything goes.
 
   Raises:
-    GdpError: results that cannot be read, or a full disk.
+    GdpError: results that cannot be read, another run in `out_dir`, or a full
+      disk.
   """
   found = records.read_results(path)
-  report.write(records.Folder(out_dir), found)
+  with run_folder.held(out_dir, '--out_dir'):
+    report.write(records.Folder(out_dir), found)
   return found
 
 

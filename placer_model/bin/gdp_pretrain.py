@@ -23,6 +23,7 @@ from gdp_grappler.cluster import resolve
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
+from placer_model import run_folder
 from placer_model.bin import command_line
 from placer_model.pretraining import pretrain_config
 from placer_model.pretraining import run as run_lib
@@ -70,12 +71,13 @@ def _pretrain() -> int:
   model_dir = pathlib.Path(_MODEL_DIR.value)
   # Nothing is discarded for a command that cannot be obeyed.
   held_out = {task: _read(task) for task in _HELD_OUT.value}
-  if _RESTART.value:
-    run_lib.restart(model_dir)
-  options = run_lib.Options(model_dir, pretrain_config.named(_CONFIG.value),
-                            command_line.SEED.value, _ROUNDS.value,
-                            _TIME_BUDGET_S.value)
-  run_lib.pretrain(options, held_out, lambda line: print(line, flush=True))
+  with run_folder.held(model_dir, f'--{_MODEL_DIR.name}'):
+    if _RESTART.value:
+      run_lib.restart(model_dir)
+    options = run_lib.Options(model_dir, pretrain_config.named(_CONFIG.value),
+                              command_line.SEED.value, _ROUNDS.value,
+                              _TIME_BUDGET_S.value)
+    run_lib.pretrain(options, held_out, lambda line: print(line, flush=True))
   return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import pathlib
 import re
 import shutil
@@ -12,10 +11,11 @@ from typing import Any, Callable, Iterator, Mapping
 import tensorflow as tf
 
 from gdp_grappler import errors
+from placer_model import run_folder
 from placer_model.training import json_files
 
 _KEEP = 2
-_LOCK, _IDENTITY = '.lock', 'config.json'
+_IDENTITY = 'config.json'
 # What is written goes by such names until it is whole.
 _LEFT_BY_THE_KILLED = '.policy.*', '.*.json*', 'plans/.*.json*'
 # 'ckpt-ITERATION', then '-1', '-2', ... where several are of one iteration.
@@ -152,24 +152,12 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer) -> None:
 
 @contextlib.contextmanager
 def held(model_dir: pathlib.Path) -> Iterator[None]:
-  """Keeps other runs out of a model directory; ends with its process.
+  """Keeps other runs out of a model directory, and clears what they left.
 
   Raises:
     GdpError: another run is in there, or it cannot be written.
   """
-  try:
-    model_dir.mkdir(parents=True, exist_ok=True)
-    file = open(model_dir / _LOCK, 'wb')
-  except OSError as error:
-    raise errors.GdpError(f'Cannot write to {model_dir}: {error.strerror}. '
-                          'Give another --model_dir.') from error
-  with file:
-    try:
-      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-      raise errors.GdpError(
-          f'Another run is at work in {model_dir}. Wait for its end, or give '
-          'another --model_dir.') from error
+  with run_folder.held(model_dir, '--model_dir'):
     for pattern in _LEFT_BY_THE_KILLED:
       for path in model_dir.glob(pattern):
         _delete(path)

@@ -64,9 +64,3 @@ def test_results_of_another_version(tmp_path, value):
   files.write_compressed_json(tmp_path / records.RESULTS, value)
   with pytest.raises(errors.GdpError, match='this version of gdp_bench'):
     records.read_results(tmp_path / records.RESULTS)
-
-
-def test_a_file_in_the_way(tmp_path):
-  (tmp_path / 'out').write_text('')
-  with pytest.raises(errors.GdpError, match='Give another --out_dir'):
-    records.Folder(tmp_path / 'out')

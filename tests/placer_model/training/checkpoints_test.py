@@ -168,15 +168,6 @@ def test_checkpoint_of_another_network_is_an_error(tmp_path):
     checkpoints.Checkpoints(tmp_path, other).restore(print)
 
 
-def test_one_run_at_a_time(tmp_path):
-  with checkpoints.held(tmp_path / 'model'):
-    with pytest.raises(errors.GdpError, match='Another run is at work'):
-      with checkpoints.held(tmp_path / 'model'):
-        pass
-  with checkpoints.held(tmp_path / 'model'):
-    pass
-
-
 def test_leftovers_of_a_killed_run_go(tmp_path):
   (tmp_path / '.policy.abc').mkdir()
   (tmp_path / '.results.jsonxyz').write_text('half')

@@ -1,0 +1,39 @@
+"""A folder in which one run at a time is at work."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import pathlib
+from typing import Iterator
+
+from gdp_grappler import errors
+
+_LOCK = '.lock'
+
+
+@contextlib.contextmanager
+def held(folder: pathlib.Path, flag: str) -> Iterator[None]:
+  """Keeps other runs out of a folder; ends with its process.
+
+  Args:
+    folder: Made if it does not exist.
+    flag: What gave it, for messages.
+
+  Raises:
+    GdpError: another run is in there, or it cannot be written.
+  """
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = open(folder / _LOCK, 'wb')
+  except OSError as error:
+    raise errors.GdpError(f'Cannot write to {folder}: {error.strerror}. '
+                          f'Give another {flag}.') from error
+  with file:
+    try:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+      raise errors.GdpError(
+          f'Another run is at work in {folder}. Wait for its end, or give '
+          f'another {flag}.') from error
+    yield
