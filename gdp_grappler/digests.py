@@ -11,7 +11,7 @@ FIELD = 'digest'
 
 def sealed(fields: Mapping[str, Any]) -> dict[str, Any]:
   """The fields of a JSON object, and a digest of all the others at the end."""
-  return {**fields, FIELD: _of(fields)}
+  return {**fields, FIELD: of(fields)}
 
 
 def differs(fields: Mapping[str, Any]) -> bool:
@@ -19,11 +19,11 @@ def differs(fields: Mapping[str, Any]) -> bool:
 
   How it is laid out does not count, nor the order of its fields.
   """
-  return FIELD in fields and fields[FIELD] != _of(fields)
+  return FIELD in fields and fields[FIELD] != of(fields)
 
 
-def _of(fields: Mapping[str, Any]) -> str:
-  """16 hex digits."""
+def of(fields: Mapping[str, Any]) -> str:
+  """16 hex digits of all fields but the digest, in whatever order."""
   text = json.dumps({k: v for k, v in fields.items() if k != FIELD},
                     sort_keys=True)
   return hashlib.sha256(text.encode()).hexdigest()[:16]

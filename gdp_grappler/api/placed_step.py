@@ -269,12 +269,12 @@ class PlacedStep:
   def _digest(self) -> str:
     """Differs where a plan file would."""
     priorities = self.placement.priorities
-    return digests.sealed({
+    return digests.of({
         'graph': self.graph.name,
         'cluster': self.placement.cluster.to_json(),
         'devices': self.placement.devices.tolist(),
         'priorities': None if priorities is None else priorities.tolist(),
-    })[digests.FIELD]
+    })
 
   def write_trace(self, path: str | os.PathLike[str],
                   order: str | None = None) -> None:

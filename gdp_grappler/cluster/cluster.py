@@ -246,6 +246,11 @@ def device_type(name: str) -> str:
   return name.rsplit('device:', 1)[-1].split(':')[0].lstrip('/').upper()
 
 
+def task(name: str) -> str:
+  """'/job:worker/replica:0/task:1' of a full name of a device."""
+  return name.split('/device:')[0]
+
+
 def local_name(kind: str, number: int) -> str:
   """Full name of a device of this process, from 'GPU', 0."""
   return f'{_TASK}/device:{kind}:{number}'

@@ -8,6 +8,7 @@ what passes between them goes through the network.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import Sequence
 
@@ -91,13 +92,34 @@ def of_devices(name: str, devices: Sequence[tuple[str, int]],
   return cluster_lib.Cluster(
       name, tuple(made),
       tuple(
-          _link(source, target) for source in made for target in made
+          link(source, target) for source in made for target in made
           if source != target), notes=(_NOTE.format(cores=cores, s='s' *
                                                     (cores > 1)),))
 
 
+def of_names(names: Sequence[str]) -> cluster_lib.Cluster:
+  """A cluster of tasks of which only the names of devices are known.
+
+  Args:
+    names: [D] full names.
+
+  Raises:
+    ClusterError: there is no CPU.
+  """
+  card = device_figures.CARDS[_CARD]
+  return of_devices('remote',
+                    [(name, card.memory_bytes if cluster_lib.device_type(name)
+                      == 'GPU' else _MEMORY_BYTES) for name in names])
+
+
+def with_network(device: cluster_lib.Device) -> cluster_lib.Device:
+  """A CPU that spends compute on what goes to other tasks, as gRPC does."""
+  return dataclasses.replace(device, copy_s=_COPY_S,
+                             copy_bytes_per_s=_COPY_BYTES_PER_S)
+
+
 def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
-  task = _task(name)
+  task = cluster_lib.task(name)
   if cluster_lib.device_type(name) == 'GPU':
     card = device_figures.CARDS[_CARD]
     return cluster_lib.Device(name=name, type='GPU', memory_bytes=memory_bytes,
@@ -119,9 +141,10 @@ def _device(name: str, memory_bytes: int, cores: int) -> cluster_lib.Device:
                             copy_bytes_per_s=_COPY_BYTES_PER_S)
 
 
-def _link(source: cluster_lib.Device,
-          target: cluster_lib.Device) -> cluster_lib.Link:
-  tasks = _task(source.name), _task(target.name)
+def link(source: cluster_lib.Device,
+         target: cluster_lib.Device) -> cluster_lib.Link:
+  """What leads from a device to another one, of its task or of another."""
+  tasks = cluster_lib.task(source.name), cluster_lib.task(target.name)
   if tasks[0] != tasks[1]:
     network = device_figures.NETWORKS[_NETWORK]
     return cluster_lib.Link(
@@ -136,7 +159,3 @@ def _link(source: cluster_lib.Device,
       source.name, target.name, device_figures.COPY_LATENCY_S, pcie,
       tuple(f'{d.name} {way}' for d, way in ((source, 'out'), (target, 'in'))
             if d.type == 'GPU'))
-
-
-def _task(name: str) -> str:
-  return name.split('/device:')[0]

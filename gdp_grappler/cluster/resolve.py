@@ -7,10 +7,12 @@ from typing import Sequence
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
-from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import connected_devices
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import remote_devices
 
+# What this process has.
+LOCAL = 'local'
 _FILE_SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 
 
@@ -25,8 +27,8 @@ def resolve(text: str, devices: Sequence[str] = ()) -> cluster_lib.Cluster:
   Raises:
     ClusterError: nothing of that name, the file is wrong, or nobody answers.
   """
-  if text == 'local':
-    return local_devices.local_cluster(devices)
+  if text == LOCAL:
+    return connected_devices.local_cluster(devices)
   if text.startswith('grpc:'):
     return remote_devices.remote_cluster(text)
   if text in presets.NAMES or not (os.sep in text or os.path.exists(text) or

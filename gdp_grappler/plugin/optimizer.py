@@ -16,7 +16,6 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -29,6 +28,7 @@ from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers import stopwatch
+from gdp_grappler.plugin import network
 from gdp_grappler.plugin import settings as settings_lib
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -142,7 +142,7 @@ def _why_not(source: source_graph.SourceGraph) -> str:
 
 def _cluster(source: source_graph.SourceGraph,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  cluster = resolve.resolve(settings.cluster or 'local', source.devices)
+  cluster = network.KNOWN.cluster(settings.cluster, source.devices)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
     absent = [d.short_name for d in cluster.devices if d.name not in here]

@@ -134,7 +134,7 @@ def _measured(cluster: cluster_lib.Cluster, timings: ping_pong.Timings) -> str:
 def _short(cluster: cluster_lib.Cluster, index: int) -> str:
   """'GPU:0', or 'task 1 GPU:0' where several tasks have one."""
   device = cluster.devices[index]
-  tasks = {name.split('/device:')[0] for name in cluster.device_names}
+  tasks = {cluster_lib.task(name) for name in cluster.device_names}
   if len(tasks) == 1:
     return device.short_name
   return (f'task {device.name.split("/task:")[-1].split("/")[0]} '

@@ -220,22 +220,34 @@ def _with_copies(device: cluster_lib.Device, index: int,
 
 def _with_line(link: cluster_lib.Link, there: PairTimes, back: PairTimes,
                devices: Sequence[cluster_lib.Device]) -> cluster_lib.Link:
-  """What is left for the link when its ends have done their copying."""
-  ends = [devices[there.source], devices[there.target]]
   latency_s = (there.line.latency_s + back.line.latency_s) / 4
+  return of_transfers(link, latency_s, there.line.bytes_per_s,
+                      (devices[there.source], devices[there.target]))
+
+
+def of_transfers(link: cluster_lib.Link, latency_s: float, bytes_per_s: float,
+                 ends: Sequence[cluster_lib.Device]) -> cluster_lib.Link:
+  """What is left for a link when its ends have done their copying.
+
+  Args:
+    link: From one device to another.
+    latency_s: Of a whole transfer of no bytes.
+    bytes_per_s: Of large ones.
+    ends: The two devices.
+  """
   left_s = latency_s - sum(end.copy_s for end in ends)
-  left_per_byte = 1 / there.line.bytes_per_s - sum(
+  left_per_byte = 1 / bytes_per_s - sum(
       1 / end.copy_bytes_per_s for end in ends if end.copy_bytes_per_s)
+  share = 1 - 2 * _END
   return dataclasses.replace(
-      link, latency_s=max(left_s, (1 - 2 * _END) * latency_s),
-      bandwidth_bytes_per_s=1 / max(left_per_byte,
-                                    (1 - 2 * _END) / there.line.bytes_per_s))
+      link, latency_s=max(left_s, share * latency_s),
+      bandwidth_bytes_per_s=1 / max(left_per_byte, share / bytes_per_s))
 
 
 def _apart(cluster: cluster_lib.Cluster, pair: PairTimes) -> bool:
   """Whether both are CPUs, and of different tasks."""
   ends = [cluster.devices[end] for end in (pair.source, pair.target)]
-  tasks = {end.name.split('/device:')[0] for end in ends}
+  tasks = {cluster_lib.task(end.name) for end in ends}
   return all(end.type == 'CPU' for end in ends) and len(tasks) == 2
 
 

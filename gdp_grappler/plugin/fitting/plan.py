@@ -9,10 +9,10 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import settings as settings_lib
 
@@ -122,7 +122,7 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
     return optimizer.optimize(source, settings)
-  cluster = resolve.resolve(settings.cluster or 'local', source.devices)
+  cluster = network.KNOWN.cluster(settings.cluster, source.devices)
   graph = step_lib.of_source(source, cluster, live=True).graph
   devices = _by_group(graph.groups, known, graph.devices)
   placement = placement_lib.Placement(

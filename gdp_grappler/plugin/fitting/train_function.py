@@ -22,6 +22,7 @@ from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.plugin import devices
+from gdp_grappler.plugin import network
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import running
@@ -30,6 +31,7 @@ from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import captures
 from gdp_grappler.plugin.fitting import guard
 from gdp_grappler.plugin.fitting import keras_function
+from gdp_grappler.plugin.fitting import network_timing
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import relocation
 from gdp_grappler.plugin.fitting import replay
@@ -138,6 +140,8 @@ class TrainFunction(keras_function.KerasFunction):
     self._undo()
     if settings is None:
       return
+    if network.is_own(settings.cluster):
+      network_timing.TIMING.once()
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
                       not captures.is_compiled(self._function))

@@ -1,0 +1,73 @@
+"""The devices of this process and of the hosts that it is connected to.
+
+After `tf.config.experimental_connect_to_host` or `_to_cluster` a program has
+the devices of other tasks beside its own. Its own are known as ever
+(`local_devices`). Of the others TensorFlow tells the names; speeds, memory and
+the network are assumed (`remote_devices`), and said to be in the notes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Sequence
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import remote_devices
+
+
+def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
+  """All devices that the eager context has, or some of them.
+
+  Args:
+    names: Full names of the devices to use, as TensorFlow gives them; all
+      logical devices if empty. This process has a CPU in any case.
+
+  Raises:
+    ClusterError: of this process there are devices, but no CPU.
+  """
+  import tensorflow as tf
+  names = names or [d.name for d in tf.config.list_logical_devices()]
+  own = own_task()
+  here = local_devices.local_cluster([n for n in names if task_of(n) == own] or
+                                     [f'{own}/device:CPU:0'])
+  elsewhere = [
+      n for n in names
+      if task_of(n) != own and cluster_lib.device_type(n) in ('CPU', 'GPU')
+  ]
+  return _joined(here, elsewhere) if elsewhere else here
+
+
+def own_task() -> str:
+  """Of this process, such as '/job:localhost/replica:0/task:0'."""
+  from tensorflow.python.eager import context
+  server = context.context().get_server_def()
+  if server is None or not server.job_name:
+    return cluster_lib.task(cluster_lib.local_name('CPU', 0))
+  return f'/job:{server.job_name}/replica:0/task:{server.task_index}'
+
+
+def task_of(name: str) -> str:
+  """Of a device as TensorFlow names it; of this process where it names none."""
+  name = cluster_lib.canonical_device(name)
+  return cluster_lib.task(name) if name.startswith('/job:') else own_task()
+
+
+def _joined(here: cluster_lib.Cluster,
+            names: Sequence[str]) -> cluster_lib.Cluster:
+  """With devices of other tasks."""
+  there = remote_devices.of_names(names)
+  # What a CPU sends to another task, it writes into messages.
+  own = tuple(
+      remote_devices.with_network(device) if device.type == 'CPU' else device
+      for device in here.devices)
+  across = [
+      remote_devices.link(source, target)
+      for one, other in ((own, there.devices), (there.devices, own))
+      for source in one for target in other
+  ]
+  return dataclasses.replace(
+      here, devices=tuple(
+          sorted((*own, *there.devices), key=lambda d: d.type != 'CPU')),
+      links=(*here.links, *there.links, *across),
+      notes=(*here.notes, *there.notes))
