@@ -77,6 +77,7 @@ class Annealing:
   Attributes:
     best: int [G], the best placement priced since the search was started.
     best_key: What it ranks by (`Prices.keys`).
+    ranking: int [S], the starts, the best first.
     evaluations: Placements priced so far.
   """
 
@@ -115,7 +116,8 @@ class Annealing:
                           & (priced.seconds > _LEAST_S)]
     # A step may take no time at all; what overflows still has to cost.
     self._unit_s = float(some.min()) if some.size else 1.
-    self._current = self._home = priced[int(self._costs(priced).argmin())]
+    self.ranking = np.argsort(self._costs(priced), kind='stable')
+    self._current = self._home = priced[int(self.ranking[0])]
     self._last_gain = progress
     self._unions: list[np.ndarray] = []
 

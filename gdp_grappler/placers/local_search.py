@@ -27,7 +27,9 @@ _BLOCK_STARTS = 16
 # cores about 20 s, or so many if a stopwatch prices them.
 _PRICED_OPS = 80_000_000
 _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
-# How long to look for control edges of both, to know which is better.
+# Placements for which control edges are looked for, to know which is the best
+# with them, and for how long.
+_COMPARED = 3
 _ASKED = control_edges.OrderConfig(max_simulated_ops=500_000)
 
 
@@ -149,21 +151,39 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
     best = annealed(problem, starts, rng, limit)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   plain = annealing.Annealing(problem, starts, rng)
+  likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
-  if limit.progress(plain.evaluations) >= 1:
-    return (placement_lib.from_groups(problem.graph, plain.best,
-                                      problem.cluster),)
+  # The starts are looked at in both orders, even if time is over.
   ordered = prioritized.PrioritizedSearch(
-      problem, np.concatenate([plain.best[None], starts]), rng)
+      problem, np.concatenate([plain.best[None], likely]), rng)
   _run([ordered, plain], limit, _SECOND)
   halfway = ordered.best
+  if limit.progress(plain.evaluations + ordered.evaluations) < 1:
+    found = placement_lib.from_groups(problem.graph, plain.best,
+                                      problem.cluster)
+    if _in_order(problem, halfway) < _in_order(problem, found):
+      _run([ordered, plain], limit, _REST)
+    else:
+      _run([plain, ordered], limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
-  if _in_order(problem, halfway) < _in_order(problem, found):
-    _run([ordered, plain], limit, _REST)
-  else:
-    _run([plain, ordered], limit, _REST)
-  found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
-  return _fastest(problem, [found, halfway, ordered.best]), ordered.best
+  return (_fastest(problem, [found, halfway, ordered.best]),
+          _best_in_order(problem, [ordered.best, *ordered.starts]))
+
+
+def _best_in_order(
+    problem: placer_lib.Problem,
+    placements: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
+  """Of the first few that differ, with the edges that there are.
+
+  What the priorities of a placement promise, edges keep of one and not of
+  another.
+  """
+  distinct: dict[bytes, placement_lib.Placement] = {}
+  for placement in placements:
+    distinct.setdefault(placement.devices.tobytes(), placement)
+  return min(
+      list(distinct.values())[:_COMPARED],
+      key=lambda placement: _in_order(problem, placement))
 
 
 def _fastest(

@@ -26,8 +26,8 @@ from gdp_grappler.placers import placer as placer_lib
 _REFRESHES, _LOSS = 12, 1e-2
 # Placements that are priced for it.
 _REFRESHING = 2
-# Starts that get priorities of their own; the rest is much slower without.
-_STARTS = 8
+# Starts that are worth priorities of their own; others are much slower without.
+STARTS = 8
 
 
 def pays(problem: placer_lib.Problem) -> bool:
@@ -46,6 +46,8 @@ class PrioritizedSearch:
   Attributes:
     best: The best placement so far, with the priorities that go with it.
     best_key: What it ranks by, if these are obeyed.
+    starts: [S] where the search may begin, likewise with priorities, the best
+      first.
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
@@ -54,22 +56,22 @@ class PrioritizedSearch:
 
     Args:
       problem: G groups; one whose orders pay.
-      starts: int [S, G], legal; at least one. Those that are best first in,
-        first out are looked at.
+      starts: int [S, G], legal; at least one. Each gets priorities of its own.
       rng: Of the steps.
     """
     self._problem = problem
-    plain = problem.evaluator.price_groups(problem.graph, starts)
-    rows = starts[plain.ranking()[:_STARTS]]
-    priorities = np.stack([self._ranks(row) for row in rows])
-    prices = problem.evaluator.price_groups(problem.graph, rows,
+    priorities = np.stack([self._ranks(row) for row in starts])
+    prices = problem.evaluator.price_groups(problem.graph, starts,
                                             priorities=priorities)
-    self._priced = len(starts) + len(rows)
-    first = prices.best()
+    self._priced = len(starts)
+    ranking = prices.ranking()
+    self.starts = tuple(
+        self._placement(starts[row], priorities[row]) for row in ranking)
+    first = ranking[0]
     self._order = _Order(problem.evaluator, priorities[first])
     self._search = annealing.Annealing(
         dataclasses.replace(problem, evaluator=self._order),
-        rows[first:first + 1], rng)
+        starts[first:first + 1], rng)
     self._refreshed = 0.
     self._keep()
 
@@ -111,10 +113,13 @@ class PrioritizedSearch:
 
   def _keep(self) -> None:
     self.best_key = self._search.best_key
-    self.best = dataclasses.replace(
-        placement_lib.from_groups(self._problem.graph, self._search.best,
-                                  self._problem.cluster),
-        priorities=self._order.priorities)
+    self.best = self._placement(self._search.best, self._order.priorities)
+
+  def _placement(self, row: np.ndarray,
+                 priorities: np.ndarray) -> placement_lib.Placement:
+    return dataclasses.replace(
+        placement_lib.from_groups(self._problem.graph, row,
+                                  self._problem.cluster), priorities=priorities)
 
 
 class _Order(evaluator_lib.Evaluator):

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import itertools
 
@@ -11,6 +12,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
+from gdp_grappler.placers import prioritized
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -213,7 +215,7 @@ def _ordered(seed, evaluations, **fields):
 def test_both_orders_are_searched(seed):
   problem, (plain, ordered) = _ordered(seed, 800)
   # What is left in the end is priced once more.
-  assert problem.evaluator.evaluations <= 800 + 5
+  assert problem.evaluator.evaluations <= 800 + 8
   assert plain.priorities is None and ordered.priorities is not None
   for placement in (plain, ordered):
     assert placement.violations(problem.graph) == ()
@@ -242,3 +244,26 @@ def test_no_evaluations_at_all():
 def test_large_graphs_get_fewer_evaluations(num_ops, expected):
   problem = _problem(graphs.make_graph(num_ops=num_ops))
   assert local_search.evaluations_for(problem) == expected
+
+
+def test_edges_decide_between_starts_not_what_priorities_promise(monkeypatch):
+  """A start promised more in order than another one, and kept less of it."""
+  graph = graphs.random_graph(2, 40)
+  problem = problems.make(graph, presets.preset('2xP100'))
+  problem = dataclasses.replace(problem,
+                                simulator=simulator.Simulator(problem.cluster))
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (3, graph.num_groups)).astype(np.int32)
+  priced = prioritized.PrioritizedSearch(problem, starts, rng).starts
+  wanted = priced[1].devices
+  in_order = local_search._in_order
+
+  def kept(problem, placement):
+    key = in_order(problem, placement)
+    return (*key[:3], 0.) if (placement.devices == wanted).all() else key
+
+  monkeypatch.setattr(local_search, '_in_order', kept)
+  limit = local_search.Limit(1)
+  _, ordered = local_search.searched(problem, starts, rng, limit)
+  np.testing.assert_array_equal(ordered.devices, wanted)
+  assert ordered.priorities is not None
