@@ -23,6 +23,7 @@ api/subjects api/models_test
 api/verify_programs api/verifying_test
 bin/commands/diff bin/gdp_explain_test
 bin/commands/explain bin/gdp_explain_test
+bin/commands/glossary reports/glossary_test
 bin/commands/place bin/gdp_order_test
 bin/commands/report api/reporting_test
 bin/commands/simulate bin/gdp_given_test
