@@ -5,6 +5,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.reports import colors
 from helpers import bench_results
 from helpers import clusters
 from helpers import graphs
@@ -70,8 +71,9 @@ def test_lanes_hold_all_seconds():
                                         np.arange(graph.num_groups) % 3,
                                         cluster)
   schedule = simulator.Simulator(cluster).schedule(graph, placement)
-  kinds, names = gantt._kinds(graph, schedule)
+  kinds, names, palette = gantt._kinds(graph, schedule)
   assert set(names) <= {'matmul', 'no kernel'}
+  assert palette[names.index('matmul')] == colors.FAMILIES['matmul']
   for number, (label, busy, _) in enumerate(
       gantt._device_lanes(placement, schedule, kinds, len(names))):
     ops = placement.devices == number
