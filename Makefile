@@ -9,7 +9,8 @@ TENSORFLOW := tensorflow>=2.21,<2.22
 # Tools in an environment of their own: tf-agents needs a typing-extensions that
 # mypy is too new for. Of a formatter one release: the next formats differently.
 TOOLS := $(VENV)/tools/bin
-TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0
+TOOL_PACKAGES := clang-format==23.1.5 mypy==2.4.1 ruff==0.17.6 yapf==0.43.0 \
+    mkdocs-material==9.8.1 mkdocstrings-python==2.0.11
 # Of `make fuzz`; FUZZ_ARGS="--seed=9 --placers=heft" are further ones.
 FUZZ_GRAPHS ?= 300
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -36,7 +37,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity format lint bazel wheel install clean
+.PHONY: help demo test fuzz fidelity format lint docs bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -73,6 +74,10 @@ lint: $(VENV)/installed $(VENV)/tools/formatted  ## ruff, formats, types, layers
 	  echo "Generated files are in git. Run git rm --cached on:"; \
 	  echo "$$generated"; exit 1; \
 	fi
+
+docs: $(VENV)/tools/installed  ## build the pages of docs/ in build/docs, offline
+	@# Not --quiet, which would let warnings pass.
+	NO_MKDOCS_2_WARNING=1 $(TOOLS)/mkdocs build --clean
 
 bazel: $(VENV)/installed  ## build and test with Bazel, offline
 	bazel build //...

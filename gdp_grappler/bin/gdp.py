@@ -14,6 +14,7 @@ from gdp_grappler.bin.commands import cluster
 from gdp_grappler.bin.commands import diff
 from gdp_grappler.bin.commands import doctor
 from gdp_grappler.bin.commands import explain
+from gdp_grappler.bin.commands import glossary
 from gdp_grappler.bin.commands import place
 from gdp_grappler.bin.commands import profile
 from gdp_grappler.bin.commands import report
@@ -21,7 +22,7 @@ from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
 
 _COMMANDS = (place, simulate, explain, diff, report, profile, cluster, verify,
-             doctor)
+             doctor, glossary)
 
 
 def main() -> int:
@@ -41,7 +42,7 @@ def run(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 1 if `doctor` or `verify` found something wrong, or 2 for bad input.
   """
-  arguments = _parser().parse_args(argv)
+  arguments = parser().parse_args(argv)
   try:
     code = arguments.action(arguments)
     sys.stdout.flush()
@@ -58,15 +59,16 @@ def run(argv: Sequence[str] | None = None) -> int:
     return 130
 
 
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+  """What `gdp` understands."""
+  result = argparse.ArgumentParser(
       prog='gdp', description='Device placement for TensorFlow graphs.')
-  parser.add_argument('--version', action='version',
+  result.add_argument('--version', action='version',
                       version=f'gdp-grappler {gdp_grappler.__version__}')
-  commands = parser.add_subparsers(required=True, metavar='COMMAND')
+  commands = result.add_subparsers(required=True, metavar='COMMAND')
   for command in _COMMANDS:
     command.add(commands)
-  return parser
+  return result
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
-"""The placers as a table of README and as a list of `gdp place --help`.
+"""The placers as a table of the docs and as a list of `gdp place --help`.
 
-`python -m gdp_grappler.placers.listing README.md` brings that file's table, the
-lines between two comments, up to date.
+`python -m gdp_grappler.placers.listing docs/placers.md` brings that file's
+table, the lines between two comments, up to date.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from gdp_grappler.placers import entries
 
 _BEGIN = ('<!-- Placers; made by `python -m gdp_grappler.placers.listing '
-          'README.md`. -->')
+          'docs/placers.md`. -->')
 _END = '<!-- End of placers. -->'
 
 
@@ -33,9 +33,9 @@ def text() -> str:
       for entry in table.values())
 
 
-def updated(readme: str) -> str:
-  """The text of README with the table of now."""
-  before, _, rest = readme.partition(_BEGIN)
+def updated(page: str) -> str:
+  """The text of a page with the table of now."""
+  before, _, rest = page.partition(_BEGIN)
   _, _, after = rest.partition(_END)
   return f'{before}{_BEGIN}\n\n{markdown()}\n{_END}{after}'
 

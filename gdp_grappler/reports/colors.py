@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gdp_grappler.evaluation.costs import op_families
+
 # What is no op: tensors that are sent, and what a device does for them.
 TRANSFER = '#8c8c8c'
 # After Paul Tol's "muted" and "light" schemes, which differ for the colour
@@ -24,8 +26,35 @@ FAMILIES = {
     'random': '#77aadd',
     'sort': '#ffaabb',
 }
+# Trace viewers know colours by these names alone: the nearest to each.
+TRACE_FAMILIES = {
+    'matmul': 'light_memory_dump',
+    'batch_matmul': 'rail_response',
+    'convolution': 'good',
+    'convolution_gradient': 'background_memory_dump',
+    'depthwise': 'thread_state_running',
+    'recurrent': 'thread_state_uninterruptible',
+    'elementwise': 'thread_state_runnable',
+    'movement': 'cq_build_abandoned',
+    'transpose': 'olive',
+    'reduction': 'cq_build_attempt_runnig',
+    'normalization': 'cq_build_running',
+    'pooling': 'detailed_memory_dump',
+    'gather': 'cq_build_attempt_failed',
+    'scatter': 'thread_state_unknown',
+    'random': 'yellow',
+    'sort': 'cq_build_failed',
+}
+TRACE_TRANSFER = 'generic_work'
+# Of ops that launch no kernel, and of families that take next to no time.
+NO_KERNEL, OTHER = '#dde0c8', '#555555'
 _DEVICES = ('#4477aa', '#ee6677', '#228833', '#ccbb44', '#66ccee', '#aa3377',
             '#997700', '#004488', '#bb5566', '#225522')
+
+
+def of_op_in_trace(op_type: str) -> str:
+  """The colour of an op, by the name that viewers of traces have for it."""
+  return TRACE_FAMILIES[op_families.family(op_type).name]
 
 
 def of_device(index: int) -> str:

@@ -1,10 +1,10 @@
 """A simulated schedule as a Chrome trace, for Perfetto or chrome://tracing.
 
-Format: "Trace Event Format", Google, 2016. One process per device with a row
-for each slot of its compute unit that it fills and a counter for its memory,
-workspace included; one process for the links, with a row per link that carries
-something. What a device without copy engines does for a transfer is an event of
-its own among its ops.
+Format: "Trace Event Format", Google, 2016. `trace_tracks` says which tracks
+there are; a counter for each memory, workspace included, goes with them. What a
+device without copy engines does for a transfer is an event of its own among its
+ops. Colours are those of the op families, in viewers that let a file say so:
+chrome://tracing and TensorBoard's do, Perfetto has its own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import json
 import os
 from typing import Any, Iterator
 
-import numpy as np
-
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.reports import colors
+from gdp_grappler.reports import trace_links
+from gdp_grappler.reports import trace_tracks
 
 
 def write_chrome_trace(path: str | os.PathLike[str], graph: op_graph.OpGraph,
@@ -53,11 +54,16 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
         f'The graph has {graph.num_ops} ops, the schedule '
         f'{len(schedule.start_s)}, the placement {len(placement.devices)}.')
   cluster = placement.cluster
+  shown = trace_tracks.tracks(graph, schedule, placement)
   return {
       'traceEvents': [
-          *_device_names(schedule, placement),
-          *_ops(graph, schedule, placement), *_work(graph, schedule),
-          *_memory(schedule, cluster), *_links(graph, schedule, cluster)
+          *trace_tracks.names(shown, schedule, placement,
+                              f'{graph.name} on {cluster.name} (simulated)'),
+          *_ops(graph, schedule, placement, shown),
+          *_work(graph, schedule, shown), *_memory(schedule, cluster),
+          *trace_links.transfers(graph, schedule, shown),
+          *trace_links.messages(graph, schedule, shown),
+          *trace_links.arrows(graph, schedule, placement, shown)
       ],
       'displayTimeUnit': 'ms',
       'otherData': {
@@ -72,29 +78,14 @@ def chrome_trace(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
   }
 
 
-def _device_names(
-    schedule: schedule_lib.Schedule,
-    placement: placement_lib.Placement) -> Iterator[dict[str, Any]]:
-  for pid, device in enumerate(placement.cluster.devices):
-    rows = np.unique(
-        np.concatenate([[0], schedule.slots[placement.devices == pid],
-                        schedule.work_slots[schedule.work_devices == pid]
-                       ])).tolist()
-    yield _named('process_name', pid, f'{device.short_name} (simulated)')
-    for row in rows:
-      name = 'compute' if len(rows) == 1 else f'compute {row}'
-      yield _named('thread_name', pid, name, row)
-    yield {
-        'ph': 'M', 'name': 'process_sort_index', 'pid': pid, 'tid': 0,
-        'args': {'sort_index': pid}
-    }
-
-
 def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
-         placement: placement_lib.Placement) -> Iterator[dict[str, Any]]:
+         placement: placement_lib.Placement,
+         shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
+  trace_colors = {t: colors.of_op_in_trace(t) for t in set(graph.op_types)}
   for op, (device, slot, start, end) in enumerate(
       zip(placement.devices.tolist(), schedule.slots.tolist(),
-          _us(schedule.start_s), _us(schedule.end_s))):
+          trace_tracks.microseconds(schedule.start_s),
+          trace_tracks.microseconds(schedule.end_s))):
     args = {
         'op_type': graph.op_types[op], 'flops': float(graph.flops[op]),
         'output_bytes': int(graph.output_bytes[op])
@@ -104,78 +95,37 @@ def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
     if placement.priorities is not None:
       # JSON has no infinity.
       args['priority'] = str(placement.priorities[op])
-    yield {
-        'ph': 'X', 'name': graph.names[op], 'cat': graph.op_types[op],
-        'pid': device, 'tid': slot, 'ts': start, 'dur': end - start,
-        'args': args
-    }
+    yield trace_tracks.event(shown.slots[device, slot], start, end,
+                             graph.names[op], graph.op_types[op],
+                             trace_colors[graph.op_types[op]], args)
 
 
-def _work(graph: op_graph.OpGraph,
-          schedule: schedule_lib.Schedule) -> Iterator[dict[str, Any]]:
+def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+          shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
   for transfer, device, slot, start, end in zip(
       schedule.work_transfers.tolist(), schedule.work_devices.tolist(),
-      schedule.work_slots.tolist(), _us(schedule.work_start_s),
-      _us(schedule.work_end_s)):
+      schedule.work_slots.tolist(),
+      trace_tracks.microseconds(schedule.work_start_s),
+      trace_tracks.microseconds(schedule.work_end_s)):
     sends = device == schedule.transfer_sources[transfer]
     name = graph.names[schedule.transfer_ops[transfer]]
-    yield {
-        'ph': 'X', 'name': f'{"send" if sends else "receive"} {name}',
-        'cat': 'copy', 'pid': device, 'tid': slot, 'ts': start,
-        'dur': end - start, 'args': {'transfer': transfer}
-    }
+    yield trace_tracks.event(shown.slots[device, slot], start, end,
+                             f'{"send" if sends else "receive"} {name}', 'copy',
+                             colors.TRACE_TRANSFER, {'transfer': transfer})
 
 
 def _memory(schedule: schedule_lib.Schedule,
-            cluster: cluster_lib.Cluster) -> Iterator[dict[str, Any]]:
-  """Counters of each pool, drawn at its first device."""
+            cluster: cluster_lib.Cluster) -> Iterator[trace_tracks.Event]:
+  """A counter for each pool."""
   pools = cluster.memory_pools.tolist()
   names = [
       ' + '.join(d.short_name for d, p in zip(cluster.devices, pools)
                  if p == pool) for pool in range(max(pools) + 1)
   ]
-  for time, pool, live in zip(_us(schedule.memory_s),
+  for time, pool, live in zip(trace_tracks.microseconds(schedule.memory_s),
                               schedule.memory_pools.tolist(),
                               schedule.memory_bytes.tolist()):
     yield {
-        'ph': 'C', 'name': f'memory of {names[pool]}', 'pid': pools.index(pool),
-        'tid': 0, 'ts': time, 'args': {'bytes': live}
+        'ph': 'C', 'name': f'memory of {names[pool]}',
+        'pid': trace_tracks.PROCESS, 'ts': time, 'args': {'bytes': live}
     }
-
-
-def _links(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
-           cluster: cluster_lib.Cluster) -> Iterator[dict[str, Any]]:
-  pid = cluster.num_devices
-  rows: dict[tuple[int, int], int] = {}
-  yield _named('process_name', pid, 'links (simulated)')
-  for index, (tensor, op, source, target, start, end) in enumerate(
-      zip(schedule.transfer_tensors.tolist(), schedule.transfer_ops.tolist(),
-          schedule.transfer_sources.tolist(),
-          schedule.transfer_targets.tolist(), _us(schedule.transfer_start_s),
-          _us(schedule.transfer_end_s))):
-    size = int(graph.tensor_bytes[tensor]) if tensor >= 0 else 0
-    row = rows.setdefault((source, target), len(rows))
-    event = {
-        'name': graph.names[op], 'cat': 'transfer' if size else 'message',
-        'pid': pid, 'tid': row, 'args': {'bytes': size}
-    }
-    if size:
-      yield {**event, 'ph': 'X', 'ts': start, 'dur': end - start}
-    else:
-      # Messages of one link overlap, which complete events must not.
-      yield {**event, 'ph': 'b', 'id': index, 'ts': start}
-      yield {**event, 'ph': 'e', 'id': index, 'ts': end}
-  for (source, target), row in rows.items():
-    yield _named(
-        'thread_name', pid, f'{cluster.devices[source].short_name} -> '
-        f'{cluster.devices[target].short_name}', row)
-
-
-def _named(kind: str, pid: int, name: str, tid: int = 0) -> dict[str, Any]:
-  return {
-      'ph': 'M', 'name': kind, 'pid': pid, 'tid': tid, 'args': {'name': name}
-  }
-
-
-def _us(seconds: np.ndarray) -> list[float]:
-  return (seconds * 1e6).tolist()

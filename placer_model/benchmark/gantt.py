@@ -19,13 +19,11 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.reports import colors as family_colors
 from placer_model.benchmark import pictures
 
 _COLUMNS = 1400
 _MOST_KINDS = 6
-_COLORS = ('#4e79a7', '#f28e2b', '#59a14f', '#e15759', '#b07aa1', '#edc948',
-           '#9c755f')
-_TRANSFER = '#76b7b2'
 
 
 def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
@@ -40,7 +38,7 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
     placement: Of these ops.
     schedule: Of this placement.
   """
-  kinds, names = _kinds(graph, schedule)
+  kinds, names, palette = _kinds(graph, schedule)
   lanes = [
       *_device_lanes(placement, schedule, kinds, len(names)),
       *_transfer_lanes(placement.cluster, schedule)
@@ -48,7 +46,7 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
   figure = figure_lib.Figure((14.5, 1.7 + .5 * len(lanes)),
                              layout='constrained')
   axes = figure.subplots()
-  palette = [*_COLORS[:len(names)], _TRANSFER]
+  palette.append(family_colors.TRANSFER)
   for row, (_, busy, kind) in enumerate(lanes):
     _draw_lane(axes, row, busy, kind, palette, schedule.step_time_s)
   axes.set_yticks(range(len(lanes)), [label for label, _, _ in lanes],
@@ -68,9 +66,10 @@ def draw(path: pathlib.Path, title: str, graph: op_graph.OpGraph,
   pictures.save(path, figure)
 
 
-def _kinds(graph: op_graph.OpGraph,
-           schedule: schedule_lib.Schedule) -> tuple[np.ndarray, list[str]]:
-  """A number [N] for each op's family, and the families' names.
+def _kinds(
+    graph: op_graph.OpGraph,
+    schedule: schedule_lib.Schedule) -> tuple[np.ndarray, list[str], list[str]]:
+  """A number [N] for each op's family, and the families' names and colours.
 
   Those that take the most time have names; the rest is 'other'.
   """
@@ -80,11 +79,16 @@ def _kinds(graph: op_graph.OpGraph,
   top = np.argsort(-seconds, kind='stable')[:_MOST_KINDS]
   number = np.full(len(known), len(top))
   number[top] = np.arange(len(top))
-  names = [
-      'no kernel' if known[i] == roofline.VISIT else str(known[i]).replace(
-          '_', ' ') for i in top
-  ]
-  return number[index], names + ['other'] * (len(known) > len(top))
+  names, palette = [], []
+  for family in known[top].tolist():
+    visit = family == roofline.VISIT
+    names.append('no kernel' if visit else family.replace('_', ' '))
+    palette.append(
+        family_colors.NO_KERNEL if visit else family_colors.FAMILIES[family])
+  if len(known) > len(top):
+    names.append('other')
+    palette.append(family_colors.OTHER)
+  return number[index], names, palette
 
 
 def _device_lanes(

@@ -16,7 +16,8 @@ from placer_model.benchmark import records
 
 _COLUMNS = 4
 _WIDE = 20.  # An axis that spans more is logarithmic.
-_FARTHEST = 4.  # A bar is cut here; its number stands beside it.
+_FARTHEST = 4.  # A bar is broken here; its number stands beside it.
+_THICK = .75  # Of a row of 1.
 Task = Mapping[str, Any]
 
 
@@ -62,7 +63,7 @@ def bars(tasks: Sequence[Task], kind: str) -> figure_lib.Figure | None:
     _bars_of(panel, task)
   figure.suptitle(
       f'Step time / human expert ({kind}, first in, first out); shorter is '
-      'faster; bold: the fastest', fontsize=10)
+      'faster; bold: the fastest; broken bars are longer', fontsize=10)
   return figure
 
 
@@ -109,17 +110,15 @@ def _bars_of(panel: Any, task: Mapping[str, Any]) -> None:
   for row, name in enumerate(names):
     value = figures.ratio(cells[name], unit)
     if value is None:
-      text = figures.step(cells[name])
-      panel.text(.03, row, text, va='center', fontsize=7, color='#b2182b')
+      _write(panel, .03, row, figures.step(cells[name]), color='#b2182b')
       continue
-    panel.barh(row, min(value, _FARTHEST), height=.75,
+    panel.barh(row, min(value, _FARTHEST), height=_THICK,
                color=registry.get(name).color)
-    # The line of the human expert must not strike the number through.
-    panel.text(
-        min(value, _FARTHEST) + .04, row, f'{value:.2f}', va='center',
-        fontsize=7,
-        fontweight='bold' if figures.is_best(cells, name) else 'normal',
-        bbox={'facecolor': 'white', 'edgecolor': 'none', 'pad': .4})
+    if value > _FARTHEST:
+      _break_bar(panel, row)
+    _write(panel,
+           min(value, _FARTHEST) + .04, row, f'{value:.2f}',
+           fontweight='bold' if figures.is_best(cells, name) else 'normal')
   panel.axvline(1., color='black', linewidth=.7)
   if task['lower_bound_s']:
     panel.axvline(task['lower_bound_s'] / unit['step_time_s'], color='black',
@@ -131,6 +130,20 @@ def _bars_of(panel: Any, task: Mapping[str, Any]) -> None:
   panel.set_title(
       f'{task["name"]}\n1 = {of}: {unit["step_time_s"]:.4g} s; '
       'dotted: bound', fontsize=7.5)
+
+
+def _write(panel: Any, x: float, row: int, text: str, **style: Any) -> None:
+  """Text beside a bar, which no line strikes through."""
+  panel.text(x, row, text, va='center', fontsize=7, zorder=5,
+             bbox={'facecolor': 'white', 'edgecolor': 'none',
+                   'pad': .4}, **style)
+
+
+def _break_bar(panel: Any, row: int) -> None:
+  """Two slanted gaps near the end of a bar that is longer than its panel."""
+  for x in (_FARTHEST - .45, _FARTHEST - .3):
+    panel.plot((x - .06, x + .06), (row + .55 * _THICK, row - .55 * _THICK),
+               color='white', linewidth=2, zorder=3)
 
 
 def _searches(task: Mapping[str, Any]) -> dict[str, np.ndarray]:

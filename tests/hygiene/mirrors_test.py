@@ -23,6 +23,7 @@ api/subjects api/models_test
 api/verify_programs api/verifying_test
 bin/commands/diff bin/gdp_explain_test
 bin/commands/explain bin/gdp_explain_test
+bin/commands/glossary reports/glossary_test
 bin/commands/place bin/gdp_order_test
 bin/commands/report api/reporting_test
 bin/commands/simulate bin/gdp_given_test
@@ -57,6 +58,8 @@ plugin/sessions e2e/v1_program_test
 reports/colors reports/page_data_test
 reports/live_bar placer_model/training/progress_test
 reports/page api/reporting_test
+reports/trace_links reports/timeline_test
+reports/trace_tracks reports/timeline_test
 workloads/amoebanet workloads/cnn_test
 workloads/capture_worker workloads/capture_test
 workloads/gnmt workloads/rnn_workloads_test

@@ -1,6 +1,7 @@
 """README, Makefile, build lists and git say the same."""
 
 import ast
+import importlib
 import pathlib
 import re
 import runpy
@@ -8,7 +9,9 @@ import subprocess
 
 import pytest
 
+import gdp_grappler
 from gdp_grappler.placers import listing
+from gdp_grappler.reports import glossary
 
 _TOP = pathlib.Path(__file__).parents[2]
 _NATIVE = runpy.run_path(str(_TOP / 'bazel' / 'native_sources.bzl'))
@@ -63,10 +66,29 @@ def test_every_native_source_is_in_the_list():
   assert present == listed
 
 
-def test_readme_lists_the_placers_there_are():
-  readme = _read('README.md')
-  assert listing.updated(readme) == readme, (
-      'Run: python -m gdp_grappler.placers.listing README.md')
+def test_docs_list_the_placers_there_are():
+  page = _read('docs/placers.md')
+  assert listing.updated(page) == page, (
+      'Run: python -m gdp_grappler.placers.listing docs/placers.md')
+
+
+def test_docs_have_the_glossary_there_is():
+  assert _read('docs/glossary.md') == glossary.markdown(), (
+      'Run: python -m gdp_grappler.reports.glossary docs/glossary.md')
+
+
+def test_docs_have_all_public_names():
+  documented = re.findall(r'^::: (\S+)$', _read('docs/api.md'), re.MULTILINE)
+  assert sorted(name.rpartition('.')[2] for name in documented) == sorted(
+      gdp_grappler.__all__)
+  for path in documented:
+    module, _, name = path.rpartition('.')
+    assert getattr(gdp_grappler,
+                   name) is getattr(importlib.import_module(module), name)
+
+
+def test_readme_has_at_most_120_lines():
+  assert len(_read('README.md').splitlines()) <= 120
 
 
 def _tracked() -> list[pathlib.Path]:

@@ -5,6 +5,8 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import entries
+from gdp_grappler.reports import colors
 from helpers import bench_results
 from helpers import clusters
 from helpers import graphs
@@ -26,6 +28,29 @@ def test_bars_are_normalised_to_human():
   widths = [bar.get_width() for bar in figure.axes[0].patches]
   assert widths == [1., .5, pictures._FARTHEST]
   assert '1 = human: 2 s' in figure.axes[0].get_title()
+
+
+def test_bars_that_are_too_long_are_broken():
+  task = bench_results.task(human_expert=_CELL(2.), random=_CELL(20.))
+  figure = pictures.bars([task], 'simulated')
+  gaps = [line for line in figure.axes[0].lines if line.get_color() == 'white']
+  assert len(gaps) == 2
+  assert all(max(gap.get_xdata()) < pictures._FARTHEST for gap in gaps)
+
+
+def test_no_line_strikes_a_number_through():
+  task = bench_results.task(human_expert=_CELL(2.), metis=_CELL(1.9),
+                            scotch=_CELL(None))
+  axes = pictures.bars([task], 'simulated').axes[0]
+  highest = max(line.get_zorder() for line in axes.lines)
+  for text in axes.texts:
+    assert text.get_zorder() > highest
+    assert text.get_bbox_patch().get_facecolor()[:3] == (1, 1, 1)
+
+
+def test_no_two_placers_share_a_colour():
+  table = entries.table().values()
+  assert len({entry.color for entry in table}) == len(table)
 
 
 def test_bars_without_a_human_are_normalised_to_the_best():
@@ -70,8 +95,9 @@ def test_lanes_hold_all_seconds():
                                         np.arange(graph.num_groups) % 3,
                                         cluster)
   schedule = simulator.Simulator(cluster).schedule(graph, placement)
-  kinds, names = gantt._kinds(graph, schedule)
+  kinds, names, palette = gantt._kinds(graph, schedule)
   assert set(names) <= {'matmul', 'no kernel'}
+  assert palette[names.index('matmul')] == colors.FAMILIES['matmul']
   for number, (label, busy, _) in enumerate(
       gantt._device_lanes(placement, schedule, kinds, len(names))):
     ops = placement.devices == number

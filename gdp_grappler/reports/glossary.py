@@ -1,0 +1,138 @@
+"""The words that tables, pages and messages use, for `gdp glossary`.
+
+`python -m gdp_grappler.reports.glossary docs/glossary.md` writes the page.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import textwrap
+
+from gdp_grappler import errors
+from gdp_grappler import suggestions
+
+_WIDTH = 79
+
+TERMS = {
+    'bound': 'A time that no placement can beat: the critical path with '
+             'transfers for nothing, or all work divided evenly over all '
+             'devices, whichever is longer.',
+    'cell': 'One placer on one task of `gdp_bench`.',
+    'channel': 'A wire, copy engine or network card that carries one transfer '
+               'at a time.',
+    'cluster': 'Devices and the links between them: a preset such as 2xP100, a '
+               'file, this machine, or servers.',
+    'co-location': 'A rule of TensorFlow that ties ops to one device, such as '
+                   'a variable and what reads it.',
+    'compute unit': 'Devices cut from one processor, which take turns on it.',
+    'control edge': 'An edge that carries nothing: one op starts after '
+                    'another has ended.',
+    'critical chain': 'What the end of a simulated step waits for, op by op '
+                      'and transfer by transfer, backwards to its beginning.',
+    'critical path': 'The longest path through the graph; the order of that '
+                     'name starts the op first that most is left behind.',
+    'cut': 'Tensors whose producer and consumer are on different devices, and '
+           'their bytes. Each is sent once to each other device.',
+    'emulated': "Run by TensorFlow's own runtime over GPUs that only pretend "
+                'to compute: order, overlap and waiting are real, seconds are '
+                'not.',
+    'expert': 'The placement that a human would choose: whole layers to '
+              'devices.',
+    'family': 'Ops of one kind, such as matmul or convolution, which reach the '
+              "same share of a device's peak.",
+    'FIFO': 'First in, first out: the order in which TensorFlow starts ops '
+            'that are ready. A step is FIFO unless said otherwise.',
+    'fits': 'No memory is exceeded. What does not fit is also called OOM, out '
+            'of memory.',
+    'group': 'Ops that TensorFlow wants on one device; what a placement '
+             'decides.',
+    'guard': 'Times the first steps of a `fit` as they were and placed, and '
+             'keeps the faster way.',
+    'kernel': 'The code that runs an op on a type of device. Without one the '
+              'op cannot be there.',
+    'lane': 'A process of `gdp_bench` in which cells run one after the other.',
+    'MAPE': 'Mean absolute percentage error, of simulated against measured or '
+            'emulated steps.',
+    'measured': 'Really run and timed.',
+    'message': 'What is sent where a control edge or an empty tensor crosses '
+               'devices: latency, no bytes.',
+    'ordered': 'With the control edges that keep a better order than first in, '
+               'first out; they change no number.',
+    'pin': 'Says that an op stays on a device: of yours, or because what it '
+           'does is tied to the host.',
+    'placer': 'Whatever turns a graph into devices: an algorithm, a search or '
+              'a policy.',
+    'plan': 'A file that says which op of a graph goes where.',
+    'policy': 'The learned network, as a folder that `gdp_train` writes.',
+    'pool': 'A memory, of one device or of several.',
+    'portfolio': 'A placer that proposes several placements; the best by price '
+                 'wins.',
+    'profile': 'What ops of a graph took when they were run, for use in place '
+               'of the roofline.',
+    'robust price': 'What searches minimise: the simulated step, times by how '
+                    'much it is longer when seconds and bytes are a little '
+                    'off.',
+    'roofline': 'The time of an op if it is limited by arithmetic or by '
+                'memory bandwidth alone, whichever takes longer.',
+    'simulated': "Computed, event by event, by the rules of TensorFlow's "
+                 'executor; nothing was run.',
+    'slot': 'One of the ops that a compute unit runs at a time.',
+    'Spearman': 'Rank correlation: 1 if the simulator sorts placements as '
+                'measured steps do.',
+    'speed-up': 'Another step time / ours; over one device unless said '
+                'otherwise.',
+    'stage': 'The part of a workload that an expert places as a whole.',
+    'step': 'One run of a graph, such as of the training of one batch.',
+    'task': 'Of `gdp_bench`: a graph on a cluster. Of a cluster: one of its '
+            'servers.',
+    'transfer': 'A tensor on its way from one device to another.',
+    'trip count': 'How often a while loop runs.',
+    'unit': 'Groups joined along their largest tensors; what the policy '
+            'decides, about a sixteenth as many as groups.',
+    'workload': "A training graph of the papers, built by this project's own "
+                'code.',
+    'workspace': 'Memory that an op needs while it runs, beside its inputs and '
+                 'outputs.',
+}
+
+
+def text(word: str = '') -> str:
+  """Definitions for a terminal, of at most 79 columns.
+
+  Args:
+    word: A term, in any case; '' for all of them.
+
+  Raises:
+    GdpError: there is no such term.
+  """
+  return '\n'.join(_entry(term) for term in _terms(word))
+
+
+def markdown() -> str:
+  """All definitions as a page."""
+  rows = ''.join(f'| {term} | {meaning} |\n' for term, meaning in TERMS.items())
+  return (
+      '# Glossary\n\n`gdp glossary` prints these words, `gdp glossary FIFO` '
+      f'one of them.\n\n| word | meaning |\n|---|---|\n{rows}')
+
+
+def _terms(word: str) -> list[str]:
+  if not word:
+    return list(TERMS)
+  lowered = word.lower()
+  found = [term for term in TERMS if term.lower() == lowered]
+  if not found:
+    hint = suggestions.did_you_mean(word, TERMS)
+    raise errors.GdpError(f'There is no "{word}" in the glossary.{hint} '
+                          '`gdp glossary` prints all words.')
+  return found
+
+
+def _entry(term: str) -> str:
+  return textwrap.fill(f'{term}: {TERMS[term]}', _WIDTH,
+                       subsequent_indent='    ', break_on_hyphens=False)
+
+
+if __name__ == '__main__':
+  pathlib.Path(sys.argv[1]).write_text(markdown(), encoding='utf-8')

@@ -1,0 +1,106 @@
+"""What is sent, in a Chrome trace: transfers, messages and arrows."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+import numpy as np
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.reports import colors
+from gdp_grappler.reports import trace_tracks
+
+_MOST_NAMES = 10  # Of ops that send messages at one time.
+
+
+def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+              shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
+  """What carries bytes, on the track of its link."""
+  sizes = trace_tracks.sizes(graph, schedule)
+  start = trace_tracks.microseconds(schedule.transfer_start_s)
+  end = trace_tracks.microseconds(schedule.transfer_end_s)
+  for index in np.flatnonzero(sizes).tolist():
+    yield trace_tracks.event(shown.links[_link(schedule, index)], start[index],
+                             end[index],
+                             graph.names[schedule.transfer_ops[index]],
+                             'transfer', colors.TRACE_TRANSFER,
+                             {'bytes': int(sizes[index])})
+
+
+def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+             shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
+  """What has no bytes; where messages overlap, one event that counts them."""
+  empty = np.flatnonzero(trace_tracks.sizes(graph, schedule) == 0)
+  if not len(empty):
+    return
+  order = empty[np.argsort(schedule.transfer_start_s[empty], kind='stable')]
+  start = trace_tracks.microseconds(schedule.transfer_start_s[order])
+  latest = np.maximum.accumulate(
+      trace_tracks.microseconds(schedule.transfer_end_s[order])).tolist()
+  first = [0] + [i for i in range(1, len(order)) if start[i] >= latest[i - 1]]
+  for begin, stop in zip(first, [*first[1:], len(order)]):
+    ops = schedule.transfer_ops[order[begin:stop]].tolist()
+    args = {
+        'count': len(ops), 'ops': [graph.names[op] for op in ops[:_MOST_NAMES]]
+    }
+    name = '1 message' if len(ops) == 1 else f'{len(ops)} messages'
+    yield trace_tracks.event(shown.messages, start[begin], latest[stop - 1],
+                             name, 'message', colors.TRACE_TRANSFER, args)
+
+
+def arrows(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+           placement: placement_lib.Placement,
+           shown: trace_tracks.Tracks) -> Iterator[trace_tracks.Event]:
+  """From producers over links to the first consumer of what was sent."""
+  consumers = _first_consumers(graph, schedule, placement)
+  op_start = trace_tracks.microseconds(schedule.start_s)
+  start = trace_tracks.microseconds(schedule.transfer_start_s)
+  for index in np.flatnonzero(trace_tracks.sizes(graph, schedule)).tolist():
+    source, target = _link(schedule, index)
+    consumer = consumers.get((int(schedule.transfer_tensors[index]), target))
+    if consumer is None:
+      continue
+    producer = int(schedule.transfer_ops[index])
+    for phase, track, moment in (('s',
+                                  shown.slots[source,
+                                              int(schedule.slots[producer])],
+                                  op_start[producer]),
+                                 ('t', shown.links[source,
+                                                   target], start[index]),
+                                 ('f',
+                                  shown.slots[target,
+                                              int(schedule.slots[consumer])],
+                                  op_start[consumer])):
+      yield {
+          'ph': phase,
+          'name': 'sent',
+          'cat': 'sent',
+          'id': index,
+          'pid': trace_tracks.PROCESS,
+          'tid': track,
+          'ts': moment,
+          # To the event that begins there, not to the next one.
+          'bp': 'e'
+      }
+
+
+def _link(schedule: schedule_lib.Schedule, index: int) -> tuple[int, int]:
+  return (int(schedule.transfer_sources[index]),
+          int(schedule.transfer_targets[index]))
+
+
+def _first_consumers(
+    graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
+    placement: placement_lib.Placement) -> dict[tuple[int, int], int]:
+  """(Tensor, device) -> the op there that reads it first."""
+  edges = np.flatnonzero(graph.edge_tensors >= 0)
+  # The last one that is entered stays: the earliest.
+  edges = edges[np.argsort(-schedule.start_s[graph.edges[edges, 1]],
+                           kind='stable')]
+  ops = graph.edges[edges, 1]
+  return dict(
+      zip(
+          zip(graph.edge_tensors[edges].tolist(),
+              placement.devices[ops].tolist()), ops.tolist()))

@@ -1,0 +1,81 @@
+"""What the pages say to type can be typed."""
+
+import json
+import pathlib
+import re
+import shutil
+
+import pytest
+
+from gdp_grappler.bin import gdp
+from helpers import fresh
+from helpers import pages
+
+_TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
+_BLOCKS = pages.blocks()
+_COMMANDS = [(block.page, command) for block in _BLOCKS
+             if block.language in ('', 'sh') for command in block.commands()]
+
+
+def _of(program):
+  return [
+      pytest.param(command, id=' '.join(command)[:60])
+      for _, command in _COMMANDS if command[0] == program
+  ]
+
+
+@pytest.mark.e2e
+def test_code_of_all_pages_runs(tmp_path):
+  (tmp_path / 'graphs').mkdir()
+  shutil.copy(_TESTDATA / 'dense_train_step.pb', tmp_path / 'graphs/step.pb')
+  results = fresh.run('documented.py', str(tmp_path)).results
+  assert {page for page, _ in results
+         } >= {'README.md', 'docs/fit.md', 'docs/plans.md'}
+  assert not [error for _, error in results if error]
+
+
+@pytest.mark.parametrize('command', _of('gdp'))
+def test_commands_of_gdp_are_understood(command):
+  gdp.parser().parse_args(command[1:])
+
+
+@pytest.mark.parametrize('program', ['gdp_train', 'gdp_bench', 'gdp_pretrain'])
+def test_flags_exist(program):
+  sources = [
+      pages.TOP / f'placer_model/bin/{name}.py'
+      for name in (program, 'command_line')
+  ]
+  defined = {
+      name for source in sources for name in re.findall(
+          r"DEFINE_\w+\(\s*'(\w+)'", source.read_text(encoding='utf-8'))
+  }
+  assert defined
+  used = {
+      word[2:].partition('=')[0] for _, command in _COMMANDS
+      if pathlib.Path(command[0]).name == program for word in command[1:]
+      if word.startswith('--')
+  }
+  assert used <= defined
+
+
+def test_programs_of_the_repository_exist():
+  for block in _BLOCKS:
+    for name in re.findall(r'python -m (benchmarks\.\w+)', block.text):
+      path = pages.TOP / name.replace('.', '/')
+      assert path.is_dir() or path.with_suffix('.py').is_file(), name
+
+
+def test_targets_exist():
+  targets = set(
+      re.findall(r'^([a-z]+):', (pages.TOP / 'Makefile').read_text(),
+                 re.MULTILINE))
+  for page in (pages.TOP / 'docs').glob('*.md'):
+    text = page.read_text(encoding='utf-8')
+    assert set(re.findall(r'(?:^|`)make ([a-z]+)', text,
+                          re.MULTILINE)) <= targets, page
+
+
+def test_examples_of_json_are_json():
+  for block in _BLOCKS:
+    if block.language == 'json':
+      json.loads(block.text)

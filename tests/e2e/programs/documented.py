@@ -1,0 +1,67 @@
+"""Runs the code of all pages, as a reader would type it.
+
+One argument: a folder with what the pages name. Prints a list of [page, error].
+"""
+
+import contextlib
+import io
+import itertools
+import json
+import os
+import pathlib
+import sys
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+
+import common
+import keras
+import numpy as np
+
+from gdp_grappler.bin import gdp
+from helpers import pages
+
+
+def _model():
+  """What the pages call `model`."""
+  model = keras.Sequential([
+      keras.Input((4,)),
+      keras.layers.Dense(8, name='encoder'),
+      keras.layers.Dense(1, name='decoder')
+  ])
+  model.compile('sgd', 'mse')
+  return model
+
+
+def _run(block, names):
+  if block.language == 'python':
+    exec(compile(block.text, block.page, 'exec'), names)
+    return
+  for command in block.commands():
+    if command[0] != 'gdp' or gdp.run(command[1:]):
+      raise ValueError(f'{command} failed')
+
+
+def _error(block, names):
+  """What went wrong, or None."""
+  said = io.StringIO()
+  try:
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+      _run(block, names)
+  except (Exception, SystemExit):
+    return f'{block.text}\n{said.getvalue()}\n{traceback.format_exc()}'
+  return None
+
+
+os.chdir(sys.argv[1])
+common.make_devices(2)
+results = []
+for page, blocks in itertools.groupby(pages.blocks(), lambda b: b.page):
+  common.set_option(False)
+  namespace = {
+      'model': _model(), 'inputs': np.zeros((8, 4), np.float32),
+      'targets': np.zeros((8, 1), np.float32)
+  }
+  results += [[page, _error(block, namespace)] for block in blocks
+              if block.language in ('python', 'sh')]
+print(json.dumps(results))
