@@ -118,6 +118,7 @@ def test_an_unwritable_place_is_one_error(network, tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_policy(network, old, tmp_path, monkeypatch):
+
   def fail(*_, **__):
     raise tf.errors.ResourceExhaustedError(None, None, 'No space left')
 

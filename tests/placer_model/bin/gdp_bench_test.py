@@ -106,7 +106,7 @@ _REFUSED = {
         f'--tasks={_DATA / "dense_train_step.pb"}@2xP100', '--out_dir=o',
         '--reward=measured', '--local_workers=2'
     ]
-}
+}  # yapf: disable
 
 
 @pytest.fixture(name='refused', scope='module')
@@ -114,8 +114,8 @@ def _refused(tmp_path_factory):
   """The folder of the runs, and what each of them led to."""
   folder = tmp_path_factory.mktemp('refused')
   found = forked.run('placer_model.bin.gdp_bench:run',
-                     ['placer_model.benchmark.runner'],
-                     list(_REFUSED.values()), folder=folder)
+                     ['placer_model.benchmark.runner'], list(_REFUSED.values()),
+                     folder=folder)
   return folder, dict(zip(_REFUSED, found))
 
 

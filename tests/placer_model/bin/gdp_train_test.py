@@ -81,7 +81,7 @@ _BAD_FLAGS = {
     'reward': ['--reward=guessed'],
     'grpah': ['--grpah=g'],
     'stray': ['--graph=g', '--cluster=c', '--model_dir=m', 'stray']
-}
+}  # yapf: disable
 _BAD_INPUT = {
     '/nowhere/graph.pb': {'graph': '/nowhere/graph.pb'},
     '17xP100': {'cluster': '17xP100'},
