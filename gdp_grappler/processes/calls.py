@@ -22,7 +22,8 @@ class CallError(Exception):
 
 
 def call(function: str, *arguments: Any, timeout_s: float,
-         environment: Mapping[str, str] | None = None) -> Any:
+         environment: Mapping[str, str] | None = None,
+         keras: bool = True) -> Any:
   """What a function returns in a process of its own.
 
   Args:
@@ -30,12 +31,13 @@ def call(function: str, *arguments: Any, timeout_s: float,
     *arguments: What it is called with. They are pickled, as is the result.
     timeout_s: How long it may take, the start of the process included.
     environment: Variables that differ from `launching.environment`.
+    keras: Whether it may import Keras.
 
   Raises:
     CallError: it raised something, or the process died or took too long.
   """
   process = worker_process.WorkerProcess(f'{__name__}:serve', [function],
-                                         environment)
+                                         environment, keras)
   try:
     process.send(arguments)
     result, problem = process.receive(timeout_s)

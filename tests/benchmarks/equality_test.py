@@ -13,15 +13,56 @@ _PROGRAMS = ('adversaries', 'steps_in_a_loop', 'own_step:tf_keras',
              'session_averages')
 _REPOSITORY = pathlib.Path(__file__).parents[2]
 # Programs of `benchmarks` are installed nowhere.
-_IMPORTS = f'''
+_MADE_UP = f'''
 import sys
 sys.path.append({str(_REPOSITORY)!r})
+import contextlib
+import io
 import json
 from unittest import mock
 from benchmarks.equality import __main__ as equality
 from benchmarks.equality import base
 from benchmarks.equality import runner
+
+def differ(odd):
+  numbers = [[1., 2.], [1., 2.], [1., 2.]]  # Unplaced, unplaced, placed.
+  numbers[odd] = [float('nan'), 2.]
+  runs = iter(numbers)
+  base.PROGRAMS['own'] = base.Program(lambda: (next(runs), []))
+  found = runner.compare('own', False)
+  return found.noise if odd == 1 else found.losses
+
+def told(ends, *names):
+  text = io.StringIO()
+  with (mock.patch.object(equality.subprocess, 'run', side_effect=ends),
+        contextlib.redirect_stdout(text)):
+    code = equality.main(['--json', *names])
+  return code, json.loads(text.getvalue())
+
+row = {{'placed_ops': 1, 'devices': 2, 'moved_variables': 0, 'losses': 0.,
+       'weights': 0., 'noise': 0.}}
+results = {{
+    key: told([mock.Mock(returncode=0, stdout=json.dumps(
+        row | {{key: float('nan')}}))], 'adversaries')
+    for key in ('losses', 'weights')
+}}
+hangs = equality.subprocess.TimeoutExpired('program', 1)
+results['hangs'] = told(hangs, 'adversaries', 'steps_in_a_loop')
+said = io.StringIO()
+try:
+  with contextlib.redirect_stderr(said):
+    equality.main(['nothing'])
+except SystemExit as end:
+  results['refused'] = end.code, said.getvalue()
+results['nan'] = [differ(odd) for odd in range(3)]
+print(json.dumps(results))
 '''
+
+
+@pytest.fixture(name='made_up', scope='module')
+def _made_up():
+  """What becomes of numbers and programs that are none of the benchmark's."""
+  return fresh.run_code(_MADE_UP).results
 
 
 @pytest.fixture(scope='module')
@@ -44,47 +85,25 @@ def test_variables_of_a_fit_have_moved(rows):
   assert rows['own_step:tf_keras']['moved_variables'] > 0
 
 
-def test_a_name_of_no_program_is_refused(tmp_path):
-  finished = benchmarks.run('equality', 'nothing', folder=tmp_path)
-  assert finished.code == 2
-  assert 'no program is called nothing' in finished.stderr
+def test_a_name_of_no_program_is_refused(made_up):
+  code, said = made_up['refused']
+  assert code == 2
+  assert 'no program is called nothing' in said
 
 
-@pytest.mark.parametrize('placed', [False, True])
-def test_nan_on_one_side_only_is_a_difference(placed):
-  # Three runs: unplaced, unplaced, placed.
-  numbers = [[1., 2.], [1., 2.], [1., 2.]]
-  numbers[2 if placed else 0] = [float('nan'), 2.]
-  finished = fresh.run_code(f'''{_IMPORTS}
-from numpy import nan
-numbers = iter({numbers})
-base.PROGRAMS['own'] = base.Program(lambda: (next(numbers), []))
-print(json.dumps(runner.compare('own', False).losses))
-''')
-  assert finished.results == float('inf')
+@pytest.mark.parametrize('number', range(3))
+def test_nan_on_one_side_only_is_a_difference(made_up, number):
+  assert made_up['nan'][number] == float('inf')
 
 
 @pytest.mark.parametrize('key', ['losses', 'weights'])
-def test_nan_breaks_the_bound(key):
-  finished = fresh.run_code(f'''{_IMPORTS}
-row = {{'placed_ops': 1, 'devices': 2, 'moved_variables': 0, 'losses': 0.,
-       'weights': 0., 'noise': 0., {key!r}: float('nan')}}
-done = mock.Mock(returncode=0, stdout=json.dumps(row))
-with mock.patch.object(equality.subprocess, 'run', return_value=done):
-  assert equality.main(['--json', 'adversaries']) == 1
-''')
-  assert finished.code == 0, finished.stderr
-  row, = json.loads(finished.stdout)
-  assert row['verdict'] == 'differs'
+def test_nan_breaks_the_bound(made_up, key):
+  code, (row,) = made_up[key]
+  assert code == 1 and row['verdict'] == 'differs'
 
 
-def test_a_program_that_hangs_has_a_row():
-  finished = fresh.run_code(f'''{_IMPORTS}
-hangs = equality.subprocess.TimeoutExpired('program', 1)
-with mock.patch.object(equality.subprocess, 'run', side_effect=hangs):
-  assert equality.main(['--json', 'adversaries', 'steps_in_a_loop']) == 1
-''')
-  assert finished.code == 0, finished.stderr
-  rows = json.loads(finished.stdout)
+def test_a_program_that_hangs_has_a_row(made_up):
+  code, rows = made_up['hangs']
+  assert code == 1
   assert [row['program'] for row in rows] == ['adversaries', 'steps_in_a_loop']
   assert all(row['verdict'].startswith('hangs') for row in rows)

@@ -5,13 +5,25 @@ import pytest
 from helpers import benchmarks
 
 pytestmark = pytest.mark.e2e
+# Of a function that returns no model there is more in `sources_test`.
+_REFUSED = {
+    'no module:function': 'nothing',
+    'not a compiled Keras model': 'models:not_compiled',
+    'Cannot import': 'absent:model',
+}
 
 
-def test_models_are_timed_both_ways(tmp_path):
-  finished = benchmarks.run('fit_workers', '--json', 'models:branches',
-                            'models:two_outputs', folder=tmp_path)
-  assert finished.code == 0, finished.stderr
-  rows = json.loads(finished.stdout)
+@pytest.fixture(name='finished', scope='module')
+def _finished(tmp_path_factory):
+  """What each run left behind, first that of two models."""
+  runs = [('--json', 'models:branches', 'models:two_outputs'),
+          *((model,) for model in _REFUSED.values())]
+  return benchmarks.run_all('fit_workers', runs,
+                            tmp_path_factory.mktemp('fit_workers'))
+
+
+def test_models_are_timed_both_ways(finished):
+  rows = json.loads(finished[0].stdout)
   assert [row['graph'] for row in rows
          ] == ['models:branches', 'models:two_outputs']
   for row in rows:
@@ -20,16 +32,9 @@ def test_models_are_timed_both_ways(tmp_path):
     assert row['predicted_s'] is None or row['predicted_s'] > 0
 
 
-@pytest.mark.parametrize('model, says', [
-    ('nothing', 'no module:function'),
-    ('models:number', 'not a compiled Keras model'),
-    ('models:not_compiled', 'not a compiled Keras model'),
-    ('absent:model', 'Cannot import'),
-])
-def test_models_that_are_none(tmp_path, model, says):
-  finished = benchmarks.run('fit_workers', model, folder=tmp_path)
-  assert finished.code == 2
-  assert not finished.stdout
-  line = finished.stderr.strip().splitlines()[-1]
-  assert line.startswith('fit_workers: error: ')
-  assert says in line
+@pytest.mark.parametrize('says', _REFUSED)
+def test_models_that_are_none(finished, says):
+  refused = finished[1 + list(_REFUSED).index(says)]
+  assert refused.code == 2 and not refused.stdout
+  line = refused.stderr.strip().splitlines()[-1]
+  assert line.startswith('fit_workers: error: ') and says in line

@@ -5,18 +5,31 @@ import pytest
 from helpers import fresh
 
 pytestmark = pytest.mark.e2e
-_SEVERAL = ('uneven', 'uneven_guarded', 'switched')
 
 
-@pytest.fixture(scope='module', params=['', '1'], ids=['keras_3', 'tf_keras'])
+@pytest.fixture(scope='module')
+def keras_3():
+  return fresh.run('several_steps.py')
+
+
+@pytest.fixture(scope='module')
+def tf_keras():
+  return fresh.run('several_steps.py', TF_USE_LEGACY_KERAS='1')
+
+
+@pytest.fixture(scope='module', params=['keras_3', 'tf_keras'])
 def program(request):
-  variables = {'TF_USE_LEGACY_KERAS': '1'} if request.param else {}
-  return fresh.run('several_steps.py', **variables)
+  return request.getfixturevalue(request.param)
 
 
-@pytest.mark.parametrize('name', _SEVERAL + ('by_chance', 'threads'))
+@pytest.mark.parametrize('name', ['uneven', 'switched', 'by_chance'])
 def test_results_are_those_without_placement(program, name):
   assert program.results[name]['equal']
+
+
+@pytest.mark.parametrize('name', ['uneven_guarded', 'threads'])
+def test_results_in_keras_3_are_those_without_placement(keras_3, name):
+  assert keras_3.results[name]['equal']
 
 
 # Under the guard they may have gone back.
@@ -26,8 +39,8 @@ def test_variables_were_elsewhere(program, name):
   assert (len(program.results[name]['devices']) > 1) != is_loop
 
 
-def test_what_other_threads_run_is_not_cancelled(program):
-  assert len(program.results['threads']['devices']) > 1
+def test_what_other_threads_run_is_not_cancelled(keras_3):
+  assert len(keras_3.results['threads']['devices']) > 1
 
 
 def test_lines_say_what_became_of_it(program):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
+from typing import Sequence
 
+from helpers import forked
 from helpers import fresh
 
 _PROGRAMS = pathlib.Path(__file__).parents[2] / 'benchmarks'
@@ -45,24 +47,32 @@ def not_compiled():
 
 def number():
   return 7
-
-
-def unable():
-  raise RuntimeError('no weights')
 '''
 
 
 def run(program: str, *args: str, folder: pathlib.Path) -> fresh.Finished:
-  """Runs a program as from a folder with the repository's and `models.py`.
-
-  Args:
-    program: Such as 'fit_gain'.
-    *args: For it.
-    folder: An empty one.
-  """
-  (folder / 'benchmarks').symlink_to(_PROGRAMS)
-  (folder / 'models.py').write_text(_MODELS)
+  """Runs a program in a process of its own; see `run_all`."""
+  _fill(folder)
   done = subprocess.run([sys.executable, '-m', f'benchmarks.{program}', *args],
                         env=fresh.environment(), text=True, cwd=folder,
                         capture_output=True, timeout=_TIMEOUT_S, check=False)
   return fresh.Finished(done.returncode, done.stdout, done.stderr)
+
+
+def run_all(program: str, arguments: Sequence[Sequence[str]],
+            folder: pathlib.Path) -> list[fresh.Finished]:
+  """Runs a program as from a folder with the repository's and `models.py`.
+
+  Args:
+    program: Such as 'fit_gain'.
+    arguments: Of each run.
+    folder: Without either of the two.
+  """
+  _fill(folder)
+  return forked.run(f'benchmarks.{program}:main', ['tensorflow'], arguments,
+                    _TIMEOUT_S, folder)
+
+
+def _fill(folder: pathlib.Path) -> None:
+  (folder / 'benchmarks').symlink_to(_PROGRAMS)
+  (folder / 'models.py').write_text(_MODELS)

@@ -134,20 +134,16 @@ def check_session(make, notices) -> str:
   _option(None)
   graph, *rest = _build(make)
   expected = _run_session(graph, *rest)
-  for seed in _SEEDS:
-    for live in (False, True):
-      placed = _placed_offline(graph, *rest, seed=seed, live=live)
-      why = _difference(expected, _run_session(placed, *rest))
-      if why:
-        return f'offline, seed {seed}, live {live}: {why}'
-    _option(seed)
-    notices.lines.clear()
-    why = _difference(expected, _run_session(*_build(make), optimize=True))
-    _option(None)
-    why = why or notices.complaint()
+  for seed, live in zip(_SEEDS, (False, True), strict=True):
+    placed = _placed_offline(graph, *rest, seed=seed, live=live)
+    why = _difference(expected, _run_session(placed, *rest))
     if why:
-      return f'seed {seed}: {why}'
-  return ''
+      return f'offline, seed {seed}, live {live}: {why}'
+  _option(_SEEDS[0])
+  notices.lines.clear()
+  why = _difference(expected, _run_session(*_build(make), optimize=True))
+  _option(None)
+  return why or notices.complaint()
 
 
 def _difference(expected, found) -> str:

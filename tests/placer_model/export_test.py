@@ -5,6 +5,7 @@ import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 import importlib.metadata
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -80,9 +81,14 @@ def test_a_default_policy_is_small(tmp_path):
   assert size < 2_000_000
 
 
-def test_it_replaces_a_policy(network, tmp_path):
-  export.export_policy(network, tmp_path / 'policy', {'number': 1})
-  export.export_policy(network, tmp_path / 'policy', {'number': 2})
+@pytest.fixture(name='old')
+def _old(policy, tmp_path):
+  """A copy of it."""
+  return shutil.copytree(policy, tmp_path / 'policy')
+
+
+def test_it_replaces_a_policy(network, old, tmp_path):
+  export.export_policy(network, old, {'number': 2})
   description = json.loads((tmp_path / 'policy' / 'policy.json').read_text())
   assert description['number'] == 2
   assert [p.name for p in tmp_path.iterdir()] == ['policy']
@@ -111,18 +117,17 @@ def test_an_unwritable_place_is_one_error(network, tmp_path):
     export.export_policy(network, tmp_path / 'file' / 'policy', {})
 
 
-def test_a_full_disk_leaves_the_old_policy(network, tmp_path, monkeypatch):
-  export.export_policy(network, tmp_path / 'policy', {'number': 1})
+def test_a_full_disk_leaves_the_old_policy(network, old, tmp_path, monkeypatch):
 
   def fail(*_, **__):
     raise tf.errors.ResourceExhaustedError(None, None, 'No space left')
 
   monkeypatch.setattr(tf.saved_model, 'save', fail)
   with pytest.raises(export.ExportError, match='No space left'):
-    export.export_policy(network, tmp_path / 'policy', {'number': 2})
+    export.export_policy(network, old, {'units': 'fine'})
   assert [p.name for p in tmp_path.iterdir()] == ['policy']
-  description = json.loads((tmp_path / 'policy' / 'policy.json').read_text())
-  assert description['number'] == 1
+  description = json.loads((old / 'policy.json').read_text())
+  assert description['units'] == 'coarse'
 
 
 def test_other_logits_are_noticed(network, tmp_path, monkeypatch):

@@ -306,7 +306,7 @@ def _record(setup: profiling_worker.Setup,
             graph_name: str) -> profiling_worker.Recording:
   try:
     answer = calls.call(f'{profiling_worker.__name__}:record', setup,
-                        timeout_s=_TIMEOUT_S)
+                        timeout_s=_TIMEOUT_S, keras=False)
   except calls.CallError as error:
     raise errors.MeasurementError(
         f'Profiling {graph_name} on {setup.device} failed: {error}. The '

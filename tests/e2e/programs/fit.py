@@ -55,6 +55,11 @@ def transformer():
                      layers.Dense(4)(layers.GlobalAveragePooling1D()(x)))
 
 
+# In Keras 2 these two are layers of another make.
+MODELS = ((cnn, lstm) if keras.__version__.startswith('2.') else
+          (dense, cnn, lstm, transformer))
+
+
 def compiled(build):
   keras.utils.set_random_seed(0)
   model = build()
@@ -94,7 +99,7 @@ def inference(option):
 
 def main():
   results = {}
-  for build in (dense, cnn, lstm, transformer):
+  for build in MODELS:
     stock, _ = losses(build, False)
     placed, devices = losses(build, common.RANDOM)
     results[build.__name__] = {

@@ -113,10 +113,11 @@ def threads():
 
 def main():
   results = {}
+  # The guard times no loop, and threads are no matter of Keras.
+  guarded, alone = ((), ()) if _LEGACY else ((uneven,), (threads,))
   for guard in (False, True):
     option = {**common.RANDOM, 'guard': guard}
-    for program in (uneven,) if guard else (uneven, switched, by_chance,
-                                            threads):
+    for program in guarded if guard else (uneven, switched, by_chance, *alone):
       name = program.__name__ + ('_guarded' if guard else '')
       results[name] = relocated.both_ways(program, option)
       gc.collect()

@@ -49,16 +49,32 @@ def on(graph, cluster, device=0):
       graph, np.where(allowed[:, device], device, cluster.host), cluster)
 
 
-@pytest.fixture(scope='module', params=['dense', 'lstm'])
-def trained(request):
-  source = sources.load(str(TESTDATA / f'{request.param}_train_step.pb'))
+@contextlib.contextmanager
+def measuring(name):
+  """A training step, a cluster, and who measures it."""
+  source = sources.load(str(TESTDATA / f'{name}_train_step.pb'))
   cluster = local_cluster()
   with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
     yield graph_def_io.read(source), cluster, measurer
 
 
+@pytest.fixture(scope='module')
+def trained():
+  with measuring('dense') as result:
+    yield result
+
+
 def test_training_steps_are_timed_on_several_devices(trained):
-  graph, cluster, measurer = trained
+  check_timed(*trained)
+
+
+def test_training_steps_with_loops_are_timed():
+  with measuring('lstm') as looping:
+    check_timed(*looping)
+
+
+def check_timed(graph, cluster, measurer):
+  """Two placements run, at prices that stay."""
   allowed = constraints.allowed_devices(graph, cluster)
   generator = np.random.default_rng(0)
   rows = [

@@ -66,18 +66,33 @@ def evaluated(measurer, graph, devices):
   ]
 
 
-def test_training_steps_on_local_workers(trained):
+def test_training_steps_on_local_workers_and_a_later_run(
+    trained, tmp_path, monkeypatch):
   source, graph = trained
+  devices = rows(graph, 2)
+  settings = dict(local_workers=2, cache_dir=tmp_path / 'cache', **QUICK)
   before = processes.children(os.getpid())
-  with measurer_lib.Measurer(source, CLUSTER, local_workers=2,
-                             **QUICK) as measurer:
-    for result in evaluated(measurer, graph, rows(graph, 3)):
+  with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
+    first = evaluated(measurer, graph, devices)
+    for result in first:
       assert result.valid and not result.simulated
       assert 0 < result.step_time_s < 10 and result.spread_s > 0
       assert len(result.peak_bytes) == 2 and min(result.peak_bytes) > 0
     pids = set(processes.children(os.getpid())) - set(before)
     assert len(pids) == 3
   assert processes.ended(pids)
+
+  def refuse(*unused_arguments, **unused_options):
+    raise AssertionError('a process was started')
+
+  monkeypatch.setattr(worker_process, 'WorkerProcess', refuse)
+  with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
+    assert evaluated(measurer, graph, devices) == first
+  # Another way to measure is another measurement.
+  other = {**settings, 'steps': 4}
+  with measurer_lib.Measurer(source, CLUSTER, **other) as measurer:
+    with pytest.raises(AssertionError, match='was started'):
+      evaluated(measurer, graph, devices[:1])
 
 
 def test_training_steps_on_a_target(trained, workers):
@@ -226,23 +241,6 @@ def test_what_is_killed_again_and_again_is_a_violation(monkeypatch, oom_kills,
   assert client.tries == tries
 
 
-def test_a_later_run_starts_no_process(trained, tmp_path):
-  source, graph = trained
-  devices = rows(graph, 2)
-  settings = dict(local_workers=2, cache_dir=tmp_path / 'cache', **QUICK)
-  with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
-    first = evaluated(measurer, graph, devices)
-  before = processes.children(os.getpid())
-  with measurer_lib.Measurer(source, CLUSTER, **settings) as measurer:
-    assert evaluated(measurer, graph, devices) == first
-    assert processes.children(os.getpid()) == before
-    assert [e.valid for e in first] == [True, True]
-  # Another way to measure is another measurement.
-  other = {**settings, 'steps': 4}
-  with measurer_lib.Measurer(source, CLUSTER, **other) as measurer:
-    assert evaluated(measurer, graph, devices[:1]) != first[:1]
-
-
 def test_control_edges_make_an_order():
 
   def race():
@@ -301,21 +299,23 @@ def test_cores_of_processes_do_not_overlap(monkeypatch, caplog):
   assert len(plan(presets.preset('2xP100'), processes=2)) == 1
 
 
-@pytest.mark.parametrize('victim', [0, 2])  # The client, a server.
-def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch, victim):
+def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch):
   source, graph = trained
-  before, killed = set(processes.children(os.getpid())), []
+  before = set(processes.children(os.getpid()))
+  victims, seen = [0, 2], []  # The client, a server.
+
+  def ours():
+    return [p for p in processes.children(os.getpid()) if p not in before]
 
   def kill():
-    new = [p for p in processes.children(os.getpid()) if p not in before]
-    os.kill(new[victim], signal.SIGKILL)
-    killed.append(new)
+    seen.append(ours())
+    os.kill(seen[-1][victims.pop()], signal.SIGKILL)
 
   send = worker_process.WorkerProcess.send
 
   def send_and_kill(self, message):
     send(self, message)
-    if isinstance(message, measuring_worker.Request) and not killed:
+    if isinstance(message, measuring_worker.Request) and victims:
       timer = threading.Timer(1., kill)
       timer.start()
 
@@ -323,8 +323,8 @@ def test_who_is_killed_during_a_step_is_made_good(trained, monkeypatch, victim):
   with measurer_lib.Measurer(source, CLUSTER, local_workers=2, steps=3,
                              warmup=0, budget_s=3., tolerance=0.) as measurer:
     result, = evaluated(measurer, graph, rows(graph, 1))
-    now = set(processes.children(os.getpid())) - before
+    seen.append(ours())
   assert result.valid and math.isfinite(result.step_time_s)
-  # Servers and sessions go together: all three are new.
-  assert len(killed) == 1 and len(killed[0]) == len(now) == 3
-  assert not now & set(killed[0])
+  # Servers and sessions go together: each time all three are new.
+  assert [len(pids) for pids in seen] == [3] * 3
+  assert len(set().union(*seen)) == 9

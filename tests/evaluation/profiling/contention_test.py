@@ -1,6 +1,5 @@
 """Tests of contention between workers and of what keeps its results."""
 
-import json
 import pathlib
 
 import pytest
@@ -11,7 +10,6 @@ from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
-from gdp_grappler.evaluation.profiling import profiler
 from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
@@ -57,31 +55,6 @@ def test_one_device_of_a_type_lends_its_costs_but_not_its_bus():
       [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2)])
   found = profiled_costs.ProfiledCostModel(profile).contention(cluster)
   assert found.shares.tolist() == [0., 0.] and len(set(found.buses)) == 2
-
-
-@pytest.mark.e2e
-def test_workers_are_clocked_together_once(tmp_path, monkeypatch):
-  monkeypatch.setattr(contention, '_ROUNDS', 1)
-  monkeypatch.setattr(contention, '_WINDOW_S', .1)
-  source = sources.load(str(_TESTDATA / 'dense_train_step.pb'))
-  told = []
-
-  def profile():
-    return profiler.profile_local_workers(source, 2, steps=1,
-                                          cache_dir=tmp_path, tell=told.append)
-
-  first = profile()
-  path, = (tmp_path / 'contention').iterdir()
-  assert [d.contention for d in first.devices] == json.loads(path.read_text())
-  assert {d.bus for d in first.devices} == {'2 local workers'}
-  assert sum('all 2 workers' in line for line in told) == 1
-  again = profile()
-  assert sum('all 2 workers' in line for line in told) == 1
-  assert [d.contention for d in again.devices
-         ] == [d.contention for d in first.devices]
-  path.write_text('damaged')
-  profile()
-  assert sum('all 2 workers' in line for line in told) == 2
 
 
 @pytest.mark.e2e

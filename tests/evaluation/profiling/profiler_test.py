@@ -1,5 +1,6 @@
 """Tests of evaluation.profiling.profiler: real steps of real graphs."""
 
+import json
 import os
 import pathlib
 
@@ -118,13 +119,17 @@ def test_a_graph_that_fails_says_so(tmp_path):
   assert not list(tmp_path.glob('profiles/*'))
 
 
-def test_local_workers_are_profiled_one_by_one(tmp_path, no_process,
-                                               monkeypatch):
+def test_local_workers_are_profiled_one_by_one_and_clocked_together_once(
+    tmp_path, no_process, monkeypatch):
   monkeypatch.setattr(contention, '_ROUNDS', 1)
   monkeypatch.setattr(contention, '_WINDOW_S', .1)
-  source = _source('dense')
-  profile = profiler.profile_local_workers(source, 2, steps=2,
-                                           cache_dir=tmp_path)
+  source, told = _source('dense'), []
+
+  def profiled():
+    return profiler.profile_local_workers(source, 2, steps=1,
+                                          cache_dir=tmp_path, tell=told.append)
+
+  profile = profiled()
   assert [d.name for d in profile.devices
          ] == list(local_workers.device_names(2))
   for measured in profile.devices:
@@ -133,9 +138,20 @@ def test_local_workers_are_profiled_one_by_one(tmp_path, no_process,
                                             + measured.visits.sum()
                                             * measured.visit_s
                                             + measured.empty_step_s)
+  path, = (tmp_path / 'contention').iterdir()
+  shares = [d.contention for d in profile.devices]
+  assert shares == json.loads(path.read_text())
+  assert {d.bus for d in profile.devices} == {'2 local workers'}
+  assert sum('all 2 workers' in line for line in told) == 1
   no_process()
-  again = profiler.profile_local_workers(source, 2, steps=2, cache_dir=tmp_path)
+  again = profiled()
   assert again.devices[1].step_s == profile.devices[1].step_s
+  assert [d.contention for d in again.devices] == shares
+  assert sum('all 2 workers' in line for line in told) == 1
+  path.write_text('damaged')
+  with pytest.raises(AssertionError, match='was started'):
+    profiled()
+  assert sum('all 2 workers' in line for line in told) == 2
 
 
 @hypothesis.given(st.floats(0, 1), st.integers(0, 10**5), st.floats(0, 1),

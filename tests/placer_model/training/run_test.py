@@ -160,21 +160,20 @@ def _train_both(graph_path, model_dir, **changes):
 
 
 def test_several_graphs_one_policy(graph_path, tmp_path, no_export):
-  whole, text = _train_both(graph_path, tmp_path / 'whole')
-  assert [g['cluster']['name'] for g in whole['graphs']] == ['2xP100', '4xP100']
-  for graph in whole['graphs']:
+  _train_both(graph_path, tmp_path, iterations=1)
+  record, text = _train_both(graph_path, tmp_path)
+  assert 'Resuming after iteration 2' in text
+  assert [g['cluster']['name'] for g in record['graphs']
+         ] == ['2xP100', '4xP100']
+  for graph in record['graphs']:
     assert graph['placers']['gdp']['iterations'] == 2
   assert '2 graphs, one policy (simulated)' in text
   assert 'net@2xP100' in text and 'net@4xP100' in text
   for name in ('net_2xP100', 'net_4xP100'):
-    assert (tmp_path / 'whole' / 'plans' / f'{name}.json').exists()
-    assert list((tmp_path / 'whole' / 'tensorboard' / name).iterdir())
-  _train_both(graph_path, tmp_path / 'parts', iterations=1)
-  parts, text = _train_both(graph_path, tmp_path / 'parts')
-  assert 'Resuming after iteration 2' in text
-  assert parts['graphs'][0]['placers']['gdp']['iterations'] == 2
+    assert (tmp_path / 'plans' / f'{name}.json').exists()
+    assert list((tmp_path / 'tensorboard' / name).iterdir())
   with pytest.raises(errors.GdpError, match='another graph'):
-    _train(_options(graph_path, tmp_path / 'parts'))
+    _train(_options(graph_path, tmp_path))
 
 
 def test_time_budget_stops_early(graph_path, tmp_path, no_export):
