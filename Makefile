@@ -106,7 +106,7 @@ $(VENV)/tensorflow:
 	@touch $@
 
 $(VENV)/installed: $(VENV)/tensorflow $(SOURCES)
-	$(PIP) --no-build-isolation '.[train,bench,report,dev]'
+	$(PIP) --no-build-isolation '.[train,bench,report,completion,dev]'
 	@touch $@
 
 $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow

@@ -60,6 +60,7 @@ _EXTRAS = {
     'baselines':
         _BASELINES,
     'report': ['plotly>=7,<8'],
+    'completion': ['shtab>=1.7,<2'],
     'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_BASELINES],
     'dev': [
         'hypothesis>=6,<7',
@@ -221,10 +222,19 @@ class Build(build.build):
 
 
 class BdistWheel(bdist_wheel.bdist_wheel):
-  """A wheel for any Python 3 on this platform: ctypes, no extension module."""
+  """A wheel for any Python 3 on this platform: ctypes, no extension module.
+
+  Tagged by the oldest distributions whose libraries it finds; TensorFlow, which
+  it is loaded beside, asks for less.
+  """
 
   def get_tag(self):
-    return 'py3', 'none', super().get_tag()[2]
+    platform = super().get_tag()[2]
+    machine = platform.removeprefix('linux_')
+    if machine != platform:
+      platform = runpy.run_path('bazel/manylinux.py')['platform'](sorted(
+          _LIB_DIR.glob('*.so')), machine) or platform
+    return 'py3', 'none', platform
 
 
 class Sdist(sdist.sdist):
@@ -254,8 +264,10 @@ setuptools.setup(
         'gdp_grappler', 'gdp_grappler.*', 'placer_model', 'placer_model.*'
     ]),
     package_data={
-        'gdp_grappler': ['lib/*', 'placers/placers.toml', 'reports/assets/*'],
-        'placer_model': ['*/placers.toml', 'pretrained/**/*'],
+        'gdp_grappler': [
+            'lib/*', 'placers/placers.toml', 'py.typed', 'reports/assets/*'
+        ],
+        'placer_model': ['*/placers.toml', 'pretrained/**/*', 'py.typed'],
     },
     install_requires=[_TENSORFLOW, 'numpy', 'absl-py', 'rich'],
     extras_require=_EXTRAS,

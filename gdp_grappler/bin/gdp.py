@@ -11,6 +11,7 @@ import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.bin.commands import cluster
+from gdp_grappler.bin.commands import completion
 from gdp_grappler.bin.commands import diff
 from gdp_grappler.bin.commands import doctor
 from gdp_grappler.bin.commands import explain
@@ -22,7 +23,7 @@ from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
 
 _COMMANDS = (place, simulate, explain, diff, report, profile, cluster, verify,
-             doctor, glossary)
+             doctor, glossary, completion)
 
 
 def main() -> int:
@@ -65,6 +66,7 @@ def parser() -> argparse.ArgumentParser:
       prog='gdp', description='Device placement for TensorFlow graphs.')
   result.add_argument('--version', action='version',
                       version=f'gdp-grappler {gdp_grappler.__version__}')
+  result.set_defaults(program=result)
   commands = result.add_subparsers(required=True, metavar='COMMAND')
   for command in _COMMANDS:
     command.add(commands)
