@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pathlib
+import shlex
 from typing import Any, Mapping, Sequence
 
 import numpy as np
 import rich.table
 
+from gdp_grappler import environment
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -125,6 +128,15 @@ def tables(record: Mapping[str, Any]) -> tuple[rich.table.Table | str, ...]:
   [graph] = graphs
   return (table(graph['name'], graph['cluster']['name'], graph['placers'],
                 reward), graph['verdict'])
+
+
+def next_steps(model_dir: pathlib.Path) -> str:
+  """What a user may want to do with what a run has left."""
+  policy = shlex.quote(str(model_dir / 'policy'))
+  return (f'Next: {environment.PLACEMENT}=1 {environment.POLICY}={policy} '
+          'python YOUR_PROGRAM.py, '
+          f'or gdp place GRAPH --cluster=CLUSTER --policy={policy} '
+          '--output=plan.json')
 
 
 def table(graph_name: str, cluster_name: str,

@@ -320,6 +320,8 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
   json_files.write_json(options.model_dir / 'results.json', record)
   for shown in results_lib.tables(record):
     console.print(shown, highlight=False)
+  console.print(results_lib.next_steps(options.model_dir), highlight=False,
+                markup=False, soft_wrap=True)
   return record
 
 

@@ -26,11 +26,11 @@ class Block:
   text: str
 
   def commands(self) -> list[list[str]]:
-    """What is typed, word by word; after a backslash a line goes on."""
+    """What is typed, word by word, up to a redirection."""
     lines = self.text.replace('\\\n', ' ').splitlines()
     return [
-        words for line in lines
-        if (words := shlex.split(line.removeprefix('$ '), comments=True))
+        words for line in lines if (words := shlex.split(
+            line.removeprefix('$ ').partition(' > ')[0], comments=True))
     ]
 
 

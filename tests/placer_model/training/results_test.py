@@ -1,6 +1,7 @@
 """Entries, table and verdict."""
 
 import io
+import pathlib
 
 import pytest
 import rich.console
@@ -143,3 +144,9 @@ def test_table_tells_simulated_from_measured():
     assert f'net on 2xP100 ({kind})' in text
     assert '1.500x' in text
     assert 'invalid' in text
+
+
+def test_next_steps_can_be_typed():
+  text = results.next_steps(pathlib.Path('my model'))
+  assert "GDP_POLICY='my model/policy' python" in text
+  assert "gdp place GRAPH --cluster=CLUSTER --policy='my model/policy'" in text
