@@ -15,6 +15,7 @@ from placer_model import graph_tensor
 from placer_model.layers import graph_sage
 from placer_model.layers import normalization
 from placer_model.layers import norms
+from placer_model.layers import positions
 from placer_model.layers import superposition
 from placer_model.layers import transformer_xl
 
@@ -70,7 +71,9 @@ class PlacerNetwork(tf.keras.Model):
         self._make_transformer(next(seeds), f'transformer_{i}')
         for i in range(config.transformer_layers)
     ]
-    self.head_norm = norms.LayerNorm(name='head_norm')
+    self.head_norm: tf.keras.layers.Layer = (
+        norms.GraphNorm if config.centred_head else norms.LayerNorm)(
+            name='head_norm')
     self.head = tf.keras.layers.Dense(
         config.device_units, name='head',
         kernel_initializer=init.VarianceScaling(
@@ -124,7 +127,7 @@ class PlacerNetwork(tf.keras.Model):
         + self.slot_embedding(slots))
 
   def embed_units(self, features: Features, devices: tf.Tensor) -> tf.Tensor:
-    """Each unit by itself, [M, h]: type, figures, devices it may have."""
+    """Each unit by itself, [M, h]: type, figures, devices, place."""
     bucket = tf.strings.to_hash_bucket_fast(features['op_types'],
                                             self.config.type_buckets)  # [M]
     figures = normalization.unit_inputs(features['units'], features['edges'],
@@ -135,8 +138,10 @@ class PlacerNetwork(tf.keras.Model):
     reach = tf.math.divide_no_nan(tf.matmul(allowed, devices),
                                   tf.reduce_sum(allowed, axis=1,
                                                 keepdims=True))  # [M, h]
+    places = positions.encode(tf.shape(figures)[0], self.config.positions)
     return self.stem(
-        tf.concat([self.type_embedding(bucket), figures, reach], axis=-1))
+        tf.concat([self.type_embedding(bucket), figures, reach, places],
+                  axis=-1))
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:
     """The graph embedding network (section 3.1): [M, h] -> x0 [M, h]."""
@@ -145,7 +150,9 @@ class PlacerNetwork(tf.keras.Model):
                                       self.config.max_neighbors)
     for layer in self.graph_layers:
       graph = layer(graph)
-    return graph.node_sets[graph_tensor.OP][tfgnn.HIDDEN_STATE]
+    embedded = graph.node_sets[graph_tensor.OP][tfgnn.HIDDEN_STATE]
+    residual = self.config.graph_residual and self.config.graph_layers
+    return embedded + x if residual else embedded
 
   def attend(self,
              x: tf.Tensor) -> tuple[tf.Tensor, superposition.Conditions | None]:

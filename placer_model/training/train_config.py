@@ -118,9 +118,9 @@ class TrainConfig:
 # The paper's method, with credit per decision, levels of clusters and annealing
 # of ours, but without search and imitation. Its table of PPO figures is not in
 # the text that survives, so these are ours; 6,000 trials are what HDP's take.
-# Weights are shared, so the first gradient steps move all units alike: it takes
-# several until each decision has gone where its own advantage points.
-_PAPER = TrainConfig(iterations=125, rollouts=48, epochs=16, learning_rate=2e-3,
+# More steps per iteration, or longer ones, decide before the trials have told
+# the good from the lucky.
+_PAPER = TrainConfig(iterations=125, rollouts=48, epochs=4, learning_rate=1e-3,
                      entropy_bonus=0., credit='unit', temperature=.3,
                      greedy=True, exploration='levels', anneal=True,
                      warm_search_trials=0, warm_start_steps=0, search_trials=0,

@@ -76,7 +76,8 @@ def test_masked_logits_give_finite_gradients(network):
 @pytest.mark.parametrize(
     'changes', [{}, {'superposition': False}, {'attention': False}, {
         'attention': False, 'superposition': False
-    }, {'max_neighbors': 1}, {'graph_layers': 0, 'transformer_layers': 0}])
+    }, {'max_neighbors': 1}, {'graph_layers': 0, 'transformer_layers': 0},
+                {'positions': 4, 'graph_residual': True, 'centred_head': True}])
 def test_every_weight_learns(changes):
   network = network_lib.PlacerNetwork(SMALL.replace(**changes))
   # Memory and several segments need more units than a segment has.
@@ -112,6 +113,38 @@ def test_order_of_units_does_not_matter_within_a_segment(network):
       })
   np.testing.assert_allclose(network(renumbered),
                              network(features).numpy()[order], atol=1e-4)
+
+
+def _two_equal_chains(length=4):
+  """Units of one type, in turn of the one chain and of the other."""
+  count = 2 * length
+  ones = np.ones((count, len(schema.UNIT_FEATURES)), np.float32)
+  levels = np.repeat(np.arange(length), 2)
+  ones[:, schema.UNIT_FEATURES.index('level')] = levels
+  edges = np.array([(i, i + 2) for i in range(count - 2)], np.int32)
+  return {
+      'op_types': tf.constant(['MatMul'] * count), 'units': tf.constant(ones),
+      'edges': tf.constant(edges), 'edge_bytes': tf.ones([len(edges)]),
+      'allowed': tf.ones([count, 3],
+                         tf.bool), 'devices': _devices('CPU', 'GPU', 'GPU')
+  }
+
+
+def test_equal_branches_are_told_apart_by_positions_alone(network):
+  logits = network(_two_equal_chains()).numpy()
+  np.testing.assert_allclose(logits[::2], logits[1::2], atol=1e-5)
+  placed = network_lib.PlacerNetwork(SMALL.replace(positions=4))
+  logits = placed(_two_equal_chains()).numpy()
+  assert np.abs(logits[::2] - logits[1::2]).max(axis=1).min() > 1e-3
+
+
+def test_what_units_have_in_common_moves_no_logit():
+  network = network_lib.PlacerNetwork(
+      SMALL.replace(centred_head=True, superposition=False))
+  features = _features(30, 60, 3) | {'allowed': tf.ones([30, 3], tf.bool)}
+  logits = network(features).numpy()
+  assert np.abs(logits).max() > 0.1
+  np.testing.assert_allclose(logits.mean(axis=0), 0, atol=1e-4)
 
 
 def test_equal_devices_differ_by_their_slot_alone(network):
