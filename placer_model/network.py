@@ -138,10 +138,11 @@ class PlacerNetwork(tf.keras.Model):
     reach = tf.math.divide_no_nan(tf.matmul(allowed, devices),
                                   tf.reduce_sum(allowed, axis=1,
                                                 keepdims=True))  # [M, h]
-    places = positions.encode(tf.shape(figures)[0], self.config.positions)
-    return self.stem(
-        tf.concat([self.type_embedding(bucket), figures, reach, places],
-                  axis=-1))
+    parts = [self.type_embedding(bucket), figures, reach]
+    if self.config.positions:
+      parts.append(positions.encode(
+          tf.shape(figures)[0], self.config.positions))
+    return self.stem(tf.concat(parts, axis=-1))
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:
     """The graph embedding network (section 3.1): [M, h] -> x0 [M, h]."""

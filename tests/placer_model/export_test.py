@@ -81,6 +81,13 @@ def test_a_default_policy_is_small(tmp_path):
   assert size < 2_000_000
 
 
+def test_what_the_paper_preset_adds_may_be_loaded(tmp_path):
+  config = SMALL.replace(positions=3, graph_residual=True, centred_head=True)
+  export.export_policy(network_lib.PlacerNetwork(config), tmp_path / 'policy',
+                       {})
+  assert (tmp_path / 'policy' / 'policy.json').exists()
+
+
 @pytest.fixture(name='old')
 def _old(policy, tmp_path):
   """A copy of it."""
