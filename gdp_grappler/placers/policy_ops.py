@@ -27,13 +27,13 @@ _MAX_WEIGHTS_BYTES = 1 << 30
 # They call functions, whose ops are checked as well.
 _CALLS = frozenset({'PartitionedCall', 'StatefulPartitionedCall'})
 OPS = _CALLS | frozenset("""
-    AddV2 All Assert BatchMatMulV2 BiasAdd Cast ConcatV2 Const Cos Cumsum DivNoNan
-    Equal Fill FloorDiv GatherV2 Greater GreaterEqual Identity Less LessEqual
-    Log Log1p LogicalAnd MatMul MatrixBandPart Max Maximum Mean Minimum Mul Neg
-    NoOp OnesLike Pack Pad Placeholder Prod Range ReadVariableOp RealDiv Relu
-    Reshape ResourceGather Rsqrt SelectV2 Shape Sigmoid Sin Softmax Split Square
-    Squeeze StopGradient StridedSlice StringToHashBucketFast Sub Sum TopKV2
-    Transpose UnsortedSegmentMax UnsortedSegmentSum Where ZerosLike
+    AddV2 All Assert BatchMatMulV2 BiasAdd Cast ConcatV2 Const Cos Cumsum
+    DivNoNan Equal Fill FloorDiv GatherV2 Greater GreaterEqual Identity Less
+    LessEqual Log Log1p LogicalAnd MatMul MatrixBandPart Max Maximum Mean
+    Minimum Mul Neg NoOp OnesLike Pack Pad Placeholder Prod Range ReadVariableOp
+    RealDiv Relu Reshape ResourceGather Rsqrt SelectV2 Shape Sigmoid Sin Softmax
+    Split Square Squeeze StopGradient StridedSlice StringToHashBucketFast Sub
+    Sum TopKV2 Transpose UnsortedSegmentMax UnsortedSegmentSum Where ZerosLike
     """.split())
 # What loading makes without running anything: kinds of the SavedModel's
 # objects, and those of them that have no kind of their own.
