@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
+from tensorflow.python.eager import cancellation
 from tensorflow.python.eager import context
 
 from gdp_grappler import errors
@@ -26,7 +27,6 @@ from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
 from gdp_grappler.graph.sources import training_step
 from gdp_grappler.plugin import switch
-from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import captures
 
 Tell = Callable[[str], None]
@@ -109,8 +109,9 @@ def _instantiate(step: functools.partial[Any]) -> None:
     if names == _TAKES_BATCHES:
       # Makes variables that are still missing, which must not be cancelled.
       function.get_concrete_function(*step.args)
-  with cancelling.cancellable() as call:
-    call.start_cancel()
+  cancelling = cancellation.CancellationManager()
+  cancelling.start_cancel()
+  with cancellation.CancellationManagerContext(cancelling):
     step()
 
 

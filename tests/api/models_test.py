@@ -1,7 +1,5 @@
 """Tests of `place` on what a program has in memory."""
 
-import threading
-
 import keras
 import numpy as np
 import pytest
@@ -146,35 +144,6 @@ def test_a_model_without_inputs_is_refused():
   model.compile('sgd', 'mse')
   with pytest.raises(errors.InvalidGraphError, match='does not know its'):
     _placed(model)
-
-
-class _Observed(keras.Sequential):
-  """Another thread calls a function of its own while a step runs."""
-
-  seen = None
-
-  def make_train_function(self, force=False):
-    super().make_train_function(force)
-    run = self.train_function
-    double = tf.function(lambda x: 2. * x)
-
-    def observed(iterator):
-      other = threading.Thread(
-          target=lambda: self.seen.append(double(tf.constant(3.)).numpy()))
-      other.start()
-      other.join()
-      return run(iterator)
-
-    self.train_function = observed
-
-
-def test_other_threads_go_on_while_a_model_is_read():
-  """Their calls were cancelled with the step that is never run."""
-  _Observed.seen = []
-  model = _Observed([keras.Input((8,)), keras.layers.Dense(4)], name='observed')
-  model.compile('sgd', 'mse')
-  _placed(model)
-  assert _Observed.seen == [6.]
 
 
 def test_the_option_is_off_only_while_a_model_is_traced():

@@ -13,6 +13,7 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import stopwatch
+from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import settings as settings_lib
 from helpers import graph_defs
@@ -202,7 +203,7 @@ def test_what_fits_replaces_a_faster_step_that_overflows(monkeypatch):
   # Two products of 64 MB do not fit beside each other on this GPU.
   source = _source(*_branches(graph_defs.GPU(0)), devices=_GPUS)
   small = _with_memory(presets.preset('2xP100'), 150 << 20)
-  monkeypatch.setattr(optimizer.resolve, 'resolve', lambda *_: small)
+  monkeypatch.setattr(network.resolve, 'resolve', lambda *_: small)
   apart = {'a': 1, 'b0': 2, 'b1': 0}
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(apart))
   outcome = optimizer.optimize(source, settings_lib.Settings())

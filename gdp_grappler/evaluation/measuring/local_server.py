@@ -11,10 +11,8 @@ its standard input does, so it cannot outlive its parent.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
-import sys
 from typing import Any
 
 from gdp_grappler import errors
@@ -50,31 +48,17 @@ def main(request: dict[str, Any]) -> None:
 
 
 def _serve(request: dict[str, Any]) -> Any:
-  _leave_the_api_out()
-  from tensorflow.core.protobuf import config_pb2
-  from tensorflow.python.training import server_lib
-  config = config_pb2.ConfigProto(
+  import tensorflow as tf
+  config = tf.compat.v1.ConfigProto(
       inter_op_parallelism_threads=request['inter_op_threads'],
       intra_op_parallelism_threads=request['intra_op_threads'])
   config.device_count['CPU'] = 1
-  return server_lib.Server({JOB: request['addresses']}, JOB, request['task'],
-                           config=config)
-
-
-def _leave_the_api_out() -> None:
-  """Has parts of TensorFlow imported without `import tensorflow`.
-
-  A server is the runtime alone: the API and Keras, which it never calls, take
-  five times as long to import.
-  """
-  spec = importlib.util.find_spec('tensorflow')
-  assert spec is not None  # It is a requirement.
-  sys.modules['tensorflow'] = importlib.util.module_from_spec(spec)
+  return tf.distribute.Server({JOB: request['addresses']}, JOB, request['task'],
+                              config=config)
 
 
 def _devices(target: str) -> list[str]:
   """Names of all devices; waits until every task has answered."""
-  from tensorflow.python.client import session as session_lib
-  from tensorflow.python.framework import ops
-  with session_lib.Session(target, graph=ops.Graph()) as session:
+  import tensorflow as tf
+  with tf.compat.v1.Session(target, graph=tf.Graph()) as session:
     return [d.name for d in session.list_devices()]

@@ -148,7 +148,7 @@ class LocalWorkers:
                    inter_op_threads=inter_op, intra_op_threads=intra_op or
                    len(self.cores[task]))
     return worker_process.WorkerProcess(f'{local_server.__name__}:main',
-                                        [request], _environment())
+                                        [request], _environment(), keras=False)
 
   def _drop_servers(self) -> None:
     servers, self._servers = self._servers, []

@@ -113,10 +113,7 @@ def test_a_port_that_somebody_took_is_replaced(monkeypatch):
 
 
 def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
-  package = tmp_path / 'tensorflow'
-  package.mkdir()
-  (package / '__init__.py').write_text('')
-  (package / 'core.py').write_text('raise OSError("no such luck")')
+  (tmp_path / 'tensorflow.py').write_text('raise OSError("no such luck")')
   monkeypatch.syspath_prepend(tmp_path)
   before = processes.children(os.getpid())
   with pytest.raises(errors.MeasurementError, match='no such luck') as raised:

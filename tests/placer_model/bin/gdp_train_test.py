@@ -195,10 +195,8 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
   model = tmp_path / 'model'
   # METIS alone would have dozens of placements measured.
   program = [
-      *_SMALL[:2], 'from placer_model import export; '
-      'from placer_model.training import baselines; '
-      "baselines.NAMES = ('single_device', 'random'); "
-      'export.export_policy = lambda *unused: None; ' + _SMALL[2]
+      *_SMALL[:2], 'from placer_model.training import baselines; '
+      "baselines.NAMES = ('single_device', 'random'); " + _SMALL[2]
   ]
   flags = [
       '--reward=measured', '--local_workers=2', '--rollouts=3',
