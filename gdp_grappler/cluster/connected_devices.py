@@ -21,21 +21,23 @@ def local_cluster(names: Sequence[str] = ()) -> cluster_lib.Cluster:
 
   Args:
     names: Full names of the devices to use, as TensorFlow gives them; all
-      logical devices if empty. This process has a CPU in any case.
+      logical devices if empty.
 
   Raises:
-    ClusterError: of this process there are devices, but no CPU.
+    ClusterError: there is no CPU among them, or of those of this process.
   """
   import tensorflow as tf
   names = names or [d.name for d in tf.config.list_logical_devices()]
+  known = [n for n in names if cluster_lib.device_type(n) in ('CPU', 'GPU')]
+  tasks = set(map(task_of, known))
   own = own_task()
-  here = local_devices.local_cluster([n for n in names if task_of(n) == own] or
-                                     [f'{own}/device:CPU:0'])
-  elsewhere = [
-      n for n in names
-      if task_of(n) != own and cluster_lib.device_type(n) in ('CPU', 'GPU')
-  ]
-  return _joined(here, elsewhere) if elsewhere else here
+  if len(tasks) <= 1:
+    # Of a server, too, which does not know by what name others call it.
+    return local_devices.local_cluster(names)
+  if own not in tasks:
+    return remote_devices.of_names(known)
+  here = local_devices.local_cluster([n for n in names if task_of(n) == own])
+  return _joined(here, [n for n in known if task_of(n) != own])
 
 
 def own_task() -> str:

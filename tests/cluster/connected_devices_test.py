@@ -50,9 +50,18 @@ def test_other_types_of_device_are_left_out():
   assert cluster.device_names == (f'{_OWN}/device:CPU:0',)
 
 
+def test_a_server_that_places_has_its_devices_alone():
+  """It got a CPU of a task that the session did not have."""
+  remote = [f'{_OTHERS[0]}/device:CPU:{i}' for i in range(2)]
+  cluster = resolve.resolve('local', remote)
+  assert cluster.device_names == tuple(remote)
+  assert cluster.compute_units.tolist() == [0, 0]
+  names = [f'{task}/device:CPU:0' for task in _OTHERS]
+  cluster = resolve.resolve('local', names)
+  assert cluster.device_names == tuple(names)
+  assert cluster.compute_units.tolist() == [0, 1]
+
+
 def test_this_process_has_a_cpu():
-  remote = f'{_OTHERS[0]}/device:CPU:0'
-  cluster = resolve.resolve('local', [remote])
-  assert cluster.device_names == (f'{_OWN}/device:CPU:0', remote)
   with pytest.raises(errors.ClusterError):
-    resolve.resolve('local', ['/device:GPU:0', remote])
+    resolve.resolve('local', ['/device:GPU:0', f'{_OTHERS[0]}/device:CPU:0'])

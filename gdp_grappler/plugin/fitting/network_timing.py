@@ -96,7 +96,7 @@ def _timed(tasks: list[str], budget_s: float,
     if wires and clock() > end:
       break
     try:
-      wires[frozenset(pair)] = _wire(*pair, clock)
+      wires[frozenset(pair)] = _wire(*pair, end, clock)
     except Exception as error:  # Of TensorFlow, and of servers that are gone.
       notices.warn_once('The network cannot be timed, figures of it stay '
                         f'assumed: {" ".join(str(error).split())[:200]}')
@@ -107,15 +107,25 @@ def _timed(tasks: list[str], budget_s: float,
   return {frozenset(pair): wires.get(frozenset(pair), median) for pair in pairs}
 
 
-def _wire(source: str, target: str, clock: Callable[[], float]) -> network.Wire:
-  """What is left of a game between two tasks without what one alone takes."""
-  sizes, seconds = [], []
+def _wire(source: str, target: str, end: float,
+          clock: Callable[[], float]) -> network.Wire:
+  """What is left of a game between two tasks without what one alone takes.
+
+  Two sizes are played in any case; where the next one would last beyond the
+  end, as on a slow network, it is left out.
+  """
+  sizes: list[int] = []
+  seconds: list[float] = []
   for size, trips in _GAMES:
-    plays = [_game(source, end, size, trips) for end in (target, source)]
+    if len(sizes) > 1:
+      # There and back, once more for the first time.
+      transfers = 2 * trips * (_ROUNDS + 1)
+      if clock() + transfers * seconds[-1] * size / sizes[-1] > end:
+        break
+    plays = [_game(source, other, size, trips) for other in (target, source)]
     there_s, here_s = (statistics.median(
         _clocked(play, clock) for _ in range(_ROUNDS)) for play in plays)
     sizes.append(size)
-    # There and back: two transfers.
     seconds.append((there_s - here_s) / (2 * trips))
   line = line_fit.fit(sizes, seconds)
   return network.Wire(line.latency_s, line.bytes_per_s)

@@ -62,8 +62,8 @@ def _timed(monkeypatch, tmp_path):
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path))
   counts = []
 
-  def wire(source, target, clock):
-    del clock
+  def wire(source, target, end, clock):
+    del end, clock
     counts.append((source, target))
     return network.Wire(1e-4, 1e9)
 
@@ -88,6 +88,27 @@ def test_when_the_time_is_over_the_others_are_as_those_that_were_timed(timed):
   cluster = known.cluster(None, network_timing.devices.names())
   assert len({link.bandwidth_bytes_per_s for link in cluster.links}) == 1
   assert 'measured' in cluster.notes[-1]
+
+
+@pytest.mark.parametrize('bytes_per_s, played', [(1e5, 2), (1e9, 3)])
+def test_a_slow_network_is_not_asked_for_more(monkeypatch, bytes_per_s, played):
+  """Games of 4 MB took a quarter of an hour."""
+  now, sizes = [0.], []
+
+  def game(source, end, size, trips):
+
+    def play():
+      now[0] += 2 * trips * (1e-4 + size / bytes_per_s) * (source != end)
+
+    sizes.append(size)
+    play()
+    return play
+
+  monkeypatch.setattr(network_timing, '_game', game)
+  wire = network_timing._wire('a', 'b', 100., lambda: now[0])
+  assert len(set(sizes)) == played
+  assert now[0] < 200
+  assert wire.bytes_per_s == pytest.approx(bytes_per_s, rel=.05)
 
 
 @pytest.mark.parametrize('change', ['digest', 'text', 'rows'])
