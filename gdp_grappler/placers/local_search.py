@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import sys
 import time
 from typing import Callable, Sequence
@@ -30,7 +31,7 @@ _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
 # Placements for which control edges are looked for, to know which is the best
 # with them, and for how long.
 _COMPARED = 3
-_ASKED = control_edges.OrderConfig(max_simulated_ops=500_000)
+_ASKED = control_edges.OrderConfig(max_simulated_ops=500_000, only_wanted=False)
 
 
 class LocalSearchPlacer:
@@ -161,7 +162,7 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
   if limit.progress(plain.evaluations + ordered.evaluations) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
-    if _in_order(problem, halfway) < _in_order(problem, found):
+    if _in_order(problem, halfway)[0] < _in_order(problem, found)[0]:
       _run([ordered, plain], limit, _REST)
     else:
       _run([plain, ordered], limit, _REST)
@@ -176,14 +177,16 @@ def _best_in_order(
   """Of the first few that differ, with the edges that there are.
 
   What the priorities of a placement promise, edges keep of one and not of
-  another.
+  another; it may get others of which they keep more.
   """
   distinct: dict[bytes, placement_lib.Placement] = {}
   for placement in placements:
     distinct.setdefault(placement.devices.tobytes(), placement)
-  return min(
-      list(distinct.values())[:_COMPARED],
-      key=lambda placement: _in_order(problem, placement))
+  asked = [
+      _in_order(problem, placement)
+      for placement in list(distinct.values())[:_COMPARED]
+  ]
+  return min(asked, key=operator.itemgetter(0))[1]
 
 
 def _fastest(
@@ -239,16 +242,22 @@ def _run(searches: Sequence[annealing.Annealing
                 min(annealing.BATCH, limit.evaluations - evaluations))
 
 
-def _in_order(problem: placer_lib.Problem,
-              placement: placement_lib.Placement) -> evaluator_lib.Key:
-  """Where a placement ranks with the control edges that pay."""
+def _in_order(
+    problem: placer_lib.Problem, placement: placement_lib.Placement
+) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
+  """Where a placement ranks with the control edges that pay; with their order.
+
+  Where none do, it is returned as it is.
+  """
   assert problem.simulator is not None  # Orders pay.
   order = control_edges.control_edges(problem.graph, placement,
                                       problem.simulator, _ASKED)
   key = problem.evaluator.price(problem.graph,
                                 placement.devices[None]).keys()[0]
   gain = order.with_edges_s / order.fifo_s if order.fifo_s else 1.
-  return (*key[:3], key[3] * gain)
+  if order.priorities is not None:
+    placement = dataclasses.replace(placement, priorities=order.priorities)
+  return (*key[:3], key[3] * gain), placement
 
 
 def evaluations_for(problem: placer_lib.Problem) -> int:

@@ -259,8 +259,9 @@ def test_edges_decide_between_starts_not_what_priorities_promise(monkeypatch):
   in_order = local_search._in_order
 
   def kept(problem, placement):
-    key = in_order(problem, placement)
-    return (*key[:3], 0.) if (placement.devices == wanted).all() else key
+    key, placement = in_order(problem, placement)
+    is_wanted = (placement.devices == wanted).all()
+    return (*key[:3], 0.) if is_wanted else key, placement
 
   monkeypatch.setattr(local_search, '_in_order', kept)
   limit = local_search.Limit(1)

@@ -46,6 +46,8 @@ class OrderConfig:
       two millions take about 3 s.
     max_s: Seconds after which nothing more is tried; what the search has found
       by then depends on the speed of the machine.
+    only_wanted: Whether a placement with priorities gets that order or none.
+      Else it may get another one, of which edges keep more.
   """
 
   min_gain: float = 0.02
@@ -54,6 +56,7 @@ class OrderConfig:
   edge_s: float = 5e-7
   max_simulated_ops: int = 2_000_000
   max_s: float = math.inf
+  only_wanted: bool = True
 
   def __post_init__(self) -> None:
     for field in ('min_gain', 'kept_gain', 'heavy_shares'):
@@ -77,8 +80,8 @@ class Order:
       others hold a device back until a copy to it can start. Empty where an
       order does not pay.
     fifo_s: Simulated step without them.
-    ordered_s: Simulated step if TensorFlow obeyed priorities, those of the
-      placement or the better ones of two.
+    ordered_s: Simulated step if TensorFlow obeyed priorities, the best of those
+      that were tried.
     with_edges_s: Simulated step, first in, first out, with these edges,
       whether they cost something or not: the slower one. `fifo_s` if there are
       none.
@@ -101,7 +104,8 @@ def control_edges(
 
   Args:
     graph: N ops; those that run in one step and no others.
-    placement: Of these ops; priorities it has say which order is wanted.
+    placement: Of these ops; priorities it has say which order is wanted,
+      unless `config.only_wanted` is off.
     simulator: Of the placement's cluster.
     config: When and how many.
 
@@ -117,7 +121,7 @@ def control_edges(
     raise ValueError(
         f'The placement is on cluster "{placement.cluster.name}", the '
         f'simulator is for "{simulator.cluster.name}".')
-  orders = _orders(graph, placement, simulator)
+  orders = _orders(graph, placement, simulator, config.only_wanted)
   devices = np.broadcast_to(placement.devices, orders.shape)
   # Equal priorities are not the same: asynchronous devices run ahead without.
   fifo = simulator.price(graph, devices[:1])
@@ -217,13 +221,16 @@ def evaluate(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 
 
 def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-            simulator: simulator_lib.Simulator) -> np.ndarray:
+            simulator: simulator_lib.Simulator,
+            only_wanted: bool = True) -> np.ndarray:
   """float64 [K, N], the priorities that may be wanted."""
-  if placement.priorities is not None:
-    return placement.priorities[None]
-  critical = ordering.with_critical_path_order(graph, placement, simulator)
+  own = [] if placement.priorities is None else [placement.priorities]
+  if own and only_wanted:
+    return np.stack(own)
+  critical = ordering.with_critical_path_order(
+      graph, dataclasses.replace(placement, priorities=None), simulator)
   assert critical.priorities is not None  # It has just got them.
-  return np.stack([critical.priorities, depth_first.priorities(graph)])
+  return np.stack([*own, critical.priorities, depth_first.priorities(graph)])
 
 
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
