@@ -168,8 +168,10 @@ def _allowed(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 
 def _neighbours(graph: op_graph.OpGraph) -> list[list[int]]:
+  """[G], each once."""
   result: list[list[int]] = [[] for _ in range(graph.num_groups)]
-  for source, target in graph.groups[graph.edges].tolist():
+  pairs = np.unique(np.sort(graph.groups[graph.edges], axis=1), axis=0)
+  for source, target in pairs.tolist():
     result[source].append(target)
     result[target].append(source)
   return result
@@ -182,7 +184,10 @@ def _moved(devices: np.ndarray, neighbours: list[list[int]], num_places: int,
   size = int(np.exp(rng.uniform(0, np.log(len(devices) / 2))))
   inside, frontier = {start}, list(neighbours[start])
   while frontier and len(inside) < size:
-    group = frontier.pop(int(rng.integers(len(frontier))))
+    # The last one fills the gap: that costs the same however many there are.
+    index = int(rng.integers(len(frontier)))
+    frontier[index], frontier[-1] = frontier[-1], frontier[index]
+    group = frontier.pop()
     if group not in inside:
       inside.add(group)
       frontier += neighbours[group]

@@ -16,6 +16,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -89,6 +90,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   step = step_lib.of_source(
       source, cluster, live=True, relocatable=relocatable,
       batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE)
+  if settings.profile is not None:
+    step = dataclasses.replace(
+        step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),

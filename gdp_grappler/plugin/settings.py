@@ -54,6 +54,9 @@ class Settings:
       and keep the faster way. None does where the choice is ours to make: with
       `keep_best` and without a plan.
     move_variables: Whether a `fit` may move its variables.
+    profile: File of `gdp profile` that prices ops by what they were measured
+      to take, on the devices that it knows; read when a graph arrives. None
+      for the roofline.
   """
 
   policy: str | None = None
@@ -69,6 +72,7 @@ class Settings:
   batch_size: int | None = None
   guard: bool | None = None
   move_variables: bool = True
+  profile: str | None = None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -252,6 +256,7 @@ _CHECKS = {
     'batch_size': _size_or_none,
     'guard': _switch_or_none,
     'move_variables': _switch,
+    'profile': _text_or_none,
 }
 
 

@@ -18,7 +18,7 @@ def test_every_field_is_taken():
   values = {
       'policy': '/p', 'placer': 'random', 'keep_best': False, 'mode': 'report',
       'cluster': '2xP100', 'seed': 3, 'time_budget_s': 2, 'min_ops': 0,
-      'order': 'critical_path', 'plan': 'p.json'
+      'order': 'critical_path', 'plan': 'p.json', 'profile': 'q.json'
   }
   result = settings.from_option(values)
   assert {key: getattr(result, key) for key in values} == values

@@ -63,6 +63,23 @@ class Report:
   placed_s: float | None = None
 
 
+@dataclasses.dataclass
+class _Course:
+  """How far it has come under one option.
+
+  Attributes:
+    plan: None until there is one.
+    stays: Whether steps were faster as they were.
+    before: Steps as they were.
+    after: Placed steps.
+  """
+
+  plan: plan_lib.Plan | None = None
+  stays: bool = False
+  before: guard.Timing = dataclasses.field(default_factory=guard.Timing)
+  after: guard.Timing = dataclasses.field(default_factory=guard.Timing)
+
+
 class TrainFunction(keras_function.KerasFunction):
   """Plans, moves variables, and keeps what is faster."""
 
@@ -82,26 +99,25 @@ class TrainFunction(keras_function.KerasFunction):
     # Whether Keras has put steps into a loop, and it can be avoided.
     self._has_loop = False
     self._can_be_single = False
-    self._plan: plan_lib.Plan | None = None
+    # By option: TensorFlow shows a graph once for each.
+    self._courses: dict[settings_lib.Settings, _Course] = {}
+    self._course = _Course()
     # What the placer thread made, before it is known whether it is in time.
     self._pending: plan_lib.Plan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
-    self._stays = False
     self._call: cancellation.CancellationManager | None = None
-    self._planned_for: settings_lib.Settings | None = None
-    self._before, self._after = guard.Timing(), guard.Timing()
     self._step: Callable[[Any], Any] = self._planning_step
 
   def report(self) -> Report:
     """What became of it so far."""
-    plan = self._plan
+    plan = self._course.plan
     if plan is None or not plan.changes:
       return Report({})
     measured = [
         timing.median_s / self._steps.per_call if timing.is_done else None
-        for timing in (self._before, self._after)
+        for timing in (self._course.before, self._course.after)
     ]
-    placed = {} if self._stays else plan.counts
+    placed = {} if self._course.stays else plan.counts
     return Report(placed, len(self._origins), plan.outcome.after_s, *measured)
 
   def take_over(self, other: TrainFunction) -> None:
@@ -109,12 +125,11 @@ class TrainFunction(keras_function.KerasFunction):
 
     Nothing has to be planned, moved or timed again.
     """
-    if other._plan is None or other._step not in (other._function,
-                                                  other._placeable_step):
+    if other._course.plan is None or other._step not in (other._function,
+                                                         other._placeable_step):
       return
-    self._plan, self._origins = other._plan, other._origins
-    self._planned_for, self._stays = other._planned_for, other._stays
-    self._before, self._after = other._before, other._after
+    self._courses, self._course = other._courses, other._course
+    self._origins = other._origins
     self._settings, self._seen = other._settings, other._seen
     self._batch_size = other._batch_size
     self.is_placed = other.is_placed
@@ -125,9 +140,9 @@ class TrainFunction(keras_function.KerasFunction):
     return self._step(*args)
 
   def _explain(self) -> None:
-    said = '' if self._plan is None else self._plan.describe()
-    if (self._plan is None or not said or
-        self._plan.changes and not self.is_placed):
+    said = '' if self._course.plan is None else self._course.plan.describe()
+    if (self._course.plan is None or not said or
+        self._course.plan.changes and not self.is_placed):
       super()._explain()
       return
     # Nothing was instantiated: it runs as it did before it was switched off.
@@ -135,7 +150,6 @@ class TrainFunction(keras_function.KerasFunction):
     notices.say(f'{said}; as before')
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
-    known = self._plan is not None and settings == self._planned_for
     super()._switch(settings)
     self._undo()
     if settings is None:
@@ -145,16 +159,17 @@ class TrainFunction(keras_function.KerasFunction):
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
                       not captures.is_compiled(self._function))
-    if self._plan is not None and known:
-      if self._plan.changes and not self._stays:
-        self._place()
-        self._step = self._placeable_step
-    elif not known:
-      self._planned_for = settings
-      self._plan, self._stays = None, False
-      self._before, self._after = guard.Timing(), guard.Timing()
+    course = self._courses.setdefault(settings, _Course())
+    changed = course is not self._course
+    self._course = course
+    if course.plan is None:
       self._step = (self._looking_step
                     if self._has_loop else self._planning_step)
+    elif course.plan.changes and not course.stays:
+      self._place()
+      self._step = self._placeable_step
+    elif changed:
+      self._step = self._function
 
   # What the pass is told.
 
@@ -166,17 +181,17 @@ class TrainFunction(keras_function.KerasFunction):
     self._pending = None
     if self._step == self._looking_step:
       return self._looked_at
-    if self._step == self._planning_step and self._plan is None:
+    if self._step == self._planning_step and self._course.plan is None:
       if self._has_loop:
         self._cancel()
       return functools.partial(self._planned, concrete)
-    if self._plan is None:
+    if self._course.plan is None:
       return None
     if self.is_placed:
       return self._followed
-    waits = self._stays or self._would_guard(self._plan)
+    waits = self._course.stays or self._would_guard(self._course.plan)
     return (keras_function.leave_alone
-            if self._has_loop or self._plan.changes and waits else None)
+            if self._has_loop or self._course.plan.changes and waits else None)
 
   def _looked_at(self, source: source_graph.SourceGraph,
                  settings: settings_lib.Settings) -> optimizer.Outcome:
@@ -207,8 +222,8 @@ class TrainFunction(keras_function.KerasFunction):
       self._cancel()
     if self._pending is None:
       return
-    self._plan, self._pending = self._pending, None
-    if self._plan.moves and not self._would_guard(self._plan):
+    self._course.plan, self._pending = self._pending, None
+    if self._course.plan.moves and not self._would_guard(self._course.plan):
       self._cancel()
 
   def _cancel(self) -> None:
@@ -219,11 +234,11 @@ class TrainFunction(keras_function.KerasFunction):
   def _followed(self, source: source_graph.SourceGraph,
                 settings: settings_lib.Settings) -> optimizer.Outcome:
     """On the placer thread."""
-    assert self._plan is not None
-    outcome = plan_lib.follow(source, settings, self._plan)
-    if outcome.message or self._before.is_done:
+    assert self._course.plan is not None
+    outcome = plan_lib.follow(source, settings, self._course.plan)
+    if outcome.message or self._course.before.is_done:
       return outcome
-    return dataclasses.replace(outcome, message=self._plan.describe())
+    return dataclasses.replace(outcome, message=self._course.plan.describe())
 
   def _would_guard(self, plan: plan_lib.Plan) -> bool:
     """Whether to time steps: by default where the choice is ours to make.
@@ -263,7 +278,7 @@ class TrainFunction(keras_function.KerasFunction):
     batches = replay.Replay(
         single_steps.batches(iterator) if self._has_loop else iterator)
     result, was_cancelled = self._cancellable(batches.first())
-    plan = self._plan
+    plan = self._course.plan
     if plan is not None and self._would_guard(plan):
       self._step = self._step_as_it_was
     elif plan is not None and plan.changes and was_cancelled:
@@ -280,41 +295,43 @@ class TrainFunction(keras_function.KerasFunction):
         single_steps.batches(iterator) if self._has_loop else iterator)
 
   def _step_as_it_was(self, iterator: Any) -> Any:
-    result = self._before.run(lambda: self._function(iterator))
-    if self._before.is_done:
+    result = self._course.before.run(lambda: self._function(iterator))
+    if self._course.before.is_done:
       self._place()
       self._step = self._placed_step if self.is_placed else self._function
     return result
 
   def _placed_step(self, iterator: Any) -> Any:
-    result = self._after.run(lambda: self._placeable_step(iterator))
-    if self._after.is_done:
+    result = self._course.after.run(lambda: self._placeable_step(iterator))
+    if self._course.after.is_done:
       self._choose()
-      self._step = self._function if self._stays else self._placeable_step
+      self._step = (self._function
+                    if self._course.stays else self._placeable_step)
     return result
 
   def _choose(self) -> None:
-    before_s, placed_s = self._before.median_s, self._after.median_s
-    self._stays = before_s <= placed_s
-    if self._stays:
+    course = self._course
+    before_s, placed_s = course.before.median_s, course.after.median_s
+    course.stays = before_s <= placed_s
+    if course.stays:
       self._undo()
     per_call = self._steps.per_call
     notices.say(
         f'{self._what}: {before_s * 1e3:.3g} ms as it was, '
         f'{placed_s * 1e3:.3g} ms placed (measured, medians of '
-        f'{self._before.steps} and {self._after.steps} calls'
+        f'{course.before.steps} and {course.after.steps} calls'
         f'{f" of {per_call} steps" if per_call > 1 else ""}): '
-        f'{"goes back to what it was" if self._stays else "stays placed"}')
+        f'{"goes back to what it was" if course.stays else "stays placed"}')
 
   def _place(self) -> None:
     """From the next call on the step runs by its plan."""
-    assert self._plan is not None
-    self._origins = tuple((v, v.device) for v, _ in self._plan.moves)
+    assert self._course.plan is not None
+    self._origins = tuple((v, v.device) for v, _ in self._course.plan.moves)
     self.is_placed = True
     try:
-      relocation.move(self._plan.moves)
+      relocation.move(self._course.plan.moves)
     except (errors.GdpError, tf.errors.OpError) as error:
-      self._stays = True
+      self._course.stays = True
       self._undo()
       notices.warn_once(f'{self._what}: left as it was: its variables cannot '
                         f'be moved: {error}')

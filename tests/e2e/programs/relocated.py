@@ -263,15 +263,22 @@ def is_on():
 
 
 def switched():
-  """Off in the middle: the weights go back. On again: they return."""
+  """Off in the middle: the weights go back. On again: they return.
+
+  Also after another option: TensorFlow shows a graph once for each.
+  """
   option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
   model = compiled(dropout=_DROPOUT)
   results = [fit(model)]
   common.set_option(False)
   assert {v.device.rsplit(':', 1)[-1] for v in variables(model)} == {'0'}
   results += [fit(model), total(model)]
-  common.set_option(option)
-  return results + [fit(model)]
+  for value in (option, option and {**option, 'seed': 9}, option):
+    common.set_option(value)
+    results.append(fit(model))
+    places = {v.device.rsplit(':', 1)[-1] for v in variables(model)}
+    assert len(places) > 1 or not option
+  return results
 
 
 # Of which each Keras has its own way.
