@@ -7,31 +7,39 @@ Run it from the repository, on a machine with nothing else to do:
 Each function returns a compiled Keras model; without any, the three of this
 file, which are those of the fidelity study. Two servers, each on cores of its
 own, are reached with `experimental_connect_to_host`; the model is made on the
-first one. It is trained as it is, then with the option, guard included. Prints
-a list of {"graph", "one_server_s", "placed_s", "predicted_s"}, seconds per
-step, medians; without --json, a table. With --page=FILE the table replaces the
-one in a page of Markdown, between two comments.
+first one. It is trained as it is, then with the option, guard included, whose
+ops are priced by a profile of the step on two such servers, and whose network
+was timed between them. Both ways take turns, so that a drift of the machine
+hits both. Prints a list of {"graph", "one_server_s", "placed_s",
+"predicted_s"}, seconds per step, medians; without --json, a table. With
+--page=FILE the table replaces the one in a page of Markdown, between two
+comments.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
+import statistics
 import sys
 import tempfile
 from typing import Any, Callable, Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from benchmarks import tables
 from benchmarks import timed_fits
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.link_timing import ping_pong
 from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.profiling import profiler
 from gdp_grappler.graph.sources import origin
+from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
 
 layers = keras.layers
@@ -39,11 +47,14 @@ MODELS = tuple(
     f'benchmarks.fit_workers:{name}' for name in ('mlp', 'mixture', 'lstm'))
 _TITLE = 'Workers'
 _HEAD = ('graph', 'one server', 'placed', 'gain', 'predicted')
-_STEPS = 15
+# Steps of a turn.
+_STEPS, _TURNS = 15, 3
 # More than the guard times, both ways.
 _UNDER_GUARD = 20
-# The CPU of this process, which only waits: how much slower it is said to be.
-_CLIENT, _SLOWER = '/job:localhost/replica:0/task:0/device:CPU:0', 1000.
+_SERVERS = 2
+# The CPU of this process, which only waits: how much slower it is said to be
+# where there is something to compute.
+_CLIENT, _SLOWER = cluster_lib.local_name('CPU', 0), 1000.
 
 
 def mlp() -> keras.Model:
@@ -117,32 +128,54 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
       raise errors.InvalidGraphError(
           f'"{model}" is no module:function. Name one that returns a compiled '
           'Keras model.')
-  with (local_workers.LocalWorkers(2) as workers, tempfile.TemporaryDirectory()
-        as folder):
-    tf.config.experimental_connect_to_host(list(workers.addresses))
-    path = pathlib.Path(folder) / 'workers.json'
-    path.write_text(_cluster().to_json(), encoding='utf-8')
-    return [_measure(model, workers.device_names[0], path) for model in models]
+    _compiled(model)  # Or it is said before anything is measured.
+  with tempfile.TemporaryDirectory() as folder:
+    cluster = pathlib.Path(folder) / 'workers.json'
+    cluster_file.write(str(cluster), _cluster())
+    profiles = [
+        _profile(model,
+                 pathlib.Path(folder) / f'profile_{number}.json')
+        for number, model in enumerate(models)
+    ]
+    with local_workers.LocalWorkers(_SERVERS) as workers:
+      tf.config.experimental_connect_to_host(list(workers.addresses))
+      return [
+          _measure(
+              model, workers.device_names[0],
+              {'guard': True, 'cluster': str(cluster), 'profile': str(profile)})
+          for model, profile in zip(models, profiles)
+      ]
 
 
 def _cluster() -> cluster_lib.Cluster:
-  """The two servers, and the client, which is not to compute."""
-  workers = local_workers.cluster(2)
-  names = [_CLIENT, *workers.device_names]
-  size = workers.devices[0].memory_bytes
-  cores = max(1, len(os.sched_getaffinity(0)) // workers.num_devices)
-  result = remote_devices.of_devices('two local servers',
-                                     [(name, size) for name in names], cores)
+  """The two servers as timed, and the client, which is not to compute."""
+  with local_workers.LocalWorkers(_SERVERS) as running:
+    workers = local_workers.cluster(_SERVERS)
+    workers = ping_pong.apply(workers,
+                              ping_pong.measure(workers, running.target))
+  client = dataclasses.replace(
+      workers.devices[0], name=_CLIENT, compute='client', memory='client',
+      peak_flops=workers.devices[0].peak_flops / _SLOWER)
+  pairs = [pair for d in workers.devices for pair in ((client, d), (d, client))]
   return dataclasses.replace(
-      result, devices=tuple(
-          dataclasses.
-          replace(device, peak_flops=device.peak_flops
-                  / _SLOWER, bandwidth_bytes_per_s=device.bandwidth_bytes_per_s
-                  / _SLOWER) if device.name == _CLIENT else device
-          for device in result.devices))
+      workers, devices=(client, *workers.devices),
+      links=(*(remote_devices.link(*pair) for pair in pairs), *workers.links))
 
 
-def _measure(path: str, device: str, cluster: pathlib.Path) -> dict[str, Any]:
+def _profile(model: str, path: pathlib.Path) -> pathlib.Path:
+  """Where the profile of a step of the model has been written."""
+  step = sources.read(origin.Origin(model), batch_size=timed_fits.BATCH)
+  profile = profiler.profile_local_workers(step, _SERVERS,
+                                           batch_size=timed_fits.BATCH)
+  client = dataclasses.replace(
+      profile.devices[0], name=_CLIENT, bus='', contention=0.,
+      seconds=profile.devices[0].seconds
+      * np.where(profile.flops > 0, _SLOWER, 1.))
+  dataclasses.replace(profile, devices=(client, *profile.devices)).save(path)
+  return path
+
+
+def _measure(path: str, device: str, option: dict[str, Any]) -> dict[str, Any]:
   """The row of one model."""
   with tf.device(device):
     keras.utils.set_random_seed(0)
@@ -150,15 +183,18 @@ def _measure(path: str, device: str, cluster: pathlib.Path) -> dict[str, Any]:
     model.optimizer.build(model.trainable_variables)
   model.train_step = _on(device, model.train_step)
   data = timed_fits.batch(model)
-  _switch(False)
-  one_server_s = timed_fits.step_s(model, data, _STEPS)
-  _switch({'guard': True, 'cluster': str(cluster)})
+  _switch(option)
   timed_fits.run(model, data, _UNDER_GUARD)
-  placed_s = timed_fits.step_s(model, data, _STEPS)
+  seconds: dict[bool, list[float]] = {False: [], True: []}
+  for _ in range(_TURNS):
+    for is_on, turn in seconds.items():
+      _switch(is_on and option)
+      turn += timed_fits.steps_s(model, data, _STEPS)
   report = model.train_function.report()
   _switch(False)
   return {
-      'graph': path, 'one_server_s': one_server_s, 'placed_s': placed_s,
+      'graph': path, 'one_server_s': statistics.median(seconds[False]),
+      'placed_s': statistics.median(seconds[True]),
       'predicted_s': report.predicted_s
   }
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from gdp_grappler.graph.sources import training_step
 
-_BATCH = 64  # Of models that leave it open.
+BATCH = 64  # Of models that leave it open.
 _WARM_UP = 3
 # Inputs and labels, each one array or several.
 Data = tuple[Any, Any]
@@ -35,7 +35,7 @@ class Step:
 def batch(model: keras.Model) -> Data:
   """Inputs and labels as the model wants them."""
   random = np.random.default_rng(0)
-  batch = model.inputs[0].shape[0] or _BATCH
+  batch = model.inputs[0].shape[0] or BATCH
 
   def shape_of(tensor: keras.KerasTensor) -> tuple[int, ...]:
     return tuple(training_step.known_shape(tensor.shape, batch))
@@ -91,7 +91,12 @@ def run(model: keras.Model, data: Data, steps: int) -> list[Step]:
   return [Step(end - begin, loss) for begin, (end, loss) in zip(begins, ends)]
 
 
+def steps_s(model: keras.Model, data: Data, steps: int) -> list[float]:
+  """[steps], after some that do not count."""
+  return [step.seconds for step in run(model, data, _WARM_UP + steps)
+         ][_WARM_UP:]
+
+
 def step_s(model: keras.Model, data: Data, steps: int) -> float:
   """The median of so many steps, after some that do not count."""
-  timed = run(model, data, _WARM_UP + steps)[_WARM_UP:]
-  return statistics.median(step.seconds for step in timed)
+  return statistics.median(steps_s(model, data, steps))

@@ -140,9 +140,15 @@ class TrainFunction(keras_function.KerasFunction):
     return self._step(*args)
 
   def _explain(self) -> None:
-    said = '' if self._course.plan is None else self._course.plan.describe()
-    if (self._course.plan is None or not said or
-        self._course.plan.changes and not self.is_placed):
+    course = self._course
+    said = '' if course.plan is None else course.plan.describe()
+    if course.stays and course.after.is_done:
+      self.was_told = True
+      notices.say(f'{self._what}: left as it was, which was measured to be as '
+                  'fast as placed')
+      return
+    if (course.plan is None or not said or
+        course.plan.changes and not self.is_placed):
       super()._explain()
       return
     # Nothing was instantiated: it runs as it did before it was switched off.
