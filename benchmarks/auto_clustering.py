@@ -72,7 +72,7 @@ def _table(arguments: argparse.Namespace) -> tables.Table | None:
     return None
   rows = [row for model in arguments.models for row in _rows(model)]
   return tables.Table('two logical CPU devices, measured', _HEAD,
-                      [_cells(row) for row in rows], rows, width=120)
+                      [_cells(row) for row in rows], rows)
 
 
 def _rows(model: str) -> list[_Row]:

@@ -29,9 +29,6 @@ from gdp_grappler import environment
 os.environ.update(environment.without_plugin())
 os.environ[environment.LEGACY_KERAS] = '1'  # placer_model's.
 
-from rich import console
-from rich import table
-
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -44,6 +41,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
+from gdp_grappler.reports import tables
 from gdp_grappler.workloads import registry
 from placer_model.benchmark import loading
 from placer_model.benchmark import settings as settings_lib
@@ -152,12 +150,12 @@ def _seconds(evaluation: evaluator_lib.Evaluation) -> float | None:
 
 def _print(rows: list[_Row]) -> None:
   keys = [key for key in rows[0] if key.endswith('_s')] if rows else []
-  result = table.Table('task', 'placer',
-                       *(f'{key[:-2].replace("_", " ")} (ms)' for key in keys))
+  shown = [('task', 'placer',
+            *(f'{key[:-2].replace("_", " ")} (ms)' for key in keys))]
   for row in rows:
-    result.add_row(str(row['task']), str(row['placer']),
-                   *(_ms(row.get(key)) for key in keys))
-  console.Console(width=120).print(result)
+    shown.append((str(row['task']), str(row['placer']),
+                  *(_ms(row.get(key)) for key in keys)))
+  print(tables.text(shown, right=range(2, 2 + len(keys))))
   for placer in dict.fromkeys(row['placer'] for row in rows):
     gains = [
         float(row['measured_s']) / float(row['ordered_measured_s'])

@@ -19,8 +19,6 @@ import time
 import types
 from typing import Any, Callable
 
-from rich import console
-from rich import table
 import tensorflow as tf
 from tensorflow.python.eager import context
 
@@ -29,6 +27,7 @@ from gdp_grappler import native
 from gdp_grappler.placers import local_search
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.processes import launching
+from gdp_grappler.reports import tables
 
 _LAYERS = (100, 400, 900, 1800)
 _REPEATS = 5
@@ -120,11 +119,10 @@ def main() -> None:
   tf.config.optimizer.set_experimental_options(
       {'gdp_placement': {'keep_best': False}})
   _measure(10)  # Loads the policy.
-  rows = table.Table('ops', 'first ms', 'cached ms', 'refining, CPU s',
-                     'all else, CPU s', title='In the pass')
-  for num_layers in _LAYERS:
-    rows.add_row(*_measure(num_layers))
-  console.Console().print(rows)
+  rows = [('ops', 'first ms', 'cached ms', 'refining, CPU s', 'all else, CPU s')
+         ]
+  rows += [_measure(num_layers) for num_layers in _LAYERS]
+  print(tables.titled('In the pass', rows))
   _import_seconds()
   pairs = [
       (_import_seconds(disable='1'), _import_seconds()) for _ in range(_IMPORTS)

@@ -9,12 +9,12 @@ brackets.
 """
 
 import argparse
+import itertools
 import time
 
 import numpy as np
-from rich import console
-from rich import table
 
+from gdp_grappler import progress
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
@@ -24,6 +24,8 @@ from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.list_scheduling import m_etf
 from gdp_grappler.placers.list_scheduling import m_sct
 from gdp_grappler.placers.list_scheduling import m_topo
+from gdp_grappler.reports import progress_line
+from gdp_grappler.reports import tables
 from tests.helpers import clusters
 
 _PLACERS = {
@@ -82,8 +84,8 @@ def _cell(name: str, num_ops: int, width: int) -> str:
   target_s = _TARGETS_S.get((name, num_ops))
   if target_s is None:
     return f'{wall_s:.2f} ({busy_s:.2f})'
-  colour = 'green' if wall_s <= target_s else 'red'
-  return f'[{colour}]{wall_s:.2f}[/] ({busy_s:.2f}) of {target_s}'
+  verdict = '' if wall_s <= target_s else ', missed'
+  return f'{wall_s:.2f} ({busy_s:.2f}) of {target_s}{verdict}'
 
 
 def main() -> None:
@@ -95,13 +97,14 @@ def main() -> None:
   parser.add_argument('--placers', nargs='*', choices=_PLACERS,
                       default=list(_PLACERS))
   flags = parser.parse_args()
-  result = table.Table('ops', 'layer', *flags.placers,
-                       title='Seconds per placement, 8xP100')
-  for num_ops in flags.sizes:
-    for width in flags.widths:
-      result.add_row(f'{num_ops:,}', str(width),
-                     *(_cell(name, num_ops, width) for name in flags.placers))
-  console.Console(width=120).print(result)
+  rows = [('ops', 'layer', *flags.placers)]
+  sizes = list(itertools.product(flags.sizes, flags.widths))
+  with progress_line.shown('placer_speed'):
+    for number, (num_ops, width) in enumerate(sizes):
+      progress.doing(f'{number + 1} of {len(sizes)}: {num_ops} ops')
+      rows.append((f'{num_ops:,}', str(width),
+                   *(_cell(name, num_ops, width) for name in flags.placers)))
+  print(tables.titled('Seconds per placement, 8xP100', rows))
 
 
 if __name__ == '__main__':

@@ -26,12 +26,11 @@ import time
 from typing import Any, Callable, Sequence
 
 import keras
-from rich import console
-from rich import table
 import tensorflow as tf
 
 from gdp_grappler import environment
 from gdp_grappler.processes import calls
+from gdp_grappler.reports import tables
 
 _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
 _TIMEOUT_S = 3600.
@@ -64,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   if arguments.json:
     print(json.dumps(rows, indent=2))
   else:
-    console.Console().print(_table(rows))
+    print(_table(rows))
   return 0
 
 
@@ -180,14 +179,12 @@ def _rows(program: str, retraces: int, runs: int) -> list[_Row]:
           for option, figures in medians.items()]
 
 
-def _table(rows: Sequence[_Row]) -> table.Table:
-  result = table.Table(title='Graphs that are left alone, measured')
-  for column in ('program', 'option', *_FIGURES):
-    result.add_column(column)
-  for row in rows:
-    result.add_row(row['program'], row['option'],
-                   *(f'{row[figure]:.4g}' for figure in _FIGURES))
-  return result
+def _table(rows: Sequence[_Row]) -> str:
+  shown = [('program', 'option', *_FIGURES)]
+  shown += [(row['program'], row['option'], *(f'{row[figure]:.4g}'
+                                              for figure in _FIGURES))
+            for row in rows]
+  return tables.titled('Graphs that are left alone, measured', shown)
 
 
 if __name__ == '__main__':

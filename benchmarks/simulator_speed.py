@@ -21,8 +21,6 @@ import time
 from typing import Callable, Sequence
 
 import numpy as np
-from rich import console
-from rich import table
 from tensorflow.core.protobuf import device_properties_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.grappler import cluster as grappler_cluster
@@ -41,6 +39,7 @@ from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.reports import tables
 from tests.helpers import graphs
 
 _CLUSTER = presets.preset('4xP100')
@@ -68,7 +67,7 @@ def _best_ms(function: Callable[..., object], *args: object,
 
 
 def _verdict(met: bool) -> str:
-  return '[green]met[/]' if met else '[red]missed[/]'
+  return 'met' if met else 'missed'
 
 
 def _random(graph: op_graph.OpGraph, count: int) -> np.ndarray:
@@ -89,10 +88,10 @@ def _placements(graph: op_graph.OpGraph) -> list[np.ndarray]:
   ]
 
 
-def _generated(sizes: Sequence[int]) -> table.Table:
-  result = table.Table('ops', 'prepare', 'one GPU', 'blocks', 'random',
-                       'ordered', 'ns/op', 'target',
-                       title='Generated graphs: ms per placement in one thread')
+def _generated(sizes: Sequence[int]) -> str:
+  title = 'Generated graphs: ms per placement in one thread'
+  rows: list[tuple[str, ...]] = [('ops', 'prepare', 'one GPU', 'blocks',
+                                  'random', 'ordered', 'ns/op', 'target')]
   for num_ops in sizes:
     graph = graphs.random_graph(0, num_ops)
     start = time.process_time()
@@ -105,11 +104,11 @@ def _generated(sizes: Sequence[int]) -> table.Table:
     order = np.random.default_rng(1).normal(size=num_ops)
     times.append(_best_ms(priced.price, graph, devices, order))
     target = _TARGETS_MS.get(num_ops)
-    result.add_row(f'{num_ops:,}', f'{times[0]:.0f}',
-                   *(f'{t:.2f}' for t in times[1:]),
-                   f'{worst / num_ops * 1e6:.0f}',
-                   f'{target} {_verdict(worst <= target)}' if target else '')
-  return result
+    rows.append(
+        (f'{num_ops:,}', f'{times[0]:.0f}', *(f'{t:.2f}' for t in times[1:]),
+         f'{worst / num_ops * 1e6:.0f}',
+         f'{target} {_verdict(worst <= target)}' if target else ''))
+  return tables.titled(title, rows)
 
 
 def _grappler_call(source: source_graph.SourceGraph,
@@ -136,10 +135,10 @@ def _grappler_call(source: source_graph.SourceGraph,
   return lambda: cluster.MeasureCosts(item)
 
 
-def _real(paths: Sequence[str]) -> table.Table:
-  result = table.Table(
-      'graph', 'ops', 'MeasureCosts', 'simulator', 'ratio', 'target',
-      title='Real graphs: ms per random placement in one thread')
+def _real(paths: Sequence[str]) -> str:
+  title = 'Real graphs: ms per random placement in one thread'
+  rows: list[tuple[str, ...]] = [('graph', 'ops', 'MeasureCosts', 'simulator',
+                                  'ratio', 'target')]
   for path in paths:
     source = sources.load(path)
     graph = graph_def_io.read(source)
@@ -147,18 +146,18 @@ def _real(paths: Sequence[str]) -> table.Table:
     theirs = _best_ms(_grappler_call(source, devices[0]))
     priced = simulator.Simulator(_CLUSTER, threads=1)
     ours = _best_ms(priced.price, graph, devices)
-    result.add_row(
-        graph.name, f'{graph.num_ops:,}', f'{theirs:.2f}', f'{ours:.3f}',
-        f'{theirs / ours:.0f}x',
-        f'{_TARGET_RATIO}x {_verdict(theirs >= _TARGET_RATIO * ours)}')
-  return result
+    rows.append(
+        (graph.name, f'{graph.num_ops:,}', f'{theirs:.2f}', f'{ours:.3f}',
+         f'{theirs / ours:.0f}x',
+         f'{_TARGET_RATIO}x {_verdict(theirs >= _TARGET_RATIO * ours)}'))
+  return tables.titled(title, rows)
 
 
-def _threads(sizes: Sequence[int]) -> table.Table:
+def _threads(sizes: Sequence[int]) -> str:
   cores = len(os.sched_getaffinity(0))
-  result = table.Table(
-      'ops', 'one thread', f'{cores} threads', 'gain', 'CPU time', 'target',
-      title='Generated graphs: ms for 16 random placements, by the clock')
+  title = 'Generated graphs: ms for 16 random placements, by the clock'
+  rows: list[tuple[str, ...]] = [('ops', 'one thread', f'{cores} threads',
+                                  'gain', 'CPU time', 'target')]
   for num_ops in sizes:
     graph = graphs.random_graph(0, num_ops)
     devices = _random(graph, 16)
@@ -171,10 +170,10 @@ def _threads(sizes: Sequence[int]) -> table.Table:
     ] for _ in range(3)], axis=0)
     cpu = [_best_ms(each, graph, devices) for each in (one, many)]
     gain = wall[0] / wall[1]
-    result.add_row(f'{num_ops:,}', f'{wall[0]:.1f}', f'{wall[1]:.1f}',
-                   f'{gain:.2f}x', f'{cpu[1] / cpu[0] - 1:+.0%}',
-                   f'{_TARGET_GAIN}x {_verdict(gain >= _TARGET_GAIN)}')
-  return result
+    rows.append((f'{num_ops:,}', f'{wall[0]:.1f}', f'{wall[1]:.1f}',
+                 f'{gain:.2f}x', f'{cpu[1] / cpu[0] - 1:+.0%}',
+                 f'{_TARGET_GAIN}x {_verdict(gain >= _TARGET_GAIN)}'))
+  return tables.titled(title, rows)
 
 
 def _search_s(graph: op_graph.OpGraph,
@@ -186,10 +185,10 @@ def _search_s(graph: op_graph.OpGraph,
   return time.process_time() - start
 
 
-def _robust(sizes: Sequence[int]) -> table.Table:
-  result = table.Table(
-      'ops', 'simulated', 'robust', 'ratio', 'search', 'target',
-      title='Generated graphs: ms for 16 random placements in one thread')
+def _robust(sizes: Sequence[int]) -> str:
+  title = 'Generated graphs: ms for 16 random placements in one thread'
+  rows: list[tuple[str, ...]] = [('ops', 'simulated', 'robust', 'ratio',
+                                  'search', 'target')]
   for num_ops in sizes:
     graph = graphs.random_graph(0, num_ops)
     devices = _random(graph, 16)
@@ -200,11 +199,11 @@ def _robust(sizes: Sequence[int]) -> table.Table:
         [[_best_ms(each.price, graph, devices) for each in both]
          for _ in range(3)], axis=0)
     searched = [_search_s(graph, each) for each in both]
-    result.add_row(
-        f'{num_ops:,}', f'{once:.1f}', f'{more:.1f}', f'{more / once:.2f}x',
-        f'{searched[1] / searched[0]:.2f}x',
-        f'{_TARGET_ROBUST}x {_verdict(more <= _TARGET_ROBUST * once)}')
-  return result
+    rows.append(
+        (f'{num_ops:,}', f'{once:.1f}', f'{more:.1f}', f'{more / once:.2f}x',
+         f'{searched[1] / searched[0]:.2f}x',
+         f'{_TARGET_ROBUST}x {_verdict(more <= _TARGET_ROBUST * once)}'))
+  return tables.titled(title, rows)
 
 
 def main() -> None:
@@ -220,12 +219,11 @@ def main() -> None:
       '--graphs', nargs='*',
       default=sorted(str(path) for path in _TESTDATA.glob('*_train_step.pb')))
   flags = parser.parse_args()
-  terminal = console.Console()
   for rows, make in ((flags.sizes, _generated), (flags.graphs, _real),
                      (flags.thread_sizes, _threads), (flags.robust_sizes,
                                                       _robust)):
     if rows:
-      terminal.print(make(rows))
+      print(make(rows), end='\n\n', flush=True)
 
 
 if __name__ == '__main__':

@@ -10,11 +10,11 @@ import shlex
 import sys
 from typing import Any, Callable, Sequence
 
-from rich import console
-from rich import table
-
 from benchmarks import pages
 from gdp_grappler import errors
+from gdp_grappler import progress
+from gdp_grappler.reports import progress_line
+from gdp_grappler.reports import tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,6 @@ class Table:
     head: Titles of the columns; the first is of names.
     cells: As many of each row.
     rows: The same as JSON.
-    width: Of the terminal, in characters; None to find out.
     fails: Whether the program ends with 1.
   """
 
@@ -34,12 +33,11 @@ class Table:
   head: Sequence[str]
   cells: Sequence[Sequence[str]]
   rows: Sequence[dict[str, Any]]
-  width: int | None = None
   fails: bool = False
 
 
 def parser(name: str, description: str | None) -> argparse.ArgumentParser:
-  """With the options --json and --page.
+  """With the options --json, --page and --quiet.
 
   Args:
     name: Of the program, below `benchmarks`.
@@ -50,6 +48,7 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
       formatter_class=argparse.RawDescriptionHelpFormatter)
   result.add_argument('--json', action='store_true')
   result.add_argument('--page', type=pathlib.Path)
+  result.add_argument('--quiet', action='store_true')
   return result
 
 
@@ -83,13 +82,15 @@ def show(arguments: argparse.Namespace, title: str,
   """
   try:
     page = pages.Page(arguments.page, title) if arguments.page else None
-    found = find()
+    with progress_line.shown(arguments.name, arguments.quiet):
+      progress.doing('starting')
+      found = find()
     if found is None:
       return 0
     if arguments.json:
       print(json.dumps(found.rows, indent=2))
     else:
-      console.Console(width=found.width).print(_drawn(found))
+      print(tables.titled(found.caption, [found.head, *found.cells]))
     # Last, so that what was found is seen even if it cannot be written.
     if page:
       page.replace(arguments.command, found.head, found.cells)
@@ -102,12 +103,3 @@ def show(arguments: argparse.Namespace, title: str,
 def milliseconds(seconds: float | None) -> str:
   """As a cell of a table; '-' for None."""
   return '-' if seconds is None else f'{seconds * 1e3:.1f} ms'
-
-
-def _drawn(found: Table) -> table.Table:
-  result = table.Table(title=found.caption)
-  for number, column in enumerate(found.head):
-    result.add_column(column, justify='right' if number else 'left')
-  for row in found.cells:
-    result.add_row(*row)
-  return result

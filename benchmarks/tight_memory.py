@@ -21,12 +21,13 @@ import time
 from typing import Any
 
 import numpy as np
-from rich import console
-from rich import table
 
+from gdp_grappler import progress
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.reports import progress_line
+from gdp_grappler.reports import tables
 from tests.helpers import clusters
 from tests.helpers import tight_memory
 
@@ -122,23 +123,24 @@ def main() -> None:
   parser.add_argument('--json', action='store_true')
   flags = parser.parse_args()
   rows = []
-  for network, training, count, fill in itertools.product(
-      flags.networks, (True, False), flags.gpus, flags.fills):
-    case = tight_memory.case(network, count, fill, training,
-                             clusters.FixedCosts)
-    rows.append(_row(case, flags.placers))
+  cases = list(
+      itertools.product(flags.networks, (True, False), flags.gpus, flags.fills))
+  with progress_line.shown('tight_memory'):
+    for number, (network, training, count, fill) in enumerate(cases):
+      progress.doing(f'case {number + 1} of {len(cases)}')
+      case = tight_memory.case(network, count, fill, training,
+                               clusters.FixedCosts)
+      rows.append(_row(case, flags.placers))
   if flags.json:
     print(json.dumps([_without_infinities(row) for row in rows], indent=1))
     return
-  shown = table.Table('case', *flags.placers, 'planted',
-                      title='Simulated steps, ms')
+  shown = [('case', *flags.placers, 'planted')]
   for row in rows:
-    shown.add_row(row['case'],
-                  *(_cell(own['step_s']) for own in row['placers'].values()))
-  screen = console.Console(width=160)
-  screen.print(shown)
+    shown.append((row['case'],
+                  *(_cell(own['step_s']) for own in row['placers'].values())))
+  print(tables.titled('Simulated steps, ms', shown))
   for name in flags.placers:
-    screen.print(_missed(rows, name))
+    print(tables.wrapped(_missed(rows, name)))
 
 
 if __name__ == '__main__':

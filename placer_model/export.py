@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.features import schema
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.processes import calls
@@ -79,6 +80,7 @@ def export_policy(network: network_lib.PlacerNetwork,
       value is not JSON, `directory` holds something else than a policy, or
       the fresh process failed or found other logits.
   """
+  progress.doing('exporting the policy and checking it in a fresh process')
   target = pathlib.Path(directory).absolute()
   description = _describe(network, metadata)
   if target.exists() and not (target / 'policy.json').is_file():

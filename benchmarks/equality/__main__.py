@@ -125,7 +125,7 @@ def _table(names: Sequence[str], seed: int) -> tables.Table:
   }
   rows = [_row(name, option) for name in names]
   return tables.Table('placed at random over four logical CPU devices', _HEAD,
-                      [_cells(row) for row in rows], rows, width=140,
+                      [_cells(row) for row in rows], rows,
                       fails=any(row['verdict'] for row in rows))
 
 

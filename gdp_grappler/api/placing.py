@@ -10,6 +10,7 @@ from absl import logging
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -109,12 +110,14 @@ def by_placer(
 
   But for `deadline`: when it is to be done, its order included.
   """
+  progress.doing(f'placing {step.graph.num_ops} ops by {placer}')
   simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
   problem = dataclasses.replace(
       step.problem(seed=seed),
       time_budget_s=deadline.after(_SEARCH_SHARE).left_s,
       simulator=simulator if ordered else None)
   found = choosing.proposals(registry.create(placer, policy), problem)
+  progress.doing('pricing what was found')
   choice = choosing.best(problem, found, simulator,
                          lambda _: _order_config(deadline) if ordered else None)
   placement = dataclasses.replace(
@@ -246,6 +249,7 @@ def _ordered(placed: placed_step.PlacedStep, order: str | None,
   if order == order_lib.FIFO:
     priorities = None
   elif priorities is None and config is not None:
+    progress.doing('looking for an order')
     priorities = control_edges.control_edges(placed.graph, placed.placement,
                                              placed.simulator,
                                              config).priorities

@@ -8,6 +8,7 @@ import sys
 import time
 
 from gdp_grappler import environment
+from gdp_grappler import progress
 from gdp_grappler.processes import calls
 from gdp_grappler.reports import tables
 
@@ -83,8 +84,13 @@ def verify() -> Verification:
 
     assert gdp_grappler.verify().works
   """
+  done: list[Verified] = []
   with concurrent.futures.ThreadPoolExecutor(len(_PROGRAMS)) as pool:
-    return Verification(tuple(pool.map(_verified, _PROGRAMS)))
+    for program in pool.map(_verified, _PROGRAMS):
+      done.append(program)
+      progress.reached(
+          len(done) / len(_PROGRAMS), f'{len(done)} of {len(_PROGRAMS)} done')
+  return Verification(tuple(done))
 
 
 def _verified(program: str) -> Verified:

@@ -21,6 +21,7 @@ from gdp_grappler.bin.commands import profile
 from gdp_grappler.bin.commands import report
 from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
+from gdp_grappler.reports import progress_line
 
 _COMMANDS = (place, simulate, explain, diff, report, profile, cluster, verify,
              doctor, glossary, completion)
@@ -45,7 +46,8 @@ def run(argv: Sequence[str] | None = None) -> int:
   """
   arguments = parser().parse_args(argv)
   try:
-    code = arguments.action(arguments)
+    with progress_line.shown('gdp', arguments.quiet):
+      code = arguments.action(arguments)
     sys.stdout.flush()
     return code
   except BrokenPipeError:
@@ -70,6 +72,10 @@ def parser() -> argparse.ArgumentParser:
   commands = result.add_subparsers(required=True, metavar='COMMAND')
   for command in _COMMANDS:
     command.add(commands)
+  for subcommand in commands.choices.values():
+    subcommand.add_argument(
+        '--quiet', action='store_true',
+        help='do not show on standard error what is being done')
   return result
 
 

@@ -30,24 +30,16 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import preset_grammar
 from gdp_grappler.cluster import topologies
 
 _CARDS = tuple(device_figures.CARDS)
 _TPU = re.compile(r'tpu|^(\d+x)?v\d[ep]?-\d+$', re.IGNORECASE)
-_MOST_CARDS = 16
-_MOST_HOSTS = 16
 _DGX1_CARDS = 8
-_CPUS = {'cpu': 'broadwell', **{name: name for name in device_figures.CPUS}}
-GRAMMAR = ('[HOSTSx]HOST[-NETWORK], HOST = [COUNTx]CARD[+...] or a processor, '
-           f'such as 2xP100, 8xV100, 2xP100+2xK40, cpu, 2x8xV100-ib; cards: '
-           f'{", ".join(_CARDS)}, 1 to {_MOST_CARDS} per host, up to '
-           f'{_MOST_HOSTS} hosts; processors: '
-           f'{", ".join(_CPUS)}; networks: '
-           f'{", ".join(device_figures.NETWORKS)}')
 # Every host of one kind of card; those of several hosts, mixed sets and named
 # processors are too many to list.
 NAMES = ('cpu', *(f'{count}x{card}' for card in _CARDS
-                  for count in range(1, _MOST_CARDS + 1)))
+                  for count in range(1, preset_grammar.MOST_CARDS + 1)))
 _EXAMPLES = NAMES + tuple(f'{hosts}x{count}x{card}-{network}'
                           for hosts in (2, 4, 8) for count in (1, 2, 4, 8)
                           for card in _CARDS
@@ -98,15 +90,15 @@ def _with_hosts(body: str, network_name: str) -> str:
 
 def _hosts(name: str, body: str) -> tuple[int, str]:
   """How many hosts, and what each is: (2, '8xV100') of '2x8xV100'."""
-  host = rf'[1-9]\d*x.*|{"|".join(_CPUS)}'
+  host = rf'[1-9]\d*x.*|{"|".join(preset_grammar.CPUS)}'
   match = re.fullmatch(rf'([1-9]\d{{0,8}})x({host})', body)
   if not match:
     return 1, body
   hosts = int(match[1])
-  if hosts > _MOST_HOSTS:
+  if hosts > preset_grammar.MOST_HOSTS:
     raise _unknown(
         name, f'it has {hosts} hosts, and presets have 1 to '
-        f'{_MOST_HOSTS}; describe more in a cluster file')
+        f'{preset_grammar.MOST_HOSTS}; describe more in a cluster file')
   if '+' in match[2]:
     raise _unknown(
         name, 'several hosts are equal and of one kind of card; '
@@ -120,15 +112,16 @@ def _host(name: str,
   cpu, cards = None, []
   for part in body.split('+'):
     match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)', part)
-    if part in _CPUS and cpu is None:
-      cpu = _CPUS[part]
+    if part in preset_grammar.CPUS and cpu is None:
+      cpu = preset_grammar.CPUS[part]
     elif match and match[2] in _CARDS:
-      count = min(int(match[1] or 1), _MOST_CARDS + 1)
+      count = min(int(match[1] or 1), preset_grammar.MOST_CARDS + 1)
       cards += [device_figures.CARDS[match[2]]] * count
     else:
       raise _unknown(name)
-  if len(cards) > _MOST_CARDS:
-    raise _unknown(name, f'a host has at most {_MOST_CARDS} cards')
+  if len(cards) > preset_grammar.MOST_CARDS:
+    raise _unknown(name,
+                   f'a host has at most {preset_grammar.MOST_CARDS} cards')
   v100 = device_figures.CARDS['V100']
   if cards.count(v100) > _DGX1_CARDS:
     cards = [
@@ -144,8 +137,9 @@ def _unknown(name: str, why: str = '') -> errors.ClusterError:
   near = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
   why = f': {why}' if why else ''
   return errors.ClusterError(
-      f'Unknown cluster "{name}"{why}.{near} Presets: {GRAMMAR}; or "local" '
-      'for the devices of this machine; or the path of a cluster file.')
+      f'Unknown cluster "{name}"{why}.{near} Presets: '
+      f'{preset_grammar.GRAMMAR}; or "local" for the devices of this machine; '
+      'or the path of a cluster file.')
 
 
 def _build(name: str, hosts: int, cpu: device_figures.Cpu,

@@ -9,6 +9,7 @@ from typing import Sequence
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import choosing
@@ -131,6 +132,7 @@ def propose_each(
         problem.expert_devices is None):
       skipped[name] = 'Nobody said how an expert would place this graph.'
       continue
+    progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:
       found[name] = choosing.proposals(registry.create(name), problem)
     except errors.GdpError as error:

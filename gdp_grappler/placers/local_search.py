@@ -11,6 +11,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -129,6 +130,7 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     rng: Of the search.
     limit: Of the search, the starts included.
   """
+  progress_lib.doing('searching')
   search = annealing.Annealing(problem, starts, rng)
   _run([search], limit, _Phase())
   return search.best
@@ -151,6 +153,7 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
   if not prioritized.pays(problem):
     best = annealed(problem, starts, rng, limit)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
+  progress_lib.doing('searching, and for an order')
   plain = annealing.Annealing(problem, starts, rng)
   likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
@@ -235,6 +238,7 @@ def _run(searches: Sequence[annealing.Annealing
   while search.can_move:
     evaluations = sum(s.evaluations for s in searches)
     progress = limit.progress(evaluations)
+    progress_lib.reached(progress)
     if progress >= phase.last:
       break
     share = max(progress - phase.first, 0.) / (phase.last - phase.first)

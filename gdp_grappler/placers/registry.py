@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Callable
+from typing import Callable, TYPE_CHECKING
 
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import suggestions
 from gdp_grappler.placers import entries
-from gdp_grappler.placers import placer as placer_lib
+
+if TYPE_CHECKING:
+  # Command lines ask for names alone, and should be there at once.
+  from gdp_grappler.placers import placer as placer_lib
 
 # What places where nobody says who should, the policy alone, and what
 # everything is compared with.

@@ -11,6 +11,7 @@ from typing import Callable, TYPE_CHECKING
 
 import numpy as np
 
+from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import robust
@@ -89,6 +90,7 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
     InvalidGraphError: the graph cannot be used.
   """
   from gdp_grappler.graph import graph_def_io
+  progress.doing(f'reading {len(source.graph_def.node)} ops of {source.name}')
   return Step(
       graph_def_io.read(source, live=live, relocatable=relocatable,
                         unknown_dim=batch_size, trip_count=trip_count,

@@ -39,17 +39,16 @@ class Finding:
   remedy: str = ''
 
 
-def examine(policy: str | None = None) -> list[Finding]:
-  """Asks everything; a failing check never stops the others.
+def examine(policy: str | None = None) -> Iterator[Finding]:
+  """Asks one thing after the other; a failing check never stops the others.
 
   Args:
     policy: A policy folder to check; the default one if None.
   """
-  findings: list[Finding] = []
   for check in (_tensorflow, _libraries, _loaders, _other_plugins, _environment,
                 _in_a_fresh_process, _xla):
-    findings.extend(check())
-  return findings + list(_policy(policy))
+    yield from check()
+  yield from _policy(policy)
 
 
 def _tensorflow() -> Iterator[Finding]:

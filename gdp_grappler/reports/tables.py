@@ -3,19 +3,144 @@
 from __future__ import annotations
 
 import html
-from typing import Sequence
+import re
+import shutil
+import textwrap
+from typing import Container, Sequence
+
+_LEAST_WIDTH, _GAP = 40, 2
+# Where a line of a cell may end: after a space, but for one between a number
+# and its unit; within a long name, which else stays as wide as this; and within
+# a part of it.
+_WORDS = re.compile(r'(?<=[^\d\s]\s)|(?<=\d\s)'
+                    r'(?![kMGTP]?i?(?:B|FLOP)(?:/s)?(?!\w)|[mun]?s(?!\w)|%)')
+_NAMES = re.compile(r'(?<=[/@])|(?<=[:.])(?=[A-Za-z])')
+_PARTS = re.compile(r'(?<=[_-])(?=[A-Za-z])')
+_NAME_WIDTH, _CELL_WIDTH = 24, 16
+_Rows = Sequence[Sequence[str]]
 
 
-def text(rows: Sequence[Sequence[str]]) -> str:
+def text(rows: _Rows, width: int | None = None,
+         right: Container[int] = ()) -> str:
   """Columns side by side, without an end of line.
+
+  No line is longer than the width, and no word is cut: cells take several
+  lines, names end them at their parts, and where that is not enough the columns
+  stand below each other, in blocks that all begin with the first one. A part of
+  a name that is longer than a line stays whole.
 
   Args:
     rows: [R] of [C] cells, the head first.
+    width: Characters of a line; None for those of the terminal, 80 elsewhere.
+    right: Columns that stand to the right, such as numbers.
   """
+  if width is None:
+    width = terminal_width()
+  blocks = []
+  left = list(range(1, len(rows[0])))
+  while left or not blocks:
+    count = _fitting(rows, left, width)
+    shown = [0, *left[:count]]
+    blocks.append(
+        _block([[row[column] for column in shown] for row in rows], width,
+               [column in right for column in shown]))
+    left = left[count:]
+  return '\n\n'.join(blocks)
+
+
+def titled(title: str, rows: _Rows, caption: str = '',
+           width: int | None = None) -> str:
+  """A table of names and numbers, with what it is of and what that means.
+
+  Args:
+    title: Above it.
+    rows: As of `text`; all columns but the first stand to the right.
+    caption: Below it.
+    width: As of `text`.
+  """
+  table = text(rows, width, range(1, len(rows[0])))
+  below = [wrapped(caption, width)] if caption else []
+  return '\n\n'.join([wrapped(title, width), table, *below])
+
+
+def wrapped(words: str, width: int | None = None) -> str:
+  """A paragraph in lines as of `text`, its words whole."""
+  return textwrap.fill(words,
+                       terminal_width() if width is None else width,
+                       break_long_words=False, break_on_hyphens=False)
+
+
+def terminal_width() -> int:
+  """Characters of a line; 80 where there is no terminal."""
+  return max(shutil.get_terminal_size().columns, _LEAST_WIDTH)
+
+
+def _fitting(rows: _Rows, left: Sequence[int], width: int) -> int:
+  """How many of the columns that are left fit beside the first."""
+  columns = list(zip(*rows))
+  needed = _least(columns[0])[1]
+  for count, column in enumerate(left):
+    needed += _GAP + _least(columns[column])[1]
+    if needed > width:
+      return max(count, 1)
+  return len(left)
+
+
+def _least(column: Sequence[str]) -> tuple[int, int]:
+  """How narrow a column may become, by words and within names."""
+  words = [word for cell in column for word in _WORDS.split(cell)]
+  names = [name for word in words for name in _NAMES.split(word)]
+  parts = [part for name in names for part in _PARTS.split(name)]
+  readable = min(_longest(column[1:]), _CELL_WIDTH)
+  return (max(_longest(words), readable),
+          max(_longest(parts), min(_longest(words), _NAME_WIDTH), readable))
+
+
+def _longest(pieces: Sequence[str]) -> int:
+  return max((len(piece.rstrip()) for piece in pieces), default=0)
+
+
+def _block(rows: _Rows, width: int, right: Sequence[bool]) -> str:
+  """All columns of some rows beside each other."""
   widths = [max(map(len, column)) for column in zip(*rows)]
-  return '\n'.join('  '.join(
-      cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                   for row in rows)
+  room = width - _GAP * (len(widths) - 1)
+  # Lines end at words where that is enough.
+  for least in zip(*map(_least, zip(*rows))):
+    _narrow(widths, least, room)
+  lines = []
+  for row in rows:
+    cells = [_lines(cell, width) for cell, width in zip(row, widths)]
+    for number in range(max(map(len, cells))):
+      pieces = [(cell[number] if number < len(cell) else '') for cell in cells]
+      lines.append((' ' * _GAP).join(
+          piece.rjust(own) if is_right else piece.ljust(own)
+          for piece, own, is_right in zip(pieces, widths, right)).rstrip())
+  return '\n'.join(lines)
+
+
+def _narrow(widths: list[int], least: Sequence[int], room: int) -> None:
+  """Takes from the widest columns what is too much, as far as they go."""
+  while sum(widths) > room:
+    wide = [c for c, width in enumerate(widths) if width > least[c]]
+    if not wide:
+      return
+    widths[max(wide, key=widths.__getitem__)] -= 1
+
+
+def _lines(cell: str, width: int) -> list[str]:
+  """A cell in lines, which end at parts of a word only if they have to."""
+  pieces = [cell]
+  for ends in (_WORDS, _NAMES, _PARTS):
+    pieces = [
+        part for piece in pieces for part in (
+            [piece] if len(piece.rstrip()) <= width else ends.split(piece))
+    ]
+  lines = ['']
+  for piece in pieces:
+    if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+      lines.append('')
+    lines[-1] += piece
+  return [line.rstrip() for line in lines]
 
 
 def as_html(rows: Sequence[Sequence[str]]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 _PREFIXES = ((1e12, 'T'), (1e9, 'G'), (1e6, 'M'), (1e3, 'k'), (1, ''))
 
 
@@ -15,3 +17,11 @@ def amount(value: float, unit: str) -> str:
 def ms(seconds: float) -> str:
   """'12.34 ms' for 0.01234."""
   return f'{seconds * 1e3:.4g} ms'
+
+
+def clock(seconds: float) -> str:
+  """'3:07' for 187 seconds; '?' for what is no number."""
+  if math.isnan(seconds):
+    return '?'
+  minutes, rest = divmod(int(round(seconds)), 60)
+  return f'{minutes}:{rest:02d}'

@@ -14,6 +14,7 @@ from tensorflow.python.framework import versions
 
 from gdp_grappler import cache
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.processes import calls
@@ -44,6 +45,7 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
   if known is not None:
     return known
   tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
+  progress.doing(f'building {workload.name}')
   data = _build(workload.name)
   cache.keep(path, _digest(data) + data, tell)
   return _parsed(data)

@@ -10,6 +10,7 @@ import rich.console
 import rich.progress
 
 from gdp_grappler.reports import live_bar
+from gdp_grappler.reports import units
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import figures
 
@@ -99,7 +100,7 @@ class Progress:
     """Shows the record of a cell that took `seconds`."""
     self._done += 1
     self._eta.ended(record['placer'], seconds)
-    eta = clock_text(self._eta.seconds())
+    eta = units.clock(self._eta.seconds())
     text = f'{record["task"]} {record["placer"]}: {_outcome(record)}'
     failed = record['status'] == cell_lib.FAILED
     if self._live:
@@ -108,14 +109,6 @@ class Progress:
     if failed or not self._live:
       self._console.print(f'[{self._done}/{self._total}] {text}  ETA {eta}',
                           markup=False, highlight=False, soft_wrap=True)
-
-
-def clock_text(seconds: float) -> str:
-  """'3:07'; '?' for what is no number."""
-  if math.isnan(seconds):
-    return '?'
-  minutes, rest = divmod(int(round(seconds)), 60)
-  return f'{minutes}:{rest:02d}'
 
 
 def _outcome(record: dict[str, Any]) -> str:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import rich.console
-import rich.table
 
 from gdp_grappler.placers import entries
+from gdp_grappler.reports import tables as tables_lib
+from placer_model.benchmark import figures
 from placer_model.benchmark import tables
 
-# Columns of `tables.means`: as they are called on a terminal, and which one
-# names the rows.
+# Columns of `tables.means`, and as they are called on a terminal.
 _SHOWN = {
-    'placer': ('placer', True), 'tasks': ('tasks', False),
-    'OOM': ('OOM', False), 'no placement': ('none', False), 'best on':
-        ('best', False), 'speed-up over human (tasks)': ('vs human', False),
-    'speed-up over HDP (tasks)': ('vs HDP', False), 'step / bound (tasks)':
-        ('/ bound', False)
+    'placer': 'placer', 'tasks': 'tasks', 'OOM': 'OOM', 'no placement': 'none',
+    'best on': 'best', 'speed-up over human (tasks)': 'vs human',
+    'speed-up over HDP (tasks)': 'vs HDP', 'step / bound (tasks)': '/ bound'
 }
 
 
@@ -34,19 +33,32 @@ def show(results: dict[str, Any], out_dir: str,
   small = ', small variants' if results['settings']['quick'] else ''
   means = tables.means(results['tasks'])
   columns = [means.head.index(head) for head in _SHOWN]
-  shown = rich.table.Table(
-      title=f'Tasks: {len(results["tasks"])} ({kind}{small}); geometric means',
-      caption='*: portfolio, the best of many proposals; vs: step time of the '
-      'other / of this placer, first in, first out; / bound: step time / lower '
-      'bound')
-  for name, head in _SHOWN.values():
-    shown.add_column(name, justify='left' if head else 'right', no_wrap=True)
+  rows = [tuple(_SHOWN.values())]
   kind_column = means.head.index('kind')
   for row in means.rows:
     # A terminal has no room for how many tasks a mean is of.
     name, *numbers = (row[column].split(' (')[0] for column in columns)
     star = '*' * (row[kind_column] == entries.Kind.PORTFOLIO)
-    shown.add_row(f'{name}{star}', *numbers)
-  console.print(shown)
-  console.print(f'All tables and pictures: {out_dir}/README.md',
-                highlight=False, soft_wrap=True)
+    rows.append((f'{name}{star}', *numbers))
+  shown = tables_lib.titled(
+      f'Tasks: {len(results["tasks"])} ({kind}{small}); geometric means', rows,
+      '*: portfolio, the best of many proposals; OOM: tasks whose memory it '
+      'exceeds; none: tasks without a placement; best: tasks on which nobody '
+      'is faster; human: the expert; vs: step time of the other / of this '
+      'placer, first in, first out; / bound: step time / lower bound. All '
+      'words: gdp glossary.')
+  for text in (shown, f'All tables and pictures: {out_dir}/README.md',
+               _next_steps(results)):
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _next_steps(results: dict[str, Any]) -> str:
+  """What a user may want to do with what was found."""
+  leaders = collections.Counter(
+      figures.best(task['cells']) for task in results['tasks'])
+  leaders.pop(None, None)
+  if not leaders:
+    return 'Next: gdp doctor, which says what does not work here.'
+  [(best, _)] = leaders.most_common(1)
+  return (f'Next: gdp place GRAPH --cluster=CLUSTER --placer={best} '
+          '--output=plan.json, with a graph and a cluster of yours')

@@ -10,8 +10,10 @@ from typing import Callable, Sequence
 from absl import flags
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
+from gdp_grappler.reports import progress_line
 
 # Flags of all programs.
 LOCAL_WORKERS = flags.DEFINE_integer(
@@ -27,6 +29,8 @@ TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
                                   lower_bound=1)
 PROFILE = flags.DEFINE_string('profile', None,
                               help_texts.sentence(help_texts.PROFILE))
+QUIET = flags.DEFINE_boolean(
+    'quiet', False, 'Do not show on standard error what is being done.')
 
 
 class CommandLine:
@@ -34,7 +38,7 @@ class CommandLine:
 
   Attributes:
     program: Its name.
-    flags: Its own flags, in the order of the help.
+    flags: Its flags, in the order of the help.
   """
 
   def __init__(self, program: str, text: str, own: Sequence[flags.FlagHolder],
@@ -44,10 +48,10 @@ class CommandLine:
     Args:
       program: Its name.
       text: What it does, for the help.
-      own: Its flags.
+      own: Its flags; all have --quiet.
       missing: Those that should have been given and were not, once parsed.
     """
-    self.program, self.flags = program, tuple(own)
+    self.program, self.flags = program, (*own, QUIET)
     self._text, self._missing = text, missing
 
   def parse(self, argv: list[str]) -> list[str]:
@@ -71,10 +75,17 @@ class CommandLine:
                     'all flags).'))
     return rest
 
-  def exit_code(self, work: Callable[[], int]) -> int:
-    """What the work returns; 2 after a line for an error of ours or a file."""
+  def exit_code(self, first: str, work: Callable[[], int]) -> int:
+    """What the work returns; 2 after a line for an error of ours or a file.
+
+    Args:
+      first: What is done first, which is said before anything is imported.
+      work: Says what else is being done by `progress`.
+    """
     try:
-      return work()
+      with progress_line.shown(self.program, QUIET.value):
+        progress.doing(first)
+        return work()
     except errors.GdpError as error:
       return self.fail(str(error))
     except OSError as error:
@@ -88,6 +99,7 @@ class CommandLine:
 
   def say(self, message: str) -> None:
     """Prints a line to standard error."""
+    progress.make_room()
     print(f'{self.program}: {errors.one_line(message)}', file=sys.stderr)
 
   def _help(self) -> str:

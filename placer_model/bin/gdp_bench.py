@@ -34,7 +34,6 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler.problems import help_texts
-from gdp_grappler.problems import request
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
 
@@ -93,7 +92,9 @@ def run() -> None:
 def main(argv: list[str]) -> int:
   """Compares; returns the exit code."""
   del argv
-  return _LINE.exit_code(_bench)
+  return _LINE.exit_code(
+      f'writing the tables of {_REPORT.value} again'
+      if _REPORT.value else f'comparing placers on {_TASKS.value}', _bench)
 
 
 def _bench() -> int:
@@ -137,6 +138,7 @@ def _check() -> None:
     raise errors.GdpError('--local_workers are to measure on. Give '
                           '--reward=measured too.')
   if measured:
+    from gdp_grappler.problems import request
     request.refuse_profile(command_line.PROFILE.value or '')
   if _REWARD.value != rewards.SIMULATED and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+from typing import TYPE_CHECKING
 
 from gdp_grappler import environment
 
@@ -19,20 +20,20 @@ from absl import app
 from absl import flags
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import resolve
-from gdp_grappler.placers import step as step_lib
-from gdp_grappler.problems import reading
-from gdp_grappler.problems import request as request_lib
+from gdp_grappler import progress
 from placer_model import run_folder
 from placer_model.bin import command_line
-from placer_model.pretraining import pretrain_config
-from placer_model.pretraining import run as run_lib
+
+if TYPE_CHECKING:
+  # Imported where they are used: the first line comes before.
+  from gdp_grappler.placers import step as step_lib
 
 _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where weights, curves and logs go. A run that is '
     'already there is continued.')
-_CONFIG = flags.DEFINE_enum('config', 'small', list(pretrain_config.CONFIGS),
-                            'Sizes of the run: minutes, or hours.')
+_CONFIG = flags.DEFINE_string(
+    'config', 'small', "Sizes of the run: 'small' for minutes, or 'full' for "
+    'hours.')
 _ROUNDS = flags.DEFINE_integer(
     'rounds', None, 'Rounds of drawing, searching and learning, in all; the '
     'config says how many if this does not.', lower_bound=1)
@@ -64,21 +65,29 @@ def run() -> None:
 def main(argv: list[str]) -> int:
   """Learns; returns the exit code."""
   del argv
-  return _LINE.exit_code(_pretrain)
+  return _LINE.exit_code('learning which moves of a search pay', _pretrain)
 
 
 def _pretrain() -> int:
+  from placer_model.pretraining import pretrain_config
+  from placer_model.pretraining import run as run_lib
+  config = pretrain_config.named(_CONFIG.value)
   model_dir = pathlib.Path(_MODEL_DIR.value)
   # Nothing is discarded for a command that cannot be obeyed.
   held_out = {task: _read(task) for task in _HELD_OUT.value}
   with run_folder.held(model_dir, f'--{_MODEL_DIR.name}'):
     if _RESTART.value:
       run_lib.restart(model_dir)
-    options = run_lib.Options(model_dir, pretrain_config.named(_CONFIG.value),
-                              command_line.SEED.value, _ROUNDS.value,
-                              _TIME_BUDGET_S.value)
-    run_lib.pretrain(options, held_out, lambda line: print(line, flush=True))
+    options = run_lib.Options(model_dir, config, command_line.SEED.value,
+                              _ROUNDS.value, _TIME_BUDGET_S.value)
+    run_lib.pretrain(options, held_out, _print)
+    _print(run_lib.next_steps(model_dir))
   return 0
+
+
+def _print(line: str) -> None:
+  progress.make_room()
+  print(line, flush=True)
 
 
 def _read(task: str) -> step_lib.Step:
@@ -86,6 +95,10 @@ def _read(task: str) -> step_lib.Step:
   if not at or not graph:
     raise errors.GdpError(f'--held_out: "{task}" names no cluster. Give for '
                           'example rnnlm-2@2xP100.')
+  from gdp_grappler.cluster import resolve
+  from gdp_grappler.problems import reading
+  from gdp_grappler.problems import request as request_lib
+  progress.doing(f'reading {graph}')
   return reading.read(request_lib.Request(graph),
                       lambda devices: resolve.resolve(cluster, devices),
                       _LINE.say)

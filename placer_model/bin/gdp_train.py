@@ -28,6 +28,7 @@ from absl import logging
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import extras
+from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
@@ -111,12 +112,14 @@ def run() -> None:
 def main(argv: list[str]) -> int:
   """Trains; returns the exit code."""
   del argv
-  return _LINE.exit_code(_train)
+  return _LINE.exit_code(f'learning to place {_GRAPHS.value or _GRAPH.value}',
+                         _train)
 
 
 def _train() -> int:
   deadline = deadlines.within(_TIME_BUDGET_S.value)
   extras.require('gdp_train', *extras.TRAIN, 'pymetis')
+  progress.doing('loading TensorFlow')
   with quiet.stderr_held():
     import rich.console
     import tensorflow as tf

@@ -26,6 +26,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import progress
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import move_network
 from gdp_grappler.placers import moves as moves_lib
@@ -88,13 +89,23 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
       for name, step in held_out.items()
   }
   last = options.config.rounds if options.rounds is None else options.rounds
+  already = len(run.curve)
+  progress.doing(f'drawing, searching and learning, {last - already} rounds')
   while len(run.curve) < last:
     if options.time_budget_s is not None and (clock() - begin
                                               >= options.time_budget_s):
       tell(f'The time is up after {len(run.curve)} of {last} rounds.')
       break
     tell(_line(run.round(tests), last))
+    progress.reached((len(run.curve) - already) / (last - already))
   return run.curve
+
+
+def next_steps(model_dir: pathlib.Path) -> str:
+  """What a user may want to do with what a run has left."""
+  return (f'Next: see {model_dir / "curves.json"} for how well moves are '
+          'foretold; the same command with more --rounds goes on. No placer '
+          f'uses {model_dir / "weights.npz"} by itself yet.')
 
 
 class _Run:

@@ -8,6 +8,7 @@ from typing import Iterable
 
 import numpy as np
 
+from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import recorder
@@ -92,6 +93,7 @@ def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
 def _place(name: str, problem: placer_lib.Problem,
            evaluator: evaluator_lib.Evaluator,
            simulator: simulator_lib.Simulator) -> Result:
+  progress.doing(f'pricing baselines of {problem.graph.name}: {name}')
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
   placement = registry.create(name).place(

@@ -7,11 +7,13 @@ import time
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.reports import units
 from placer_model import config as config_lib
 from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
@@ -57,6 +59,10 @@ class GdpPlacer:
                                   if budget is None else time.monotonic()
                                   - start < budget):
       trainer.step()
+      progress.reached(
+          state.iteration / self.config.iterations if not budget else
+          (time.monotonic() - start) / budget,
+          f'best {units.ms(state.best_step_time_s)}')
     if state.best_decisions is None:
       raise errors.InfeasiblePlacementError(
           f'None of {state.total_evaluations} sampled placements of '

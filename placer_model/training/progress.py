@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
+from typing import Callable
 
 import numpy as np
 import rich.console
 import rich.progress
 
+from gdp_grappler import progress
 from gdp_grappler.reports import live_bar
+from gdp_grappler.reports import units
 from placer_model.training import run_state
 from placer_model.training import trainer as trainer_lib
 
 _PLAIN_EVERY_S = 10.0
+
+
+def teller(console: rich.console.Console) -> Callable[[str], None]:
+  """Prints lines as they are."""
+
+  def tell(text: str) -> None:
+    progress.make_room()
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+  return tell
 
 
 class Progress:
@@ -28,10 +42,14 @@ class Progress:
     self._start = self._said = time.monotonic()
     self._first_step_s: float | None = None
     self._live = live_bar.live_bar(console)
+    self._own = contextlib.ExitStack()
     self._task: rich.progress.TaskID  # Of the live line, once it is there.
 
   def __enter__(self) -> Progress:
+    progress.doing('warming up')
     if self._live:
+      progress.idle()
+      self._own.enter_context(progress.heard_by(None))
       self._live.start()
       self._task = self._live.add_task('starting', total=self._last,
                                        completed=self._first, eta='?')
@@ -40,6 +58,7 @@ class Progress:
   def __exit__(self, *unused: object) -> None:
     if self._live:
       self._live.stop()
+    self._own.close()
 
   def show_warm_up(self, state: run_state.RunState) -> None:
     """Shows how far the warm-up is."""
@@ -55,7 +74,8 @@ class Progress:
     """Shows one iteration, and whose it was unless that is plain."""
     text = (f'{label}  ' * bool(label) + f'reward {report.reward:.4f}  '
             f'best {format_step_time(report.best_step_time_s)}')
-    eta = _clock(self._remaining_s(report.iteration))
+    progress.idle()  # What follows is said here.
+    eta = units.clock(self._remaining_s(report.iteration))
     if self._live:
       self._live.update(self._task, description=text, eta=eta,
                         completed=report.iteration)
@@ -88,10 +108,3 @@ class Progress:
 def format_step_time(seconds: float) -> str:
   """'12.345 ms', or 'none' for a placement that does not run."""
   return f'{seconds * 1e3:.3f} ms' if np.isfinite(seconds) else 'none'
-
-
-def _clock(seconds: float) -> str:
-  if math.isnan(seconds):
-    return '?'
-  minutes, rest = divmod(int(round(seconds)), 60)
-  return f'{minutes}:{rest:02d}'

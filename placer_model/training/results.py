@@ -7,17 +7,18 @@ import shlex
 from typing import Any, Mapping, Sequence
 
 import numpy as np
-import rich.table
 
 from gdp_grappler import environment
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.reports import tables as tables_lib
 from placer_model import versions as versions_lib
 from placer_model.training import baselines as baselines_lib
 
 SCHEMA = 2
 _PACKAGES = ('tensorflow', 'tf-agents', 'tensorflow-gnn', 'tf-keras', 'numpy')
+_WORDS = 'All words: gdp glossary.'
 # Step times closer than this are the same: the simulator's sums are not exact.
 _SAME = 1e-9
 # In what TensorFlow or Linux say of a step that needed too much memory, which
@@ -117,7 +118,7 @@ def verdict(placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
           f'{ratio:.3f}x as fast as the best single device ({reward}).')
 
 
-def tables(record: Mapping[str, Any]) -> tuple[rich.table.Table | str, ...]:
+def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
   """What a run says at its end, from the content of results.json.
 
   A table of placers and the verdict; or, of several graphs, a table of these.
@@ -130,56 +131,86 @@ def tables(record: Mapping[str, Any]) -> tuple[rich.table.Table | str, ...]:
                 reward), graph['verdict'])
 
 
-def next_steps(model_dir: pathlib.Path) -> str:
-  """What a user may want to do with what a run has left."""
+def next_steps(record: Mapping[str, Any], model_dir: pathlib.Path, graph: str,
+               plan: pathlib.Path) -> str:
+  """What a user may want to do with what a run has left.
+
+  Args:
+    record: Content of results.json.
+    model_dir: Of the run.
+    graph: What to give `gdp` as the graph of the plan.
+    plan: One that the run has written.
+  """
   policy = shlex.quote(str(model_dir / 'policy'))
-  return (f'Next: {environment.PLACEMENT}=1 {environment.POLICY}={policy} '
-          'python YOUR_PROGRAM.py, '
-          f'or gdp place GRAPH --cluster=CLUSTER --policy={policy} '
-          '--output=plan.json')
+  lines = [
+      'Next:', *_without_policy(record['graphs']),
+      f'  {environment.PLACEMENT}=1 {environment.POLICY}={policy} '
+      'python YOUR_PROGRAM.py',
+      f'  gdp place GRAPH --cluster=CLUSTER --policy={policy} '
+      '--output=plan.json',
+      f'  gdp report {graph} --plan={shlex.quote(str(plan))} '
+      '--output=report.html'
+  ]
+  return '\n'.join(lines)
+
+
+def _without_policy(graphs: Sequence[Mapping[str, Any]]) -> list[str]:
+  """What is better than the policy of one graph, if something is."""
+  if len(graphs) > 1:
+    return []
+  placers = {n: e for n, e in graphs[0]['placers'].items() if e['valid']}
+  best = min(placers, key=lambda name: placers[name]['step_time_s'])
+  if best == 'gdp':
+    return []
+  if best == 'single_device':
+    return [
+        '  nothing is gained by placing this graph here: leave the program as '
+        'it is,', '  or try more --iterations, a larger --batch_size or '
+        'another --cluster; else'
+    ]
+  return [
+      f'  gdp place GRAPH --cluster=CLUSTER --placer={best} '
+      '--output=plan.json', '  or more --iterations; else'
+  ]
 
 
 def table(graph_name: str, cluster_name: str,
-          placers: Mapping[str, Mapping[str,
-                                        Any]], reward: str) -> rich.table.Table:
+          placers: Mapping[str, Mapping[str, Any]], reward: str) -> str:
   """Placers by rows; says in its title which reward, of `rewards.ALL`."""
-  result = rich.table.Table(
-      title=f'{graph_name} on {cluster_name} ({reward})',
-      caption='FIFO: ready ops in the order in which they became ready, as '
-      'TensorFlow does it; ordered: with the control edges that are predicted '
-      'to pay. Speed-up: FIFO step of the best single device / FIFO step.')
-  result.add_column('placer', no_wrap=True)
-  for column in ('FIFO step', 'ordered step', 'speed-up', 'peak memory',
-                 'evaluations', 'seconds'):
-    result.add_column(column, justify='right')
+  rows = [('placer', 'FIFO step', 'ordered step', 'speed-up', 'peak memory',
+           'evaluations', 'seconds')]
   single = placers['single_device']
   for name, item in placers.items():
-    result.add_row(name, _step(item), _ms(item, 'ordered_step_time_s'),
-                   _ratio(single, item),
-                   f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
-                   str(item['evaluations']), f'{item["seconds"]:.1f}')
-  return result
+    rows.append(
+        (name, _step(item), _ms(item, 'ordered_step_time_s'),
+         _ratio(single,
+                item), f'{max(item["peak_bytes"].values()) / 2**30:.2f} GiB',
+         str(item['evaluations']), f'{item["seconds"]:.1f}'))
+  return tables_lib.titled(
+      f'{graph_name} on {cluster_name} ({reward})', rows,
+      'FIFO: ready ops in the order in which they became ready, as TensorFlow '
+      'does it; ordered: with the control edges that are predicted to pay. '
+      'Speed-up: FIFO step of the best single device / FIFO step. Evaluations: '
+      f'placements priced; seconds: of the search. {_WORDS}')
 
 
-def _of_graphs(graphs: Sequence[Mapping[str, Any]],
-               reward: str) -> rich.table.Table:
+def _of_graphs(graphs: Sequence[Mapping[str, Any]], reward: str) -> str:
   """Graphs by rows."""
-  result = rich.table.Table(
-      title=f'{len(graphs)} graphs, one policy ({reward})',
-      caption='Steps, first in, first out. Policy: its likeliest placement. '
-      'GDP: the best placement of the run, and where it is from. Speed-up: '
-      "single device's step / GDP's.")
-  result.add_column('graph', no_wrap=True)
-  for column in ('units', 'single device', 'policy', 'GDP', 'found by',
-                 'speed-up'):
-    result.add_column(column, justify='right')
+  rows = [('graph', 'units', 'single device', 'policy', 'GDP', 'found by',
+           'speed-up')]
   for graph in graphs:
     single, gdp = graph['placers']['single_device'], graph['placers']['gdp']
-    result.add_row(f'{graph["name"]}@{graph["cluster"]["name"]}',
-                   str(graph['num_units']), _step(single),
-                   _ms(gdp, 'policy_step_time_s'), _step(gdp), gdp['found_by'],
-                   _ratio(single, gdp))
-  return result
+    rows.append(
+        (f'{graph["name"]}@{graph["cluster"]["name"]}', str(graph['num_units']),
+         _step(single), _ms(gdp,
+                            'policy_step_time_s'), _step(gdp), gdp['found_by'],
+         _ratio(single, gdp)))
+  return tables_lib.titled(
+      f'{len(graphs)} graphs, one policy ({reward})', rows,
+      'Steps, first in, first out. Units: what the policy decides on, groups '
+      'of ops joined along their largest tensors. Policy: its likeliest '
+      'placement. GDP: the best placement of the run, and where it is from. '
+      f"Speed-up: single device's step / GDP's. {_WORDS}")
 
 
 def _per_device(evaluation: evaluator_lib.Evaluation,

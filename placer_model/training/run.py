@@ -16,6 +16,7 @@ import rich.console
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import until
@@ -86,9 +87,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
   tasks = [
-      task_lib.load(
-          one, lambda line: console.print(line, highlight=False, markup=False,
-                                          soft_wrap=True), exporting)
+      task_lib.load(one, progress_lib.teller(console), exporting)
       for one in every
   ]
   with contextlib.ExitStack() as stack:
@@ -214,10 +213,9 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            console: rich.console.Console, deadline: deadlines.Deadline) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   saver = _Saver(store, batch, config)
-  if store.restore(lambda line: console.print(line, highlight=False, markup=
-                                              False, soft_wrap=True)):
-    console.print(f'Resuming after iteration {batch.iteration}.',
-                  highlight=False)
+  tell = progress_lib.teller(console)
+  if store.restore(tell):
+    tell(f'Resuming after iteration {batch.iteration}.')
   else:
     saver.save()  # Whoever cannot write should know before the warm-up.
 
@@ -225,11 +223,11 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
     return interrupt.pending or deadline.passed
 
   with progress_lib.Progress(console, batch.iteration, batch.iterations,
-                             deadline.left_s) as progress:
+                             deadline.left_s) as shown:
     # The first parts price the baselines: without them there is nothing to
     # tell.
     for trainer in batch.warm_up():
-      progress.show_warm_up(trainer.state)
+      shown.show_warm_up(trainer.state)
       saver.save_if_due()
       if stopped() and batch.is_priced:
         break
@@ -240,17 +238,16 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
     ]
     while not stopped() and (turn := batch.next()) is not None:
       report = batch.trainers[turn].step()
-      progress.show(dataclasses.replace(report, iteration=batch.iteration),
-                    entrants[turn].label)
+      shown.show(dataclasses.replace(report, iteration=batch.iteration),
+                 entrants[turn].label)
       events[turn].write(report)
       saver.save_if_due()
     for writer in events:
       writer.close()
   saver.save()
   if deadline.passed and batch.iteration < batch.iterations:
-    console.print(
-        f'--time_budget_s={options.time_budget_s:g} ended learning after '
-        f'{batch.iteration} of {batch.iterations} iterations.', highlight=False)
+    tell(f'--time_budget_s={options.time_budget_s:g} ended learning after '
+         f'{batch.iteration} of {batch.iterations} iterations.')
   if interrupt.pending:
     raise Interrupted(
         f'interrupted after iteration {batch.iteration}; checkpoint '
@@ -285,6 +282,8 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
               batch: batch_lib.Batch, console: rich.console.Console,
               start: float, deadline: deadlines.Deadline) -> dict[str, Any]:
   """Distils, exports, writes plans and results, prints the table."""
+  tell = progress_lib.teller(console)
+  progress.doing('making the policy say the best placement')
   said = [
       trials.decisions[0] for trials in batch.finish(lambda: deadline.passed)
   ]
@@ -302,12 +301,13 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
                       cluster.name for cluster in clusters),
           'seed': options.seed
       })
-  plans = options.model_dir / 'plans'
+  plans, written = options.model_dir / 'plans', []
   plans.mkdir(exist_ok=True)
   for entrant in entrants:
     name = _file_name(entrant.label or entrant.task.graph.name, 'graph')
     if entrant.trainer.state.best_decisions is not None:
-      plan.save(str(plans / f'{name}.json'), entrant.task.graph,
+      written.append(plans / f'{name}.json')
+      plan.save(str(written[-1]), entrant.task.graph,
                 entrant.trainer.best_placement())
   record = {
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
@@ -318,10 +318,13 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
       ], 'seconds': round(time.monotonic() - start, 3)
   }
   json_files.write_json(options.model_dir / 'results.json', record)
-  for shown in results_lib.tables(record):
-    console.print(shown, highlight=False)
-  console.print(results_lib.next_steps(options.model_dir), highlight=False,
-                markup=False, soft_wrap=True)
+  progress.idle()
+  for shown in (*results_lib.tables(record),
+                results_lib.next_steps(
+                    record, options.model_dir,
+                    options.graph_arguments()
+                    if len(entrants) == 1 else 'GRAPH', written[0])):
+    tell(shown)
   return record
 
 

@@ -107,7 +107,7 @@ def test_the_command_writes_a_page(plans, tmp_path, capsys):
     (['--plan=none.json', '--output=no/p.html'], 'folder does not exist'),
 ])
 def test_bad_input_gets_one_line(arguments, said, capsys):
-  assert gdp.run(['report', str(_GRAPH), *arguments]) == 2
+  assert gdp.run(['report', str(_GRAPH), '--quiet', *arguments]) == 2
   error = capsys.readouterr().err
   assert said in error and error.count('\n') == 1
 

@@ -70,6 +70,6 @@ def test_two_plans_differ(plans, capsys):
     (['diff', _GRAPH, '{}', 'none.json'], 'Cannot read plan none.json'),
 ])
 def test_bad_input_gets_one_line(plans, capsys, command, said):
-  assert gdp.run([text.format(plans[0]) for text in command]) == 2
+  assert gdp.run([*(text.format(plans[0]) for text in command), '--quiet']) == 2
   error = capsys.readouterr().err
   assert said in error and error.count('\n') == 1

@@ -38,7 +38,7 @@ def _folder(tmp_path):
 
 
 def _run(*arguments):
-  return gdp.run([str(argument) for argument in arguments])
+  return gdp.run([*map(str, arguments), '--quiet'])
 
 
 @pytest.mark.e2e

@@ -55,7 +55,7 @@ def saved(tmp_path_factory, graph, spread, cluster):
 
 
 def _run(*arguments):
-  return gdp.run([str(argument) for argument in arguments])
+  return gdp.run([*map(str, arguments), '--quiet'])
 
 
 def test_simulate_takes_the_cluster_of_the_plan_and_prints_both(saved, capsys):

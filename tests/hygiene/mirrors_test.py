@@ -8,9 +8,9 @@ _TOP = pathlib.Path(__file__).parents[2]
 _TESTS = _TOP / 'tests'
 # Modules that hold names, fields or texts alone: there is nothing to run.
 _NOTHING_TO_RUN = frozenset({
-    'evaluation/simulation/schedule', 'graph/assumptions', 'placers/move_model',
-    'placers/placer', 'problems/help_texts', 'problems/rewards',
-    'workloads/workload'
+    'cluster/preset_grammar', 'evaluation/simulation/schedule',
+    'graph/assumptions', 'placers/move_model', 'placers/placer',
+    'problems/help_texts', 'problems/rewards', 'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of

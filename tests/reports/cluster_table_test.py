@@ -13,7 +13,7 @@ def test_equal_devices_and_links_share_a_line():
   text = cluster_table.text(presets.preset('16xA100'))
   assert text.startswith('Cluster 16xA100: 17 devices, 272 links\n')
   assert 'GPU:0 .. GPU:15  16 ' in text
-  assert len(text.splitlines()) == 10
+  assert sum('GPU:0 .. GPU:15' in line for line in text.splitlines()) == 2
   assert '276 GB/s' in text and '156 TFLOP/s' in text and '40 GiB' in text
 
 
@@ -31,8 +31,8 @@ def test_what_is_shared_is_said():
 
 def test_tasks_are_told_apart():
   text = cluster_table.text(presets.preset('2xcpu-eth10'))
-  assert 'task 0 CPU:0 -> task 1 CPU:0' in text
-  assert 'task 0 network out, task 1 network in' in text
+  assert 'task 0 CPU:0 ->' in text and 'task 1 CPU:0' in text
+  assert 'task 0 network out,' in text and 'task 1 network in' in text
 
 
 def test_copies_step_and_notes():

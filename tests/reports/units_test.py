@@ -15,3 +15,10 @@ def test_amount(value, text):
 
 def test_milliseconds():
   assert units.ms(.0123456) == '12.35 ms'
+
+
+@pytest.mark.parametrize('seconds, text', [(0., '0:00'), (59.6, '1:00'),
+                                           (187.2, '3:07'), (3661., '61:01'),
+                                           (float('nan'), '?')])
+def test_clocks(seconds, text):
+  assert units.clock(seconds) == text

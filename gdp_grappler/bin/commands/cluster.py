@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import pathlib
-import sys
+from typing import TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
-from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import presets
-from gdp_grappler.cluster import remote_devices
-from gdp_grappler.evaluation.link_timing import ping_pong
+from gdp_grappler.cluster import preset_grammar
 from gdp_grappler.problems import help_texts
+
+if TYPE_CHECKING:
+  from gdp_grappler.cluster import cluster as cluster_lib
+  from gdp_grappler.evaluation.link_timing import ping_pong
 
 _SUFFIXES = ('.json', '.pbtxt', '.txt', '.textproto')
 _EPILOG = f"""\
-presets: {presets.GRAMMAR}.
+presets: {preset_grammar.GRAMMAR}.
 A file is JSON as --json prints it, or TensorFlow's NamedDevice list with links,
 as JSON or protobuf text (--output=FILE.pbtxt writes one)."""
 
@@ -50,10 +52,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Prints it."""
-  _check(arguments)
   count = arguments.local_workers
   name = (arguments.target
           if arguments.cluster is None else arguments.cluster) or ''
+  progress.doing(f'looking at {name or "this machine"}')
+  _check(arguments)
   if count or name == 'local' or name.startswith('grpc:') or arguments.measure:
     common.load_tensorflow()
   from gdp_grappler.cluster import cluster_file
@@ -71,9 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
   if arguments.output:
     cluster_file.write(arguments.output, cluster)
   if arguments.json:
-    print(cluster.to_json())
+    common.say(cluster.to_json())
   else:
-    print(cluster_table.text(cluster, timings), end='')
+    common.say(cluster_table.text(cluster, timings).rstrip())
   return 0
 
 
@@ -84,6 +87,7 @@ def _check(arguments: argparse.Namespace) -> None:
     raise errors.ClusterError('Give either a cluster or --local_workers=N; '
                               '--target=grpc://HOST:PORT is a cluster too.')
   if arguments.target is not None:
+    from gdp_grappler.cluster import remote_devices
     remote_devices.check_target(arguments.target)
     if arguments.cluster is not None and not arguments.measure:
       raise errors.ClusterError(
@@ -102,6 +106,5 @@ def _measured(cluster: cluster_lib.Cluster,
               target: str) -> tuple[cluster_lib.Cluster, ping_pong.Timings]:
   from gdp_grappler.evaluation.link_timing import ping_pong
   timings = ping_pong.measure(
-      cluster, target,
-      progress=lambda what: print(f'timing {what}', file=sys.stderr))
+      cluster, target, progress=lambda what: progress.doing(f'timing {what}'))
   return ping_pong.apply(cluster, timings), timings

@@ -6,15 +6,19 @@ import argparse
 import importlib
 import pathlib
 import sys
+from typing import TYPE_CHECKING
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler import quiet
-from gdp_grappler.api import placed_step
-from gdp_grappler.api import placing
-from gdp_grappler.evaluation import evaluator
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
-from gdp_grappler.problems import request as request_lib
+
+if TYPE_CHECKING:
+  # Imported where they are used: a command says its first line before.
+  from gdp_grappler.api import placed_step
+  from gdp_grappler.evaluation import evaluator
+  from gdp_grappler.problems import request as request_lib
 
 
 def add_graph(parser: argparse.ArgumentParser,
@@ -47,6 +51,8 @@ def add_planned_graph(parser: argparse.ArgumentParser) -> None:
 def planned_step(arguments: argparse.Namespace,
                  plan: str) -> placed_step.PlacedStep:
   """The step that was asked for, as a plan file has it."""
+  progress.doing(f'reading {plan} and {arguments.graph}')
+  from gdp_grappler.api import placing
   asked = request(arguments)
   load_what_it_needs(asked)
   return placing.load_plan(plan, asked, arguments.cluster,
@@ -56,6 +62,7 @@ def planned_step(arguments: argparse.Namespace,
 
 def request(arguments: argparse.Namespace) -> request_lib.Request:
   """What `add_priced_graph` parsed."""
+  from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile)
 
@@ -68,17 +75,26 @@ def load_what_it_needs(asked: request_lib.Request) -> None:
 
 def tell(line: str) -> None:
   """Prints what was assumed."""
+  progress.make_room()
   print(f'gdp: {errors.one_line(line)}', file=sys.stderr)
+
+
+def say(text: object) -> None:
+  """Prints what was found: nothing is being done any more."""
+  progress.idle()
+  print(text)
 
 
 def load_tensorflow() -> None:
   """Imports it for later, without the notes of its start-up."""
+  progress.doing('loading TensorFlow')
   with quiet.stderr_held():
     importlib.import_module('tensorflow').config.list_logical_devices()
 
 
 def check_writable(path: str) -> None:
   """Fails before the work, not after it."""
+  from gdp_grappler.api import placed_step
   placed_step.check_suffix(path)
   check_folder(path)
 
@@ -94,6 +110,7 @@ def check_folder(path: str) -> None:
 
 def warn(evaluation: evaluator.Evaluation) -> None:
   """Prints what makes an evaluation invalid."""
+  progress.idle()
   for violation in evaluation.violations:
     print(f'gdp: warning: {errors.one_line(violation.message)}',
           file=sys.stderr)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from gdp_grappler.api import differing
-from gdp_grappler.api import placing
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
 
@@ -23,7 +22,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Prints it."""
   before = common.planned_step(arguments, arguments.before)
+  from gdp_grappler.api import differing
+  from gdp_grappler.api import placing
+  progress.doing(f'comparing with {arguments.after}')
   difference = differing.diff(before,
                               placing.of_plan(before.subject, arguments.after))
-  print(difference.to_json() if arguments.json else difference)
+  common.say(difference.to_json() if arguments.json else difference)
   return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
 
@@ -19,12 +20,15 @@ def run(arguments: argparse.Namespace) -> int:
   """Prints what is found; 1 if something is wrong."""
   common.load_tensorflow()
   from gdp_grappler.plugin import doctor
-  findings = doctor.examine(arguments.policy)
-  for finding in findings:
-    print(f'{finding.state:4}  {finding.what}: {finding.detail}')
+  progress.doing('checking the installation')
+  states = []
+  for finding in doctor.examine(arguments.policy):
+    states.append(finding.state)
+    progress.make_room()
+    print(f'{finding.state:4}  {finding.what}: {finding.detail}', flush=True)
     if finding.remedy:
-      print(f'      -> {finding.remedy}')
-  wrong = sum(finding.state == doctor.BAD for finding in findings)
-  print('All is well.' if not wrong else f'{wrong} of {len(findings)} checks '
-        'failed.')
+      print(f'      -> {finding.remedy}', flush=True)
+  wrong = states.count(doctor.BAD)
+  common.say('All is well.'
+             if not wrong else f'{wrong} of {len(states)} checks failed.')
   return 1 if wrong else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from gdp_grappler.api import explaining
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
 
@@ -26,6 +26,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Prints it."""
   placed = common.planned_step(arguments, arguments.plan)
+  from gdp_grappler.api import explaining
+  progress.doing(f'moving {arguments.op} to each device')
   explanation = explaining.explain(placed, arguments.op)
-  print(explanation.to_json() if arguments.json else explanation)
+  common.say(explanation.to_json() if arguments.json else explanation)
   return 0

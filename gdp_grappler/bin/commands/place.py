@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler import quiet
-from gdp_grappler.api import placed_step
-from gdp_grappler.api import placing
 from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.placers import listing
 from gdp_grappler.placers import registry
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import units
+
+if TYPE_CHECKING:
+  from gdp_grappler.api import placed_step
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -52,6 +55,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Places, writes and says so."""
   deadline = deadlines.within(arguments.time_budget_s)
+  progress.doing(f'reading {arguments.graph} for {arguments.cluster}')
+  from gdp_grappler.api import placing
   common.check_writable(arguments.output)
   placer = arguments.placer or registry.DEFAULT
   # Some placers have to be imported before TensorFlow, others import it.
@@ -72,10 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
                          batch_size=arguments.batch_size,
                          trip_count=arguments.trip_count,
                          whole_graph=not as_plan, tell=common.tell)
+  progress.doing(f'writing {arguments.output}')
   placed.save(arguments.output)
   said = _of_plan(placed) if as_plan else _of_graph_def(placed)
-  print(f'{_line(placed)}{said}; {_on_one_device(placed)} -> '
-        f'{arguments.output}')
+  common.say(f'{_line(placed)}{said}; {_on_one_device(placed)} -> '
+             f'{arguments.output}')
   common.warn(placed.fifo)
   return 0
 

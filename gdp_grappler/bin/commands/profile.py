@@ -8,10 +8,9 @@ import re
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.problems import help_texts
-from gdp_grappler.problems import reading
-from gdp_grappler.problems import request
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,8 +43,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Measures every device, writes the file, prints a line for each."""
   _check(arguments)
+  progress.doing(f'profiling {arguments.graph}')
   common.load_tensorflow()
   from gdp_grappler.evaluation.profiling import profiler
+  from gdp_grappler.problems import reading
+  from gdp_grappler.problems import request
+  progress.doing(f'reading {arguments.graph}')
   source = reading.source(
       request.Request(arguments.graph, arguments.batch_size), common.tell)
   options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
@@ -60,13 +63,14 @@ def run(arguments: argparse.Namespace) -> int:
     result = profiler.profile_devices(source, places, **options)
   result.save(arguments.output)
   for device in result.devices:
-    print(f'{result.graph} on {device.name} ({device.model}): '
-          f'{int((device.executions > 0).sum())} ops, '
-          f'{device.seconds.sum() * 1e3:.4g} ms + '
-          f'{device.visits.sum():.0f} visits of {device.visit_s * 1e6:.3g} us '
-          f'+ {device.empty_step_s * 1e3:.3g} ms for an empty step = '
-          f'{device.step_s * 1e3:.4g} ms')
-  print(f'Wrote {arguments.output}')
+    common.say(
+        f'{result.graph} on {device.name} ({device.model}): '
+        f'{int((device.executions > 0).sum())} ops, '
+        f'{device.seconds.sum() * 1e3:.4g} ms + '
+        f'{device.visits.sum():.0f} visits of {device.visit_s * 1e6:.3g} us '
+        f'+ {device.empty_step_s * 1e3:.3g} ms for an empty step = '
+        f'{device.step_s * 1e3:.4g} ms')
+  common.say(f'Wrote {arguments.output}')
   return 0
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from gdp_grappler import extras
-from gdp_grappler.api import placing
-from gdp_grappler.api import reporting
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
 
@@ -30,7 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
   extras.require('A report', 'plotly')
   first, *others = arguments.plan
   plans = [common.planned_step(arguments, first)]
+  from gdp_grappler.api import placing
+  from gdp_grappler.api import reporting
   plans += [placing.of_plan(plans[0].subject, path) for path in others]
+  progress.doing(f'drawing {arguments.output}')
   reporting.report(plans, arguments.output)
-  print(f'Wrote {arguments.output}; open it in a browser.')
+  common.say(f'Wrote {arguments.output}; open it in a browser.')
   return 0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
+from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
-from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.reports import units
+
+if TYPE_CHECKING:
+  from gdp_grappler.cluster import cluster as cluster_lib
+  from gdp_grappler.evaluation import evaluator as evaluator_lib
 
 
 def add(commands: Any) -> None:
@@ -39,25 +42,29 @@ def run(arguments: argparse.Namespace) -> int:
     common.check_folder(arguments.trace)
   placed = common.planned_step(arguments, arguments.plan)
   graph, cluster = placed.graph, placed.step.cluster
+  progress.doing(f'pricing {graph.num_ops} ops in both orders')
   result = placed.price(arguments.order)
   if arguments.trace:
     placed.write_trace(arguments.trace, arguments.order)
+  if arguments.emulated:
+    progress.doing('running it on emulated GPUs')
   emulated = placed.emulate(arguments.order) if arguments.emulated else None
   if arguments.json:
-    print(json.dumps({**result.to_json(graph), **_as_json(emulated)}))
+    common.say(json.dumps({**result.to_json(graph), **_as_json(emulated)}))
   else:
     ordered = ('with control edges for the priorities of the plan'
                if placed.order_is_given else 'with control edges')
-    print(f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
-          f'{units.ms(result.fifo_s)} first in, first out, '
-          f'{units.ms(result.ordered_s)} {ordered} (simulated); peak memory '
-          f'with --order={result.order}: '
-          + _peaks(cluster, result.evaluation.peak_bytes))
+    common.say(
+        f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
+        f'{units.ms(result.fifo_s)} first in, first out, '
+        f'{units.ms(result.ordered_s)} {ordered} (simulated); peak memory '
+        f'with --order={result.order}: '
+        + _peaks(cluster, result.evaluation.peak_bytes))
     common.warn(result.evaluation)
     if emulated:
-      print(f'emulated with --order={result.order}: step '
-            f'{units.ms(emulated.step_time_s)}; peak memory '
-            + _peaks(cluster, emulated.peak_bytes))
+      common.say(f'emulated with --order={result.order}: step '
+                 f'{units.ms(emulated.step_time_s)}; peak memory '
+                 + _peaks(cluster, emulated.peak_bytes))
       common.warn(emulated)
   return 0
 

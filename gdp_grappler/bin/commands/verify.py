@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from gdp_grappler.api import verifying
+from gdp_grappler import progress
+from gdp_grappler.bin.commands import common
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,8 +19,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
   """Prints what was seen; 1 if something does not work."""
   del arguments
-  print('Placing three small programs over two devices of the CPU ...',
-        flush=True)
+  progress.doing('placing three small programs over two devices of the CPU')
+  from gdp_grappler.api import verifying
   verification = verifying.verify()
-  print(verification)
+  common.say(verification)
   return 0 if verification.works else 1

@@ -27,6 +27,7 @@ import numpy as np
 from gdp_grappler import cache
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.costs import profile as profile_lib
@@ -86,6 +87,7 @@ def profile_graph(
   if not refresh and (known := _remembered(path, steps, tell)):
     return known
   tell(f'Profiling {graph.name} on {device}: {steps} steps.')
+  progress.doing(f'profiling {graph.name} on {device}')
   seen = _record(
       profiling_worker.Setup(runnable.convert(source, batch_size), graph.names,
                              _devices(graph, device), device,
@@ -177,6 +179,7 @@ def _with_contention(
   if found is None:
     if len(names) > 1:
       tell(f'Running {profile.graph} on all {len(names)} workers at a time.')
+      progress.doing(f'running {profile.graph} on all workers')
     graph = graph_def_io.read(source, unknown_dim=batch_size)
     ready = runnable.convert(source, batch_size)
     found = contention.measure([

@@ -12,6 +12,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.processes import calls
@@ -37,6 +38,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   Raises:
     InvalidGraphError: it cannot be loaded or traced.
   """
+  progress.doing(f'tracing {path}')
   try:
     answer = calls.call(_WORKER, kind, path, name, batch_size,
                         timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT)

@@ -15,7 +15,7 @@ _CORE = min(os.sched_getaffinity(0))
 def _run(tmp_path, *arguments, graph=_GRAPH):
   return gdp.run([
       'profile', graph, '--steps=2', f'--cache_dir={tmp_path}',
-      f'--output={tmp_path}/p.json', *arguments
+      f'--output={tmp_path}/p.json', '--quiet', *arguments
   ])
 
 

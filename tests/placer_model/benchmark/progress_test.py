@@ -33,11 +33,6 @@ def test_kept_cells_tell_nothing_about_time():
   assert eta.seconds() == 2.
 
 
-def test_clock_text():
-  texts = [progress_lib.clock_text(s) for s in (math.nan, 0., 59.6, 187.2)]
-  assert texts == ['?', '0:00', '1:00', '3:07']
-
-
 def _lines(terminal, act):
   stream = io.StringIO()
   console = rich.console.Console(file=stream, force_terminal=terminal, width=60)

@@ -24,11 +24,13 @@ def _shown(**task_changes):
 def test_a_row_per_placer_and_where_everything_is():
   text = _shown()
   assert 'Tasks: 2 (simulated); geometric means' in text
-  row, = (line for line in text.splitlines() if 'metis' in line)
-  assert 'metis*' in row  # A portfolio.
+  # A portfolio.
+  row, = (line for line in text.splitlines() if line.startswith('metis*'))
   assert '2.00' in row  # 4 s of the expert over 2 s.
   assert 'human_expert*' not in text and 'human_expert' in text
   assert 'my/folder/README.md' in text
+  assert text.splitlines()[-1].startswith('Next: gdp place GRAPH')
+  assert '--placer=metis ' in text
 
 
 def test_what_is_measured_or_small_is_called_so():

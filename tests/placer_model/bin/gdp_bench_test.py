@@ -42,7 +42,7 @@ def _run(*arguments, timeout_s=200):
 
 def _flags(out_dir, **changes):
   values = dict(tasks=_TASKS, placers=_PLACERS, out_dir=out_dir) | changes
-  return [f'--{name}={value}' for name, value in values.items()]
+  return ['--quiet', *(f'--{name}={value}' for name, value in values.items())]
 
 
 def _assert_one_error_line(result):
@@ -114,7 +114,8 @@ def _refused(tmp_path_factory):
   """The folder of the runs, and what each of them led to."""
   folder = tmp_path_factory.mktemp('refused')
   found = forked.run('placer_model.bin.gdp_bench:run',
-                     ['placer_model.benchmark.runner'], list(_REFUSED.values()),
+                     ['placer_model.benchmark.runner'],
+                     [[*flags, '--quiet'] for flags in _REFUSED.values()],
                      folder=folder)
   return folder, dict(zip(_REFUSED, found))
 

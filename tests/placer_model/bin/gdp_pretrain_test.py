@@ -31,7 +31,10 @@ def test_a_run_leaves_its_files_and_goes_on(tmp_path):
   arguments = (f'--model_dir={tmp_path}', '--time_budget_s=0')
   done = _run(*arguments)
   assert done.returncode == 0, done.stderr
-  assert done.stdout == 'The time is up after 0 of 12 rounds.\n'
+  said, following = done.stdout.splitlines()
+  assert said == 'The time is up after 0 of 12 rounds.'
+  assert following.startswith('Next: ')
+  assert done.stderr.startswith('gdp_pretrain: learning which moves')
 
 
 def test_a_command_that_cannot_be_obeyed_discards_nothing(tmp_path):
@@ -53,7 +56,8 @@ _WRONG = {
 
 def test_wrong_flags_are_one_line(tmp_path):
   found = forked.run('placer_model.bin.gdp_pretrain:run', [],
-                     list(_WRONG.values()), folder=tmp_path)
+                     [[*flags, '--quiet'] for flags in _WRONG.values()],
+                     folder=tmp_path)
   for message, done in zip(_WRONG, found, strict=True):
     assert done.code == 2
     line, = done.stderr.splitlines()

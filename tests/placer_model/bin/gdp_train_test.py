@@ -63,7 +63,7 @@ def graph_path(tmp_path_factory):
 def _flags(graph_path, model_dir, **flags):
   values = dict(graph=graph_path, cluster='2xP100', reward='simulated',
                 model_dir=str(model_dir), rollouts=4, **flags)
-  return [f'--{name}={value}' for name, value in values.items()]
+  return ['--quiet', *(f'--{name}={value}' for name, value in values.items())]
 
 
 def _assert_one_error_line(result):
@@ -125,7 +125,9 @@ def _ended(graph_path, tmp_path_factory):
   for said, changes in _BAD_INPUT.items():
     values = dict(graph=graph_path, cluster='2xP100',
                   model_dir=models / str(len(given))) | changes
-    given[said] = [f'--{name}={value}' for name, value in values.items()]
+    given[said] = [
+        '--quiet', *(f'--{name}={value}' for name, value in values.items())
+    ]
   found = forked.run('placer_model.bin.gdp_train:run',
                      ['tensorflow', 'placer_model.training.run'],
                      list(given.values()))
@@ -199,7 +201,7 @@ def test_a_measuring_search_survives_its_killers(tmp_path):
       "baselines.NAMES = ('single_device', 'random'); " + _SMALL[2]
   ]
   flags = [
-      '--reward=measured', '--local_workers=2', '--rollouts=3',
+      '--quiet', '--reward=measured', '--local_workers=2', '--rollouts=3',
       '--config=paper', '--iterations=1', f'--graph={_STEP}',
       f'--model_dir={model}'
   ]

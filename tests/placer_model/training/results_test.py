@@ -1,10 +1,8 @@
 """Entries, table and verdict."""
 
-import io
 import pathlib
 
 import pytest
-import rich.console
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -131,22 +129,42 @@ def test_defeat_gives_its_reason(violations, parts, absent):
 
 def test_table_tells_simulated_from_measured():
   for kind in rewards.ALL:
-    console = rich.console.Console(file=io.StringIO(), width=90)
-    console.print(
-        results.table(
-            'net', '2xP100', {
-                'single_device': _entry('single_device', 0.003), 'random':
-                    _entry('random', 0.1, violations=[_MEMORY]), 'gdp': _entry(
-                        'gdp', 0.002, ordered_s=0.0015)
-            }, kind))
-    text = console.file.getvalue()
+    text = results.table(
+        'net', '2xP100', {
+            'single_device': _entry('single_device', 0.003), 'random': _entry(
+                'random', 0.1, violations=[_MEMORY]), 'gdp': _entry(
+                    'gdp', 0.002, ordered_s=0.0015)
+        }, kind)
     assert '2.000 ms' in text and '1.500 ms' in text
     assert f'net on 2xP100 ({kind})' in text
     assert '1.500x' in text
     assert 'invalid' in text
 
 
+def _next_steps(**placers):
+  record = {'graphs': [{'placers': placers}]}
+  return results.next_steps(record, pathlib.Path('my model'), 'net.pb',
+                            pathlib.Path('my model/plans/net.json'))
+
+
 def test_next_steps_can_be_typed():
-  text = results.next_steps(pathlib.Path('my model'))
-  assert "GDP_POLICY='my model/policy' python" in text
-  assert "gdp place GRAPH --cluster=CLUSTER --policy='my model/policy'" in text
+  text = _next_steps(single_device=_entry('single_device', .003),
+                     gdp=_entry('gdp', .002))
+  assert text.splitlines()[1:] == [
+      "  GDP_PLACEMENT=1 GDP_POLICY='my model/policy' python YOUR_PROGRAM.py",
+      '  gdp place GRAPH --cluster=CLUSTER '
+      "--policy='my model/policy' --output=plan.json",
+      "  gdp report net.pb --plan='my model/plans/net.json' "
+      '--output=report.html'
+  ]
+
+
+def test_what_is_better_than_the_policy_comes_first():
+  gdp = _entry('gdp', .002)
+  worse = _entry('single_device', .003)
+  text = _next_steps(single_device=worse, metis=_entry('metis', .001), gdp=gdp)
+  assert '--placer=metis' in text.splitlines()[1]
+  text = _next_steps(single_device=_entry('single_device', .002), gdp=gdp)
+  assert 'nothing is gained' in text and '--policy' in text
+  full = _entry('single_device', .001, violations=[_MEMORY])
+  assert 'nothing is gained' not in _next_steps(single_device=full, gdp=gdp)

@@ -1,0 +1,12 @@
+"""Programs that make figures; installed nowhere.
+
+Belongs here: what is run as `python -m benchmarks.NAME` from the repository.
+Does not belong here: what users run (`gdp`, `gdp_bench`).
+"""
+
+import sys
+
+if sys.argv[0] == '-m':
+  # One of them is being started, and imports for some seconds.
+  print('benchmarks: loading TensorFlow and what else it needs',
+        file=sys.stderr, flush=True)

@@ -1,0 +1,72 @@
+"""What a program is doing, said where it is done, shown by who listens.
+
+As with logging, whoever works says so to nobody in particular: without a
+listener, as in a user's program, nothing is kept and nothing is printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator, Protocol
+
+
+class Listener(Protocol):
+  """Whoever shows it."""
+
+  def doing(self, what: str) -> None:
+    """Something begins, and what was done before is over; '' for nothing."""
+
+  def reached(self, share: float, detail: str) -> None:
+    """So much of it is done, from 0 to 1."""
+
+  def make_room(self) -> None:
+    """Somebody else is about to print a line."""
+
+
+# The last one hears; None hears nothing.
+_listeners: list[Listener | None] = []
+
+
+@contextlib.contextmanager
+def heard_by(listener: Listener | None) -> Iterator[None]:
+  """In the context this one alone is told; None for nobody."""
+  _listeners.append(listener)
+  try:
+    yield
+  finally:
+    _listeners.pop()
+
+
+def doing(what: str) -> None:
+  """Says what begins.
+
+  Args:
+    what: Such as 'reading graph.pb'; a clause without a stop.
+  """
+  listener = _listeners[-1] if _listeners else None
+  if listener is not None:
+    listener.doing(what)
+
+
+def reached(share: float, detail: str = '') -> None:
+  """Says how far it has come.
+
+  Args:
+    share: From 0 to 1.
+    detail: What else there is to know, such as the best so far.
+  """
+  listener = _listeners[-1] if _listeners else None
+  if listener is not None:
+    listener.reached(share, detail)
+
+
+def make_room() -> None:
+  """Says that another line is about to be printed on the way."""
+  listener = _listeners[-1] if _listeners else None
+  if listener is not None:
+    listener.make_room()
+
+
+def idle() -> None:
+  """Says that nothing is being done: what follows is for the user to read."""
+  doing('')

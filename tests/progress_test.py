@@ -1,0 +1,43 @@
+"""Tests of what programs say of their work."""
+
+from gdp_grappler import progress
+
+
+class _Listener:
+  """Writes down what it hears."""
+
+  def __init__(self):
+    self.heard = []
+
+  def doing(self, what):
+    self.heard.append(what)
+
+  def reached(self, share, detail):
+    self.heard.append((share, detail))
+
+  def make_room(self):
+    self.heard.append('room')
+
+
+def _all(what):
+  progress.doing(what)
+  progress.reached(.5, what)
+  progress.make_room()
+  progress.idle()
+
+
+def test_without_a_listener_nothing_happens():
+  _all('x')
+
+
+def test_the_innermost_listener_hears():
+  outer, inner = _Listener(), _Listener()
+  with progress.heard_by(outer):
+    with progress.heard_by(inner):
+      _all('a')
+    with progress.heard_by(None):
+      _all('b')
+    progress.doing('c')
+  _all('d')
+  assert inner.heard == ['a', (.5, 'a'), 'room', '']
+  assert outer.heard == ['c']
