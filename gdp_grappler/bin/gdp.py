@@ -75,7 +75,8 @@ def parser() -> argparse.ArgumentParser:
   for subcommand in commands.choices.values():
     subcommand.add_argument(
         '--quiet', action='store_true',
-        help='do not show on standard error what is being done')
+        help='print the result alone: neither what is being done nor what '
+        'to do next')
   return result
 
 

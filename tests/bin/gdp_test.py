@@ -31,7 +31,7 @@ def test_what_tensorflow_says_while_it_loads_is_not_shown(tmp_path):
   # This placer's module imports it.
   code = ('import sys; from gdp_grappler.bin import gdp; '
           f'sys.exit(gdp.run(["place", {str(_GRAPH)!r}, "--cluster=2xP100", '
-          f'"--placer=m_etf", "--output={tmp_path}/plan.json"]))')
+          f'"--placer=m_etf", "--quiet", "--output={tmp_path}/plan.json"]))')
   done = fresh.run_code(code)
   assert (done.code, done.stderr) == (0, '')
 

@@ -77,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     common.say(cluster.to_json())
   else:
     common.say(cluster_table.text(cluster, timings).rstrip())
+    common.say_where_words_are(arguments)
   return 0
 
 

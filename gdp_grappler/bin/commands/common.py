@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import pathlib
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
+from gdp_grappler.reports import tables
 
 if TYPE_CHECKING:
   # Imported where they are used: a command says its first line before.
@@ -67,6 +69,18 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
                              arguments.trip_count, arguments.profile)
 
 
+def same_graph(arguments: argparse.Namespace) -> str:
+  """What to type for the same graph, as far as `add_priced_graph` parsed it."""
+  given = [arguments.graph]
+  if arguments.batch_size != assumptions.DEFAULT_BATCH_SIZE:
+    given.append(f'--batch_size={arguments.batch_size}')
+  if arguments.trip_count != assumptions.DEFAULT_TRIP_COUNT:
+    given.append(f'--trip_count={arguments.trip_count}')
+  if arguments.profile:
+    given.append(f'--profile={arguments.profile}')
+  return shlex.join(given)
+
+
 def load_what_it_needs(asked: request_lib.Request) -> None:
   """Imports TensorFlow, unless the graph brings its costs."""
   if asked.given is None:
@@ -83,6 +97,17 @@ def say(text: object) -> None:
   """Prints what was found: nothing is being done any more."""
   progress.idle()
   print(text)
+
+
+def say_words(text: str) -> None:
+  """Prints a sentence; a terminal cuts none of its words."""
+  say(tables.wrapped(text) if sys.stdout.isatty() else text)
+
+
+def say_where_words_are(arguments: argparse.Namespace) -> None:
+  """Prints where a reader finds what words mean, unless --quiet."""
+  if not arguments.quiet:
+    say('\nAll words: gdp glossary.')
 
 
 def load_tensorflow() -> None:

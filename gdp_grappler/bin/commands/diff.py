@@ -27,5 +27,9 @@ def run(arguments: argparse.Namespace) -> int:
   progress.doing(f'comparing with {arguments.after}')
   difference = differing.diff(before,
                               placing.of_plan(before.subject, arguments.after))
-  common.say(difference.to_json() if arguments.json else difference)
+  if arguments.json:
+    common.say(difference.to_json())
+  else:
+    common.say(difference)
+    common.say_where_words_are(arguments)
   return 0

@@ -29,5 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
   from gdp_grappler.api import explaining
   progress.doing(f'moving {arguments.op} to each device')
   explanation = explaining.explain(placed, arguments.op)
-  common.say(explanation.to_json() if arguments.json else explanation)
+  if arguments.json:
+    common.say(explanation.to_json())
+  else:
+    common.say(explanation)
+    common.say_where_words_are(arguments)
   return 0

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
+import shlex
 from typing import TYPE_CHECKING
 
 from gdp_grappler import deadlines
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler import quiet
@@ -80,10 +83,27 @@ def run(arguments: argparse.Namespace) -> int:
   progress.doing(f'writing {arguments.output}')
   placed.save(arguments.output)
   said = _of_plan(placed) if as_plan else _of_graph_def(placed)
-  common.say(f'{_line(placed)}{said}; {_on_one_device(placed)} -> '
-             f'{arguments.output}')
+  common.say_words(f'{_line(placed)}{said}; {_on_one_device(placed)} -> '
+                   f'{arguments.output}')
   common.warn(placed.fifo)
+  if as_plan and not arguments.quiet:
+    common.say_words(_next_steps(arguments, request.given is None))
   return 0
+
+
+def _next_steps(arguments: argparse.Namespace, runs: bool) -> str:
+  """What a user may want to do with a plan; `runs` if there are ops to run."""
+  graph, plan = common.same_graph(arguments), arguments.output
+  option = f'--plan={shlex.quote(plan)}'
+  lines = [
+      f'Next: gdp report {graph} {option} --output=report.html shows it, '
+      f'gdp explain {graph} {option} OP says why an op is there'
+  ]
+  if runs:
+    setting = shlex.quote(json.dumps({'plan': plan}))
+    lines.append(f'{environment.PLACEMENT}={setting} python YOUR_PROGRAM.py '
+                 'follows it')
+  return '; '.join(lines) + '. All words: gdp glossary.'
 
 
 def _line(placed: placed_step.PlacedStep) -> str:

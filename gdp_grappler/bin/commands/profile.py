@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 
 from gdp_grappler import environment
 from gdp_grappler import errors
@@ -63,14 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     result = profiler.profile_devices(source, places, **options)
   result.save(arguments.output)
   for device in result.devices:
-    common.say(
+    common.say_words(
         f'{result.graph} on {device.name} ({device.model}): '
         f'{int((device.executions > 0).sum())} ops, '
         f'{device.seconds.sum() * 1e3:.4g} ms + '
         f'{device.visits.sum():.0f} visits of {device.visit_s * 1e6:.3g} us '
         f'+ {device.empty_step_s * 1e3:.3g} ms for an empty step = '
         f'{device.step_s * 1e3:.4g} ms')
-  common.say(f'Wrote {arguments.output}')
+  common.say(f'Wrote {arguments.output}; gdp place and gdp simulate take it '
+             f'by --profile={shlex.quote(arguments.output)}.')
   return 0
 
 

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
   else:
     ordered = ('with control edges for the priorities of the plan'
                if placed.order_is_given else 'with control edges')
-    common.say(
+    common.say_words(
         f'{graph.name}: {graph.num_ops} ops on {cluster.name}: step '
         f'{units.ms(result.fifo_s)} first in, first out, '
         f'{units.ms(result.ordered_s)} {ordered} (simulated); peak memory '
@@ -62,10 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
         + _peaks(cluster, result.evaluation.peak_bytes))
     common.warn(result.evaluation)
     if emulated:
-      common.say(f'emulated with --order={result.order}: step '
-                 f'{units.ms(emulated.step_time_s)}; peak memory '
-                 + _peaks(cluster, emulated.peak_bytes))
+      common.say_words(f'emulated with --order={result.order}: step '
+                       f'{units.ms(emulated.step_time_s)}; peak memory '
+                       + _peaks(cluster, emulated.peak_bytes))
       common.warn(emulated)
+    common.say_where_words_are(arguments)
   return 0
 
 
