@@ -119,8 +119,9 @@ def main() -> None:
   tf.config.optimizer.set_experimental_options(
       {'gdp_placement': {'keep_best': False}})
   _measure(10)  # Loads the policy.
-  rows = [('ops', 'first ms', 'cached ms', 'refining, CPU s', 'all else, CPU s')
-         ]
+  rows = [[
+      'ops', 'first ms', 'cached ms', 'refining, CPU s', 'all else, CPU s'
+  ]]
   rows += [_measure(num_layers) for num_layers in _LAYERS]
   print(tables.titled('In the pass', rows))
   _import_seconds()

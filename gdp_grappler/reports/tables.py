@@ -36,7 +36,7 @@ def text(rows: _Rows, width: int | None = None,
   """
   if width is None:
     width = terminal_width()
-  blocks = []
+  blocks: list[str] = []
   left = list(range(1, len(rows[0])))
   while left or not blocks:
     count = _fitting(rows, left, width)

@@ -128,7 +128,7 @@ def tables(record: Mapping[str, Any]) -> tuple[str, ...]:
     return (_of_graphs(graphs, reward),)
   [graph] = graphs
   return (table(graph['name'], graph['cluster']['name'], graph['placers'],
-                reward), graph['verdict'])
+                reward), tables_lib.wrapped(graph['verdict']))
 
 
 def next_steps(record: Mapping[str, Any], model_dir: pathlib.Path, graph: str,
