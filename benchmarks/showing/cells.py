@@ -15,6 +15,7 @@ import io
 import json
 import linecache
 import pathlib
+import pprint
 import sys
 from typing import Any
 
@@ -67,7 +68,7 @@ def _value(source: str, title: str, names: dict[str, Any]) -> Any:
 
 
 def _shown(value: Any) -> dict[str, list[str]]:
-  data = {'text/plain': _lines(repr(value))}
+  data = {'text/plain': _lines(pprint.pformat(value, sort_dicts=False))}
   as_html = getattr(value, '_repr_html_', None)
   if as_html is not None:
     data['text/html'] = _lines(as_html())
