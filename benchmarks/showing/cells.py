@@ -56,7 +56,7 @@ def _outputs(source: str, title: str, names: dict[str,
 
 def _value(source: str, title: str, names: dict[str, Any]) -> Any:
   """Of the last expression, or None."""
-  # Tracebacks and AutoGraph read sources there, as they do under IPython.
+  # AutoGraph reads sources there, as it does under IPython.
   linecache.cache[title] = (len(source), None, source.splitlines(True), title)
   body = ast.parse(source, title).body
   last = body.pop() if body and isinstance(body[-1], ast.Expr) else None

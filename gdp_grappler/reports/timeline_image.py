@@ -14,6 +14,7 @@ from gdp_grappler.reports import lanes as lanes_lib
 COLUMNS = 1200
 _LANE, _GAP, _SPACE, _TEXT = 26, 2, 12, 13  # Pixels.
 _TICKS = 6
+_Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
 def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
@@ -44,8 +45,8 @@ def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
   return file.getvalue()
 
 
-def _draw_axis(draw: ImageDraw.ImageDraw, font: ImageFont.FreeTypeFont,
-               left: int, top: int, step_time_s: float) -> None:
+def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
+               step_time_s: float) -> None:
   for tick in range(_TICKS):
     x = left + tick * (COLUMNS - 1) // (_TICKS - 1)
     draw.line((x, top, x, top + 5), 'black')
@@ -53,8 +54,8 @@ def _draw_axis(draw: ImageDraw.ImageDraw, font: ImageFont.FreeTypeFont,
     draw.text((x, top + 8), moment, 'black', font, 'mt')
 
 
-def _draw_legend(draw: ImageDraw.ImageDraw, font: ImageFont.FreeTypeFont,
-                 lanes: lanes_lib.Lanes, left: int, top: int) -> None:
+def _draw_legend(draw: ImageDraw.ImageDraw, font: _Font, lanes: lanes_lib.Lanes,
+                 left: int, top: int) -> None:
   x = left
   for name, color in zip(lanes.names, lanes.palette):
     draw.rectangle((x, top, x + _SPACE, top + _SPACE), color)
