@@ -37,7 +37,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity format lint docs bazel wheel install clean
+.PHONY: help demo test fuzz fidelity format lint docs pictures bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -78,6 +78,9 @@ lint: $(VENV)/installed $(VENV)/tools/formatted  ## ruff, formats, types, layers
 docs: $(VENV)/tools/installed  ## build the pages of docs/ in build/docs, offline
 	@# Not --quiet, which would let warnings pass.
 	NO_MKDOCS_2_WARNING=1 $(TOOLS)/mkdocs build --clean
+
+pictures: $(VENV)/installed  ## make anew what docs/ shows: notebooks, sessions, pictures
+	PYTHONPATH=tests $(BIN)/python -m benchmarks.showing $(PICTURES)
 
 bazel: $(VENV)/installed  ## build and test with Bazel, offline
 	bazel build //...

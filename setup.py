@@ -47,6 +47,8 @@ _METIS = ['pymetis==2025.2.2']
 _BASELINES = [
     *_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1', 'highspy>=1.15,<2'
 ]
+# Of TensorBoard's, and of what is written for it.
+_PICTURES = ['pillow>=11,<13']
 _EXTRAS = {
     'metis':
         _METIS,
@@ -56,10 +58,11 @@ _EXTRAS = {
         f'tf-keras>={_MINOR},<{_NEXT_MINOR}',
         f'tensorboard>={_MINOR},<{_NEXT_MINOR}',
         *_METIS,
+        *_PICTURES,
     ],
     'baselines':
         _BASELINES,
-    'report': ['plotly>=7,<8'],
+    'report': ['plotly>=7,<8', *_PICTURES],
     'completion': ['shtab>=1.7,<2'],
     'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_BASELINES],
     'dev': [

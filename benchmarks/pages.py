@@ -1,4 +1,4 @@
-"""Tables in pages of Markdown, which programs bring up to date."""
+"""Places in pages of Markdown, which programs bring up to date."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdp_grappler import files
 
 
 class Page:
-  """A page with places for tables, each between two comments.
+  """A page with places for tables or texts, each between two comments.
 
   The first is '<!-- TITLE; made by `COMMAND`. -->', the second
   '<!-- End of TITLE. -->'.
@@ -53,7 +53,18 @@ class Page:
       GdpError: it cannot be written; it is as it was.
     """
     lines = [head, ['---'] * len(head), *rows]
-    text = '\n'.join(f'| {" | ".join(line)} |' for line in lines)
+    self.put(command, '\n'.join(f'| {" | ".join(line)} |' for line in lines))
+
+  def put(self, command: str, text: str) -> None:
+    """Writes the page with another text in that place.
+
+    Args:
+      command: That made it.
+      text: Markdown.
+
+    Raises:
+      GdpError: it cannot be written; it is as it was.
+    """
     files.write_atomically(
         self._path,
         f'{self._before}{self._begin} `{command}`. -->\n\n{text}\n\n'

@@ -15,6 +15,7 @@ _PACKAGES = {
     'matplotlib': ('matplotlib', 'bench'),
     'scipy': ('scipy', 'bench'),
     'plotly': ('plotly', 'report'),
+    'PIL': ('pillow', 'report'),
     'shtab': ('shtab', 'completion'),
     'tf_keras': ('tf-keras', 'train'),
     'tf_agents': ('tf-agents', 'train'),

@@ -14,6 +14,7 @@ import numpy as np
 from gdp_grappler import digests
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import extras
 from gdp_grappler.api import graph_defs
 from gdp_grappler.api import subjects
 from gdp_grappler.cluster import constraints
@@ -31,6 +32,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.reports import device_work
+from gdp_grappler.reports import model_explorer
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import timeline
 from gdp_grappler.reports import units
@@ -292,6 +294,35 @@ class PlacedStep:
     timeline.write_chrome_trace(path, self.graph, price.schedule,
                                 price.placement)
 
+  def write_tensorboard(self, folder: str | os.PathLike[str],
+                        order: str | None = None) -> None:
+    """Writes the graph with a colour per device, its summary and timeline.
+
+    Args:
+      folder: Where TensorBoard is to look.
+      order: As of `price`.
+
+    Raises:
+      ValueError: there is no such order.
+      GdpError: Pillow is not installed, or events cannot be written.
+    """
+    extras.require('A timeline for TensorBoard', 'PIL')
+    from gdp_grappler.reports import tensorboard
+    price = self.price(order)
+    tensorboard.write(folder, self.graph, price.placement, price.schedule,
+                      self._lines())
+
+  def write_node_data(self, path: str | os.PathLike[str]) -> None:
+    """Writes the devices as node data for Model Explorer.
+
+    Args:
+      path: A file, to be loaded over a graph with the same names.
+
+    Raises:
+      GdpError: the file cannot be written.
+    """
+    model_explorer.write(path, self.graph, self.placement)
+
   def __repr__(self) -> str:
     return (f'<PlacedStep {self.graph.name}: {self.graph.num_ops} ops on '
             f'{self.step.cluster.name} by {self.placed_by}, '
@@ -318,21 +349,9 @@ class PlacedStep:
             f'({units.ms(alone.step_time_s)})')
 
   def _rows(self) -> list[tuple[str, ...]]:
-    cluster = self.step.cluster
-    rows: list[tuple[str, ...]] = [('device', 'ops', 'busy', 'peak memory')]
-    if self.placement.priorities is None:
-      schedule, peaks = self.fifo_schedule, self.fifo.peak_bytes
-    else:
-      price = self.price()
-      schedule, peaks = price.schedule, price.evaluation.peak_bytes
-    work = device_work.of_schedule(self.placement, schedule)
-    for label, ops, busy_s, pool in zip(cluster.device_labels, work.ops,
-                                        work.op_s + work.copy_s,
-                                        cluster.memory_pools):
-      rows.append((label, str(ops), units.ms(busy_s),
-                   f'{units.amount(peaks[pool], "B")} of '
-                   f'{units.amount(int(cluster.pool_bytes[pool]), "B")}'))
-    return rows
+    schedule = (self.fifo_schedule
+                if self.placement.priorities is None else self.price().schedule)
+    return device_work.rows(self.placement, schedule)
 
 
 def check_suffix(path: str) -> None:

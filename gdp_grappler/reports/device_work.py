@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.reports import units
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,3 +36,23 @@ def of_schedule(placement: placement_lib.Placement,
                   minlength=count),
       np.bincount(schedule.work_devices,
                   schedule.work_end_s - schedule.work_start_s, minlength=count))
+
+
+def rows(placement: placement_lib.Placement,
+         schedule: schedule_lib.Schedule) -> list[tuple[str, ...]]:
+  """A table of the devices, the head first.
+
+  Args:
+    placement: On D devices.
+    schedule: Of this placement.
+  """
+  cluster = placement.cluster
+  work = of_schedule(placement, schedule)
+  result: list[tuple[str, ...]] = [('device', 'ops', 'busy', 'peak memory')]
+  for label, ops, busy_s, pool in zip(cluster.device_labels, work.ops,
+                                      work.op_s + work.copy_s,
+                                      cluster.memory_pools):
+    result.append((label, str(ops), units.ms(busy_s),
+                   f'{units.amount(int(schedule.peak_bytes[pool]), "B")} of '
+                   f'{units.amount(int(cluster.pool_bytes[pool]), "B")}'))
+  return result

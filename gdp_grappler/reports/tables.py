@@ -143,6 +143,18 @@ def _lines(cell: str, width: int) -> list[str]:
   return [line.rstrip() for line in lines]
 
 
+def as_markdown(rows: Sequence[Sequence[str]]) -> str:
+  """The same for a page of Markdown; a bar in a cell stays a character.
+
+  Args:
+    rows: [R] of [C] cells, the head first.
+  """
+  head, *body = rows
+  cells = [head, ['---'] * len(head), *body]
+  return '\n'.join('| ' + ' | '.join(cell.replace('|', r'\|')
+                                     for cell in row) + ' |' for row in cells)
+
+
 def as_html(rows: Sequence[Sequence[str]]) -> str:
   """The same as an element of a page; what is in the cells is text.
 

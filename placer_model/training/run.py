@@ -232,9 +232,9 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
       if stopped() and batch.is_priced:
         break
     events = [
-        summaries.Summaries(options.model_dir / 'tensorboard'
-                            / _file_name(entrant.label, ''))
-        for entrant in entrants
+        summaries.Summaries(
+            options.model_dir / 'tensorboard' / _file_name(entrant.label, ''),
+            entrant.task, entrant.trainer) for entrant in entrants
     ]
     while not stopped() and (turn := batch.next()) is not None:
       report = batch.trainers[turn].step()

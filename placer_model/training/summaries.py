@@ -1,51 +1,74 @@
-"""Reports of iterations as TensorBoard scalars."""
+"""What TensorBoard shows of a run: iterations, and placements."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import pathlib
-from typing import Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from gdp_grappler import errors
+from gdp_grappler.reports import tensorboard
+from gdp_grappler.reports import units
+from placer_model.training import task as task_lib
 from placer_model.training import trainer as trainer_lib
+
+_REMEDY = ('Free some space and run the same command to go on from the last '
+           'checkpoint.')
 
 
 class Summaries:
-  """Events under one directory.
+  """Events of one graph under one directory.
 
-  All methods raise a GdpError if they cannot write.
+  Begins and ends with the best placement as it is then: the graph by device,
+  its devices and its simulated timeline. All methods raise a GdpError if they
+  cannot write.
   """
 
-  def __init__(self, directory: pathlib.Path) -> None:
-    self._directory = directory
+  def __init__(self, directory: pathlib.Path, task: task_lib.Task,
+               trainer: trainer_lib.Trainer) -> None:
+    """Opens them.
+
+    Args:
+      directory: Where TensorBoard is to look.
+      task: The graph on its cluster.
+      trainer: Of the graph.
+    """
+    self._directory, self._task, self._trainer = directory, task, trainer
     with self._plain_errors():
       self._writer = tf.summary.create_file_writer(str(directory),
                                                    flush_millis=5000)
+    self._show_best()
 
   def write(self, report: trainer_lib.Report) -> None:
-    """Every finite number of a report, under the name of its field."""
+    """Finite numbers of a report by their fields' names, and its decisions."""
     with self._plain_errors(), self._writer.as_default(step=report.iteration):
       for field in dataclasses.fields(report):
         value = getattr(report, field.name)
-        if field.name != 'iteration' and np.isfinite(value):
+        if isinstance(
+            value,
+            float | int) and np.isfinite(value) and field.name != 'iteration':
           tf.summary.scalar(field.name, value)
+      tensorboard.decisions('decisions', np.array(report.decisions))
 
   def close(self) -> None:
     """Writes what is left."""
     with self._plain_errors():
       self._writer.close()
+    self._show_best()
 
-  @contextlib.contextmanager
-  def _plain_errors(self) -> Iterator[None]:
-    try:
-      yield
-    except tf.errors.OpError as error:
-      reason = error.message.strip().splitlines()[0].rsplit('; ', 1)[-1]
-      raise errors.GdpError(
-          f'Cannot write TensorBoard events to {self._directory}: {reason}. '
-          'Free some space and run the same command to go on from the last '
-          'checkpoint.') from error
+  def _show_best(self) -> None:
+    state, task = self._trainer.state, self._task
+    if state.best_decisions is None:
+      return
+    placement = self._trainer.best_placement()
+    schedule = task.simulator.schedule(task.graph, placement)
+    tensorboard.write(self._directory, task.graph, placement, schedule, [
+        f'{task.graph.name} on {task.cluster.name}, the best placement '
+        f'after iteration {state.iteration}: '
+        f'{units.ms(schedule.step_time_s)} (simulated)'
+    ], state.iteration)
+
+  def _plain_errors(self) -> contextlib.AbstractContextManager[None]:
+    return tensorboard.plain_errors(self._directory, _REMEDY)

@@ -68,6 +68,7 @@ class Report:
     kl: Mean divergence of the updated from the sampled policy per decision.
     clip_fraction: Decisions whose ratio left the clipping range.
     loss: PPO's.
+    decisions: [D], how many of the K x M sampled decisions were each device.
   """
 
   iteration: int
@@ -80,6 +81,7 @@ class Report:
   kl: float
   clip_fraction: float
   loss: float
+  decisions: tuple[int, ...]
 
 
 class Trainer:
@@ -194,7 +196,9 @@ class Trainer:
                   sample_step_time_s=float(trials.step_time_s.min()),
                   best_step_time_s=self.state.best_step_time_s,
                   evaluations=self.state.total_evaluations,
-                  entropy=_entropy(probabilities), kl=kl, **losses)
+                  entropy=_entropy(probabilities), kl=kl,
+                  decisions=_counts(trials.decisions,
+                                    probabilities.shape[1]), **losses)
 
   def distill(
       self, stopped: Callable[[],
@@ -322,6 +326,10 @@ class Trainer:
     trials = self._environment.price(decisions)
     self.state.record(trials, origin, self._environment.evaluations - before)
     return trials
+
+
+def _counts(decisions: np.ndarray, num_devices: int) -> tuple[int, ...]:
+  return tuple(np.bincount(decisions.ravel(), minlength=num_devices).tolist())
 
 
 def _entropy(probabilities: np.ndarray) -> float:

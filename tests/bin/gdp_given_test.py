@@ -18,6 +18,7 @@ from gdp_grappler.placers import registry
 from helpers import fresh
 from helpers import graph_defs
 from helpers import profiles
+from helpers import tensorboard_events
 
 tf1 = tf.compat.v1
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -62,6 +63,26 @@ assert not [m for m in sys.modules if m.split('.')[0] == 'tensorflow']
   assert done.results['valid']
   trace = json.loads((folder / 'plan.json.trace').read_text())
   assert trace['traceEvents']
+
+
+def test_simulate_shows_a_graph_of_costs_in_other_viewers(folder, capsys):
+  path, plan = folder / 'towers.json', folder / 'plan.json'
+  assert _run('place', path, '--cluster=2xP100', '--placer=random', '--output',
+              plan) == 0
+  assert _run('simulate', path, '--plan', plan, '--tensorboard',
+              folder / 'logs', '--node_data', folder / 'nodes.json') == 0
+  assert 'towers' in capsys.readouterr().out
+  nodes = json.loads((folder / 'nodes.json').read_text())['results']
+  [shown] = tensorboard_events.graphs(folder / 'logs')
+  assert {name: node['value'] for name, node in nodes.items()} == {
+      node.name: node.device.rpartition('device:')[2] for node in shown.node
+  } == json.loads(plan.read_text())['devices']
+
+
+def test_simulate_looks_for_the_folder_of_node_data_first(folder, capsys):
+  assert _run('simulate', 'none', '--plan=none', '--node_data',
+              folder / 'none' / 'n.json') == 2
+  assert 'its folder does not exist' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,11 @@ class Browser:
 
   def open(self, path: pathlib.Path) -> None:
     """Loads a file."""
-    self._ask('url', {'url': path.resolve().as_uri()})
+    self.visit(path.resolve().as_uri())
+
+  def visit(self, url: str) -> None:
+    """Loads a page."""
+    self._ask('url', {'url': url})
 
   def run(self, script: str, *arguments: Any) -> Any:
     """What a function body returns."""
@@ -77,6 +81,11 @@ class Browser:
   def screenshot(self, path: pathlib.Path) -> None:
     """Writes what is to be seen as PNG."""
     path.write_bytes(base64.b64decode(_get(f'{self._at}/screenshot')))
+
+  def picture(self, selector: str, path: pathlib.Path) -> None:
+    """Writes an element as PNG, seen or not."""
+    shot = _get(f'{self._at}/element/{self._find(selector)}/screenshot')
+    path.write_bytes(base64.b64decode(shot))
 
   def _find(self, selector: str) -> str:
     return self._ask('element',

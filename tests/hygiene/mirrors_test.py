@@ -58,6 +58,7 @@ plugin/sessions e2e/v1_program_test
 reports/colors reports/page_data_test
 reports/live_bar placer_model/training/progress_test
 reports/page api/reporting_test
+reports/timeline_image reports/tensorboard_test
 reports/trace_links reports/timeline_test
 reports/trace_tracks reports/timeline_test
 workloads/amoebanet workloads/cnn_test

@@ -20,6 +20,12 @@ def test_cells_are_text():
   assert '&lt;b&gt;&amp;' in page and '<b>' not in page
 
 
+def test_a_bar_is_not_the_end_of_a_cell():
+  assert tables.as_markdown([
+      ('a', 'b'), ('1|2', '')
+  ]).splitlines() == ['| a | b |', '| --- | --- |', r'| 1\|2 |  |']
+
+
 def test_paragraphs():
   assert tables.paragraph([]) == ''
   assert tables.paragraph(['a', '<']) == '<p>a<br>&lt;</p>'

@@ -1,4 +1,4 @@
-"""`gdp simulate`: price a plan in both orders, and draw its schedule."""
+"""`gdp simulate`: price a plan in both orders, and draw what it does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any, TYPE_CHECKING
 
+from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order as order_lib
@@ -29,6 +30,13 @@ def add(commands: Any) -> None:
        f'{order_lib.DEFAULT}'))
   parser.add_argument('--trace', help='write a Chrome trace to this file')
   parser.add_argument(
+      '--tensorboard', metavar='FOLDER',
+      help="write TensorBoard's events to this folder: the graph by device, "
+      'the plan as text, its timeline')
+  parser.add_argument(
+      '--node_data', metavar='FILE.json',
+      help='write the devices to this file, as node data for Model Explorer')
+  parser.add_argument(
       '--emulated', action='store_true',
       help="run it on emulated GPUs as well: by TensorFlow's own runtime, "
       'which decides what runs when, with the same seconds of ops')
@@ -38,14 +46,21 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Prices, draws and says so."""
-  if arguments.trace:
-    common.check_folder(arguments.trace)
+  for path in filter(None, (arguments.trace, arguments.node_data)):
+    common.check_folder(path)
+  if arguments.tensorboard:
+    extras.require('A timeline for TensorBoard', 'PIL')
+    common.load_tensorflow()
   placed = common.planned_step(arguments, arguments.plan)
   graph, cluster = placed.graph, placed.step.cluster
   progress.doing(f'pricing {graph.num_ops} ops in both orders')
   result = placed.price(arguments.order)
   if arguments.trace:
     placed.write_trace(arguments.trace, arguments.order)
+  if arguments.tensorboard:
+    placed.write_tensorboard(arguments.tensorboard, arguments.order)
+  if arguments.node_data:
+    placed.write_node_data(arguments.node_data)
   if arguments.emulated:
     progress.doing('running it on emulated GPUs')
   emulated = placed.emulate(arguments.order) if arguments.emulated else None

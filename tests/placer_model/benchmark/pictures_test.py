@@ -6,7 +6,6 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import entries
-from gdp_grappler.reports import colors
 from helpers import bench_results
 from helpers import clusters
 from helpers import graphs
@@ -74,37 +73,6 @@ def test_curves_go_on_to_the_end_of_the_search(axis, along):
   [line] = figure.axes[0].lines
   np.testing.assert_allclose(line.get_xdata(), along)
   np.testing.assert_allclose(line.get_ydata(), [3., 1.2, 1.2])
-
-
-def test_shares_of_columns():
-  # 0 to 1/2 of the step of kind 0, the last tenth of a column of kind 1.
-  width = 1 / gantt._COLUMNS
-  shares = gantt._seconds_per_column(np.array([0., 1 - .1 * width]),
-                                     np.array([.5, 1.]), np.array([0, 1]), 2,
-                                     1.)
-  np.testing.assert_allclose(shares[0, :gantt._COLUMNS // 2], 1.)
-  np.testing.assert_allclose(shares[0, gantt._COLUMNS // 2:], 0., atol=1e-9)
-  np.testing.assert_allclose(shares[1, -1], .1)
-  np.testing.assert_allclose(shares.sum(axis=1) * width, [.5, .1 * width])
-
-
-def test_lanes_hold_all_seconds():
-  graph = graphs.random_graph(1, 400)
-  cluster = clusters.make_cluster(2, latency_s=1e-3, bandwidth_bytes_per_s=1e9)
-  placement = placement_lib.from_groups(graph,
-                                        np.arange(graph.num_groups) % 3,
-                                        cluster)
-  schedule = simulator.Simulator(cluster).schedule(graph, placement)
-  kinds, names, palette = gantt._kinds(graph, schedule)
-  assert set(names) <= {'matmul', 'no kernel'}
-  assert palette[names.index('matmul')] == colors.FAMILIES['matmul']
-  for number, (label, busy, _) in enumerate(
-      gantt._device_lanes(placement, schedule, kinds, len(names))):
-    ops = placement.devices == number
-    share = (schedule.end_s
-             - schedule.start_s)[ops].sum() / (schedule.step_time_s)
-    assert busy.mean() == pytest.approx(share)
-    assert label == f'{cluster.device_labels[number]}  {share:.0%}'
 
 
 def test_a_chart_is_written(tmp_path):

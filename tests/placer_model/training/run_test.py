@@ -17,6 +17,7 @@ from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from helpers import small_training
 from helpers import stopwatches
+from helpers import tensorboard_events
 from placer_model import export
 from placer_model.training import results
 from placer_model.training import run as run_lib
@@ -97,7 +98,6 @@ def test_model_dir_has_all_that_is_promised(graph_path, finished):
   assert json.loads((model_dir / 'results.json').read_text()) == record
   assert (model_dir / 'config.json').exists()
   assert list((model_dir / 'checkpoints').glob('ckpt-2.index'))
-  assert list((model_dir / 'tensorboard').iterdir())
   policy = json.loads((model_dir / 'policy' / 'policy.json').read_text())
   assert policy['units'] == 'coarse'
   graph = graph_def_io.read(sources.load(graph_path))
@@ -107,6 +107,21 @@ def test_model_dir_has_all_that_is_promised(graph_path, finished):
   for name in _PLACERS:
     assert name in text
   assert record['graphs'][0]['verdict'] in ' '.join(text.split())
+
+
+def test_tensorboard_shows_the_best_placement(finished):
+  folder = finished[0] / 'tensorboard'
+  plugins = tensorboard_events.plugins(folder)
+  assert plugins['placement/timeline'] == 'images'
+  assert plugins['reward'] == 'scalars'
+  assert plugins['decisions'] == 'histograms'
+  [first, last] = tensorboard_events.graphs(folder)
+  saved = json.loads((finished[0] / 'plans' / 'net.json').read_text())
+  assert {node.name: node.device.rpartition('device:')[2] for node in last.node
+         } == saved['devices']
+  assert len(first.node) == len(last.node)
+  step, text = tensorboard_events.values(folder)['placement/summary']
+  assert step == 2 and b'after iteration 2' in text[0]
 
 
 def test_results_schema(finished):

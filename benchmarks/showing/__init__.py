@@ -1,0 +1,1 @@
+"""What the pages show: notebooks, terminal sessions and pictures, made anew."""

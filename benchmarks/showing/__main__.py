@@ -1,0 +1,71 @@
+"""Makes anew what docs/ shows.
+
+  make pictures                       # all of it
+  make PICTURES='sessions report' pictures
+
+What there is: notebooks, sessions, and pictures of what these left in
+build/shown: report and tensorboard.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+from typing import Callable, Sequence
+
+from gdp_grappler import errors
+
+_TOP = pathlib.Path(__file__).resolve().parents[2]
+_FOLDER, _PICTURES = _TOP / 'build/shown', _TOP / 'docs/pictures'
+
+
+def _notebooks() -> None:
+  from benchmarks.showing import notebooks
+  if notebooks.main([]):
+    raise errors.GdpError('A notebook failed; see above.')
+
+
+def _sessions() -> None:
+  from benchmarks.showing import sessions
+  sessions.record(_FOLDER, _TOP / 'docs/sessions.md', 'make pictures')
+
+
+def _report() -> None:
+  from benchmarks.showing import pictures
+  pictures.report(_FOLDER, _PICTURES)
+
+
+def _tensorboard() -> None:
+  from benchmarks.showing import pictures
+  pictures.tensorboard(_FOLDER, _PICTURES)
+
+
+_SHOWN: dict[str, Callable[[], None]] = {
+    'notebooks': _notebooks, 'sessions': _sessions, 'report': _report,
+    'tensorboard': _tensorboard
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Runs the program; the code is 2 after an error of ours."""
+  parser = argparse.ArgumentParser(
+      prog='showing', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('what', nargs='*', metavar='WHAT', help=', '.join(_SHOWN))
+  asked = parser.parse_args(argv).what
+  if unknown := set(asked) - set(_SHOWN):
+    parser.error(f'there is no {", ".join(sorted(unknown))}')
+  _PICTURES.mkdir(exist_ok=True)
+  try:
+    for name in asked or _SHOWN:
+      print(f'{name} ...', flush=True)
+      _SHOWN[name]()
+  except errors.GdpError as error:
+    print(f'showing: error: {error}', file=sys.stderr)
+    return 2
+  return 0
+
+
+if __name__ == '__main__':
+  sys.exit(main())

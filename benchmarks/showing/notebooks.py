@@ -1,0 +1,97 @@
+"""Runs notebooks, each in a process of its own, and keeps what it showed.
+
+Run it from the repository:
+
+  python -m benchmarks.showing.notebooks NOTEBOOK ...
+
+Without any, those of docs/notebooks. A notebook is run in an empty folder. One
+that fails stays as it was; its traceback is printed, and the program ends
+with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+from typing import Any, Sequence
+
+from benchmarks.showing import cells
+from gdp_grappler import files
+
+_TOP = pathlib.Path(__file__).resolve().parents[2]
+_TIMEOUT_S = 900.
+
+
+def run(path: pathlib.Path) -> str:
+  """Runs a notebook and replaces its outputs.
+
+  Args:
+    path: A notebook of nbformat 4.
+
+  Returns:
+    '', or what went wrong; the notebook is as it was then.
+
+  Raises:
+    GdpError: it cannot be written.
+  """
+  notebook = json.loads(path.read_text(encoding='utf-8'))
+  with tempfile.TemporaryDirectory() as folder:
+    outputs = pathlib.Path(folder, 'outputs.json')
+    work = pathlib.Path(folder, 'work')
+    work.mkdir()
+    # By its path and without its folder, so that cells find what is installed.
+    done = subprocess.run([
+        sys.executable, '-P', cells.__file__,
+        str(path.resolve()),
+        str(outputs)
+    ], cwd=work, env=os.environ | {'TF_CPP_MIN_LOG_LEVEL': '3'},
+                          capture_output=True, text=True, timeout=_TIMEOUT_S,
+                          check=False)
+    if done.returncode:
+      return done.stderr
+    _fill(notebook, json.loads(outputs.read_text(encoding='utf-8')))
+  files.write_atomically(path, as_text(notebook))
+  return ''
+
+
+def as_text(notebook: dict[str, Any]) -> str:
+  """A notebook as programs of Jupyter write it."""
+  return json.dumps(notebook, indent=1, ensure_ascii=False) + '\n'
+
+
+def _fill(notebook: dict[str, Any], outputs: list[list[dict[str,
+                                                            Any]]]) -> None:
+  code = [c for c in notebook['cells'] if c['cell_type'] == 'code']
+  for number, (cell, shown) in enumerate(zip(code, outputs), 1):
+    cell['execution_count'] = number
+    cell['outputs'] = [
+        output | ({'execution_count': number}
+                  if output['output_type'] == 'execute_result' else {})
+        for output in shown
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Runs the program; the code is 1 if a notebook failed."""
+  parser = argparse.ArgumentParser(
+      prog='notebooks', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('notebook', nargs='*', type=pathlib.Path)
+  paths = parser.parse_args(argv).notebook or sorted(
+      (_TOP / 'docs/notebooks').glob('*.ipynb'))
+  failed = False
+  for path in paths:
+    print(f'{path.name} ...', flush=True)
+    if error := run(path):
+      failed = True
+      print(f'{path.name} failed:\n{error}', file=sys.stderr)
+  return int(failed)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,141 @@
+"""Pictures of what the sessions left, as a browser shows it."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+from typing import Any, Iterator
+import urllib.error
+import urllib.request
+
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler import extras
+from gdp_grappler import files
+from helpers import browser as browser_lib
+from helpers import processes
+
+# Opens the shadows of TensorBoard's elements.
+_DEEP = '''
+const all = (selector) => {
+  const found = [];
+  const visit = (root) => {
+    found.push(...root.querySelectorAll(selector));
+    for (const element of root.querySelectorAll('*'))
+      if (element.shadowRoot) visit(element.shadowRoot);
+  };
+  visit(document);
+  return found;
+};
+'''
+
+
+def report(folder: pathlib.Path, target: pathlib.Path) -> None:
+  """Three of the page: its top, the memory, and an op with its reason.
+
+  Args:
+    folder: Where the sessions were.
+    target: Where pictures go.
+
+  Raises:
+    GdpError: there is no browser, or no page.
+  """
+  page = _there(folder / 'report.html')
+  with _browser() as browser:
+    browser.open(page)
+    browser.wait_until('return document.body.dataset.drawn === "yes"')
+    browser.screenshot(target / 'report.png')
+    browser.picture('#memory', target / 'memory.png')
+    browser.type('#search', 'deep_2')
+    browser.wait_until('return [...document.querySelectorAll("#ops tbody tr")]'
+                       '.every(row => row.innerText.includes("deep_2"))')
+    browser.run('document.querySelector("#ops tbody tr:last-child").click()')
+    browser.wait_until('return !document.getElementById("details").hidden')
+    browser.picture('#details', target / 'why.png')
+
+
+def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
+  """Two: the timeline, and TensorBoard's graph in the colours of devices.
+
+  Args:
+    folder: Where the sessions were.
+    target: Where pictures go.
+
+  Raises:
+    GdpError: there is no browser, no TensorBoard, or no events.
+  """
+  extras.require('The picture of TensorBoard', 'tensorboard')
+  logs = _there(folder / 'logs')
+  files.write_atomically(target / 'timeline.png', _timeline(logs))
+  with _server(logs) as address, _browser() as browser:
+    browser.visit(f'{address}/#graphs&run=.')
+    browser.wait_until(_DEEP + 'return all("g.node").length > 3')
+    browser.run(_DEEP + """
+      const radio = all('paper-radio-button, input[type=radio], option')
+          .find(e => /device/i.test(e.textContent + e.value + e.name));
+      radio && radio.click();
+    """)
+    browser.screenshot(target / 'tensorboard.png')
+
+
+def _there(path: pathlib.Path) -> pathlib.Path:
+  if not path.exists():
+    raise errors.GdpError(f'{path} is missing. Record the sessions first.')
+  return path
+
+
+def _timeline(logs: pathlib.Path) -> bytes:
+  """The last one among events."""
+  found: Any = None
+  for path in sorted(logs.glob('events.*')):
+    for record in tf.data.TFRecordDataset(str(path)):
+      event = tf.compat.v1.Event.FromString(record.numpy())
+      for value in event.summary.value:
+        if value.tag == 'placement/timeline':
+          found = tf.make_ndarray(value.tensor)[2]
+  if found is None:
+    raise errors.GdpError(f'There is no timeline in {logs}.')
+  return bytes(found)
+
+
+@contextlib.contextmanager
+def _browser() -> Iterator[browser_lib.Browser]:
+  if not browser_lib.is_there():
+    raise errors.GdpError(
+        'Chromium takes the pictures, and it is missing. Run: apt-get install '
+        'chromium chromium-driver')
+  with tempfile.TemporaryDirectory() as profile:
+    with browser_lib.started(pathlib.Path(profile)) as browser:
+      yield browser
+
+
+@contextlib.contextmanager
+def _server(logs: pathlib.Path) -> Iterator[str]:
+  """The address of a TensorBoard."""
+  with socket.socket() as free:
+    free.bind(('localhost', 0))
+    port = free.getsockname()[1]
+  process = subprocess.Popen([
+      sys.executable, '-m', 'tensorboard.main', f'--logdir={logs}',
+      f'--port={port}', '--load_fast=false'
+  ], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+  address = f'http://localhost:{port}'
+  try:
+    processes.wait_until(lambda: _answers(f'{address}/data/runs'), process)
+    yield address
+  finally:
+    process.terminate()
+    process.wait()
+
+
+def _answers(url: str) -> bool:
+  try:
+    with urllib.request.urlopen(url) as answer:
+      return '"."' in answer.read().decode()
+  except (urllib.error.URLError, ConnectionError):
+    return False

@@ -1,0 +1,137 @@
+"""A placed step for TensorBoard: graph, text, histogram and timeline.
+
+Written as TensorBoard's plugins read it, by TensorFlow alone: TensorBoard need
+not be installed where this runs. Its graph has a colour for each device; the
+simulated times of an op are among its attributes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.reports import device_work
+from gdp_grappler.reports import lanes as lanes_lib
+from gdp_grappler.reports import tables
+from gdp_grappler.reports import timeline_image
+
+
+def write(folder: str | os.PathLike[str], graph: op_graph.OpGraph,
+          placement: placement_lib.Placement, schedule: schedule_lib.Schedule,
+          lines: Sequence[str], step: int = 0) -> None:
+  """Writes events of one placement.
+
+  Args:
+    folder: Where TensorBoard is to look.
+    graph: N ops.
+    placement: Of these ops.
+    schedule: Of this placement.
+    lines: What the text says above the table of devices.
+    step: At which the text, the histogram and the picture are.
+
+  Raises:
+    GdpError: the events cannot be written.
+  """
+  with plain_errors(folder, 'Free some space.'):
+    writer = tf.summary.create_file_writer(os.fspath(folder))
+    with writer.as_default(step=step):
+      tf.summary.graph(graph_def(graph, placement, schedule))
+      _write('placement/summary', 'text', [
+          '\n\n'.join([
+              *lines,
+              tables.as_markdown(device_work.rows(placement, schedule))
+          ])
+      ])
+      decisions('placement/devices',
+                np.array(list(placement.counts().values())))
+      _write_timeline(graph, placement, schedule)
+    writer.close()
+
+
+def decisions(name: str, counts: np.ndarray) -> None:
+  """Adds a histogram of devices to the default writer.
+
+  Args:
+    name: Of the histogram.
+    counts: int [D], how often each device was chosen.
+  """
+  edges = np.arange(len(counts) + 1) - .5
+  _write(name, 'histograms', np.stack([edges[:-1], edges[1:], counts], axis=1))
+
+
+def graph_def(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+              schedule: schedule_lib.Schedule) -> tf.compat.v1.GraphDef:
+  """The N ops with their devices and simulated times, without their values."""
+  result = tf.compat.v1.GraphDef()
+  for name, op_type, device, inputs, start_s, end_s in zip(
+      graph.names, graph.op_types, placement.device_strings(), _inputs(graph),
+      schedule.start_s.tolist(), schedule.end_s.tolist()):
+    node = result.node.add(name=name, op=op_type, device=device, input=inputs)
+    node.attr['simulated_start_ms'].f = start_s * 1e3
+    node.attr['simulated_ms'].f = (end_s - start_s) * 1e3
+  return result
+
+
+@contextlib.contextmanager
+def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+  """Turns errors of TensorFlow into one line.
+
+  Args:
+    folder: Where events are written.
+    remedy: What to do.
+
+  Raises:
+    GdpError: in place of theirs.
+  """
+  try:
+    yield
+  except tf.errors.OpError as error:
+    reason = error.message.strip().splitlines()[0].rsplit('; ', 1)[-1]
+    raise errors.GdpError(
+        f'Cannot write TensorBoard events to {os.fspath(folder)}: {reason}. '
+        f'{remedy}') from error
+
+
+def _inputs(graph: op_graph.OpGraph) -> list[list[str]]:
+  """[N], the inputs of each op as a GraphDef has them, control edges last."""
+  first = np.searchsorted(np.sort(graph.tensor_ops), np.arange(graph.num_ops))
+  by_op = np.argsort(graph.tensor_ops, kind='stable')
+  output = np.empty(len(by_op), int)
+  output[by_op] = np.arange(len(by_op)) - first[graph.tensor_ops[by_op]]
+  data: list[list[str]] = [[] for _ in graph.names]
+  control: list[list[str]] = [[] for _ in graph.names]
+  for (source, target), tensor in zip(graph.edges.tolist(),
+                                      graph.edge_tensors.tolist()):
+    name = graph.names[source]
+    if tensor < 0:
+      control[target].append(f'^{name}')
+    else:
+      number = output[tensor]
+      data[target].append(f'{name}:{number}' if number else name)
+  return [own + edges for own, edges in zip(data, control)]
+
+
+def _write_timeline(graph: op_graph.OpGraph, placement: placement_lib.Placement,
+                    schedule: schedule_lib.Schedule) -> None:
+  drawn = timeline_image.png(
+      lanes_lib.lanes(graph, placement, schedule, timeline_image.COLUMNS),
+      schedule.step_time_s)
+  # The header of a PNG has its size.
+  width, height = struct.unpack('>II', drawn[16:24])
+  _write('placement/timeline', 'images', [str(width), str(height), drawn])
+
+
+def _write(name: str, plugin: str, value: Any) -> None:
+  """Adds what a plugin of TensorBoard shows to the default writer."""
+  metadata = tf.compat.v1.SummaryMetadata()
+  metadata.plugin_data.plugin_name = plugin
+  tf.summary.write(name, value, metadata=metadata)

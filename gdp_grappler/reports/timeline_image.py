@@ -1,0 +1,64 @@
+"""The lanes of a simulated step as a picture, for viewers of pictures."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+from PIL import ImageDraw
+from PIL import ImageFont
+
+from gdp_grappler.reports import lanes as lanes_lib
+
+COLUMNS = 1200
+_LANE, _GAP, _SPACE, _TEXT = 26, 2, 12, 13  # Pixels.
+_TICKS = 6
+_Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+
+
+def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
+  """Draws lanes of `COLUMNS` columns, with names, an axis and a legend.
+
+  Args:
+    lanes: Of a step.
+    step_time_s: What the step takes.
+  """
+  font = ImageFont.load_default(_TEXT)
+  left = _SPACE + max(int(font.getlength(lane.label)) for lane in lanes.rows)
+  left += _SPACE
+  height = len(lanes.rows) * (_LANE + _GAP)
+  # Beside the last tick there is room for half of its text.
+  image = Image.new('RGB', (left + COLUMNS + 4 * _SPACE, height + 6 * _SPACE),
+                    'white')
+  draw = ImageDraw.Draw(image)
+  for row, lane in enumerate(lanes.rows):
+    top = row * (_LANE + _GAP)
+    draw.text((left - _SPACE, top + _LANE // 2), lane.label, 'black', font,
+              'rm')
+    pixels = np.repeat(lanes.pixels(row)[None], _LANE, axis=0)
+    image.paste(Image.fromarray(pixels), (left, top))
+  _draw_axis(draw, font, left, height, step_time_s)
+  _draw_legend(draw, font, lanes, left, height + 4 * _SPACE)
+  file = io.BytesIO()
+  image.save(file, 'PNG')
+  return file.getvalue()
+
+
+def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
+               step_time_s: float) -> None:
+  for tick in range(_TICKS):
+    x = left + tick * (COLUMNS - 1) // (_TICKS - 1)
+    draw.line((x, top, x, top + 5), 'black')
+    moment = f'{step_time_s * 1e3 * tick / (_TICKS - 1):.4g} ms'
+    draw.text((x, top + 8), moment, 'black', font, 'mt')
+
+
+def _draw_legend(draw: ImageDraw.ImageDraw, font: _Font, lanes: lanes_lib.Lanes,
+                 left: int, top: int) -> None:
+  x = left
+  for name, color in zip(lanes.names, lanes.palette):
+    draw.rectangle((x, top, x + _SPACE, top + _SPACE), color)
+    x += _SPACE + 6
+    draw.text((x, top + _SPACE // 2), name, 'black', font, 'lm')
+    x += int(font.getlength(name)) + 2 * _SPACE
