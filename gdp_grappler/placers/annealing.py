@@ -34,8 +34,6 @@ BATCH = 16
 _UNIONS = 4
 # Placements that a search prices which only has to fit: so many ops in all.
 _RELIEF_OPS, _RELIEF_MOST = 20_000_000, 4_000
-# Share of them that a search prices which begins with what fits.
-_REFINED = .3
 # Shares of the start's step time.
 _FIRST_TEMPERATURE, _LAST_TEMPERATURE = 2e-2, 2e-5
 # Without gain for this share of the search, it goes on from the best.
@@ -255,12 +253,10 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
                      np.asarray(devices, np.int32)[None],
                      np.random.default_rng(problem.seed))
   most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
-  enough = int(_REFINED * most) if refined else 0
-  while search.can_move:
-    limit = enough if search.fits else most
-    if search.evaluations >= limit:
+  while search.can_move and search.evaluations < most:
+    if search.fits and not refined:
       break
-    search.step(search.evaluations / limit, BATCH)
+    search.step(search.evaluations / most, BATCH)
   return search.best
 
 

@@ -57,6 +57,8 @@ def check(folder: pathlib.Path) -> None:
   """
   _check_files(folder)
   from tensorflow.core.protobuf import saved_model_pb2
+
+  from gdp_grappler.graph.sources import inlining
   model = saved_model_pb2.SavedModel.FromString(
       files.read(folder / _FILE, _MAX_MODEL_BYTES))
   if len(model.meta_graphs) != 1:
@@ -66,6 +68,9 @@ def check(folder: pathlib.Path) -> None:
   if not graph.object_graph_def.nodes or graph.asset_file_def:
     raise _refusal(folder, 'files of its own, or no objects')
   _check_objects(folder, graph.object_graph_def)
+  why = inlining.endless(graph.graph_def)
+  if why:
+    raise _refusal(folder, f'functions without end ({why})')
   for op in sorted(_run(graph) - OPS):
     raise _refusal(folder, f'the op {op}')
 
@@ -149,8 +154,23 @@ def _check_objects(folder: pathlib.Path, objects: Any) -> None:
     if node.registered_name or node.registered_saver:
       kind = node.registered_name or node.registered_saver
     elif kind is None or kind in _OBJECTS:
+      _check_state(folder, node, len(objects.nodes))
       continue
     raise _refusal(folder, f'an object of the kind {kind}')
+
+
+def _check_state(folder: pathlib.Path, node: Any, num_nodes: int) -> None:
+  """Refuses what restoring an object's state would call."""
+  if node.saveable_objects or node.slot_variables:
+    raise _refusal(folder, 'an object that restores itself')
+  for child in node.children:
+    name = child.local_name
+    # Attributes of the object: with a leading underscore TensorFlow may call
+    # them. Items of a list: it is made as long as the largest says.
+    item = name.isascii() and name.isdigit() and len(name) < 10
+    if not (int(name) < num_nodes
+            if item else name.isidentifier() and not name.startswith('_')):
+      raise _refusal(folder, f'an attribute {name!r:.60}')
 
 
 def _run(graph: Any) -> set[str]:

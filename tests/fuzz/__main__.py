@@ -4,7 +4,7 @@ Run it from the folder of the tests: `python -m fuzz --graphs=300`, or by `make
 fuzz FUZZ_GRAPHS=300`. Each seed is one graph on one cluster (`cases`), each
 placement is held against the rules (`rules`). Broken rules are printed with the
 command that shows them again. Ends with one line of counts, and with 1 if any
-rule was broken.
+rule was broken. With --journal=FILE a run that was killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 import argparse
 import collections
 import os
+import pathlib
 import sys
-import time
+from typing import Iterator
 
+from fuzz import journal as journal_lib
 from fuzz import rules
 from fuzz import runs
 
@@ -22,22 +24,37 @@ from fuzz import runs
 def main() -> int:
   """Runs the program; its exit code."""
   flags = _flags()
-  start = time.monotonic()
   totals: collections.Counter[str] = collections.Counter()
-  slowest = runs.Report(flags.seed, 0, 0, ())
-  for report in runs.run(range(flags.seed, flags.seed + flags.graphs),
-                         flags.placers, flags.jobs):
+  slowest, took_s = runs.Report(flags.seed, 0, 0, ()), 0.
+  for report in _reports(flags):
     totals.update(graphs=1, placements=report.placements, checks=report.checks,
                   broken=len(report.broken))
+    took_s += report.took_s
     slowest = max(slowest, report, key=lambda each: each.slowest_s)
     for broken in report.broken:
       print(broken, flush=True)
   print(
       f'fuzz: {totals["graphs"]:,} graphs, {totals["placements"]:,} '
       f'placements, {totals["checks"]:,} checks, {totals["broken"]:,} broken; '
-      f'{time.monotonic() - start:.0f} s, the slowest placement '
+      f'{took_s:,.0f} s in {flags.jobs} processes, the slowest placement '
       f'{slowest.slowest_s:.0f} s ({slowest.slowest}, seed {slowest.seed})')
   return int(totals['broken'] > 0)
+
+
+def _reports(flags: argparse.Namespace) -> Iterator[runs.Report]:
+  """Those of a run that was stopped, then further ones."""
+  seeds = range(flags.seed, flags.seed + flags.graphs)
+  if flags.journal is None:
+    yield from runs.run(seeds, flags.placers, flags.jobs)
+    return
+  journal = journal_lib.Journal(flags.journal, flags.placers)
+  left = set(seeds)
+  for report in journal.reports(seeds):
+    left.remove(report.seed)
+    yield report
+  for report in runs.run(sorted(left), flags.placers, flags.jobs):
+    journal.add(report)
+    yield report
 
 
 def _flags() -> argparse.Namespace:
@@ -48,10 +65,13 @@ def _flags() -> argparse.Namespace:
   parser.add_argument('--seed', type=int, default=0, help='of the first')
   parser.add_argument(
       '--placers', type=_placers, default=(),
-      help='names with commas; by default all that need no policy, those that\n'
-      'start a process for every tenth graph')
+      help='names with commas; by default all that need no policy, slow ones\n'
+      'for every third graph or every fiftieth')
   parser.add_argument('--jobs', type=int, default=os.cpu_count(),
                       help='processes')
+  parser.add_argument(
+      '--journal', type=pathlib.Path,
+      help='file with a report a line; what is in it is not examined again')
   return parser.parse_args()
 
 

@@ -129,6 +129,11 @@ def _graph(rng: np.random.Generator, num_ops: int) -> op_graph.OpGraph:
                              control=float(rng.choice([0, .1, .5])))
 
 
+def _size(rng: np.random.Generator, least: int, most: int) -> int:
+  """A number of ops; those within a factor are as many as within another."""
+  return int(np.exp(rng.uniform(np.log(least), np.log(most))))
+
+
 def _small(rng: np.random.Generator) -> Draft:
   """Few ops: whatever a step does can be checked."""
   graph, cluster = _graph(rng, int(rng.integers(1, 25))), random_cluster(rng)
@@ -136,7 +141,7 @@ def _small(rng: np.random.Generator) -> Draft:
 
 
 def _medium(rng: np.random.Generator) -> Draft:
-  graph, cluster = _graph(rng, int(rng.integers(25, 400))), random_cluster(rng)
+  graph, cluster = _graph(rng, _size(rng, 25, 400)), random_cluster(rng)
   return graph, cluster, _seconds(graph, cluster, rng), None
 
 
@@ -160,7 +165,7 @@ def _restricted(rng: np.random.Generator) -> Draft:
 
 def _planted(rng: np.random.Generator) -> Draft:
   """Parameters on most ops; every memory is nearly full."""
-  graph = _graph(rng, int(rng.integers(8, 300)))
+  graph = _graph(rng, _size(rng, 8, 300))
   sizes = rng.integers(0, 1 << int(rng.integers(12, 30)), graph.num_ops)
   graph = graph.replace(param_bytes=sizes * (rng.random(graph.num_ops) < .6))
   cluster = random_cluster(rng)
@@ -271,8 +276,8 @@ def _deep(rng: np.random.Generator) -> Draft:
 
 # How often each has its turn.
 FAMILIES: dict[str, tuple[Callable[[np.random.Generator], Draft], float]] = {
-    'small': (_small, 30), 'medium': (_medium, 14),
+    'small': (_small, 40), 'medium': (_medium, 10),
     'restricted': (_restricted, 16), 'planted': (_planted, 14),
-    'layers': (_layers, 5), 'zero': (_zero, 8), 'extreme': (_extreme, 6),
-    'degenerate': (_degenerate, 5), 'wide': (_wide, 1), 'deep': (_deep, 1)
+    'layers': (_layers, 1), 'zero': (_zero, 8), 'extreme': (_extreme, 4),
+    'degenerate': (_degenerate, 5), 'wide': (_wide, .5), 'deep': (_deep, .5)
 }

@@ -29,7 +29,7 @@ def test_a_seed_is_one_case_and_all_families_have_their_turn():
   assert first.family == second.family and first.cluster == second.cluster
   assert first.graph.fingerprint == second.graph.fingerprint
   assert first.seconds.tolist() == second.seconds.tolist()
-  assert {cases.make(seed).family for seed in range(150)} == set(cases.FAMILIES)
+  assert {cases.make(seed).family for seed in range(210)} == set(cases.FAMILIES)
 
 
 @pytest.mark.parametrize('family', [*cases.FAMILIES])
@@ -110,6 +110,36 @@ def test_a_process_that_dies_costs_one_case(monkeypatch):
   assert sorted(reports) == [4, 5, 6, 7]
   assert [b.breach.message for b in reports[6].broken] == ['exit code 7']
   assert not any(reports[seed].broken for seed in (4, 5, 7))
+
+
+def test_a_run_that_was_killed_goes_on(monkeypatch, capsys, tmp_path):
+  journal = tmp_path / 'journal'
+
+  def run(graphs, placers='m_topo'):
+    monkeypatch.setattr('sys.argv', [
+        'fuzz', f'--graphs={graphs}', f'--placers={placers}', '--jobs=1',
+        f'--journal={journal}'
+    ])
+    code = program.main()
+    return code, capsys.readouterr().out
+
+  monkeypatch.setattr(rules, 'create', lambda name: _Slowest())
+  code, first = run(4)
+  assert code == 1
+  written = journal.read_text()
+  journal.write_text(written[:-20])  # While it wrote of the last.
+  examined = []
+  real = runs.run
+  monkeypatch.setattr(
+      runs, 'run', lambda seeds, *rest:
+      (examined.extend(seeds), real(seeds, *rest))[1])
+  code, again = run(4)
+  assert code == 1 and len(examined) == 1
+  # What was broken before is told again.
+  assert first.count('BROKEN') == again.count('BROKEN')
+  assert run(6)[0] == 1 and examined[1:] == [4, 5]
+  run(2, 'heft')  # Other placers are another run.
+  assert examined[3:] == [0, 1]
 
 
 @pytest.mark.parametrize('placer, code', [(None, 0), (_Slowest, 1)])

@@ -27,7 +27,7 @@ from helpers import reference_simulator
 TOLD = frozenset(
     {'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin'})
 # Those that search price so many placements, those that run others run these.
-_EVALUATIONS, _OTHERS = 200, ('single_device', 'metis', 'm_etf')
+_EVALUATIONS, _OTHERS = 200, ('single_device', 'heft')
 # Ops up to which a step is played by the reference as well.
 _PLAYED = 25
 # Bounds are computed in another order.

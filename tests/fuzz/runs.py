@@ -16,8 +16,12 @@ from absl import logging
 from fuzz import cases
 from fuzz import rules
 
-# They start a process for each placement, so they have every tenth case.
-_SLOW, _EVERY = frozenset({'scotch', 'min_cut', 'mt_kahypar'}), 10
+# Every how many cases some have their turn: those that run others and search
+# after that, and those that start a process for each placement.
+_TURNS = {
+    'local_search': 3, 'best_of': 3, 'structured': 3, 'scotch': 50,
+    'min_cut': 50, 'mt_kahypar': 50
+}
 # Every so many cases are placed twice.
 _TWICE = 4
 # Seconds that one placement may take.
@@ -51,6 +55,7 @@ class Report:
     broken: Rules that did not hold.
     slowest_s: Seconds that the slowest placer took, its checks included.
     slowest: That placer.
+    took_s: Seconds of it all.
   """
 
   seed: int
@@ -59,6 +64,7 @@ class Report:
   broken: tuple[Broken, ...]
   slowest_s: float = 0.
   slowest: str = ''
+  took_s: float = 0.
 
 
 def examine(seed: int, placers: Sequence[str] = (),
@@ -67,10 +73,11 @@ def examine(seed: int, placers: Sequence[str] = (),
 
   Args:
     seed: Of the case.
-    placers: Who; by default all, but the slow ones for few cases only.
+    placers: Who; by default all, the slow ones for few cases only.
     time_limit_s: What each may take, as far as Python code notices; 0 for any
       time.
   """
+  began = time.monotonic()
   case = cases.make(seed)
   examiner = rules.Examiner(case, seed)
   broken, took_s = [], {}
@@ -83,13 +90,12 @@ def examine(seed: int, placers: Sequence[str] = (),
     took_s[name] = time.monotonic() - start
   slowest = max(took_s, key=took_s.__getitem__, default='')
   return Report(seed, len(took_s), examiner.checks, tuple(broken),
-                took_s.get(slowest, 0.), slowest)
+                took_s.get(slowest, 0.), slowest,
+                time.monotonic() - began)
 
 
 def _due(seed: int) -> list[str]:
-  return [
-      name for name in rules.names() if name not in _SLOW or seed % _EVERY == 0
-  ]
+  return [name for name in rules.names() if not seed % _TURNS.get(name, 1)]
 
 
 def _breaches(examiner: rules.Examiner, name: str, twice: bool,
@@ -126,7 +132,10 @@ def _limited(seconds: int) -> Iterator[None]:
 def run(seeds: Sequence[int], placers: Sequence[str],
         jobs: int) -> Iterator[Report]:
   """Examines cases in several processes; reports as they come."""
-  children = [_Child(list(seeds[i::jobs]), placers) for i in range(jobs)]
+  children = [
+      _Child(list(seeds[i::jobs]), placers)
+      for i in range(min(jobs, len(seeds)))
+  ]
   while children:
     ready = connection.wait([child.reports for child in children])
     for child in [child for child in children if child.reports in ready]:

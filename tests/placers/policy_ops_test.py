@@ -55,10 +55,10 @@ class _Module(tf.Module):
 
   @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
   def place(self, value):
-    return self._inner(value)
+    return self.inner(value)
 
   @tf.function
-  def _inner(self, value):
+  def inner(self, value):
     self._side_effect()
     return value + 1.
 
@@ -115,7 +115,27 @@ def _with_table(folder):
       json.dumps({'schema': schema.fingerprint()}))
 
 
+def _objects(change):
+  return lambda folder: _edited(
+      folder, lambda m: change(m.meta_graphs[0].object_graph_def.nodes))
+
+
+def _calling_itself(model):
+  for function in model.meta_graphs[0].graph_def.library.function:
+    for node in function.node_def:
+      if node.attr['f'].func.name:
+        node.attr['f'].func.name = function.signature.name
+
+
 @pytest.mark.parametrize('spoil, message', [
+    (_objects(lambda nodes: nodes[0].saveable_objects['x'].SetInParent()),
+     'restores itself'),
+    (_objects(lambda nodes: nodes[0].slot_variables.add()), 'restores itself'),
+    (_objects(lambda nodes: nodes[0].children.add(
+        local_name='_restore_from_tensors')), 'an attribute'),
+    (_objects(lambda nodes: nodes[0].children.add(local_name='3000000000')),
+     'an attribute'),
+    (lambda f: _edited(f, _calling_itself), 'calls itself'),
     (lambda f: _edited(f, lambda m: m.meta_graphs.add()), '2 graphs'),
     (lambda f: _edited(
         f, lambda m: m.meta_graphs[0].ClearField('object_graph_def')),
@@ -133,6 +153,37 @@ def test_other_ways_to_run_something_are_refused(tmp_path, spoil, message):
   spoil(folder)
   with pytest.raises(errors.PolicyMismatchError, match=message):
     policy_ops.check(folder)
+
+
+class _Restoring(tf.Module):
+  """With a function of its own, which TensorFlow calls as it loads."""
+
+  def __init__(self, path):
+    super().__init__()
+    self._path = path
+
+  @tf.function(input_signature=[])
+  def _serialize_to_tensors(self):
+    return {'value': tf.constant(1.)}
+
+  def _restore_from_tensors(self, tensors):
+    with tf.control_dependencies([tf.io.write_file(self._path, 'x')]):
+      return tf.identity(tensors['value'])
+
+
+def test_what_restores_itself_is_not_loaded(tmp_path):
+  folder, owned = tmp_path / 'policy', tmp_path / 'owned'
+  module = _Module(tf.no_op)
+  module.state = _Restoring(str(owned))
+  tf.saved_model.save(module, str(folder))
+  tf.saved_model.load(str(folder))
+  assert owned.exists()  # It would do harm.
+  owned.unlink()
+  (folder / 'policy.json').write_text(
+      json.dumps({'schema': schema.fingerprint()}))
+  with pytest.raises(errors.PolicyMismatchError, match='restores itself'):
+    registry.create('gdp_policy', str(folder))
+  assert not owned.exists()
 
 
 def test_sizes_have_limits(tmp_path, monkeypatch):

@@ -51,7 +51,9 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
     InvalidGraphError: Grappler cannot inline the calls, or they stand for more
       nodes than anybody could place.
   """
-  _check_size(graph_def, path)
+  why = endless(graph_def)
+  if why:
+    raise _unusable(path, why)
   meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph_def)
   meta_graph.collection_def['train_op'].node_list.value.extend(targets)
   config = config_pb2.ConfigProto()
@@ -71,8 +73,11 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
                     f'its functions cannot be inlined ({reason})') from error
 
 
-def _check_size(graph_def: graph_pb2.GraphDef, path: str) -> None:
-  """Thirty functions that each call the next twice are a billion nodes."""
+def endless(graph_def: graph_pb2.GraphDef) -> str | None:
+  """Why nobody should inline, or run, its functions; None if they may.
+
+  Thirty functions that each call the next twice are a billion nodes.
+  """
   bodies = {
       f.signature.name: list(f.node_def) for f in graph_def.library.function
   }
@@ -91,15 +96,14 @@ def _check_size(graph_def: graph_pb2.GraphDef, path: str) -> None:
       continue
     waiting.pop()
     if not sizes.keys() >= set(called):
-      raise _unusable(path, f'its function "{name}" calls itself')
+      return f'its function "{name}" calls itself'
     sizes[name] = len(bodies[name]) + sum(sizes[f] for f in called)
     depths[name] = 1 + max((depths[f] for f in called), default=0)
     if sizes[name] > _MOST_NODES:
-      raise _unusable(
-          path, f'with its functions inlined it has more than {_MOST_NODES:,} '
-          'nodes')
+      return f'inlined, its functions have more than {_MOST_NODES:,} nodes'
     if depths[name] > _DEEPEST:
-      raise _unusable(path, f'its functions call each other {_DEEPEST} deep')
+      return f'its functions call each other {_DEEPEST} deep'
+  return None
 
 
 def _unusable(path: str, why: str) -> errors.InvalidGraphError:

@@ -24,8 +24,10 @@ _MENDED = 3
 Proposer = Callable[[np.ndarray], np.ndarray]
 
 
-def best(problem: placer_lib.Problem, proposers: Sequence[Proposer],
-         beyond: bool = True) -> placement_lib.Placement:
+def best(
+    problem: placer_lib.Problem, proposers: Sequence[Proposer],
+    beyond: bool = True,
+    tight: Sequence[Proposer] = ()) -> placement_lib.Placement:
   """Asks every proposer and keeps what is cheapest.
 
   What fits into memory beats what does not, and of what does not, the least
@@ -39,12 +41,15 @@ def best(problem: placer_lib.Problem, proposers: Sequence[Proposer],
       every accelerator can hold all, at what would be faster if it did not
       exceed a memory, made to fit (`relief`), and at what a short local search
       makes of the best.
+    tight: Further proposers for where not every accelerator can hold all.
   """
   found = found_lib.Found(problem)
   _ask(problem, proposers, found)
   if beyond:
     alone = found.see(single_device.on_each(problem))
     if not alone.valid[list(problem.cluster.accelerators)].all():
+      if tight:
+        _ask(problem, tight, found)
       found.see(relief.Relief(problem).fitted(found.overfull(_MENDED)))
       found.see([annealing.relieved(problem, found.best, refined=True)])
   return placement_lib.from_groups(problem.graph, found.best, problem.cluster)

@@ -21,6 +21,11 @@ _BUNDLES = (_PUBLISHED, proposals.Bundles(grain=1.), proposals.Bundles(parts=4),
             proposals.Bundles(grain=1., halvings=2))
 # For large graphs.
 _FEW = 3
+# Where memory is scarce, a device filled with neighbours in the order leaves
+# others waiting and nothing to choose from; these go where they end first.
+_TIGHT = tuple(
+    proposals.Way(bundles, native_scheduler.Rules(insert=True))
+    for bundles in (proposals.Bundles(), proposals.Bundles(grain=1.)))
 
 
 class MTopoPlacer:
@@ -36,7 +41,8 @@ class MTopoPlacer:
   co-placement and fusion (section 3.1), such as its gradient; memory counts
   all outputs (as published) or the share of them that is alive at a time; all
   accelerators are used, half, a quarter or one of them. Large graphs get fewer
-  proposals.
+  proposals. Where one accelerator cannot hold all, schedules by earliest finish
+  within the memories are looked at as well.
 
   Attributes:
     published: Whether to make the one proposal of the paper and no other.
@@ -59,7 +65,7 @@ class MTopoPlacer:
           for bundles in (_BUNDLES[:_FEW] if shared.large else _BUNDLES)
           for depth_first in (False, True)
           for group_bytes in (shared.group_bytes, all_bytes))
-    ])
+    ], tight=[shared.proposer(way) for way in _TIGHT])
 
 
 def _proposer(shared: proposals.Proposals, bundles: proposals.Bundles,
