@@ -86,9 +86,7 @@ bazel: $(VENV)/installed  ## build and test with Bazel, offline
 	bazel build //...
 	bazel test //...
 
-wheel: $(VENV)/tensorflow  ## build dist/*.whl for this platform
-	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
-	    --wheel-dir dist .
+wheel: $(VENV)/wheel  ## build dist/*.whl for this platform
 	@ls dist/*.whl
 
 install: $(VENV)/installed  ## only make .venv with everything in it
@@ -108,8 +106,17 @@ $(VENV)/tensorflow:
 	$(PIP) 'setuptools>=70.1,<81' wheel '$(TENSORFLOW)'
 	@touch $@
 
-$(VENV)/installed: $(VENV)/tensorflow $(SOURCES)
-	$(PIP) --no-build-isolation '.[train,bench,report,completion,dev]'
+$(VENV)/wheel: $(VENV)/tensorflow $(SOURCES)
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
+	    --wheel-dir dist .
+	@touch $@
+
+# What is tested is what users get. The second line is for wheels of a version
+# that is there already.
+$(VENV)/installed: $(VENV)/wheel
+	$(PIP) --no-build-isolation "$$(ls dist/*.whl)[train,bench,report,completion,dev]"
+	$(PIP) --no-deps --force-reinstall dist/*.whl
 	@touch $@
 
 $(VENV)/tools/installed: Makefile | $(VENV)/tensorflow
