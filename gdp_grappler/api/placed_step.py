@@ -316,7 +316,7 @@ class PlacedStep:
     """Writes the devices as node data for Model Explorer.
 
     Args:
-      path: A file, to be loaded over a graph with the same names.
+      path: A file, for a graph whose nodes have the names of ops as ids.
 
     Raises:
       GdpError: the file cannot be written.
