@@ -1,8 +1,8 @@
 """Where ops are, as "node data" for Model Explorer.
 
 Format: ai-edge-model-explorer 0.1.34, `node_data_builder.GraphNodeData`, which
-Model Explorer shows over the graph that is open, where that has the names of the
-ops as ids of its nodes. Its own reader of GraphDefs numbers them instead.
+Model Explorer shows over the graph that is open, where that has the names of
+the ops as ids of its nodes. Its own reader of GraphDefs numbers them instead.
 """
 
 from __future__ import annotations
