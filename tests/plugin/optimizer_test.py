@@ -9,7 +9,6 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
-from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import registry
@@ -18,8 +17,6 @@ from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import settings as settings_lib
 from helpers import graph_defs
-from helpers import graphs
-from helpers import profiles
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
 _CPUS = tuple(map(graph_defs.CPU, range(3)))
@@ -113,30 +110,6 @@ def test_a_gain_is_kept():
       source, settings_lib.Settings(placer='single_device', cluster='2xP100'))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
-
-
-def test_a_profile_prices_the_ops(tmp_path):
-  """Of one second each, and not of milliseconds as by the roofline."""
-  source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
-  graph = graph_def_io.read(source)
-  path = tmp_path / 'profile.json'
-  devices = [(graph_defs.CPU(0), 'CPU'), (graph_defs.GPU(0), 'GPU')]
-  profiles.of_graph(graph, np.ones(graph.num_ops), devices=devices).save(path)
-  outcome = optimizer.optimize(
-      source,
-      settings_lib.Settings(placer='single_device', cluster='2xP100',
-                            profile=str(path), keep_best=False))
-  assert outcome.after_s == pytest.approx(graph.num_ops, rel=.5)
-
-
-def test_a_profile_of_something_else_is_an_error(tmp_path):
-  path = tmp_path / 'profile.json'
-  other = graphs.make_graph(num_ops=2, op_types=['Conv2D', 'Relu'])
-  profiles.of_graph(other, np.ones(2)).save(path)
-  source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
-  settings = settings_lib.Settings(cluster='2xP100', profile=str(path))
-  with pytest.raises(errors.GdpError, match='no type of op in common'):
-    optimizer.optimize(source, settings)
 
 
 def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
