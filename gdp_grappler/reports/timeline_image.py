@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import numpy as np
 from PIL import Image
@@ -10,10 +11,12 @@ from PIL import ImageDraw
 from PIL import ImageFont
 
 from gdp_grappler.reports import lanes as lanes_lib
+from gdp_grappler.reports import units
 
 COLUMNS = 1200
 _LANE, _GAP, _SPACE, _TEXT = 26, 2, 12, 13  # Pixels.
 _TICKS = 6
+_ROOM = .08  # Share of the axis that the text of its end takes.
 _Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
@@ -47,11 +50,22 @@ def png(lanes: lanes_lib.Lanes, step_time_s: float) -> bytes:
 
 def _draw_axis(draw: ImageDraw.ImageDraw, font: _Font, left: int, top: int,
                step_time_s: float) -> None:
-  for tick in range(_TICKS):
-    x = left + tick * (COLUMNS - 1) // (_TICKS - 1)
+  for moment_s in (*_round_moments(step_time_s), step_time_s):
+    share = moment_s / step_time_s if step_time_s else 0.
+    x = left + int(share * (COLUMNS - 1))
     draw.line((x, top, x, top + 5), 'black')
-    moment = f'{step_time_s * 1e3 * tick / (_TICKS - 1):.4g} ms'
-    draw.text((x, top + 8), moment, 'black', font, 'mt')
+    draw.text((x, top + 8), units.ms(moment_s), 'black', font, 'mt')
+
+
+def _round_moments(step_time_s: float) -> list[float]:
+  """At most six, from 0 on, that leave room for the end."""
+  if not step_time_s > 0:
+    return []
+  power = 10.**math.floor(math.log10(step_time_s / _TICKS))
+  apart_s = next(power * factor for factor in (1, 2, 5, 10, 20)
+                 if power * factor * _TICKS >= step_time_s)
+  count = math.ceil((1 - _ROOM) * step_time_s / apart_s)
+  return [number * apart_s for number in range(count)]
 
 
 def _draw_legend(draw: ImageDraw.ImageDraw, font: _Font, lanes: lanes_lib.Lanes,

@@ -68,3 +68,16 @@ def test_a_folder_that_cannot_be_is_one_line(tmp_path):
     tensorboard.write(tmp_path / 'file' / 'logs', _GRAPH, _PLACEMENT, schedule,
                       [])
   assert '\n' not in str(info.value)
+
+
+@pytest.mark.parametrize('step_ms, expected', [
+    (8.298, [0, 2, 4, 6]),
+    (12.17, [0, 5, 10]),
+    (60., [0, 10, 20, 30, 40, 50]),
+    (.001, [0, .0002, .0004, .0006, .0008]),
+    (0., []),
+])
+def test_the_axis_has_round_numbers(step_ms, expected):
+  """Once they were sixths of the step, such as 1.66 and 3.319 ms."""
+  moments = timeline_image._round_moments(step_ms * 1e-3)
+  assert [moment * 1e3 for moment in moments] == pytest.approx(expected)
