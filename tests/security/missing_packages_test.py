@@ -41,8 +41,12 @@ def _said(folder: pathlib.Path, module: str, program: str, run: str, *arguments:
 
 
 def _check(said: str, module: str, extra: str) -> None:
-  line, = [l for l in said.splitlines() if 'error' in l]
-  assert said.count('\n') == 1, said
+  # What it was doing, and then one line; no traceback.
+  *before, line = said.splitlines()
+  program = line.partition(': error: ')[0]
+  assert 'error' in line and len(before) <= 2, said
+  assert all(
+      l.startswith(f'{program}: ') and 'error' not in l for l in before), said
   assert extras.package(module) in line
   assert f"pip install 'gdp-grappler[{extra}]'" in line
 
