@@ -12,7 +12,6 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.reports import units
 from placer_model.hdp import config as config_lib
 from placer_model.hdp import decisions
 from placer_model.hdp import policy as policy_lib
@@ -100,7 +99,7 @@ class Search:
       progress.reached(
           len(self.history) / self._config.steps if not budget else
           (time.monotonic() - self._start) / budget,
-          f'best {units.ms(self.best_step_time_s)}')
+          f'best {self.best_step_time_s * 1e3:.4g} ms')
     if self.best_devices is None:
       raise errors.InfeasiblePlacementError(
           f'None of {self._evaluations} sampled placements of '

@@ -13,7 +13,6 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
-from gdp_grappler.reports import units
 from placer_model import config as config_lib
 from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
@@ -62,7 +61,7 @@ class GdpPlacer:
       progress.reached(
           state.iteration / self.config.iterations if not budget else
           (time.monotonic() - start) / budget,
-          f'best {units.ms(state.best_step_time_s)}')
+          f'best {state.best_step_time_s * 1e3:.4g} ms')
     if state.best_decisions is None:
       raise errors.InfeasiblePlacementError(
           f'None of {state.total_evaluations} sampled placements of '

@@ -53,7 +53,7 @@ def test_dense_keeps_the_other_axes_and_decays():
     return y, kernel, layers.total_loss([tf.constant(1.)])
 
   y, kernel, loss = _run(build)
-  np.testing.assert_allclose(y, np.ones([2, 3, 4]) @ kernel, rtol=1e-5)
+  np.testing.assert_allclose(y, np.ones([2, 3, 4]) @ kernel, atol=1e-6)
   np.testing.assert_allclose(loss, 1. + .25 * (kernel**2).sum(), rtol=1e-5)
 
 
