@@ -86,7 +86,7 @@ bazel: $(VENV)/installed  ## build and test with Bazel, offline
 	bazel build //...
 	bazel test //...
 
-wheel: $(VENV)/wheel  ## build dist/*.whl for this platform
+wheel: dist/built  ## build dist/*.whl for this platform
 	@ls dist/*.whl
 
 install: $(VENV)/installed  ## only make .venv with everything in it
@@ -106,7 +106,7 @@ $(VENV)/tensorflow:
 	$(PIP) 'setuptools>=70.1,<81' wheel '$(TENSORFLOW)'
 	@touch $@
 
-$(VENV)/wheel: $(VENV)/tensorflow $(SOURCES)
+dist/built: $(VENV)/tensorflow $(SOURCES)
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-build-isolation --no-deps \
 	    --wheel-dir dist .
@@ -114,7 +114,7 @@ $(VENV)/wheel: $(VENV)/tensorflow $(SOURCES)
 
 # What is tested is what users get. The second line is for wheels of a version
 # that is there already.
-$(VENV)/installed: $(VENV)/wheel
+$(VENV)/installed: dist/built
 	$(PIP) --no-build-isolation "$$(ls dist/*.whl)[train,bench,report,completion,dev]"
 	$(PIP) --no-deps --force-reinstall dist/*.whl
 	@touch $@

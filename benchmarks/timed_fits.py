@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import statistics
 import time
 from typing import Any, Sequence
 
@@ -95,8 +94,3 @@ def steps_s(model: keras.Model, data: Data, steps: int) -> list[float]:
   """[steps], after some that do not count."""
   return [step.seconds for step in run(model, data, _WARM_UP + steps)
          ][_WARM_UP:]
-
-
-def step_s(model: keras.Model, data: Data, steps: int) -> float:
-  """The median of so many steps, after some that do not count."""
-  return statistics.median(steps_s(model, data, steps))

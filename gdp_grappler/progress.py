@@ -43,7 +43,7 @@ def doing(what: str) -> None:
   Args:
     what: Such as 'reading graph.pb'; a clause without a stop.
   """
-  listener = _listeners[-1] if _listeners else None
+  listener = _listener()
   if listener is not None:
     listener.doing(what)
 
@@ -55,14 +55,14 @@ def reached(share: float, detail: str = '') -> None:
     share: From 0 to 1.
     detail: What else there is to know, such as the best so far.
   """
-  listener = _listeners[-1] if _listeners else None
+  listener = _listener()
   if listener is not None:
     listener.reached(share, detail)
 
 
 def make_room() -> None:
   """Says that another line is about to be printed on the way."""
-  listener = _listeners[-1] if _listeners else None
+  listener = _listener()
   if listener is not None:
     listener.make_room()
 
@@ -70,3 +70,7 @@ def make_room() -> None:
 def idle() -> None:
   """Says that nothing is being done: what follows is for the user to read."""
   doing('')
+
+
+def _listener() -> Listener | None:
+  return _listeners[-1] if _listeners else None

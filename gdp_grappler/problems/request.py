@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import shlex
 
 from gdp_grappler import errors
 from gdp_grappler.evaluation.costs import given_costs
@@ -40,6 +41,17 @@ class Request:
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
+
+  def typed(self) -> str:
+    """What to type after `gdp COMMAND` for the same."""
+    given = [self.graph]
+    if self.batch_size != assumptions.DEFAULT_BATCH_SIZE:
+      given.append(f'--batch_size={self.batch_size}')
+    if self.trip_count != assumptions.DEFAULT_TRIP_COUNT:
+      given.append(f'--trip_count={self.trip_count}')
+    if self.profile:
+      given.append(f'--profile={self.profile}')
+    return shlex.join(given)
 
   @functools.cached_property
   def origin(self) -> origin_lib.Origin:

@@ -322,7 +322,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
   for shown in (*results_lib.tables(record),
                 results_lib.next_steps(
                     record, options.model_dir,
-                    options.graph_arguments()
+                    options.request().typed()
                     if len(entrants) == 1 else 'GRAPH', written[0])):
     tell(shown)
   return record

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import pathlib
-import shlex
 from typing import Sequence
 
 import numpy as np
@@ -84,15 +83,6 @@ class Options:
     """Which graph is meant."""
     return request_lib.Request(self.graph, self.batch_size, self.trip_count,
                                self.profile)
-
-  def graph_arguments(self) -> str:
-    """What to give `gdp` so that it reads the same graph."""
-    given = [self.graph]
-    if self.batch_size != assumptions.DEFAULT_BATCH_SIZE:
-      given.append(f'--batch_size={self.batch_size}')
-    if self.trip_count != assumptions.DEFAULT_TRIP_COUNT:
-      given.append(f'--trip_count={self.trip_count}')
-    return shlex.join(given)
 
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""

@@ -31,3 +31,12 @@ def test_a_profile_is_of_no_use_where_steps_are_measured():
 
 def test_help_texts_become_sentences():
   assert help_texts.sentence('a graph') == 'A graph.'
+
+
+@pytest.mark.parametrize('given, typed', [
+    (request_lib.Request('a graph.pb'), "'a graph.pb'"),
+    (request_lib.Request('g.pb', 8, 3., 'p.json'),
+     'g.pb --batch_size=8 --trip_count=3.0 --profile=p.json'),
+])
+def test_what_to_type_for_the_same(given, typed):
+  assert given.typed() == typed

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import pathlib
-import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -67,18 +66,6 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
   from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
                              arguments.trip_count, arguments.profile)
-
-
-def same_graph(arguments: argparse.Namespace) -> str:
-  """What to type for the same graph, as far as `add_priced_graph` parsed it."""
-  given = [arguments.graph]
-  if arguments.batch_size != assumptions.DEFAULT_BATCH_SIZE:
-    given.append(f'--batch_size={arguments.batch_size}')
-  if arguments.trip_count != assumptions.DEFAULT_TRIP_COUNT:
-    given.append(f'--trip_count={arguments.trip_count}')
-  if arguments.profile:
-    given.append(f'--profile={arguments.profile}')
-  return shlex.join(given)
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:

@@ -21,6 +21,7 @@ from gdp_grappler.reports import units
 
 if TYPE_CHECKING:
   from gdp_grappler.api import placed_step
+  from gdp_grappler.problems import request as request_lib
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -87,19 +88,19 @@ def run(arguments: argparse.Namespace) -> int:
                    f'{arguments.output}')
   common.warn(placed.fifo)
   if as_plan and not arguments.quiet:
-    common.say_words(_next_steps(arguments, request.given is None))
+    common.say_words(_next_steps(request, arguments.output))
   return 0
 
 
-def _next_steps(arguments: argparse.Namespace, runs: bool) -> str:
-  """What a user may want to do with a plan; `runs` if there are ops to run."""
-  graph, plan = common.same_graph(arguments), arguments.output
+def _next_steps(request: request_lib.Request, plan: str) -> str:
+  """What a user may want to do with a plan."""
+  graph = request.typed()
   option = f'--plan={shlex.quote(plan)}'
   lines = [
       f'Next: gdp report {graph} {option} --output=report.html shows it, '
       f'gdp explain {graph} {option} OP says why an op is there'
   ]
-  if runs:
+  if request.given is None:
     setting = shlex.quote(json.dumps({'plan': plan}))
     lines.append(f'{environment.PLACEMENT}={setting} python YOUR_PROGRAM.py '
                  'follows it')
