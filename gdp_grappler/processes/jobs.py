@@ -95,8 +95,12 @@ class Team(abc.ABC, Generic[JobT]):
       Jobs as they end, in any order.
     """
 
-  def results(self, jobs: Sequence[JobT]) -> list[Any]:
-    """What each job gave, in the order of the jobs; tells how far it is.
+  def results(self, jobs: Sequence[JobT], shown: bool = True) -> list[Any]:
+    """What each job gave, in the order of the jobs.
+
+    Args:
+      jobs: In the order in which they start.
+      shown: Whether they are all that is being done, and their progress is its.
 
     Raises:
       JobError: one of them failed; the others are given up.
@@ -107,7 +111,8 @@ class Team(abc.ABC, Generic[JobT]):
         raise JobError(f'{ended.job.name} failed: '
                        f'{ended.problem.rstrip(". ")}.')
       found[ended.index] = ended.result
-      progress.reached(done / len(jobs), f'{done} of {len(jobs)} done')
+      if shown:
+        progress.reached(done / len(jobs), f'{done} of {len(jobs)} done')
     return found
 
 

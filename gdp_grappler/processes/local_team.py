@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import selectors
+import tempfile
 import time
 from typing import Any, Iterator, Sequence
 
@@ -41,6 +42,61 @@ class Here(jobs_lib.Machines):
     return LocalTeam(function, setup, 1 if whole_host else self._width)
 
 
+class Worker:
+  """A process that answers jobs, and the folder for its temporary files."""
+
+  def __init__(self, function: str, setup: Any) -> None:
+    """Starts it.
+
+    Args:
+      function: As of `jobs.Machines.team`.
+      setup: For it.
+    """
+    # A process that is killed removes nothing.
+    self._folder = tempfile.TemporaryDirectory(prefix='gdp_job',
+                                               ignore_cleanup_errors=True)
+    self._process = worker_process.WorkerProcess(_SERVE, [function],
+                                                 {'TMPDIR': self._folder.name})
+    try:
+      self._process.send(setup)
+    except worker_process.Died:
+      pass  # Whoever sends it a job is told.
+
+  @property
+  def alive(self) -> bool:
+    return self._process.alive
+
+  @property
+  def pid(self) -> int:
+    return self._process.pid
+
+  def fileno(self) -> int:
+    """Becomes readable when it answers or ends; for selectors."""
+    return self._process.fileno()
+
+  def send(self, job: jobs_lib.Job) -> None:
+    """Hands over a job.
+
+    Raises:
+      Died: it has ended.
+    """
+    self._process.send(job)
+
+  def receive(self, timeout_s: float) -> tuple[Any, str]:
+    """The result of the job and '', or None and why there is none.
+
+    Raises:
+      Died: it has ended, or it takes too long.
+    """
+    result, problem = self._process.receive(timeout_s)
+    return result, problem
+
+  def close(self) -> None:
+    """Ends it, and removes what it has left."""
+    self._process.close()
+    self._folder.cleanup()
+
+
 class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
   """Processes that run jobs, one at a time each."""
 
@@ -53,9 +109,8 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       count: Most of them.
     """
     self._function, self._setup, self._count = function, setup, count
-    self._idle: list[worker_process.WorkerProcess] = []
-    self._busy: dict[worker_process.WorkerProcess, tuple[int, jobs_lib.JobT,
-                                                         float]] = {}
+    self._idle: list[Worker] = []
+    self._busy: dict[Worker, tuple[int, jobs_lib.JobT, float]] = {}
 
   def close(self) -> None:
     """Ends them all."""
@@ -74,8 +129,8 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       yield from self._ended()
 
   def _start(self, index: int, job: jobs_lib.JobT) -> None:
-    process = self._idle.pop() if self._idle else started(
-        self._function, self._setup)
+    process = (self._idle.pop() if self._idle else Worker(
+        self._function, self._setup))
     self._busy[process] = index, job, time.monotonic()
     try:
       process.send(job)
@@ -102,18 +157,3 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
         result, problem = None, str(error)
         process.close()
       yield jobs_lib.Ended(index, job, result, problem, now - start)
-
-
-def started(function: str, setup: Any) -> worker_process.WorkerProcess:
-  """A process that answers jobs; its parent may be a worker of Ray's.
-
-  Args:
-    function: As of `jobs.Machines.team`.
-    setup: For it.
-  """
-  process = worker_process.WorkerProcess(_SERVE, [function])
-  try:
-    process.send(setup)
-  except worker_process.Died:
-    pass  # Whoever sends it a job is told.
-  return process

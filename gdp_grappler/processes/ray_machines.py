@@ -6,6 +6,7 @@ of Ray's is lost, and has new hosts take part. What a job does is `ray_worker`.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
@@ -36,6 +37,22 @@ _LOCAL_VARIABLES = {
 _TOKEN = 'RAY_AUTH_TOKEN'
 
 
+def check(address: str) -> None:
+  """Raises an error for what can be told before anything is connected.
+
+  Raises:
+    GdpError: it names no cluster, or Ray is not installed.
+  """
+  if not address:
+    raise errors.GdpError('--ray names no cluster. Give auto, HOST:PORT or '
+                          f'{LOCAL}.')
+  if '://' in address:
+    raise errors.GdpError(
+        f'--ray={address} is an address of Ray Client, which is not used. Give '
+        'the command on a machine of the cluster, with --ray=auto.')
+  extras.require('--ray', 'ray')
+
+
 class RayMachines(jobs_lib.Machines):
   """A Ray cluster; a context manager that connects and disconnects."""
 
@@ -56,12 +73,7 @@ class RayMachines(jobs_lib.Machines):
     Raises:
       GdpError: Ray is not installed, or there is no such cluster.
     """
-    extras.require('--ray', 'ray')
-    if '://' in self._address:
-      raise errors.GdpError(
-          f'--ray={self._address} is an address of Ray Client, which is not '
-          'used. Give the command on a machine of the cluster, with '
-          '--ray=auto.')
+    check(self._address)
     progress.doing('starting Ray on this machine' if self._address ==
                    LOCAL else f'connecting to Ray at {self._address}')
     ended_by = signal.getsignal(signal.SIGTERM)
@@ -112,9 +124,11 @@ class RayMachines(jobs_lib.Machines):
     # For this user alone; Ray makes what is in it anybody's.
     self._folder = tempfile.TemporaryDirectory(prefix='gdp_ray',
                                                ignore_cleanup_errors=True)
-    ray.init(LOCAL, num_cpus=self._workers or len(os.sched_getaffinity(0)),
-             include_dashboard=False, object_store_memory=_STORE_BYTES,
-             _temp_dir=os.path.join(self._folder.name, 'ray'), **quiet)
+    # What workers that are killed leave behind goes there, too.
+    with _set('TMPDIR', self._folder.name):
+      ray.init(LOCAL, num_cpus=self._workers or len(os.sched_getaffinity(0)),
+               include_dashboard=False, object_store_memory=_STORE_BYTES,
+               _temp_dir=os.path.join(self._folder.name, 'ray'), **quiet)
 
 
 class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
@@ -191,3 +205,16 @@ def _largest_host() -> dict[str, float]:
     raise errors.GdpError('No host of the Ray cluster has a processor to '
                           'offer. Start one with "ray start --address=...".')
   return {'num_cpus': cpus, 'num_gpus': gpus}
+
+
+@contextlib.contextmanager
+def _set(name: str, value: str) -> Iterator[None]:
+  """In the context, an environment variable for children has this value."""
+  before = os.environ.get(name)
+  os.environ[name] = value
+  try:
+    yield
+  finally:
+    del os.environ[name]
+    if before is not None:
+      os.environ[name] = before

@@ -30,7 +30,7 @@ _PACKAGES = ('tensorflow', 'numpy')
 _NOT_COMPARED = ('.so', '.pyc', '.json')
 
 # The one process of this process of Ray's: the name of its team, and itself.
-_kept: dict[str, worker_process.WorkerProcess] = {}
+_kept: dict[str, local_team.Worker] = {}
 
 
 def variables() -> dict[str, str | None]:
@@ -87,7 +87,7 @@ def run(team: str, function: str, setup: Sequence[Any], job: jobs_lib.Job,
 
 
 def _process(team: str, function: str, setup: Sequence[Any],
-             seen: Mapping[str, str | None]) -> worker_process.WorkerProcess:
+             seen: Mapping[str, str | None]) -> local_team.Worker:
   if team not in _kept or not _kept[team].alive:
     import ray
     _close()
@@ -95,7 +95,7 @@ def _process(team: str, function: str, setup: Sequence[Any],
       os.environ.pop(name, None)
       if value is not None:
         os.environ[name] = value
-    _kept[team] = local_team.started(function, ray.get(setup[0]))
+    _kept[team] = local_team.Worker(function, ray.get(setup[0]))
   return _kept[team]
 
 
