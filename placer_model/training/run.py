@@ -19,9 +19,11 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import until
 from gdp_grappler.features import schema
 from gdp_grappler.problems import rewards
+from gdp_grappler.processes import machines as machines_lib
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
@@ -29,6 +31,7 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
+from placer_model.training import job_pricing
 from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
 from placer_model.training import results as results_lib
@@ -98,14 +101,57 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
                       _identity(options, config, placer_config, tasks))
     for task in tasks:
       stack.enter_context(task.processes)
+    pricing = _pricing(options, tasks, stack)
     with _Interrupt() as interrupt:
-      entrants = _entrants(options, config, placer_config, tasks, learning)
+      entrants = _entrants(options, config, placer_config, tasks, learning,
+                           pricing)
       batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                       batch.checkpoint())
       _learn(options, config, entrants, batch, store, interrupt, console,
              learning)
     return _conclude(options, entrants, batch, console, start, exporting)
+
+
+def _pricing(options: task_lib.Options, tasks: Sequence[task_lib.Task],
+             stack: contextlib.ExitStack) -> job_pricing.Pricing | None:
+  """What prices on a cluster, until the stack ends; None without one."""
+  if options.ray is None:
+    return None
+  machines = stack.enter_context(machines_lib.of(options.ray, None))
+  return stack.enter_context(job_pricing.Pricing(machines, tasks))
+
+
+def _all_baselines(
+    options: task_lib.Options, tasks: Sequence[task_lib.Task],
+    deadline: deadlines.Deadline, pricing: job_pricing.Pricing | None
+) -> list[tuple[baselines_lib.Result, ...]]:
+  """Of each task those that do not search, and the best of the searches."""
+  seeds = [options.seed + number for number in range(options.searches)]
+  names = [(name, options.seed) for name in baselines_lib.NAMES]
+  names += [(baselines_lib.SEARCH, seed) for seed in seeds]
+  if pricing:
+    progress.doing('pricing baselines')
+    found = pricing.place([
+        (task, *name) for task in range(len(tasks)) for name in names
+    ])
+    every = [
+        tuple(found[first:first + len(names)])
+        for first in range(0, len(found), len(names))
+    ]
+  else:
+    every = [
+        _baselines(task, deadline) + tuple(
+            baselines_lib.place(baselines_lib.SEARCH,
+                                dataclasses.replace(task.problem, seed=seed),
+                                task.evaluator, task.simulator)
+            for seed in seeds) for task in tasks
+    ]
+  count = len(baselines_lib.NAMES)
+  return [
+      results[:count] + ((baselines_lib.best(results[count:]),) if seeds else
+                         ()) for results in every
+  ]
 
 
 def _baselines(
@@ -133,30 +179,38 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
           'name': task.graph.name, 'fingerprint': task.graph.fingerprint
       } for task in tasks],
       'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
-      'reward': options.reward,
-      'units': options.units,
+      'reward':
+          options.reward,
+      'units':
+          options.units,
       # A stopwatch does not ask for them.
       'costs': [
           None if options.reward == rewards.MEASURED else hashlib.sha256(
               task.op_seconds.tobytes()).hexdigest() for task in tasks
       ],
-      'seed': options.seed,
-      'init_policy': str(options.init_policy) if options.init_policy else None,
-      'schema': schema.fingerprint(),
-      'train': train,
-      'placer': dataclasses.asdict(placer_config),
+      'seed':
+          options.seed,
+      # Not in runs of before there were any.
+      **({'searches': options.searches} if options.searches else {}),
+      'init_policy':
+          str(options.init_policy) if options.init_policy else None,
+      'schema':
+          schema.fingerprint(),
+      'train':
+          train,
+      'placer':
+          dataclasses.asdict(placer_config),
   }
 
 
 def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
-              tasks: Sequence[task_lib.Task],
-              deadline: deadlines.Deadline) -> list[_Entrant]:
+              tasks: Sequence[task_lib.Task], deadline: deadlines.Deadline,
+              pricing: job_pricing.Pricing | None) -> list[_Entrant]:
   """All graphs with their baselines, and trainers that share one network."""
-  baselines = []
-  for task in tasks:
-    baselines.append(_baselines(task, deadline))
-    _check_that_steps_run(task, baselines[-1])
+  baselines = _all_baselines(options, tasks, deadline, pricing)
+  for task, results in zip(tasks, baselines):
+    _check_that_steps_run(task, results)
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
@@ -164,8 +218,11 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   return [
       _Entrant(
           label, task, results,
-          _make_trainer(options, config, network, optimizers, task, results))
-      for label, task, results in zip(_labels(tasks), tasks, baselines)
+          _make_trainer(
+              options, config, network, optimizers, task, results,
+              pricing.evaluator(index) if pricing else task.problem.evaluator))
+      for index, (label, task,
+                  results) in enumerate(zip(_labels(tasks), tasks, baselines))
   ]
 
 
@@ -180,14 +237,13 @@ def _labels(tasks: Sequence[task_lib.Task]) -> list[str]:
   ]
 
 
-def _make_trainer(
-    options: task_lib.Options, config: train_config.TrainConfig,
-    network: network_lib.PlacerNetwork, optimizers: trainer_lib.Optimizers,
-    task: task_lib.Task, baselines: tuple[baselines_lib.Result,
-                                          ...]) -> trainer_lib.Trainer:
-  environment = environment_lib.Environment(task.graph, task.cluster,
-                                            task.problem.evaluator, task.units,
-                                            task.features)
+def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
+                  network: network_lib.PlacerNetwork,
+                  optimizers: trainer_lib.Optimizers, task: task_lib.Task,
+                  baselines: tuple[baselines_lib.Result, ...],
+                  evaluator: evaluator_lib.Evaluator) -> trainer_lib.Trainer:
+  environment = environment_lib.Environment(task.graph, task.cluster, evaluator,
+                                            task.units, task.features)
   starts = np.stack([environment.decisions(b.placement) for b in baselines])
   return trainer_lib.Trainer(
       environment, network, network_lib.features_to_tensors(task.features),
