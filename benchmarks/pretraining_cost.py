@@ -1,7 +1,7 @@
 """Prints what pre-training on many graphs takes, by the number of machines.
 
-Run it from the repository with `python -m benchmarks.pretraining_cost`. Measured
-here: seconds of processor time of drawing a problem and searching on it, of
+Run it from the repository with `python -m benchmarks.pretraining_cost`. What is
+measured: seconds of processor time of drawing a problem and searching on it, of
 learning from its moves, of one job to the driver, and the bytes of a log. All
 else is extrapolated from these: searches are shared out evenly over the
 machines, learning and the driver's part stay where they are, and a round is
@@ -77,8 +77,8 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
   ]
   mean_s = float(np.mean(measured.searches_s))
   return tables.Table(
-      f'{arguments.graphs} graphs, config {arguments.config}, extrapolated from '
-      f'{len(measured.searches_s)} problems: {mean_s:.1f} s of processor time '
+      f'{arguments.graphs} graphs, config {arguments.config}, extrapolated '
+      f'from {len(measured.searches_s)} problems: {mean_s:.1f} s of processor time '
       f'to search on one ({max(measured.searches_s):.1f} at most), '
       f'{measured.learn_s * 1e3:.0f} ms to learn from it in a pass, a log of '
       f'{measured.log_bytes / 1e6:.2f} MB, {measured.job_s * 1e3:.1f} ms of '
