@@ -75,11 +75,12 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
       _row(config, measured, arguments.graphs, machines, arguments.cores)
       for machines in arguments.machines
   ]
-  mean_s = float(np.mean(measured.searches_s))
+  problems = measured.searches_s
+  mean_s = float(np.mean(problems))
   return tables.Table(
       f'{arguments.graphs} graphs, config {arguments.config}, extrapolated '
-      f'from {len(measured.searches_s)} problems: {mean_s:.1f} s of processor time '
-      f'to search on one ({max(measured.searches_s):.1f} at most), '
+      f'from {len(problems)} problems: {mean_s:.1f} s of processor time '
+      f'to search on one ({max(problems):.1f} at most), '
       f'{measured.learn_s * 1e3:.0f} ms to learn from it in a pass, a log of '
       f'{measured.log_bytes / 1e6:.2f} MB, {measured.job_s * 1e3:.1f} ms of '
       'the driver (measured)', _HEAD, [_cells(row) for row in rows], rows)
