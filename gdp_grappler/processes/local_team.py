@@ -123,10 +123,16 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       jobs: Sequence[jobs_lib.JobT]) -> Iterator[jobs_lib.Ended[jobs_lib.JobT]]:
     """See `jobs.Team`."""
     waiting = list(enumerate(jobs))[::-1]
-    while waiting or self._busy:
-      while waiting and len(self._busy) < self._count:
-        self._start(*waiting.pop())
-      yield from self._ended()
+    try:
+      while waiting or self._busy:
+        while waiting and len(self._busy) < self._count:
+          self._start(*waiting.pop())
+        yield from self._ended()
+    finally:
+      # Of a caller who has seen enough: the next jobs are others.
+      for process in self._busy:
+        process.close()
+      self._busy = {}
 
   def _start(self, index: int, job: jobs_lib.JobT) -> None:
     process = (self._idle.pop() if self._idle else Worker(

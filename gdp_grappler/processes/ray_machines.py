@@ -165,16 +165,20 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
     import ray
     waiting = list(enumerate(jobs))[::-1]
     code, seen = ray_worker.installed(self._function), ray_worker.variables()
-    while waiting or self._pending:
-      while waiting and len(self._pending) < _AHEAD:
-        index, job = waiting.pop()
-        reference = self._run.remote(self._name, self._function, self._setup,
-                                     job, code, seen)
-        self._pending[reference] = index, job
-      ready, _ = ray.wait(list(self._pending), timeout=_TICK_S)
-      for reference in ready:
-        index, job = self._pending.pop(reference)
-        yield jobs_lib.Ended(index, job, *_outcome(reference))
+    try:
+      while waiting or self._pending:
+        while waiting and len(self._pending) < _AHEAD:
+          index, job = waiting.pop()
+          reference = self._run.remote(self._name, self._function, self._setup,
+                                       job, code, seen)
+          self._pending[reference] = index, job
+        ready, _ = ray.wait(list(self._pending), timeout=_TICK_S)
+        for reference in ready:
+          index, job = self._pending.pop(reference)
+          yield jobs_lib.Ended(index, job, *_outcome(reference))
+    finally:
+      # Of a caller who has seen enough: the next jobs are others.
+      self.close()
 
 
 def _outcome(reference: Any) -> tuple[Any, str, float]:

@@ -107,11 +107,11 @@ def _close() -> None:
 
 
 def _add(package: Any, result: Any) -> None:
-  """Adds the files of a package to a digest."""
-  folder = pathlib.Path(package.__file__).parent
-  for path in sorted(folder.rglob('*')):
-    if path.is_file() and path.suffix not in _NOT_COMPARED:
-      for part in (path.relative_to(folder).as_posix().encode(),
-                   path.read_bytes()):
-        result.update(len(part).to_bytes(8))
-        result.update(part)
+  """Adds the files of a package, which may have no __init__.py, to a digest."""
+  for folder in map(pathlib.Path, package.__path__):
+    for path in sorted(folder.rglob('*')):
+      if path.is_file() and path.suffix not in _NOT_COMPARED:
+        for part in (path.relative_to(folder).as_posix().encode(),
+                     path.read_bytes()):
+          result.update(len(part).to_bytes(8))
+          result.update(part)

@@ -64,6 +64,14 @@ def test_a_failure_is_named():
   assert str(caught.value) == 'raising failed: ValueError: two lines.'
 
 
+def test_what_is_given_up_does_not_answer_for_others():
+  with _team('misbehaving', 2) as team:
+    with pytest.raises(jobs.JobError):
+      team.results([jobs.Call('hanging'), jobs.Call('raising')])
+    assert not team._busy
+    assert team.results([jobs.Call('well')] * 3) == ['done'] * 3
+
+
 def test_a_setup_that_cannot_be_used_fails_every_job():
   with _team('unmade', setup='A thing') as team:
     problems = [ended.problem for ended in team.run(_calls(2))]
