@@ -84,17 +84,32 @@ def mixture() -> keras.Model:
 
 
 def lstm() -> keras.Model:
-  """Four recurrent layers, unrolled, that predict the next word."""
-  words = keras.Input((8,), batch_size=64, dtype='int32')
-  hidden = layers.Embedding(2000, 320)(words)
+  """Four recurrent layers, unrolled, that predict the next word.
+
+  Step by step, as the graph of `make fidelity`: `keras.layers.LSTM` stacks what
+  a layer says at all steps, and the next one waits for the last of them.
+  """
+  steps, units, words = 8, 320, 2000
+  ids = keras.Input((steps,), batch_size=64, dtype='int32')
+  embedded = layers.Embedding(words, units)(ids)
+  hidden = [embedded[:, step] for step in range(steps)]
   for _ in range(4):
-    hidden = layers.LSTM(320, return_sequences=True, unroll=True)(hidden)
-  return _classifier(words, hidden, 2000)
+    cell, states = layers.LSTMCell(units), [keras.ops.zeros((64, units))] * 2
+    for step in range(steps):
+      hidden[step], states = cell(hidden[step], states)
+  classes = layers.Dense(words)
+  logits = keras.ops.stack([classes(output) for output in hidden], 1)
+  return _compile(ids, logits)
 
 
 def _classifier(inputs: keras.KerasTensor, hidden: keras.KerasTensor,
                 classes: int) -> keras.Model:
-  model = keras.Model(inputs, layers.Dense(classes)(hidden))
+  return _compile(inputs, layers.Dense(classes)(hidden))
+
+
+def _compile(inputs: keras.KerasTensor,
+             logits: keras.KerasTensor) -> keras.Model:
+  model = keras.Model(inputs, logits)
   model.compile(keras.optimizers.SGD(1e-3, .9),
                 keras.losses.SparseCategoricalCrossentropy(from_logits=True))
   return model

@@ -132,9 +132,10 @@ def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:
 def _works(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops that do more than to hold or to hand on.
 
-  In graphs that others measured, such an op may hold what it works with.
+  In graphs that others measured, such an op may hold what it works with. In
+  functions, variables are arguments.
   """
-  idle = op_kinds.VARIABLES | _READS | {'Const'}
+  idle = op_kinds.VARIABLES | op_kinds.ARGUMENTS | _READS | {'Const'}
   return ~_is_any(np.array(graph.op_types, object), idle)
 
 
