@@ -169,7 +169,7 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   if wishes.weak.any():
     weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
     free = np.ones(graph.num_groups, bool)
-    free[graph.groups[_updates(graph)]] = False
+    free[graph.groups[_updates(graph) | _sums(graph)]] = False
     result = np.where((result < 0) & free, weak, result)
   was = _as_it_was(graph, problem.cluster)
   result = np.where((result < 0) & holds, _voted(problem, was), result)
@@ -209,6 +209,14 @@ def _updates(graph: op_graph.OpGraph) -> np.ndarray:
       update[op] = len(found) == 1 and min(found) > 0
       changed[op] = min(found) if update[op] else -1
   return update
+
+
+def _sums(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], sums of gradients, which `GradientTape` gives no scope."""
+  return np.array([
+      kind == 'AddN' and layer_map.bare_name(name) == kind
+      for kind, name in zip(graph.op_types, graph.names)
+  ], bool)
 
 
 def _as_it_was(graph: op_graph.OpGraph,
