@@ -42,8 +42,9 @@ class VariableUses:
   def periods(self) -> np.ndarray:
     """int [V], which repetition of a sequence of kinds a variable is in.
 
-    The sequence that covers most variables if it is repeated without a gap; -1
-    for variables before and after, and for all if there is none.
+    The sequence that covers most variables if it is repeated without a gap. What
+    follows it, such as the layer of the logits, is one more if it has no more
+    variables; -1 for others, and for all if there is no sequence.
     """
     kinds = self.kinds
     result = np.full(len(kinds), -1)
@@ -55,6 +56,8 @@ class VariableUses:
         most = covered
         result[:] = -1
         result[first:first + covered] = np.arange(covered) // period
+        if len(kinds) - first - covered <= period:
+          result[first + covered:] = covered // period
     return result
 
 

@@ -64,7 +64,8 @@ def _periods(kinds):
 
 
 def test_a_sequence_that_repeats_itself():
-  assert _periods([9, 1, 2, 1, 2, 1, 2, 8]) == [-1, 0, 0, 1, 1, 2, 2, -1]
+  assert _periods([9, 1, 2, 1, 2, 1, 2, 8]) == [-1, 0, 0, 1, 1, 2, 2, 3]
+  assert _periods([1, 2, 1, 2, 7, 8, 9]) == [0, 0, 1, 1, -1, -1, -1]
   assert _periods([1, 1, 1]) == [0, 1, 2]
   assert _periods([1, 2, 3]) == [-1, -1, -1]
   assert _periods([]) == []
