@@ -117,7 +117,8 @@ def _baselines(
     problem = dataclasses.replace(
         problem, evaluator=until.Until(problem.evaluator,
                                        deadline.after(_BASELINES_SHARE)))
-  return baselines_lib.place_all(problem, task.evaluator, task.simulator)
+  return baselines_lib.place_all(problem, task.evaluator, task.simulator,
+                                 deadline)
 
 
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
@@ -313,7 +314,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
       'config': options.config, 'reward': options.reward, 'seed': options.seed,
       'graphs': [
-          _record(options, entrant, decisions)
+          _record(options, entrant, decisions, deadline)
           for entrant, decisions in zip(entrants, said)
       ], 'seconds': round(time.monotonic() - start, 3)
   }
@@ -339,8 +340,8 @@ def _violations(entrant: _Entrant,
   ]
 
 
-def _record(options: task_lib.Options, entrant: _Entrant,
-            said: np.ndarray) -> dict[str, Any]:
+def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
+            deadline: deadlines.Deadline) -> dict[str, Any]:
   """A graph's part of results.json; `said`, int [M], is the policy's own."""
   task, trainer, state = entrant.task, entrant.trainer, entrant.trainer.state
   best = state.best_decisions
@@ -349,7 +350,7 @@ def _record(options: task_lib.Options, entrant: _Entrant,
       task.graph, task.evaluator, task.simulator,
       baselines_lib.Result('gdp', placement,
                            task.evaluator.evaluate(task.graph, placement),
-                           state.total_evaluations, state.seconds))
+                           state.total_evaluations, state.seconds), deadline)
   placers = {
       r.placer: results_lib.entry(r, options.seed)
       for r in (*entrant.baselines, found)
