@@ -131,7 +131,8 @@ def propose_each(
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   _ = problem.allowed  # Raises where no placer could help.
-  found, skipped = {}, {}
+  found: dict[str, tuple[placement_lib.Placement, ...]] = {}
+  skipped: dict[str, str] = {}
   for name in names:
     if (entries.Need.EXPERT in registry.get(name).needs and
         problem.expert_devices is None):
