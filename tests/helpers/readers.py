@@ -16,6 +16,7 @@ import re
 import shutil
 from typing import Callable, Collection
 import warnings
+import zipfile
 
 from google.protobuf import text_format
 import numpy as np
@@ -32,6 +33,8 @@ from gdp_grappler.evaluation.measuring import measurement_cache
 from gdp_grappler.evaluation.profiling import profiler
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import move_network
@@ -104,6 +107,17 @@ def _place(step: step_lib.Step) -> None:
 @functools.cache
 def _graph() -> op_graph.OpGraph:
   return graph_def_io.read(sources.load(str(_CAPTURED)))
+
+
+def _write_keras(path: pathlib.Path) -> None:
+  with zipfile.ZipFile(path, 'w') as archive:
+    for name in ('metadata.json', 'config.json', 'model.weights.h5'):
+      archive.writestr(name, '{}')
+
+
+def _read_kind(path: pathlib.Path) -> None:
+  """What is looked at before Keras gets it, in a process of its own."""
+  graph_files.read(origin.Origin(str(path)))
 
 
 def _read_plan(path: pathlib.Path) -> None:
@@ -207,6 +221,8 @@ READERS: dict[str, Reader] = {
             _read_graph),
     'saved/saved_model.pb':
         Reader(_write_saved_model, _read_graph),
+    'model.keras':
+        Reader(_write_keras, _read_kind),
     'graph.json':
         Reader(_write_graph_json, _read_graph),
     'costs.pbtxt':
