@@ -52,7 +52,7 @@ test: $(VENV)/installed  ## run all tests against the installed package
 	cd tests && ../$(BIN)/python -P -m pytest --numprocesses=auto \
 	    --maxprocesses=4 --dist=loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-fuzz: $(VENV)/installed  ## place FUZZ_GRAPHS=300 random graphs with every placer
+fuzz: $(VENV)/installed  ## random graphs (FUZZ_GRAPHS=300) for every placer, damaged files
 	cd tests && ../$(BIN)/python -m fuzz --graphs=$(FUZZ_GRAPHS) $(FUZZ_ARGS)
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error

@@ -11,6 +11,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -61,7 +62,7 @@ class LocalSearchPlacer:
         is less for large graphs, such that two cores simulate them in about 20
         s, and small if a stopwatch prices them. A search that the clock stops
         depends on the speed of the machine; the temperature falls the sooner.
-        All starts are priced in any case.
+        Starts that are there by then are priced in any case.
       starts: Placers to start from. Those that cannot take part are left out
         with a notice.
       clock: Seconds since any moment.
@@ -77,10 +78,11 @@ class LocalSearchPlacer:
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best first in, first out, and the best in order."""
+    deadline = deadlines.within(problem.time_budget_s, self._clock)
     limit = Limit((evaluations_for(problem) if self._evaluations is None else
                    self._evaluations), problem.time_budget_s, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
-    starts = starting_points(problem, self._starts, rng)
+    starts = starting_points(problem, self._starts, rng, deadline)
     return searched(problem, np.concatenate(list(starts.values())), rng, limit)
 
 
@@ -277,20 +279,22 @@ def evaluations_for(problem: placer_lib.Problem) -> int:
   return min(max(affordable, _FEWEST), _MOST)
 
 
-def starting_points(problem: placer_lib.Problem, names: Sequence[str],
-                    rng: np.random.Generator) -> dict[str, np.ndarray]:
+def starting_points(
+    problem: placer_lib.Problem, names: Sequence[str], rng: np.random.Generator,
+    deadline: deadlines.Deadline = deadlines.NEVER) -> dict[str, np.ndarray]:
   """int [S, G] by whose they are, where a search may begin.
 
   Args:
     problem: G groups.
     names: Placers to ask.
     rng: Of the blocks.
+    deadline: Only the first of them is asked afterwards.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   first = problem.graph.first_ops
-  found, _ = best_of.propose_each(problem, names)
+  found, _ = best_of.propose_each(problem, names, deadline)
   result = {
       'one device': single_device.on_each(
           problem), 'blocks': _blocks(problem,

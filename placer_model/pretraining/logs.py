@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
-import pathlib
 from typing import Sequence
-import zipfile
 
 import numpy as np
 
@@ -129,9 +127,9 @@ def load(path: str | os.PathLike[str]) -> Log:
     GdpError: there is no such file, or it is damaged.
   """
   try:
-    with np.load(pathlib.Path(path), allow_pickle=False) as archive:
-      return Log(archive['features'].astype(np.float32), archive['gains'],
-                 archive['weights'])
-  except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    arrays = files.read_arrays(path)
+    return Log(arrays['features'].astype(np.float32), arrays['gains'],
+               arrays['weights'])
+  except (OSError, ValueError, LookupError) as error:
     raise errors.GdpError(
         f'Cannot read {path} as a log of moves: {error}. Remove it.') from error

@@ -20,7 +20,6 @@ import pathlib
 import shutil
 import time
 from typing import Any, Callable, Mapping
-import zipfile
 
 import numpy as np
 
@@ -201,8 +200,7 @@ class _Run:
   def _restore(self) -> None:
     path = self._dir / 'state.npz'
     try:
-      with np.load(path, allow_pickle=False) as archive:
-        state = dict(archive)
+      state = files.read_arrays(path)
       if str(state['key']) != self._key:
         raise errors.GdpError(
             f'{self._dir} holds a run with another seed, config or features. '
@@ -210,8 +208,7 @@ class _Run:
       self.curve = json.loads(str(state['curve']))
       self._learner = learner_lib.Learner.restored(self._names, state,
                                                    self._options.config)
-    except (OSError, ValueError, KeyError, EOFError,
-            zipfile.BadZipFile) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
       raise errors.GdpError(
           f'Cannot go on with {path}: {error}. Restore it, or give --restart '
           'to begin anew.') from error

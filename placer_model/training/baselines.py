@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Iterable
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -44,7 +46,8 @@ class Result:
 
 
 def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
-             simulator: simulator_lib.Simulator, result: Result) -> Result:
+             simulator: simulator_lib.Simulator, result: Result,
+             deadline: deadlines.Deadline = deadlines.NEVER) -> Result:
   """The result with the price of the other order.
 
   Args:
@@ -52,27 +55,35 @@ def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
     evaluator: Says what a step takes.
     simulator: Predicts which control edges pay.
     result: Of a placer.
+    deadline: Until when edges may be looked for.
   """
   if not result.evaluation.valid:
     return result
+  left_s = deadline.left_s
+  config = control_edges.OrderConfig(
+      max_s=math.inf if left_s is None else left_s)
   return dataclasses.replace(
       result, ordered=control_edges.evaluate(graph, result.placement, evaluator,
-                                             simulator))
+                                             simulator, config))
 
 
-def place_all(problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
-              simulator: simulator_lib.Simulator) -> tuple[Result, ...]:
+def place_all(
+    problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
+    simulator: simulator_lib.Simulator,
+    deadline: deadlines.Deadline = deadlines.NEVER) -> tuple[Result, ...]:
   """Runs each of `NAMES`.
 
   Args:
     problem: What they solve.
     evaluator: Says what a step of their placements takes.
     simulator: Predicts which control edges pay.
+    deadline: Until when edges may be looked for.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  return tuple(_place(name, problem, evaluator, simulator) for name in NAMES)
+  return tuple(
+      _place(name, problem, evaluator, simulator, deadline) for name in NAMES)
 
 
 def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
@@ -92,7 +103,8 @@ def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
 
 def _place(name: str, problem: placer_lib.Problem,
            evaluator: evaluator_lib.Evaluator,
-           simulator: simulator_lib.Simulator) -> Result:
+           simulator: simulator_lib.Simulator,
+           deadline: deadlines.Deadline) -> Result:
   progress.doing(f'pricing baselines of {problem.graph.name}: {name}')
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
@@ -102,4 +114,5 @@ def _place(name: str, problem: placer_lib.Problem,
   evaluation = evaluator.evaluate(problem.graph, placement)
   return in_order(
       problem.graph, evaluator, simulator,
-      Result(name, placement, evaluation, watched.evaluations + 1, seconds))
+      Result(name, placement, evaluation, watched.evaluations + 1, seconds),
+      deadline)

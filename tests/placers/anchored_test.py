@@ -161,10 +161,10 @@ def _watched_anchors(monkeypatch, clock, seconds):
   asked = []
   stock = best_of.propose_each
 
-  def propose_each(problem, names):
+  def propose_each(problem, names, *deadline):
     asked.extend((name, _Policy.ahead) for name in names)
     clock.now += seconds * len(names)
-    return stock(problem, names)
+    return stock(problem, names, *deadline)
 
   monkeypatch.setattr(best_of, 'propose_each', propose_each)
   return asked
