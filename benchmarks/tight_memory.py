@@ -135,10 +135,11 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for line in flags.journal.read_text(encoding='utf-8').splitlines():
       row = json.loads(line)
       known[row['case'], tuple(row['placers'])] = row
-  chosen = [
-      choice for choice in itertools.product(flags.networks, (
-          True, False), flags.gpus, flags.fills) if _in_share(choice, flags)
-  ]
+  tasks = itertools.product(flags.networks, (True, False))
+  rooms = list(itertools.product(flags.gpus, flags.fills))
+  # Each task, number of GPUs and fill is in as many as every other.
+  chosen = [(*task, *room) for i, task in enumerate(tasks)
+            for j, room in enumerate(rooms) if not (i + j) % flags.share]
   for number, (network, training, count, fill) in enumerate(chosen):
     progress.doing(f'case {number + 1} of {len(chosen)}')
     case = tight_memory.case(network, count, fill, training,
@@ -150,14 +151,6 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
         with flags.journal.open('a', encoding='utf-8') as file:
           file.write(json.dumps(known[key]) + '\n')
     yield known[key]
-
-
-def _in_share(choice: tuple[str, bool, int, float],
-              flags: argparse.Namespace) -> bool:
-  """Every network, number of GPUs and fill is in as many of them."""
-  network, training, count, fill = choice
-  return not (flags.networks.index(network) + training + flags.gpus.index(count)
-              + flags.fills.index(fill)) % flags.share
 
 
 def _show(flags: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
