@@ -43,6 +43,15 @@ NATIVE_LIBRARIES = {
         "linkopts": [],
         "tensorflow": True,
     },
+    # Orders, paths and units of large graphs.
+    "libgdp_graph.so": {
+        "srcs": ["gdp_grappler/graph/graph_algorithms.cc"],
+        "hdrs": [],
+        "copts": ["-std=c++17", "-O3"],
+        "defines": [],
+        "linkopts": [],
+        "tensorflow": False,
+    },
     # The discrete-event simulator.
     "libgdp_simulator.so": {
         "srcs": ["gdp_grappler/evaluation/simulation/simulator.cc"],
