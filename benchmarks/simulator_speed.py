@@ -115,7 +115,7 @@ def _grappler_call(source: source_graph.SourceGraph,
                    devices: np.ndarray) -> Callable[[], object]:
   """A call of MeasureCosts for a placement, all else prepared."""
   meta_graph = meta_graph_pb2.MetaGraphDef(
-      graph_def=op_properties._inferable(source.graph_def))
+      graph_def=op_properties.inferable(source.graph_def))
   for node, device in zip(meta_graph.graph_def.node, devices):
     node.device = _CLUSTER.device_names[device]
   meta_graph.collection_def['train_op'].node_list.value.extend(

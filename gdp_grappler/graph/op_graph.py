@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.graph import native_graph
 
 # Columns of `OpGraph.allowed_types`.
 DEVICE_TYPES = ('CPU', 'GPU')
@@ -152,28 +153,31 @@ class OpGraph:
     Raises:
       InvalidGraphError: the edges form a cycle.
     """
-    successors, starts = self.successors
-    waiting = np.bincount(self.edges[:, 1], minlength=self.num_ops).tolist()
-    order = [op for op, count in enumerate(waiting) if not count]
-    for op in order:
-      for target in successors[starts[op]:starts[op + 1]]:
-        waiting[target] -= 1
-        if not waiting[target]:
-          order.append(target)
-    if len(order) < self.num_ops:
-      stuck = next(self.names[op] for op, w in enumerate(waiting) if w)
-      raise _invalid(self.name, f'its edges form a cycle near "{stuck}"')
-    result = np.array(order, np.int32)
+    starts, targets = self.successor_arrays
+    result = native_graph.order(starts, targets)
+    if len(result) < self.num_ops:
+      stuck = np.ones(self.num_ops, bool)
+      stuck[result] = False
+      raise _invalid(
+          self.name, 'its edges form a cycle near '
+          f'"{self.names[int(stuck.argmax())]}"')
     result.setflags(write=False)
     return result
 
   @functools.cached_property
+  def successor_arrays(self) -> tuple[np.ndarray, np.ndarray]:
+    """Where each op's consumers begin int64 [N + 1], and these int32 [E]."""
+    order = np.argsort(self.edges[:, 0], kind='stable')
+    starts = np.zeros(self.num_ops + 1, np.int64)
+    np.cumsum(np.bincount(self.edges[:, 0], minlength=self.num_ops),
+              out=starts[1:])
+    return starts, np.ascontiguousarray(self.edges[order, 1])
+
+  @functools.cached_property
   def successors(self) -> tuple[list[int], list[int]]:
     """Consumers sorted by producer [E], and where each op's begin [N + 1]."""
-    order = np.argsort(self.edges[:, 0], kind='stable')
-    counts = np.bincount(self.edges[:, 0], minlength=self.num_ops)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return self.edges[order, 1].tolist(), starts.tolist()
+    starts, targets = self.successor_arrays
+    return targets.tolist(), starts.tolist()
 
   @functools.cached_property
   def fingerprint(self) -> str:

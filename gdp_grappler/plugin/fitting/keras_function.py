@@ -9,8 +9,8 @@ from tensorflow.python.eager import context
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import option
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
@@ -106,7 +106,7 @@ class KerasFunction:
 
 
 def leave_alone(source: Any,
-                settings: settings_lib.Settings) -> optimizer.Outcome:
+                settings: settings_lib.Settings) -> outcome_lib.Outcome:
   """Decides that a graph stays as it was, without a word."""
   del source, settings
-  return optimizer.Outcome(None, '')
+  return outcome_lib.Outcome(None, '')
