@@ -20,6 +20,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
@@ -158,7 +159,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       allowed_types=_allowed_types(nodes, freedom.live), pins=tuple(pins),
       user_pins=user_pins, devices=tuple(node.device for node in nodes),
       executions=frames.executions,
-      stateful=np.array([kernels.is_stateful(node.op) for node in nodes], bool))
+      stateful=np.array([kernels.is_stateful(node.op) for node in nodes],
+                        bool), variables=tuple(map(variable_names.of, nodes)))
   return result, frames
 
 
