@@ -40,6 +40,7 @@ class ExplainedOp:
     on_critical_chain: Whether the end of the step waits for it.
     output_bytes: What it makes.
     param_bytes: What it holds for good.
+    variable: What it stands for, where its name does not say so; else ''.
   """
 
   name: str
@@ -54,6 +55,12 @@ class ExplainedOp:
   on_critical_chain: bool
   output_bytes: int
   param_bytes: int
+  variable: str = ''
+
+  @property
+  def label(self) -> str:
+    """What readers call it."""
+    return op_graph.label(self.name, self.variable)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +94,7 @@ class Sent:
   reads it; who receives it need not be among them.
 
   Attributes:
-    op: What makes it.
+    op: What makes it, as `op_graph.OpGraph.label` has it.
     source: Where it is made.
     target: Where it is sent.
     size_bytes: Of the tensor.
@@ -130,7 +137,7 @@ class Explanation:
   def __str__(self) -> str:
     lines = []
     for op in self.ops[:_MOST_OPS]:
-      lines.append(f'{op.name} ({op.op_type}) on {op.device} {op.why}')
+      lines.append(f'{op.label} ({op.op_type}) on {op.device} {op.why}')
       chain = ('on the critical chain'
                if op.on_critical_chain else 'not on the critical chain')
       lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
@@ -145,7 +152,7 @@ class Explanation:
 
   def _repr_html_(self) -> str:
     ops = [('op', 'type', 'device', 'why', 'takes', 'critical')]
-    ops += [(op.name, op.op_type, op.device, op.why,
+    ops += [(op.label, op.op_type, op.device, op.why,
              units.ms(op.end_s - op.start_s),
              'yes' if op.on_critical_chain else '')
             for op in self.ops[:_MOST_OPS]]
@@ -193,9 +200,10 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
 
   Args:
     plan: What `place` or `load_plan` returned.
-    pattern: An op's name; or a pattern of whole names with the wildcards of
-      `fnmatch`, where '*' is for '/' too; or a layer or scope as in the maps of
-      `cluster.layer_map`, 'decoder' or 'decoder/*'.
+    pattern: An op's name, or the variable that it stands for; a pattern of
+      such names with the wildcards of `fnmatch`, where '*' is for '/' too; or a
+      layer or scope as in the maps of `cluster.layer_map`, 'decoder' or
+      'decoder/*'.
 
   Raises:
     GdpError: no op has such a name.
@@ -218,7 +226,7 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
                     dict(zip(labels, seconds[op].tolist())),
                     float(schedule.start_s[op]), float(schedule.end_s[op]), op
                     in critical, int(graph.output_bytes[op]),
-                    int(graph.param_bytes[op])))
+                    int(graph.param_bytes[op]), graph.variables[op]))
   groups = np.unique(graph.groups[ops])
   step_s = schedule.step_time_s
   return Explanation(
@@ -229,7 +237,7 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
                     move.cut_tensors, move.cut_bytes)
           for move in what_if.moves(graph, fifo, groups, plan.simulator)),
       tuple(
-          Sent(graph.names[cut.op], labels[cut.source], labels[cut.target],
+          Sent(graph.label(cut.op), labels[cut.source], labels[cut.target],
                cut.size_bytes, cut.seconds)
           for cut in what_if.cuts(graph, fifo, groups)))
 
@@ -237,15 +245,26 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
 def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
   if pattern in graph.names:
     return [graph.names.index(pattern)]
-  found = set(fnmatch.filter(graph.names, pattern))
+  found = {
+      *fnmatch.filter(graph.names, pattern),
+      *fnmatch.filter(filter(None, graph.variables), pattern)
+  }
   if found:
-    return [i for i, name in enumerate(graph.names) if name in found]
-  scopes = layer_map.match([pattern], graph.names)
-  inside = np.flatnonzero((scopes.patterns >= 0) & ~scopes.only_default)
-  if inside.size:
-    return inside.tolist()
+    return [
+        i for i, names in enumerate(zip(graph.names, graph.variables))
+        if found.intersection(names)
+    ]
+  inside = np.zeros(graph.num_ops, bool)
+  for names in (graph.names, graph.variables):
+    scopes = layer_map.match([pattern], names)
+    inside |= (scopes.patterns >= 0) & ~scopes.only_default
+  if inside.any():
+    return np.flatnonzero(inside).tolist()
   last = pattern.rsplit('/', 1)[-1].strip('*').lower()
-  alike = [name for name in graph.names if last and last in name.lower()]
+  alike = [
+      name for name in (*graph.names, *graph.variables)
+      if last and last in name.lower()
+  ]
   near = suggestions.did_you_mean(pattern, alike[:1000], similarity=.3, most=3)
   raise errors.GdpError(
       f'No op of graph "{graph.name}" is called "{pattern}".'

@@ -20,6 +20,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
@@ -152,7 +153,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       param_bytes=variable_bytes, groups=groups,
       allowed_types=_allowed_types(table, freedom.live), pins=tuple(pins),
       user_pins=user_pins, devices=tuple(devices), executions=frames.executions,
-      stateful=table.flags(lambda node: kernels.is_stateful(node.op)))
+      stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
+      variables=tuple(map(variable_names.of, nodes)))
   return result, frames
 
 

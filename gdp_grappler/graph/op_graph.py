@@ -48,6 +48,8 @@ class OpGraph:
     executions: float64 [N], how often an op runs in one step: the trip count
       in a loop, 0 in the branch of a condition that is not taken, else 1.
     stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
+    variables: [N] the variable that an op stands for, such as 'dense/kernel',
+      where its own name does not say so ('unknown_5'); else ''.
   """
 
   name: str
@@ -65,15 +67,18 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  # Nobody sees the None: ones and False take its place.
+  # Nobody sees the None: ones, False and '' take its place.
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
+  variables: tuple[str, ...] = None  # type: ignore[assignment]
 
   def __post_init__(self) -> None:
     if self.executions is None:
       object.__setattr__(self, 'executions', np.ones(len(self.names)))
     if self.stateful is None:
       object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
+    if self.variables is None:
+      object.__setattr__(self, 'variables', ('',) * len(self.names))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
                                                                np.int32, (-1,)),
                                 ('tensor_ops', np.int32,
@@ -90,7 +95,7 @@ class OpGraph:
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
-    for field in ('names', 'op_types', 'pins', 'devices'):
+    for field in ('names', 'op_types', 'pins', 'devices', 'variables'):
       object.__setattr__(self, field, tuple(getattr(self, field)))
     self._check()
 
@@ -98,7 +103,7 @@ class OpGraph:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
                   'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-                  'stateful'):
+                  'stateful', 'variables'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):
@@ -193,9 +198,18 @@ class OpGraph:
       digest.update(array.tobytes())
     return digest.hexdigest()[:16]
 
+  def label(self, op: int) -> str:
+    """What readers call an op: 'dense/kernel [unknown_5]', or its name."""
+    return label(self.names[op], self.variables[op])
+
   def replace(self, **changes: Any) -> OpGraph:
     """A copy with other fields."""
     return dataclasses.replace(self, **changes)
+
+
+def label(name: str, variable: str) -> str:
+  """A variable and, in brackets, the op that stands for it; or the op."""
+  return f'{variable} [{name}]' if variable else name
 
 
 def _invalid(name: str, reason: str) -> errors.InvalidGraphError:

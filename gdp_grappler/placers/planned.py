@@ -238,5 +238,5 @@ def _refused(graph: op_graph.OpGraph, wishes: _Wishes, devices: np.ndarray,
   if others.size:
     op = others[0]
     yield (f'{others.size} cannot be where it says, such as '
-           f'"{graph.names[op]}", which is on '
+           f'"{graph.label(op)}", which is on '
            f'{cluster.device_labels[devices[op]]}')

@@ -159,7 +159,7 @@ class Host:
     """
     source = _source_graph(query)
     if directory:
-      _capture(source, query.fingerprint, directory)
+      _capture(source, query, directory)
     decision, message = None, ''
     if query.may_place:
       outcome = (optimize or self._optimize)(source, settings)
@@ -251,11 +251,13 @@ def _node_name(tensor: str) -> str:
   return tensor.lstrip('^').split(':')[0]
 
 
-def _capture(source: source_graph.SourceGraph, fingerprint: str,
+def _capture(source: source_graph.SourceGraph, query: library.Query,
              directory: str) -> None:
+  from gdp_grappler.graph.sources import captures
   from gdp_grappler.plugin import capture
+  captures.name_variables(source.graph_def, captures.alive(query.graph_id))
   try:
-    capture.write(source, fingerprint, directory)
+    capture.write(source, query.fingerprint, directory)
   except errors.GdpError as error:
     notices.warn_once(
         # The cause alone: the error names a file, and so differs every time.

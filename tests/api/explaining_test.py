@@ -57,6 +57,18 @@ def test_a_pattern_moves_all_it_means():
   assert (together.step_time_s, together.groups) == (4., 2)
 
 
+def test_variables_are_found_and_called_by_their_paths():
+  graph = graphs.chain(3).replace(variables=('net/dense/kernel', '', ''))
+  placed = _placed(graph, [1, 2, 1])
+  for pattern in ('net/dense/kernel', 'dense', '*/kernel'):
+    explanation = gdp_grappler.explain(placed, pattern)
+    assert [op.name for op in explanation.ops] == ['op0']
+    assert str(explanation).startswith('net/dense/kernel [op0] (')
+  assert 'net/dense/kernel [op0]' in explanation._repr_html_()
+  moved = gdp_grappler.diff(placed, _placed(graph, [2, 2, 1]))
+  assert 'net/dense/kernel [op0]' in str(moved)
+
+
 def test_a_scope_means_all_that_is_in_it():
   names = ['net/left/a', 'net/left/b', 'net/right/c']
   placed = _placed(graphs.chain(3, names=names), [1, 1, 1])

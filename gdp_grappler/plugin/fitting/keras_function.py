@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from tensorflow.python.eager import context
 
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
@@ -14,7 +15,6 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
-from gdp_grappler.plugin.fitting import captures
 from gdp_grappler.plugin.fitting import feed
 
 # Of an option that was never looked at.

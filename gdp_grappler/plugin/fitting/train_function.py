@@ -21,6 +21,7 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import notices
@@ -28,7 +29,6 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import cancelling
-from gdp_grappler.plugin.fitting import captures
 from gdp_grappler.plugin.fitting import guard
 from gdp_grappler.plugin.fitting import keras_function
 from gdp_grappler.plugin.fitting import network_timing
