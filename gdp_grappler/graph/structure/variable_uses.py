@@ -42,9 +42,9 @@ class VariableUses:
   def periods(self) -> np.ndarray:
     """int [V], which repetition of a sequence of kinds a variable is in.
 
-    The sequence that covers most variables if it is repeated without a gap. What
-    follows it, such as the layer of the logits, is one more if it has no more
-    variables; -1 for others, and for all if there is no sequence.
+    The sequence that covers most variables if it is repeated without a gap.
+    What follows it, such as the layer of the logits, is one more if it has no
+    more variables; -1 for others, and for all if there is no sequence.
     """
     kinds = self.kinds
     result = np.full(len(kinds), -1)
