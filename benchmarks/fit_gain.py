@@ -50,6 +50,7 @@ from gdp_grappler.placers import entries
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 MODELS = tuple(
@@ -149,7 +150,7 @@ def _placement(devices: Sequence[str],
 
 
 def _variables_moved(source: source_graph.SourceGraph,
-                     outcome: optimizer.Outcome) -> int:
+                     outcome: outcome_lib.Outcome) -> int:
   if outcome.devices is None:
     return 0
   return sum(
@@ -158,7 +159,7 @@ def _variables_moved(source: source_graph.SourceGraph,
 
 
 def _emulated(step: step_lib.Step, before: placement_lib.Placement,
-              outcome: optimizer.Outcome) -> _Row:
+              outcome: outcome_lib.Outcome) -> _Row:
   """Both steps as TensorFlow's runtime takes them."""
   edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
   with emulator_lib.Emulator(

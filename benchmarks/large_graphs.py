@@ -12,6 +12,7 @@ import dataclasses
 from typing import Callable, Mapping, Sequence
 
 import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler.graph import source_graph
 
@@ -19,7 +20,6 @@ _BATCH, _WIDTH, _HEADS = 16, 64, 4
 _RATE = 1e-3
 _RECURRENT_LAYERS = 4
 _v1 = tf.compat.v1
-_GraphDef = type(tf.Graph().as_graph_def())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Part:
     shared: Nodes that all copies of a layer have in common.
   """
 
-  graph_def: _GraphDef
+  graph_def: graph_pb2.GraphDef
   given: Mapping[str, str]
   made: Mapping[str, str]
   shared: frozenset[str]
@@ -42,7 +42,7 @@ class _Part:
 def transformer(ops: int) -> source_graph.SourceGraph:
   """A stack of attention layers with about so many ops, as it is trained."""
   layer = _traced(_attention_layer)
-  result = _GraphDef()
+  result = graph_pb2.GraphDef()
   count = max(ops // len(layer.graph_def.node), 1)
   _add(result, 'input', 'Placeholder', (_BATCH * 8, _WIDTH))
   _add(result, 'ones', 'Placeholder', (_BATCH * 8, _WIDTH))
@@ -59,7 +59,7 @@ def transformer(ops: int) -> source_graph.SourceGraph:
 def recurrent(ops: int) -> source_graph.SourceGraph:
   """Recurrent layers over time steps with about so many ops, as trained."""
   cell = _traced(_cell)
-  result = _GraphDef()
+  result = graph_pb2.GraphDef()
   steps = max(ops // (_RECURRENT_LAYERS * len(cell.graph_def.node)), 1)
   for name in ('input', 'zeros', 'no_gradient'):
     _add(result, name, 'Placeholder', (_BATCH, _WIDTH))
@@ -175,7 +175,7 @@ def _tensor(part: _Part, what: str, prefix: str) -> str:
   return f'{prefix}/{part.made[what]}'
 
 
-def _append(graph_def: _GraphDef, part: _Part, prefix: str, layer: str,
+def _append(graph_def: graph_pb2.GraphDef, part: _Part, prefix: str, layer: str,
             inputs: Mapping[str, str]) -> None:
   """A copy of all nodes; those that are shared in a layer once for each."""
   names = {
@@ -208,7 +208,7 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
   return f'{names[name]}{colon}{output}'
 
 
-def _update(graph_def: _GraphDef, cell: _Part, layer: int) -> None:
+def _update(graph_def: graph_pb2.GraphDef, cell: _Part, layer: int) -> None:
   """Gradient descent on the weights of a layer, by all its steps."""
   rate = graph_def.node.add(name=f'{_layer(layer)}/rate', op='Const')
   rate.attr['dtype'].type = tf.float32.as_datatype_enum
@@ -222,7 +222,7 @@ def _update(graph_def: _GraphDef, cell: _Part, layer: int) -> None:
   node.attr['use_locking'].b = False
 
 
-def _add(graph_def: _GraphDef, name: str, op: str,
+def _add(graph_def: graph_pb2.GraphDef, name: str, op: str,
          shape: Sequence[int]) -> None:
   node = graph_def.node.add(name=name, op=op)
   node.attr['dtype'].type = tf.float32.as_datatype_enum

@@ -198,9 +198,9 @@ class OpGraph:
       digest.update(array.tobytes())
     return digest.hexdigest()[:16]
 
-  def label(self, op: int) -> str:
+  def label(self, op: int | np.integer) -> str:
     """What readers call an op: 'dense/kernel [unknown_5]', or its name."""
-    return label(self.names[op], self.variables[op])
+    return label(self.names[int(op)], self.variables[int(op)])
 
   def replace(self, **changes: Any) -> OpGraph:
     """A copy with other fields."""

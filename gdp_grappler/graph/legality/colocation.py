@@ -230,7 +230,7 @@ def join_slots(sets: union_find.UnionFind,
   for op, node in enumerate(nodes):
     if node.op in op_kinds.ASSIGNMENTS and variable_bytes[handle_of.get(
         op, op)] > 8:
-      size = variable_bytes[handle_of[op]]
+      size = int(variable_bytes[handle_of[op]])
       for handle in _slots_behind(op, size, nodes, producers, handle_of,
                                   output_bytes):
         if variable_bytes[handle] == size:
