@@ -136,10 +136,11 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
       row = json.loads(line)
       known[row['case'], tuple(row['placers'])] = row
   tasks = itertools.product(flags.networks, (True, False))
-  rooms = list(itertools.product(flags.gpus, flags.fills))
-  # Each task, number of GPUs and fill is in as many as every other.
-  chosen = [(*task, *room) for i, task in enumerate(tasks)
-            for j, room in enumerate(rooms) if not (i + j) % flags.share]
+  # Neighbours differ in fill, so that each task has several of them.
+  chosen = [(*task, count, fill) for i, task in enumerate(tasks)
+            for j, count in enumerate(flags.gpus)
+            for k, fill in enumerate(flags.fills)
+            if not (i - j - 2 * k) % flags.share]
   for number, (network, training, count, fill) in enumerate(chosen):
     progress.doing(f'case {number + 1} of {len(chosen)}')
     case = tight_memory.case(network, count, fill, training,

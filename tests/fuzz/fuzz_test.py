@@ -55,7 +55,7 @@ def test_readers_that_do_more_than_read_are_noticed(monkeypatch, harm, rule):
   real = readers.READERS[kind]
   monkeypatch.setitem(readers.READERS, kind,
                       dataclasses.replace(real, read=harm))
-  report = runs.examine(1, [runs.STRANGERS], time_limit_s=3)
+  report = runs.examine(1, [runs.STRANGERS], time_limit_s=.2)
   assert {b.breach.rule for b in report.broken} == {rule}
   assert '--seed=1 --graphs=1 --placers=strangers' in str(report.broken[0])
 
@@ -115,8 +115,8 @@ def test_breaches_are_noticed(monkeypatch):
 
 
 @pytest.mark.parametrize('what, rule', [('raise', 'places'),
-                                        ('wait', 'bounded '
-                                         'time')])
+                                        ('wait', 'bounded time'),
+                                        ('spin', 'bounded time')])
 def test_errors_and_endless_loops_are_noticed(monkeypatch, what, rule):
 
   class Placer:
@@ -124,10 +124,12 @@ def test_errors_and_endless_loops_are_noticed(monkeypatch, what, rule):
     def place(self, problem):
       if what == 'raise':
         raise ZeroDivisionError(problem.graph.name)
+      while what == 'spin':
+        pass
       signal.pause()
 
   monkeypatch.setattr(rules, 'create', lambda name: Placer())
-  report = runs.examine(0, ['heft'], time_limit_s=1)
+  report = runs.examine(0, ['heft'], time_limit_s=.2)
   assert [b.breach.rule for b in report.broken] == [rule]
   assert '--seed=0 --graphs=1 --placers=heft' in str(report.broken[0])
 

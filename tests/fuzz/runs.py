@@ -26,9 +26,10 @@ _TURNS = {
 }
 # Every so many cases are placed twice.
 _TWICE = 4
-# Seconds that one placement may take, and a process that says nothing: code
-# that is not Python's hears no alarm.
-TIME_LIMIT_S, _SILENT_S = 120, 3600
+# Processor seconds that one placement may take, how many times as long by the
+# clock, and what a process may that says nothing: code that is not Python's
+# hears no alarm.
+TIME_LIMIT_S, _PATIENCE, _SILENT_S = 120., 15, 7200
 # Stands among placers for files that strangers give.
 STRANGERS = 'strangers'
 
@@ -75,15 +76,15 @@ class Report:
 
 
 def examine(seed: int, placers: Sequence[str] = (),
-            time_limit_s: int = TIME_LIMIT_S) -> Report:
+            time_limit_s: float = TIME_LIMIT_S) -> Report:
   """Lets placers place the case of a seed.
 
   Args:
     seed: Of the case.
     placers: Who, or `STRANGERS`; by default all, the slow ones for few cases
       only.
-    time_limit_s: What each may take, as far as Python code notices; 0 for any
-      time.
+    time_limit_s: Processor seconds that each may take, as far as Python code
+      notices; 0 for any time.
   """
   began = time.monotonic()
   names = placers or [*_due(seed), STRANGERS]
@@ -119,12 +120,12 @@ def _due(seed: int) -> list[str]:
 
 
 def _breaches(found: Callable[[], Iterator[rules.Breach]],
-              time_limit_s: int) -> list[rules.Breach]:
+              time_limit_s: float) -> list[rules.Breach]:
   try:
     with _limited(time_limit_s):
       return list(found())
   except TimeoutError:
-    return [rules.Breach('bounded time', f'more than {time_limit_s} s')]
+    return [rules.Breach('bounded time', f'more than {time_limit_s:g} s')]
   except Exception as error:  # Whatever it is, it is what is looked for.
     where = traceback.extract_tb(error.__traceback__)[-1]
     return [
@@ -135,18 +136,30 @@ def _breaches(found: Callable[[], Iterator[rules.Breach]],
 
 
 @contextlib.contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def _limited(seconds: float) -> Iterator[None]:
+  """Ends what is done in the context after so many processor seconds.
+
+  Where it waits, or others have the processor, after `_PATIENCE` times that.
+  """
 
   def late(number: int, frame: object) -> None:
     raise TimeoutError
 
-  before = signal.signal(signal.SIGALRM, late)
-  signal.alarm(seconds)
+  clocks = {
+      signal.ITIMER_PROF: (signal.SIGPROF, seconds),
+      signal.ITIMER_REAL: (signal.SIGALRM, _PATIENCE * seconds)
+  }
+  numbers = [number for number, _ in clocks.values()]
+  before = {number: signal.signal(number, late) for number in numbers}
+  for clock, (_, limit_s) in clocks.items():
+    signal.setitimer(clock, limit_s)
   try:
     yield
   finally:
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    for clock in clocks:
+      signal.setitimer(clock, 0)
+    for number, handler in before.items():
+      signal.signal(number, handler)
 
 
 def run(seeds: Sequence[int], placers: Sequence[str],
