@@ -122,15 +122,13 @@ def main() -> None:
   parser.add_argument('--placers', nargs='*', default=list(_PLACERS))
   parser.add_argument('--json', action='store_true')
   flags = parser.parse_args()
-  rows = []
   cases = list(
       itertools.product(flags.networks, (True, False), flags.gpus, flags.fills))
   with progress_line.shown('tight_memory'):
-    for number, (network, training, count, fill) in enumerate(cases):
-      progress.doing(f'case {number + 1} of {len(cases)}')
-      case = tight_memory.case(network, count, fill, training,
-                               clusters.FixedCosts)
-      rows.append(_row(case, flags.placers))
+    rows = progress.of_each(
+        'placing', cases, lambda case: _row(
+            tight_memory.case(case[0], case[2], case[3], case[1], clusters.
+                              FixedCosts), flags.placers), lambda case: case[0])
   if flags.json:
     print(json.dumps([_without_infinities(row) for row in rows], indent=1))
     return
