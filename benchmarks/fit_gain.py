@@ -28,6 +28,7 @@ import sys
 from typing import Any, Callable, Sequence
 
 from gdp_grappler import environment
+from gdp_grappler import progress
 
 os.environ.update(environment.without_plugin())
 
@@ -206,10 +207,9 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
   settings = dataclasses.replace(settings_lib.Settings(),
                                  cluster=arguments.cluster,
                                  batch_size=arguments.batch_size)
-  rows = [
-      gain(path, settings, arguments.search_s, arguments.emulated)
-      for path in arguments.graphs
-  ]
+  rows = progress.of_each(
+      'placing', arguments.graphs,
+      lambda path: gain(path, settings, arguments.search_s, arguments.emulated))
   head, *cells = _cells(rows, arguments)
   return tables.Table(f'{arguments.cluster}, simulated', head, cells, rows)
 

@@ -32,6 +32,7 @@ import tensorflow as tf
 from benchmarks import tables
 from benchmarks import timed_fits
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import remote_devices
@@ -147,19 +148,18 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
   with tempfile.TemporaryDirectory() as folder:
     cluster = pathlib.Path(folder) / 'workers.json'
     cluster_file.write(str(cluster), _cluster())
-    profiles = [
-        _profile(model,
-                 pathlib.Path(folder) / f'profile_{number}.json')
-        for number, model in enumerate(models)
-    ]
+    profiles = progress.of_each(
+        'profiling', enumerate(models),
+        lambda item: _profile(item[1],
+                              pathlib.Path(folder) / f'profile_{item[0]}.json'),
+        lambda item: item[1])
     with local_workers.LocalWorkers(_SERVERS) as workers:
       tf.config.experimental_connect_to_host(list(workers.addresses))
-      return [
-          _measure(
-              model, workers.device_names[0],
-              {'guard': True, 'cluster': str(cluster), 'profile': str(profile)})
-          for model, profile in zip(models, profiles)
-      ]
+      return progress.of_each(
+          'measuring', zip(models, profiles),
+          lambda item: _measure(item[0], workers.device_names[0], {
+              'guard': True, 'cluster': str(cluster), 'profile': str(item[1])
+          }), lambda item: item[0])
 
 
 def _cluster() -> cluster_lib.Cluster:

@@ -128,11 +128,11 @@ def main() -> None:
   rows = [('ops', 'layer', *flags.placers)]
   sizes = list(itertools.product(flags.sizes, flags.widths))
   with progress_line.shown('placer_speed'):
-    for number, (num_ops, width) in enumerate(sizes):
-      progress.doing(f'{number + 1} of {len(sizes)}: {num_ops} ops')
-      rows.append((f'{num_ops:,}', str(width),
-                   *(_cell(name, num_ops, width, flags.communication)
-                     for name in flags.placers)))
+    rows += progress.of_each(
+        'placing', sizes, lambda size:
+        (f'{size[0]:,}', str(size[1]), *(_cell(name, *size, flags.communication)
+                                         for name in flags.placers)),
+        lambda size: f'{size[0]:,} ops')
   print(tables.titled('Seconds per placement, 8xP100', rows))
 
 

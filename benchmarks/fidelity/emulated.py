@@ -17,6 +17,7 @@ from benchmarks.fidelity import placements
 from benchmarks.fidelity import report
 from benchmarks.fidelity import study
 from gdp_grappler import files
+from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.emulation import emulation_config
@@ -25,6 +26,7 @@ from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
+from gdp_grappler.reports import tables
 from gdp_grappler.workloads import registry as workload_registry
 from gdp_grappler.workloads import stages
 
@@ -83,6 +85,7 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
       placements.by_placers(graph, simulator, _PLACERS, seed,
                             np.asarray(expert, np.int32)))
   result = Result([], [])
+  progress.doing(f'running placements of {task}')
   with _Runs(folder / f'{task}.json', simulator) as runs:
     for count, (label, placement) in enumerate(suite.items()):
       if not simulator.evaluate(graph, placement).valid:
@@ -97,6 +100,7 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
       if len(order.control_edges):
         rows.append(runs.row(task, label, graph, placement, order, True))
         result.ordered.append(rows[1])
+      progress.reached((count + 1) / len(suite))
       tell(f'{task} {count + 1}/{len(suite)} {label}: ' + '; ordered: '.join(
           f'simulated {row.simulated_s * 1e3:.1f} ms, emulated '
           f'{row.measured_s * 1e3:.1f} ms' for row in rows))
@@ -173,12 +177,18 @@ def write(folder: pathlib.Path, result: Result) -> None:
   files.write_atomically(folder / 'emulated.md', _page(result))
 
 
-def table(result: Result) -> str:
-  """Markdown: TensorFlow's own order, then control edges."""
+def agreement(result: Result, table: Callable[[list[tuple[str, ...]]],
+                                              str]) -> str:
+  """TensorFlow's own order, then control edges.
+
+  Args:
+    result: Of all tasks.
+    table: Makes a table of cells.
+  """
   return '\n'.join([
       'First in, first out:', '',
-      report.table(result.fifo), '', 'Ordered by control edges:', '',
-      report.table(result.ordered)
+      table(report.agreement(result.fifo)), '', 'Ordered by control edges:', '',
+      table(report.agreement(result.ordered))
   ])
 
 
@@ -218,7 +228,7 @@ latency + bytes / bandwidth, once all channels of its link are free, as in the
 simulator), what a *real driver* adds to a launch, a copy or a callback, and
 several hosts.
 
-{table(result)}
+{agreement(result, tables.as_markdown)}
 
 ![simulated over emulated steps](emulated.png)
 

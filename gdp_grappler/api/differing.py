@@ -122,9 +122,12 @@ class Difference:
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
-    lines = [self._headline(), tables.text(self._sides())]
+    lines = [tables.wrapped(self._headline()), tables.text(self._sides())]
     if self.moved:
-      lines += ['', tables.text(self._shifts()), '', tables.text(self._ops())]
+      scope = tables.common_scope(op.name for op in self.moved[:_MOST_OPS])
+      lines += ['', tables.text(self._shifts()), '']
+      lines += [tables.wrapped(tables.left_out(scope))] if scope else []
+      lines.append(tables.text(self._ops(scope)))
     if len(self.moved) > _MOST_OPS:
       lines.append(f'... and {len(self.moved) - _MOST_OPS} more ops')
     return '\n'.join(lines)
@@ -157,10 +160,10 @@ class Difference:
            units.amount(shift.param_bytes, 'B'), units.ms(shift.step_time_s)))
     return rows
 
-  def _ops(self) -> list[tuple[str, ...]]:
+  def _ops(self, scope: str = '') -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('from', 'to', 'took', 'takes', 'op')]
     rows += [(op.source, op.target, units.ms(op.before_s), units.ms(op.after_s),
-              op_graph.label(op.name, op.variable))
+              op_graph.label(op.name.removeprefix(scope), op.variable))
              for op in self.moved[:_MOST_OPS]]
     return rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import json
+import re
 import sys
 from typing import Any
 
@@ -62,6 +63,13 @@ class ExplainedOp:
     """What readers call it."""
     return op_graph.label(self.name, self.variable)
 
+  def describe(self, scope: str) -> str:
+    """What it is, where and why; names are without this scope."""
+    name = op_graph.label(self.name.removeprefix(scope), self.variable)
+    # Names in the reason come after a space or a bracket.
+    why = re.sub(rf'(?<=[ \[]){re.escape(scope)}', '', self.why)
+    return f'{name} ({self.op_type}) on {self.device} {why}'
+
 
 @dataclasses.dataclass(frozen=True)
 class Elsewhere:
@@ -94,11 +102,12 @@ class Sent:
   reads it; who receives it need not be among them.
 
   Attributes:
-    op: What makes it, as `op_graph.OpGraph.label` has it.
+    op: What makes it.
     source: Where it is made.
     target: Where it is sent.
     size_bytes: Of the tensor.
     seconds: Of the link, if nothing else is on it.
+    variable: What `op` stands for, where its name does not say so; else ''.
   """
 
   op: str
@@ -106,6 +115,7 @@ class Sent:
   target: str
   size_bytes: int
   seconds: float
+  variable: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,18 +145,25 @@ class Explanation:
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
-    lines = []
+    scope = tables.common_scope([
+        *(op.name for op in self.ops[:_MOST_OPS]),
+        *(cut.op for cut in self.sent[:_MOST_CUTS])
+    ])
+    lines = [tables.wrapped(tables.left_out(scope)), ''] if scope else []
     for op in self.ops[:_MOST_OPS]:
-      lines.append(f'{op.label} ({op.op_type}) on {op.device} {op.why}')
+      lines.append(tables.wrapped(op.describe(scope)))
       chain = ('on the critical chain'
                if op.on_critical_chain else 'not on the critical chain')
       lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
                    f'{units.ms(op.start_s)} of the step; {chain}')
     lines += _more(self.ops, _MOST_OPS, 'ops')
     if self.elsewhere:
-      lines += ['', self._headline(), tables.text(self._moves())]
+      lines += [
+          '', tables.wrapped(self._headline()),
+          tables.text(self._moves())
+      ]
     if self.sent:
-      lines += ['', 'Sent between devices:', tables.text(self._cuts())]
+      lines += ['', 'Sent between devices:', tables.text(self._cuts(scope))]
       lines += _more(self.sent, _MOST_CUTS, 'tensors')
     return '\n'.join(lines)
 
@@ -186,10 +203,12 @@ class Explanation:
            if move.overflow_bytes else 'fits'))
     return rows
 
-  def _cuts(self) -> list[tuple[str, ...]]:
+  def _cuts(self, scope: str = '') -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('from', 'to', 'bytes', 'takes', 'made by')]
-    rows += [(cut.source, cut.target, units.amount(cut.size_bytes, 'B'),
-              units.ms(cut.seconds), cut.op) for cut in self.sent[:_MOST_CUTS]]
+    for cut in self.sent[:_MOST_CUTS]:
+      name = op_graph.label(cut.op.removeprefix(scope), cut.variable)
+      rows.append((cut.source, cut.target, units.amount(cut.size_bytes, 'B'),
+                   units.ms(cut.seconds), name))
     return rows
 
 
@@ -237,8 +256,8 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
                     move.cut_tensors, move.cut_bytes)
           for move in what_if.moves(graph, fifo, groups, plan.simulator)),
       tuple(
-          Sent(graph.label(cut.op), labels[cut.source], labels[cut.target],
-               cut.size_bytes, cut.seconds)
+          Sent(graph.names[cut.op], labels[cut.source], labels[cut.target],
+               cut.size_bytes, cut.seconds, graph.variables[cut.op])
           for cut in what_if.cuts(graph, fifo, groups)))
 
 
