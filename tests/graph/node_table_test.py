@@ -15,7 +15,7 @@ from helpers import graph_defs
 
 _INPUT = re.compile(
     r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
-_SHARED = ('_class', 'shared_name', 'container', 'frame_name')
+_SHARED = ('_class', 'shared_name', 'container', 'frame_name', 'index')
 
 
 def _naive_edges(graph_def):
