@@ -32,6 +32,7 @@ ops = graph_def_io.read(source).num_ops
 v1 = tf.compat.v1
 read = lambda op: tf.raw_ops.ReadVariableOp(resource=op.outputs[0],
                                             dtype=tf.float32)
+shape = lambda op: tf.TensorShape(op.get_attr('shape')).as_list()
 with tf.Graph().as_default() as graph, v1.Session() as session:
   tf.import_graph_def(source.graph_def, name='')
   all_ops = graph.get_operations()
@@ -42,7 +43,7 @@ with tf.Graph().as_default() as graph, v1.Session() as session:
   for op in handles:
     session.run(tf.raw_ops.AssignVariableOp(
         resource=op.outputs[0], value=tf.constant(
-            .1 * rng.normal(size=tf.TensorShape(op.get_attr('shape')).as_list()), tf.float32)))
+            .1 * rng.normal(size=shape(op)), tf.float32)))
   feeds = {f: rng.normal(size=graph.get_tensor_by_name(f + ':0').shape)
            for f in source.feeds}
   feeds = {graph.get_tensor_by_name(f + ':0'): v for f, v in feeds.items()}

@@ -48,6 +48,8 @@ _attributes = st.fixed_dictionaries({}, optional={
         st.sampled_from([{'s': b''}, {'s': b'a'}, {'s': b'b'}]),
     'frame_name':
         st.sampled_from([{'s': b'f'}, {'s': b'g'}]),
+    'index':
+        st.sampled_from([{'i': 0}, {'i': 3}]),
     'N':
         st.sampled_from([{'i': 0}, {'i': 3}]),
     'value':
