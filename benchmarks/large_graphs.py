@@ -159,7 +159,7 @@ def _traced(
         *(tensor.op.name for tensor in made.values()),
         *(op.name for op in updates)
     ]
-    found = _v1.graph_util.extract_sub_graph(graph.as_graph_def(), wanted)
+    found = _needed(graph.as_graph_def(), wanted)
   prefix = 'given_'
   given = {
       n.name: n.name.removeprefix(prefix) for n in found.node
@@ -168,6 +168,20 @@ def _traced(
   shared = frozenset(n.name for n in found.node if n.op == 'VarHandleOp')
   names = {key: tensor.name.removesuffix(':0') for key, tensor in made.items()}
   return _Part(found, given, names, shared)
+
+
+def _needed(graph_def: _GraphDef, wanted: Sequence[str]) -> _GraphDef:
+  """Nodes with these names, and all that they hang on."""
+  by_name = {node.name: node for node in graph_def.node}
+  pending, seen = list(wanted), set()
+  while pending:
+    name = pending.pop()
+    if name not in seen:
+      seen.add(name)
+      pending += [
+          text.lstrip('^').split(':')[0] for text in by_name[name].input
+      ]
+  return _GraphDef(node=[n for n in graph_def.node if n.name in seen])
 
 
 def _tensor(part: _Part, what: str, prefix: str) -> str:

@@ -75,10 +75,12 @@ void FindEdges(NodeTable* table) {
   }
 }
 
-// Of these only counts whether there are any; `shared_name` if it is not empty.
+// Of these only counts whether they are there, and empty. Every argument of a
+// function has an `index` of its own.
 bool IsShared(absl::string_view attribute) {
   return attribute == "_class" || attribute == "shared_name" ||
-         attribute == "container" || attribute == "frame_name";
+         attribute == "container" || attribute == "frame_name" ||
+         attribute == "index";
 }
 
 void AppendPart(absl::string_view part, std::string* key) {

@@ -15,7 +15,8 @@ struct NodeTable {
   // E times producer, output or -1 for control, consumer; by consumers.
   std::vector<int32_t> edges;
   // [N], nodes that do not differ but in name, inputs, values of tensors and
-  // what they share with others have the same number, 0 .. by first node.
+  // what they share or are numbered by have the same number, 0 .. by first
+  // node.
   std::vector<int32_t> kinds;
   // The first node at fault and which of its inputs; -1, 0 where none is, and
   // input -1 if it has the name of another node.

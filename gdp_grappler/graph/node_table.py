@@ -63,7 +63,7 @@ class NodeTable:
   """N nodes of K kinds.
 
   Nodes of one kind differ in name, inputs, tensors that are attributes, and in
-  the values of `_class`, `shared_name`, `container` and `frame_name`.
+  the values of `_class`, `shared_name`, `container`, `frame_name` and `index`.
 
   Attributes:
     nodes: [N].

@@ -15,7 +15,7 @@ from helpers import graph_defs
 
 _INPUT = re.compile(
     r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
-_SHARED = ('_class', 'shared_name', 'container', 'frame_name')
+_SHARED = ('_class', 'shared_name', 'container', 'frame_name', 'index')
 
 
 def _naive_edges(graph_def):
@@ -48,6 +48,8 @@ _attributes = st.fixed_dictionaries({}, optional={
         st.sampled_from([{'s': b''}, {'s': b'a'}, {'s': b'b'}]),
     'frame_name':
         st.sampled_from([{'s': b'f'}, {'s': b'g'}]),
+    'index':
+        st.sampled_from([{'i': 0}, {'i': 3}]),
     'N':
         st.sampled_from([{'i': 0}, {'i': 3}]),
     'value':
