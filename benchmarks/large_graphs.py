@@ -170,7 +170,7 @@ def _traced(
   return _Part(found, given, names, shared)
 
 
-def _needed(graph_def: _GraphDef, wanted: Sequence[str]) -> _GraphDef:
+def _needed(graph_def: graph_pb2.GraphDef, wanted: Sequence[str]) -> graph_pb2.GraphDef:
   """Nodes with these names, and all that they hang on."""
   by_name = {node.name: node for node in graph_def.node}
   pending, seen = list(wanted), set()
@@ -181,7 +181,7 @@ def _needed(graph_def: _GraphDef, wanted: Sequence[str]) -> _GraphDef:
       pending += [
           text.lstrip('^').split(':')[0] for text in by_name[name].input
       ]
-  return _GraphDef(node=[n for n in graph_def.node if n.name in seen])
+  return graph_pb2.GraphDef(node=[n for n in graph_def.node if n.name in seen])
 
 
 def _tensor(part: _Part, what: str, prefix: str) -> str:
