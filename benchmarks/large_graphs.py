@@ -170,7 +170,8 @@ def _traced(
   return _Part(found, given, names, shared)
 
 
-def _needed(graph_def: graph_pb2.GraphDef, wanted: Sequence[str]) -> graph_pb2.GraphDef:
+def _needed(graph_def: graph_pb2.GraphDef,
+            wanted: Sequence[str]) -> graph_pb2.GraphDef:
   """Nodes with these names, and all that they hang on."""
   by_name = {node.name: node for node in graph_def.node}
   pending, seen = list(wanted), set()
