@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 from typing import Callable, Iterable, Iterator, Protocol, TypeVar
 
-_Item, _Result = TypeVar('_Item'), TypeVar('_Result')
+_Item = TypeVar('_Item')
+_Result = TypeVar('_Result')
 
 
 class Listener(Protocol):
