@@ -188,8 +188,10 @@ def main() -> None:
   flags = parser.parse_args()
   all_graphs = [graphs.random_graph(0, size) for size in flags.sizes]
   all_graphs += [graph_def_io.read(sources.load(path)) for path in flags.graphs]
-  found = [('graph', 'groups', 'parts', 'program', 'its cut', 'imbalance', 's',
-            'our cut', 'imbalance', 's', 'ratio', 'target')]
+  found: list[tuple[str, ...]] = [
+      ('graph', 'groups', 'parts', 'program', 'its cut', 'imbalance', 's',
+       'our cut', 'imbalance', 's', 'ratio', 'target')
+  ]
   missed = 0
   with progress_line.shown('partition_cuts'):
     for rows in progress.of_each('cutting', all_graphs,
