@@ -128,6 +128,16 @@ def _without_infinities(value: Any) -> Any:
   return value
 
 
+def _chosen(flags: argparse.Namespace) -> list[tuple[str, bool, int, float]]:
+  """Network, whether it trains, number of GPUs and fill of each case."""
+  tasks = itertools.product(flags.networks, (True, False))
+  # Neighbours differ in fill, so that each task has several of them.
+  return [(*task, count, fill) for i, task in enumerate(tasks)
+          for j, count in enumerate(flags.gpus)
+          for k, fill in enumerate(flags.fills)
+          if not (i - j - 2 * k) % flags.share]
+
+
 def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
   """All of them, those of the journal without being made again."""
   known = {}
@@ -135,12 +145,7 @@ def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for line in flags.journal.read_text(encoding='utf-8').splitlines():
       row = json.loads(line)
       known[row['case'], tuple(row['placers'])] = row
-  tasks = itertools.product(flags.networks, (True, False))
-  # Neighbours differ in fill, so that each task has several of them.
-  chosen = [(*task, count, fill) for i, task in enumerate(tasks)
-            for j, count in enumerate(flags.gpus)
-            for k, fill in enumerate(flags.fills)
-            if not (i - j - 2 * k) % flags.share]
+  chosen = _chosen(flags)
   for number, (network, training, count, fill) in enumerate(chosen):
     progress.doing(f'case {number + 1} of {len(chosen)}')
     case = tight_memory.case(network, count, fill, training,

@@ -40,9 +40,8 @@ from placer_model.training import trainer as trainer_lib
 # Fields of TrainConfig that may change when a run goes on.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
 # Of the time budget: what a fresh process takes to check the exported policy,
-# or where all is slow, so many times what it took to load TensorFlow; what
-# distillation may take, and what the baselines may where steps are run.
-_EXPORT_S, _LOADINGS, _DISTILL_SHARE, _BASELINES_SHARE = 20., 2., .1, .4
+# what distillation may take, and what the baselines may where steps are run.
+EXPORT_S, _DISTILL_SHARE, _BASELINES_SHARE = 20., .1, .4
 
 
 class Interrupted(Exception):
@@ -67,8 +66,7 @@ class _Entrant:
 
 
 def train(every: Sequence[task_lib.Options], console: rich.console.Console,
-          deadline: deadlines.Deadline | None = None,
-          loading_s: float = 0.) -> dict[str, Any]:
+          deadline: deadlines.Deadline | None = None) -> dict[str, Any]:
   """Trains, exports and reports; returns the content of results.json.
 
   Args:
@@ -76,7 +74,6 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
     console: Where progress and the table go.
     deadline: When all of it has to be done; by default `options.time_budget_s`
       from now.
-    loading_s: What loading TensorFlow took, which a fresh process does again.
 
   Raises:
     GdpError: bad input, a full disk, or a model directory of another run.
@@ -84,8 +81,8 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
     Interrupted: Ctrl-C.
   """
   start, options = time.monotonic(), every[0]
-  exporting = (deadline or deadlines.within(options.time_budget_s)).earlier(
-      max(_EXPORT_S, _LOADINGS * loading_s))
+  deadline = deadline or deadlines.within(options.time_budget_s)
+  exporting = deadline.earlier(EXPORT_S)
   learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
@@ -120,8 +117,8 @@ def _baselines(
     problem = dataclasses.replace(
         problem, evaluator=until.Until(problem.evaluator,
                                        deadline.after(_BASELINES_SHARE)))
-  return baselines_lib.place_all(problem, task.evaluator, task.simulator,
-                                 deadline)
+  simulator = task.simulator
+  return baselines_lib.place_all(problem, task.evaluator, simulator, deadline)
 
 
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
@@ -317,8 +314,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
       'config': options.config, 'reward': options.reward, 'seed': options.seed,
       'graphs': [
-          _record(options, entrant, decisions, deadline)
-          for entrant, decisions in zip(entrants, said)
+          _record(options, e, d, deadline) for e, d in zip(entrants, said)
       ], 'seconds': round(time.monotonic() - start, 3)
   }
   json_files.write_json(options.model_dir / 'results.json', record)
