@@ -312,16 +312,19 @@ class PlacedStep:
     tensorboard.write(folder, self.graph, price.placement, price.schedule,
                       self._lines())
 
-  def write_node_data(self, path: str | os.PathLike[str]) -> None:
-    """Writes the devices as node data for Model Explorer.
+  def write_node_data(self, path: str | os.PathLike[str]) -> pathlib.Path:
+    """Writes the devices as node data for Model Explorer, and the graph.
 
     Args:
-      path: A file, for a graph whose nodes have the names of ops as ids.
+      path: A file for the devices.
+
+    Returns:
+      The file with the graph, beside it: 'a.graph.json' for 'a.json'.
 
     Raises:
-      GdpError: the file cannot be written.
+      GdpError: a file cannot be written.
     """
-    model_explorer.write(path, self.graph, self.placement)
+    return model_explorer.write(path, self.graph, self.placement)
 
   def __repr__(self) -> str:
     return (f'<PlacedStep {self.graph.name}: {self.graph.num_ops} ops on '
