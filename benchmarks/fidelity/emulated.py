@@ -40,6 +40,7 @@ TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
 # Steps differ by what TensorFlow's threads happen to do first.
 CONFIG = emulation_config.EmulationConfig(steps=3)
 _PLACERS = ('human_expert', 'm_etf', 'local_search')
+_REAL = 'emulated'
 _BY_PLACERS = 'placer '
 _SCOPE = re.compile(r'[^/]+/[^/]+')
 _MAX_SPLITS = 6
@@ -173,7 +174,7 @@ def write(folder: pathlib.Path, result: Result) -> None:
     for row in rows:
       writer.writerow({'order': order, **dataclasses.asdict(row)})
   files.write_atomically(folder / 'emulated.csv', text.getvalue())
-  report.draw(folder / 'emulated.png', result.fifo, 'emulated')
+  report.draw(folder / 'emulated.png', result.fifo, _REAL)
   files.write_atomically(folder / 'emulated.md', _page(result))
 
 
@@ -187,8 +188,9 @@ def agreement(result: Result, table: Callable[[list[tuple[str, ...]]],
   """
   return '\n'.join([
       'First in, first out:', '',
-      table(report.agreement(result.fifo)), '', 'Ordered by control edges:', '',
-      table(report.agreement(result.ordered))
+      table(report.agreement(result.fifo, _REAL)), '',
+      'Ordered by control edges:', '',
+      table(report.agreement(result.ordered, _REAL))
   ])
 
 

@@ -41,12 +41,18 @@ def write(folder: pathlib.Path, rows: Sequence[study.Row],
   files.write_atomically(folder / 'README.md', _page(rows, orders, cluster))
 
 
-def agreement(rows: Sequence[study.Row]) -> list[tuple[str, ...]]:
-  """[1 + graphs] of cells, the head first."""
+def agreement(rows: Sequence[study.Row],
+              real: str = 'measured') -> list[tuple[str, ...]]:
+  """[1 + graphs] of cells, the head first.
+
+  Args:
+    rows: Of all graphs.
+    real: How the real steps were come by.
+  """
   lines: list[tuple[str, ...]] = [
-      ('graph', 'placements', 'fastest to slowest (measured)', 'MAPE',
-       'simulated / measured', 'Spearman', 'Kendall',
-       'the simulated best is measured')
+      ('graph', 'placements', f'fastest to slowest ({real})', 'MAPE',
+       f'simulated / {real}', 'Spearman', 'Kendall',
+       f'the simulated best is {real}')
   ]
   for name, own in _by_graph(rows).items():
     a = statistics.agreement(np.array([r.simulated_s for r in own]),
