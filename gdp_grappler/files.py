@@ -13,13 +13,9 @@ import json
 import os
 import pathlib
 import stat
-import struct
 import tempfile
 from typing import Any, Callable, IO
-import zipfile
 import zlib
-
-import numpy as np
 
 from gdp_grappler import errors
 
@@ -29,10 +25,6 @@ MOST_TEXT_BYTES = 256 << 20
 # No protobuf is larger.
 MOST_PROTO_BYTES = (2 << 30) - 1
 _PART_BYTES = 1 << 20
-# What Python and numpy raise over a damaged archive of arrays.
-_NO_ARCHIVE = (ArithmeticError, AttributeError, EOFError, LookupError,
-               MemoryError, RuntimeError, SyntaxError, TypeError, struct.error,
-               zipfile.BadZipFile, zlib.error)
 
 
 def read(path: str | os.PathLike[str],
@@ -78,33 +70,6 @@ def parse_json(
     return json.loads(text, object_pairs_hook=pairs)
   except RecursionError:
     raise ValueError('it is nested too deeply') from None
-
-
-def read_arrays(path: str | os.PathLike[str],
-                most_bytes: int = MOST_TEXT_BYTES) -> dict[str, np.ndarray]:
-  """Arrays of numbers and of text by name, as `np.savez` writes them.
-
-  Args:
-    path: The file.
-    most_bytes: It is not read if it is larger or unpacks to more.
-
-  Raises:
-    OSError: as of `read`.
-    ValueError: it is damaged, or holds something else.
-  """
-  data = read(path, most_bytes)
-  try:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-      size = sum(entry.file_size for entry in archive.infolist())
-    if size > most_bytes:
-      raise ValueError(f'it unpacks to {size} bytes')
-    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-      result = dict(arrays)
-  except _NO_ARCHIVE as error:
-    raise ValueError(str(error) or type(error).__name__) from error
-  if not all(isinstance(array, np.ndarray) for array in result.values()):
-    raise ValueError('it holds something else than arrays')
-  return result
 
 
 def _no_more_than(file: IO[bytes] | gzip.GzipFile, most_bytes: int,

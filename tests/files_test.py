@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 
@@ -106,12 +107,12 @@ def test_what_is_no_archive_of_arrays_is_refused(tmp_path, data):
   path = tmp_path / 'arrays.npz'
   path.write_bytes(data)
   with pytest.raises(ValueError):
-    files.read_arrays(path, 1000)
+    array_files.read(path, 1000)
 
 
 def test_arrays_come_back(tmp_path):
   np.savez(tmp_path / 'arrays.npz', a=np.arange(3), b=np.array(['x']))
-  found = files.read_arrays(tmp_path / 'arrays.npz')
+  found = array_files.read(tmp_path / 'arrays.npz')
   assert found['a'].tolist() == [0, 1, 2] and found['b'].tolist() == ['x']
   with pytest.raises(OSError, match='no regular file'):
-    files.read_arrays('/dev/null')
+    array_files.read('/dev/null')

@@ -15,6 +15,7 @@ from typing import Sequence
 
 import numpy as np
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.features.moves import schema
@@ -117,7 +118,7 @@ def load(path: str | os.PathLike[str],
       on other features.
   """
   try:
-    arrays = files.read_arrays(path, _MOST_BYTES)
+    arrays = array_files.read(path, _MOST_BYTES)
     network = MoveNetwork(tuple(arrays['features'].tolist()),
                           **{name: arrays[name] for name in _ARRAYS})
     digest = str(arrays['digest'])

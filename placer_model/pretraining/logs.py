@@ -9,6 +9,7 @@ from typing import Sequence
 
 import numpy as np
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.placers import annealing
@@ -127,7 +128,7 @@ def load(path: str | os.PathLike[str]) -> Log:
     GdpError: there is no such file, or it is damaged.
   """
   try:
-    arrays = files.read_arrays(path)
+    arrays = array_files.read(path)
     return Log(arrays['features'].astype(np.float32), arrays['gains'],
                arrays['weights'])
   except (OSError, ValueError, LookupError) as error:

@@ -23,6 +23,7 @@ from typing import Any, Callable, Mapping
 
 import numpy as np
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
@@ -200,7 +201,7 @@ class _Run:
   def _restore(self) -> None:
     path = self._dir / 'state.npz'
     try:
-      state = files.read_arrays(path)
+      state = array_files.read(path)
       if str(state['key']) != self._key:
         raise errors.GdpError(
             f'{self._dir} holds a run with another seed, config or features. '

@@ -16,6 +16,8 @@ from gdp_grappler.reports import glossary
 
 _TOP = pathlib.Path(glossary.__file__).parents[2]
 _PACKAGES = ('gdp_grappler', 'placer_model')
+# Not in the wheel.
+_DOCS = pathlib.Path(__file__).parents[2] / 'docs'
 _PAGE = _TOP / 'gdp_grappler/reports/assets'
 # English that means what it says, units, and names that docs explain.
 _PLAIN = frozenset("""
@@ -132,7 +134,7 @@ def _read():
   """All that may use a word, but for the glossary."""
   return '\n'.join(
       path.read_text(encoding='utf-8').lower()
-      for path in (*(_TOP / 'docs').rglob('*.md'), *_PAGE.iterdir(),
+      for path in (*_DOCS.rglob('*.md'), *_PAGE.iterdir(),
                    *(path for path, _ in _modules()))
       if path.name not in ('glossary.md', 'glossary.py'))
 
