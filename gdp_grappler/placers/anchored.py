@@ -1,4 +1,8 @@
-"""The best of cheap placers and the policy, refined as long as that may pay."""
+"""The best of cheap placers and the policy, refined as long as that may pay.
+
+A network that learned from searches on drawn graphs (`shipped_moves`) chooses
+the steps that refinement prices.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,9 @@ from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
+from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 
 POLICY, REFINED = 'policy', 'refined'
@@ -25,11 +31,11 @@ POLICY, REFINED = 'policy', 'refined'
 _ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
-# Ops that refinement prices per second of that; a machine that does nothing
-# else has done so in half of the time, and until then the clock does not count,
-# so that the result depends on it where a machine is overloaded only. To draw a
-# placement takes as long as to price so many ops.
-_OPS_PER_S, _GRACE, _DRAWN_OPS = 1_500_000, .5, 500
+# Ops that refinement prices per second of that; two cores that do nothing else
+# price more. Until half of the time is over the clock does not count, so that
+# the result depends on it where a machine is slow or busy only. To draw what one
+# placement is chosen from takes as long as to price so many ops.
+_OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time.
@@ -77,7 +83,8 @@ class AnchoredPlacer:
 
   def __init__(self, policy: str | None = None,
                anchors: Sequence[str] = _ANCHORS,
-               clock: Callable[[], float] = time.monotonic) -> None:
+               clock: Callable[[], float] = time.monotonic, *,
+               asks_policy: bool = True, asks_network: bool = True) -> None:
     """Loads nothing yet.
 
     Args:
@@ -85,6 +92,9 @@ class AnchoredPlacer:
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
+      asks_policy: Whether the policy proposes.
+      asks_network: Whether a network chooses what refinement prices; if not,
+        all that is drawn is priced.
 
     Raises:
       PolicyMismatchError: the folder that is named holds no such policy.
@@ -93,6 +103,7 @@ class AnchoredPlacer:
       learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
+    self._may_ask_policy, self._asks_network = asks_policy, asks_network
     self._winner: str | None = None
 
   @property
@@ -130,7 +141,8 @@ class AnchoredPlacer:
     refined, *in_order = local_search.searched(
         problem, found.devices[best[:1]], rng,
         local_search.Limit(_evaluations(problem, worth_s),
-                           min(deadline.left_s, worth_s), _GRACE, self._clock))
+                           min(deadline.left_s, worth_s), _GRACE, self._clock),
+        functools.partial(self._model, problem))
     first = problem.graph.first_ops
     found = _priced(problem,
                     {REFINED: refined.devices[first][None]}).joined(found)
@@ -141,7 +153,14 @@ class AnchoredPlacer:
               for row in best), *in_order)
 
   def _asks_policy(self, worth_s: float) -> bool:
-    return worth_s >= _POLICY_S and bool(self._policy or learned.is_there())
+    return (self._may_ask_policy and worth_s >= _POLICY_S and
+            bool(self._policy or learned.is_there()))
+
+  def _model(self,
+             problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
+    if not self._asks_network:
+      return None
+    return move_filter.MoveFilter(problem, shipped_moves.network())
 
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
                     deadline: stopwatch.Deadline) -> _Anchors:

@@ -19,6 +19,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
+from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import single_device
@@ -122,8 +123,17 @@ class Limit:
     return max(progress, (spent - self._grace) / (1 - self._grace))
 
 
+# Makes a model that chooses the steps of one search.
+Models = Callable[[], move_model.MoveModel | None]
+
+
+def _no_model() -> None:
+  """Every step that is drawn is priced."""
+
+
 def annealed(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator, limit: Limit) -> np.ndarray:
+             rng: np.random.Generator, limit: Limit,
+             models: Models = _no_model) -> np.ndarray:
   """int [G], the best that a search from the best of some starts has priced.
 
   Args:
@@ -131,16 +141,17 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     starts: int [S, G], all of which are priced.
     rng: Of the search.
     limit: Of the search, the starts included.
+    models: Chooses steps.
   """
   progress_lib.doing('searching')
-  search = annealing.Annealing(problem, starts, rng)
+  search = annealing.Annealing(problem, starts, rng, models())
   _run([search], limit, _Phase())
   return search.best
 
 
 def searched(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator,
-             limit: Limit) -> tuple[placement_lib.Placement, ...]:
+             rng: np.random.Generator, limit: Limit,
+             models: Models = _no_model) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
   The latter with its priorities, where orders pay (`prioritized.pays`). What is
@@ -151,17 +162,18 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
     starts: int [S, G], all of which are priced.
     rng: Of the search.
     limit: Of the search, the starts included.
+    models: Chooses steps, for each order anew.
   """
   if not prioritized.pays(problem):
-    best = annealed(problem, starts, rng, limit)
+    best = annealed(problem, starts, rng, limit, models)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
-  plain = annealing.Annealing(problem, starts, rng)
+  plain = annealing.Annealing(problem, starts, rng, models())
   likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
   # The starts are looked at in both orders, even if time is over.
   ordered = prioritized.PrioritizedSearch(
-      problem, np.concatenate([plain.best[None], likely]), rng)
+      problem, np.concatenate([plain.best[None], likely]), rng, models())
   _run([ordered, plain], limit, _SECOND)
   halfway = ordered.best
   if limit.progress(plain.evaluations + ordered.evaluations) < 1:

@@ -71,6 +71,10 @@ class Collector(move_model.MoveModel):
                                                    kinds))
     return np.arange(count)
 
+  def ordered(self, priorities: np.ndarray | None) -> None:
+    """See `MoveModel`."""
+    self._describer.ordered(priorities)
+
   def told(self, gains: np.ndarray) -> None:
     """Writes them down."""
     self._gains.append(np.clip(gains, -_MOST_GAIN, _MOST_GAIN))

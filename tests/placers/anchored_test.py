@@ -13,7 +13,10 @@ from gdp_grappler.placers import anchored
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
+from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 from helpers import clusters
 from helpers import graphs
@@ -230,3 +233,30 @@ def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
   placement = anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
   assert problems.seconds_of(problem, placement) == pytest.approx(4)
   assert policy.loaded == 0
+
+
+@pytest.mark.parametrize('asks', [False, True])
+def test_the_network_chooses_what_is_priced_unless_it_is_not_to(
+    monkeypatch, asks):
+  networks = []
+
+  class Filter(move_filter.MoveFilter):
+
+    def choose(self, incumbent, candidates, kinds, count):
+      networks.append(self._network)
+      return super().choose(incumbent, candidates, kinds, count)
+
+  monkeypatch.setattr(move_filter, 'MoveFilter', Filter)
+  problem = _problem(1.)
+  placement = anchored.AnchoredPlacer(anchors=_SINGLE,
+                                      asks_network=asks).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert set(networks) == ({shipped_moves.network()} if asks else set())
+
+
+@pytest.mark.parametrize('name', ['gdp_held_out', 'gdp_no_network'])
+def test_what_is_held_out_asks_no_policy(policy, name):
+  problem = _problem(1.)
+  placement = registry.create(name).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert policy.loaded == policy.ahead == 0
