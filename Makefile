@@ -37,7 +37,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity format lint docs pictures bazel wheel install clean
+.PHONY: help demo test fuzz fidelity pretrain format lint docs pictures bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -57,6 +57,10 @@ fuzz: $(VENV)/installed  ## random graphs (FUZZ_GRAPHS=300) for every placer, da
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
+
+pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; hours, goes on
+	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
+	cp build/pretrain/weights.npz gdp_grappler/placers/shipped_moves.npz
 
 format: $(VENV)/tools/installed  ## format all Python and C++
 	$(TOOLS)/ruff check --quiet --select I --fix .

@@ -104,8 +104,9 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
 def next_steps(model_dir: pathlib.Path) -> str:
   """What a user may want to do with what a run has left."""
   return (f'Next: see {model_dir / "curves.json"} for how well moves are '
-          'foretold; the same command with more --rounds goes on. No placer '
-          f'uses {model_dir / "weights.npz"} by itself yet.')
+          'foretold; the same command with more --rounds goes on. The default '
+          'placer uses the weights of its package, which `make pretrain` makes '
+          'anew in a checkout.')
 
 
 class _Run:
