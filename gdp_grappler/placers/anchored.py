@@ -22,6 +22,7 @@ from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 
@@ -44,10 +45,10 @@ _POLICY_S = 3.
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Anchors:
-  """Placements of the groups, one of each placer.
+  """Placements of the groups, by their placers.
 
   Attributes:
-    names: [S].
+    names: [S] whose they are.
     devices: int [S, G].
     prices: [S].
   """
@@ -62,13 +63,25 @@ class _Anchors:
                     self.prices.followed_by(others.prices))
 
   def best(self) -> list[int]:
-    """All of them, the best first, none twice."""
-    rows: list[int] = []
+    """Rows of the best of each placer, the best first, none twice."""
+    rows: dict[str, int] = {}
+    for row in self._distinct():
+      rows.setdefault(self.names[row], row)
+    return list(rows.values())
+
+  def starts(self) -> np.ndarray:
+    """int [S, G], where a search may begin, the best first.
+
+    What is slow first in, first out may be fast in order.
+    """
+    return self.devices[self._distinct()[:prioritized.STARTS]]
+
+  def _distinct(self) -> list[int]:
+    """All rows, the best first, none twice."""
+    rows: dict[bytes, int] = {}
     for row in self.prices.ranking():
-      if not any(
-          (self.devices[row] == self.devices[other]).all() for other in rows):
-        rows.append(row)
-    return rows
+      rows.setdefault(self.devices[row].tobytes(), row)
+    return list(rows.values())
 
 
 class AnchoredPlacer:
@@ -137,9 +150,8 @@ class AnchoredPlacer:
     worth_s = worth.seconds(found)
     if self._asks_policy(worth_s) and deadline.left_s:
       found = found.joined(_priced(problem, self._of_policy(problem)))
-    best = found.best()
     refined, *in_order = local_search.searched(
-        problem, found.devices[best[:1]], rng,
+        problem, found.starts(), rng,
         local_search.Limit(_evaluations(problem, worth_s),
                            min(deadline.left_s, worth_s), _GRACE, self._clock),
         functools.partial(self._model, problem))
@@ -199,13 +211,12 @@ class _Worth:
 
 def _priced(problem: placer_lib.Problem, rows: dict[str,
                                                     np.ndarray]) -> _Anchors:
-  """The best of everybody's placements, int [K, G] each."""
-  found = []
-  for name, own in rows.items():
-    prices = problem.evaluator.price_groups(problem.graph, own, ceiling_s=None)
-    best = np.array([prices.best()])
-    found.append(_Anchors((name,), own[best], prices[best]))
-  return functools.reduce(_Anchors.joined, found)
+  """Everybody's placements, int [K, G] each."""
+  devices = np.concatenate(list(rows.values()))
+  names = (name for name, own in rows.items() for _ in own)
+  return _Anchors(
+      tuple(names), devices,
+      problem.evaluator.price_groups(problem.graph, devices, ceiling_s=None))
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:

@@ -260,3 +260,28 @@ def test_what_is_held_out_asks_no_policy(policy, name):
   placement = registry.create(name).place(problem)
   assert problems.seconds_of(problem, placement) == pytest.approx(4)
   assert policy.loaded == policy.ahead == 0
+
+
+def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
+  # What is slow first in, first out may be the best in order.
+  given = []
+  stock = local_search.searched
+
+  def searched(problem, starts, *rest):
+    given.append(starts)
+    return stock(problem, starts, *rest)
+
+  monkeypatch.setattr(local_search, 'searched', searched)
+  problem = problems.make(graphs.random_graph(2, 60))
+  anchored.AnchoredPlacer(anchors=('m_etf',), asks_policy=False,
+                          clock=_Clock()).place(problem)
+  starts, = given
+  proposed, _ = best_of.propose_each(problem, ['m_etf'])
+  rows = {
+      p.devices[problem.graph.first_ops].astype(np.int32).tobytes()
+      for p in proposed['m_etf']
+  }
+  assert len(rows.intersection(row.tobytes() for row in starts)) > 1
+  prices = problem.evaluator.price_groups(problem.graph, starts)
+  assert prices.ranking() == list(range(len(starts)))
+  assert len({row.tobytes() for row in starts}) == len(starts)
