@@ -147,8 +147,8 @@ def test_a_model_hears_every_order_before_it_is_asked():
   assert min(listener.asked) == 1
   assert len(listener.orders) > 1
   # The best was found under one of them.
-  assert any((search.best.priorities == order).all()
-             for order in listener.orders)
+  assert any(
+      (search.best.priorities == order).all() for order in listener.orders)
   plain = _search(problem)
   _run(plain, 40)
   assert plain.best_key == search.best_key
