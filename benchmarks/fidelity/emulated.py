@@ -37,8 +37,9 @@ TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
                                         ('inception-v3-b32',
                                          '2xP100'), ('amoebanet', '4xP100'),
                                         ('wavenet-2x18', '2xP100')))
-# Steps differ by what TensorFlow's threads happen to do first.
-CONFIG = emulation_config.EmulationConfig(steps=3)
+# Steps differ by what TensorFlow's threads happen to do first. Of large graphs
+# one takes this machine ten seconds.
+_STEPS, _STEPS_IF_LARGE, _LARGE_OPS = 3, 1, 20_000
 _PLACERS = ('human_expert', 'm_etf', 'local_search')
 _REAL = 'emulated'
 _BY_PLACERS = 'placer '
@@ -87,7 +88,9 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
                             np.asarray(expert, np.int32)))
   result = Result([], [])
   progress.doing(f'running placements of {task}')
-  with _Runs(folder / f'{task}.json', simulator) as runs:
+  steps = _STEPS if graph.num_ops <= _LARGE_OPS else _STEPS_IF_LARGE
+  config = emulation_config.EmulationConfig(steps=steps)
+  with _Runs(folder / f'{task}.json', simulator, config) as runs:
     for count, (label, placement) in enumerate(suite.items()):
       if not simulator.evaluate(graph, placement).valid:
         continue  # What fits is the allocator's question, not the clock's.
@@ -119,14 +122,15 @@ def _fifo(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 class _Runs:
   """Emulated steps of a task's placements, kept in a file."""
 
-  def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator):
-    self._path = path
+  def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator,
+               config: emulation_config.EmulationConfig):
+    self._path, self._config = path, config
     self._known: dict[str, list[Any]] = (json.loads(path.read_text())
                                          if path.exists() else {})
     self._simulator = simulator
     self._edges = np.zeros((0, 2), np.int32)
     self._emulator = emulator_lib.Emulator(
-        simulator.cluster, simulator.cost_model, CONFIG,
+        simulator.cluster, simulator.cost_model, config,
         control_edges=lambda *unused: self._edges)
 
   def __enter__(self) -> _Runs:
@@ -158,7 +162,7 @@ class _Runs:
            placement: placement_lib.Placement) -> str:
     cluster = self._simulator.cluster
     parts = (graph.fingerprint.encode(), cluster.to_json().encode(),
-             repr(CONFIG).encode(), placement.devices.tobytes(),
+             repr(self._config).encode(), placement.devices.tobytes(),
              self._edges.tobytes(),
              self._simulator.cost_model.op_seconds(graph, cluster).tobytes())
     return hashlib.sha256(b''.join(parts)).hexdigest()[:16]
@@ -216,7 +220,8 @@ GPUs**: a PluggableDevice whose kernels take the seconds that the simulator
 charges and whose copies take their turn on the wires, without computing or
 moving anything. Time stands still while a thread of TensorFlow's has anything
 to do, so that what this machine takes does not count: only what the devices say
-of dispatch and callbacks does. Steps are medians of {CONFIG.steps}.
+of dispatch and callbacks does. Steps are medians of {_STEPS}; a graph of more
+than {_LARGE_OPS:,} ops runs {_STEPS_IF_LARGE}.
 
 ## What this proves, and what it does not
 
