@@ -34,8 +34,8 @@ _ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; two cores that do nothing else
 # price more. Until half of the time is over the clock does not count, so that
-# the result depends on it where a machine is slow or busy only. To draw what one
-# placement is chosen from takes as long as to price so many ops.
+# the result depends on it where a machine is slow or busy only. To draw what
+# one placement is chosen from takes as long as to price so many ops.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
