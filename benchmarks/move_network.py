@@ -70,8 +70,8 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
     for name, network in (('plain', None), ('chosen', shipped_moves.network())):
-      model = (None if network is None else
-               move_filter.MoveFilter(problem, network))
+      model = (None if network is None else move_filter.MoveFilter(
+          problem, network))
       search = annealing.Annealing(problem, starts, np.random.default_rng(seed),
                                    model)
       limit = local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
