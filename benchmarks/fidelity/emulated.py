@@ -176,10 +176,18 @@ def write(folder: pathlib.Path, result: Result) -> None:
   writer.writeheader()
   for order, rows in (('fifo', result.fifo), ('control edges', result.ordered)):
     for row in rows:
-      writer.writerow({'order': order, **dataclasses.asdict(row)})
+      writer.writerow({'order': order, **_rounded(row)})
   files.write_atomically(folder / 'emulated.csv', text.getvalue())
   report.draw(folder / 'emulated.png', result.fifo, _REAL)
   files.write_atomically(folder / 'emulated.md', _page(result))
+
+
+def _rounded(row: study.Row) -> dict[str, Any]:
+  """Of numbers the digits that mean anything."""
+  return {
+      name: float(f'{value:.6g}') if isinstance(value, float) else value
+      for name, value in dataclasses.asdict(row).items()
+  }
 
 
 def agreement(result: Result, table: Callable[[list[tuple[str, ...]]],
