@@ -1,4 +1,4 @@
-r"""What the network that chooses moves brings a search, at equal seconds.
+"""What the network that chooses moves brings a search, at equal seconds.
 
 Run it from the repository:
 
@@ -22,16 +22,12 @@ from typing import Any, Sequence
 import numpy as np
 
 from benchmarks import tables
-from gdp_grappler import errors
 from gdp_grappler import progress
-from gdp_grappler.cluster import resolve
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.problems import reading
-from gdp_grappler.problems import request as request_lib
 
 _TITLE = 'Move network'
 _HEAD = ('task', 'plain', 'chosen', 'plain / chosen', 'least', 'most')
@@ -61,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   """One of each seed."""
-  problem = _problem(task)
+  problem = reading.read_task(task, progress.doing).problem()
   starts = np.concatenate(
       list(
           local_search.starting_points(problem, local_search.DEFAULT_STARTS,
@@ -81,16 +77,6 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
       row[f'{name}_priced'] = search.evaluations
     rows.append(row)
   return rows
-
-
-def _problem(task: str) -> placer_lib.Problem:
-  graph, at, cluster = task.rpartition('@')
-  if not at or not graph:
-    raise errors.GdpError(f'"{task}" names no cluster. Give for example '
-                          'rnnlm-2@2xP100.')
-  return reading.read(request_lib.Request(graph),
-                      lambda devices: resolve.resolve(cluster, devices),
-                      progress.doing).problem()
 
 
 def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:

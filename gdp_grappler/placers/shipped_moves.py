@@ -1,6 +1,6 @@
 """The network that chooses moves, as it comes with the package.
 
-How it was made and what it saw says `shipped_moves.md`, beside its weights.
+How it was made and what it saw says docs/policy.md.
 """
 
 from __future__ import annotations
