@@ -29,7 +29,7 @@ from gdp_grappler.placers import stopwatch
 POLICY, REFINED = 'policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case.
-_ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
+ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; two cores that do nothing else
@@ -39,8 +39,9 @@ DEFAULT_BUDGET_S = 10.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
-# It takes as long to load a policy and to run it for the first time.
-_POLICY_S = 3.
+# It takes as long to load a policy and to run it for the first time; one that
+# nobody asked for may take a tenth of what the search does.
+_POLICY_S, _UNASKED_S = 3., 60.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -90,12 +91,14 @@ class AnchoredPlacer:
   Nothing here makes a placement worse: the best anchor is an answer already.
   What is annealed for is bounded by what it could gain: no placement is faster
   than the lower bound, and ten thousand steps should earn the search's time.
-  The policy, where one is installed, is loaded if the search is worth as much;
-  a graph whose step takes microseconds never waits for it.
+  A policy that somebody names, or that is loaded already, takes part if the
+  search is worth what it takes to load; the one that is installed only if that
+  is little beside the search. A graph whose step takes microseconds never waits
+  for either.
   """
 
   def __init__(self, policy: str | None = None,
-               anchors: Sequence[str] = _ANCHORS,
+               anchors: Sequence[str] = ANCHORS,
                clock: Callable[[], float] = time.monotonic, *,
                asks_policy: bool = True, asks_network: bool = True) -> None:
     """Loads nothing yet.
@@ -165,8 +168,10 @@ class AnchoredPlacer:
               for row in best), *in_order)
 
   def _asks_policy(self, worth_s: float) -> bool:
-    return (self._may_ask_policy and worth_s >= _POLICY_S and
-            bool(self._policy or learned.is_there()))
+    if not self._may_ask_policy or not (self._policy or learned.is_there()):
+      return False
+    wanted = learned.is_named(self._policy) or learned.is_loaded(self._policy)
+    return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
 
   def _model(self,
              problem: placer_lib.Problem) -> move_filter.MoveFilter | None:

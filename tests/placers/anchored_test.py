@@ -49,6 +49,8 @@ def policy(monkeypatch):
   monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
   monkeypatch.setattr(learned, 'load_ahead', _load_ahead)
   monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_named', lambda policy: True)
+  monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 50_000)
   _Policy.loaded = _Policy.ahead = 0
   return _Policy
@@ -234,6 +236,22 @@ def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
   placement = anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
   assert problems.seconds_of(problem, placement) == pytest.approx(4)
   assert policy.loaded == 0
+
+
+@pytest.mark.parametrize('loaded, budget_s, asked', [
+    (False, 10., 0),
+    (True, 10., 1),
+    (False, 300., 1),
+])
+def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
+                                                     loaded, budget_s, asked):
+  # It took two of ten seconds from the search and brought nothing.
+  monkeypatch.setattr(learned, 'is_named', lambda policy: False)
+  monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 5_000)
+  anchored.AnchoredPlacer(anchors=_SINGLE).place(
+      _problem(1., time_budget_s=budget_s))
+  assert policy.loaded == policy.ahead == asked
 
 
 @pytest.mark.parametrize('asks', [False, True])

@@ -118,7 +118,7 @@ def _line(placed: placed_step.PlacedStep) -> str:
 def _on_one_device(placed: placed_step.PlacedStep) -> str:
   """What the step takes if nothing is spread that need not be."""
   alone = placed.on_one_device
-  said = f'{units.ms(alone.step_time_s)} on one device'
+  said = f'{units.ms(alone.step_time_s)} on {placed.where_alone}'
   return said if alone.valid else f'{said}, which has not the memory'
 
 
