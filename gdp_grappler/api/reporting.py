@@ -69,7 +69,8 @@ def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
 
 def _on_one_device(plan: placed_step.PlacedStep) -> page_data.Run:
   return page_data.Run(
-      plan.where_alone, price_lib.price(plan.graph, plan.one_device, plan.simulator))
+      plan.where_alone,
+      price_lib.price(plan.graph, plan.one_device, plan.simulator))
 
 
 def _verdict(runs: Sequence[page_data.Run]) -> str:
