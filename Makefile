@@ -37,7 +37,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity format lint docs pictures bazel wheel install clean
+.PHONY: help demo test fuzz fidelity pretrain paper format lint docs pictures bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -52,11 +52,18 @@ test: $(VENV)/installed  ## run all tests against the installed package
 	cd tests && ../$(BIN)/python -P -m pytest --numprocesses=auto \
 	    --maxprocesses=4 --dist=loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-fuzz: $(VENV)/installed  ## place FUZZ_GRAPHS=300 random graphs with every placer
+fuzz: $(VENV)/installed  ## random graphs (FUZZ_GRAPHS=300) for every placer, damaged files
 	cd tests && ../$(BIN)/python -m fuzz --graphs=$(FUZZ_GRAPHS) $(FUZZ_ARGS)
 
 fidelity: $(VENV)/installed  ## price and measure placements: the simulator's error
 	$(BIN)/python -m benchmarks.fidelity $(FIDELITY_ARGS)
+
+pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; hours, goes on
+	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
+	cp build/pretrain/weights.npz gdp_grappler/placers/shipped_moves.npz
+
+paper: $(VENV)/installed  ## the papers' tables and figures; a day, goes on
+	$(BIN)/python -m benchmarks.paper $(PAPER_ARGS)
 
 format: $(VENV)/tools/installed  ## format all Python and C++
 	$(TOOLS)/ruff check --quiet --select I --fix .

@@ -44,8 +44,9 @@ _VERSION = re.search(r"^__version__ = '(.+)'$",
                      re.MULTILINE).group(1)
 
 _METIS = ['pymetis==2025.2.2']
+# HiGHS 1.16 writes its banner to stdout before it can be told not to.
 _BASELINES = [
-    *_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1', 'highspy>=1.15,<2'
+    *_METIS, 'scotchpy64==1.0.2', 'mtkahypar==1.7.post1', 'highspy>=1.15,<1.16'
 ]
 # Of TensorBoard's, and of what is written for it.
 _PICTURES = ['pillow>=11,<13']
@@ -273,7 +274,8 @@ setuptools.setup(
     ]),
     package_data={
         'gdp_grappler': [
-            'lib/*', 'placers/placers.toml', 'py.typed', 'reports/assets/*'
+            'lib/*', 'placers/placers.toml', 'placers/shipped_moves.npz',
+            'py.typed', 'reports/assets/*'
         ],
         'placer_model': ['*/placers.toml', 'pretrained/**/*', 'py.typed'],
     },

@@ -34,14 +34,24 @@ NATIVE_LIBRARIES = {
     # The Grappler pass and the op estimator.
     "libgdp_grappler.so": {
         "srcs": [
+            "gdp_grappler/graph/node_table.cc",
             "gdp_grappler/graph/op_properties.cc",
             "gdp_grappler/plugin/grappler_pass.cc",
         ],
-        "hdrs": [],
+        "hdrs": ["gdp_grappler/graph/node_table.h"],
         "copts": ["-std=c++17", "-O2"],
         "defines": [],
         "linkopts": [],
         "tensorflow": True,
+    },
+    # Orders, paths and units of large graphs.
+    "libgdp_graph.so": {
+        "srcs": ["gdp_grappler/graph/graph_algorithms.cc"],
+        "hdrs": [],
+        "copts": ["-std=c++17", "-O3"],
+        "defines": [],
+        "linkopts": [],
+        "tensorflow": False,
     },
     # The discrete-event simulator.
     "libgdp_simulator.so": {

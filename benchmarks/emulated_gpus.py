@@ -25,6 +25,7 @@ import sys
 from typing import Any, Sequence
 
 from gdp_grappler import environment
+from gdp_grappler import progress
 
 os.environ.update(environment.without_plugin())
 os.environ[environment.LEGACY_KERAS] = '1'  # placer_model's.
@@ -41,6 +42,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry as placers
+from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 from gdp_grappler.workloads import registry
 from placer_model.benchmark import loading
@@ -73,12 +75,13 @@ def main() -> int:
   parser.add_argument('--json', action='store_true')
   arguments = parser.parse_args()
   try:
-    found = [
-        row
-        for task in tasks_lib.parse(arguments.tasks, registry.names(),
-                                    lambda name: registry.get(name).num_devices)
-        for row in _rows(task, arguments)
-    ]
+    tasks = tasks_lib.parse(arguments.tasks, registry.names(),
+                            lambda name: registry.get(name).num_devices)
+    with progress_line.shown('emulated_gpus'):
+      of_tasks = progress.of_each('running', tasks,
+                                  lambda task: _rows(task, arguments),
+                                  lambda task: task.name)
+    found = [row for rows in of_tasks for row in rows]
   except errors.GdpError as error:
     print(f'emulated_gpus: error: {error}', file=sys.stderr)
     return 2
@@ -118,8 +121,6 @@ def _rows(task: tasks_lib.Task, arguments: argparse.Namespace) -> list[_Row]:
       if arguments.order != order_lib.FIFO:
         row.update(_ordered(problem, proposals, simulator, emulator))
       result.append(row)
-      print(', '.join(f'{key} {value}' for key, value in row.items()),
-            file=sys.stderr)
   return result
 
 

@@ -28,6 +28,7 @@ import sys
 from typing import Any, Callable, Sequence
 
 from gdp_grappler import environment
+from gdp_grappler import progress
 
 os.environ.update(environment.without_plugin())
 
@@ -50,6 +51,7 @@ from gdp_grappler.placers import entries
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 MODELS = tuple(
@@ -149,7 +151,7 @@ def _placement(devices: Sequence[str],
 
 
 def _variables_moved(source: source_graph.SourceGraph,
-                     outcome: optimizer.Outcome) -> int:
+                     outcome: outcome_lib.Outcome) -> int:
   if outcome.devices is None:
     return 0
   return sum(
@@ -158,7 +160,7 @@ def _variables_moved(source: source_graph.SourceGraph,
 
 
 def _emulated(step: step_lib.Step, before: placement_lib.Placement,
-              outcome: optimizer.Outcome) -> _Row:
+              outcome: outcome_lib.Outcome) -> _Row:
   """Both steps as TensorFlow's runtime takes them."""
   edges = np.array(outcome.control_edges, np.int32).reshape(-1, 2)
   with emulator_lib.Emulator(
@@ -205,10 +207,9 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
   settings = dataclasses.replace(settings_lib.Settings(),
                                  cluster=arguments.cluster,
                                  batch_size=arguments.batch_size)
-  rows = [
-      gain(path, settings, arguments.search_s, arguments.emulated)
-      for path in arguments.graphs
-  ]
+  rows = progress.of_each(
+      'placing', arguments.graphs,
+      lambda path: gain(path, settings, arguments.search_s, arguments.emulated))
   head, *cells = _cells(rows, arguments)
   return tables.Table(f'{arguments.cluster}, simulated', head, cells, rows)
 

@@ -32,6 +32,7 @@ import tensorflow as tf
 from benchmarks import tables
 from benchmarks import timed_fits
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import remote_devices
@@ -84,17 +85,32 @@ def mixture() -> keras.Model:
 
 
 def lstm() -> keras.Model:
-  """Four recurrent layers, unrolled, that predict the next word."""
-  words = keras.Input((8,), batch_size=64, dtype='int32')
-  hidden = layers.Embedding(2000, 320)(words)
+  """Four recurrent layers, unrolled, that predict the next word.
+
+  Step by step, as the graph of `make fidelity`: `keras.layers.LSTM` stacks what
+  a layer says at all steps, and the next one waits for the last of them.
+  """
+  steps, units, words = 8, 320, 2000
+  ids = keras.Input((steps,), batch_size=64, dtype='int32')
+  embedded = layers.Embedding(words, units)(ids)
+  hidden = [embedded[:, step] for step in range(steps)]
   for _ in range(4):
-    hidden = layers.LSTM(320, return_sequences=True, unroll=True)(hidden)
-  return _classifier(words, hidden, 2000)
+    cell, states = layers.LSTMCell(units), [keras.ops.zeros((64, units))] * 2
+    for step in range(steps):
+      hidden[step], states = cell(hidden[step], states)
+  classes = layers.Dense(words)
+  logits = keras.ops.stack([classes(output) for output in hidden], 1)
+  return _compile(ids, logits)
 
 
 def _classifier(inputs: keras.KerasTensor, hidden: keras.KerasTensor,
                 classes: int) -> keras.Model:
-  model = keras.Model(inputs, layers.Dense(classes)(hidden))
+  return _compile(inputs, layers.Dense(classes)(hidden))
+
+
+def _compile(inputs: keras.KerasTensor,
+             logits: keras.KerasTensor) -> keras.Model:
+  model = keras.Model(inputs, logits)
   model.compile(keras.optimizers.SGD(1e-3, .9),
                 keras.losses.SparseCategoricalCrossentropy(from_logits=True))
   return model
@@ -132,19 +148,18 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
   with tempfile.TemporaryDirectory() as folder:
     cluster = pathlib.Path(folder) / 'workers.json'
     cluster_file.write(str(cluster), _cluster())
-    profiles = [
-        _profile(model,
-                 pathlib.Path(folder) / f'profile_{number}.json')
-        for number, model in enumerate(models)
-    ]
+    profiles = progress.of_each(
+        'profiling', enumerate(models),
+        lambda item: _profile(item[1],
+                              pathlib.Path(folder) / f'profile_{item[0]}.json'),
+        lambda item: item[1])
     with local_workers.LocalWorkers(_SERVERS) as workers:
       tf.config.experimental_connect_to_host(list(workers.addresses))
-      return [
-          _measure(
-              model, workers.device_names[0],
-              {'guard': True, 'cluster': str(cluster), 'profile': str(profile)})
-          for model, profile in zip(models, profiles)
-      ]
+      return progress.of_each(
+          'measuring', zip(models, profiles),
+          lambda item: _measure(item[0], workers.device_names[0], {
+              'guard': True, 'cluster': str(cluster), 'profile': str(item[1])
+          }), lambda item: item[0])
 
 
 def _cluster() -> cluster_lib.Cluster:

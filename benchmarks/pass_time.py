@@ -24,9 +24,11 @@ from tensorflow.python.eager import context
 
 from gdp_grappler import environment
 from gdp_grappler import native
+from gdp_grappler import progress
 from gdp_grappler.placers import local_search
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.processes import launching
+from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 
 _LAYERS = (100, 400, 900, 1800)
@@ -118,16 +120,20 @@ def main() -> None:
   logging.getLogger('gdp_grappler').setLevel(logging.WARNING)
   tf.config.optimizer.set_experimental_options(
       {'gdp_placement': {'keep_best': False}})
-  _measure(10)  # Loads the policy.
   rows = [[
       'ops', 'first ms', 'cached ms', 'refining, CPU s', 'all else, CPU s'
   ]]
-  rows += [_measure(num_layers) for num_layers in _LAYERS]
+  with progress_line.shown('pass_time'):
+    progress.doing('loading the policy')
+    _measure(10)
+    rows += progress.of_each('placing', _LAYERS, _measure,
+                             lambda layers: f'{layers} layers')
   print(tables.titled('In the pass', rows))
-  _import_seconds()
-  pairs = [
-      (_import_seconds(disable='1'), _import_seconds()) for _ in range(_IMPORTS)
-  ]
+  with progress_line.shown('pass_time'):
+    _import_seconds()
+    pairs = progress.of_each(
+        'importing TensorFlow both ways', range(_IMPORTS), lambda _:
+        (_import_seconds(disable='1'), _import_seconds()))
   out, off = (statistics.median(side) for side in zip(*pairs))
   ratio = statistics.median(b / a for a, b in pairs)
   print(f'import tensorflow: {out:.2f} s without, {off:.2f} s with the plugin '

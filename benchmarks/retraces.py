@@ -29,7 +29,9 @@ import keras
 import tensorflow as tf
 
 from gdp_grappler import environment
+from gdp_grappler import progress
 from gdp_grappler.processes import calls
+from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 
 _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
@@ -56,10 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('--runs', type=int, default=3)
   parser.add_argument('--json', action='store_true')
   arguments = parser.parse_args(argv)
-  rows = [
-      row for program in _PROGRAMS
-      for row in _rows(program, arguments.retraces, arguments.runs)
-  ]
+  with progress_line.shown('retraces'):
+    of_programs = progress.of_each(
+        'tracing', _PROGRAMS,
+        lambda program: _rows(program, arguments.retraces, arguments.runs))
+  rows = [row for rows in of_programs for row in rows]
   if arguments.json:
     print(json.dumps(rows, indent=2))
   else:

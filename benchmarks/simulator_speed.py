@@ -26,6 +26,8 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.grappler import cluster as grappler_cluster
 from tensorflow.python.grappler import item as grappler_item
 
+from gdp_grappler import progress
+from gdp_grappler import quiet
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -39,6 +41,7 @@ from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
 from tests.helpers import graphs
 
@@ -88,34 +91,40 @@ def _placements(graph: op_graph.OpGraph) -> list[np.ndarray]:
   ]
 
 
+def _ops(count: int) -> str:
+  return f'{count:,} ops'
+
+
 def _generated(sizes: Sequence[int]) -> str:
   title = 'Generated graphs: ms per placement in one thread'
   rows: list[tuple[str, ...]] = [('ops', 'prepare', 'one GPU', 'blocks',
                                   'random', 'ordered', 'ns/op', 'target')]
-  for num_ops in sizes:
-    graph = graphs.random_graph(0, num_ops)
-    start = time.process_time()
-    priced = simulator.Simulator(_CLUSTER, threads=1)
-    priced.price(graph, np.zeros((0, num_ops), int))
-    times = [(time.process_time() - start) * 1e3]
-    for devices in _placements(graph):
-      times.append(_best_ms(priced.price, graph, devices))
-    worst = times[-1]
-    order = np.random.default_rng(1).normal(size=num_ops)
-    times.append(_best_ms(priced.price, graph, devices, order))
-    target = _TARGETS_MS.get(num_ops)
-    rows.append(
-        (f'{num_ops:,}', f'{times[0]:.0f}', *(f'{t:.2f}' for t in times[1:]),
-         f'{worst / num_ops * 1e6:.0f}',
-         f'{target} {_verdict(worst <= target)}' if target else ''))
+  rows += progress.of_each('pricing', sizes, _generated_row, _ops)
   return tables.titled(title, rows)
+
+
+def _generated_row(num_ops: int) -> tuple[str, ...]:
+  graph = graphs.random_graph(0, num_ops)
+  start = time.process_time()
+  priced = simulator.Simulator(_CLUSTER, threads=1)
+  priced.price(graph, np.zeros((0, num_ops), int))
+  times = [(time.process_time() - start) * 1e3]
+  for devices in _placements(graph):
+    times.append(_best_ms(priced.price, graph, devices))
+  worst = times[-1]
+  order = np.random.default_rng(1).normal(size=num_ops)
+  times.append(_best_ms(priced.price, graph, devices, order))
+  target = _TARGETS_MS.get(num_ops)
+  return (f'{num_ops:,}', f'{times[0]:.0f}', *(f'{t:.2f}' for t in times[1:]),
+          f'{worst / num_ops * 1e6:.0f}',
+          f'{target} {_verdict(worst <= target)}' if target else '')
 
 
 def _grappler_call(source: source_graph.SourceGraph,
                    devices: np.ndarray) -> Callable[[], object]:
   """A call of MeasureCosts for a placement, all else prepared."""
   meta_graph = meta_graph_pb2.MetaGraphDef(
-      graph_def=op_properties._inferable(source.graph_def))
+      graph_def=op_properties.inferable(source.graph_def))
   for node, device in zip(meta_graph.graph_def.node, devices):
     node.device = _CLUSTER.device_names[device]
   meta_graph.collection_def['train_op'].node_list.value.extend(
@@ -139,18 +148,21 @@ def _real(paths: Sequence[str]) -> str:
   title = 'Real graphs: ms per random placement in one thread'
   rows: list[tuple[str, ...]] = [('graph', 'ops', 'MeasureCosts', 'simulator',
                                   'ratio', 'target')]
-  for path in paths:
-    source = sources.load(path)
-    graph = graph_def_io.read(source)
-    devices = _random(graph, 1)
-    theirs = _best_ms(_grappler_call(source, devices[0]))
-    priced = simulator.Simulator(_CLUSTER, threads=1)
-    ours = _best_ms(priced.price, graph, devices)
-    rows.append(
-        (graph.name, f'{graph.num_ops:,}', f'{theirs:.2f}', f'{ours:.3f}',
-         f'{theirs / ours:.0f}x',
-         f'{_TARGET_RATIO}x {_verdict(theirs >= _TARGET_RATIO * ours)}'))
+  rows += progress.of_each('pricing real graphs', paths, _real_row)
   return tables.titled(title, rows)
+
+
+def _real_row(path: str) -> tuple[str, ...]:
+  source = sources.load(path)
+  graph = graph_def_io.read(source)
+  devices = _random(graph, 1)
+  with quiet.stderr_held():  # It complains of each op that there is no GPU.
+    theirs = _best_ms(_grappler_call(source, devices[0]))
+  priced = simulator.Simulator(_CLUSTER, threads=1)
+  ours = _best_ms(priced.price, graph, devices)
+  return (graph.name, f'{graph.num_ops:,}', f'{theirs:.2f}', f'{ours:.3f}',
+          f'{theirs / ours:.0f}x',
+          f'{_TARGET_RATIO}x {_verdict(theirs >= _TARGET_RATIO * ours)}')
 
 
 def _threads(sizes: Sequence[int]) -> str:
@@ -158,22 +170,26 @@ def _threads(sizes: Sequence[int]) -> str:
   title = 'Generated graphs: ms for 16 random placements, by the clock'
   rows: list[tuple[str, ...]] = [('ops', 'one thread', f'{cores} threads',
                                   'gain', 'CPU time', 'target')]
-  for num_ops in sizes:
-    graph = graphs.random_graph(0, num_ops)
-    devices = _random(graph, 16)
-    one, many = (simulator.Simulator(_CLUSTER, threads=threads).price
-                 for threads in (1, cores))
-    # In turns, so that what else the machine does meets both.
-    wall = np.min([[
-        _best_ms(each, graph, devices, clock=time.perf_counter)
-        for each in (one, many)
-    ] for _ in range(3)], axis=0)
-    cpu = [_best_ms(each, graph, devices) for each in (one, many)]
-    gain = wall[0] / wall[1]
-    rows.append((f'{num_ops:,}', f'{wall[0]:.1f}', f'{wall[1]:.1f}',
-                 f'{gain:.2f}x', f'{cpu[1] / cpu[0] - 1:+.0%}',
-                 f'{_TARGET_GAIN}x {_verdict(gain >= _TARGET_GAIN)}'))
+  rows += progress.of_each('pricing in threads', sizes, _threads_row, _ops)
   return tables.titled(title, rows)
+
+
+def _threads_row(num_ops: int) -> tuple[str, ...]:
+  cores = len(os.sched_getaffinity(0))
+  graph = graphs.random_graph(0, num_ops)
+  devices = _random(graph, 16)
+  one, many = (simulator.Simulator(_CLUSTER, threads=threads).price
+               for threads in (1, cores))
+  # In turns, so that what else the machine does meets both.
+  wall = np.min([[
+      _best_ms(each, graph, devices, clock=time.perf_counter)
+      for each in (one, many)
+  ] for _ in range(3)], axis=0)
+  cpu = [_best_ms(each, graph, devices) for each in (one, many)]
+  gain = wall[0] / wall[1]
+  return (f'{num_ops:,}', f'{wall[0]:.1f}', f'{wall[1]:.1f}', f'{gain:.2f}x',
+          f'{cpu[1] / cpu[0] - 1:+.0%}',
+          f'{_TARGET_GAIN}x {_verdict(gain >= _TARGET_GAIN)}')
 
 
 def _search_s(graph: op_graph.OpGraph,
@@ -189,21 +205,23 @@ def _robust(sizes: Sequence[int]) -> str:
   title = 'Generated graphs: ms for 16 random placements in one thread'
   rows: list[tuple[str, ...]] = [('ops', 'simulated', 'robust', 'ratio',
                                   'search', 'target')]
-  for num_ops in sizes:
-    graph = graphs.random_graph(0, num_ops)
-    devices = _random(graph, 16)
-    plain = simulator.Simulator(_CLUSTER, threads=1)
-    both = plain, robust.Robust(plain)
-    # In turns, so that what else the machine does meets both.
-    once, more = np.min(
-        [[_best_ms(each.price, graph, devices) for each in both]
-         for _ in range(3)], axis=0)
-    searched = [_search_s(graph, each) for each in both]
-    rows.append(
-        (f'{num_ops:,}', f'{once:.1f}', f'{more:.1f}', f'{more / once:.2f}x',
-         f'{searched[1] / searched[0]:.2f}x',
-         f'{_TARGET_ROBUST}x {_verdict(more <= _TARGET_ROBUST * once)}'))
+  rows += progress.of_each('pricing robustly', sizes, _robust_row, _ops)
   return tables.titled(title, rows)
+
+
+def _robust_row(num_ops: int) -> tuple[str, ...]:
+  graph = graphs.random_graph(0, num_ops)
+  devices = _random(graph, 16)
+  plain = simulator.Simulator(_CLUSTER, threads=1)
+  both = plain, robust.Robust(plain)
+  # In turns, so that what else the machine does meets both.
+  once, more = np.min(
+      [[_best_ms(each.price, graph, devices) for each in both] for _ in range(3)
+      ], axis=0)
+  searched = [_search_s(graph, each) for each in both]
+  return (f'{num_ops:,}', f'{once:.1f}', f'{more:.1f}', f'{more / once:.2f}x',
+          f'{searched[1] / searched[0]:.2f}x',
+          f'{_TARGET_ROBUST}x {_verdict(more <= _TARGET_ROBUST * once)}')
 
 
 def main() -> None:
@@ -223,7 +241,9 @@ def main() -> None:
                      (flags.thread_sizes, _threads), (flags.robust_sizes,
                                                       _robust)):
     if rows:
-      print(make(rows), end='\n\n', flush=True)
+      with progress_line.shown('simulator_speed'):
+        table = make(rows)
+      print(table, end='\n\n', flush=True)
 
 
 if __name__ == '__main__':

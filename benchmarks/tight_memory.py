@@ -8,7 +8,9 @@ Networks are those of `tests/helpers/tight_memory.py`: layers with heavy weights
 (and optimizer state) that fill 60 to 98 % of the GPUs of a placement in blocks,
 beside a host that is much slower. Steps are simulated. For each placer: its
 step over that of METIS and over that of the local search, "out of memory" where
-it found none that fits although the blocks do; null as JSON.
+it found none that fits although the blocks do; null as JSON. With --journal a
+run that was ended goes on where it was; --page brings the tables of a page up
+to date.
 """
 
 from __future__ import annotations
@@ -17,11 +19,15 @@ import argparse
 import itertools
 import json
 import math
+import pathlib
+import shlex
+import sys
 import time
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
 
+from benchmarks import pages
 from gdp_grappler import progress
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
@@ -76,30 +82,41 @@ def _ratio(own_s: float, other_s: float) -> float:
   return round(own_s / other_s, 4) if math.isfinite(other_s) else math.nan
 
 
-def _missed(rows: list[dict[str, Any]], name: str) -> str:
+def _missed(rows: list[dict[str, Any]], name: str) -> list[str]:
   """How often a placer missed each target, and by how much at worst."""
-  own = np.array([row['placers'][name]['step_s'] for row in rows])
-  texts = [f'out of memory {np.isinf(own).sum()}']
+  own = _seconds(rows, name)
+  cells = [name, str(np.isinf(own).sum())]
   for other, most in ((_METIS, 1.), (_SEARCH, _TARGET)):
-    if f'over {other}' in rows[0]:
-      ratios = np.array([row[f'over {other}'][name] for row in rows])
-      missed = (ratios > most + 1e-9).sum()
-      texts.append(f'over {most:g}x {other} {missed} '
-                   f'({_summary(ratios[np.isfinite(ratios)])})')
+    if other not in rows[0]['placers'] or other == name:
+      cells += ['-', '-']
+      continue
+    # Infinite where only this one is out of memory, NaN where both are.
+    with np.errstate(invalid='ignore'):
+      ratios = own / _seconds(rows, other)
+    cells += [
+        str((ratios > most + 1e-9).sum()),
+        _summary(ratios[np.isfinite(ratios)])
+    ]
   seconds = sum(row['placers'][name]['placing_s'] for row in rows)
-  return f'{name}: of {len(rows)}, ' + ', '.join(texts) + f'; {seconds:.1f} s'
+  return [*cells, f'{seconds / len(rows):.1f}']
+
+
+def _seconds(rows: list[dict[str, Any]], name: str) -> np.ndarray:
+  """float64 [R], infinite out of memory."""
+  found = [row['placers'][name]['step_s'] for row in rows]
+  return np.array([math.inf if step_s is None else step_s for step_s in found])
 
 
 def _summary(ratios: np.ndarray) -> str:
   """Of the cases [n] in which both fit."""
   if not ratios.size:
     return 'never both in memory'
-  return (f'worst {ratios.max():.2f}x, mean '
+  return (f'{ratios.max():.2f}x, '
           f'{np.exp(np.log(ratios).mean()):.3f}x')
 
 
-def _cell(step_s: float) -> str:
-  return f'{1e3 * step_s:.1f}' if math.isfinite(step_s) else 'out of memory'
+def _cell(step_s: float | None) -> str:
+  return 'out of memory' if step_s is None else f'{1e3 * step_s:.1f}'
 
 
 def _without_infinities(value: Any) -> Any:
@@ -111,6 +128,56 @@ def _without_infinities(value: Any) -> Any:
   return value
 
 
+def _chosen(flags: argparse.Namespace) -> list[tuple[str, bool, int, float]]:
+  """Network, whether it trains, number of GPUs and fill of each case."""
+  tasks = itertools.product(flags.networks, (True, False))
+  # Neighbours differ in fill, so that each task has several of them.
+  return [(*task, count, fill) for i, task in enumerate(tasks)
+          for j, count in enumerate(flags.gpus)
+          for k, fill in enumerate(flags.fills)
+          if not (i - j - 2 * k) % flags.share]
+
+
+def _rows(flags: argparse.Namespace) -> Iterator[dict[str, Any]]:
+  """All of them, those of the journal without being made again."""
+  known = {}
+  if flags.journal is not None and flags.journal.exists():
+    for line in flags.journal.read_text(encoding='utf-8').splitlines():
+      row = json.loads(line)
+      known[row['case'], tuple(row['placers'])] = row
+  chosen = _chosen(flags)
+  for number, (network, training, count, fill) in enumerate(chosen):
+    progress.doing(f'case {number + 1} of {len(chosen)}')
+    case = tight_memory.case(network, count, fill, training,
+                             clusters.FixedCosts)
+    key = case.name, (*flags.placers, 'planted')
+    if key not in known:
+      known[key] = _without_infinities(_row(case, flags.placers))
+      if flags.journal is not None:
+        with flags.journal.open('a', encoding='utf-8') as file:
+          file.write(json.dumps(known[key]) + '\n')
+    yield known[key]
+
+
+def _show(flags: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+  """Prints both tables, and puts them into the page."""
+  steps = [('case', *flags.placers, 'planted'),
+           *((row['case'], *(_cell(own['step_s'])
+                             for own in row['placers'].values()))
+             for row in rows)]
+  counts = [('placer', 'out of memory', f'slower than {_METIS}', 'worst, mean',
+             f'over {_TARGET}x {_SEARCH}', 'worst, mean', 'seconds to place'),
+            *(_missed(rows, name) for name in flags.placers)]
+  print(tables.titled('Simulated steps, ms', steps))
+  print(tables.titled(f'Of {len(rows)}', counts))
+  if flags.page is not None:
+    # Where the journal is makes no difference.
+    given = [a for a in sys.argv[1:] if not a.startswith('--journal=')]
+    command = shlex.join(['python', '-m', 'benchmarks.tight_memory', *given])
+    for title, (head, *cells) in (('Steps', steps), ('Targets', counts)):
+      pages.Page(flags.page, title).replace(command, head, cells)
+
+
 def main() -> None:
   """Runs the program."""
   parser = argparse.ArgumentParser(
@@ -120,27 +187,20 @@ def main() -> None:
   parser.add_argument('--fills', type=float, nargs='*', default=_FILLS)
   parser.add_argument('--gpus', type=int, nargs='*', default=_NUM_GPUS)
   parser.add_argument('--placers', nargs='*', default=list(_PLACERS))
+  parser.add_argument('--share', type=int, default=1,
+                      help='every so manieth case only')
+  parser.add_argument('--journal', type=pathlib.Path,
+                      help='file with a case a line; none is run twice')
+  parser.add_argument('--page', type=pathlib.Path,
+                      help='page with places for "Steps" and "Targets"')
   parser.add_argument('--json', action='store_true')
   flags = parser.parse_args()
-  rows = []
-  cases = list(
-      itertools.product(flags.networks, (True, False), flags.gpus, flags.fills))
   with progress_line.shown('tight_memory'):
-    for number, (network, training, count, fill) in enumerate(cases):
-      progress.doing(f'case {number + 1} of {len(cases)}')
-      case = tight_memory.case(network, count, fill, training,
-                               clusters.FixedCosts)
-      rows.append(_row(case, flags.placers))
+    rows = list(_rows(flags))
   if flags.json:
-    print(json.dumps([_without_infinities(row) for row in rows], indent=1))
-    return
-  shown = [('case', *flags.placers, 'planted')]
-  for row in rows:
-    shown.append((row['case'],
-                  *(_cell(own['step_s']) for own in row['placers'].values())))
-  print(tables.titled('Simulated steps, ms', shown))
-  for name in flags.placers:
-    print(tables.wrapped(_missed(rows, name)))
+    print(json.dumps(rows, indent=1))
+  else:
+    _show(flags, rows)
 
 
 if __name__ == '__main__':

@@ -13,14 +13,25 @@ from typing import Mapping
 import keras
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.python.eager import context
 
 BATCH_SIZE = 8
 STEPS = 2
 
 
-def main(num_devices: int) -> None:
-  """Fits on `num_devices` logical CPUs and reports."""
+def main(num_devices: int, in_order: bool) -> None:
+  """Fits on some logical CPUs and reports.
+
+  Args:
+    num_devices: How many.
+    in_order: Whether sums are added in the order in which they are written.
+      TensorFlow's memory optimizer, which then does not run, lets InceptionV3
+      add gradients in the order of arrival, which other devices change.
+  """
+  if in_order:
+    _switch_memory_optimizer_off()
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * num_devices)
@@ -40,6 +51,19 @@ def main(num_devices: int) -> None:
             callbacks=[losses])
   json.dump({'losses': losses.values, 'ops': _ops_per_device()}, sys.stdout)
   print()
+
+
+def _switch_memory_optimizer_off() -> None:
+  """In this process; `tf.config.optimizer` has no option for it."""
+  as_it_is = context.Context.config.fget
+
+  def config(self: context.Context) -> config_pb2.ConfigProto:
+    result = as_it_is(self)
+    result.graph_options.rewrite_options.memory_optimization = (
+        rewriter_config_pb2.RewriterConfig.NO_MEM_OPT)
+    return result
+
+  context.Context.config = property(config)
 
 
 class _Losses(keras.callbacks.Callback):
@@ -74,4 +98,5 @@ def _ops_per_device() -> dict[str, int]:
 
 
 if __name__ == '__main__':
-  main(int(os.environ.get('DEMO_DEVICES', '1')))
+  main(int(os.environ.get('DEMO_DEVICES', '1')),
+       os.environ.get('DEMO_IN_ORDER') == '1')

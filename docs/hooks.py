@@ -1,4 +1,4 @@
-"""What `make docs` checks of the finished site."""
+"""What `make docs` does with pages, and checks of the finished site."""
 
 from __future__ import annotations
 
@@ -13,6 +13,22 @@ _FETCHED = re.compile(
     r'<(?:script|img|iframe|source)\b[^>]*\bsrc="?(?:https?:)?//'
     r'|<link\b(?=[^>]*\brel="?(?:stylesheet|preconnect|icon))'
     r'[^>]*\bhref="?(?:https?:)?//', re.IGNORECASE)
+
+# Their tables need the room of a list of headings.
+_WIDE = ('results/', 'notebooks/')
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+  """Gives the room for a list of headings to pages that have better use for it.
+
+  Args:
+    html: What the page says.
+    page: Of mkdocs.
+  """
+  headings = sum(1 + len(top.children) for top in page.toc)
+  if headings < 2 or page.file.src_uri.startswith(_WIDE):
+    page.meta.setdefault('hide', []).append('toc')
+  return html
 
 
 def on_post_build(config: Any) -> None:

@@ -26,6 +26,8 @@ _PACKAGES = {
 }
 # What learning needs.
 TRAIN = tuple(m for m, (_, extra) in _PACKAGES.items() if extra == 'train')
+_OF_PLACERS = tuple(
+    m for m, (_, extra) in _PACKAGES.items() if extra in ('metis', 'baselines'))
 BENCH = tuple(m for m, (_, extra) in _PACKAGES.items() if extra == 'bench')
 
 
@@ -50,6 +52,11 @@ def require(who: str, *modules: str) -> None:
 def package(module: str) -> str:
   """What to install for a module of an extra."""
   return _PACKAGES[module][0]
+
+
+def of_placers() -> tuple[str, ...]:
+  """Modules that some placers need and that are installed."""
+  return tuple(filter(_is_installed, _OF_PLACERS))
 
 
 def _is_installed(module: str) -> bool:

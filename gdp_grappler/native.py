@@ -33,6 +33,16 @@ def load_simulator() -> ctypes.CDLL:
 
 
 @functools.cache
+def load_graph() -> ctypes.CDLL:
+  """What is done with all of a graph; knows nothing of TensorFlow.
+
+  Raises:
+    PluginError: the library is missing or cannot be loaded.
+  """
+  return _load('libgdp_graph.so')
+
+
+@functools.cache
 def load_moves() -> ctypes.CDLL:
   """What moves of a search need; knows nothing of TensorFlow.
 

@@ -7,7 +7,10 @@ listener, as in a user's program, nothing is kept and nothing is printed.
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator, Protocol
+from typing import Callable, Iterable, Iterator, Protocol, TypeVar
+
+_Item = TypeVar('_Item')
+_Result = TypeVar('_Result')
 
 
 class Listener(Protocol):
@@ -58,6 +61,30 @@ def reached(share: float, detail: str = '') -> None:
   listener = _listener()
   if listener is not None:
     listener.reached(share, detail)
+
+
+def of_each(what: str, items: Iterable[_Item], work: Callable[[_Item], _Result],
+            name: Callable[[_Item], str] = str) -> list[_Result]:
+  """Works on one item after the other, and says how far it is.
+
+  What the work itself says is not heard: it would take the place of that.
+
+  Args:
+    what: Such as 'measuring'.
+    items: What to work on.
+    work: Called with each.
+    name: What to call an item.
+
+  Returns:
+    What the work returned, in the order of the items.
+  """
+  doing(what)
+  rest, results = list(items), []
+  for number, item in enumerate(rest):
+    reached(number / len(rest), f'{number + 1} of {len(rest)}: {name(item)}')
+    with heard_by(None):
+      results.append(work(item))
+  return results
 
 
 def make_room() -> None:

@@ -17,14 +17,17 @@ import shutil
 import tempfile
 from typing import Any, Iterator, Mapping
 
+from google.protobuf import message
 import numpy as np
 import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.features import schema
+from gdp_grappler.placers import learned
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.processes import calls
+from placer_model import config as config_lib
 from placer_model import network as network_lib
 
 # Of logits, relative to the largest of them or 1.
@@ -90,6 +93,38 @@ def export_policy(network: network_lib.PlacerNetwork,
     _write(network, temporary / 'policy', description)
     _verify(network, temporary / 'policy')
     _replace(target, temporary / 'policy', temporary / 'old')
+
+
+def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
+  """The network of a policy, to go on learning.
+
+  Only numbers are read: what the SavedModel would run is not looked at.
+
+  Args:
+    directory: That `export_policy` wrote.
+
+  Raises:
+    PolicyMismatchError: it is no policy, is damaged, is for other features, or
+      its network has another shape than it says.
+  """
+  metadata = learned.metadata(directory)
+  try:
+    policy_ops.check(directory)
+    policy_ops.check_whole(directory, metadata)
+    network = network_lib.PlacerNetwork(
+        config_lib.PlacerConfig(**metadata['config']))
+    reader = tf.train.load_checkpoint(str(directory / 'variables/variables'))
+    network.set_weights([
+        reader.get_tensor(f'weights/{index}/.ATTRIBUTES/VARIABLE_VALUE')
+        for index in range(len(network.variables))
+    ])
+  except (OSError, LookupError, TypeError, ValueError, message.DecodeError,
+          config_lib.ConfigError, tf.errors.OpError) as error:
+    raise errors.PolicyMismatchError(
+        f'The network of the policy in {directory} cannot be read: '
+        f'{str(error).splitlines()[0]}. Export it again with gdp_train.'
+    ) from error
+  return network
 
 
 def close(found: np.ndarray, expected: np.ndarray, allowed: np.ndarray) -> bool:

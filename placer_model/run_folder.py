@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import pathlib
 from typing import Iterator
 
@@ -25,13 +26,16 @@ def held(folder: pathlib.Path, flag: str) -> Iterator[None]:
   """
   try:
     folder.mkdir(parents=True, exist_ok=True)
-    file = open(folder / _LOCK, 'wb')
+    # Whoever gave the folder may have put a pipe or a link in the lock's place.
+    handle = os.open(
+        folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        | os.O_NONBLOCK, 0o666)
   except OSError as error:
     raise errors.GdpError(f'Cannot write to {folder}: {error.strerror}. '
                           f'Give another {flag}.') from error
-  with file:
+  with os.fdopen(handle, 'wb'):
     try:
-      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
       raise errors.GdpError(
           f'Another run is at work in {folder}. Wait for its end, or give '

@@ -41,3 +41,18 @@ def test_the_innermost_listener_hears():
   _all('d')
   assert inner.heard == ['a', (.5, 'a'), 'room', '']
   assert outer.heard == ['c']
+
+
+def test_what_is_done_with_each_is_counted_and_nothing_else_heard():
+  listener = _Listener()
+
+  def work(item):
+    progress.doing('something of its own')
+    return item * 2
+
+  with progress.heard_by(listener):
+    assert progress.of_each('working', iter([3, 4]), work,
+                            'number {}'.format) == [6, 8]
+  assert listener.heard == [
+      'working', (0., '1 of 2: number 3'), (.5, '2 of 2: number 4')
+  ]

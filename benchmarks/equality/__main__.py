@@ -28,6 +28,7 @@ from benchmarks import tables
 from benchmarks.equality import base
 from benchmarks.equality import runner
 from gdp_grappler import environment
+from gdp_grappler import progress
 
 _LEGACY = ':tf_keras'
 # Of the largest number of a tensor, where a program is not certain itself.
@@ -123,7 +124,7 @@ def _table(names: Sequence[str], seed: int) -> tables.Table:
       'placer': 'random', 'keep_best': False, 'seed': seed,
       'time_budget_s': _PATIENCE_S
   }
-  rows = [_row(name, option) for name in names]
+  rows = progress.of_each('comparing', names, lambda name: _row(name, option))
   return tables.Table('placed at random over four logical CPU devices', _HEAD,
                       [_cells(row) for row in rows], rows,
                       fails=any(row['verdict'] for row in rows))

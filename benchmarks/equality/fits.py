@@ -142,7 +142,7 @@ def autoencoder() -> base.Numbers:
   image = layers.Input((8, 8, 1))
   x = layers.Conv2D(8, 3, strides=2, padding='same', activation='relu')(image)
   x = layers.Conv2DTranspose(8, 3, strides=2, padding='same')(x)
-  x = layers.UpSampling2D()(layers.AveragePooling2D()(layers.PReLU()(x)))
+  x = layers.UpSampling2D()(layers.AveragePooling2D(2)(layers.PReLU()(x)))
   model = keras.Model(image, layers.Conv2D(1, 3, padding='same')(x))
   model.compile('adam', 'mae')
   x, _ = base.data(32, 8, 8, 1)

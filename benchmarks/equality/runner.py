@@ -27,6 +27,9 @@ from gdp_grappler.plugin import library
 # Each has registered its programs when it was imported.
 KINDS = (fits, training, loops, sessions)
 _DEVICES = 4
+# Of Keras, which makes weights and slots with it: it is placed where the step
+# itself is to stay.
+_MAKER = 'initialize_variables'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,13 +85,13 @@ def compare(name: str, option: Any) -> Comparison:
 
 
 def _listen() -> list[library.Decision]:
-  """All that the pass will be told, as it is told."""
+  """All that the pass will be told of steps, as it is told."""
   decisions: list[library.Decision] = []
   answer = host.Host.answer
 
   def heard(self: host.Host, query: library.Query) -> library.Answer:
     result = answer(self, query)
-    if isinstance(result, library.Decision):
+    if isinstance(result, library.Decision) and _MAKER not in query.graph_id:
       decisions.append(result)
     return result
 

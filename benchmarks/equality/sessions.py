@@ -30,12 +30,20 @@ def _trained(build: Callable[[Any, Any], Any], *shape: int,
       loss, step = build(x, y)
     every = tf1.global_variables()
     with tf1.Session() as session:
-      session.run(tf1.global_variables_initializer())
+      _initialize(session)
       losses = [
           session.run([loss, step], {x: rows[i:], y: classes[i:]})[0]
           for i in range(_STEPS)
       ]
       return losses, session.run(every)
+
+
+def _initialize(session: Any) -> None:
+  """Averages begin with the values of variables and do not wait for them."""
+  first = tf1.trainable_variables()
+  rest = [v for v in tf1.global_variables() if all(v is not w for w in first)]
+  for variables in (first, rest):
+    session.run(tf1.variables_initializer(variables))
 
 
 def _layer(x: Any, units: int, name: str) -> Any:

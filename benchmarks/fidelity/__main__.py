@@ -24,7 +24,10 @@ from benchmarks.fidelity import graphs
 from benchmarks.fidelity import report
 from benchmarks.fidelity import study
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler.cluster import cluster_file
+from gdp_grappler.reports import progress_line
+from gdp_grappler.reports import tables
 
 _RESULTS = 'results.json.gz'
 
@@ -54,14 +57,16 @@ def main() -> int:
     if arguments.report:
       report.write(arguments.out_dir, *study.load(arguments.out_dir / _RESULTS))
     else:
-      (_run_emulated if arguments.emulated else _run)(arguments)
+      with progress_line.shown('fidelity'):
+        found = (_run_emulated if arguments.emulated else _run)(arguments)
+      print(found)
   except errors.GdpError as error:
     print(f'fidelity: error: {error}', file=sys.stderr)
     return 2
   return 0
 
 
-def _run(arguments: argparse.Namespace) -> None:
+def _run(arguments: argparse.Namespace) -> str:
   names = arguments.graphs.split(',')
   unknown = [name for name in names if name not in graphs.BUILDERS]
   if unknown:
@@ -80,10 +85,10 @@ def _run(arguments: argparse.Namespace) -> None:
     orders += more_orders
     study.save(arguments.out_dir / _RESULTS, rows, orders, cluster)
     report.write(arguments.out_dir, rows, orders, cluster)
-  print(report.table(rows))
+  return tables.text(report.agreement(rows))
 
 
-def _run_emulated(arguments: argparse.Namespace) -> None:
+def _run_emulated(arguments: argparse.Namespace) -> str:
   folder = arguments.work_dir / 'emulated'
   folder.mkdir(exist_ok=True)
   whole = emulated.Result([], [])
@@ -92,11 +97,13 @@ def _run_emulated(arguments: argparse.Namespace) -> None:
     whole.fifo.extend(result.fifo)
     whole.ordered.extend(result.ordered)
     emulated.write(arguments.out_dir, whole)
-  print(emulated.table(whole))
+  return emulated.agreement(whole, tables.text)
 
 
 def _tell(text: str) -> None:
-  print(text, flush=True)
+  """Of what takes hours each line is kept, whatever shows progress."""
+  progress.make_room()
+  print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == '__main__':

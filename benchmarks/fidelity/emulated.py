@@ -17,6 +17,7 @@ from benchmarks.fidelity import placements
 from benchmarks.fidelity import report
 from benchmarks.fidelity import study
 from gdp_grappler import files
+from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.emulation import emulation_config
@@ -25,6 +26,7 @@ from gdp_grappler.evaluation.ordering import control_edges as control_edges_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
+from gdp_grappler.reports import tables
 from gdp_grappler.workloads import registry as workload_registry
 from gdp_grappler.workloads import stages
 
@@ -35,9 +37,11 @@ TASKS = tuple(f'{workload}{size}@{cluster}' for size in ('@tiny', '')
                                         ('inception-v3-b32',
                                          '2xP100'), ('amoebanet', '4xP100'),
                                         ('wavenet-2x18', '2xP100')))
-# Steps differ by what TensorFlow's threads happen to do first.
-CONFIG = emulation_config.EmulationConfig(steps=3)
+# Steps differ by what TensorFlow's threads happen to do first. Of large graphs
+# one takes this machine ten seconds.
+_STEPS, _STEPS_IF_LARGE, _LARGE_OPS = 3, 1, 20_000
 _PLACERS = ('human_expert', 'm_etf', 'local_search')
+_REAL = 'emulated'
 _BY_PLACERS = 'placer '
 _SCOPE = re.compile(r'[^/]+/[^/]+')
 _MAX_SPLITS = 6
@@ -83,7 +87,10 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
       placements.by_placers(graph, simulator, _PLACERS, seed,
                             np.asarray(expert, np.int32)))
   result = Result([], [])
-  with _Runs(folder / f'{task}.json', simulator) as runs:
+  progress.doing(f'running placements of {task}')
+  steps = _STEPS if graph.num_ops <= _LARGE_OPS else _STEPS_IF_LARGE
+  config = emulation_config.EmulationConfig(steps=steps)
+  with _Runs(folder / f'{task}.json', simulator, config) as runs:
     for count, (label, placement) in enumerate(suite.items()):
       if not simulator.evaluate(graph, placement).valid:
         continue  # What fits is the allocator's question, not the clock's.
@@ -97,6 +104,7 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
       if len(order.control_edges):
         rows.append(runs.row(task, label, graph, placement, order, True))
         result.ordered.append(rows[1])
+      progress.reached((count + 1) / len(suite))
       tell(f'{task} {count + 1}/{len(suite)} {label}: ' + '; ordered: '.join(
           f'simulated {row.simulated_s * 1e3:.1f} ms, emulated '
           f'{row.measured_s * 1e3:.1f} ms' for row in rows))
@@ -114,14 +122,15 @@ def _fifo(graph: op_graph.OpGraph, placement: placement_lib.Placement,
 class _Runs:
   """Emulated steps of a task's placements, kept in a file."""
 
-  def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator):
-    self._path = path
+  def __init__(self, path: pathlib.Path, simulator: simulator_lib.Simulator,
+               config: emulation_config.EmulationConfig):
+    self._path, self._config = path, config
     self._known: dict[str, list[Any]] = (json.loads(path.read_text())
                                          if path.exists() else {})
     self._simulator = simulator
     self._edges = np.zeros((0, 2), np.int32)
     self._emulator = emulator_lib.Emulator(
-        simulator.cluster, simulator.cost_model, CONFIG,
+        simulator.cluster, simulator.cost_model, config,
         control_edges=lambda *unused: self._edges)
 
   def __enter__(self) -> _Runs:
@@ -153,7 +162,7 @@ class _Runs:
            placement: placement_lib.Placement) -> str:
     cluster = self._simulator.cluster
     parts = (graph.fingerprint.encode(), cluster.to_json().encode(),
-             repr(CONFIG).encode(), placement.devices.tobytes(),
+             repr(self._config).encode(), placement.devices.tobytes(),
              self._edges.tobytes(),
              self._simulator.cost_model.op_seconds(graph, cluster).tobytes())
     return hashlib.sha256(b''.join(parts)).hexdigest()[:16]
@@ -167,18 +176,33 @@ def write(folder: pathlib.Path, result: Result) -> None:
   writer.writeheader()
   for order, rows in (('fifo', result.fifo), ('control edges', result.ordered)):
     for row in rows:
-      writer.writerow({'order': order, **dataclasses.asdict(row)})
+      writer.writerow({'order': order, **_rounded(row)})
   files.write_atomically(folder / 'emulated.csv', text.getvalue())
-  report.draw(folder / 'emulated.png', result.fifo, 'emulated')
+  report.draw(folder / 'emulated.png', result.fifo, _REAL)
   files.write_atomically(folder / 'emulated.md', _page(result))
 
 
-def table(result: Result) -> str:
-  """Markdown: TensorFlow's own order, then control edges."""
+def _rounded(row: study.Row) -> dict[str, Any]:
+  """Of numbers the digits that mean anything."""
+  return {
+      name: float(f'{value:.6g}') if isinstance(value, float) else value
+      for name, value in dataclasses.asdict(row).items()
+  }
+
+
+def agreement(result: Result, table: Callable[[list[tuple[str, ...]]],
+                                              str]) -> str:
+  """TensorFlow's own order, then control edges.
+
+  Args:
+    result: Of all tasks.
+    table: Makes a table of cells.
+  """
   return '\n'.join([
       'First in, first out:', '',
-      report.table(result.fifo), '', 'Ordered by control edges:', '',
-      report.table(result.ordered)
+      table(report.agreement(result.fifo, _REAL)), '',
+      'Ordered by control edges:', '',
+      table(report.agreement(result.ordered, _REAL))
   ])
 
 
@@ -204,7 +228,8 @@ GPUs**: a PluggableDevice whose kernels take the seconds that the simulator
 charges and whose copies take their turn on the wires, without computing or
 moving anything. Time stands still while a thread of TensorFlow's has anything
 to do, so that what this machine takes does not count: only what the devices say
-of dispatch and callbacks does. Steps are medians of {CONFIG.steps}.
+of dispatch and callbacks does. Steps are medians of {_STEPS}; a graph of more
+than {_LARGE_OPS:,} ops runs {_STEPS_IF_LARGE}.
 
 ## What this proves, and what it does not
 
@@ -218,7 +243,7 @@ latency + bytes / bandwidth, once all channels of its link are free, as in the
 simulator), what a *real driver* adds to a launch, a copy or a callback, and
 several hosts.
 
-{table(result)}
+{agreement(result, tables.as_markdown)}
 
 ![simulated over emulated steps](emulated.png)
 

@@ -23,6 +23,8 @@ from gdp_grappler.placers import registry
 _SEARCH_ROUNDS = 24
 _SEARCH_S = 10.
 _PROPOSALS = 24
+# Drawn at first, and more until there are so many placements in all.
+_MODULES, _LEAST = 10, 40
 
 
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
@@ -54,7 +56,7 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
     found[f'layers at random {i}'] = rng.integers(0, num_places,
                                                   layers.max() + 1)[layers]
   modules = _of_groups(graph, modules)
-  for i in range(10):
+  for i in range(_MODULES):
     found[f'modules at random {i}'] = rng.integers(0, num_places,
                                                    modules.max() + 1)[modules]
   for i in range(3):
@@ -73,7 +75,14 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
   for size in (5, 40):
     found[f'bad: blocks of {size} ops in turn'] = _blocks(
         graph, size, num_places)
-  return _distinct(graph, found, simulator.cluster)
+  result = _distinct(graph, found, simulator.cluster)
+  for i in range(_MODULES, _MODULES + _LEAST):
+    if len(result) >= _LEAST:
+      break
+    found[f'modules at random {i}'] = rng.integers(0, num_places,
+                                                   modules.max() + 1)[modules]
+    result = _distinct(graph, found, simulator.cluster)
+  return result
 
 
 def by_placers(

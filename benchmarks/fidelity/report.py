@@ -14,6 +14,7 @@ from benchmarks.fidelity import statistics
 from benchmarks.fidelity import study
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.reports import tables
 
 _Item = TypeVar('_Item', study.Row, study.Ordered)
 _PANELS = 4  # Side by side, at most.
@@ -40,22 +41,28 @@ def write(folder: pathlib.Path, rows: Sequence[study.Row],
   files.write_atomically(folder / 'README.md', _page(rows, orders, cluster))
 
 
-def table(rows: Sequence[study.Row]) -> str:
-  """Markdown, a line per graph."""
-  lines = [
-      '| graph | placements | fastest to slowest (measured) | MAPE | '
-      'simulated / measured | Spearman | Kendall | the simulated best is '
-      'measured |', '|---|---|---|---|---|---|---|---|'
+def agreement(rows: Sequence[study.Row],
+              real: str = 'measured') -> list[tuple[str, ...]]:
+  """[1 + graphs] of cells, the head first.
+
+  Args:
+    rows: Of all graphs.
+    real: How the real steps were come by.
+  """
+  lines: list[tuple[str, ...]] = [
+      ('graph', 'placements', f'fastest to slowest ({real})', 'MAPE',
+       f'simulated / {real}', 'Spearman', 'Kendall',
+       f'the simulated best is {real}')
   ]
   for name, own in _by_graph(rows).items():
     a = statistics.agreement(np.array([r.simulated_s for r in own]),
                              np.array([r.measured_s for r in own]))
     times = [r.measured_s * 1e3 for r in own]
-    lines.append(
-        f'| {name} | {a.count} | {min(times):.0f} to {max(times):.0f} ms | '
-        f'{a.mape:.1%} | {a.bias:.2f} | {a.spearman:.3f} | {a.kendall:.3f} | '
-        f'number {a.rank_of_best}, {a.regret:.2f}x the best |')
-  return '\n'.join(lines)
+    lines.append((name, str(a.count),
+                  f'{min(times):.0f} to {max(times):.0f} ms', f'{a.mape:.1%}',
+                  f'{a.bias:.2f}', f'{a.spearman:.3f}', f'{a.kendall:.3f}',
+                  f'number {a.rank_of_best}, {a.regret:.2f}x the best'))
+  return lines
 
 
 def _by_graph(rows: Sequence[study.Row]) -> dict[str, list[study.Row]]:
@@ -182,7 +189,7 @@ slow each other down from a step that both run at once; nothing was fitted to
 the placements below. A placement that has been measured is not measured again
 when the study goes on.
 
-{table(rows)}
+{tables.as_markdown(agreement(rows))}
 
 ![simulated over measured steps](fidelity.png)
 

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.fidelity import graphs
 from benchmarks.fidelity import placements
 from gdp_grappler import files
+from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import profiled_costs
@@ -120,6 +121,7 @@ def _measure(name: str, graph: op_graph.OpGraph,
   """In random order, so that a drift of the machine hits all alike."""
   rows = {}
   labels = list(suite)
+  progress.doing(f'measuring placements of {name}')
   for count, index in enumerate(
       np.random.default_rng(seed).permutation(len(labels))):
     label = labels[index]
@@ -129,6 +131,7 @@ def _measure(name: str, graph: op_graph.OpGraph,
     problem = '' if real.valid else real.violations[0].message
     rows[label] = Row(name, label, order.fifo_s, order.ordered_s,
                       real.step_time_s, real.spread_s, problem)
+    progress.reached((count + 1) / len(labels))
     tell(f'{name} {count + 1}/{len(labels)} {label}: simulated '
          f'{order.fifo_s * 1e3:.1f} ms, measured '
          f'{real.step_time_s * 1e3:.1f} ms')
@@ -146,6 +149,7 @@ def _orders(name: str, graph: op_graph.OpGraph,
     if order.with_edges_s <= order.fifo_s * (1 - ORDER_GAIN):
       found.append((order.with_edges_s / order.fifo_s, label, placement, order))
   result = []
+  progress.doing(f'measuring orders of {name}')
   for ratio, label, placement, order in sorted(
       found, key=lambda item: item[0])[:ORDER_COUNT]:
     ordered = dataclasses.replace(placement, priorities=order.priorities)

@@ -11,6 +11,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.api import placed_step
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
@@ -73,6 +74,7 @@ class MovedOp:
     target: Where it is in the second.
     before_s: What it takes there.
     after_s: What it takes here.
+    variable: What it stands for, where its name does not say so; else ''.
   """
 
   name: str
@@ -81,6 +83,7 @@ class MovedOp:
   target: str
   before_s: float
   after_s: float
+  variable: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,9 +122,12 @@ class Difference:
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
-    lines = [self._headline(), tables.text(self._sides())]
+    lines = [tables.wrapped(self._headline()), tables.text(self._sides())]
     if self.moved:
-      lines += ['', tables.text(self._shifts()), '', tables.text(self._ops())]
+      scope = tables.common_scope(op.name for op in self.moved[:_MOST_OPS])
+      lines += ['', tables.text(self._shifts()), '']
+      lines += [tables.wrapped(tables.left_out(scope))] if scope else []
+      lines.append(tables.text(self._ops(scope)))
     if len(self.moved) > _MOST_OPS:
       lines.append(f'... and {len(self.moved) - _MOST_OPS} more ops')
     return '\n'.join(lines)
@@ -154,10 +160,11 @@ class Difference:
            units.amount(shift.param_bytes, 'B'), units.ms(shift.step_time_s)))
     return rows
 
-  def _ops(self) -> list[tuple[str, ...]]:
+  def _ops(self, scope: str = '') -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('from', 'to', 'took', 'takes', 'op')]
     rows += [(op.source, op.target, units.ms(op.before_s), units.ms(op.after_s),
-              op.name) for op in self.moved[:_MOST_OPS]]
+              op_graph.label(op.name.removeprefix(scope), op.variable))
+             for op in self.moved[:_MOST_OPS]]
     return rows
 
 
@@ -192,8 +199,9 @@ def diff(before: placed_step.PlacedStep,
       graph.num_ops, _side(before), _side(after),
       tuple(_shifts(before, new, after_s)),
       tuple(
-          MovedOp(graph.names[op], graph.op_types[op], labels[old[op]], labels[
-              new[op]], float(before_s[op]), float(after_s[op]))
+          MovedOp(graph.names[op], graph.op_types[op],
+                  labels[old[op]], labels[new[op]], float(before_s[op]),
+                  float(after_s[op]), graph.variables[op])
           for op in moved.tolist()))
 
 

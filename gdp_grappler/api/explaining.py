@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import json
+import re
 import sys
 from typing import Any
 
@@ -40,6 +41,7 @@ class ExplainedOp:
     on_critical_chain: Whether the end of the step waits for it.
     output_bytes: What it makes.
     param_bytes: What it holds for good.
+    variable: What it stands for, where its name does not say so; else ''.
   """
 
   name: str
@@ -54,6 +56,19 @@ class ExplainedOp:
   on_critical_chain: bool
   output_bytes: int
   param_bytes: int
+  variable: str = ''
+
+  @property
+  def label(self) -> str:
+    """What readers call it."""
+    return op_graph.label(self.name, self.variable)
+
+  def describe(self, scope: str) -> str:
+    """What it is, where and why; names are without this scope."""
+    name = op_graph.label(self.name.removeprefix(scope), self.variable)
+    # Names in the reason come after a space or a bracket.
+    why = re.sub(rf'(?<=[ \[]){re.escape(scope)}', '', self.why)
+    return f'{name} ({self.op_type}) on {self.device} {why}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +107,7 @@ class Sent:
     target: Where it is sent.
     size_bytes: Of the tensor.
     seconds: Of the link, if nothing else is on it.
+    variable: What `op` stands for, where its name does not say so; else ''.
   """
 
   op: str
@@ -99,6 +115,7 @@ class Sent:
   target: str
   size_bytes: int
   seconds: float
+  variable: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,24 +145,31 @@ class Explanation:
     sys.stdout.write(f'{self}\n')
 
   def __str__(self) -> str:
-    lines = []
+    scope = tables.common_scope([
+        *(op.name for op in self.ops[:_MOST_OPS]),
+        *(cut.op for cut in self.sent[:_MOST_CUTS])
+    ])
+    lines = [tables.wrapped(tables.left_out(scope)), ''] if scope else []
     for op in self.ops[:_MOST_OPS]:
-      lines.append(f'{op.name} ({op.op_type}) on {op.device} {op.why}')
+      lines.append(tables.wrapped(op.describe(scope)))
       chain = ('on the critical chain'
                if op.on_critical_chain else 'not on the critical chain')
       lines.append(f'  {units.ms(op.end_s - op.start_s)}, from '
                    f'{units.ms(op.start_s)} of the step; {chain}')
     lines += _more(self.ops, _MOST_OPS, 'ops')
     if self.elsewhere:
-      lines += ['', self._headline(), tables.text(self._moves())]
+      lines += [
+          '', tables.wrapped(self._headline()),
+          tables.text(self._moves())
+      ]
     if self.sent:
-      lines += ['', 'Sent between devices:', tables.text(self._cuts())]
+      lines += ['', 'Sent between devices:', tables.text(self._cuts(scope))]
       lines += _more(self.sent, _MOST_CUTS, 'tensors')
     return '\n'.join(lines)
 
   def _repr_html_(self) -> str:
     ops = [('op', 'type', 'device', 'why', 'takes', 'critical')]
-    ops += [(op.name, op.op_type, op.device, op.why,
+    ops += [(op.label, op.op_type, op.device, op.why,
              units.ms(op.end_s - op.start_s),
              'yes' if op.on_critical_chain else '')
             for op in self.ops[:_MOST_OPS]]
@@ -179,10 +203,12 @@ class Explanation:
            if move.overflow_bytes else 'fits'))
     return rows
 
-  def _cuts(self) -> list[tuple[str, ...]]:
+  def _cuts(self, scope: str = '') -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [('from', 'to', 'bytes', 'takes', 'made by')]
-    rows += [(cut.source, cut.target, units.amount(cut.size_bytes, 'B'),
-              units.ms(cut.seconds), cut.op) for cut in self.sent[:_MOST_CUTS]]
+    for cut in self.sent[:_MOST_CUTS]:
+      name = op_graph.label(cut.op.removeprefix(scope), cut.variable)
+      rows.append((cut.source, cut.target, units.amount(cut.size_bytes, 'B'),
+                   units.ms(cut.seconds), name))
     return rows
 
 
@@ -193,9 +219,10 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
 
   Args:
     plan: What `place` or `load_plan` returned.
-    pattern: An op's name; or a pattern of whole names with the wildcards of
-      `fnmatch`, where '*' is for '/' too; or a layer or scope as in the maps of
-      `cluster.layer_map`, 'decoder' or 'decoder/*'.
+    pattern: An op's name, or the variable that it stands for; a pattern of
+      such names with the wildcards of `fnmatch`, where '*' is for '/' too; or a
+      layer or scope as in the maps of `cluster.layer_map`, 'decoder' or
+      'decoder/*'.
 
   Raises:
     GdpError: no op has such a name.
@@ -218,7 +245,7 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
                     dict(zip(labels, seconds[op].tolist())),
                     float(schedule.start_s[op]), float(schedule.end_s[op]), op
                     in critical, int(graph.output_bytes[op]),
-                    int(graph.param_bytes[op])))
+                    int(graph.param_bytes[op]), graph.variables[op]))
   groups = np.unique(graph.groups[ops])
   step_s = schedule.step_time_s
   return Explanation(
@@ -230,22 +257,33 @@ def explain(plan: placed_step.PlacedStep, pattern: str) -> Explanation:
           for move in what_if.moves(graph, fifo, groups, plan.simulator)),
       tuple(
           Sent(graph.names[cut.op], labels[cut.source], labels[cut.target],
-               cut.size_bytes, cut.seconds)
+               cut.size_bytes, cut.seconds, graph.variables[cut.op])
           for cut in what_if.cuts(graph, fifo, groups)))
 
 
 def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
   if pattern in graph.names:
     return [graph.names.index(pattern)]
-  found = set(fnmatch.filter(graph.names, pattern))
+  found = {
+      *fnmatch.filter(graph.names, pattern),
+      *fnmatch.filter(filter(None, graph.variables), pattern)
+  }
   if found:
-    return [i for i, name in enumerate(graph.names) if name in found]
-  scopes = layer_map.match([pattern], graph.names)
-  inside = np.flatnonzero((scopes.patterns >= 0) & ~scopes.only_default)
-  if inside.size:
-    return inside.tolist()
+    return [
+        i for i, names in enumerate(zip(graph.names, graph.variables))
+        if found.intersection(names)
+    ]
+  inside = np.zeros(graph.num_ops, bool)
+  for names in (graph.names, graph.variables):
+    scopes = layer_map.match([pattern], names)
+    inside |= (scopes.patterns >= 0) & ~scopes.only_default
+  if inside.any():
+    return np.flatnonzero(inside).tolist()
   last = pattern.rsplit('/', 1)[-1].strip('*').lower()
-  alike = [name for name in graph.names if last and last in name.lower()]
+  alike = [
+      name for name in (*graph.names, *graph.variables)
+      if last and last in name.lower()
+  ]
   near = suggestions.did_you_mean(pattern, alike[:1000], similarity=.3, most=3)
   raise errors.GdpError(
       f'No op of graph "{graph.name}" is called "{pattern}".'

@@ -22,12 +22,13 @@ from tensorflow.python.eager import context
 from gdp_grappler import errors
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import variable_names
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
 from gdp_grappler.graph.sources import training_step
 from gdp_grappler.plugin import switch
-from gdp_grappler.plugin.fitting import captures
 
 Tell = Callable[[str], None]
 _KINDS = ('Give a path or a name, a Keras model, a tf.function with its '
@@ -90,6 +91,8 @@ def _of_model(model: Any, batch_size: int,
                                       lambda note: tell(f'{name}: {note}'))
       graph_def = tracing_worker.collect(lambda: _instantiate(step), name,
                                          'IteratorGetNext')
+      captures.name_variables(graph_def,
+                              captures.concrete_functions(step.func).values())
   finally:
     for key, value in before.items():
       setattr(model, key, value)
@@ -172,6 +175,7 @@ def _restore_variables(graph_def: graph_pb2.GraphDef, concrete: Any) -> None:
     node.attr['shape'].shape.CopyFrom(variable.shape.as_proto())
     # Two of one name would be taken for one.
     node.attr['shared_name'].s = node.name.encode()
+    variable_names.mark(node, captures.name_of(variable))
 
 
 def _of_graph(graph: tf.Graph) -> tuple[source_graph.SourceGraph, ...]:

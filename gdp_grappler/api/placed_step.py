@@ -107,6 +107,15 @@ class PlacedStep:
     problem = placer_lib.Problem(self.graph, self.step.cluster, self.simulator)
     return registry.create('single_device').place(problem)
 
+  @property
+  def where_alone(self) -> str:
+    """What to call the best single device: what most ops are on there."""
+    cluster = self.step.cluster
+    most = int(np.bincount(self.one_device.devices).argmax())
+    if most in cluster.accelerators:
+      return 'one device'
+    return f'the {cluster.devices[most].named_type}'
+
   @functools.cached_property
   def on_one_device(self) -> evaluator_lib.Evaluation:
     """The price if nothing is spread that need not be, on the best device."""
@@ -312,16 +321,19 @@ class PlacedStep:
     tensorboard.write(folder, self.graph, price.placement, price.schedule,
                       self._lines())
 
-  def write_node_data(self, path: str | os.PathLike[str]) -> None:
-    """Writes the devices as node data for Model Explorer.
+  def write_node_data(self, path: str | os.PathLike[str]) -> pathlib.Path:
+    """Writes the devices as node data for Model Explorer, and the graph.
 
     Args:
-      path: A file, for a graph whose nodes have the names of ops as ids.
+      path: A file for the devices.
+
+    Returns:
+      The file with the graph, beside it: 'a.graph.json' for 'a.json'.
 
     Raises:
-      GdpError: the file cannot be written.
+      GdpError: a file cannot be written.
     """
-    model_explorer.write(path, self.graph, self.placement)
+    return model_explorer.write(path, self.graph, self.placement)
 
   def __repr__(self) -> str:
     return (f'<PlacedStep {self.graph.name}: {self.graph.num_ops} ops on '
@@ -345,7 +357,7 @@ class PlacedStep:
     alone = self.on_one_device
     if not alone.valid:
       return 'and no single device has the memory for it'
-    return (f'{self.speedup:.2f}x as fast as on one device '
+    return (f'{self.speedup:.2f}x as fast as on {self.where_alone} '
             f'({units.ms(alone.step_time_s)})')
 
   def _rows(self) -> list[tuple[str, ...]]:

@@ -15,8 +15,6 @@ from gdp_grappler.reports import page
 from gdp_grappler.reports import page_data
 from gdp_grappler.reports import units
 
-_ONE_DEVICE = 'one device'
-
 
 def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
            path: str | os.PathLike[str]) -> None:
@@ -71,7 +69,8 @@ def _check_alike(plans: Sequence[placed_step.PlacedStep]) -> None:
 
 def _on_one_device(plan: placed_step.PlacedStep) -> page_data.Run:
   return page_data.Run(
-      _ONE_DEVICE, price_lib.price(plan.graph, plan.one_device, plan.simulator))
+      plan.where_alone,
+      price_lib.price(plan.graph, plan.one_device, plan.simulator))
 
 
 def _verdict(runs: Sequence[page_data.Run]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Sequence
+from typing import Any, Sequence
 
 import gdp_grappler
 from gdp_grappler import environment
@@ -66,18 +66,25 @@ def parser() -> argparse.ArgumentParser:
   """What `gdp` understands."""
   result = argparse.ArgumentParser(
       prog='gdp', description='Device placement for TensorFlow graphs.')
-  result.add_argument('--version', action='version',
-                      version=f'gdp-grappler {gdp_grappler.__version__}')
+  _add_switches(result, False)
   result.set_defaults(program=result)
   commands = result.add_subparsers(required=True, metavar='COMMAND')
   for command in _COMMANDS:
     command.add(commands)
   for subcommand in commands.choices.values():
-    subcommand.add_argument(
-        '--quiet', action='store_true',
-        help='print the result alone: neither what is being done nor what '
-        'to do next')
+    # What is not given here leaves what was given before the command.
+    _add_switches(subcommand, argparse.SUPPRESS)
   return result
+
+
+def _add_switches(parser: argparse.ArgumentParser, default: Any) -> None:
+  """What stands before the command or after it."""
+  parser.add_argument(
+      '--quiet', action='store_true', default=default,
+      help='print the result alone: neither what is being done nor what '
+      'to do next')
+  parser.add_argument('--version', action='version',
+                      version=f'gdp-grappler {gdp_grappler.__version__}')
 
 
 if __name__ == '__main__':

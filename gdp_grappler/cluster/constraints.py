@@ -88,7 +88,7 @@ def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],
     wanted = np.flatnonzero(graph.user_pins[ops])
     if wanted.size:
       raise errors.InfeasiblePlacementError(
-          f'Op "{graph.names[ops[wanted[0]]]}" is pinned to {pin}. {error} '
+          f'Op "{graph.label(ops[wanted[0]])}" is pinned to {pin}. {error} '
           'Pin it to one of these or remove the pin.') from error
     return cluster.host
 
@@ -104,7 +104,7 @@ def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     op = ops[first[demand]]
     devices = [d.short_name for d, ok in zip(cluster.devices, by_op[op]) if ok]
     pinned = f', pinned to {graph.pins[op]}' if graph.pins[op] else ''
-    lines.append(f'{graph.names[op]} ({graph.op_types[op]}{pinned}) may be on '
+    lines.append(f'{graph.label(op)} ({graph.op_types[op]}{pinned}) may be on '
                  + (', '.join(devices) or 'none'))
   alone = [op for op in ops if not graph.pins[op] and not by_op[op].any()]
   if alone:
@@ -114,7 +114,7 @@ def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
         if ok
     ]
     return errors.InfeasiblePlacementError(
-        f'Op "{graph.names[op]}" ({graph.op_types[op]}) may be on no device of '
+        f'Op "{graph.label(op)}" ({graph.op_types[op]}) may be on no device of '
         f'cluster "{cluster.name}", only on a {" or ".join(types) or "none"}. '
         'Give a cluster that has one.')
   return errors.InfeasiblePlacementError(

@@ -91,7 +91,7 @@ class Placement:
     if out.size:
       return tuple(
           Violation(
-              'shape', f'{graph.names[op]} has device number '
+              'shape', f'{graph.label(op)} has device number '
               f'{self.devices[op]} of '
               f'{self.cluster.num_devices}') for op in out)
     return (*self._wrong_devices(graph), *self._torn(graph),
@@ -105,7 +105,7 @@ class Placement:
           d.short_name
           for d, a in zip(self.cluster.devices, allowed[graph.groups[op]]) if a)
       yield Violation(
-          'device', f'{graph.names[op]} ({graph.op_types[op]}) is on '
+          'device', f'{graph.label(op)} ({graph.op_types[op]}) is on '
           f'{self.cluster.devices[self.devices[op]].short_name}; allowed: '
           f'{suited}')
 
@@ -119,7 +119,7 @@ class Placement:
       return
     for op in np.flatnonzero(~np.isfinite(self.priorities)):
       yield Violation(
-          'priority', f'{graph.names[op]} has priority '
+          'priority', f'{graph.label(op)} has priority '
           f'{self.priorities[op]}')
 
   def _torn(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
@@ -136,7 +136,7 @@ class Placement:
       first, other = ops[0], next(
           op for op in ops if self.devices[op] != self.devices[ops[0]])
       yield Violation(
-          'colocation', f'{graph.names[first]} and {graph.names[other]} must '
+          'colocation', f'{graph.label(first)} and {graph.label(other)} must '
           'share a device but are on '
           f'{self.cluster.devices[self.devices[first]].short_name} and '
           f'{self.cluster.devices[self.devices[other]].short_name}')

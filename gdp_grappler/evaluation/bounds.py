@@ -9,6 +9,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
 _STEPS = 200  # Of the search for the best weights.
@@ -80,17 +81,9 @@ def busiest_channel_s(schedule: schedule_lib.Schedule,
 
 def _longest_path_s(graph: op_graph.OpGraph, seconds: np.ndarray) -> float:
   """Longest path of ops [N], none of which waits for a transfer."""
-  ends = seconds.tolist()
-  own = seconds.tolist()
-  order = graph.topological_order
-  successors, starts = graph.successors
-  for op in order.tolist():
-    end = ends[op]
-    for consumer in successors[starts[op]:starts[op + 1]]:
-      through = end + own[consumer]
-      if through > ends[consumer]:
-        ends[consumer] = through
-  return max(ends, default=0.)
+  ends = native_graph.longest_from_sources(*graph.successor_arrays,
+                                           graph.topological_order, seconds)
+  return float(ends.max(initial=0.))
 
 
 def _by_group(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:

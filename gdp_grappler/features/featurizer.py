@@ -7,6 +7,7 @@ import numpy as np
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.features import schema
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
 
@@ -110,26 +111,14 @@ def path_ranks(graph: op_graph.OpGraph,
   Returns:
     From a source to the op, and from the op to a sink; float64 [N] each.
   """
-  targets, starts = graph.successors
-  cost = seconds.tolist()
-  up = list(cost)
-  for op in reversed(graph.topological_order.tolist()):
-    behind = max((up[t] for t in targets[starts[op]:starts[op + 1]]), default=0)
-    up[op] = cost[op] + behind
-  return _downward(graph, seconds), np.array(up)
+  return _downward(graph, seconds), native_graph.longest_to_sinks(
+      *graph.successor_arrays, graph.topological_order, seconds)
 
 
 def _downward(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
   """float64 [N], the longest path from a source to each op, itself included."""
-  targets, starts = graph.successors
-  cost = seconds.tolist()
-  down = list(cost)
-  for op in graph.topological_order.tolist():
-    here = down[op]
-    for target in targets[starts[op]:starts[op + 1]]:
-      if here + cost[target] > down[target]:
-        down[target] = here + cost[target]
-  return np.array(down)
+  return native_graph.longest_from_sources(*graph.successor_arrays,
+                                           graph.topological_order, seconds)
 
 
 def _costliest_types(graph: op_graph.OpGraph, units: np.ndarray, m: int,

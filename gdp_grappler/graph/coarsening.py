@@ -9,12 +9,12 @@ graphs of ten thousand ops quick to learn.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+import weakref
 
 import numpy as np
 
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
-from gdp_grappler.graph import union_find
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,16 +47,16 @@ def coarsen(
     op_seconds: float64 [N, D].
     config: How far to join.
   """
-  work = np.bincount(graph.groups, op_seconds.min(axis=1), graph.num_groups)
-  target = max(config.min_units, graph.num_groups // config.groups_per_unit)
-  sets = _WeightedSets(work, allowed)
+  labels = np.arange(graph.num_groups)
   if graph.num_groups > config.min_units:
+    work = np.bincount(graph.groups, op_seconds.min(axis=1), graph.num_groups)
+    target = max(config.min_units, graph.num_groups // config.groups_per_unit)
     fair = work.sum() / target
-    source, consumer, size = _group_edges(graph)
-    for edge in np.argsort(-size, kind='stable').tolist():
-      sets.join_up_to(source[edge], consumer[edge], fair)
-    _join_light(sets, source, consumer, size, config.light_share * fair)
-  return _in_topological_order(graph, sets.numbers()[graph.groups])
+    edges = _of(graph)
+    labels = native_graph.coarsen(work, _kinds(allowed), edges.sources,
+                                  edges.consumers, edges.heavy, edges.slight,
+                                  fair, config.light_share * fair)
+  return _in_topological_order(graph, labels[graph.groups])
 
 
 def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
@@ -64,55 +64,60 @@ def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
   return _in_topological_order(graph, graph.groups)
 
 
-class _WeightedSets(union_find.UnionFind):
-  """Sets that know their work and join only those with the same devices."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Edges:
+  """Edges between groups, and in what order they join.
 
-  def __init__(self, work: np.ndarray, allowed: np.ndarray) -> None:
-    super().__init__(len(work))
-    self.work = work.tolist()
-    self._kinds = [row.tobytes() for row in np.packbits(allowed, axis=1)]
-
-  def join_up_to(self, a: int, b: int, limit: float) -> bool:
-    """Joins two sets of one kind if they stay below a limit together."""
-    a, b = self.find(a), self.find(b)
-    total = self.work[a] + self.work[b]
-    if a == b or self._kinds[a] != self._kinds[b] or total > limit:
-      return False
-    self.join(a, b)
-    self.work[min(a, b)] = total
-    return True
-
-
-def _group_edges(
-    graph: op_graph.OpGraph) -> tuple[list[int], list[int], np.ndarray]:
-  """Producer groups, consumer groups and bytes of edges between groups."""
-  source, consumer = graph.groups[graph.edges].T
-  crossing = source != consumer
-  return (source[crossing].tolist(), consumer[crossing].tolist(),
-          graph.edge_bytes[crossing])
-
-
-def _join_light(sets: _WeightedSets, source: Sequence[int],
-                consumer: Sequence[int], size: np.ndarray,
-                light: float) -> None:
-  """Joins light sets to the consumer they feed most, else to a producer.
-
-  Small sizes count as equal, so that scalar arithmetic goes with what it is
-  for and not with the counter that all of it reads.
+  Attributes:
+    sources: int32 [C], producer groups.
+    consumers: int32 [C].
+    heavy: int64 [C], edges, those with the largest tensors first.
+    slight: int64 [C], edges in the order in which light units take them: the
+      consumer they feed most, or the producer. Small sizes count as equal, so
+      that scalar arithmetic goes with what it is for and not with the counter
+      that all of it reads.
   """
-  magnitude = np.log2(np.maximum(size, 1024)).astype(int)
-  for ends, others in ((source, consumer), (consumer, source)):
-    for edge in np.lexsort((-np.arange(len(size)), -magnitude)).tolist():
-      if sets.work[sets.find(ends[edge])] < light:
-        sets.join_up_to(ends[edge], others[edge], float('inf'))
+
+  sources: np.ndarray
+  consumers: np.ndarray
+  heavy: np.ndarray
+  slight: np.ndarray
+
+
+# Searches coarsen one graph to several sizes.
+_known: weakref.WeakKeyDictionary[op_graph.OpGraph,
+                                  _Edges] = weakref.WeakKeyDictionary()
+
+
+def _of(graph: op_graph.OpGraph) -> _Edges:
+  known = _known.get(graph)
+  if known is None:
+    source, consumer = graph.groups[graph.edges].T
+    crossing = source != consumer
+    size = graph.edge_bytes[crossing]
+    magnitude = np.log2(np.maximum(size, 1024)).astype(np.int8)
+    # The last one of those of a magnitude is the first.
+    backwards = np.argsort(-magnitude[::-1], kind='stable')
+    known = _known[graph] = _Edges(np.ascontiguousarray(source[crossing]),
+                                   np.ascontiguousarray(consumer[crossing]),
+                                   np.argsort(-size, kind='stable'),
+                                   len(size) - 1 - backwards)
+  return known
+
+
+def _kinds(allowed: np.ndarray) -> np.ndarray:
+  """int32 [G], equal where the same devices bool [G, D] are allowed."""
+  rows = np.ascontiguousarray(np.packbits(allowed, axis=1))
+  whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+  return np.unique(whole, return_inverse=True)[1].astype(np.int32)
 
 
 def _in_topological_order(graph: op_graph.OpGraph,
                           labels: np.ndarray) -> np.ndarray:
-  first = np.full(labels.max() + 1 if len(labels) else 0, graph.num_ops)
-  position = np.empty(graph.num_ops, np.int64)
-  position[graph.topological_order] = np.arange(graph.num_ops)
-  np.minimum.at(first, labels, position)
-  rank = np.empty(len(first), np.int32)
-  rank[np.argsort(first)] = np.arange(len(first))
+  if not graph.num_ops:
+    return np.zeros(0, np.int32)
+  in_order = labels[graph.topological_order]
+  found, first = np.unique(in_order, return_index=True)
+  rank = np.empty(int(found[-1]) + 1, np.int32)
+  rank[found[np.argsort(first)]] = np.arange(len(found))
   return rank[labels]

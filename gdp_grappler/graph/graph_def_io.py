@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import re
 from typing import Callable, Mapping, Sequence
 
 import numpy as np
@@ -16,10 +15,12 @@ from tensorflow.python.framework import dtypes
 
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
 from gdp_grappler.graph.control_flow import tensor_lists
@@ -28,11 +29,6 @@ from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
-
-# Ops that may stand for a variable.
-_HOLDERS = op_kinds.ARGUMENTS | op_kinds.VARIABLES
-_INPUT = re.compile(
-    r'(?P<control>\^)?(?P<name>[^:^]+)(:(?P<output>[0-9]{1,9}))?')
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
@@ -106,37 +102,36 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
           trip_count: float, calls: calls_lib.Calls,
           assumed: list[str]) -> tuple[op_graph.OpGraph, frames_lib.Frames]:
   """The graph and its control flow; adds names of loops to `assumed`."""
-  # Each look at a repeated field makes an object of Python.
-  nodes = list(source.graph_def.node)
+  table = node_table.NodeTable(source.name, source.graph_def)
+  nodes, raw_edges = table.nodes, table.edges
   if not nodes:
     raise errors.InvalidGraphError(
         f'Graph "{source.name}" is empty: it has no nodes. Check what was '
         'exported or captured.')
-  raw_edges = _edges(source.name, nodes)
-  properties = op_properties.estimate(source.graph_def, unknown_dim)
-  signatures = [node_types.signature(node) for node in nodes]
+  properties = op_properties.estimate(table, unknown_dim)
+  signatures = table.each(node_types.signature)
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
   called = calls.find(nodes, raw_edges,
                       lambda tensor: properties.shape(*tensor))
   for op, call in called.items():
     flops[op], io_bytes[op] = call.flops, call.io_bytes
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)
-  variable_bytes = np.zeros(len(nodes), np.int64)
-  for op, node in enumerate(nodes):
-    if node.op in _HOLDERS:
-      variable_bytes[op] = _variable_bytes(node, unknown_dim)
+  variable_bytes = np.array(
+      table.of_kinds(lambda node: _variable_bytes(node, unknown_dim)),
+      np.int64)[table.kinds]
   sets = colocation.joined(nodes, signatures, raw_edges)
   if freedom.slots_follow:
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
                                    starts[:-1]) * (np.diff(starts) > 0)
     colocation.join_slots(sets, nodes, raw_edges, variable_bytes, output_bytes)
   if freedom.live:
-    fusions.join(sets, nodes, raw_edges, list(map(pins_lib.has_wish, nodes)))
+    fusions.join(sets, nodes, raw_edges, table.each(pins_lib.has_wish))
   groups = sets.numbers()
   shared_lists = colocation.shared_lists(nodes, raw_edges, groups)
-  pins, user_pins = _pins(source, nodes, signatures, groups, freedom)
+  devices = table.each(lambda node: node.device)
+  pins, user_pins = _pins(source, table, signatures, groups, freedom)
   if freedom.live:
-    groups, pins = _respect_what_is(nodes, groups, pins)
+    groups, pins = _respect_what_is(devices, groups, pins)
   frames = frames_lib.analyse(nodes, raw_edges, flops,
                               lambda tensor: properties.shape(*tensor),
                               trip_count)
@@ -145,33 +140,33 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       nodes, raw_edges, frames, shared_lists,
       lambda tensor: int(tensor_bytes[starts[tensor[0]] + tensor[1]])).items():
     tensor_bytes[starts[op]] = size
-  kept = _acyclic(nodes, raw_edges, frames, shared_lists)
+  kept = _acyclic(table, frames, shared_lists)
   sources, outputs, targets = kept.T
   result = op_graph.OpGraph(
-      name=source.name, names=tuple(node.name for node in nodes),
-      op_types=tuple(node.op for node in nodes),
-      edges=np.stack([sources, targets], axis=1), edge_tensors=np.where(
-          outputs >= 0, starts[sources] + outputs,
-          -1), tensor_ops=np.repeat(np.arange(len(nodes)),
-                                    np.diff(starts)), tensor_bytes=tensor_bytes,
-      flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
-      allowed_types=_allowed_types(nodes, freedom.live), pins=tuple(pins),
-      user_pins=user_pins, devices=tuple(node.device for node in nodes),
-      executions=frames.executions,
-      stateful=np.array([kernels.is_stateful(node.op) for node in nodes], bool))
+      name=source.name, names=tuple(table.names), op_types=tuple(
+          table.each(lambda node: node.op)), edges=np.stack([sources, targets],
+                                                            axis=1),
+      edge_tensors=np.where(outputs >= 0, starts[sources] + outputs,
+                            -1), tensor_ops=np.repeat(np.arange(len(nodes)),
+                                                      np.diff(starts)),
+      tensor_bytes=tensor_bytes, flops=flops, io_bytes=io_bytes,
+      param_bytes=variable_bytes, groups=groups,
+      allowed_types=_allowed_types(table, freedom.live), pins=tuple(pins),
+      user_pins=user_pins, devices=tuple(devices), executions=frames.executions,
+      stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
+      variables=tuple(map(variable_names.of, nodes)))
   return result, frames
 
 
-def _acyclic(nodes: Sequence[node_def_pb2.NodeDef],
-             edges: Sequence[tuple[int, int, int]], frames: frames_lib.Frames,
+def _acyclic(table: node_table.NodeTable, frames: frames_lib.Frames,
              shared_lists: set[int]) -> np.ndarray:
-  """int [E, 3], edges as `_edges` has them, but for those that close loops."""
-  result = np.array([*edges, *((s, -1, t) for s, t in frames.exits)],
-                    int).reshape(-1, 3)
+  """int [E, 3], edges of the nodes, but for those that close loops."""
+  exits = np.array([(s, -1, t) for s, t in frames.exits], int).reshape(-1, 3)
+  result = np.concatenate([np.asarray(table.edges), exits])
   # Whoever begins with a shared list has a list of its own.
   result[np.isin(result[:, 0], list(shared_lists)), 1] = -1
-  back, merges = (np.array([node.op in kind for node in nodes], bool)
-                  for kind in (op_kinds.NEXT_ITERATIONS, op_kinds.MERGES))
+  back = table.flags(lambda node: node.op in op_kinds.NEXT_ITERATIONS)
+  merges = table.flags(lambda node: node.op in op_kinds.MERGES)
   return result[~(back[result[:, 0]] & merges[result[:, 2]])]
 
 
@@ -209,33 +204,8 @@ def write(
   return result
 
 
-def _edges(graph_name: str,
-           nodes: Sequence[node_def_pb2.NodeDef]) -> list[tuple[int, int, int]]:
-  """(producer, output index or -1 for control, consumer) of every input."""
-  index = {node.name: i for i, node in enumerate(nodes)}
-  if len(index) < len(nodes):
-    raise errors.InvalidGraphError(
-        f'Graph "{graph_name}" has two nodes of the same name.')
-  result = []
-  for target, node in enumerate(nodes):
-    for text in node.input:
-      if text in index:  # The first output, of a name that needs no more.
-        result.append((index[text], 0, target))
-        continue
-      match = _INPUT.fullmatch(text)
-      if match is None or match['name'] not in index:
-        raise errors.InvalidGraphError(
-            f'Node "{node.name}" of graph "{graph_name}" has an input "{text}" '
-            'that is not in the graph. The file is incomplete; export it '
-            'again.')
-      output = -1 if match['control'] else int(match['output'] or 0)
-      result.append((index[match['name']], output, target))
-  return result
-
-
 def _tensors(
-    properties: op_properties.OpProperties, edges: Sequence[tuple[int, int,
-                                                                  int]], n: int,
+    properties: op_properties.OpProperties, edges: node_table.Edges, n: int,
     called: Mapping[int, calls_lib.Call]) -> tuple[np.ndarray, np.ndarray]:
   """Where each op's tensors begin [N + 1], and the bytes of each [T].
 
@@ -245,9 +215,8 @@ def _tensors(
   """
   counts = np.diff(properties.output_starts)
   used = np.zeros(n, np.int64)
-  if edges:
-    sources, outputs, _ = np.array(edges).T
-    np.maximum.at(used, sources, outputs + 1)
+  sources, outputs, _ = np.asarray(edges).T
+  np.maximum.at(used, sources, outputs + 1)
   wanted = np.maximum(counts, used)
   for op, call in called.items():
     wanted[op] = max(wanted[op], len(call.output_bytes)) + (call.held_bytes > 0)
@@ -284,8 +253,7 @@ def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:
   return elements * dtypes.as_dtype(dtype).size
 
 
-def _pins(source: source_graph.SourceGraph,
-          nodes: Sequence[node_def_pb2.NodeDef],
+def _pins(source: source_graph.SourceGraph, table: node_table.NodeTable,
           signatures: Sequence[node_types.Signature], groups: np.ndarray,
           freedom: _Freedom) -> tuple[list[str], np.ndarray]:
   """[N] device strings, and which of them the user wrote.
@@ -293,32 +261,42 @@ def _pins(source: source_graph.SourceGraph,
   Where a variable lives, its reads and updates are: as with `tf.device`, a
   user's pin on those means nothing, only one on the variable does.
   """
+  found = table.each(
+      lambda node: pins_lib.device_pin(node, node_types.signature(node)))
+  pins = [pin for pin, _ in found]
+  by_user = np.array([user for _, user in found], bool)
+  holder = table.flags(
+      lambda node: pins_lib.holds_state(node, node_types.signature(node)))
+  stateful_group = np.zeros(int(groups.max()) + 1, bool)
+  stateful_group[groups[holder]] = True
+  void = by_user & stateful_group[groups] & (freedom.live | ~holder)
+  stays = holder & table.flags(freedom.holds)
+  if freedom.live:
+    stays |= table.flags(pins_lib.draws_from_a_stream)
+  by_user &= ~(void | stays)
+  for op in np.flatnonzero(void).tolist():
+    pins[op] = ''
+  for op in np.flatnonzero(stays).tolist():
+    pins[op] = table.nodes[op].device
+  for op in _called_by_name(source, table.names):
+    types = signatures[op]
+    if not stays[op] and not pins[op] and types.outputs and not any(
+        map(node_types.is_handle, (*types.inputs, *types.outputs))):
+      pins[op] = table.nodes[op].device
+  return pins, by_user
+
+
+def _called_by_name(source: source_graph.SourceGraph,
+                    names: Sequence[str]) -> list[int]:
+  """Ops that the caller feeds or fetches."""
   callers = {
       name.lstrip('^').split(':')[0]
       for name in (*source.feeds, *source.fetches)
   }
-  holders = [
-      pins_lib.holds_state(node, types)
-      for node, types in zip(nodes, signatures)
-  ]
-  stateful_groups = {g for g, holds in zip(groups, holders) if holds}
-  pins, by_user = [], []
-  for node, types, group, holder in zip(nodes, signatures, groups, holders):
-    pin, user = pins_lib.device_pin(node, types)
-    if user and group in stateful_groups and (freedom.live or not holder):
-      pin, user = '', False
-    if (holder and freedom.holds(node) or
-        freedom.live and pins_lib.draws_from_a_stream(node)):
-      pin, user = node.device, False
-    elif not pin and node.name in callers and not any(
-        map(node_types.is_handle, (*types.inputs, *types.outputs))):
-      pin = node.device if types.outputs else ''
-    pins.append(pin)
-    by_user.append(user)
-  return pins, np.array(by_user, bool)
+  return [op for op, name in enumerate(names) if name in callers]
 
 
-def _respect_what_is(nodes: Sequence[node_def_pb2.NodeDef], groups: np.ndarray,
+def _respect_what_is(own: Sequence[str], groups: np.ndarray,
                      pins: list[str]) -> tuple[np.ndarray, list[str]]:
   """Lets groups that TensorFlow itself spread stay as they are.
 
@@ -327,7 +305,7 @@ def _respect_what_is(nodes: Sequence[node_def_pb2.NodeDef], groups: np.ndarray,
   """
   numbers_of: dict[str, int] = {}
   devices = np.array(
-      [numbers_of.setdefault(node.device, len(numbers_of)) for node in nodes])
+      [numbers_of.setdefault(device, len(numbers_of)) for device in own])
   first = devices[np.unique(groups, return_index=True)[1]]
   spread = set(groups[devices != first[groups]].tolist())
   if not spread:
@@ -337,24 +315,23 @@ def _respect_what_is(nodes: Sequence[node_def_pb2.NodeDef], groups: np.ndarray,
   ]
   numbers = {label: i for i, label in enumerate(dict.fromkeys(labels))}
   pins = [
-      node.device if g in spread else pin
-      for node, g, pin in zip(nodes, groups.tolist(), pins)
+      device if g in spread else pin
+      for device, g, pin in zip(own, groups.tolist(), pins)
   ]
   return np.array([numbers[label] for label in labels], np.int32), pins
 
 
-def _allowed_types(nodes: Sequence[node_def_pb2.NodeDef],
-                   live: bool) -> np.ndarray:
+def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:
   """bool [N, 2], kernels; a node that stays may stay whatever they say."""
-  allowed = np.array([kernels.allowed_types(node) for node in nodes], bool)
+  allowed = np.array(table.of_kinds(kernels.allowed_types), bool)
   if live:
-    own = np.array([_device_type(node.device) for node in nodes])
-    keeps = np.array([pins_lib.keeps_type(node) for node in nodes], bool)
+    own = np.array(table.of_kinds(lambda node: _device_type(node.device)))
+    keeps = np.array(table.of_kinds(pins_lib.keeps_type), bool)
     allowed[keeps & (own >= 0)] = False
     allowed[own >= 0, own[own >= 0]] = True
   # What stays may stay whatever they say, and all ops run on some device.
   allowed[~allowed.any(axis=1), op_graph.DEVICE_TYPES.index('CPU')] = True
-  return allowed
+  return allowed[table.kinds]
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.graph import native_graph
 
 # Columns of `OpGraph.allowed_types`.
 DEVICE_TYPES = ('CPU', 'GPU')
@@ -47,6 +48,8 @@ class OpGraph:
     executions: float64 [N], how often an op runs in one step: the trip count
       in a loop, 0 in the branch of a condition that is not taken, else 1.
     stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
+    variables: [N] the variable that an op stands for, such as 'dense/kernel',
+      where its own name does not say so ('unknown_5'); else ''.
   """
 
   name: str
@@ -64,15 +67,18 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  # Nobody sees the None: ones and False take its place.
+  # Nobody sees the None: ones, False and '' take its place.
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
+  variables: tuple[str, ...] = None  # type: ignore[assignment]
 
   def __post_init__(self) -> None:
     if self.executions is None:
       object.__setattr__(self, 'executions', np.ones(len(self.names)))
     if self.stateful is None:
       object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
+    if self.variables is None:
+      object.__setattr__(self, 'variables', ('',) * len(self.names))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
                                                                np.int32, (-1,)),
                                 ('tensor_ops', np.int32,
@@ -89,7 +95,7 @@ class OpGraph:
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
-    for field in ('names', 'op_types', 'pins', 'devices'):
+    for field in ('names', 'op_types', 'pins', 'devices', 'variables'):
       object.__setattr__(self, field, tuple(getattr(self, field)))
     self._check()
 
@@ -97,7 +103,7 @@ class OpGraph:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
                   'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-                  'stateful'):
+                  'stateful', 'variables'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):
@@ -152,28 +158,31 @@ class OpGraph:
     Raises:
       InvalidGraphError: the edges form a cycle.
     """
-    successors, starts = self.successors
-    waiting = np.bincount(self.edges[:, 1], minlength=self.num_ops).tolist()
-    order = [op for op, count in enumerate(waiting) if not count]
-    for op in order:
-      for target in successors[starts[op]:starts[op + 1]]:
-        waiting[target] -= 1
-        if not waiting[target]:
-          order.append(target)
-    if len(order) < self.num_ops:
-      stuck = next(self.names[op] for op, w in enumerate(waiting) if w)
-      raise _invalid(self.name, f'its edges form a cycle near "{stuck}"')
-    result = np.array(order, np.int32)
+    starts, targets = self.successor_arrays
+    result = native_graph.order(starts, targets)
+    if len(result) < self.num_ops:
+      stuck = np.ones(self.num_ops, bool)
+      stuck[result] = False
+      raise _invalid(
+          self.name, 'its edges form a cycle near '
+          f'"{self.names[int(stuck.argmax())]}"')
     result.setflags(write=False)
     return result
 
   @functools.cached_property
+  def successor_arrays(self) -> tuple[np.ndarray, np.ndarray]:
+    """Where each op's consumers begin int64 [N + 1], and these int32 [E]."""
+    order = np.argsort(self.edges[:, 0], kind='stable')
+    starts = np.zeros(self.num_ops + 1, np.int64)
+    np.cumsum(np.bincount(self.edges[:, 0], minlength=self.num_ops),
+              out=starts[1:])
+    return starts, np.ascontiguousarray(self.edges[order, 1])
+
+  @functools.cached_property
   def successors(self) -> tuple[list[int], list[int]]:
     """Consumers sorted by producer [E], and where each op's begin [N + 1]."""
-    order = np.argsort(self.edges[:, 0], kind='stable')
-    counts = np.bincount(self.edges[:, 0], minlength=self.num_ops)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    return self.edges[order, 1].tolist(), starts.tolist()
+    starts, targets = self.successor_arrays
+    return targets.tolist(), starts.tolist()
 
   @functools.cached_property
   def fingerprint(self) -> str:
@@ -189,9 +198,18 @@ class OpGraph:
       digest.update(array.tobytes())
     return digest.hexdigest()[:16]
 
+  def label(self, op: int | np.integer) -> str:
+    """What readers call an op: 'dense/kernel [unknown_5]', or its name."""
+    return label(self.names[int(op)], self.variables[int(op)])
+
   def replace(self, **changes: Any) -> OpGraph:
     """A copy with other fields."""
     return dataclasses.replace(self, **changes)
+
+
+def label(name: str, variable: str) -> str:
+  """A variable and, in brackets, the op that stands for it; or the op."""
+  return f'{variable} [{name}]' if variable else name
 
 
 def _invalid(name: str, reason: str) -> errors.InvalidGraphError:

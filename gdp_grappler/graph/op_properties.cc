@@ -5,11 +5,13 @@
 // 11,000 ops, where the pass has 2 s for everything. Here the static shape
 // inference and OpLevelCostEstimator are called directly.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "gdp_grappler/graph/node_table.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/graph_def_util.h"
@@ -115,12 +117,19 @@ absl::Status CheckAttributes(const GraphDef& graph,
   return absl::OkStatus();
 }
 
-void Compute(const char* data, size_t size, int64_t unknown_dim,
-             Properties* result) {
+// Takes the graph out of the table. `replaced` has other nodes in the place of
+// those at `places`.
+void Compute(NodeTable* table, const char* replaced, size_t size,
+             const int32_t* places, int64_t unknown_dim, Properties* result) {
   GrapplerItem item;
-  if (!item.graph.ParseFromArray(data, static_cast<int>(size))) {
+  item.graph.Swap(&table->graph);
+  GraphDef others;
+  if (!others.ParseFromArray(replaced, static_cast<int>(size))) {
     result->error = "not a GraphDef";
     return;
+  }
+  for (int i = 0; i < others.node_size(); ++i) {
+    item.graph.mutable_node(places[i])->Swap(others.mutable_node(i));
   }
   // Exporters leave out attributes that have their default value.
   const FunctionLibraryDefinition library(OpRegistry::Global(),
@@ -159,9 +168,14 @@ extern "C" {
 
 using tensorflow::grappler::Properties;
 
-void* gdp_properties_new(const char* graph, size_t size, int64_t unknown_dim) {
+// `nodes` is of `gdp_nodes_new` and has no graph any more afterwards. The nodes
+// of the serialized GraphDef `replaced` take the place of those at `places`.
+void* gdp_properties_new(void* nodes, const char* replaced, size_t size,
+                         const int32_t* places, int64_t unknown_dim) {
   auto* result = new Properties;
-  tensorflow::grappler::Compute(graph, size, unknown_dim, result);
+  tensorflow::grappler::Compute(
+      static_cast<tensorflow::grappler::NodeTable*>(nodes), replaced, size,
+      places, unknown_dim, result);
   return result;
 }
 

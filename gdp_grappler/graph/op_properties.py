@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Iterable
 
 import numpy as np
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
 
 
@@ -50,26 +52,31 @@ class OpProperties:
     return np.concatenate([[0], np.cumsum(np.maximum(self.output_ranks, 0))])
 
 
-def estimate(graph_def: graph_pb2.GraphDef, unknown_dim: int) -> OpProperties:
+def estimate(table: node_table.NodeTable, unknown_dim: int) -> OpProperties:
   """Infers shapes and asks Grappler's OpLevelCostEstimator about every op.
 
   Args:
-    graph_def: N nodes, as Grappler or a Session would get them.
+    table: N nodes, as Grappler or a Session would get them; the native part
+      is used up.
     unknown_dim: Size of dimensions that the graph does not know; the batch.
 
   Raises:
     InvalidGraphError: shape inference rejects the graph.
     PluginError: the native library is missing.
   """
-  lib = _library()
-  data = _inferable(graph_def).SerializeToString()
-  handle = lib.gdp_properties_new(data, len(data), unknown_dim)
+  lib, n = _library(), len(table.nodes)
+  places = np.flatnonzero(table.flags(_is_foreign)).astype(np.int32)
+  replaced = graph_pb2.GraphDef()
+  replaced.node.extend(table.nodes[op] for op in places)
+  _replace(replaced.node)
+  data = replaced.SerializeToString()
+  handle = lib.gdp_properties_new(table.handle.address, data, len(data),
+                                  places.ctypes.data, unknown_dim)
   try:
     error = lib.gdp_properties_error(handle).decode(errors='replace')
     if error:
       raise errors.InvalidGraphError(
           f'TensorFlow cannot infer the shapes of the graph: {error}.')
-    n = len(graph_def.node)
     starts = _copy(lib.gdp_properties_starts(handle), n + 1, np.int64)
     ranks = _copy(lib.gdp_properties_ranks(handle), starts[-1], np.int64)
     return OpProperties(
@@ -84,19 +91,28 @@ def estimate(graph_def: graph_pb2.GraphDef, unknown_dim: int) -> OpProperties:
     lib.gdp_properties_delete(handle)
 
 
-def _inferable(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
+def inferable(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
   """A copy in which function arguments are nodes shape inference knows."""
   result = graph_pb2.GraphDef()
   result.CopyFrom(graph_def)
-  for node in result.node:
+  _replace(node for node in result.node if _is_foreign(node))
+  return result
+
+
+def _is_foreign(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a node is there between a function and its caller alone."""
+  return node.op in op_kinds.ARGUMENTS or node.op in op_kinds.RETURNS
+
+
+def _replace(nodes: Iterable[node_def_pb2.NodeDef]) -> None:
+  for node in nodes:
     if node.op in op_kinds.ARGUMENTS:
       _replace_argument(node)
-    elif node.op in op_kinds.RETURNS:
+    else:
       dtype = node.attr['T'].type
       node.op = 'Identity'
       node.ClearField('attr')
       node.attr['T'].type = dtype
-  return result
 
 
 def _replace_argument(node: Any) -> None:
@@ -132,7 +148,8 @@ def _library() -> ctypes.CDLL:
   lib = native.load_grappler()
   lib.gdp_properties_new.restype = ctypes.c_void_p
   lib.gdp_properties_new.argtypes = [
-      ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int64
+      ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p,
+      ctypes.c_int64
   ]
   lib.gdp_properties_delete.restype = None
   lib.gdp_properties_error.restype = ctypes.c_char_p

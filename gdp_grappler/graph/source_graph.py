@@ -35,6 +35,7 @@ class SourceGraph:
     feeds: Names of nodes whose value the caller gives.
     fetches: Names of nodes whose value, or execution, the caller wants.
     devices: Full names of the devices the graph may use; empty if unknown.
+    fingerprint: By which a later run will know it again; '' if it will not.
   """
 
   name: str
@@ -42,6 +43,7 @@ class SourceGraph:
   feeds: tuple[str, ...] = ()
   fetches: tuple[str, ...] = ()
   devices: tuple[str, ...] = ()
+  fingerprint: str = ''
 
   def leaves_sizes_open(self) -> bool:
     """Whether it is given tensors of a size that it does not know."""

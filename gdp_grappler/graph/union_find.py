@@ -35,6 +35,11 @@ class UnionFind:
 
   def numbers(self) -> np.ndarray:
     """int32 [n], sets numbered 0 .. in the order of their first item."""
-    roots = [self.find(item) for item in range(len(self._parent))]
-    order = {root: i for i, root in enumerate(dict.fromkeys(roots))}
-    return np.array([order[root] for root in roots], np.int32)
+    # Parents come before their children, so roots are firsts.
+    roots = np.array(self._parent, np.int32)
+    while True:
+      above = roots[roots]
+      if (above == roots).all():
+        break
+      roots = above
+    return np.unique(roots, return_inverse=True)[1].astype(np.int32)

@@ -1,4 +1,8 @@
-"""The best of cheap placers and the policy, refined as long as that may pay."""
+"""The best of cheap placers and the policy, refined as long as that may pay.
+
+A network that learned from searches on drawn graphs (`shipped_moves`) chooses
+the steps that refinement prices.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +20,36 @@ from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
+from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 
 POLICY, REFINED = 'policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case.
-_ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
+ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
-# Ops that refinement prices per second of that; a machine that does nothing
-# else has done so in half of the time, and until then the clock does not count,
-# so that the result depends on it where a machine is overloaded only. To draw a
-# placement takes as long as to price so many ops.
-_OPS_PER_S, _GRACE, _DRAWN_OPS = 1_500_000, .5, 500
+# Ops that refinement prices per second of that; two cores that do nothing else
+# price more. Until half of the time is over the clock does not count, so that
+# the result depends on it where a machine is slow or busy only. To draw what
+# one placement is chosen from takes as long as to price so many ops.
+_OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
-# It takes as long to load a policy and to run it for the first time.
-_POLICY_S = 3.
+# It takes as long to load a policy and to run it for the first time; one that
+# nobody asked for may take a tenth of what the search does.
+_POLICY_S, _UNASKED_S = 3., 60.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Anchors:
-  """Placements of the groups, one of each placer.
+  """Placements of the groups, by their placers.
 
   Attributes:
-    names: [S].
+    names: [S] whose they are.
     devices: int [S, G].
     prices: [S].
   """
@@ -56,13 +64,25 @@ class _Anchors:
                     self.prices.followed_by(others.prices))
 
   def best(self) -> list[int]:
-    """All of them, the best first, none twice."""
-    rows: list[int] = []
+    """Rows of the best of each placer, the best first, none twice."""
+    rows: dict[str, int] = {}
+    for row in self._distinct():
+      rows.setdefault(self.names[row], row)
+    return list(rows.values())
+
+  def starts(self) -> np.ndarray:
+    """int [S, G], where a search may begin, the best first.
+
+    What is slow first in, first out may be fast in order.
+    """
+    return self.devices[self._distinct()[:prioritized.STARTS]]
+
+  def _distinct(self) -> list[int]:
+    """All rows, the best first, none twice."""
+    rows: dict[bytes, int] = {}
     for row in self.prices.ranking():
-      if not any(
-          (self.devices[row] == self.devices[other]).all() for other in rows):
-        rows.append(row)
-    return rows
+      rows.setdefault(self.devices[row].tobytes(), row)
+    return list(rows.values())
 
 
 class AnchoredPlacer:
@@ -71,13 +91,16 @@ class AnchoredPlacer:
   Nothing here makes a placement worse: the best anchor is an answer already.
   What is annealed for is bounded by what it could gain: no placement is faster
   than the lower bound, and ten thousand steps should earn the search's time.
-  The policy, where one is installed, is loaded if the search is worth as much;
-  a graph whose step takes microseconds never waits for it.
+  A policy that somebody names, or that is loaded already, takes part if the
+  search is worth what it takes to load; the one that is installed only if that
+  is little beside the search. A graph whose step takes microseconds never waits
+  for either.
   """
 
   def __init__(self, policy: str | None = None,
-               anchors: Sequence[str] = _ANCHORS,
-               clock: Callable[[], float] = time.monotonic) -> None:
+               anchors: Sequence[str] = ANCHORS,
+               clock: Callable[[], float] = time.monotonic, *,
+               asks_policy: bool = True, asks_network: bool = True) -> None:
     """Loads nothing yet.
 
     Args:
@@ -85,6 +108,9 @@ class AnchoredPlacer:
       anchors: Placers of the registry. Those that cannot take part are left
         out with a notice.
       clock: Seconds since any moment.
+      asks_policy: Whether the policy proposes.
+      asks_network: Whether a network chooses what refinement prices; if not,
+        all that is drawn is priced.
 
     Raises:
       PolicyMismatchError: the folder that is named holds no such policy.
@@ -93,6 +119,7 @@ class AnchoredPlacer:
       learned.check(policy)
     self._policy, self._clock = policy, clock
     self._anchors = tuple(anchors)
+    self._may_ask_policy, self._asks_network = asks_policy, asks_network
     self._winner: str | None = None
 
   @property
@@ -126,11 +153,11 @@ class AnchoredPlacer:
     worth_s = worth.seconds(found)
     if self._asks_policy(worth_s) and deadline.left_s:
       found = found.joined(_priced(problem, self._of_policy(problem)))
-    best = found.best()
     refined, *in_order = local_search.searched(
-        problem, found.devices[best[:1]], rng,
+        problem, found.starts(), rng,
         local_search.Limit(_evaluations(problem, worth_s),
-                           min(deadline.left_s, worth_s), _GRACE, self._clock))
+                           min(deadline.left_s, worth_s), _GRACE, self._clock),
+        functools.partial(self._model, problem))
     first = problem.graph.first_ops
     found = _priced(problem,
                     {REFINED: refined.devices[first][None]}).joined(found)
@@ -141,7 +168,16 @@ class AnchoredPlacer:
               for row in best), *in_order)
 
   def _asks_policy(self, worth_s: float) -> bool:
-    return worth_s >= _POLICY_S and bool(self._policy or learned.is_there())
+    if not self._may_ask_policy or not (self._policy or learned.is_there()):
+      return False
+    wanted = learned.is_named(self._policy) or learned.is_loaded(self._policy)
+    return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
+
+  def _model(self,
+             problem: placer_lib.Problem) -> move_filter.MoveFilter | None:
+    if not self._asks_network:
+      return None
+    return move_filter.MoveFilter(problem, shipped_moves.network())
 
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
                     deadline: stopwatch.Deadline) -> _Anchors:
@@ -180,13 +216,12 @@ class _Worth:
 
 def _priced(problem: placer_lib.Problem, rows: dict[str,
                                                     np.ndarray]) -> _Anchors:
-  """The best of everybody's placements, int [K, G] each."""
-  found = []
-  for name, own in rows.items():
-    prices = problem.evaluator.price_groups(problem.graph, own, ceiling_s=None)
-    best = np.array([prices.best()])
-    found.append(_Anchors((name,), own[best], prices[best]))
-  return functools.reduce(_Anchors.joined, found)
+  """Everybody's placements, int [K, G] each."""
+  devices = np.concatenate(list(rows.values()))
+  names = (name for name, own in rows.items() for _ in own)
+  return _Anchors(
+      tuple(names), devices,
+      problem.evaluator.price_groups(problem.graph, devices, ceiling_s=None))
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:

@@ -8,6 +8,7 @@ from typing import Sequence
 
 from absl import logging
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
@@ -44,7 +45,7 @@ class BestOfPlacer:
   Placements that fit into memory come first, then those that exceed it least;
   of equals, the placer that was named first. A placer that cannot take part,
   because its library is missing or it has no answer to this graph, is left out
-  with a notice.
+  with a notice, as is who would begin when `Problem.time_budget_s` is over.
 
   Attributes:
     choices: What each placer proposed when `place` last ran, best first.
@@ -79,7 +80,8 @@ class BestOfPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster, or
         none of the placers could place it.
     """
-    placements, self.skipped = place_each(problem, self._names)
+    placements, self.skipped = place_each(
+        problem, self._names, deadlines.within(problem.time_budget_s))
     if not placements:
       raise errors.InfeasiblePlacementError(
           f'None of the placers could place graph "{problem.graph.name}": '
@@ -96,7 +98,8 @@ class BestOfPlacer:
 
 
 def place_each(
-    problem: placer_lib.Problem, names: Sequence[str]
+    problem: placer_lib.Problem, names: Sequence[str],
+    deadline: deadlines.Deadline = deadlines.NEVER
 ) -> tuple[dict[str, placement_lib.Placement], dict[str, str]]:
   """Runs placers, as many as can; arguments as `propose_each`.
 
@@ -106,18 +109,20 @@ def place_each(
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  found, skipped = propose_each(problem, names)
+  found, skipped = propose_each(problem, names, deadline)
   return {name: own[0] for name, own in found.items()}, skipped
 
 
 def propose_each(
-    problem: placer_lib.Problem, names: Sequence[str]
+    problem: placer_lib.Problem, names: Sequence[str],
+    deadline: deadlines.Deadline = deadlines.NEVER
 ) -> tuple[dict[str, tuple[placement_lib.Placement, ...]], dict[str, str]]:
   """Asks placers for all that they have to say, as many as can.
 
   Args:
     problem: What to place.
     names: Placers of the registry.
+    deadline: Nobody is asked afterwards, unless nothing was found before.
 
   Returns:
     The placements by name, and why the other placers have none.
@@ -126,11 +131,15 @@ def propose_each(
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   _ = problem.allowed  # Raises where no placer could help.
-  found, skipped = {}, {}
+  found: dict[str, tuple[placement_lib.Placement, ...]] = {}
+  skipped: dict[str, str] = {}
   for name in names:
     if (entries.Need.EXPERT in registry.get(name).needs and
         problem.expert_devices is None):
       skipped[name] = 'Nobody said how an expert would place this graph.'
+      continue
+    if found and deadline.passed:
+      skipped[name] = 'The time budget was over before its turn.'
       continue
     progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:

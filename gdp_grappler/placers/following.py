@@ -8,6 +8,9 @@ import numpy as np
 
 from gdp_grappler.graph import op_graph
 
+# The largest type that a learning rate or a step count has.
+_NUMBER_BYTES = 8
+
 
 class _Neighbour(NamedTuple):
   """An op beside another one, and what passes between them."""
@@ -25,7 +28,8 @@ def follow(graph: op_graph.OpGraph, devices: np.ndarray,
   then, against that order, what is left goes where most of its outputs are
   read; and so on until nothing changes. Of several inputs, variables alone
   count: what works on a variable is beside it, and with it the heavy ops of a
-  layer.
+  layer. One number, such as a learning rate, which the updates of all variables
+  read, draws nothing.
 
   Args:
     graph: G groups.
@@ -75,6 +79,7 @@ def _neighbours(
   # More than nothing, for a control edge is a neighbour, too.
   for (source, target), size in zip(graph.edges.tolist(),
                                     (graph.edge_bytes + 1).tolist()):
-    inputs[target].append(_Neighbour(source, size, is_state[source]))
+    inputs[target].append(
+        _Neighbour(source, size, is_state[source] and size > _NUMBER_BYTES + 1))
     outputs[source].append(_Neighbour(target, size, False))
   return inputs, outputs

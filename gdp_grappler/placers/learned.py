@@ -102,6 +102,12 @@ class _Shelf:
     self._lock = threading.Lock()
     self._loading = {f: p for f, p in self._loading.items() if p.done()}
 
+  def holds(self, folder: str) -> bool:
+    """Whether the policy can be used at once."""
+    with self._lock:
+      known = self._loading.get(folder)
+      return known is not None and known.done() and not known.exception()
+
   def get(self, folder: str) -> futures.Future[_Policy]:
     """The policy, as soon as it can be used; what failed is tried again."""
     with self._lock:
@@ -127,6 +133,16 @@ def load_ahead(policy: str | None = None) -> None:
   _shelf.get(_folder(policy))
 
 
+def is_loaded(policy: str | None = None) -> bool:
+  """Whether a policy can be used at once; as of `LearnedPlacer`."""
+  return _shelf.holds(_folder(policy))
+
+
+def is_named(policy: str | None = None) -> bool:
+  """Whether somebody chose it, and not who made the package."""
+  return bool(policy or environment.policy_folder())
+
+
 def is_there() -> bool:
   """Whether there is a policy if nobody names one."""
   return bool(environment.policy_folder()) or trainer.has_policy()
@@ -145,14 +161,22 @@ def check(policy: str) -> None:
   Raises:
     PolicyMismatchError: it does not.
   """
-  _metadata(pathlib.Path(policy).resolve())
+  metadata(pathlib.Path(policy).resolve())
 
 
-def _metadata(path: pathlib.Path) -> Mapping[str, str]:
+def metadata(path: pathlib.Path) -> Mapping[str, Any]:
+  """What policy.json says of a policy for the features of this version.
+
+  Args:
+    path: Of the policy's folder.
+
+  Raises:
+    PolicyMismatchError: it is no such policy.
+  """
   try:
-    metadata: Mapping[str,
-                      str] = files.parse_json(files.read(path / 'policy.json'))
-    found = metadata['schema']
+    result: Mapping[str,
+                    Any] = files.parse_json(files.read(path / 'policy.json'))
+    found = result['schema']
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise errors.PolicyMismatchError(
         f'{path} is not a policy: {type(error).__name__}: {error}. Give the '
@@ -162,18 +186,18 @@ def _metadata(path: pathlib.Path) -> Mapping[str, str]:
         f'The policy in {path} was trained for other features (schema '
         f'{found}; this version has {schema.fingerprint()}). Train it again '
         'with this version of gdp_train.')
-  return metadata
+  return result
 
 
 def _load(folder: str) -> _Policy:
   """A policy that has run: the first time takes as long as loading."""
   import tensorflow as tf
   path = pathlib.Path(folder)
-  metadata = _metadata(path)
+  description = metadata(path)
   try:
     policy_ops.check(path)
-    policy_ops.check_whole(path, metadata)
-    policy = _Policy(tf.saved_model.load(folder), metadata)
+    policy_ops.check_whole(path, description)
+    policy = _Policy(tf.saved_model.load(folder), description)
     policy.logits(_anything())
     return policy
   except errors.PolicyMismatchError:

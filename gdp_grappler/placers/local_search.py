@@ -11,6 +11,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -18,6 +19,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
+from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import single_device
@@ -61,7 +63,7 @@ class LocalSearchPlacer:
         is less for large graphs, such that two cores simulate them in about 20
         s, and small if a stopwatch prices them. A search that the clock stops
         depends on the speed of the machine; the temperature falls the sooner.
-        All starts are priced in any case.
+        Starts that are there by then are priced in any case.
       starts: Placers to start from. Those that cannot take part are left out
         with a notice.
       clock: Seconds since any moment.
@@ -77,10 +79,11 @@ class LocalSearchPlacer:
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best first in, first out, and the best in order."""
+    deadline = deadlines.within(problem.time_budget_s, self._clock)
     limit = Limit((evaluations_for(problem) if self._evaluations is None else
                    self._evaluations), problem.time_budget_s, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
-    starts = starting_points(problem, self._starts, rng)
+    starts = starting_points(problem, self._starts, rng, deadline)
     return searched(problem, np.concatenate(list(starts.values())), rng, limit)
 
 
@@ -120,8 +123,17 @@ class Limit:
     return max(progress, (spent - self._grace) / (1 - self._grace))
 
 
+# Makes a model that chooses the steps of one search.
+Models = Callable[[], move_model.MoveModel | None]
+
+
+def _no_model() -> None:
+  """Every step that is drawn is priced."""
+
+
 def annealed(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator, limit: Limit) -> np.ndarray:
+             rng: np.random.Generator, limit: Limit,
+             models: Models = _no_model) -> np.ndarray:
   """int [G], the best that a search from the best of some starts has priced.
 
   Args:
@@ -129,16 +141,17 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     starts: int [S, G], all of which are priced.
     rng: Of the search.
     limit: Of the search, the starts included.
+    models: Chooses steps.
   """
   progress_lib.doing('searching')
-  search = annealing.Annealing(problem, starts, rng)
+  search = annealing.Annealing(problem, starts, rng, models())
   _run([search], limit, _Phase())
   return search.best
 
 
 def searched(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator,
-             limit: Limit) -> tuple[placement_lib.Placement, ...]:
+             rng: np.random.Generator, limit: Limit,
+             models: Models = _no_model) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
   The latter with its priorities, where orders pay (`prioritized.pays`). What is
@@ -149,17 +162,18 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
     starts: int [S, G], all of which are priced.
     rng: Of the search.
     limit: Of the search, the starts included.
+    models: Chooses steps, for each order anew.
   """
   if not prioritized.pays(problem):
-    best = annealed(problem, starts, rng, limit)
+    best = annealed(problem, starts, rng, limit, models)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
-  plain = annealing.Annealing(problem, starts, rng)
+  plain = annealing.Annealing(problem, starts, rng, models())
   likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
   # The starts are looked at in both orders, even if time is over.
   ordered = prioritized.PrioritizedSearch(
-      problem, np.concatenate([plain.best[None], likely]), rng)
+      problem, np.concatenate([plain.best[None], likely]), rng, models())
   _run([ordered, plain], limit, _SECOND)
   halfway = ordered.best
   if limit.progress(plain.evaluations + ordered.evaluations) < 1:
@@ -277,20 +291,22 @@ def evaluations_for(problem: placer_lib.Problem) -> int:
   return min(max(affordable, _FEWEST), _MOST)
 
 
-def starting_points(problem: placer_lib.Problem, names: Sequence[str],
-                    rng: np.random.Generator) -> dict[str, np.ndarray]:
+def starting_points(
+    problem: placer_lib.Problem, names: Sequence[str], rng: np.random.Generator,
+    deadline: deadlines.Deadline = deadlines.NEVER) -> dict[str, np.ndarray]:
   """int [S, G] by whose they are, where a search may begin.
 
   Args:
     problem: G groups.
     names: Placers to ask.
     rng: Of the blocks.
+    deadline: Only the first of them is asked afterwards.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   first = problem.graph.first_ops
-  found, _ = best_of.propose_each(problem, names)
+  found, _ = best_of.propose_each(problem, names, deadline)
   result = {
       'one device': single_device.on_each(
           problem), 'blocks': _blocks(problem,

@@ -52,6 +52,11 @@ class MoveDescriber:
                                                    start=len(schema.NATIVE))
     }
     self._incumbent: np.ndarray | None = None
+    self._priorities: np.ndarray | None = None
+
+  def ordered(self, priorities: np.ndarray | None) -> None:
+    """Ops run by these from now on, float64 [N]; None: first in, first out."""
+    self._priorities, self._incumbent = priorities, None
 
   def describe(self, incumbent: np.ndarray, candidates: np.ndarray,
                kinds: Sequence[str]) -> np.ndarray:
@@ -63,7 +68,7 @@ class MoveDescriber:
       kinds: [K].
     """
     if self._incumbent is None or (self._incumbent != incumbent).any():
-      self._features.observe(incumbent)
+      self._features.observe(incumbent, self._priorities)
       self._incumbent = incumbent.copy()
     native = self._features.describe(candidates)
     result = np.zeros((len(native), native.shape[1] + len(self._columns)),
@@ -103,6 +108,10 @@ class MoveFilter(move_model.MoveModel):
     scores[(candidates[free:] == incumbent).all(axis=1)] = -np.inf
     best = np.argsort(-scores, kind='stable')[:count - free]
     return np.concatenate([np.arange(free), free + best])
+
+  def ordered(self, priorities: np.ndarray | None) -> None:
+    """See `MoveModel`."""
+    self._describer.ordered(priorities)
 
   def told(self, gains: np.ndarray) -> None:
     """See `MoveModel`; the network stays as it is."""

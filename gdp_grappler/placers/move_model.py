@@ -29,6 +29,13 @@ class MoveModel(Protocol):
       count: At most K.
     """
 
+  def ordered(self, priorities: np.ndarray | None) -> None:
+    """Hears in which order ops run from now on.
+
+    Args:
+      priorities: float64 [N]; None for first in, first out.
+    """
+
   def told(self, gains: np.ndarray) -> None:
     """Hears what the moves chosen last have brought.
 

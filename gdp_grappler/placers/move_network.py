@@ -11,12 +11,11 @@ import dataclasses
 import hashlib
 import io
 import os
-import pathlib
 from typing import Sequence
-import zipfile
 
 import numpy as np
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.features.moves import schema
@@ -119,12 +118,11 @@ def load(path: str | os.PathLike[str],
       on other features.
   """
   try:
-    arrays = _read(pathlib.Path(path))
+    arrays = array_files.read(path, _MOST_BYTES)
     network = MoveNetwork(tuple(arrays['features'].tolist()),
                           **{name: arrays[name] for name in _ARRAYS})
     digest = str(arrays['digest'])
-  except (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError,
-          NotImplementedError, zipfile.BadZipFile) as error:
+  except (OSError, ValueError, LookupError, TypeError) as error:
     raise errors.GdpError(
         f'Cannot read {path} as weights of a move network: {error}. Train it '
         'again with gdp_pretrain.') from error
@@ -137,12 +135,3 @@ def load(path: str | os.PathLike[str],
         f'{path} was trained on other features of moves than this release has. '
         'Train it again with gdp_pretrain.')
   return network
-
-
-def _read(path: pathlib.Path) -> dict[str, np.ndarray]:
-  with zipfile.ZipFile(path) as archive:
-    size = sum(entry.file_size for entry in archive.infolist())
-  if size > _MOST_BYTES:
-    raise ValueError(f'it unpacks to {size} bytes')
-  with np.load(path, allow_pickle=False) as archive:
-    return {name: archive[name] for name in ('features', 'digest', *_ARRAYS)}

@@ -169,12 +169,13 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   if wishes.weak.any():
     weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
     free = np.ones(graph.num_groups, bool)
-    free[graph.groups[_updates(graph)]] = False
+    free[graph.groups[_updates(graph) | _sums(graph)]] = False
     result = np.where((result < 0) & free, weak, result)
-  was = _voted(problem, _as_it_was(graph, problem.cluster))
-  result = np.where((result < 0) & holds, was, result)
+  was = _as_it_was(graph, problem.cluster)
+  result = np.where((result < 0) & holds, _voted(problem, was), result)
   result = following.follow(graph, result, allowed)
-  return np.where(result < 0, was, result)
+  anywhere = _voted(problem, np.where(was < 0, problem.cluster.host, was))
+  return np.where(result < 0, anywhere, result)
 
 
 def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
@@ -210,11 +211,19 @@ def _updates(graph: op_graph.OpGraph) -> np.ndarray:
   return update
 
 
+def _sums(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], sums of gradients, which `GradientTape` gives no scope."""
+  return np.array([
+      kind == 'AddN' and layer_map.bare_name(name) == kind
+      for kind, name in zip(graph.op_types, graph.names)
+  ], bool)
+
+
 def _as_it_was(graph: op_graph.OpGraph,
                cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int [N], devices the graph came with; the host for others."""
+  """int [N], devices the graph came with; -1 for none."""
   index = {name: i for i, name in enumerate(cluster.device_names)}
-  return np.array([index.get(name, cluster.host) for name in graph.devices])
+  return np.array([index.get(name, -1) for name in graph.devices], int)
 
 
 def _refused(graph: op_graph.OpGraph, wishes: _Wishes, devices: np.ndarray,
@@ -229,5 +238,5 @@ def _refused(graph: op_graph.OpGraph, wishes: _Wishes, devices: np.ndarray,
   if others.size:
     op = others[0]
     yield (f'{others.size} cannot be where it says, such as '
-           f'"{graph.names[op]}", which is on '
+           f'"{graph.label(op)}", which is on '
            f'{cluster.device_labels[devices[op]]}')

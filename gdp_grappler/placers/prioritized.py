@@ -20,6 +20,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import annealing
+from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
 
 # How often priorities are made anew, and what of a step that may lose.
@@ -51,15 +52,17 @@ class PrioritizedSearch:
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
-               rng: np.random.Generator) -> None:
+               rng: np.random.Generator,
+               model: move_model.MoveModel | None = None) -> None:
     """Prices where the search may begin.
 
     Args:
       problem: G groups; one whose orders pay.
       starts: int [S, G], legal; at least one. Each gets priorities of its own.
       rng: Of the steps.
+      model: Chooses the steps to price; None prices all that are drawn.
     """
-    self._problem = problem
+    self._problem, self._model = problem, model
     priorities = np.stack([self._ranks(row) for row in starts])
     prices = problem.evaluator.price_groups(problem.graph, starts,
                                             priorities=priorities)
@@ -71,7 +74,8 @@ class PrioritizedSearch:
     self._order = _Order(problem.evaluator, priorities[first])
     self._search = annealing.Annealing(
         dataclasses.replace(problem, evaluator=self._order),
-        starts[first:first + 1], rng)
+        starts[first:first + 1], rng, model)
+    self._tell_order()
     self._refreshed = 0.
     self._keep()
 
@@ -104,7 +108,12 @@ class PrioritizedSearch:
     self._priced += 1
     if now_s <= self._search.best_key[-1] * (1 + _LOSS):
       self._order.priorities = priorities
+      self._tell_order()
       self._search.restart(row, progress)
+
+  def _tell_order(self) -> None:
+    if self._model is not None:
+      self._model.ordered(self._order.priorities)
 
   def _ranks(self, row: np.ndarray) -> np.ndarray:
     problem = self._problem

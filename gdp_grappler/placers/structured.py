@@ -22,6 +22,9 @@ from gdp_grappler.placers.partitioning import partitioning
 # that this many ops are priced, and few if a stopwatch prices them.
 _PRICED, _PRICED_OPS, _FEWEST, _MEASURED = 200, 4_000_000, 32, 16
 _BATCH = 16
+# A device this much slower than the fastest is not counted on: a client's CPU
+# beside servers. Maps over all devices are tried, too.
+_FAR_SLOWER = 10.
 # How many are told of, the best by price.
 _TOLD = 4
 
@@ -88,7 +91,7 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
   devices = partitioning.accelerators(problem)
   cells = coordinate_maps.cells(problem.graph,
                                 coordinates_lib.of(problem.graph))
-  counts = _counts(len(devices))
+  counts = _counts(_shares(problem, devices))
   if cells is None or not counts:
     return np.zeros((0, problem.graph.num_groups), np.int32)
   work = cells.totals(weights)
@@ -175,12 +178,17 @@ def _affordable(problem: placer_lib.Problem) -> int:
   return min(max(affordable, _FEWEST), _PRICED)
 
 
-def _counts(devices: int) -> list[int]:
-  """All devices, half of them, ..., two."""
-  result = []
-  while devices > 1:
-    result.append(devices)
-    devices //= 2
+def _counts(shares: np.ndarray) -> list[int]:
+  """All k devices, then those that are fast, half of them, ..., two.
+
+  Args:
+    shares: float64 [k], speeds, the fastest first.
+  """
+  fast = int((shares * _FAR_SLOWER >= shares[0]).sum())
+  result = [len(shares)] if fast < len(shares) else []
+  while fast > 1:
+    result.append(fast)
+    fast //= 2
   return result
 
 

@@ -24,7 +24,7 @@ from gdp_grappler.plugin import settings as settings_lib
 if TYPE_CHECKING:
   # Imported where they are used, when the first graph arrives.
   from gdp_grappler.graph import source_graph
-  from gdp_grappler.plugin import optimizer
+  from gdp_grappler.plugin import outcome as outcome_lib
 
 _CACHE_SIZE = 64
 _thread = placer_thread.PlacerThread()
@@ -41,17 +41,27 @@ def connect() -> None:
 
 @functools.cache
 def _connect() -> None:
-  library.register(Host(_optimize).answer)
+  library.register(Host(_optimize, recall=_recall).answer)
   # A callback into an interpreter that shuts down would hang.
   atexit.register(library.unregister)
 
 
 def _optimize(source: source_graph.SourceGraph,
-              settings: settings_lib.Settings) -> optimizer.Outcome:
+              settings: settings_lib.Settings) -> outcome_lib.Outcome:
   # Imported on the placer thread when the first graph arrives.
   with stopwatch.LOADING.running():
-    from gdp_grappler.plugin import optimizer
-  return optimizer.optimize(source, settings)
+    from gdp_grappler.plugin import decisions
+  return decisions.optimize(source, settings)
+
+
+def _recall(query: library.Query,
+            settings: settings_lib.Settings) -> outcome_lib.Outcome | None:
+  """What was decided about a graph in an earlier run."""
+  with stopwatch.LOADING.running():
+    from gdp_grappler.plugin import decisions
+  return decisions.recall(
+      decisions.key(decisions.fingerprint(query), query.devices, settings),
+      query.devices)
 
 
 def _excused_s() -> float:
@@ -62,17 +72,25 @@ def _excused_s() -> float:
 class Host:
   """Gives every query of the pass an answer; raises on Ctrl-C only."""
 
-  def __init__(self, optimize: Callable[
-      [source_graph.SourceGraph, settings_lib.Settings], optimizer.Outcome],
-               thread: placer_thread.PlacerThread = _thread) -> None:
+  def __init__(
+      self,
+      optimize: Callable[[source_graph.SourceGraph, settings_lib.Settings],
+                         outcome_lib.Outcome],
+      thread: placer_thread.PlacerThread = _thread,
+      recall: Callable[[library.Query, settings_lib.Settings],
+                       outcome_lib.Outcome | None] | None = None
+  ) -> None:
     """Creates a host with an empty cache.
 
     Args:
-      optimize: `optimizer.optimize` or one like it.
+      optimize: `decisions.optimize` or one like it.
       thread: Where to run it.
+      recall: What was decided about a graph before this process began; None
+        if nobody knows.
     """
     self._optimize = optimize
     self._thread = thread
+    self._recall = recall
     self._cache = _Cache(_CACHE_SIZE)
 
   def answer(self, query: library.Query) -> library.Answer:
@@ -86,12 +104,9 @@ class Host:
     key = (query.fingerprint, query.settings, query.feeds, query.fetches,
            query.devices, query.may_place, directory, batches.current())
     if query.graph is None:
-      return library.NeedsGraph if task else self._known(key, start)
+      return library.NeedsGraph if task else self._known(query, key, start)
     try:
-      settings = (settings_lib.from_json(query.settings)
-                  if query.settings else settings_lib.Settings())
-      if settings.batch_size is None:
-        settings = dataclasses.replace(settings, batch_size=batches.current())
+      settings = _settings(query)
       decision, message = self._thread.run(
           functools.partial(self._serve, query, settings, directory, key, task),
           settings.time_budget_s, _excused_s)
@@ -106,12 +121,32 @@ class Host:
     _say(_timed(message, start))
     return decision
 
-  def _known(self, key: tuple[Any, ...], start: float) -> library.Answer:
+  def _known(self, query: library.Query, key: tuple[Any, ...],
+             start: float) -> library.Answer:
+    how = ', from the cache'
     if key not in self._cache:
-      return library.NeedsGraph
+      outcome = self._recalled(query)
+      if outcome is None:
+        return library.NeedsGraph
+      self._cache[key] = _decision(outcome), outcome.message
+      how = ''
     decision, message = self._cache[key]
-    _say(_timed(message, start, ', from the cache'))
+    _say(_timed(message, start, how))
     return decision
+
+  def _recalled(self, query: library.Query) -> outcome_lib.Outcome | None:
+    """What an earlier run decided, where no graph has to be captured."""
+    if (self._recall is None or environment.capture_directory() or
+        not query.may_place):
+      return None
+    settings = _settings(query)
+    try:
+      return self._thread.run(functools.partial(self._recall, query, settings),
+                              settings.time_budget_s, _excused_s)
+    except KeyboardInterrupt:
+      raise
+    except Exception:
+      return None  # Whoever places it meets the same again, and says so.
 
   def _serve(
       self, query: library.Query, settings: settings_lib.Settings,
@@ -124,7 +159,7 @@ class Host:
     """
     source = _source_graph(query)
     if directory:
-      _capture(source, query.fingerprint, directory)
+      _capture(source, query, directory)
     decision, message = None, ''
     if query.may_place:
       outcome = (optimize or self._optimize)(source, settings)
@@ -133,6 +168,14 @@ class Host:
     if optimize is None:
       self._cache[key] = (decision, message)
     return decision, message
+
+
+def _settings(query: library.Query) -> settings_lib.Settings:
+  settings = (settings_lib.from_json(query.settings)
+              if query.settings else settings_lib.Settings())
+  if settings.batch_size is None:
+    settings = dataclasses.replace(settings, batch_size=batches.current())
+  return settings
 
 
 def _say(message: str) -> None:
@@ -146,7 +189,7 @@ def _note_that_told(told: bool) -> None:
     call.was_told = True
 
 
-def _decision(outcome: optimizer.Outcome) -> library.Decision | None:
+def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
   if outcome.devices is None:
     return None
   return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges))
@@ -192,6 +235,7 @@ def _source_graph(query: library.Query) -> source_graph.SourceGraph:
 
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import capture
+  from gdp_grappler.plugin import decisions
   graph_def = graph_pb2.GraphDef.FromString(query.graph)
   # A function is fed through its arguments, a session as it was told.
   feeds = query.feeds + tuple(
@@ -199,7 +243,7 @@ def _source_graph(query: library.Query) -> source_graph.SourceGraph:
   fetches = tuple(dict.fromkeys(map(_node_name, query.fetches)))
   return source_graph.SourceGraph(
       capture.readable_name(query.graph_id, graph_def), graph_def, feeds,
-      fetches, query.devices)
+      fetches, query.devices, decisions.fingerprint(query))
 
 
 def _node_name(tensor: str) -> str:
@@ -207,11 +251,13 @@ def _node_name(tensor: str) -> str:
   return tensor.lstrip('^').split(':')[0]
 
 
-def _capture(source: source_graph.SourceGraph, fingerprint: str,
+def _capture(source: source_graph.SourceGraph, query: library.Query,
              directory: str) -> None:
+  from gdp_grappler.graph.sources import captures
   from gdp_grappler.plugin import capture
+  captures.name_variables(source.graph_def, captures.alive(query.graph_id))
   try:
-    capture.write(source, fingerprint, directory)
+    capture.write(source, query.fingerprint, directory)
   except errors.GdpError as error:
     notices.warn_once(
         # The cause alone: the error names a file, and so differs every time.

@@ -30,6 +30,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -49,27 +50,8 @@ _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
 _SEARCH_SHARE = _KEPT_SHARE = 1 / 3
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-  """What to do with a graph.
-
-  Attributes:
-    devices: [N] device of each node of the GraphDef; None to leave it alone.
-    message: One line for the user; '' for nothing worth saying.
-    control_edges: Nodes (first, then) that are to keep this order.
-    before_s: Predicted step as it was; None where nothing was priced.
-    after_s: Predicted step as it will be.
-  """
-
-  devices: tuple[str, ...] | None
-  message: str
-  control_edges: tuple[tuple[int, int], ...] = ()
-  before_s: float | None = None
-  after_s: float | None = None
-
-
 def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-             *, relocatable: bool = False) -> Outcome:
+             *, relocatable: bool = False) -> outcome_lib.Outcome:
   """Decides on the devices of a graph that is about to run.
 
   Args:
@@ -84,7 +66,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   """
   reason = _why_not(source)
   if reason:
-    return Outcome(None, f'{source.name}: left as it was: {reason}')
+    return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
   cluster = _cluster(source, settings)
   step = step_lib.of_source(
@@ -106,14 +88,14 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       order = choosing.order_of(problem, before, simulator, orders)
       choice = choosing.Choice(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
-              if order else Outcome(None, ''))
+              if order else outcome_lib.Outcome(None, ''))
     stays = settings.keep_best and settings.plan is None
   else:
     stays = False  # What breaks a user's pin has to change.
   try:
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
-    return Outcome(None, f'{source.name}: left as it was: {error}')
+    return outcome_lib.Outcome(None, f'{source.name}: left as it was: {error}')
   choice = choosing.best(problem, (before, *proposals) if stays else proposals,
                          simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
@@ -198,7 +180,8 @@ def _proposals(
 
 def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
              choice: choosing.Choice, simulator: simulator_lib.Simulator,
-             settings: settings_lib.Settings, origin: str = '') -> Outcome:
+             settings: settings_lib.Settings,
+             origin: str = '') -> outcome_lib.Outcome:
   """What to do, and the line that says it; `origin` is whose it is."""
   graph, after = problem.graph, choice.placement
   prices = simulator.price(graph, np.stack([before.devices, after.devices]))
@@ -228,7 +211,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
         f'{_ms(order.fifo_s)} (simulated)')
   changes = apply and (after is not before or order is not None)
   message = f'{graph.name}: {graph.num_ops} ops {said}' if said else ''
-  return Outcome(
+  return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,
       edges if apply else (), old_s, new_s)
 

@@ -11,11 +11,11 @@ from typing import Any, Callable, Protocol, TYPE_CHECKING
 if TYPE_CHECKING:
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import library
-  from gdp_grappler.plugin import optimizer
+  from gdp_grappler.plugin import outcome as outcome_lib
   from gdp_grappler.plugin import settings as settings_lib
 
   Optimize = Callable[[source_graph.SourceGraph, settings_lib.Settings],
-                      optimizer.Outcome]
+                      outcome_lib.Outcome]
 
 
 class Call(Protocol):

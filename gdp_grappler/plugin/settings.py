@@ -57,6 +57,8 @@ class Settings:
     profile: File of `gdp profile` that prices ops by what they were measured
       to take, on the devices that it knows; read when a graph arrives. None
       for the roofline.
+    cache: Keep decisions for the next run of the program, and use those of
+      earlier ones.
   """
 
   policy: str | None = None
@@ -73,6 +75,7 @@ class Settings:
   guard: bool | None = None
   move_variables: bool = True
   profile: str | None = None
+  cache: bool = True
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -257,6 +260,7 @@ _CHECKS = {
     'guard': _switch_or_none,
     'move_variables': _switch,
     'profile': _text_or_none,
+    'cache': _switch,
 }
 
 

@@ -14,8 +14,10 @@ from typing import Callable, Sequence, TYPE_CHECKING
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler import progress
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.sources import origin as origin_lib
@@ -31,6 +33,28 @@ Tell = Callable[[str], None]
 # Devices that the graph may use, () if unknown -> where it is to run.
 Where = Callable[[Sequence[str]], cluster_lib.Cluster]
 _LOCAL = 'local'
+
+
+def read_task(task: str, tell: Tell = logging.info,
+              option: str = '') -> step_lib.Step:
+  """Reads a graph for a cluster, both in one word.
+
+  Args:
+    task: 'GRAPH@CLUSTER'.
+    tell: As of `read`.
+    option: What errors begin with: where the user has typed the task.
+
+  Raises:
+    GdpError: no cluster is named, or a file or a name cannot be used.
+  """
+  graph, at, cluster = task.rpartition('@')
+  if not at or not graph:
+    raise errors.GdpError(
+        f'{option}"{task}" names no cluster. Give for example '
+        'rnnlm-2@2xP100.')
+  progress.doing(f'reading {graph}')
+  return read(request_lib.Request(graph),
+              lambda devices: resolve.resolve(cluster, devices), tell)
 
 
 def read(request: request_lib.Request, where: Where,

@@ -26,6 +26,10 @@ LOCAL = 'local'
 # wanted, few enough to be given up at once.
 _AHEAD = 256
 _TICK_S = 1.
+# Of the folder for temporary files; Ray adds up to 82 bytes.
+_LONGEST_FOLDER = 24
+# Of one job, for losses that are not its own.
+_RETRIES = 20
 # For objects, on this machine. Ray's default is a third of the memory.
 _STORE_BYTES = 512 << 20
 # Of a cluster on this machine. A token that is not written anywhere lets no
@@ -66,6 +70,7 @@ class RayMachines(jobs_lib.Machines):
     """
     self._address, self._workers = address, workers
     self._folder: tempfile.TemporaryDirectory[str] | None = None
+    self._variables = contextlib.ExitStack()
 
   def __enter__(self) -> RayMachines:
     """Connects.
@@ -96,6 +101,7 @@ class RayMachines(jobs_lib.Machines):
   def __exit__(self, *unused_error: object) -> None:
     import ray
     ray.shutdown()
+    self._variables.close()
     if self._folder:
       self._folder.cleanup()
       self._folder = None
@@ -117,12 +123,14 @@ class RayMachines(jobs_lib.Machines):
       import ray
       ray.init(self._address, **quiet)
       return
-    os.environ.update(_LOCAL_VARIABLES)  # Ray reads them when it is imported.
-    os.environ[_TOKEN] = secrets.token_hex(32)
+    # Ray reads them when it is imported, and its processes when they start.
+    for name, value in (*_LOCAL_VARIABLES.items(), (_TOKEN,
+                                                    secrets.token_hex(32))):
+      self._variables.enter_context(_set(name, value))
     import ray
 
     # For this user alone; Ray makes what is in it anybody's.
-    self._folder = tempfile.TemporaryDirectory(prefix='gdp_ray',
+    self._folder = tempfile.TemporaryDirectory(prefix='gdp_ray', dir=_parent(),
                                                ignore_cleanup_errors=True)
     # What workers that are killed leave behind goes there, too.
     with _set('TMPDIR', self._folder.name):
@@ -147,8 +155,10 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
     self._function, self._name = function, uuid.uuid4().hex
     # In a list, so that a worker fetches it only if it needs it.
     self._setup = [ray.put(setup)]
-    # It never fails by itself, so whatever makes Ray try again is a loss.
-    self._run = ray.remote(ray_worker.run).options(max_retries=-1, **resources)
+    # It never fails by itself, so whatever makes Ray try again is a loss; but
+    # what needs more memory than any host has would be lost for ever.
+    self._run = ray.remote(ray_worker.run).options(max_retries=_RETRIES,
+                                                   **resources)
     self._pending: dict[Any, tuple[int, jobs_lib.JobT]] = {}
 
   def close(self) -> None:
@@ -209,6 +219,12 @@ def _largest_host() -> dict[str, float]:
     raise errors.GdpError('No host of the Ray cluster has a processor to '
                           'offer. Start one with "ray start --address=...".')
   return {'num_cpus': cpus, 'num_gpus': gpus}
+
+
+def _parent() -> str:
+  """Where Ray's folder may be: the name of a socket has 107 bytes at most."""
+  usual = tempfile.gettempdir()
+  return usual if len(usual) <= _LONGEST_FOLDER else '/tmp'
 
 
 @contextlib.contextmanager

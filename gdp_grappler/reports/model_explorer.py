@@ -1,40 +1,49 @@
-"""Where ops are, as "node data" for Model Explorer.
+"""A graph and where its ops are, for Model Explorer.
 
-Format: ai-edge-model-explorer 0.1.34, `node_data_builder.GraphNodeData`, which
-Model Explorer shows over the graph that is open, where that has the names of
-the ops as ids of its nodes. Its own reader of GraphDefs numbers them instead.
+Formats: ai-edge-model-explorer 0.1.34, `graph_builder.GraphCollection` and
+`node_data_builder.GraphNodeData`. Model Explorer's own reader of GraphDefs
+numbers nodes, so that data by name would find none of them. Therefore the graph
+is written as well, with the names of ops as ids.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pathlib
 from typing import Any
 
 from gdp_grappler import files
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import colors
+from gdp_grappler.reports import node_inputs
 
 
 def write(path: str | os.PathLike[str], graph: op_graph.OpGraph,
-          placement: placement_lib.Placement) -> None:
-  """Writes a file that colours each node by its device.
+          placement: placement_lib.Placement) -> pathlib.Path:
+  """Writes a file that colours each node by its device, and the graph.
 
   Args:
     path: File to write.
     graph: N ops.
     placement: Of these ops.
 
+  Returns:
+    The file with the graph, beside the other: 'a.graph.json' for 'a.json'.
+
   Raises:
-    GdpError: the file cannot be written.
+    GdpError: a file cannot be written.
   """
   files.write_atomically(path, json.dumps(node_data(graph, placement)))
+  beside = pathlib.Path(path).with_suffix('.graph.json')
+  files.write_atomically(beside, json.dumps(graph_collection(graph)))
+  return beside
 
 
 def node_data(graph: op_graph.OpGraph,
               placement: placement_lib.Placement) -> dict[str, Any]:
-  """The object that `write` writes."""
+  """What colours the nodes of `graph_collection`."""
   labels = placement.cluster.device_labels
   return {
       'name': f'device on {placement.cluster.name}',
@@ -47,4 +56,41 @@ def node_data(graph: op_graph.OpGraph,
       # How many of a layer's ops are where, on the layer itself.
       'showExpandedSummaryOnGroupNode': True,
       'showLabelCountColumnsInChildrenStatsTable': True,
+  }
+
+
+def graph_collection(graph: op_graph.OpGraph) -> dict[str, Any]:
+  """The graph, its ops in the layers that their names tell."""
+  inputs = node_inputs.of(graph)
+  return {
+      'label':
+          graph.name, 'graphs': [{
+              'id': graph.name,
+              'nodes': [_node(graph, op, own) for op, own in enumerate(inputs)]
+          }]
+  }
+
+
+def _node(graph: op_graph.OpGraph, op: int,
+          inputs: list[node_inputs.Input]) -> dict[str, Any]:
+  scope, _, name = graph.names[op].rpartition('/')
+  attributes = {
+      'op': graph.op_types[op], 'variable': graph.variables[op],
+      'output bytes': str(graph.output_bytes[op]),
+      'variable bytes': str(graph.param_bytes[op] or '')
+  }
+  return {
+      'id':
+          graph.names[op], 'label':
+              name, 'namespace':
+                  scope, 'attrs': [{'key': key, 'value': value}
+                                   for key, value in attributes.items()
+                                   if value],
+      'incomingEdges': [{
+          'sourceNodeId':
+              graph.names[edge.op], 'sourceNodeOutputId':
+                  'control' if edge.output is None else str(edge.output),
+          'targetNodeInputId':
+              str(number)
+      } for number, edge in enumerate(inputs)]
   }

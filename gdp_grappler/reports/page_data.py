@@ -82,7 +82,8 @@ def _ops(graph: op_graph.OpGraph,
     why.append(texts.setdefault(text, len(texts)))
   type_of = [types[t] for t in graph.op_types]
   return {
-      'names': list(graph.names), 'types': list(types), 'type': type_of,
+      'names': [graph.label(op) for op in range(graph.num_ops)],
+      'types': list(types), 'type': type_of,
       'family': [family_of[t] for t in type_of],
       'bytes': graph.output_bytes.tolist(),
       'variables': graph.param_bytes.tolist(), 'whys': list(texts), 'why': why

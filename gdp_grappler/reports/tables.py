@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import shutil
-import textwrap
-from typing import Container, Sequence
+from typing import Container, Iterable, Sequence
 
 _LEAST_WIDTH, _GAP = 40, 2
 # Where a line of a cell may end: after a space, but for one between a number
@@ -64,10 +64,30 @@ def titled(title: str, rows: _Rows, caption: str = '',
 
 
 def wrapped(words: str, width: int | None = None) -> str:
-  """A paragraph in lines as of `text`, its words whole."""
-  return textwrap.fill(words,
-                       terminal_width() if width is None else width,
-                       break_long_words=False, break_on_hyphens=False)
+  """A paragraph in lines as of `text`; long names end them at their parts."""
+  return '\n'.join(
+      _lines(' '.join(words.split()),
+             terminal_width() if width is None else width))
+
+
+def common_scope(names: Iterable[str]) -> str:
+  """The scopes, with the '/' after them, that all names begin with.
+
+  Args:
+    names: Of ops.
+
+  Returns:
+    '' if there are none, or fewer than two names.
+  """
+  distinct = set(names)
+  if len(distinct) < 2:
+    return ''
+  return ''.join(os.path.commonprefix(list(distinct)).rpartition('/')[:2])
+
+
+def left_out(scope: str) -> str:
+  """Says what names are without."""
+  return f'Left out below, at the beginning of names: {scope}'
 
 
 def terminal_width() -> int:

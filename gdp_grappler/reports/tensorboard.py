@@ -21,6 +21,7 @@ from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import device_work
 from gdp_grappler.reports import lanes as lanes_lib
+from gdp_grappler.reports import node_inputs
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import timeline_image
 
@@ -102,22 +103,16 @@ def plain_errors(folder: str | os.PathLike[str], remedy: str) -> Iterator[None]:
 
 
 def _inputs(graph: op_graph.OpGraph) -> list[list[str]]:
-  """[N], the inputs of each op as a GraphDef has them, control edges last."""
-  first = np.searchsorted(np.sort(graph.tensor_ops), np.arange(graph.num_ops))
-  by_op = np.argsort(graph.tensor_ops, kind='stable')
-  output = np.empty(len(by_op), int)
-  output[by_op] = np.arange(len(by_op)) - first[graph.tensor_ops[by_op]]
-  data: list[list[str]] = [[] for _ in graph.names]
-  control: list[list[str]] = [[] for _ in graph.names]
-  for (source, target), tensor in zip(graph.edges.tolist(),
-                                      graph.edge_tensors.tolist()):
-    name = graph.names[source]
-    if tensor < 0:
-      control[target].append(f'^{name}')
-    else:
-      number = output[tensor]
-      data[target].append(f'{name}:{number}' if number else name)
-  return [own + edges for own, edges in zip(data, control)]
+  """[N], the inputs of each op as a GraphDef has them."""
+  return [[_tensor(graph.names[edge.op], edge.output) for edge in own]
+          for own in node_inputs.of(graph)]
+
+
+def _tensor(name: str, output: int | None) -> str:
+  """'a', 'a:1' or '^a'."""
+  if output is None:
+    return f'^{name}'
+  return f'{name}:{output}' if output else name
 
 
 def _write_timeline(graph: op_graph.OpGraph, placement: placement_lib.Placement,

@@ -96,7 +96,7 @@ def _ops(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
       # JSON has no infinity.
       args['priority'] = str(placement.priorities[op])
     yield trace_tracks.event(shown.slots[device, slot], start, end,
-                             graph.names[op], graph.op_types[op],
+                             graph.label(op), graph.op_types[op],
                              trace_colors[graph.op_types[op]], args)
 
 
@@ -108,7 +108,7 @@ def _work(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
       trace_tracks.microseconds(schedule.work_start_s),
       trace_tracks.microseconds(schedule.work_end_s)):
     sends = device == schedule.transfer_sources[transfer]
-    name = graph.names[schedule.transfer_ops[transfer]]
+    name = graph.label(schedule.transfer_ops[transfer])
     yield trace_tracks.event(shown.slots[device, slot], start, end,
                              f'{"send" if sends else "receive"} {name}', 'copy',
                              colors.TRACE_TRANSFER, {'transfer': transfer})

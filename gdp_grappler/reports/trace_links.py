@@ -24,7 +24,7 @@ def transfers(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
   for index in np.flatnonzero(sizes).tolist():
     yield trace_tracks.event(shown.links[_link(schedule, index)], start[index],
                              end[index],
-                             graph.names[schedule.transfer_ops[index]],
+                             graph.label(schedule.transfer_ops[index]),
                              'transfer', colors.TRACE_TRANSFER,
                              {'bytes': int(sizes[index])})
 
@@ -43,7 +43,7 @@ def messages(graph: op_graph.OpGraph, schedule: schedule_lib.Schedule,
   for begin, stop in zip(first, [*first[1:], len(order)]):
     ops = schedule.transfer_ops[order[begin:stop]].tolist()
     args = {
-        'count': len(ops), 'ops': [graph.names[op] for op in ops[:_MOST_NAMES]]
+        'count': len(ops), 'ops': [graph.label(op) for op in ops[:_MOST_NAMES]]
     }
     name = '1 message' if len(ops) == 1 else f'{len(ops)} messages'
     yield trace_tracks.event(shown.messages, start[begin], latest[stop - 1],

@@ -9,6 +9,7 @@ from typing import Callable, Sequence
 
 from absl import flags
 
+import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.graph import assumptions
@@ -63,6 +64,9 @@ class CommandLine:
     if {'--help', '-help', '-h'} & set(argv[1:]):
       _print(self._help())
       sys.exit(0)
+    if '--version' in argv[1:]:
+      _print(f'gdp-grappler {gdp_grappler.__version__}')
+      sys.exit(0)
     try:
       rest = flags.FLAGS(argv)
     except flags.Error as error:
@@ -108,7 +112,7 @@ class CommandLine:
 
   def _help(self) -> str:
     """Our own flags; absl would list those of the console script, none."""
-    lines = [self._text.strip(), '']
+    lines = [self._text.strip(), '', '--version: Print it and end.']
     for holder in self.flags:
       flag = flags.FLAGS[holder.name]
       default = '' if flag.default is None else f' (default {flag.default})'

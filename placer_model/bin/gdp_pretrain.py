@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
-from typing import TYPE_CHECKING
 
 from gdp_grappler import environment
 
@@ -19,14 +18,9 @@ os.environ.update(environment.without_plugin())
 from absl import app
 from absl import flags
 
-from gdp_grappler import errors
 from gdp_grappler import progress
 from placer_model import run_folder
 from placer_model.bin import command_line
-
-if TYPE_CHECKING:
-  # Imported where they are used: the first line comes before.
-  from gdp_grappler.placers import step as step_lib
 
 _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where weights, curves and logs go. A run that is '
@@ -70,6 +64,7 @@ def main(argv: list[str]) -> int:
 
 
 def _pretrain() -> int:
+  from gdp_grappler.problems import reading
   from gdp_grappler.processes import machines as machines_lib
   from placer_model.pretraining import pretrain_config
   from placer_model.pretraining import run as run_lib
@@ -77,7 +72,10 @@ def _pretrain() -> int:
   config = pretrain_config.named(_CONFIG.value)
   model_dir = pathlib.Path(_MODEL_DIR.value)
   # Nothing is discarded for a command that cannot be obeyed.
-  held_out = {task: _read(task) for task in _HELD_OUT.value}
+  held_out = {
+      task: reading.read_task(task, _LINE.say, f'--{_HELD_OUT.name}: ')
+      for task in _HELD_OUT.value
+  }
   with run_folder.held(model_dir, f'--{_MODEL_DIR.name}'):
     if _RESTART.value:
       run_lib.restart(model_dir)
@@ -92,20 +90,6 @@ def _pretrain() -> int:
 def _print(line: str) -> None:
   progress.make_room()
   print(line, flush=True)
-
-
-def _read(task: str) -> step_lib.Step:
-  graph, at, cluster = task.rpartition('@')
-  if not at or not graph:
-    raise errors.GdpError(f'--held_out: "{task}" names no cluster. Give for '
-                          'example rnnlm-2@2xP100.')
-  from gdp_grappler.cluster import resolve
-  from gdp_grappler.problems import reading
-  from gdp_grappler.problems import request as request_lib
-  progress.doing(f'reading {graph}')
-  return reading.read(request_lib.Request(graph),
-                      lambda devices: resolve.resolve(cluster, devices),
-                      _LINE.say)
 
 
 if __name__ == '__main__':

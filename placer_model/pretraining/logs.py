@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
-import pathlib
 from typing import Sequence
-import zipfile
 
 import numpy as np
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.placers import annealing
@@ -72,6 +71,10 @@ class Collector(move_model.MoveModel):
                                                    kinds))
     return np.arange(count)
 
+  def ordered(self, priorities: np.ndarray | None) -> None:
+    """See `MoveModel`."""
+    self._describer.ordered(priorities)
+
   def told(self, gains: np.ndarray) -> None:
     """Writes them down."""
     self._gains.append(np.clip(gains, -_MOST_GAIN, _MOST_GAIN))
@@ -129,9 +132,9 @@ def load(path: str | os.PathLike[str]) -> Log:
     GdpError: there is no such file, or it is damaged.
   """
   try:
-    with np.load(pathlib.Path(path), allow_pickle=False) as archive:
-      return Log(archive['features'].astype(np.float32), archive['gains'],
-                 archive['weights'])
-  except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    arrays = array_files.read(path)
+    return Log(arrays['features'].astype(np.float32), arrays['gains'],
+               arrays['weights'])
+  except (OSError, ValueError, LookupError) as error:
     raise errors.GdpError(
         f'Cannot read {path} as a log of moves: {error}. Remove it.') from error

@@ -21,10 +21,10 @@ import pathlib
 import shutil
 import time
 from typing import Any, Callable, Mapping
-import zipfile
 
 import numpy as np
 
+from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
@@ -124,8 +124,9 @@ def _pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
 def next_steps(model_dir: pathlib.Path) -> str:
   """What a user may want to do with what a run has left."""
   return (f'Next: see {model_dir / "curves.json"} for how well moves are '
-          'foretold; the same command with more --rounds goes on. No placer '
-          f'uses {model_dir / "weights.npz"} by itself yet.')
+          'foretold; the same command with more --rounds goes on. The default '
+          'placer uses the weights of its package, which `make pretrain` makes '
+          'anew in a checkout.')
 
 
 class _Run:
@@ -237,8 +238,7 @@ class _Run:
   def _restore(self) -> None:
     path = self._dir / 'state.npz'
     try:
-      with np.load(path, allow_pickle=False) as archive:
-        state = dict(archive)
+      state = array_files.read(path)
       if str(state['key']) != self._key:
         raise errors.GdpError(
             f'{self._dir} holds a run with another seed, config or features. '
@@ -246,8 +246,7 @@ class _Run:
       self.curve = json.loads(str(state['curve']))
       self._learner = learner_lib.Learner.restored(self._names, state,
                                                    self._options.config)
-    except (OSError, ValueError, KeyError, EOFError,
-            zipfile.BadZipFile) as error:
+    except (OSError, ValueError, LookupError, TypeError) as error:
       raise errors.GdpError(
           f'Cannot go on with {path}: {error}. Restore it, or give --restart '
           'to begin anew.') from error

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Iterable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -45,7 +47,8 @@ class Result:
 
 
 def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
-             simulator: simulator_lib.Simulator, result: Result) -> Result:
+             simulator: simulator_lib.Simulator, result: Result,
+             deadline: deadlines.Deadline = deadlines.NEVER) -> Result:
   """The result with the price of the other order.
 
   Args:
@@ -53,27 +56,35 @@ def in_order(graph: op_graph.OpGraph, evaluator: evaluator_lib.Evaluator,
     evaluator: Says what a step takes.
     simulator: Predicts which control edges pay.
     result: Of a placer.
+    deadline: Until when edges may be looked for.
   """
   if not result.evaluation.valid:
     return result
+  left_s = deadline.left_s
+  config = control_edges.OrderConfig(
+      max_s=math.inf if left_s is None else left_s)
   return dataclasses.replace(
       result, ordered=control_edges.evaluate(graph, result.placement, evaluator,
-                                             simulator))
+                                             simulator, config))
 
 
-def place_all(problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
-              simulator: simulator_lib.Simulator) -> tuple[Result, ...]:
+def place_all(
+    problem: placer_lib.Problem, evaluator: evaluator_lib.Evaluator,
+    simulator: simulator_lib.Simulator,
+    deadline: deadlines.Deadline = deadlines.NEVER) -> tuple[Result, ...]:
   """Runs each of `NAMES`.
 
   Args:
     problem: What they solve.
     evaluator: Says what a step of their placements takes.
     simulator: Predicts which control edges pay.
+    deadline: Until when edges may be looked for.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  return tuple(place(name, problem, evaluator, simulator) for name in NAMES)
+  return tuple(
+      place(name, problem, evaluator, simulator, deadline) for name in NAMES)
 
 
 def best(results: Sequence[Result]) -> Result:
@@ -104,7 +115,8 @@ def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
 
 def place(name: str, problem: placer_lib.Problem,
           evaluator: evaluator_lib.Evaluator,
-          simulator: simulator_lib.Simulator) -> Result:
+          simulator: simulator_lib.Simulator,
+          deadline: deadlines.Deadline = deadlines.NEVER) -> Result:
   """Runs one placer.
 
   Args:
@@ -112,6 +124,7 @@ def place(name: str, problem: placer_lib.Problem,
     problem: As of `place_all`.
     evaluator: As of `place_all`.
     simulator: As of `place_all`.
+    deadline: As of `place_all`.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -125,4 +138,5 @@ def place(name: str, problem: placer_lib.Problem,
   evaluation = evaluator.evaluate(problem.graph, placement)
   return in_order(
       problem.graph, evaluator, simulator,
-      Result(name, placement, evaluation, watched.evaluations + 1, seconds))
+      Result(name, placement, evaluation, watched.evaluations + 1, seconds),
+      deadline)

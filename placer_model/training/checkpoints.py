@@ -8,6 +8,7 @@ import re
 import shutil
 from typing import Any, Callable, Iterator, Mapping
 
+from absl import logging
 import tensorflow as tf
 
 from gdp_grappler import errors
@@ -131,23 +132,35 @@ def _remove(directory: pathlib.Path, name: str) -> None:
     _delete(path)
 
 
-def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer) -> None:
-  """Gives a placer the weights of the newest checkpoint of another run.
+def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
+                tell: Callable[[str], None] = logging.warning) -> None:
+  """Gives a placer the weights of the newest sound checkpoint of another run.
+
+  Args:
+    directory: Of the checkpoints.
+    placer: Of the same shape.
+    tell: Hears one line for each that is damaged, where another is not.
 
   Raises:
     GdpError: there is none, or its network has another shape.
   """
-  found = newest_first(directory)
+  found, complaints = newest_first(directory), list[str]()
   if not found:
     raise errors.GdpError(f'There is no checkpoint in {directory}. Give the '
                           '--model_dir of a finished run.')
-  try:
-    status = tf.train.Checkpoint(placer=placer).read(str(found[0]))
-    status.expect_partial().assert_existing_objects_matched()
-  except _UNREADABLE as error:
-    raise errors.GdpError(
-        f'The weights in {found[0]} do not fit this network: '
-        f'{_first_line(error)}. Give a run with the same --config.') from error
+  for path in found:
+    try:
+      status = tf.train.Checkpoint(placer=placer).read(str(path))
+      status.expect_partial().assert_existing_objects_matched()
+    except _UNREADABLE as error:
+      complaints.append(f'{path}: {_first_line(error)}')
+      continue
+    for complaint in complaints:
+      tell(f'Checkpoint {complaint}. {path.name} is taken.')
+    return
+  raise errors.GdpError(
+      f'No weights in {directory} fit this network: {complaints[0]}. Give a '
+      'run with the same --config.')
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -62,11 +63,19 @@ class _Price:
 
 @dataclasses.dataclass(frozen=True)
 class _Place:
-  """Asks for a `baselines.Result`: task, placer and seed."""
+  """Asks for a `baselines.Result`.
+
+  Attributes:
+    task: Its number.
+    placer: Of the registry.
+    seed: Of the placer.
+    left_s: Seconds in which edges may be looked for; None for any time.
+  """
 
   task: int
   placer: str
   seed: int
+  left_s: float | None
 
 
 class Pricing:
@@ -91,19 +100,21 @@ class Pricing:
                    self._team, index)
 
   def place(
-      self, wanted: Sequence[tuple[int, str,
-                                   int]]) -> list[baselines_lib.Result]:
+      self, wanted: Sequence[tuple[int, str, int]],
+      deadline: deadlines.Deadline = deadlines.NEVER
+  ) -> list[baselines_lib.Result]:
     """Runs placers, as `baselines.place` does here.
 
     Args:
       wanted: Tasks by their number, names of placers, and seeds.
+      deadline: Until when edges may be looked for.
 
     Raises:
       JobError: one of them failed.
     """
     found = self._team.results([
         jobs_lib.Call(f'{name} on {self._tasks[task].graph.name}',
-                      (_Place(task, name, seed),))
+                      (_Place(task, name, seed, deadline.left_s),))
         for task, name, seed in wanted
     ])
     # Devices index a cluster that is this one, not an equal one.
@@ -185,7 +196,8 @@ class _Worker:
                                      wanted.priorities)
     return baselines_lib.place(wanted.placer,
                                dataclasses.replace(problem, seed=wanted.seed),
-                               simulator, simulator)
+                               simulator, simulator,
+                               deadlines.within(wanted.left_s))
 
   def _of(self,
           task: int) -> tuple[placer_lib.Problem, simulator_lib.Simulator]:

@@ -1,11 +1,15 @@
-"""GDP-one as placers: a policy that learns each graph anew (GDP, 4.1)."""
+"""Policies that learn each graph anew, as placers (GDP, section 4)."""
 
 from __future__ import annotations
 
+import dataclasses
+import pathlib
 import time
+from typing import Sequence
 
 import numpy as np
 
+from gdp_grappler import environment as environment_variables
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
@@ -13,18 +17,31 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import trainer as trainer_package
+from gdp_grappler.problems import reading
 from placer_model import config as config_lib
+from placer_model import export
 from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
+from placer_model.training import batch as batch_lib
 from placer_model.training import environment as environment_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
 _REFERENCE = 'single_device'
+# What a batch learns beside the graph that is asked for: a graph of each of the
+# papers' families, small, so that the time goes into learning.
+COMPANIONS = tuple(f'{name}@tiny@2xP100'
+                   for name in ('rnnlm-2', 'gnmt-2', 'transformer-xl-2',
+                                'inception-v3-b32', 'amoebanet',
+                                'wavenet-2x18'))
+# GDP, section 4.3: fine-tuning takes fewer than 50 steps, and less than one
+# minute.
+FINE_TUNING_STEPS, FINE_TUNING_S = 49, 60.
 
 
 class GdpPlacer:
-  """The best valid placement that a policy sampled while it learned.
+  """GDP-one: the best valid placement that a policy sampled while it learned.
 
   The policy starts from nothing, and what other placers propose is not looked
   at: a single device gives the unit of the reward and nothing else.
@@ -51,25 +68,43 @@ class GdpPlacer:
     Raises:
       InfeasiblePlacementError: no placement sampled was valid.
     """
-    start, budget = time.monotonic(), problem.time_budget_s
-    trainer = self._trainer(problem)
-    state = trainer.state
-    while not state.iteration or (state.iteration < self.config.iterations
-                                  if budget is None else time.monotonic()
-                                  - start < budget):
-      trainer.step()
+    start, budget = time.monotonic(), self._budget_s(problem)
+    trainers = self._trainers(problem)
+    own = trainers[0].state
+    batch = batch_lib.Batch(trainers, self.config.iterations)
+    while not own.iteration or budget is None or (time.monotonic() - start
+                                                  < budget):
+      turn = batch.next()
+      if turn is None and self._ends(problem):
+        break
+      trainers[turn or 0].step()
       progress.reached(
-          state.iteration / self.config.iterations if not budget else
+          batch.iteration / batch.iterations if not budget else
           (time.monotonic() - start) / budget,
-          f'best {state.best_step_time_s * 1e3:.4g} ms')
-    if state.best_decisions is None:
+          f'best {own.best_step_time_s * 1e3:.4g} ms')
+    if own.best_decisions is None:
       raise errors.InfeasiblePlacementError(
-          f'None of {state.total_evaluations} sampled placements of '
+          f'None of {own.total_evaluations} sampled placements of '
           f'"{problem.graph.name}" runs on "{problem.cluster.name}": all '
           'exceed a memory. Give more time, more devices or a smaller model.')
-    return trainer.best_placement()
+    return trainers[0].best_placement()
 
-  def _trainer(self, problem: placer_lib.Problem) -> trainer_lib.Trainer:
+  def _budget_s(self, problem: placer_lib.Problem) -> float | None:
+    return problem.time_budget_s
+
+  def _ends(self, problem: placer_lib.Problem) -> bool:
+    """Whether the iterations are all there are, whatever time is left."""
+    return problem.time_budget_s is None
+
+  def _trainers(self,
+                problem: placer_lib.Problem) -> Sequence[trainer_lib.Trainer]:
+    """Of one network, the first on the graph that is to be placed."""
+    return [self._trainer(problem)]
+
+  def _trainer(
+      self, problem: placer_lib.Problem,
+      network: network_lib.PlacerNetwork | None = None,
+      optimizers: trainer_lib.Optimizers | None = None) -> trainer_lib.Trainer:
     graph, cluster = problem.graph, problem.cluster
     seconds = problem.op_seconds
     units = coarsening.coarsen(graph, problem.allowed, seconds)
@@ -79,9 +114,87 @@ class GdpPlacer:
     single = registry.create(_REFERENCE).place(problem)
     reference_s = baselines_lib.reference_s(
         [problem.evaluator.evaluate(graph, single)], seconds)
-    placer = network_lib.PlacerNetwork(self.policy.replace(seed=problem.seed))
-    return trainer_lib.Trainer(environment, placer,
+    return trainer_lib.Trainer(environment, network or self._network(problem),
                                network_lib.features_to_tensors(features),
                                self.config, problem.seed,
                                np.empty((0, environment.num_units),
-                                        np.int32), reference_s)
+                                        np.int32), reference_s, optimizers)
+
+  def _network(self, problem: placer_lib.Problem) -> network_lib.PlacerNetwork:
+    return network_lib.PlacerNetwork(self.policy.replace(seed=problem.seed))
+
+
+class BatchPlacer(GdpPlacer):
+  """GDP-batch: one policy learns the graph beside graphs of other models.
+
+  They take turns (`batch.Batch`), within the time that the graph would have had
+  for itself alone; those others are read first.
+  """
+
+  def __init__(self, companions: Sequence[str] = COMPANIONS,
+               config: train_config.TrainConfig | None = None) -> None:
+    """Initializes the placer.
+
+    Args:
+      companions: 'GRAPH@CLUSTER' each.
+      config: Of the training; the preset `paper` if None.
+    """
+    super().__init__(config=config)
+    self._companions = tuple(companions)
+
+  def _trainers(self,
+                problem: placer_lib.Problem) -> Sequence[trainer_lib.Trainer]:
+    network = self._network(problem)
+    optimizers = trainer_lib.Optimizers.make(self.config)
+    others = [
+        dataclasses.replace(
+            reading.read_task(task, progress.doing).problem(),
+            seed=problem.seed) for task in self._companions
+    ]
+    return [
+        self._trainer(each, network, optimizers) for each in (problem, *others)
+    ]
+
+
+class FineTunedPlacer(GdpPlacer):
+  """A policy that learned before, and goes on learning on the graph.
+
+  For fewer than 50 steps and less than a minute (GDP, section 4.3). What the
+  policy says at first, zero-shot, is priced as well.
+  """
+
+  def __init__(self, policy: str | None = None,
+               config: train_config.TrainConfig | None = None) -> None:
+    """Loads nothing yet.
+
+    Args:
+      policy: A folder that `gdp_train` exported; by default the one named by
+        the environment variable GDP_POLICY, else the one that is shipped.
+      config: Of the training; the preset `paper` with fewer steps if None.
+    """
+    super().__init__(config=config or dataclasses.replace(
+        train_config.preset('paper'), iterations=FINE_TUNING_STEPS))
+    self._folder = policy
+
+  def _budget_s(self, problem: placer_lib.Problem) -> float | None:
+    budget = problem.time_budget_s
+    return FINE_TUNING_S if budget is None else min(budget, FINE_TUNING_S)
+
+  def _ends(self, problem: placer_lib.Problem) -> bool:
+    return True
+
+  def _trainers(self,
+                problem: placer_lib.Problem) -> Sequence[trainer_lib.Trainer]:
+    """See `GdpPlacer`.
+
+    Raises:
+      PolicyMismatchError: there is no such policy, or it is for other features.
+    """
+    trainer = self._trainer(
+        problem,
+        export.load_network(
+            pathlib.Path(self._folder or
+                         environment_variables.policy_folder() or
+                         trainer_package.shipped_policy())))
+    trainer.say()
+    return [trainer]

@@ -20,10 +20,8 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation import until
 from gdp_grappler.features import schema
 from gdp_grappler.problems import rewards
-from gdp_grappler.processes import machines as machines_lib
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
@@ -34,6 +32,7 @@ from placer_model.training import environment as environment_lib
 from placer_model.training import job_pricing
 from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
+from placer_model.training import references
 from placer_model.training import results as results_lib
 from placer_model.training import summaries
 from placer_model.training import task as task_lib
@@ -43,8 +42,8 @@ from placer_model.training import trainer as trainer_lib
 # Fields of TrainConfig that may change when a run goes on.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
 # Of the time budget: what a fresh process takes to check the exported policy,
-# what distillation may take, and what the baselines may where steps are run.
-_EXPORT_S, _DISTILL_SHARE, _BASELINES_SHARE = 20., .1, .4
+# and what distillation may take.
+EXPORT_S, _DISTILL_SHARE = 20., .1
 
 
 class Interrupted(Exception):
@@ -84,8 +83,8 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
     Interrupted: Ctrl-C.
   """
   start, options = time.monotonic(), every[0]
-  exporting = (deadline or
-               deadlines.within(options.time_budget_s)).earlier(_EXPORT_S)
+  deadline = deadline or deadlines.within(options.time_budget_s)
+  exporting = deadline.earlier(EXPORT_S)
   learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
   placer_config = config_lib.preset(options.config).replace(seed=options.seed)
@@ -101,7 +100,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
                       _identity(options, config, placer_config, tasks))
     for task in tasks:
       stack.enter_context(task.processes)
-    pricing = _pricing(options, tasks, stack)
+    pricing = references.pricing(options, tasks, stack)
     with _Interrupt() as interrupt:
       entrants = _entrants(options, config, placer_config, tasks, learning,
                            pricing)
@@ -113,59 +112,6 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
     return _conclude(options, entrants, batch, console, start, exporting)
 
 
-def _pricing(options: task_lib.Options, tasks: Sequence[task_lib.Task],
-             stack: contextlib.ExitStack) -> job_pricing.Pricing | None:
-  """What prices on a cluster, until the stack ends; None without one."""
-  if options.ray is None:
-    return None
-  machines = stack.enter_context(machines_lib.of(options.ray, None))
-  return stack.enter_context(job_pricing.Pricing(machines, tasks))
-
-
-def _all_baselines(
-    options: task_lib.Options, tasks: Sequence[task_lib.Task],
-    deadline: deadlines.Deadline, pricing: job_pricing.Pricing | None
-) -> list[tuple[baselines_lib.Result, ...]]:
-  """Of each task those that do not search, and the best of the searches."""
-  seeds = [options.seed + number for number in range(options.searches)]
-  names = [(name, options.seed) for name in baselines_lib.NAMES]
-  names += [(baselines_lib.SEARCH, seed) for seed in seeds]
-  if pricing:
-    progress.doing('pricing baselines')
-    found = pricing.place([
-        (task, *name) for task in range(len(tasks)) for name in names
-    ])
-    every = [
-        tuple(found[first:first + len(names)])
-        for first in range(0, len(found), len(names))
-    ]
-  else:
-    every = [
-        _baselines(task, deadline) + tuple(
-            baselines_lib.place(baselines_lib.SEARCH,
-                                dataclasses.replace(task.problem, seed=seed),
-                                task.evaluator, task.simulator)
-            for seed in seeds) for task in tasks
-    ]
-  count = len(baselines_lib.NAMES)
-  return [
-      results[:count] + ((baselines_lib.best(results[count:]),) if seeds else
-                         ()) for results in every
-  ]
-
-
-def _baselines(
-    task: task_lib.Task,
-    deadline: deadlines.Deadline) -> tuple[baselines_lib.Result, ...]:
-  """Placers that try many placements leave some of the time to the policy."""
-  problem = task.problem
-  if not problem.evaluator.simulated:
-    problem = dataclasses.replace(
-        problem, evaluator=until.Until(problem.evaluator,
-                                       deadline.after(_BASELINES_SHARE)))
-  return baselines_lib.place_all(problem, task.evaluator, task.simulator)
-
-
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
@@ -174,33 +120,28 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
-  return {
+  result = {
       'graph': [{
           'name': task.graph.name, 'fingerprint': task.graph.fingerprint
       } for task in tasks],
       'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
-      'reward':
-          options.reward,
-      'units':
-          options.units,
+      'reward': options.reward,
+      'units': options.units,
       # A stopwatch does not ask for them.
       'costs': [
           None if options.reward == rewards.MEASURED else hashlib.sha256(
               task.op_seconds.tobytes()).hexdigest() for task in tasks
       ],
-      'seed':
-          options.seed,
-      # Not in runs of before there were any.
-      **({'searches': options.searches} if options.searches else {}),
-      'init_policy':
-          str(options.init_policy) if options.init_policy else None,
-      'schema':
-          schema.fingerprint(),
-      'train':
-          train,
-      'placer':
-          dataclasses.asdict(placer_config),
+      'seed': options.seed,
+      'init_policy': str(options.init_policy) if options.init_policy else None,
+      'schema': schema.fingerprint(),
+      'train': train,
+      'placer': dataclasses.asdict(placer_config),
   }
+  # Not in runs of before there were any.
+  if options.searches:
+    result['searches'] = options.searches
+  return result
 
 
 def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
@@ -208,7 +149,7 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
               tasks: Sequence[task_lib.Task], deadline: deadlines.Deadline,
               pricing: job_pricing.Pricing | None) -> list[_Entrant]:
   """All graphs with their baselines, and trainers that share one network."""
-  baselines = _all_baselines(options, tasks, deadline, pricing)
+  baselines = references.place_all(options, tasks, deadline, pricing)
   for task, results in zip(tasks, baselines):
     _check_that_steps_run(task, results)
   network = network_lib.PlacerNetwork(placer_config)
@@ -369,8 +310,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
       'schema': results_lib.SCHEMA, 'versions': results_lib.versions(),
       'config': options.config, 'reward': options.reward, 'seed': options.seed,
       'graphs': [
-          _record(options, entrant, decisions)
-          for entrant, decisions in zip(entrants, said)
+          _record(options, e, d, deadline) for e, d in zip(entrants, said)
       ], 'seconds': round(time.monotonic() - start, 3)
   }
   json_files.write_json(options.model_dir / 'results.json', record)
@@ -395,8 +335,8 @@ def _violations(entrant: _Entrant,
   ]
 
 
-def _record(options: task_lib.Options, entrant: _Entrant,
-            said: np.ndarray) -> dict[str, Any]:
+def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
+            deadline: deadlines.Deadline) -> dict[str, Any]:
   """A graph's part of results.json; `said`, int [M], is the policy's own."""
   task, trainer, state = entrant.task, entrant.trainer, entrant.trainer.state
   best = state.best_decisions
@@ -405,7 +345,7 @@ def _record(options: task_lib.Options, entrant: _Entrant,
       task.graph, task.evaluator, task.simulator,
       baselines_lib.Result('gdp', placement,
                            task.evaluator.evaluate(task.graph, placement),
-                           state.total_evaluations, state.seconds))
+                           state.total_evaluations, state.seconds), deadline)
   placers = {
       r.placer: results_lib.entry(r, options.seed)
       for r in (*entrant.baselines, found)

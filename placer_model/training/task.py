@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import pathlib
 from typing import Sequence
 
@@ -17,8 +18,10 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import until
+from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulator
 from gdp_grappler.evaluation.measuring import local_workers
+from gdp_grappler.evaluation.measuring import measure_config
 from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.features import featurizer
@@ -34,6 +37,8 @@ from gdp_grappler.problems import rewards
 from placer_model.training import train_config
 
 UNITS = ('coarse', 'fine')
+# The first placement runs whatever the time; if it hangs, for so long.
+_LEAST_TIMEOUT_S = 30.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +151,7 @@ def load(options: Options, tell: reading.Tell,
   processes: contextlib.AbstractContextManager[object] = (
       contextlib.nullcontext())
   if options.reward != rewards.SIMULATED:
-    runner = processes = _runner(options, request, step)
+    runner = processes = _runner(options, request, step, deadline)
     evaluator = until.Until(runner, deadline)
   problem = step.problem(evaluator, options.seed)
   graph, cluster = problem.graph, problem.cluster
@@ -193,12 +198,20 @@ def _measured_cluster(options: Options) -> cluster_lib.Cluster | None:
   return remote_devices.remote_cluster(options.target)
 
 
-def _runner(options: Options, request: request_lib.Request,
-            step: step_lib.Step) -> emulator.Emulator | measurer.Measurer:
+def _runner(
+    options: Options, request: request_lib.Request, step: step_lib.Step,
+    deadline: deadlines.Deadline) -> emulator.Emulator | measurer.Measurer:
   """What runs steps."""
+  left_s = max(deadline.left_s,
+               _LEAST_TIMEOUT_S) if deadline.left_s is not None else math.inf
   if options.reward == rewards.EMULATED:
-    return emulator.Emulator(step.cluster, step.cost_model)
+    config = emulation_config.EmulationConfig()
+    return emulator.Emulator(
+        step.cluster, step.cost_model,
+        dataclasses.replace(config, timeout_s=min(config.timeout_s, left_s)))
+  timeout_s = min(measure_config.MeasureConfig.timeout_s, left_s)
   return measurer.Measurer(reading.measurable(request, step), step.cluster,
                            batch_size=options.batch_size, target=options.target,
                            local_workers=options.local_workers,
+                           timeout_s=timeout_s,
                            cache_dir=options.model_dir / 'measurements')

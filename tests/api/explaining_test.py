@@ -57,6 +57,37 @@ def test_a_pattern_moves_all_it_means():
   assert (together.step_time_s, together.groups) == (4., 2)
 
 
+def test_variables_are_found_and_called_by_their_paths():
+  graph = graphs.chain(3).replace(variables=('net/dense/kernel', '', ''))
+  placed = _placed(graph, [1, 2, 1])
+  for pattern in ('net/dense/kernel', 'dense', '*/kernel'):
+    explanation = gdp_grappler.explain(placed, pattern)
+    assert [op.name for op in explanation.ops] == ['op0']
+    assert str(explanation).startswith('net/dense/kernel [op0] (')
+  assert 'net/dense/kernel [op0]' in explanation._repr_html_()
+  moved = gdp_grappler.diff(placed, _placed(graph, [2, 2, 1]))
+  assert 'net/dense/kernel [op0]' in str(moved)
+
+
+def test_texts_are_narrow_and_names_without_what_all_begin_with():
+  scope = 'StatefulPartitionedCall/a_model_with_quite_a_long_name/tower_1/'
+  graph = graphs.chain(3)
+  graph = graph.replace(names=tuple(
+      f'{scope}residual_block_{i}/convolution_of_the_second_kind/Conv2D'
+      for i in range(3)))
+  placed = _placed(graph, [1, 2, 1])
+  moved = gdp_grappler.diff(placed, _placed(graph, [2, 1, 1]))
+  for shown in (gdp_grappler.explain(placed, '*'), moved):
+    lines = str(shown).splitlines()
+    assert max(map(len, lines)) <= 80
+    together = ''.join(str(shown).split())
+    assert together.count(scope) == 1
+    assert 'Leftoutbelow,atthebeginningofnames:' + scope in together
+    assert scope + graph.names[0][len(scope):] in shown.to_json()
+  one = str(gdp_grappler.explain(placed, graph.names[1]))
+  assert graph.names[1] in ''.join(one.split())
+
+
 def test_a_scope_means_all_that_is_in_it():
   names = ['net/left/a', 'net/left/b', 'net/right/c']
   placed = _placed(graphs.chain(3, names=names), [1, 1, 1])

@@ -38,6 +38,32 @@ def test_a_compiled_model_is_its_training_step():
   assert placed.graph.param_bytes.sum() >= 3 * weights
 
 
+def test_variables_of_a_step_have_their_paths():
+  model = _model(optimizer='adam', loss='mse')
+  graph = _placed(model).graph
+  named = set(filter(None, graph.variables))
+  assert named >= {v.path for v in model.trainable_variables}
+  assert named <= {
+      v.path for v in (*model.variables, *model.optimizer.variables,
+                       *model.metrics_variables)
+  }
+  shapes = {v.path: v.shape for v in model.variables}
+  for op in np.flatnonzero(graph.param_bytes):
+    path = graph.variables[op]
+    if path in shapes:
+      assert graph.param_bytes[op] == 4 * np.prod(shapes[path])
+
+
+def test_variables_of_a_function_have_their_paths():
+  model = _model()
+  function = tf.function(lambda x: model(x))
+  graph = _placed(function, signature=[tf.TensorSpec((2, 8))]).graph
+  assert {
+      graph.variables[op] or graph.names[op]
+      for op in np.flatnonzero(graph.param_bytes)
+  } == {v.path for v in model.variables}
+
+
 def test_a_model_can_be_trained_afterwards_as_before():
   # Counters and seeds wait for no batch.
   losses = []

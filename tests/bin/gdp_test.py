@@ -4,7 +4,10 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 import gdp_grappler
+from gdp_grappler.bin import gdp
 from helpers import fresh
 
 _GRAPH = (pathlib.Path(__file__).parents[1] / 'testdata'
@@ -41,3 +44,21 @@ def test_the_package_is_a_program_that_knows_its_version():
                         capture_output=True, text=True, check=True,
                         env=fresh.environment())
   assert done.stdout == f'gdp-grappler {gdp_grappler.__version__}\n'
+
+
+@pytest.mark.parametrize('argv, quiet', [(['glossary'], False),
+                                         (['glossary', '--quiet'], True),
+                                         (['--quiet', 'glossary'], True)])
+def test_quiet_stands_before_the_command_or_after_it(argv, quiet):
+  assert gdp.parser().parse_args(argv).quiet == quiet
+
+
+@pytest.mark.parametrize(
+    'argv',
+    [['--version'], ['glossary', '--version'], ['--version', 'glossary']])
+def test_version_does_as_well(argv, capsys):
+  with pytest.raises(SystemExit) as ended:
+    gdp.run(argv)
+  assert ended.value.code == 0
+  assert capsys.readouterr().out == (
+      f'gdp-grappler {gdp_grappler.__version__}\n')

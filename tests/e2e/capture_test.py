@@ -4,6 +4,7 @@ import pytest
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import variable_names
 from helpers import fresh
 
 pytestmark = pytest.mark.e2e
@@ -45,6 +46,19 @@ def test_train_step_is_complete(finished, directory):
   assert train.fetches and set(train.fetches) <= names
   assert train.devices == ('/job:localhost/replica:0/task:0/device:CPU:0',)
   assert {'MatMul', '_Arg', '_Retval'} <= {n.op for n in train.graph_def.node}
+
+
+def test_variables_have_their_names(finished, directory):
+  assert finished.code == 0
+  train = max(map(_read, directory.iterdir()),
+              key=lambda g: len(g.graph_def.node))
+  named = {
+      variable_names.of(n).removeprefix('sequential/')
+      for n in train.graph_def.node
+  }
+  assert {
+      'dense/kernel', 'dense_1/bias', 'adam/sequential_dense_kernel_momentum'
+  } <= named
 
 
 def test_file_names_tell_what_they_hold(finished, directory):

@@ -1,10 +1,11 @@
-"""Random graphs on random clusters for every placer, until a rule breaks.
+"""Random graphs for every placer and damaged files for every reader.
 
 Run it from the folder of the tests: `python -m fuzz --graphs=300`, or by `make
 fuzz FUZZ_GRAPHS=300`. Each seed is one graph on one cluster (`cases`), each
-placement is held against the rules (`rules`). Broken rules are printed with the
-command that shows them again. Ends with one line of counts, and with 1 if any
-rule was broken. With --journal=FILE a run that was killed goes on where it was.
+placement is held against the rules (`rules`), and some files of strangers are
+read (`strangers`). Broken rules are printed with the command that shows them
+again. Ends with one line of counts, and with 1 if any rule was broken. With
+--journal=FILE a run that was killed goes on where it was.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ def main() -> int:
   slowest, took_s = runs.Report(flags.seed, 0, 0, ()), 0.
   for report in _reports(flags):
     totals.update(graphs=1, placements=report.placements, checks=report.checks,
-                  broken=len(report.broken))
+                  files=report.files, broken=len(report.broken))
     took_s += report.took_s
     slowest = max(slowest, report, key=lambda each: each.slowest_s)
     for broken in report.broken:
       print(broken, flush=True)
   print(
       f'fuzz: {totals["graphs"]:,} graphs, {totals["placements"]:,} '
-      f'placements, {totals["checks"]:,} checks, {totals["broken"]:,} broken; '
+      f'placements, {totals["checks"]:,} checks, {totals["files"]:,} files of '
+      f'strangers, {totals["broken"]:,} broken; '
       f'{took_s:,.0f} s in {flags.jobs} processes, the slowest placement '
       f'{slowest.slowest_s:.0f} s ({slowest.slowest}, seed {slowest.seed})')
   return int(totals['broken'] > 0)
@@ -66,7 +68,8 @@ def _flags() -> argparse.Namespace:
   parser.add_argument(
       '--placers', type=_placers, default=(),
       help='names with commas; by default all that need no policy, slow ones\n'
-      'for every third graph or every fiftieth')
+      'for every third graph or every fiftieth, and "strangers": damaged\n'
+      'files for every reader, policies and models that mean harm')
   parser.add_argument('--jobs', type=int, default=os.cpu_count(),
                       help='processes')
   parser.add_argument(
@@ -77,11 +80,12 @@ def _flags() -> argparse.Namespace:
 
 def _placers(text: str) -> tuple[str, ...]:
   chosen = tuple(text.split(','))
-  unknown = set(chosen) - set(rules.names())
+  known = (*rules.names(), runs.STRANGERS)
+  unknown = set(chosen) - set(known)
   if unknown:
     raise argparse.ArgumentTypeError(
         f'unknown: {", ".join(sorted(unknown))}; there are '
-        f'{", ".join(rules.names())}')
+        f'{", ".join(known)}')
   return chosen
 
 

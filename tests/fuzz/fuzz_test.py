@@ -1,7 +1,11 @@
 """A short run of the fuzz, and that it would notice."""
 
+import dataclasses
 import os
+import pathlib
+import pickle
 import signal
+import subprocess
 
 import numpy as np
 import pytest
@@ -10,8 +14,12 @@ from fuzz import __main__ as program
 from fuzz import cases
 from fuzz import rules
 from fuzz import runs
+from fuzz import strangers
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import single_device
+from helpers import hostile
+from helpers import readers
 
 _CASES = 20
 _PLACERS = 'metis', 'm_etf'
@@ -21,6 +29,7 @@ _PLACERS = 'metis', 'm_etf'
 def test_no_rule_is_broken(seed):
   report = runs.examine(seed, time_limit_s=0)
   assert not report.broken, '\n'.join(map(str, report.broken))
+  assert report.files >= 4
   assert report.placements and report.checks > 2 * report.placements
 
 
@@ -30,6 +39,32 @@ def test_a_seed_is_one_case_and_all_families_have_their_turn():
   assert first.graph.fingerprint == second.graph.fingerprint
   assert first.seconds.tolist() == second.seconds.tolist()
   assert {cases.make(seed).family for seed in range(210)} == set(cases.FAMILIES)
+
+
+@pytest.mark.parametrize('harm, rule', [
+    (lambda path: path.read_bytes()[1 << 40], 'one clear error'),
+    (lambda path: subprocess.run(['true'], check=True), 'nothing runs'),
+    (lambda path: pathlib.Path('/tmp/owned').write_text(''), 'nothing runs'),
+    (lambda path: pathlib.Path('owned').write_text(''), 'nothing runs'),
+    (lambda path: pickle.loads(pickle.dumps(pathlib.Path)), 'nothing runs'),
+    (lambda path: signal.pause(), 'bounded time'),
+])
+def test_readers_that_do_more_than_read_are_noticed(monkeypatch, harm, rule):
+  kind = list(readers.READERS)[1]
+  strangers._good(kind)
+  real = readers.READERS[kind]
+  monkeypatch.setitem(readers.READERS, kind,
+                      dataclasses.replace(real, read=harm))
+  report = runs.examine(1, [runs.STRANGERS], time_limit_s=.2)
+  assert {b.breach.rule for b in report.broken} == {rule}
+  assert '--seed=1 --graphs=1 --placers=strangers' in str(report.broken[0])
+
+
+def test_a_policy_that_is_let_in_is_noticed(monkeypatch):
+  monkeypatch.setattr(policy_ops, 'OPS', policy_ops.OPS | {'WriteFile'})
+  turn = list(hostile.SIDE_EFFECTS).index('WriteFile')
+  report = runs.examine(10 * turn, [runs.STRANGERS], time_limit_s=0)
+  assert [b.breach.rule for b in report.broken] == ['one clear error']
 
 
 @pytest.mark.parametrize('family', [*cases.FAMILIES])
@@ -80,8 +115,8 @@ def test_breaches_are_noticed(monkeypatch):
 
 
 @pytest.mark.parametrize('what, rule', [('raise', 'places'),
-                                        ('wait', 'bounded '
-                                         'time')])
+                                        ('wait', 'bounded time'),
+                                        ('spin', 'bounded time')])
 def test_errors_and_endless_loops_are_noticed(monkeypatch, what, rule):
 
   class Placer:
@@ -89,10 +124,12 @@ def test_errors_and_endless_loops_are_noticed(monkeypatch, what, rule):
     def place(self, problem):
       if what == 'raise':
         raise ZeroDivisionError(problem.graph.name)
+      while what == 'spin':
+        pass
       signal.pause()
 
   monkeypatch.setattr(rules, 'create', lambda name: Placer())
-  report = runs.examine(0, ['heft'], time_limit_s=1)
+  report = runs.examine(0, ['heft'], time_limit_s=.2)
   assert [b.breach.rule for b in report.broken] == [rule]
   assert '--seed=0 --graphs=1 --placers=heft' in str(report.broken[0])
 

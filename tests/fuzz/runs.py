@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import multiprocessing
 from multiprocessing import connection
 import signal
 import time
 import traceback
-from typing import Iterator, Sequence
+from typing import Callable, Iterator, Sequence
 
 from absl import logging
 
 from fuzz import cases
 from fuzz import rules
+from fuzz import strangers
 
 # Every how many cases some have their turn: those that run others and search
 # after that, and those that start a process for each placement.
@@ -24,8 +26,12 @@ _TURNS = {
 }
 # Every so many cases are placed twice.
 _TWICE = 4
-# Seconds that one placement may take.
-TIME_LIMIT_S = 120
+# Processor seconds that one placement may take, how many times as long by the
+# clock, and what a process may that says nothing: code that is not Python's
+# hears no alarm.
+TIME_LIMIT_S, _PATIENCE, _SILENT_S = 120., 15, 7200
+# Stands among placers for files that strangers give.
+STRANGERS = 'strangers'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Report:
     slowest_s: Seconds that the slowest placer took, its checks included.
     slowest: That placer.
     took_s: Seconds of it all.
+    files: Files of strangers that were tried.
   """
 
   seed: int
@@ -65,46 +72,60 @@ class Report:
   slowest_s: float = 0.
   slowest: str = ''
   took_s: float = 0.
+  files: int = 0
 
 
 def examine(seed: int, placers: Sequence[str] = (),
-            time_limit_s: int = TIME_LIMIT_S) -> Report:
+            time_limit_s: float = TIME_LIMIT_S) -> Report:
   """Lets placers place the case of a seed.
 
   Args:
     seed: Of the case.
-    placers: Who; by default all, the slow ones for few cases only.
-    time_limit_s: What each may take, as far as Python code notices; 0 for any
-      time.
+    placers: Who, or `STRANGERS`; by default all, the slow ones for few cases
+      only.
+    time_limit_s: Processor seconds that each may take, as far as Python code
+      notices; 0 for any time.
   """
   began = time.monotonic()
-  case = cases.make(seed)
-  examiner = rules.Examiner(case, seed)
-  broken, took_s = [], {}
-  for name in placers or _due(seed):
-    if not examiner.suits(name):
-      continue
-    start = time.monotonic()
-    for breach in _breaches(examiner, name, seed % _TWICE == 0, time_limit_s):
-      broken.append(Broken(seed, case.family, name, breach))
-    took_s[name] = time.monotonic() - start
+  names = placers or [*_due(seed), STRANGERS]
+  broken, took_s, checks = [], {}, 0
+  if set(names) - {STRANGERS}:
+    case = cases.make(seed)
+    examiner = rules.Examiner(case, seed)
+    for name in names:
+      if name == STRANGERS or not examiner.suits(name):
+        continue
+      start = time.monotonic()
+      for breach in _breaches(
+          functools.partial(examiner.breaches, name, seed % _TWICE == 0),
+          time_limit_s):
+        broken.append(Broken(seed, case.family, name, breach))
+      took_s[name] = time.monotonic() - start
+    checks = examiner.checks
   slowest = max(took_s, key=took_s.__getitem__, default='')
-  return Report(seed, len(took_s), examiner.checks, tuple(broken),
+  tried: list[None] = []
+  if STRANGERS in names:
+    broken += [
+        Broken(seed, 'files', STRANGERS, breach) for breach in _breaches(
+            lambda: strangers.breaches(seed, lambda: tried.append(None)),
+            time_limit_s)
+    ]
+  return Report(seed, len(took_s), checks, tuple(broken),
                 took_s.get(slowest, 0.), slowest,
-                time.monotonic() - began)
+                time.monotonic() - began, len(tried))
 
 
 def _due(seed: int) -> list[str]:
   return [name for name in rules.names() if not seed % _TURNS.get(name, 1)]
 
 
-def _breaches(examiner: rules.Examiner, name: str, twice: bool,
-              time_limit_s: int) -> list[rules.Breach]:
+def _breaches(found: Callable[[], Iterator[rules.Breach]],
+              time_limit_s: float) -> list[rules.Breach]:
   try:
     with _limited(time_limit_s):
-      return list(examiner.breaches(name, twice))
+      return list(found())
   except TimeoutError:
-    return [rules.Breach('bounded time', f'more than {time_limit_s} s')]
+    return [rules.Breach('bounded time', f'more than {time_limit_s:g} s')]
   except Exception as error:  # Whatever it is, it is what is looked for.
     where = traceback.extract_tb(error.__traceback__)[-1]
     return [
@@ -115,18 +136,30 @@ def _breaches(examiner: rules.Examiner, name: str, twice: bool,
 
 
 @contextlib.contextmanager
-def _limited(seconds: int) -> Iterator[None]:
+def _limited(seconds: float) -> Iterator[None]:
+  """Ends what is done in the context after so many processor seconds.
+
+  Where it waits, or others have the processor, after `_PATIENCE` times that.
+  """
 
   def late(number: int, frame: object) -> None:
     raise TimeoutError
 
-  before = signal.signal(signal.SIGALRM, late)
-  signal.alarm(seconds)
+  clocks = {
+      signal.ITIMER_PROF: (signal.SIGPROF, seconds),
+      signal.ITIMER_REAL: (signal.SIGALRM, _PATIENCE * seconds)
+  }
+  numbers = [number for number, _ in clocks.values()]
+  before = {number: signal.signal(number, late) for number in numbers}
+  for clock, (_, limit_s) in clocks.items():
+    signal.setitimer(clock, limit_s)
   try:
     yield
   finally:
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    for clock in clocks:
+      signal.setitimer(clock, 0)
+    for number, handler in before.items():
+      signal.signal(number, handler)
 
 
 def run(seeds: Sequence[int], placers: Sequence[str],
@@ -137,7 +170,9 @@ def run(seeds: Sequence[int], placers: Sequence[str],
       for i in range(min(jobs, len(seeds)))
   ]
   while children:
-    ready = connection.wait([child.reports for child in children])
+    ready = connection.wait([child.reports for child in children], _SILENT_S)
+    if not ready:
+      children[0].kill()
     for child in [child for child in children if child.reports in ready]:
       report = child.next()
       if report is not None:
@@ -175,6 +210,10 @@ class _Child:
       return report
     self.left.remove(report.seed)
     return report
+
+  def kill(self) -> None:
+    """Ends the process, which costs the case that it is at."""
+    self._process.kill()
 
   def end(self) -> None:
     """Waits for the process."""

@@ -82,3 +82,9 @@ def test_fingerprint_ignores_devices_and_nothing_else_that_counts():
 
 def test_device_types_are_the_columns():
   assert op_graph.DEVICE_TYPES == ('CPU', 'GPU')
+
+
+def test_an_op_that_stands_for_a_variable_is_called_by_it():
+  graph = graphs.make_graph([(0, 1, 8)]).replace(variables=('dense/kernel', ''))
+  assert [graph.label(op) for op in (0, 1)
+         ] == [f'dense/kernel [{graph.names[0]}]', graph.names[1]]

@@ -3,13 +3,19 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
+from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_properties
 from helpers import graph_defs
 
 
+def _estimated(definition, unknown_dim):
+  return op_properties.estimate(node_table.NodeTable('test', definition),
+                                unknown_dim)
+
+
 def _estimate(make, unknown_dim=32):
   definition = graph_defs.built(make)
-  result = op_properties.estimate(definition, unknown_dim)
+  result = _estimated(definition, unknown_dim)
   return {node.name: i for i, node in enumerate(definition.node)}, result
 
 
@@ -62,7 +68,7 @@ def test_arguments_of_a_function_have_their_shape():
                       transpose_a={'b': False}, transpose_b={'b': False}),
       graph_defs.node('r', '_Retval', ['y'], T=graph_defs.FLOAT))
   before = definition.SerializeToString(deterministic=True)
-  result = op_properties.estimate(definition, 5)
+  result = _estimated(definition, 5)
   assert result.output_bytes[result.output_starts[3]] == 4 * 5 * 2
   assert definition.SerializeToString(deterministic=True) == before
 
@@ -76,9 +82,9 @@ def test_arguments_of_a_function_have_their_shape():
 def test_graphs_that_are_none(nodes, message):
   definition = graph_defs.graph_def(*(graph_defs.node(*n) for n in nodes))
   with pytest.raises(errors.InvalidGraphError, match=message):
-    op_properties.estimate(definition, 32)
+    _estimated(definition, 32)
 
 
 def test_empty_graph():
-  result = op_properties.estimate(graph_defs.graph_def(), 32)
+  result = _estimated(graph_defs.graph_def(), 32)
   assert result.output_starts.tolist() == [0] and result.flops.size == 0

@@ -10,7 +10,8 @@ from typing import Sequence
 from helpers import forked
 from helpers import fresh
 
-_PROGRAMS = pathlib.Path(__file__).parents[2] / 'benchmarks'
+TOP = pathlib.Path(__file__).parents[2]
+_PROGRAMS = TOP / 'benchmarks'
 _TIMEOUT_S = 280
 _MODELS = '''
 import keras

@@ -28,38 +28,41 @@ def damaged(data: bytes, rng: Rng) -> bytes:
 
 
 def obstacles(path: pathlib.Path) -> Iterator[str]:
-  """Puts one thing after the other in a file's place that is no file of ours.
+  """Puts one of `OBSTACLES` after the other in a file's place.
 
   Yields:
     What is there now.
   """
-  makers: dict[str, Callable[[], object]] = {
-      'nothing': lambda: None,
-      'an empty file': path.touch,
-      'a folder': path.mkdir,
-      'a pipe': lambda: os.mkfifo(path),
-      'a link to itself': lambda: path.symlink_to(path.name),
-      'a link to an endless device': lambda: path.symlink_to('/dev/zero'),
-      'a terabyte of zeros': lambda: _zeros(path, 1 << 40),
-      'megabytes of zeros': lambda: _zeros(path, 8 << 20),
-      'deep lists': lambda: path.write_text('[' * 200_000),
-      'deep objects': lambda: path.write_text('{"nodes":' * 200_000),
-      'deep text': lambda: path.write_text('node { ' * 200_000),
-      'spaces': lambda: path.write_text('{' + ' ' * (8 << 20)),
-      'one long word': lambda: path.write_text('a' * (8 << 20)),
-  }
-  for what, make in makers.items():
+  for what, make in OBSTACLES.items():
     if path.is_dir():
       path.rmdir()
     else:
       path.unlink(missing_ok=True)
-    make()
+    make(path)
     yield what
 
 
 def _zeros(path: pathlib.Path, size: int) -> None:
   with path.open('wb') as file:
     file.truncate(size)
+
+
+# What is no file of ours -> what puts it somewhere.
+OBSTACLES: dict[str, Callable[[pathlib.Path], object]] = {
+    'nothing': lambda path: None,
+    'an empty file': lambda path: path.touch(),
+    'a folder': lambda path: path.mkdir(),
+    'a pipe': os.mkfifo,
+    'a link to itself': lambda path: path.symlink_to(path.name),
+    'a link to an endless device': lambda path: path.symlink_to('/dev/zero'),
+    'a terabyte of zeros': lambda path: _zeros(path, 1 << 40),
+    'megabytes of zeros': lambda path: _zeros(path, 8 << 20),
+    'deep lists': lambda path: path.write_text('[' * 200_000),
+    'deep objects': lambda path: path.write_text('{"nodes":' * 200_000),
+    'deep text': lambda path: path.write_text('node { ' * 200_000),
+    'spaces': lambda path: path.write_text('{' + ' ' * (8 << 20)),
+    'one long word': lambda path: path.write_text('a' * (8 << 20)),
+}
 
 
 def _at(data: bytes, rng: Rng) -> int:

@@ -54,7 +54,7 @@ def run(definition: graph_pb2.GraphDef, devices: list[str]) -> GrapplerSchedule:
     devices: [N] full names; all GPUs become alike, and so do all CPUs.
   """
   # Arguments and results of a function as nodes that Grappler can run.
-  executable = op_properties._inferable(definition)
+  executable = op_properties.inferable(definition)
   meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=executable)
   for node, device in zip(meta_graph.graph_def.node, devices):
     node.device = device

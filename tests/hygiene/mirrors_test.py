@@ -10,7 +10,8 @@ _TESTS = _TOP / 'tests'
 _NOTHING_TO_RUN = frozenset({
     'cluster/preset_grammar', 'evaluation/simulation/schedule',
     'graph/assumptions', 'placers/move_model', 'placers/placer',
-    'problems/help_texts', 'problems/rewards', 'workloads/workload'
+    'plugin/outcome', 'problems/help_texts', 'problems/rewards',
+    'workloads/workload'
 })
 # Modules whose tests are about more than one: what runs in a process of its
 # own, by the test of who starts it; commands, by what a user types; models of

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import errors
 from gdp_grappler.features import schema
+from gdp_grappler.placers import policy_ops
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
@@ -43,6 +45,39 @@ def test_it_survives_and_serves_other_sizes(network, policy):
     found = loaded.place(*features.values()).numpy()
     expected = network({k: tf.constant(v) for k, v in features.items()})
     assert export.close(found, expected.numpy(), features['allowed'])
+
+
+def test_its_network_can_go_on_learning(network, policy):
+  again = export.load_network(policy)
+  assert again.config == SMALL
+  for found, expected in zip(again.get_weights(), network.get_weights()):
+    np.testing.assert_array_equal(found, expected)
+  assert again.trainable_variables
+
+
+@pytest.mark.parametrize('breakage, why', [
+    (lambda folder: (folder / 'policy.json').write_text('{}'), 'not a policy'),
+    (lambda folder: (folder / 'saved_model.pb').unlink(), 'cannot be read'),
+    (lambda folder: next(folder.glob('variables/*.index')).write_bytes(b'x'),
+     'damaged'),
+])
+def test_a_broken_one_does_not(old, breakage, why):
+  breakage(old)
+  with pytest.raises(errors.PolicyMismatchError, match=why):
+    export.load_network(old)
+
+
+def test_nor_does_one_that_says_another_shape(old):
+  described = json.loads((old / 'policy.json').read_text())
+  described['config']['hidden_units'] *= 2
+  described = {
+      key: value for key, value in described.items()
+      if key not in policy_ops.SEALS
+  }
+  (old / 'policy.json').write_text(json.dumps(policy_ops.sealed(old,
+                                                                described)))
+  with pytest.raises(errors.PolicyMismatchError, match='cannot be read'):
+    export.load_network(old)
 
 
 def test_close_is_relative_to_allowed_logits():

@@ -50,3 +50,19 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
   with pytest.raises(errors.GdpError, match='Cannot write to .*--out_dir'):
     with run_folder.held(tmp_path / 'file' / 'folder', '--out_dir'):
       pass
+
+
+def test_what_lies_in_place_of_the_lock_is_neither_opened_nor_emptied(tmp_path):
+  """A link there emptied what it led to, and a pipe was waited for."""
+  mine, folder = tmp_path / 'mine', tmp_path / 'theirs'
+  mine.write_text('worth keeping')
+  folder.mkdir()
+  (folder / '.lock').symlink_to(mine)
+  with pytest.raises(errors.GdpError, match='Cannot write to'):
+    with run_folder.held(folder, '--model_dir'):
+      pass
+  assert mine.read_text() == 'worth keeping'
+  (folder / '.lock').unlink()
+  os.mkfifo(folder / '.lock')
+  with run_folder.held(folder, '--model_dir'):
+    pass

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
@@ -13,7 +14,10 @@ from gdp_grappler.placers import anchored
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
+from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 from helpers import clusters
 from helpers import graphs
@@ -45,6 +49,8 @@ def policy(monkeypatch):
   monkeypatch.setattr(learned, 'LearnedPlacer', _Policy)
   monkeypatch.setattr(learned, 'load_ahead', _load_ahead)
   monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_named', lambda policy: True)
+  monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 50_000)
   _Policy.loaded = _Policy.ahead = 0
   return _Policy
@@ -161,10 +167,10 @@ def _watched_anchors(monkeypatch, clock, seconds):
   asked = []
   stock = best_of.propose_each
 
-  def propose_each(problem, names):
+  def propose_each(problem, names, *deadline):
     asked.extend((name, _Policy.ahead) for name in names)
     clock.now += seconds * len(names)
-    return stock(problem, names)
+    return stock(problem, names, *deadline)
 
   monkeypatch.setattr(best_of, 'propose_each', propose_each)
   return asked
@@ -230,3 +236,70 @@ def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
   placement = anchored.AnchoredPlacer(anchors=_SINGLE).place(problem)
   assert problems.seconds_of(problem, placement) == pytest.approx(4)
   assert policy.loaded == 0
+
+
+@pytest.mark.parametrize('loaded, budget_s, asked', [
+    (False, 10., 0),
+    (True, 10., 1),
+    (False, 300., 1),
+])
+def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
+                                                     loaded, budget_s, asked):
+  # It took two of ten seconds from the search and brought nothing.
+  monkeypatch.setattr(learned, 'is_named', lambda policy: False)
+  monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 5_000)
+  anchored.AnchoredPlacer(anchors=_SINGLE).place(
+      _problem(1., time_budget_s=budget_s))
+  assert policy.loaded == policy.ahead == asked
+
+
+@pytest.mark.parametrize('asks', [False, True])
+def test_the_network_chooses_what_is_priced_unless_it_is_not_to(
+    monkeypatch, asks):
+  networks = []
+
+  class Filter(move_filter.MoveFilter):
+
+    def choose(self, incumbent, candidates, kinds, count):
+      networks.append(self._network)
+      return super().choose(incumbent, candidates, kinds, count)
+
+  monkeypatch.setattr(move_filter, 'MoveFilter', Filter)
+  problem = _problem(1.)
+  placement = anchored.AnchoredPlacer(anchors=_SINGLE,
+                                      asks_network=asks).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert set(networks) == ({shipped_moves.network()} if asks else set())
+
+
+@pytest.mark.parametrize('name', ['gdp_held_out', 'gdp_no_network'])
+def test_what_is_held_out_asks_no_policy(policy, name):
+  problem = _problem(1.)
+  placement = registry.create(name).place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(4)
+  assert policy.loaded == policy.ahead == 0
+
+
+def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
+  # What is slow first in, first out may be the best in order.
+  given = []
+  stock = local_search.searched
+
+  def searched(problem, starts, *rest):
+    given.append(starts.tolist())
+    return stock(problem, starts, *rest)
+
+  problem = _problem(1.)
+  halves = [0] * 4 + [1] * 4 + [2] * 4, [2] * 4 + [1] * 4 + [0] * 4
+  proposals = tuple(
+      placement_lib.Placement(np.array(row, np.int32), problem.cluster)
+      for row in halves)
+  monkeypatch.setattr(local_search, 'searched', searched)
+  monkeypatch.setattr(
+      best_of, 'propose_each', lambda problem, names, *deadline:
+      (dict.fromkeys(names, proposals), {}))
+  anchored.AnchoredPlacer(anchors=_SINGLE, asks_policy=False).place(problem)
+  starts, = given
+  assert starts[:2] == list(map(list, halves))
+  assert len(starts) == len(set(map(tuple, starts)))

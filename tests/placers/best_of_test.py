@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 
 from absl import logging
@@ -96,6 +97,17 @@ def test_without_an_expert_nothing_is_missing(notices):
   placer.place(_problem(1))
   assert placer.winner == 'random' and list(placer.skipped) == ['human_expert']
   assert not notices
+
+
+def test_nobody_is_asked_when_the_time_is_over_but_the_first_who_can():
+  placer = best_of.BestOfPlacer(('gdp', 'random', 'metis'))
+  placer.place(dataclasses.replace(_problem(1), time_budget_s=0.))
+  assert placer.winner == 'random'
+  assert placer.skipped == {
+      'gdp': 'It cannot.', 'metis': 'The time budget was over before its turn.'
+  }
+  placer.place(dataclasses.replace(_problem(1), time_budget_s=1e6))
+  assert set(placer.skipped) == {'gdp'}
 
 
 def test_if_nobody_can():

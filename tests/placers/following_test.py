@@ -27,9 +27,15 @@ def test_most_bytes_decide():
 
 
 def test_what_reads_a_variable_is_beside_it():
-  graph = graphs.make_graph([(0, 2, 80), (1, 2, 8), (2, 3, 80)],
-                            param_bytes=[0, 8, 0, 0])
+  graph = graphs.make_graph([(0, 2, 80), (1, 2, 16), (2, 3, 80)],
+                            param_bytes=[0, 16, 0, 0])
   assert _follow(graph, [0, 2, -1, -1]) == [0, 2, 2, 2]
+
+
+def test_a_learning_rate_draws_nothing():
+  graph = graphs.make_graph([(0, 2, 80), (1, 2, 4), (2, 3, 80)],
+                            param_bytes=[0, 4, 0, 0])
+  assert _follow(graph, [0, 2, -1, -1]) == [0, 2, 0, 0]
 
 
 def test_what_is_not_allowed_does_not_count():

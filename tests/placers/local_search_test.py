@@ -13,6 +13,9 @@ from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import random_placer
+from gdp_grappler.placers.list_scheduling import heft
+from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -168,6 +171,24 @@ def test_stops_when_its_time_is_over(budget_s, batches):
   placer = local_search.LocalSearchPlacer(10_000, (), _Clock())
   placer.place(problem)
   assert problem.evaluator.evaluations == starts + 16 * batches
+
+
+def test_starts_end_with_the_time_but_for_the_first(monkeypatch):
+  asked = []
+  for name, placer in (('metis', metis.MetisPlacer), ('heft', heft.HeftPlacer)):
+    monkeypatch.setattr(
+        placer, 'place', lambda self, problem, name=name:
+        (asked.append(name), random_placer.RandomPlacer().place(problem))[1])
+  names = 'metis', 'heft', 'metis'
+  _place_starting(names, _problem(graphs.random_graph(0, 50), time_budget_s=.5))
+  assert asked == ['metis']
+  _place_starting(names, _problem(graphs.random_graph(0, 50),
+                                  time_budget_s=1e6))
+  assert asked == ['metis', 'metis', 'heft', 'metis']
+
+
+def _place_starting(names, problem):
+  local_search.LocalSearchPlacer(32, names, _Clock()).place(problem)
 
 
 def test_ample_time_changes_nothing():

@@ -87,6 +87,22 @@ def test_a_new_incumbent_is_looked_at():
   assert (after[1] != before[1]).any()
 
 
+def test_an_order_changes_what_moves_look_like():
+  problem = _problem()
+  groups = problem.graph.num_groups
+  incumbent = np.arange(groups, dtype=np.int32) % 2 + 1
+  rows = np.tile(incumbent, (8, 1))
+  for k in range(8):
+    rows[k, k * 4:k * 4 + 4] = 2
+  describer = move_filter.MoveDescriber(problem)
+  fifo = describer.describe(incumbent, rows, ['group'] * 8)
+  describer.ordered(-np.arange(problem.graph.num_ops, dtype=float))
+  ordered = describer.describe(incumbent, rows, ['group'] * 8)
+  assert (fifo != ordered).any()
+  describer.ordered(None)
+  assert (describer.describe(incumbent, rows, ['group'] * 8) == fifo).all()
+
+
 def test_the_network_has_to_know_the_features():
   with pytest.raises(ValueError, match='other features'):
     move_filter.MoveFilter(_problem(),
@@ -115,6 +131,9 @@ class _Watcher(move_model.MoveModel):
     assert len(kinds) == len(candidates)
     self.asked.append((len(candidates), count))
     return np.arange(count)
+
+  def ordered(self, priorities: np.ndarray | None) -> None:
+    """Of no interest."""
 
   def told(self, gains: np.ndarray) -> None:
     """Remembers."""

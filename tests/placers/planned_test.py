@@ -63,6 +63,31 @@ def test_a_default_is_for_layers_and_not_for_the_updates_of_others():
   assert on['batch'] == on['loss'] == on['net_1/b_1/MatMul'] == 'GPU:0'
 
 
+def test_a_default_is_not_for_sums_of_gradients():
+  names = [
+      'net/b/MatMul', 'net/a/MatMul', 'gradient_tape/net/a/MatMul',
+      'StatefulPartitionedCall/AddN_1', 'gradient_tape/net/a/Mul'
+  ]
+  graph = graphs.make_graph(
+      [(0, 1, 64), (1, 2, 64), (2, 3, 64), (3, 4, 64)], names=names,
+      op_types=['MatMul', 'MatMul', 'MatMul', 'AddN', 'Mul'])
+  on, _ = _placed((('*', 'GPU:0'), ('a', 'GPU:1')), graph)
+  assert [on[name] for name in names] == ['GPU:0'] + ['GPU:1'] * 4
+
+
+def test_slots_follow_and_a_learning_rate_draws_no_update():
+  # w -= rate * gradient + slot, as Keras' optimizers spell it out.
+  graph = graphs.make_graph([(0, 1, 64), (1, 2, 64), (3, 2, 4), (2, 4, 64),
+                             (5, 4, 64), (4, 6, 64), (5, 6, 0), (6, 7, 64),
+                             (0, 7, 0)], names=[
+                                 'w', 'net/a/MatMul', 'sgd/mul', 'rate',
+                                 'sgd/sub', 'slot', 'sgd/assign_slot', 'assign'
+                             ], groups=[0, 1, 2, 3, 4, 5, 5, 0],
+                            param_bytes=[64, 0, 0, 4, 0, 64, 0, 0])
+  on, _ = _placed((('a', 'GPU:1'),), graph)
+  assert {on[name] for name in graph.names if name != 'rate'} == {'GPU:1'}
+
+
 def test_layers_that_are_not_named_stay():
   device = clusters.make_cluster(2).device_names[1]
   on, _ = _placed((('b', 'GPU:1'),), _step(devices=[device] * 10))

@@ -4,17 +4,16 @@ import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
 import json
 import pathlib
-import shutil
 
 import pytest
 import tensorflow as tf
-from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.features import schema
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import trainer
+from helpers import hostile
 from placer_model import config as config_lib
 from placer_model import export
 from placer_model import network as network_lib
@@ -46,111 +45,30 @@ def test_what_is_shipped_is_taken():
   policy_ops.check(pathlib.Path(trainer.shipped_policy()))
 
 
-class _Module(tf.Module):
-  """A policy that does something else on the side."""
-
-  def __init__(self, side_effect):
-    super().__init__()
-    self._side_effect = side_effect
-
-  @tf.function(input_signature=[tf.TensorSpec([], tf.float32)])
-  def place(self, value):
-    return self.inner(value)
-
-  @tf.function
-  def inner(self, value):
-    self._side_effect()
-    return value + 1.
-
-
-def _hostile(folder, side_effect):
-  tf.saved_model.save(_Module(side_effect), str(folder))
-  (folder / 'policy.json').write_text(
-      json.dumps({'schema': schema.fingerprint()}))
-  return folder
-
-
-@pytest.mark.parametrize('op, side_effect', [
-    ('ReadFile', lambda: tf.io.read_file('/etc/hostname')),
-    ('WriteFile', lambda: tf.io.write_file('owned', 'x')),
-    ('MatchingFiles', lambda: tf.io.matching_files('/*')),
-    ('PrintV2', lambda: tf.print('x')),
-    ('EagerPyFunc', lambda: tf.py_function(lambda: 1., [], tf.float32)),
-    ('SaveV2',
-     lambda: tf.raw_ops.SaveV2(prefix='owned', tensor_names=['x'],
-                               shape_and_slices=[''], tensors=[tf.zeros([])])),
-    ('LoadLibrary', None),
-])
-def test_ops_that_reach_outside_are_refused(tmp_path, monkeypatch, op,
-                                            side_effect):
+@pytest.mark.parametrize('op', [*hostile.SIDE_EFFECTS, 'LoadLibrary'])
+def test_ops_that_reach_outside_are_refused(tmp_path, monkeypatch, op):
   monkeypatch.chdir(tmp_path)
-  folder = _hostile(tmp_path / 'policy', side_effect or tf.no_op)
-  if side_effect is None:  # Any name that TensorFlow may come to know.
-    path = folder / 'saved_model.pb'
-    model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+  folder = hostile.policy(tmp_path / 'policy',
+                          hostile.SIDE_EFFECTS.get(op, tf.no_op))
+
+  def renamed(model):
     for function in model.meta_graphs[0].graph_def.library.function:
       for node in function.node_def:
         if node.op == 'AddV2':
           node.op = op
-    path.write_bytes(model.SerializeToString())
+
+  if op not in hostile.SIDE_EFFECTS:  # Any that TensorFlow may come to know.
+    hostile.edited(folder, renamed)
   with pytest.raises(errors.PolicyMismatchError, match=f'the op {op}'):
     registry.create('gdp_policy', str(folder))
   assert not (tmp_path / 'owned').exists()
 
 
-def _edited(folder, edit):
-  path = folder / 'saved_model.pb'
-  model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
-  edit(model)
-  path.write_bytes(model.SerializeToString())
-
-
-def _with_table(folder):
-  module = _Module(tf.no_op)
-  module.table = tf.lookup.StaticHashTable(
-      tf.lookup.KeyValueTensorInitializer(['a'], [1]), 0)
-  shutil.rmtree(folder)
-  tf.saved_model.save(module, str(folder))
-  (folder / 'policy.json').write_text(
-      json.dumps({'schema': schema.fingerprint()}))
-
-
-def _objects(change):
-  return lambda folder: _edited(
-      folder, lambda m: change(m.meta_graphs[0].object_graph_def.nodes))
-
-
-def _calling_itself(model):
-  for function in model.meta_graphs[0].graph_def.library.function:
-    for node in function.node_def:
-      if node.attr['f'].func.name:
-        node.attr['f'].func.name = function.signature.name
-
-
-@pytest.mark.parametrize('spoil, message', [
-    (_objects(lambda nodes: nodes[0].saveable_objects['x'].SetInParent()),
-     'restores itself'),
-    (_objects(lambda nodes: nodes[0].slot_variables.add()), 'restores itself'),
-    (_objects(lambda nodes: nodes[0].children.add(
-        local_name='_restore_from_tensors')), 'an attribute'),
-    (_objects(lambda nodes: nodes[0].children.add(local_name='3000000000')),
-     'an attribute'),
-    (lambda f: _edited(f, _calling_itself), 'calls itself'),
-    (lambda f: _edited(f, lambda m: m.meta_graphs.add()), '2 graphs'),
-    (lambda f: _edited(
-        f, lambda m: m.meta_graphs[0].ClearField('object_graph_def')),
-     'no objects'),
-    (lambda f: _edited(
-        f, lambda m: m.meta_graphs[0].asset_file_def.add(filename='/etc/x')),
-     'files of its own'),
-    (_with_table, 'an object of the kind'),
-    (lambda f: (f / 'saved_model.pbtxt').write_text(''), 'saved_model.pbtxt'),
-    (lambda f: (f / 'variables' / 'inner').mkdir(), 'not a file'),
-])
-def test_other_ways_to_run_something_are_refused(tmp_path, spoil, message):
-  folder = _hostile(tmp_path / 'policy', tf.no_op)
+@pytest.mark.parametrize('message', hostile.CHANGES)
+def test_other_ways_to_run_something_are_refused(tmp_path, message):
+  folder = hostile.policy(tmp_path / 'policy', tf.no_op)
   policy_ops.check(folder)
-  spoil(folder)
+  hostile.CHANGES[message](folder)
   with pytest.raises(errors.PolicyMismatchError, match=message):
     policy_ops.check(folder)
 
@@ -173,7 +91,7 @@ class _Restoring(tf.Module):
 
 def test_what_restores_itself_is_not_loaded(tmp_path):
   folder, owned = tmp_path / 'policy', tmp_path / 'owned'
-  module = _Module(tf.no_op)
+  module = hostile.Module(tf.no_op)
   module.state = _Restoring(str(owned))
   tf.saved_model.save(module, str(folder))
   tf.saved_model.load(str(folder))
@@ -187,7 +105,7 @@ def test_what_restores_itself_is_not_loaded(tmp_path):
 
 
 def test_sizes_have_limits(tmp_path, monkeypatch):
-  folder = _hostile(tmp_path / 'policy', tf.no_op)
+  folder = hostile.policy(tmp_path / 'policy', tf.no_op)
   for name in ('_MAX_MODEL_BYTES', '_MAX_WEIGHTS_BYTES'):
     with monkeypatch.context() as patch:
       patch.setattr(policy_ops, name, 10)
@@ -196,20 +114,20 @@ def test_sizes_have_limits(tmp_path, monkeypatch):
 
 
 def test_a_function_may_not_hide_an_op(tmp_path):
-  folder = _hostile(tmp_path / 'policy',
-                    lambda: tf.io.read_file('/etc/hostname'))
+  folder = hostile.policy(tmp_path / 'policy',
+                          lambda: tf.io.read_file('/etc/hostname'))
 
   def shadow(model):
     library = model.meta_graphs[0].graph_def.library
     library.function.add().signature.name = 'ReadFile'
 
-  _edited(folder, shadow)
+  hostile.edited(folder, shadow)
   with pytest.raises(errors.PolicyMismatchError, match='the op ReadFile'):
     policy_ops.check(folder)
 
 
 def _exported(folder):
-  _hostile(folder, tf.no_op)
+  hostile.policy(folder, tf.no_op)
   path = folder / 'policy.json'
   metadata = policy_ops.sealed(folder, json.loads(path.read_text()))
   path.write_text(json.dumps(metadata))
@@ -252,4 +170,4 @@ def test_a_damaged_policy_is_not_loaded(tmp_path):
 
 
 def test_policies_without_digests_are_taken(tmp_path):
-  policy_ops.check_whole(_hostile(tmp_path / 'policy', tf.no_op), {})
+  policy_ops.check_whole(hostile.policy(tmp_path / 'policy', tf.no_op), {})

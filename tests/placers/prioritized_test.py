@@ -115,3 +115,40 @@ def test_orders_that_nobody_wants_are_not_looked_for():
   assert not prioritized.pays(dataclasses.replace(problem, simulator=None))
   assert not prioritized.pays(
       _problem(graphs.chain(3), wrap=stopwatches.Stopwatch))
+
+
+class _Listener:
+  """Prices what is drawn; remembers the orders that it is told."""
+
+  draws = 1
+
+  def __init__(self):
+    self.orders, self.asked = [], []
+
+  def ordered(self, priorities):
+    self.orders.append(priorities)
+
+  def choose(self, incumbent, candidates, kinds, count):
+    del incumbent, candidates, kinds
+    self.asked.append(len(self.orders))
+    return np.arange(count)
+
+  def told(self, gains):
+    del gains
+
+
+def test_a_model_hears_every_order_before_it_is_asked():
+  problem = _problem(graphs.random_graph(0, 80))
+  listener = _Listener()
+  search = prioritized.PrioritizedSearch(
+      problem, np.ones((1, problem.graph.num_groups), np.int32),
+      np.random.default_rng(0), listener)
+  _run(search, 40)
+  assert min(listener.asked) == 1
+  assert len(listener.orders) > 1
+  # The best was found under one of them.
+  assert any(
+      (search.best.priorities == order).all() for order in listener.orders)
+  plain = _search(problem)
+  _run(plain, 40)
+  assert plain.best_key == search.best_key

@@ -36,6 +36,15 @@ def test_layers_work_side_by_side():
   assert len(rows) == len(placements) == 4
 
 
+def test_a_device_that_is_far_slower_is_not_counted_on():
+  graph = unrolled.make(2, 6).graph
+  seconds = np.tile([10., 1., 1., 1000.], (graph.num_ops, 1))
+  problem = _problem(graph, 3, seconds=seconds)
+  rows = structured.candidates(problem, np.ones(graph.num_groups))
+  # Turns of both fast ones are among them, not only blocks.
+  assert sum(set(row.tolist()) == {1, 2} for row in rows) > 5
+
+
 @pytest.mark.parametrize('graph', [graphs.chain(12), graphs.make_graph()])
 def test_without_structure_it_is_one_device(graph):
   problem = _problem(graph)

@@ -15,6 +15,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from helpers import graph_defs
 
@@ -143,7 +144,7 @@ def test_a_cluster_with_devices_that_are_not_here(source):
 
 def test_one_device_is_left_alone_without_a_word(source):
   one = dataclasses.replace(source, devices=_CPUS[:1])
-  assert optimizer.optimize(one, _RANDOM) == optimizer.Outcome(None, '')
+  assert optimizer.optimize(one, _RANDOM) == outcome_lib.Outcome(None, '')
 
 
 @pytest.mark.parametrize('name, op', [('replica_1/add', 'NoOp'),
@@ -357,7 +358,7 @@ def test_a_graph_whose_devices_stay_may_be_ordered():
   assert outcome.devices == placed.devices and outcome.control_edges
   assert outcome.message.startswith('test: ')
   fifo = _spread(dataclasses.replace(source, graph_def=definition), 'fifo')
-  assert fifo == optimizer.Outcome(None, '')
+  assert fifo == outcome_lib.Outcome(None, '')
 
 
 def _branching():

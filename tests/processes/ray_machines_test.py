@@ -63,7 +63,9 @@ def test_only_this_machine_gets_in(local):
 @ray_programs.needs_ray
 def test_nothing_is_left(local):
   found, folder = local
-  assert pathlib.Path(found['folder']).is_relative_to(folder / 't')
+  # Not where the tests keep their files: sockets have short names.
+  assert pathlib.Path(found['folder']).parent.name.startswith('gdp_ray')
+  assert not pathlib.Path(found['folder']).parent.exists()
   assert not list((folder / 't').iterdir())
   assert not list((folder / 'home').iterdir())
 

@@ -101,3 +101,24 @@ def test_a_terminal_that_is_wide_is_used(monkeypatch):
 def test_titles_and_captions_are_wrapped():
   text = tables.titled('t ' * 60, [['a', 'b'], ['1', '2']], 'c ' * 60, 80)
   assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_scopes_that_all_names_have():
+  assert tables.common_scope(['a/b/c', 'a/b/cd', 'a/b/cd']) == 'a/b/'
+  assert tables.common_scope(['a/b', 'a/b/c']) == 'a/'
+  assert tables.common_scope(['ab', 'abc']) == ''
+  assert tables.common_scope(['a/b', 'a/b']) == ''
+  assert tables.common_scope([]) == ''
+
+
+@hypothesis.given(_CELL)
+def test_paragraphs_are_as_narrow_as_tables(words):
+  text = tables.wrapped(words, 40)
+  assert all(len(line) <= 40 for line in text.splitlines())
+  assert ''.join(text.split()) == ''.join(words.split())
+
+
+def test_names_in_paragraphs_end_lines():
+  name = 'StatefulPartitionedCall/gradient_tape/model/dense_12/MatMul'
+  assert tables.wrapped(f'{name} is there', 40) == (
+      'StatefulPartitionedCall/gradient_tape/\nmodel/dense_12/MatMul is there')

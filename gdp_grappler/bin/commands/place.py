@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
                    f'{arguments.output}')
   common.warn(placed.fifo)
   if as_plan and not arguments.quiet:
-    common.say_words(_next_steps(request, arguments.output))
+    common.say(_next_steps(request, arguments.output))
   return 0
 
 
@@ -97,14 +97,13 @@ def _next_steps(request: request_lib.Request, plan: str) -> str:
   graph = request.typed()
   option = f'--plan={shlex.quote(plan)}'
   lines = [
-      f'Next: gdp report {graph} {option} --output=report.html shows it, '
-      f'gdp explain {graph} {option} OP says why an op is there'
+      'Next:', f'  gdp report {graph} {option} --output=report.html',
+      f'  gdp explain {graph} {option} OP'
   ]
   if request.given is None:
     setting = shlex.quote(json.dumps({'plan': plan}))
-    lines.append(f'{environment.PLACEMENT}={setting} python YOUR_PROGRAM.py '
-                 'follows it')
-  return '; '.join(lines) + '. All words: gdp glossary.'
+    lines.append(f'  {environment.PLACEMENT}={setting} python YOUR_PROGRAM.py')
+  return '\n'.join([*lines, 'All words: gdp glossary.'])
 
 
 def _line(placed: placed_step.PlacedStep) -> str:
@@ -119,7 +118,7 @@ def _line(placed: placed_step.PlacedStep) -> str:
 def _on_one_device(placed: placed_step.PlacedStep) -> str:
   """What the step takes if nothing is spread that need not be."""
   alone = placed.on_one_device
-  said = f'{units.ms(alone.step_time_s)} on one device'
+  said = f'{units.ms(alone.step_time_s)} on {placed.where_alone}'
   return said if alone.valid else f'{said}, which has not the memory'
 
 

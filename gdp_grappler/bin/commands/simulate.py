@@ -35,7 +35,8 @@ def add(commands: Any) -> None:
       'the plan as text, its timeline')
   parser.add_argument(
       '--node_data', metavar='FILE.json',
-      help='write the devices to this file, as node data for Model Explorer')
+      help='write the devices to this file, as node data for Model Explorer, '
+      'and the graph for it to FILE.graph.json')
   parser.add_argument(
       '--emulated', action='store_true',
       help="run it on emulated GPUs as well: by TensorFlow's own runtime, "
@@ -59,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     placed.write_trace(arguments.trace, arguments.order)
   if arguments.tensorboard:
     placed.write_tensorboard(arguments.tensorboard, arguments.order)
-  if arguments.node_data:
-    placed.write_node_data(arguments.node_data)
+  beside = (placed.write_node_data(arguments.node_data)
+            if arguments.node_data else None)
   if arguments.emulated:
     progress.doing('running it on emulated GPUs')
   emulated = placed.emulate(arguments.order) if arguments.emulated else None
@@ -81,6 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
                        f'{units.ms(emulated.step_time_s)}; peak memory '
                        + _peaks(cluster, emulated.peak_bytes))
       common.warn(emulated)
+    if beside and not arguments.quiet:
+      common.say_words(f'Next: model-explorer {beside} '
+                       f'--node_data_paths={arguments.node_data}')
     common.say_where_words_are(arguments)
   return 0
 

@@ -92,7 +92,8 @@ class MeasurementCache:
   def _append(self, path: pathlib.Path, data: bytes) -> None:
     try:
       path.parent.mkdir(parents=True, exist_ok=True)
-      descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+      descriptor = os.open(
+          path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
       try:
         os.write(descriptor, data)
       finally:

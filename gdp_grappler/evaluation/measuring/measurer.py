@@ -249,8 +249,11 @@ class Measurer(evaluator.Evaluator):
                placement: placement_lib.Placement,
                request: measuring_worker.Request) -> None:
     answer = bench.measure(request)
-    lost = isinstance(answer, messages.Failure) and answer.lost
-    self._known.add(key, self._evaluation(placement, answer), lasting=not lost)
+    # With more patience it might run.
+    hurried = self._config.timeout_s < _DEFAULT.timeout_s
+    lasting = not (isinstance(answer, messages.Failure) and
+                   (hurried or answer.lost))
+    self._known.add(key, self._evaluation(placement, answer), lasting)
 
   def _bench(self, worker_cores: Sequence[Sequence[int]],
              client_cores: Sequence[int]) -> bench_lib.Bench:

@@ -196,9 +196,11 @@ def in_order(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   return dataclasses.replace(placement, priorities=order.priorities)
 
 
-def evaluate(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-             evaluator: evaluator_lib.Evaluator,
-             simulator: simulator_lib.Simulator) -> evaluator_lib.Evaluation:
+def evaluate(
+    graph: op_graph.OpGraph, placement: placement_lib.Placement,
+    evaluator: evaluator_lib.Evaluator, simulator: simulator_lib.Simulator,
+    config: OrderConfig = OrderConfig()
+) -> evaluator_lib.Evaluation:
   """A step with the control edges that are predicted to pay, if any are.
 
   Args:
@@ -206,11 +208,12 @@ def evaluate(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     placement: Of these ops.
     evaluator: Says what the step takes.
     simulator: Predicts, on the same cluster.
+    config: When edges are added, and how many.
 
   Raises:
     ValueError: as of `control_edges`.
   """
-  order = control_edges(graph, placement, simulator)
+  order = control_edges(graph, placement, simulator, config)
   if evaluator.simulated:
     return evaluator.evaluate(
         edge_pricer.with_edges(graph, order.control_edges),

@@ -287,7 +287,7 @@ class Simulator(evaluator.Evaluator):
       op, device = wrong[0]
       raise ValueError(
           f'The cost model charges {costs[op, device]} {unit} for '
-          f'"{graph.names[op]}" on {self.cluster.devices[device].short_name}.')
+          f'"{graph.label(op)}" on {self.cluster.devices[device].short_name}.')
 
 
 def aliases(graph: op_graph.OpGraph) -> np.ndarray:
@@ -334,6 +334,6 @@ def _checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
   wrong = np.argwhere(np.isnan(priorities))
   if wrong.size:
     raise ValueError(
-        f'The priority of op "{graph.names[wrong[0, -1]]}" is not a number; '
+        f'The priority of op "{graph.label(wrong[0, -1])}" is not a number; '
         'give it one, or None for all for first in, first out.')
   return np.ascontiguousarray(np.broadcast_to(priorities, shape))

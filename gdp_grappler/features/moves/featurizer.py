@@ -56,9 +56,17 @@ class MoveFeaturizer:
                                 callback_s[None])
     self._features = native_features.NativeFeatures(self._layout(op_seconds))
 
-  def observe(self, devices: np.ndarray) -> None:
-    """Moves are made from here on: int [G], legal."""
-    placement = placement_lib.from_groups(self._graph, devices, self._cluster)
+  def observe(self, devices: np.ndarray,
+              priorities: np.ndarray | None = None) -> None:
+    """Moves are made from here on.
+
+    Args:
+      devices: int [G], legal.
+      priorities: float64 [N] in which ops run; None for first in, first out.
+    """
+    placement = dataclasses.replace(
+        placement_lib.from_groups(self._graph, devices, self._cluster),
+        priorities=priorities)
     step = self._simulator.schedule(self._graph, placement)
     self._features.observe(
         native_features.Observed(devices=devices, start_s=step.start_s,

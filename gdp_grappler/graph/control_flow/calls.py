@@ -32,7 +32,8 @@ from gdp_grappler.graph.control_flow import values as values_lib
 
 # The attribute that names the function.
 _CALLED = {**dict.fromkeys(op_kinds.PLAIN_CALLS, 'f'), 'XlaLaunch': 'function'}
-_KINDS = op_kinds.CALLS | _CALLED.keys()
+# Types of ops that call a function, beside the functions themselves.
+KINDS = op_kinds.CALLS | _CALLED.keys()
 # Of the inputs of a Merge the first one stands for all.
 _SAME_VALUE = op_kinds.SAME_VALUE | op_kinds.MERGES
 # Whose memory a call does not hold.
@@ -151,7 +152,7 @@ class Calls:
       left -= leaves
 
   def _is_called(self, op_type: str) -> bool:
-    return op_type in _KINDS or op_type in self._functions
+    return op_type in KINDS or op_type in self._functions
 
   def _call(self, node: node_def_pb2.NodeDef,
             arguments: Sequence[node_def_pb2.NodeDef]) -> Call | None:

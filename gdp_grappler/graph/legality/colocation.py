@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Sequence
+from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
@@ -38,12 +38,8 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
   begins: dict[int, list[int]] = {}
   # A reference that is read as a value may be sent, as TensorFlow's placer has
   # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
-  position = [0] * len(nodes)
-  for source, output, target in edges:
-    if output < 0:
-      continue
-    place = position[target]
-    position[target] += 1
+  for source, output, target, place in _out_of(edges,
+                                               _having_handles(signatures)):
     outputs = signatures[source].outputs
     if output >= len(outputs) or not node_types.is_handle(outputs[output]):
       continue
@@ -61,6 +57,39 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
     if not _begin_apart(nodes, targets, sets):
       sets.join_all((source, *targets))
   return sets
+
+
+def _having_handles(signatures: Sequence[node_types.Signature]) -> np.ndarray:
+  """bool [N], some output has a meaning on one device only."""
+  known: dict[int, bool] = {}  # Most ops share their signature with others.
+  for signature in signatures:
+    if id(signature) not in known:
+      known[id(signature)] = any(map(node_types.is_handle, signature.outputs))
+  return np.array([known[id(signature)] for signature in signatures], bool)
+
+
+def _out_of(edges: Sequence[tuple[int, int, int]],
+            ops: np.ndarray) -> list[tuple[int, int, int, int]]:
+  """Data edges out of some ops bool [N], and the place among the inputs."""
+  array = np.asarray(edges, np.int64).reshape(-1, 3)
+  places = input_places(array)
+  chosen = (array[:, 1] >= 0) & ops[array[:, 0]]
+  return list(zip(*array[chosen].T.tolist(), places[chosen].tolist()))
+
+
+def input_places(edges: np.ndarray) -> np.ndarray:
+  """int64 [E], how many data edges of its consumer come before an edge.
+
+  Args:
+    edges: int [E, 3], producer, output index or -1, consumer.
+  """
+  data = np.flatnonzero(edges[:, 1] >= 0)
+  targets = edges[data, 2]
+  order = np.argsort(targets, kind='stable')
+  ordered = targets[order]
+  result = np.zeros(len(edges), np.int64)
+  result[data[order]] = np.arange(len(data)) - np.searchsorted(ordered, ordered)
+  return result
 
 
 def _begin_apart(nodes: Sequence[node_def_pb2.NodeDef], targets: Sequence[int],
@@ -85,6 +114,8 @@ def shared_lists(nodes: Sequence[node_def_pb2.NodeDef],
     groups: int [N], of `joined`.
   """
   lists = {i for i, node in enumerate(nodes) if node.op in op_kinds.NEW_LISTS}
+  if not lists:
+    return set()
   return {
       source for source, output, target in edges
       if source in lists and output >= 0 and groups[source] != groups[target]
@@ -98,14 +129,17 @@ def _by_label(
   result: dict[object, list[int]] = {}
   by_name = {node.name: i for i, node in enumerate(nodes)}
   for i, node in enumerate(nodes):
-    if '_class' in node.attr:
-      for value in node.attr['_class'].list.s:
+    attributes = node.attr
+    if '_class' in attributes:
+      for value in attributes['_class'].list.s:
         if value.startswith(_CLASS_PREFIX):
           label = value[len(_CLASS_PREFIX):].decode()
           result.setdefault(('class', label), []).append(i)
           if label in by_name:
             result['class', label].append(by_name[label])
-    shared = node.attr['shared_name'].s if 'shared_name' in node.attr else b''
+    if 'shared_name' not in attributes:
+      continue
+    shared = attributes['shared_name'].s
     if shared and any(node_types.is_handle(o) for o in signatures[i].outputs):
       container = node.attr['container'].s if 'container' in node.attr else b''
       result.setdefault((node.op, container, shared), []).append(i)
@@ -182,19 +216,21 @@ def join_slots(sets: union_find.UnionFind,
     variable_bytes: int64 [N], size of the variable a handle op stands for.
     output_bytes: int64 [N].
   """
-  producers: dict[int, list[int]] = {}
-  handle_of = {}
-  variables = set(np.flatnonzero(variable_bytes > 0).tolist())
-  for source, output, target in edges:
-    if output < 0:
-      continue
-    producers.setdefault(target, []).append(source)
-    if source in variables:
-      handle_of[target] = source
+  array = np.asarray(edges, np.int64).reshape(-1, 3)
+  array = array[array[:, 1] >= 0]
+  array = array[np.argsort(array[:, 2], kind='stable')]
+  begins = np.searchsorted(array[:, 2], np.arange(len(nodes) + 1)).tolist()
+  sources = array[:, 0].tolist()
+  held = variable_bytes[array[:, 0]] > 0
+  handle_of = dict(zip(array[held, 2].tolist(), array[held, 0].tolist()))
+
+  def producers(op: int) -> list[int]:
+    return sources[begins[op]:begins[op + 1]]
+
   for op, node in enumerate(nodes):
     if node.op in op_kinds.ASSIGNMENTS and variable_bytes[handle_of.get(
         op, op)] > 8:
-      size = variable_bytes[handle_of[op]]
+      size = int(variable_bytes[handle_of[op]])
       for handle in _slots_behind(op, size, nodes, producers, handle_of,
                                   output_bytes):
         if variable_bytes[handle] == size:
@@ -202,11 +238,11 @@ def join_slots(sets: union_find.UnionFind,
 
 
 def _slots_behind(assign: int, size: int, nodes: Sequence[node_def_pb2.NodeDef],
-                  producers: Mapping[int, list[int]], handle_of: Mapping[int,
-                                                                         int],
+                  producers: Callable[[int],
+                                      list[int]], handle_of: Mapping[int, int],
                   output_bytes: np.ndarray) -> Iterator[int]:
   """Handles of variables whose value reaches an assignment."""
-  pending, seen = list(producers[assign]), set()
+  pending, seen = producers(assign), set()
   while pending:
     op = pending.pop()
     if op in seen:
@@ -216,4 +252,4 @@ def _slots_behind(assign: int, size: int, nodes: Sequence[node_def_pb2.NodeDef],
       yield handle_of[op]
     elif (output_bytes[op] == size and
           nodes[op].op in op_kinds.UPDATE_ARITHMETIC):
-      pending.extend(producers.get(op, ()))
+      pending.extend(producers(op))

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from typing import Iterator, Mapping, Sequence
 
+import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 from gdp_grappler.graph import union_find
+from gdp_grappler.graph.legality import colocation
 
 # First op and the one that reads its first output.
 _CHAINS = frozenset((
@@ -48,19 +50,20 @@ def join(sets: union_find.UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
 
 def _pairs(nodes: Sequence[node_def_pb2.NodeDef],
            edges: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-  types = [node.op for node in nodes]
-  position = [0] * len(nodes)
+  array = np.asarray(edges, np.int64).reshape(-1, 3)
+  first, sibling = (np.fromiter((node.op in kinds for node in nodes), bool,
+                                len(nodes)) for kinds in (_FIRSTS, _SIBLINGS))
+  places = colocation.input_places(array)
+  wanted = ((array[:, 1] == 0) & first[array[:, 0]] |
+            (array[:, 1] >= 0) & sibling[array[:, 2]])
   readers: dict[tuple[int, int], list[int]] = {}
-  for source, output, target in edges:
-    if output < 0:
-      continue
-    op = types[target]
-    if output == 0 and types[source] in _FIRSTS:
-      if (types[source], op) in _CHAINS:
-        yield source, target
-    if op in _SIBLINGS and _SIBLINGS[op] == position[target]:
+  for (source, output, target), place in zip(array[wanted].tolist(),
+                                             places[wanted].tolist()):
+    op = nodes[target].op
+    if output == 0 and (nodes[source].op, op) in _CHAINS:
+      yield source, target
+    if _SIBLINGS.get(op) == place:
       readers.setdefault((source, output), []).append(target)
-    position[target] += 1
   yield from _siblings(nodes, readers)
 
 

@@ -71,7 +71,7 @@ class Reasons:
       members = self.members(op)
       strict = int(members[self._demands[members].sum(axis=1).argmin()])
       self._strictest[group] = Reason(
-          COLOCATION, f'shares a device with {self._graph.names[strict]} '
+          COLOCATION, f'shares a device with {self._graph.label(strict)} '
           f'({self.bond(op)}), which {self._own(strict).text}')
     return self._strictest[group]
 
@@ -96,7 +96,7 @@ class Reasons:
       return 'one while loop'
     if graph.param_bytes[members].any():
       holder = members[graph.param_bytes[members].argmax()]
-      return f'variable {graph.names[holder]}'
+      return f'variable {graph.label(holder)}'
     if any('_class' in self._attributes(int(m)) for m in members):
       return "TensorFlow's co-location"
     return 'one resource, list or reference'

@@ -6,6 +6,7 @@ import codecs
 import dataclasses
 import functools
 import io
+import struct
 from typing import Any, Callable
 import zipfile
 
@@ -25,6 +26,8 @@ from gdp_grappler.graph.sources import origin as origin_lib
 _HDF5 = b'\x89HDF\r\n'
 _HEAD_BYTES = 4096  # Enough to tell a text.
 _MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9  # Of a node, and in a number of one.
+# What an archive of Keras may unpack to, in times its size, and a text besides.
+_MOST_UNPACKED = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ def read(origin: origin_lib.Origin) -> Content:
   if not data:
     raise errors.InvalidGraphError(
         f'Graph {path} is empty (0 bytes). Write it again.')
-  if data.startswith(_HDF5) or _is_keras_archive(data):
+  if data.startswith(_HDF5) or _is_keras_archive(path, data):
     return Content('keras')
   content = _classify(lambda kind: _parse_binary(kind, data)) or _classify(
       lambda kind: _parse_text(kind, data))
@@ -201,14 +204,23 @@ def _parse_text(kind: type[message_lib.Message],
     return None
 
 
-def _is_keras_archive(data: bytes) -> bool:
+def _is_keras_archive(path: str, data: bytes) -> bool:
   if not data.startswith(b'PK'):
     return False
   try:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-      return 'config.json' in archive.namelist()
-  except zipfile.BadZipFile:
+      sizes = {entry.filename: entry.file_size for entry in archive.infolist()}
+      total = sum(entry.file_size for entry in archive.infolist())
+  except (zipfile.BadZipFile, NotImplementedError, RuntimeError, ValueError,
+          struct.error):
     return False
+  # Keras writes weights as they are, and texts that are small.
+  texts = sum(n for name, n in sizes.items() if name.endswith('.json'))
+  if (total > _MOST_UNPACKED * len(data) + files.MOST_TEXT_BYTES or
+      texts > files.MOST_TEXT_BYTES):
+    raise _unusable(path, f'its {len(data)} bytes unpack to {total}',
+                    'save the model again with model.save("NAME.keras")')
+  return 'config.json' in sizes
 
 
 def _explain(path: str, data: bytes) -> str:

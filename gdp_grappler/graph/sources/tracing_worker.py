@@ -22,6 +22,7 @@ from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import training_step
 
 
@@ -56,9 +57,10 @@ def _trace(kind: str, path: str, name: str, batch_size: int,
       'keras': load_keras, 'function': call_function,
       'application': load_application
   }[kind]
-  graph_def = collect(
-      training_step.empty_step(load(path), path, batch_size, note), path,
-      'IteratorGetNext')
+  step = training_step.empty_step(load(path), path, batch_size, note)
+  graph_def = collect(step, path, 'IteratorGetNext')
+  captures.name_variables(graph_def,
+                          captures.concrete_functions(step.func).values())
   return source_graph.SourceGraph(
       name, graph_def, (),
       tuple(n.name for n in graph_def.node if n.op == '_Retval'),

@@ -25,6 +25,8 @@ _MOST_FAMILIES = 16
 _SEQUENCE = .5
 # Share of the ops that use variables for which numbers in names are enough.
 _ENOUGH = .5
+# Share of them that have to be in the layer that a variable is in most often.
+_ONE_LAYER = .8
 
 _known: weakref.WeakKeyDictionary[op_graph.OpGraph,
                                   Coordinates] = weakref.WeakKeyDictionary()
@@ -37,8 +39,8 @@ class Coordinates:
   Attributes:
     values: int32 [G, C], from 0; -1 where unknown. Read-only.
       layer: which of those that follow one another, in the order of first use,
-        by numbers in names. Without numbers: which repetition of a sequence of
-        variables.
+        by numbers in names. Without numbers that agree with variables: which
+        repetition of a sequence of variables.
       segment: time step, or part of a batch: what uses the same variables
         again. Without numbers: as `repetition`, on a common scale.
       stack, cell: outer and inner number where layers have two or more.
@@ -69,7 +71,8 @@ def of(graph: op_graph.OpGraph) -> Coordinates:
   another time and what has others another layer; and, where there are none,
   from the order in which variables are used. Gradients have the coordinates of
   what they are of. What has neither gets those of its neighbours. Groups have
-  those of their largest variable or, without one, of most of their work.
+  those of their largest variable that is used or, without one, of most of their
+  work.
   """
   known = _known.get(graph)
   if known is None:
@@ -105,7 +108,8 @@ class _Reader:
     columns.update(variable=self._uses.variables,
                    repetition=self._uses.repetitions)
     columns.update(self._by_names())
-    if not self._enough(columns['layer']):
+    layer = columns['layer']
+    if not (self._enough(layer) and self._is_of_variables(layer)):
       periods = self._uses.periods()
       columns['layer'] = np.append(periods, -1)[self._uses.variables]
     if not self._enough(columns['segment']):
@@ -117,6 +121,19 @@ class _Reader:
   def _enough(self, labels: np.ndarray) -> bool:
     using = self._using
     return bool((labels[using] >= 0).sum() > _ENOUGH * using.sum())
+
+  def _is_of_variables(self, labels: np.ndarray) -> bool:
+    """Whether a variable is used in one layer, as far as names have it.
+
+    Keras numbers calls and layers alike: step 2 of `dense` is 'dense_1', too.
+    """
+    some = self._using & (labels >= 0)
+    pairs, counts = np.unique(
+        np.stack([self._uses.variables[some], labels[some]]), axis=1,
+        return_counts=True)
+    most = np.zeros(int(pairs[0].max(initial=-1)) + 1, int)
+    np.maximum.at(most, pairs[0], counts)
+    return bool(most.sum() >= _ONE_LAYER * some.sum())
 
   def _complete(self, labels: np.ndarray) -> np.ndarray:
     """Forward ops among themselves, then gradients, then what is left."""
@@ -294,11 +311,15 @@ def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
 
 
 def _of_groups(graph: op_graph.OpGraph, values: np.ndarray) -> np.ndarray:
-  """int [G, C], of the op of each group that weighs most."""
+  """int [G, C], of the op of each group that weighs most.
+
+  Of those that have some: a slot weighs as much as its variable.
+  """
   if not graph.num_ops:
     return np.zeros((0, len(NAMES)), int)
   order = np.lexsort((-np.arange(graph.num_ops), graph.flops + graph.io_bytes,
-                      graph.param_bytes, graph.groups))
+                      graph.param_bytes, (values
+                                          >= 0).any(axis=1), graph.groups))
   heaviest = np.empty(graph.num_groups, int)
   heaviest[graph.groups[order]] = order
   return values[heaviest]

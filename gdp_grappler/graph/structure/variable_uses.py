@@ -42,8 +42,9 @@ class VariableUses:
   def periods(self) -> np.ndarray:
     """int [V], which repetition of a sequence of kinds a variable is in.
 
-    The sequence that covers most variables if it is repeated without a gap; -1
-    for variables before and after, and for all if there is none.
+    The sequence that covers most variables if it is repeated without a gap.
+    What follows it, such as the layer of the logits, is one more if it has no
+    more variables; -1 for others, and for all if there is no sequence.
     """
     kinds = self.kinds
     result = np.full(len(kinds), -1)
@@ -55,6 +56,8 @@ class VariableUses:
         most = covered
         result[:] = -1
         result[first:first + covered] = np.arange(covered) // period
+        if len(kinds) - first - covered <= period:
+          result[first + covered:] = covered // period
     return result
 
 
@@ -132,9 +135,10 @@ def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:
 def _works(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], ops that do more than to hold or to hand on.
 
-  In graphs that others measured, such an op may hold what it works with.
+  In graphs that others measured, such an op may hold what it works with. In
+  functions, variables are arguments.
   """
-  idle = op_kinds.VARIABLES | _READS | {'Const'}
+  idle = op_kinds.VARIABLES | op_kinds.ARGUMENTS | _READS | {'Const'}
   return ~_is_any(np.array(graph.op_types, object), idle)
 
 

@@ -6,15 +6,15 @@ from typing import Any, Callable
 
 from tensorflow.python.eager import context
 
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import option
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
-from gdp_grappler.plugin.fitting import captures
 from gdp_grappler.plugin.fitting import feed
 
 # Of an option that was never looked at.
@@ -106,7 +106,7 @@ class KerasFunction:
 
 
 def leave_alone(source: Any,
-                settings: settings_lib.Settings) -> optimizer.Outcome:
+                settings: settings_lib.Settings) -> outcome_lib.Outcome:
   """Decides that a graph stays as it was, without a word."""
   del source, settings
-  return optimizer.Outcome(None, '')
+  return outcome_lib.Outcome(None, '')

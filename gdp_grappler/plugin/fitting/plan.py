@@ -12,8 +12,9 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.plugin import decisions
 from gdp_grappler.plugin import network
-from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 # Grappler rewrites a step a little differently when its variables are on other
@@ -35,7 +36,7 @@ class Plan:
 
   devices: Mapping[str, str]
   moves: tuple[tuple[Any, str], ...]
-  outcome: optimizer.Outcome
+  outcome: outcome_lib.Outcome
   has_streams: bool = False
 
   @property
@@ -81,7 +82,7 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       pins.is_variable_argument(node) and node.attr['index'].i not in variables
   ]
   source = _with_fixed(source, fixed) if fixed else source
-  outcome = optimizer.optimize(source, settings, relocatable=True)
+  outcome = decisions.optimize(source, settings, relocatable=True, fixed=fixed)
   if outcome.devices is None:
     return Plan({}, (), outcome)
   nodes = source.graph_def.node
@@ -104,7 +105,7 @@ def _with_fixed(source: source_graph.SourceGraph,
 
 
 def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-           plan: Plan) -> optimizer.Outcome:
+           plan: Plan) -> outcome_lib.Outcome:
   """Devices for a step whose variables are where a plan wanted them.
 
   The graph is not the planned one to the last node: Grappler works with devices
@@ -121,16 +122,16 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   nodes = source.graph_def.node
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
-    return optimizer.optimize(source, settings)
+    return decisions.optimize(source, settings)
   cluster = network.KNOWN.cluster(settings.cluster, source.devices)
   graph = step_lib.of_source(source, cluster, live=True).graph
   devices = _by_group(graph.groups, known, graph.devices)
   placement = placement_lib.Placement(
       np.array([cluster.device_index(d) for d in devices]), cluster)
   if placement.violations(graph):
-    return optimizer.optimize(source, settings)
+    return decisions.optimize(source, settings)
   edges = plan.outcome.control_edges if _same_nodes(nodes, plan) else ()
-  return optimizer.Outcome(tuple(placement.device_strings()), '', edges)
+  return outcome_lib.Outcome(tuple(placement.device_strings()), '', edges)
 
 
 def _same_nodes(nodes: Sequence[Any], plan: Plan) -> bool:

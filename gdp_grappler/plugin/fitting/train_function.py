@@ -21,14 +21,14 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import cancelling
-from gdp_grappler.plugin.fitting import captures
 from gdp_grappler.plugin.fitting import guard
 from gdp_grappler.plugin.fitting import keras_function
 from gdp_grappler.plugin.fitting import network_timing
@@ -200,15 +200,15 @@ class TrainFunction(keras_function.KerasFunction):
             if self._has_loop or self._course.plan.changes and waits else None)
 
   def _looked_at(self, source: source_graph.SourceGraph,
-                 settings: settings_lib.Settings) -> optimizer.Outcome:
+                 settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread: whether steps of a loop can be done one by one."""
     del settings
     streams = any(map(pins.draws_from_a_stream, source.graph_def.node))
     self._can_be_single = not streams
-    return _of_a_loop(source.name) if streams else optimizer.Outcome(None, '')
+    return _of_a_loop(source.name) if streams else outcome_lib.Outcome(None, '')
 
   def _planned(self, concrete: Any, source: source_graph.SourceGraph,
-               settings: settings_lib.Settings) -> optimizer.Outcome:
+               settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread."""
     received = captures.variables(concrete) if settings.move_variables else {}
     free = {id(v) for v in relocation.movable(received.values(), self)}
@@ -216,11 +216,11 @@ class TrainFunction(keras_function.KerasFunction):
                          {i: v for i, v in received.items() if id(v) in free})
     self._pending = plan
     if self._would_guard(plan):
-      return optimizer.Outcome(
+      return outcome_lib.Outcome(
           None, f'{plan.describe()}; the first steps run as they were, to '
           'compare')
     waits = plan.moves or self._has_loop and plan.changes
-    return optimizer.Outcome(None, '') if waits else plan.outcome
+    return outcome_lib.Outcome(None, '') if waits else plan.outcome
 
   def decided(self) -> None:
     """Takes the plan that came in time, and keeps the step from running."""
@@ -238,7 +238,7 @@ class TrainFunction(keras_function.KerasFunction):
       self._call.start_cancel()
 
   def _followed(self, source: source_graph.SourceGraph,
-                settings: settings_lib.Settings) -> optimizer.Outcome:
+                settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread."""
     assert self._course.plan is not None
     outcome = plan_lib.follow(source, settings, self._course.plan)
@@ -348,8 +348,8 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = ()
 
 
-def _of_a_loop(name: str) -> optimizer.Outcome:
+def _of_a_loop(name: str) -> outcome_lib.Outcome:
   """Decides that steps stay in the loop that Keras made of them."""
-  return optimizer.Outcome(
+  return outcome_lib.Outcome(
       None, f'{name}: left as it was: it draws random numbers from streams, '
       'and those of several steps (steps_per_execution) are not those of one')

@@ -25,10 +25,21 @@
   }
   const data = await unpack(byId('data').textContent);
   const ops = data.ops, count = ops.names.length, runs = data.runs;
-  const deviceCount = data.devices.length;
   const critical = runs.map(run => new Set(run.critical));
   const stepUs = Math.max(...runs.map(run => run.stepUs), 1e-6);
   let current = runs.length - 1;
+  // What no run gives an op that takes time, and sends nothing to, would only
+  // push apart what there is to see.
+  const busy = data.devices.map((label, device) => runs.some(run =>
+      run.work.computing[device] + run.work.copying[device] > 0));
+  for (const run of runs) {
+    run.transfers.source.forEach(device => { busy[device] = true; });
+    run.transfers.target.forEach(device => { busy[device] = true; });
+  }
+  const shown = data.devices.map((label, device) => device)
+      .filter(device => busy[device] || !busy.includes(true));
+  const idle = data.devices.filter((label, device) => !shown.includes(device));
+  const lane = new Map(shown.map((device, i) => [device, i]));
 
   // Numbers for people.
   const escaped = text => text.replace(/&/g, '&amp;').replace(/</g, '&lt;')
@@ -84,7 +95,8 @@
     for (const op of lane) if (run.slot[op] > most) most = run.slot[op];
     return Math.min(most + 1, 8);
   }));
-  const laneY = (r, device) => -(r * (deviceCount + .6) + device);
+  const laneAt = (r, i) => -(r * (shown.length + .6) + i);
+  const laneY = (r, device) => laneAt(r, lane.get(device));
 
   function bars(r, device, from, to, keyOf) {
     const run = runs[r], slots = slotsUsed[r][device];
@@ -128,7 +140,7 @@
       y: [], width: [], customdata: [], hovertext: [], hoverinfo: 'text',
       textposition: 'none', marker: { color: colors[i], line: { width: 0 } }
     }));
-    runs.forEach((run, r) => data.devices.forEach((label, device) => {
+    runs.forEach((run, r) => shown.forEach(device => {
       const slots = slotsUsed[r][device];
       const keyOf = op => byDevice ? device : ops.family[op];
       for (const bar of bars(r, device, from, to, keyOf)) {
@@ -180,18 +192,18 @@
   const headings = [];
   runs.forEach((run, r) => {
     headings.push({
-      x: 0, xref: 'paper', xanchor: 'left', y: laneY(r, 0) + .55,
+      x: 0, xref: 'paper', xanchor: 'left', y: laneAt(r, 0) + .55,
       yanchor: 'middle', showarrow: false,
       text: `<b>${escaped(run.name)}</b>: ${time(run.stepUs)}`
     });
-    data.devices.forEach((label, device) => {
+    shown.forEach(device => {
       ticks.y.push(laneY(r, device));
-      ticks.text.push(escaped(label));
+      ticks.text.push(escaped(data.devices[device]));
     });
   });
   const ends = runs.map((run, r) => ({
-    type: 'line', x0: run.stepUs, x1: run.stepUs, y0: laneY(r, 0) + .45,
-    y1: laneY(r, deviceCount - 1) - .45,
+    type: 'line', x0: run.stepUs, x1: run.stepUs, y0: laneAt(r, 0) + .45,
+    y1: laneAt(r, shown.length - 1) - .45,
     line: { color: '#333', width: 1, dash: 'dot' }
   }));
   const full = [0, stepUs * 1.01];
@@ -200,7 +212,7 @@
   function drawTimeline() {
     const traces = opTraces(view[0], view[1]);
     if (byId('arrows').checked) traces.push(arrowTrace(view[0], view[1]));
-    const lanes = runs.length * (deviceCount + .6);
+    const lanes = runs.length * (shown.length + .6);
     return Plotly.react('timeline', traces, {
       barmode: 'overlay', height: Math.max(280, 46 * lanes + 150),
       margin: { l: 90, r: 20, t: 30, b: 84 }, hovermode: 'closest',
@@ -209,7 +221,7 @@
       shapes: ends,
       xaxis: { range: view, title: { text: 'microseconds' }, tickformat: ',' },
       yaxis: { tickvals: ticks.y, ticktext: ticks.text, fixedrange: true,
-               range: [laneY(runs.length - 1, deviceCount - 1) - .6, .8] }
+               range: [laneAt(runs.length - 1, shown.length - 1) - .6, .8] }
     }, { responsive: true, displaylogo: false });
   }
 
@@ -261,7 +273,12 @@
   // Curves and bars.
   function drawMemory() {
     const traces = [];
+    const held = data.pools.map((pool, p) => Math.max(...runs.map(
+        run => run.peaks[p])));
+    // Beside the fullest one, a line of less than a thousandth lies on the axis.
+    const least = Math.max(...held) / 1000;
     runs.forEach((run, r) => data.pools.forEach((pool, p) => {
+      if (held[p] < least || !held[p]) return;
       const curve = run.memory[p];
       traces.push({
         type: 'scatter', mode: 'lines', x: curve.at,
@@ -273,11 +290,12 @@
         hovertemplate: '%{y:.1f} %<extra></extra>'
       });
     }));
-    const most = Math.max(...traces.map(t => Math.max(...t.y)));
+    const most = Math.max(0, ...traces.map(t => Math.max(...t.y)));
     return Plotly.newPlot('memory', traces, {
       height: 320, margin: { l: 90, r: 20, t: 36, b: 40 },
       xaxis: { title: { text: 'microseconds' }, range: full, tickformat: ',' },
-      yaxis: { title: { text: '% of its memory' }, rangemode: 'tozero' },
+      yaxis: { title: { text: '% of its memory' }, rangemode: 'tozero',
+               exponentformat: 'none' },
       shapes: most < 40 ? [] : [{
         type: 'line', xref: 'paper', x0: 0, x1: 1, y0: 100, y1: 100,
         line: { color: '#c00', width: 1 }
@@ -288,15 +306,17 @@
 
   function drawWork() {
     const labels = [];
-    runs.forEach(run => data.devices.forEach(device =>
-        labels.push(`${escaped(run.name)} ${escaped(device)}`)));
+    runs.forEach(run => shown.forEach(device =>
+        labels.push(`${escaped(run.name)} ${escaped(data.devices[device])}`)));
     const kinds = [['computing', '#4477aa'], ['copying', data.transferColor],
                    ['waiting', '#e6e6e6']];
     const traces = kinds.map(([kind, color]) => ({
       type: 'bar', orientation: 'h', name: kind, y: labels,
-      x: runs.flatMap(run => run.work[kind]), marker: { color },
-      hovertext: runs.flatMap(run => run.work[kind].map(
-          us => `${kind} ${time(us)}`)), hoverinfo: 'text',
+      x: runs.flatMap(run => shown.map(device => run.work[kind][device])),
+      marker: { color },
+      hovertext: runs.flatMap(run => shown.map(
+          device => `${kind} ${time(run.work[kind][device])}`)),
+      hoverinfo: 'text',
       textposition: 'none'
     }));
     return Plotly.newPlot('work', traces, {
@@ -411,7 +431,8 @@
   byId('facts').textContent = `${data.graph}: ${count} ops on ` +
       `${data.cluster}. ` + runs.map(run =>
           `${run.name}: ${time(run.stepUs)} (simulated), ${run.cut.tensors} ` +
-          `tensors of ${size(run.cut.bytes)} sent`).join('; ') + '.';
+          `tensors of ${size(run.cut.bytes)} sent`).join('; ') + '.' +
+      (idle.length ? ` Nothing takes time on ${idle.join(', ')}.` : '');
   const warnings = runs.flatMap(run =>
       run.warnings.map(text => `${run.name}: ${text}`));
   if (warnings.length) complain(warnings.join('; '));

@@ -38,7 +38,9 @@ def make_devices(number=3):
 
 
 def set_option(value):
-  """Sets the option under test."""
+  """Sets the option under test; what is decided is for this process alone."""
+  if value is True or isinstance(value, dict):
+    value = {'cache': False, **({} if value is True else value)}
   tf.config.optimizer.set_experimental_options({'gdp_placement': value})
 
 

@@ -12,6 +12,7 @@ common.make_devices(2)
 
 from gdp_grappler.plugin import host  # noqa: E402
 from gdp_grappler.plugin import optimizer  # noqa: E402
+from gdp_grappler.plugin import outcome as outcome_lib  # noqa: E402
 
 X = tf.constant(np.arange(64, dtype=np.float32).reshape(8, 8) / 64)
 EXPECTED = float(sum(np.sin(X.numpy() + i).sum() for i in range(20)))
@@ -40,38 +41,38 @@ def run(optimize, **option):
 
 
 def outcome(devices):
-  return optimizer.Outcome(devices, '')
+  return outcome_lib.Outcome(devices, '')
 
 
-def raises(source, settings):
+def raises(source, settings, **unused_options):
   raise RuntimeError('broken placer\nwith two lines')
 
 
-def exits(source, settings):
+def exits(source, settings, **unused_options):
   raise SystemExit(3)
 
 
-def short(source, settings):
+def short(source, settings, **unused_options):
   return outcome(source.devices[:1])
 
 
-def unknown(source, settings):
+def unknown(source, settings, **unused_options):
   return outcome(('/device:GPU:7',) * len(source.graph_def.node))
 
 
-def not_text(source, settings):
+def not_text(source, settings, **unused_options):
   return outcome((1,) * len(source.graph_def.node))
 
 
-def empty(source, settings):
+def empty(source, settings, **unused_options):
   return outcome(())
 
 
-def nothing(source, settings):
+def nothing(source, settings, **unused_options):
   return None
 
 
-def reenters(source, settings):
+def reenters(source, settings, **unused_options):
   """Runs functions of its own, which reach the pass as well."""
   CALLS.append(threading.current_thread().name)
   value = float(new_function()(X))
@@ -83,7 +84,7 @@ def interrupted():
   """Ctrl-C while the placer works must reach the user."""
   received = threading.Event()
 
-  def interrupt(source, settings):
+  def interrupt(source, settings, **unused_options):
     os.kill(os.getpid(), signal.SIGINT)
     received.wait()
     return outcome(None)
@@ -107,7 +108,7 @@ HANG = threading.Event()
 CALLS, HUNG = [], []
 
 
-def hangs(source, settings):
+def hangs(source, settings, **unused_options):
   HUNG.append(threading.current_thread().name)
   HANG.wait()
   return outcome(None)

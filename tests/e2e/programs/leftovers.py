@@ -50,7 +50,7 @@ def saved_with_option():
 
 def empty_dict():
   """Notices appear if an empty dict switches on: the default has no gain."""
-  common.set_option({})
+  tf.config.optimizer.set_experimental_options({'gdp_placement': {}})
   shown = tf.config.optimizer.get_experimental_options()['gdp_placement']
 
   @tf.function

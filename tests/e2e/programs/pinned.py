@@ -16,10 +16,11 @@ SEEN = {}
 def listen():
   """Keeps what the pass is shown, and places nothing."""
   from gdp_grappler.plugin import optimizer
+  from gdp_grappler.plugin import outcome as outcome_lib
 
   def optimize(source, settings, **unused_options):
     SEEN[source.name] = source.graph_def
-    return optimizer.Outcome(None, '')
+    return outcome_lib.Outcome(None, '')
 
   optimizer.optimize = optimize
 

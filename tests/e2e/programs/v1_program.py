@@ -12,6 +12,7 @@ tf1.disable_v2_behavior()
 common.make_devices(2)
 
 from gdp_grappler.plugin import optimizer  # noqa: E402
+from gdp_grappler.plugin import outcome as outcome_lib  # noqa: E402
 
 
 class Policy(tf.Module):
@@ -25,7 +26,7 @@ class Policy(tf.Module):
     return (ops + i - 3) // 2 % 2
 
 
-def learned(source, settings):
+def learned(source, settings, **unused_options):
   """Saves, loads and runs a policy where the pass lets it."""
   with tempfile.TemporaryDirectory() as directory:
     tf.saved_model.save(Policy(), os.path.join(directory, 'policy'))
@@ -34,7 +35,7 @@ def learned(source, settings):
   nodes = source.graph_def.node
   choice = policy.place(tf.range(len(nodes), dtype=tf.int32)).numpy()
   movable = ('MatMul', 'Relu', 'Sin')
-  return optimizer.Outcome(
+  return outcome_lib.Outcome(
       tuple(source.devices[c] if node.op in movable else node.device
             for node, c in zip(nodes, choice)), 'placed')
 

@@ -230,13 +230,15 @@ def test_an_op_that_fails_is_a_violation():
   assert 'not in [0, 2)' in result.violations[0].message
 
 
-def test_a_hang_is_a_violation():
+def test_a_hang_is_a_violation_that_more_patience_may_mend(tmp_path):
   source, graph = measured.build(measured.endless)
   cluster = local_cluster(1)
-  with measurer_lib.Measurer(source, cluster, timeout_s=3, **QUICK) as measurer:
+  with measurer_lib.Measurer(source, cluster, timeout_s=3, cache_dir=tmp_path,
+                             **QUICK) as measurer:
     result = measurer.evaluate(graph, on(graph, cluster))
   assert result.violations[0].kind == 'run'
   assert 'no answer within 3 s' in result.violations[0].message
+  assert not list(tmp_path.iterdir())
   assert math.isinf(result.step_time_s)
 
 

@@ -15,6 +15,9 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 
+# Which op runs first where two may is TensorFlow's threads' affair, and the
+# peak with it (60 to 68 kB for one graph): the highest of so many sessions.
+_SESSIONS = 4
 _TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
 
 
@@ -25,9 +28,8 @@ def test_simulated_peak_is_the_allocator_s(name, tmp_path):
   cluster = local_devices.local_cluster([cluster_lib.local_name('CPU', 0)])
   placement = placement_lib.Placement(np.zeros(graph.num_ops, np.int32),
                                       cluster)
-  with measurer_lib.Measurer(source, cluster, steps=2, warmup=1,
-                             budget_s=.1) as measurer:
-    measured, = measurer.evaluate(graph, placement).peak_bytes
+  measured = max(
+      _measured(source, cluster, graph, placement) for _ in range(_SESSIONS))
   profile = profiler.profile_graph(source, steps=2, cache_dir=tmp_path)
   for costs in None, profiled_costs.ProfiledCostModel(profile):
     simulated, = simulator.Simulator(cluster,
@@ -35,3 +37,10 @@ def test_simulated_peak_is_the_allocator_s(name, tmp_path):
                                                      placement).peak_bytes
     assert .8 < simulated / measured < 1.25
   assert measured > graph.param_bytes.sum()
+
+
+def _measured(source, cluster, graph, placement):
+  with measurer_lib.Measurer(source, cluster, steps=2, warmup=1,
+                             budget_s=.1) as measurer:
+    peak_bytes, = measurer.evaluate(graph, placement).peak_bytes
+  return peak_bytes

@@ -10,6 +10,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import origin
@@ -70,6 +71,27 @@ def test_what_is_no_graph(tmp_path, data, said):
   with pytest.raises(errors.InvalidGraphError) as error:
     _read(tmp_path, data)
   assert said in str(error.value) and '\n' not in str(error.value)
+
+
+@pytest.mark.parametrize('name', ['config.json', 'model.weights.h5'])
+def test_an_archive_that_unpacks_to_any_size_is_refused(tmp_path, monkeypatch,
+                                                        name):
+  monkeypatch.setattr(files, 'MOST_TEXT_BYTES', 1 << 20)
+  buffer = io.BytesIO()
+  with zipfile.ZipFile(buffer, 'w', zipfile.ZIP_DEFLATED) as archive:
+    for entry in ('config.json', 'model.weights.h5'):
+      archive.writestr(entry, bytes(3 << 20) if entry == name else b'{}')
+  with pytest.raises(errors.InvalidGraphError, match='unpack to 3145'):
+    _read(tmp_path, buffer.getvalue())
+
+
+def test_weights_of_an_archive_may_be_of_any_size(tmp_path, monkeypatch):
+  monkeypatch.setattr(files, 'MOST_TEXT_BYTES', 1 << 10)
+  buffer = io.BytesIO()
+  with zipfile.ZipFile(buffer, 'w') as archive:
+    archive.writestr('config.json', '{}')
+    archive.writestr('model.weights.h5', bytes(1 << 20))
+  assert _read(tmp_path, buffer.getvalue()).kind == 'keras'
 
 
 def test_bytes_that_happen_to_parse_are_no_graph(tmp_path):

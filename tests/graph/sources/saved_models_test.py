@@ -15,6 +15,7 @@ from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import sources
+from helpers import hostile
 
 
 class _Training(tf.Module):
@@ -41,26 +42,6 @@ class _Training(tf.Module):
     self.slot.assign(self.slot * .9 + gradient)
     self.weight.assign_sub(.1 * self.slot)
     return {'loss': loss, 'said': said}
-
-
-class _Hostile(tf.Module):
-  """What runs leaves a file behind: when loaded, and when called."""
-
-  def __init__(self, owned: pathlib.Path) -> None:
-    super().__init__()
-    self._owned = str(owned)
-    (owned.parent / 'vocabulary.txt').write_text('a\n')
-    self.table = tf.lookup.StaticHashTable(
-        tf.lookup.TextFileInitializer(str(owned.parent / 'vocabulary.txt'),
-                                      tf.string,
-                                      tf.lookup.TextFileIndex.WHOLE_LINE,
-                                      tf.int64,
-                                      tf.lookup.TextFileIndex.LINE_NUMBER), -1)
-
-  @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name='x')])
-  def serve(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-    tf.io.write_file(self._owned, tf.io.read_file('/etc/hostname'))
-    return {'y': self.table.lookup(x)}
 
 
 @pytest.fixture(name='training', scope='module')
@@ -116,11 +97,7 @@ def test_as_many_bytes_and_flops_as_the_function_itself(training):
 def test_nothing_runs(tmp_path):
   """A WriteFile in a signature was executed."""
   owned = tmp_path / 'owned'
-  module = _Hostile(owned)
-  tf.saved_model.save(module, str(tmp_path / 'model'),
-                      {'serving_default': module.serve})
-  owned.unlink(missing_ok=True)
-  source = sources.load(str(tmp_path / 'model'))
+  source = sources.load(str(hostile.model(tmp_path / 'model', owned)))
   types = _types(source)
   # They are what a step does, so they are placed.
   assert types['WriteFile'] == types['ReadFile'] == 1

@@ -108,6 +108,35 @@ def test_groups_have_the_coordinates_of_their_variable():
   assert found['segment'][held].tolist() == [-1, -1]
 
 
+def test_a_group_is_where_its_variable_is_and_not_its_slot():
+  kinds = ['_Arg', '_Arg', 'ReadVariableOp', 'MatMul']
+  graph = graphs.make_graph([(1, 2, 0), (2, 3, 9), (3, 7, 9), (5, 6, 0),
+                             (6, 7, 9)], op_types=kinds * 2,
+                            param_bytes=[9, 9, 0, 0] * 2,
+                            groups=[0, 0, 0, 1, 2, 2, 2, 3])
+  assert coordinates.of(graph)['variable'].tolist() == [0, 0, 1, 1]
+
+
+def test_layers_of_keras_are_told_from_calls_by_variables():
+  # Calls of `cell` are cell_1, cell_3, ...; of `cell_1`, cell_1_2, cell_1_4.
+  made = unrolled.make(2, 4)
+  calls = {(0, t): f'cell_{2 * t + 1}' for t in range(4)}
+  calls |= {(1, t): f'cell_1_{2 * t + 2}' for t in range(4)}
+
+  def renamed(name):
+    for (k, t), scope in calls.items():
+      name = name.replace(f'layer{k}/step{t}/', f'{scope}/')
+    return name.replace('layer0/', '').replace('layer1/', '')
+
+  names = [
+      f'{i}/{renamed(name)}' if 'kernel' in name else renamed(name)
+      for i, name in enumerate(made.graph.names)
+  ]
+  found = coordinates.of(made.graph.replace(names=names))
+  assert _agree(found['layer'], made.layer) == 1
+  assert _agree(found['variable'], made.layer) == 1
+
+
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.integers(0, 1 << 20), st.integers(0, 80), st.booleans())
 def test_any_graph_has_coordinates_or_none(seed, num_ops, named):

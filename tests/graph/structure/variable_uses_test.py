@@ -34,6 +34,15 @@ def test_changing_a_variable_is_no_use():
   assert (_uses(graph).variables < 0).all()
 
 
+def test_variables_of_a_function_are_its_arguments():
+  graph = graphs.make_graph([(0, 1, 0), (1, 2, 8), (3, 2, 8)], op_types=[
+      '_Arg', 'ReadVariableOp', 'MatMul', '_Arg'
+  ], param_bytes=[100, 0, 0, 0])
+  uses = _uses(graph)
+  assert uses.variables.tolist() == [-1, -1, 0, -1]
+  assert uses.reads.tolist() == [True, True, False, False]
+
+
 def test_an_embedding_uses_its_handle():
   graph = graphs.make_graph([(0, 1, 0)],
                             op_types=['VarHandleOp',
@@ -55,7 +64,8 @@ def _periods(kinds):
 
 
 def test_a_sequence_that_repeats_itself():
-  assert _periods([9, 1, 2, 1, 2, 1, 2, 8]) == [-1, 0, 0, 1, 1, 2, 2, -1]
+  assert _periods([9, 1, 2, 1, 2, 1, 2, 8]) == [-1, 0, 0, 1, 1, 2, 2, 3]
+  assert _periods([1, 2, 1, 2, 7, 8, 9]) == [0, 0, 1, 1, -1, -1, -1]
   assert _periods([1, 1, 1]) == [0, 1, 2]
   assert _periods([1, 2, 3]) == [-1, -1, -1]
   assert _periods([]) == []

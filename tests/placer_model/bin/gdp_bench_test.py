@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import gdp_grappler
 from gdp_grappler import files
 from helpers import forked
 from helpers import fresh
@@ -72,6 +73,14 @@ def test_help_is_quick(tmp_path):
                           capture_output=True, text=True, check=False)
   assert result.returncode == 0 and result.stderr == ''
   assert '--time_budget_s: Seconds for each search' in result.stdout
+
+
+def test_version_is_said_before_anything_is_asked_for():
+  result = subprocess.run([*_PROGRAM, '--quiet', '--version'],
+                          env=_environment(), capture_output=True, text=True,
+                          check=False)
+  assert (result.returncode, result.stderr) == (0, '')
+  assert result.stdout == f'gdp-grappler {gdp_grappler.__version__}\n'
 
 
 def test_a_reader_of_the_help_may_leave_early():

@@ -122,6 +122,11 @@ def _ended(graph_path, tmp_path_factory):
   """Folder of models, and what each command line led to."""
   models = tmp_path_factory.mktemp('models')
   given = _BAD_FLAGS | {'help': ['--help']}
+  pipe = tmp_path_factory.mktemp('pipe') / 'pipe.txt'
+  os.mkfifo(pipe)
+  given['no regular file'] = [
+      '--quiet', f'--graphs={pipe}', f'--model_dir={models / "pipe"}'
+  ]
   for said, changes in _BAD_INPUT.items():
     values = dict(graph=graph_path, cluster='2xP100',
                   model_dir=models / str(len(given))) | changes
@@ -134,7 +139,7 @@ def _ended(graph_path, tmp_path_factory):
   return models, dict(zip(given, found))
 
 
-@pytest.mark.parametrize('said', [*_BAD_FLAGS, *_BAD_INPUT])
+@pytest.mark.parametrize('said', [*_BAD_FLAGS, *_BAD_INPUT, 'no regular file'])
 def test_bad_flags_and_bad_input(ended, said):
   models, found = ended
   assert said in _assert_one_error_line(found[said])

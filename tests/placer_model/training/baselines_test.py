@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -42,6 +43,17 @@ def test_the_other_order_is_the_critical_path():
                        simulator.evaluate(graph, placement), 1, 0.))
   assert result.evaluation.step_time_s == 10.
   assert result.ordered.step_time_s == 6.
+
+
+def test_no_edges_are_looked_for_when_the_time_is_over():
+  graph, placement, costs = orders.late_chain(4)
+  simulator = simulator_lib.Simulator(placement.cluster, costs)
+  result = baselines.in_order(
+      graph, simulator, simulator,
+      baselines.Result('expert', placement,
+                       simulator.evaluate(graph, placement), 1, 0.),
+      deadlines.within(0.))
+  assert result.ordered.step_time_s == result.evaluation.step_time_s == 10.
 
 
 def test_what_does_not_run_is_not_ordered(problem):

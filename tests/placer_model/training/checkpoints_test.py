@@ -221,6 +221,26 @@ def test_weights_for_another_run(tmp_path):
   assert (other.kernel.numpy() == layer.kernel.numpy()).all()
 
 
+@pytest.mark.parametrize('name', ['index', 'data-00000-of-00001'])
+def test_weights_of_an_older_checkpoint_where_the_newest_is_damaged(
+    tmp_path, name):
+  layer, other = (tf.keras.layers.Dense(2) for _ in range(2))
+  for each in (layer, other):
+    each.build((None, 3))
+  store = checkpoints.Checkpoints(tmp_path, tf.train.Checkpoint(placer=layer))
+  store.save(1)
+  store.save(2)
+  (tmp_path / f'ckpt-2.{name}').write_bytes(b'damaged')
+  said = []
+  checkpoints.load_placer(tmp_path, other, said.append)
+  assert (other.kernel.numpy() == layer.kernel.numpy()).all()
+  assert len(said) == 1 and 'ckpt-2' in said[0] and 'ckpt-1 is' in said[0]
+  (tmp_path / f'ckpt-1.{name}').write_bytes(b'damaged')
+  with pytest.raises(errors.GdpError, match='No weights .* fit'):
+    checkpoints.load_placer(tmp_path, other, said.append)
+  assert len(said) == 1
+
+
 def test_no_weights_for_another_run(tmp_path):
   with pytest.raises(errors.GdpError, match='no checkpoint'):
     checkpoints.load_placer(tmp_path, tf.keras.layers.Dense(2))

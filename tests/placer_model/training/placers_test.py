@@ -1,15 +1,19 @@
-"""GDP-one as a placer; that it learns is told by `trainer_test`."""
+"""GDP as placers; that it learns is told by `trainer_test`."""
 
 import dataclasses
+import pathlib
 
 import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.problems import reading
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from placer_model import config as config_lib
+from placer_model import export
+from placer_model import network as network_lib
 from placer_model.training import placers
 from placer_model.training import train_config
 
@@ -79,3 +83,63 @@ def test_network_parts_equal_chains(monkeypatch):
   assert trainer.say().step_time_s[0] < 20.5 * _OP_S
   assert trainer.state.best_step_time_s < 18.5 * _OP_S
   assert reports[-1].entropy < 0.5 * reports[0].entropy
+
+
+def test_a_batch_learns_the_others_as_well(monkeypatch):
+  read = []
+
+  class Step:
+
+    def problem(self):
+      return _problem(types=('Tanh', 'Relu'))
+
+  monkeypatch.setattr(reading, 'read_task',
+                      lambda task, tell: read.append(task) or Step())
+  placer = placers.BatchPlacer(('a@b', 'c@d'),
+                               dataclasses.replace(_CONFIG, iterations=3))
+  kept = []
+  trainers = placer._trainers
+  monkeypatch.setattr(placer, '_trainers',
+                      lambda problem: kept.extend(trainers(problem)) or kept)
+  problem = _problem()
+  placement = placer.place(problem)
+  assert not placement.violations(problem.graph)
+  assert read == ['a@b', 'c@d']
+  assert [t.state.iteration for t in kept] == [3, 3, 3]
+  assert len({id(t.placer) for t in kept}) == 1
+  assert placement.devices.shape == (problem.graph.num_ops,)
+
+
+def test_a_batch_gives_the_graph_a_turn_however_short_the_time(monkeypatch):
+
+  class Step:
+
+    def problem(self):
+      return _problem(types=('Tanh',))
+
+  monkeypatch.setattr(reading, 'read_task', lambda task, tell: Step())
+  problem = dataclasses.replace(_problem(), time_budget_s=0.)
+  placement = placers.BatchPlacer(('a@b',), _CONFIG).place(problem)
+  assert not placement.violations(problem.graph)
+
+
+@pytest.mark.parametrize('budget_s, steps', [(None, 5), (1e9, 5), (0., 1)])
+def test_fine_tuning_goes_on_from_the_policy_for_so_many_steps(
+    monkeypatch, budget_s, steps):
+  learned = network_lib.PlacerNetwork(_NETWORK.replace(seed=7))
+  loaded = []
+  monkeypatch.setattr(export, 'load_network',
+                      lambda folder: loaded.append(folder) or learned)
+  placer = placers.FineTunedPlacer('somewhere',
+                                   dataclasses.replace(_CONFIG, iterations=5))
+  kept = []
+  trainers = placer._trainers
+  monkeypatch.setattr(placer, '_trainers',
+                      lambda problem: kept.extend(trainers(problem)) or kept)
+  problem = dataclasses.replace(_problem(), time_budget_s=budget_s)
+  placer.place(problem)
+  trainer, = kept
+  assert loaded == [pathlib.Path('somewhere')]
+  assert trainer.placer is learned
+  assert trainer.state.iteration == steps
+  assert trainer.state.evaluations['greedy'] == 1  # Zero-shot.

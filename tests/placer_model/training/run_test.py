@@ -265,7 +265,7 @@ def failing(monkeypatch):
 
   def arm(alone, spread):
     monkeypatch.setattr(
-        task_lib, '_runner', lambda options, request, step: _Runner(
+        task_lib, '_runner', lambda options, request, step, deadline: _Runner(
             step.simulator(), lambda devices: alone
             if len(set(devices.tolist())) == 1 else spread))
 

@@ -5,7 +5,10 @@ import pathlib
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
+from gdp_grappler.evaluation.emulation import emulator
+from gdp_grappler.evaluation.measuring import measurer
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.workloads import registry
 from helpers import profiles
@@ -55,3 +58,25 @@ def test_measured_steps_need_no_profile(tmp_path):
   profiles.of_graph(graph, np.ones(graph.num_ops)).save(path)
   with pytest.raises(errors.GdpError, match='Leave out --profile'):
     _load(tmp_path, reward='measured', cluster='local', profile=str(path))
+
+
+@pytest.mark.parametrize('reward, cluster', [('measured', 'local'),
+                                             ('emulated', '2xP100')])
+@pytest.mark.parametrize('left_s, timeout_s', [(None, 300), (1e3, 300),
+                                               (100, 100), (0, 30)])
+def test_a_step_that_hangs_does_so_no_longer_than_the_budget(
+    tmp_path, monkeypatch, reward, cluster, left_s, timeout_s):
+  seen = []
+  for runner in (measurer.Measurer, emulator.Emulator):
+
+    def made(self, *arguments, _init=runner.__init__, **fields):
+      _init(self, *arguments, **fields)
+      seen.append(self._config.timeout_s)
+
+    monkeypatch.setattr(runner, '__init__', made)
+  options = task_lib.Options(graph=_DENSE, cluster=cluster, reward=reward,
+                             model_dir=tmp_path)
+  deadline = deadlines.Deadline(
+      left_s, lambda: 0.) if (left_s is not None) else deadlines.NEVER
+  with task_lib.load(options, lambda line: None, deadline).processes:
+    assert seen == [timeout_s]

@@ -1,8 +1,13 @@
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.list_scheduling import heft
 from gdp_grappler.placers.list_scheduling import m_topo
 from gdp_grappler.placers.list_scheduling import proposals
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import tight_memory
 
 
 def test_equal_shares_of_memory_in_topological_order():
@@ -13,3 +18,25 @@ def test_equal_shares_of_memory_in_topological_order():
                              shared.group_bytes)
   assert propose(problem.cluster.pool_bytes).tolist() == ([1] * 4 + [2] * 4
                                                           + [3] * 4)
+
+
+def _step_s(placer):
+  """On four GPUs, full to 75 %, of ops side by side with heavy weights."""
+  case = tight_memory.case('branches', 4, .75, False, clusters.FixedCosts)
+  problem = placer_lib.Problem(
+      case.graph, case.cluster,
+      simulator.Simulator(case.cluster, clusters.FixedCosts(case.seconds)))
+  price = problem.evaluator.evaluate(problem.graph, placer.place(problem))
+  assert price.valid
+  return price.step_time_s
+
+
+def test_tight_memory_is_not_filled_with_neighbours_alone(monkeypatch):
+  """It took twice the step of others: devices were filled one by one."""
+  assert _step_s(m_topo.MTopoPlacer()) < 1.3 * _step_s(heft.HeftPlacer())
+  # Not only the search that follows makes the difference.
+  monkeypatch.setattr(annealing, 'relieved',
+                      lambda problem, devices, refined: devices)
+  by_finish_s = _step_s(m_topo.MTopoPlacer())
+  monkeypatch.setattr(m_topo, '_TIGHT', ())
+  assert by_finish_s < .75 * _step_s(m_topo.MTopoPlacer())

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from gdp_grappler.graph import source_graph
 from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import plan as plan_lib
 
@@ -134,6 +135,6 @@ def test_groups_go_by_the_majority():
 @pytest.mark.parametrize('moves', [0, 2])
 def test_the_line_counts_variables(moves):
   plan = plan_lib.Plan({}, ((tf.Variable([1., 2.]), 'd'),) * moves,
-                       optimizer.Outcome(None, 'placed'))
+                       outcome_lib.Outcome(None, 'placed'))
   assert plan.describe() == ('placed; 2 variables moved, 0.00 MB'
                              if moves else 'placed')

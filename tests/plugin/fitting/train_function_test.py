@@ -4,13 +4,13 @@ import types
 
 import pytest
 
-from gdp_grappler.plugin import optimizer
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import single_steps
 from gdp_grappler.plugin.fitting import train_function
 
-_PLACED = optimizer.Outcome(('CPU:1',), 'step: 1 ops placed')
+_PLACED = outcome_lib.Outcome(('CPU:1',), 'step: 1 ops placed')
 
 
 @pytest.fixture(name='said')
@@ -61,7 +61,7 @@ def test_each_option_has_a_plan_of_its_own(function):
   """Once the first one was forgotten for the second, and never made again."""
   first, second = settings_lib.Settings(), settings_lib.Settings(seed=1)
   function._switch(first)
-  plan = plan_lib.Plan({}, (), optimizer.Outcome(None, 'no gain'))
+  plan = plan_lib.Plan({}, (), outcome_lib.Outcome(None, 'no gain'))
   function._course.plan = plan
   function._switch(second)
   assert function._course.plan is None

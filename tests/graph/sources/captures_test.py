@@ -1,8 +1,10 @@
 import functools
 
 import tensorflow as tf
+from tensorflow.core.framework import graph_pb2
 
-from gdp_grappler.plugin.fitting import captures
+from gdp_grappler.graph import variable_names
+from gdp_grappler.graph.sources import captures
 
 
 def _as_keras_makes_it(inner):
@@ -68,3 +70,48 @@ def test_cells_that_are_not_filled_are_passed_over():
     return later
 
   assert outer() == 1
+
+
+def _graph_def(*arguments):
+  """Of arguments: (index, variable) or (index, None)."""
+  graph_def = graph_pb2.GraphDef()
+  for index, variable in arguments:
+    node = graph_def.node.add(name=f'unknown_{index}', op='_Arg')
+    node.attr['index'].i = index
+    if variable is not None:
+      node.attr['_handle_dtypes'].list.type.append(
+          variable.dtype.as_datatype_enum)
+      node.attr['_handle_shapes'].list.shape.add().CopyFrom(
+          variable.shape.as_proto())
+  return graph_def
+
+
+def test_arguments_get_the_names_of_variables():
+  one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='net/other')
+  traced = tf.function(lambda x: x * other + one)
+  traced(tf.constant(1.))
+  concrete, = captures.concrete_functions(traced).values()
+  graph_def = _graph_def((0, None), (1, other), (2, one))
+  captures.name_variables(graph_def, [concrete])
+  assert [variable_names.of(n) for n in graph_def.node
+         ] == ['', 'net/other', 'one']
+
+
+def test_a_function_with_other_variables_names_nothing():
+  one, other = tf.Variable(2., name='one'), tf.Variable([5.], name='other')
+  traced = tf.function(lambda x: x * other + one)
+  traced(tf.constant(1.))
+  concrete, = captures.concrete_functions(traced).values()
+  graph_def = _graph_def((0, None), (1, one), (2, other))
+  captures.name_variables(graph_def, [concrete])
+  assert not any(map(variable_names.of, graph_def.node))
+
+
+def test_functions_are_found_by_their_runtime_name():
+  variable = tf.Variable(2.)
+  traced = tf.function(lambda x: x * variable)
+  traced(tf.constant(1.))
+  (name, concrete), = captures.concrete_functions(traced).items()
+  found, = captures.alive(name)
+  assert captures.variables(found) == captures.variables(concrete)
+  assert captures.alive(f'{name}_of_nobody') == ()

@@ -1,0 +1,217 @@
+r"""Seconds and memory of every stage as graphs grow to a million ops.
+
+Run it from the repository, in an environment where the package is installed:
+
+  python -m benchmarks.scaling --ops=10000,30000,100000 --json
+
+Training graphs of transformer stacks and of unrolled recurrent networks
+(`large_graphs`) are read from a file, coarsened, given features, placed by
+m-ETF and by the policy on four P100, priced and written, each in a fresh
+process in which the policy has been loaded before. Prints a list of {"graph",
+"ops", "stage", "seconds", "cpu_seconds", "rss_bytes"}: of the clock, of the
+processor, and the most memory that the process had by the end of the stage.
+Without --json, a table. `policy` takes what `coarsen` and `features` take once
+more. With --page=FILE the table and a picture beside it are brought up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import resource
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Sequence, TypeVar
+
+import numpy as np
+
+from benchmarks import pages
+from gdp_grappler import errors
+from gdp_grappler.processes import calls
+from gdp_grappler.reports import tables
+
+_OPS = 10_000, 30_000, 100_000, 300_000, 1_000_000
+_GRAPHS = 'transformer', 'recurrent'
+_CLUSTER = '4xP100'
+STAGES = 'read', 'coarsen', 'features', 'm-ETF', 'policy', 'price', 'write'
+_TITLE = 'seconds and memory by ops'
+_TIMEOUT_S = 3600.
+_Row = dict[str, Any]
+_T = TypeVar('_T')
+
+
+class _Stages:
+  """Times what runs in this process, one stage after the other."""
+
+  def __init__(self, graph: str) -> None:
+    self.rows: list[_Row] = []
+    self._graph = graph
+
+  def run(self, stage: str, function: Callable[[], _T]) -> _T:
+    """The result of a stage."""
+    start, cpu_start = time.perf_counter(), time.process_time()
+    result = function()
+    self.rows.append({
+        'graph': self._graph, 'ops': 0, 'stage': stage,
+        'seconds': time.perf_counter() - start,
+        'cpu_seconds': time.process_time() - cpu_start,
+        'rss_bytes': 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    })
+    return result
+
+
+def make(graph: str, ops: int, path: str) -> None:
+  """Writes a graph to a file."""
+  from benchmarks import large_graphs
+  source = large_graphs.GRAPHS[graph](ops)
+  pathlib.Path(path).write_bytes(source.to_meta_graph().SerializeToString())
+
+
+def measure(graph: str, path: str) -> list[_Row]:
+  """Rows of a graph in a file, of which nothing is in memory."""
+  from tensorflow.core.protobuf import meta_graph_pb2
+
+  from gdp_grappler.cluster import presets
+  from gdp_grappler.features import featurizer
+  from gdp_grappler.graph import coarsening
+  from gdp_grappler.graph import graph_def_io
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.placers import learned
+  from gdp_grappler.placers import registry
+  from gdp_grappler.placers import step as step_lib
+  stages, cluster = _Stages(graph), presets.preset(_CLUSTER)
+  policy, m_etf = learned.LearnedPlacer(), registry.create('m_etf')
+
+  def read() -> step_lib.Step:
+    source = source_graph.from_meta_graph(
+        meta_graph_pb2.MetaGraphDef.FromString(pathlib.Path(path).read_bytes()))
+    return step_lib.of_source(source, cluster)
+
+  step = stages.run('read', read)
+  problem = step.problem()
+  units = stages.run(
+      'coarsen', lambda: coarsening.coarsen(step.graph, problem.allowed, problem
+                                            .op_seconds))
+  stages.run(
+      'features', lambda: featurizer.featurize(step.graph, cluster, units,
+                                               problem.op_seconds))
+  placement = stages.run('m-ETF', lambda: m_etf.place(problem))
+  stages.run('policy', lambda: policy.candidates(problem))
+  stages.run(
+      'price',
+      lambda: step.simulator().price(step.graph, placement.devices[None]))
+  assert step.source is not None
+  graph_def = step.source.graph_def
+  stages.run(
+      'write', lambda: pathlib.Path(path).write_bytes(
+          graph_def_io.write(graph_def, placement.device_strings()).
+          SerializeToString()))
+  return [{**row, 'ops': step.graph.num_ops} for row in stages.rows]
+
+
+def _rows(graph: str, ops: int) -> list[_Row]:
+  """Of one size; in processes of their own."""
+  with tempfile.TemporaryDirectory() as folder:
+    path = str(pathlib.Path(folder, 'graph.pb'))
+    calls.call(f'{__package__}.scaling:make', graph, ops, path,
+               timeout_s=_TIMEOUT_S)
+    return calls.call(f'{__package__}.scaling:measure', graph, path,
+                      timeout_s=_TIMEOUT_S)
+
+
+def table(rows: Sequence[_Row]) -> tuple[list[str], list[list[str]]]:
+  """Titles and cells, a line for each graph of a size."""
+  cells = []
+  for key in dict.fromkeys((row['graph'], row['ops']) for row in rows):
+    own = [row for row in rows if (row['graph'], row['ops']) == key]
+    seconds = {row['stage']: row['seconds'] for row in own}
+    cells.append([
+        key[0], f'{key[1]:,}', *(f'{seconds[stage]:.2f}' for stage in STAGES),
+        f'{sum(seconds.values()):.1f}',
+        f'{sum(row["cpu_seconds"] for row in own):.1f}',
+        f'{max(row["rss_bytes"] for row in own) / 1e9:.2f}'
+    ])
+  return ['graph', 'ops', *STAGES, 'all s', 'CPU s', 'GB'], cells
+
+
+def growth(rows: Sequence[_Row], graph: str, stage: str) -> float:
+  """The exponent by which seconds grow with ops; 1 is linear."""
+  own = [row for row in rows if (row['graph'], row['stage']) == (graph, stage)]
+  return float(
+      np.polyfit(np.log([row['ops'] for row in own]),
+                 np.log([max(row['seconds'], 1e-6) for row in own]), 1)[0])
+
+
+def draw(rows: Sequence[_Row], path: pathlib.Path) -> None:
+  """A picture, seconds over ops, both logarithmic."""
+  import matplotlib
+  matplotlib.use('Agg')
+  from matplotlib import pyplot
+  graphs = list(dict.fromkeys(row['graph'] for row in rows))
+  figure, axes = pyplot.subplots(1, len(graphs), figsize=(9, 4), sharey=True,
+                                 layout='constrained', squeeze=False)
+  for axis, graph in zip(axes[0], graphs):
+    for stage in STAGES:
+      own = [
+          row for row in rows if (row['graph'], row['stage']) == (graph, stage)
+      ]
+      exponent = f' ({growth(rows, graph, stage):.2f})' if len(own) > 1 else ''
+      axis.plot([row['ops'] for row in own], [row['seconds'] for row in own],
+                marker='o', label=f'{stage}{exponent}')
+    ends = np.array([min(r['ops'] for r in rows), max(r['ops'] for r in rows)])
+    axis.plot(ends, ends * 1e-5, color='#999999', linestyle=':', label='linear')
+    axis.set(title=graph, xscale='log', yscale='log', xlabel='ops')
+    axis.legend(fontsize=8)
+  axes[0, 0].set_ylabel('seconds (exponent in brackets)')
+  figure.savefig(path, dpi=110)
+  pyplot.close(figure)
+
+
+def _update(page: pathlib.Path, rows: Sequence[_Row], command: str) -> None:
+  draw(rows, page.with_suffix('.png'))
+  pages.Page(page, _TITLE).replace(command, *table(rows))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+  """0, or 2 if something cannot be used."""
+  parser = argparse.ArgumentParser(description='Measures stages by size.')
+  parser.add_argument('--ops', default=','.join(map(str, _OPS)))
+  parser.add_argument('--graphs', default=','.join(_GRAPHS))
+  parser.add_argument('--json', action='store_true')
+  parser.add_argument('--page', type=pathlib.Path)
+  options = parser.parse_args(arguments)
+  try:
+    sizes = [int(text) for text in options.ops.split(',')]
+  except ValueError:
+    parser.error(f'--ops is {options.ops!r}; give whole numbers, such as '
+                 '10000,30000.')
+  graphs = options.graphs.split(',')
+  if min(sizes) < 1000 or not set(graphs) <= set(_GRAPHS):
+    parser.error('--ops are from 1000 on; --graphs are any of '
+                 f'{",".join(_GRAPHS)}.')
+  rows = []
+  try:
+    if options.page:
+      pages.Page(options.page, _TITLE)
+    for graph in graphs:
+      for ops in sizes:
+        rows += _rows(graph, ops)
+        print(f'{graph}, {ops:,} ops: done', file=sys.stderr, flush=True)
+    if options.page:
+      _update(
+          options.page, rows, 'python -m benchmarks.scaling '
+          f'--ops={options.ops} --graphs={options.graphs} --page=FILE')
+  except (errors.GdpError, calls.CallError) as error:
+    print(f'Error: {error}', file=sys.stderr)
+    return 2
+  head, cells = table(rows)
+  print(
+      json.dumps(rows) if options.json else tables.
+      titled('Seconds by stage', [head, *cells]))
+  return 0
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,150 @@
+// What is done with every op and every edge of large graphs, in C++: an order,
+// longest paths, and units of decision. The rules of each are those of the
+// Python that calls it; tests/helpers/naive_graphs.py has them written for the
+// reader.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace {
+
+// Disjoint sets; the smallest member stands for a set.
+class Sets {
+ public:
+  explicit Sets(int32_t n) : parent_(n) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+  }
+
+  int32_t Find(int32_t item) {
+    while (parent_[item] != item) {
+      parent_[item] = parent_[parent_[item]];
+      item = parent_[item];
+    }
+    return item;
+  }
+
+  // Of two representatives; the one that stays.
+  int32_t Join(int32_t a, int32_t b) {
+    if (b < a) std::swap(a, b);
+    parent_[b] = a;
+    return a;
+  }
+
+ private:
+  std::vector<int32_t> parent_;
+};
+
+// Sets that know their work and join only those with the same devices.
+class WeightedSets {
+ public:
+  WeightedSets(int32_t n, const double* work, const int32_t* kinds)
+      : sets_(n), work_(work, work + n), kinds_(kinds) {}
+
+  int32_t Find(int32_t item) { return sets_.Find(item); }
+
+  double Work(int32_t item) { return work_[sets_.Find(item)]; }
+
+  void JoinUpTo(int32_t a, int32_t b, double limit) {
+    a = sets_.Find(a);
+    b = sets_.Find(b);
+    const double total = work_[a] + work_[b];
+    if (a == b || kinds_[a] != kinds_[b] || total > limit) return;
+    work_[sets_.Join(a, b)] = total;
+  }
+
+ private:
+  Sets sets_;
+  std::vector<double> work_;
+  const int32_t* kinds_;
+};
+
+}  // namespace
+
+extern "C" {
+
+// Kahn's algorithm, first in first out. Consumers of op i are
+// targets[starts[i]] to targets[starts[i + 1]]. Returns how many ops are in
+// `order`, fewer than there are if the edges form a cycle; -1 if memory runs
+// out.
+int64_t gdp_graph_order(int64_t num_ops, const int64_t* starts,
+                        const int32_t* targets, int32_t* order) try {
+  std::vector<int32_t> waiting(num_ops, 0);
+  for (int64_t edge = 0; edge < starts[num_ops]; ++edge) {
+    ++waiting[targets[edge]];
+  }
+  int64_t count = 0;
+  for (int64_t op = 0; op < num_ops; ++op) {
+    if (!waiting[op]) order[count++] = static_cast<int32_t>(op);
+  }
+  for (int64_t at = 0; at < count; ++at) {
+    const int32_t op = order[at];
+    for (int64_t edge = starts[op]; edge < starts[op + 1]; ++edge) {
+      if (!--waiting[targets[edge]]) order[count++] = targets[edge];
+    }
+  }
+  return count;
+} catch (const std::bad_alloc&) {
+  return -1;
+}
+
+// The longest path from a source to each op and from each op to a sink, the op
+// included; `order` is one of `gdp_graph_order`. Either may be null.
+void gdp_graph_paths(int64_t num_ops, const int64_t* starts,
+                     const int32_t* targets, const int32_t* order,
+                     const double* cost, double* down, double* up) {
+  if (down) std::copy(cost, cost + num_ops, down);
+  for (int64_t at = 0; down && at < num_ops; ++at) {
+    const int32_t op = order[at];
+    for (int64_t edge = starts[op]; edge < starts[op + 1]; ++edge) {
+      const int32_t target = targets[edge];
+      down[target] = std::max(down[target], down[op] + cost[target]);
+    }
+  }
+  for (int64_t at = num_ops; up && at-- > 0;) {
+    const int32_t op = order[at];
+    double behind = 0;
+    for (int64_t edge = starts[op]; edge < starts[op + 1]; ++edge) {
+      behind = edge == starts[op] ? up[targets[edge]]
+                                  : std::max(behind, up[targets[edge]]);
+    }
+    up[op] = cost[op] + behind;
+  }
+}
+
+// Units of groups: those of one kind that an edge joins become one, by `heavy`,
+// edges in the order of their tensors' sizes, as long as it has no more than
+// `fair` work; then those with less than `light` join a consumer, else a
+// producer, by `slight`, edges in another order. Writes a member of the unit of
+// each group to `units`. Returns -1 if memory runs out.
+int32_t gdp_graph_coarsen(int64_t num_groups, const double* work,
+                          const int32_t* kinds, int64_t num_edges,
+                          const int32_t* sources, const int32_t* consumers,
+                          const int64_t* heavy, const int64_t* slight,
+                          double fair, double light, int32_t* units) try {
+  WeightedSets sets(static_cast<int32_t>(num_groups), work, kinds);
+  for (int64_t at = 0; at < num_edges; ++at) {
+    sets.JoinUpTo(sources[heavy[at]], consumers[heavy[at]], fair);
+  }
+  const int32_t* ends[] = {sources, consumers};
+  for (int from = 0; from < 2; ++from) {
+    for (int64_t at = 0; at < num_edges; ++at) {
+      const int32_t group = ends[from][slight[at]];
+      if (sets.Work(group) >= light) continue;
+      sets.JoinUpTo(group, ends[1 - from][slight[at]],
+                    std::numeric_limits<double>::infinity());
+    }
+  }
+  for (int64_t group = 0; group < num_groups; ++group) {
+    units[group] = sets.Find(static_cast<int32_t>(group));
+  }
+  return 0;
+} catch (const std::bad_alloc&) {
+  return -1;
+}
+
+}  // extern "C"

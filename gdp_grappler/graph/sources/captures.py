@@ -1,0 +1,116 @@
+"""Traced functions, and the variables that they receive."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+from typing import Any, Iterable, Iterator
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+
+from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph import variable_names
+
+
+def concrete_functions(function: Any) -> dict[str, Any]:
+  """What a Python function has traced so far, by the name the runtime knows.
+
+  Args:
+    function: Such as Keras makes: the `tf.function`s are in its closure, or in
+      theirs.
+  """
+  return {
+      concrete.name.decode(): concrete for polymorphic in functions(function)
+      for concrete in polymorphic._list_all_concrete_functions()
+  }
+
+
+def is_compiled(function: Any) -> bool:
+  """Whether XLA compiles one of the `tf.function`s in a Python function."""
+  return any(polymorphic._jit_compile for polymorphic in functions(function))
+
+
+def alive(name: str) -> tuple[Any, ...]:
+  """Traced functions of this name, wherever in the program they are.
+
+  Looks at all objects of the process.
+  """
+  from tensorflow.python.eager.polymorphic_function import atomic_function
+  return tuple(item for item in gc.get_objects()
+               if type(item) is atomic_function.AtomicFunction and
+               item.name.decode() == name and item.graph is not None)
+
+
+def name_variables(graph_def: graph_pb2.GraphDef,
+                   candidates: Iterable[Any]) -> None:
+  """Writes the names of variables to the arguments that receive them.
+
+  Args:
+    graph_def: Of a function as it runs; changed.
+    candidates: Traced functions, one of which it was made of. Of several that
+      take just such variables it was the last one: what a function traces while
+      its variables come into being never runs.
+  """
+  handles = {
+      node.attr['index'].i: node for node in graph_def.node
+      if node.op in op_kinds.ARGUMENTS and '_handle_shapes' in node.attr
+  }
+  for candidate in reversed(tuple(candidates)):
+    found = variables(candidate)
+    if found and found.keys() <= handles.keys() and all(
+        _takes(handles[i], variable) for i, variable in found.items()):
+      variable_names.mark_arguments(
+          graph_def, {i: name_of(variable) for i, variable in found.items()})
+      return
+
+
+def _takes(node: node_def_pb2.NodeDef, variable: Any) -> bool:
+  types_of, shapes = (node.attr['_handle_dtypes'].list.type,
+                      node.attr['_handle_shapes'].list.shape)
+  return (list(types_of) == [variable.dtype.as_datatype_enum] and
+          list(shapes) == [variable.shape.as_proto()])
+
+
+def name_of(variable: Any) -> str:
+  """A variable's path, 'dense/kernel', without the number of an output."""
+  return str(variable.name).split(':')[0]
+
+
+def variables(concrete: Any) -> dict[int, Any]:
+  """The variables of a traced function by the number of their argument."""
+  positions = {id(tensor): i for i, tensor in enumerate(concrete.graph.inputs)}
+  result = {}
+  for outer, inner in concrete.graph.captures:
+    trackable = getattr(outer, '_parent_trackable', lambda: None)()
+    if trackable is not None and id(inner) in positions:
+      result[positions[id(inner)]] = trackable
+  return result
+
+
+def functions(function: Any) -> Iterator[Any]:
+  """The `tf.function`s that a function calls, itself included."""
+  from tensorflow.python.eager.polymorphic_function import polymorphic_function
+  seen: set[int] = set()
+  waiting = [function]
+  while waiting:
+    item = waiting.pop()
+    if id(item) in seen:
+      continue
+    seen.add(id(item))
+    if isinstance(item, polymorphic_function.Function):
+      yield item
+      waiting.append(item.python_function)
+    elif isinstance(item, functools.partial):
+      waiting.append(item.func)
+    elif isinstance(item, types.FunctionType):
+      waiting.extend(_contents(item))
+
+
+def _contents(function: types.FunctionType) -> Iterator[Any]:
+  for cell in function.__closure__ or ():
+    try:
+      yield cell.cell_contents
+    except ValueError:  # It is not filled yet.
+      continue

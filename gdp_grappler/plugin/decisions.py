@@ -1,0 +1,236 @@
+"""Decisions about graphs, kept from one run of a program to the next.
+
+A decision is kept under all that it depends on: the graph as the pass received
+it, what the caller feeds and fetches, the cluster with all its figures, the
+settings with the files that they name, and the versions. Graphs that call
+functions are decided anew: the pass's fingerprint does not know what these do.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import os
+import pathlib
+from typing import Any, Mapping, Sequence, TYPE_CHECKING
+import zlib
+
+import numpy as np
+
+import gdp_grappler
+from gdp_grappler import cache
+from gdp_grappler import digests
+from gdp_grappler import environment
+from gdp_grappler import extras
+from gdp_grappler import files
+from gdp_grappler.placers import stopwatch
+from gdp_grappler.placers import trainer
+from gdp_grappler.plugin import network
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import outcome as outcome_lib
+from gdp_grappler.plugin import settings as settings_lib
+
+if TYPE_CHECKING:
+  from gdp_grappler.graph import source_graph
+  from gdp_grappler.plugin import library
+
+# The least recently used of more than that go.
+MOST_ENTRIES, MOST_BYTES = 512, 64 << 20
+# No graph has more nodes; what says so is damaged.
+_MOST_NODES = 1 << 27
+_RECALLED = '; as decided in an earlier run'
+
+
+def fingerprint(query: library.Query) -> str:
+  """What the pass knows a graph by, with what is fed and fetched."""
+  return '\n'.join((query.fingerprint, *query.feeds, '', *query.fetches))
+
+
+def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
+        relocatable: bool = False, fixed: Sequence[int] = ()) -> str:
+  """Of what a decision depends on; '' where none is kept.
+
+  Args:
+    graph: Its `fingerprint`; '' if it is not from the pass.
+    devices: Full names of the devices of the program.
+    settings: The user's option.
+    relocatable: Whether variables may move.
+    fixed: Nodes that stay all the same.
+
+  Raises:
+    ClusterError: there is no such cluster.
+  """
+  if not graph or not settings.cache:
+    return ''
+  cluster = network.KNOWN.cluster(settings.cluster, devices)
+  plan = settings.plan if isinstance(settings.plan, str) else None
+  policy = settings.policy or environment.policy_folder() or _shipped()
+  parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),
+           *map(str, fixed), *_stamps(settings.profile), *_stamps(plan),
+           *_stamps(policy), _software())
+  return hashlib.sha256('\0'.join(parts).encode()).hexdigest()[:32]
+
+
+def _shipped() -> str:
+  return trainer.shipped_policy() if trainer.has_policy() else ''
+
+
+def _stamps(path: str | None) -> list[str]:
+  """Of a file, or of the files in a folder: which version of them it is."""
+  if not path:
+    return ['']
+  top = pathlib.Path(path).resolve()
+  every = sorted(top.rglob('*')) if top.is_dir() else [top]
+  result = [str(top)]
+  for each in every:
+    try:
+      status = each.stat()
+    except OSError:
+      continue  # Whoever reads it will say so.
+    result.append(f'{each} {status.st_size} {status.st_mtime_ns}')
+  return result
+
+
+@functools.cache
+def _software() -> str:
+  """Versions, this package's files, and which libraries placers find."""
+  import tensorflow as tf
+  package = pathlib.Path(gdp_grappler.__file__).parent
+  code = [
+      f'{path} {path.stat().st_size} {path.stat().st_mtime_ns}'
+      for path in sorted((*package.rglob('*.py'), *package.rglob('*.so')))
+  ]
+  return '\n'.join(
+      (gdp_grappler.__version__, tf.__version__, *extras.of_placers(), *code))
+
+
+def recall(name: str, devices: Sequence[str]) -> outcome_lib.Outcome | None:
+  """What was decided under a key; None if nothing was, or it is damaged.
+
+  Args:
+    name: Of `key`; '' for none.
+    devices: Full names of the devices of the program.
+  """
+  if not name:
+    return None
+  place = _place(name)
+  data = cache.kept(place, notices.warn_once)
+  if data is None:
+    return None
+  try:
+    result = _from_json(files.parse_json(data), frozenset(devices))
+  except (ValueError, KeyError, TypeError, AttributeError, zlib.error):
+    notices.warn_once(f'{place} is damaged. The graph is placed anew.')
+    return None
+  try:
+    os.utime(place)  # The least recently used ones go first.
+  except OSError:
+    pass  # Somebody else removed it, or may alone write it.
+  return result
+
+
+def keep(name: str, outcome: outcome_lib.Outcome) -> None:
+  """Keeps a decision under a key of `key`; '' for none."""
+  if not name:
+    return
+  place = _place(name)
+  cache.keep(place, json.dumps(digests.sealed(_to_json(outcome))),
+             notices.warn_once)
+  _make_room(place.parent)
+
+
+def _place(name: str) -> pathlib.Path:
+  return cache.path('decisions', f'{name}.json')
+
+
+def _to_json(outcome: outcome_lib.Outcome) -> dict[str, Any]:
+  names = sorted(set(outcome.devices or ()))
+  index = {name: i for i, name in enumerate(names)}
+  numbers = np.array([index[name] for name in outcome.devices or ()], '<i4')
+  packed = base64.b64encode(zlib.compress(numbers.tobytes(), 1)).decode()
+  return dict(names=names, devices=packed if outcome.devices else None,
+              message=outcome.message, control_edges=outcome.control_edges,
+              before_s=outcome.before_s, after_s=outcome.after_s)
+
+
+def _from_json(fields: Mapping[str, Any],
+               devices: frozenset[str]) -> outcome_lib.Outcome:
+  """What `_to_json` made.
+
+  Raises:
+    ValueError, KeyError, TypeError, AttributeError or zlib.error: it is not.
+  """
+  if digests.FIELD not in fields or digests.differs(fields):
+    raise ValueError('changed since it was written')
+  names, placed = list(fields['names']), None
+  if not set(names) <= devices:
+    raise ValueError('devices of another program')
+  if fields['devices'] is not None:
+    data = zlib.decompressobj().decompress(
+        base64.b64decode(fields['devices'], validate=True), 4 * _MOST_NODES)
+    numbers = np.frombuffer(data, '<i4')
+    if numbers.min(initial=0) < 0 or numbers.max(initial=-1) >= len(names):
+      raise ValueError('devices that it does not name')
+    placed = tuple(np.array(names, object)[numbers].tolist())
+  edges = tuple((int(a), int(b)) for a, b in fields['control_edges'])
+  message = fields['message'] and str(fields['message']) + _RECALLED
+  return outcome_lib.Outcome(placed, message, edges, fields['before_s'],
+                             fields['after_s'])
+
+
+def _make_room(folder: pathlib.Path) -> None:
+  """Removes what has not been used for longest, where there is too much."""
+  try:
+    with os.scandir(folder) as found:
+      entries_of = sorted(
+          ((entry.stat().st_mtime, entry.stat().st_size, entry.path)
+           for entry in found if entry.name.endswith('.json')), reverse=True)
+  except OSError:
+    return  # Another process is making room.
+  total = 0
+  for count, (_, size, path) in enumerate(entries_of, 1):
+    total += size
+    if count > MOST_ENTRIES or total > MOST_BYTES:
+      try:
+        os.unlink(path)
+      except OSError:
+        pass  # The same.
+
+
+def optimize(
+    source: source_graph.SourceGraph, settings: settings_lib.Settings, *,
+    relocatable: bool = False,
+    fixed: Sequence[int] = ()) -> outcome_lib.Outcome:
+  """`optimizer.optimize`, or what it decided in an earlier run.
+
+  Args:
+    source: The graph with the devices TensorFlow gave it.
+    settings: The user's option.
+    relocatable: Whether variables that a function receives may move.
+    fixed: Nodes that are told to stay.
+
+  Raises:
+    GdpError: the settings do not fit the graph or the machine.
+  """
+  name = key(source.fingerprint, source.devices, settings, relocatable, fixed)
+  known = recall(name, source.devices)
+  if known is not None and len(source.graph_def.node) == len(
+      known.devices or source.graph_def.node):
+    return known
+  # Imported when a graph has to be placed.
+  with stopwatch.LOADING.running():
+    from gdp_grappler.plugin import optimizer
+  result = optimizer.optimize(source, settings, relocatable=relocatable)
+  if name and not _calls_functions(source):
+    keep(name, result)
+  return result
+
+
+def _calls_functions(source: source_graph.SourceGraph) -> bool:
+  """Whether ops do what only the library of functions tells."""
+  from gdp_grappler.graph.control_flow import calls
+  types = {node.op for node in source.graph_def.node}
+  own = {f.signature.name for f in source.graph_def.library.function}
+  return bool(types & (calls.KINDS | own))

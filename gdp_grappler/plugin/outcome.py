@@ -1,0 +1,24 @@
+"""What was decided about a graph."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+  """What to do with a graph.
+
+  Attributes:
+    devices: [N] device of each node of the GraphDef; None to leave it alone.
+    message: One line for the user; '' for nothing worth saying.
+    control_edges: Nodes (first, then) that are to keep this order.
+    before_s: Predicted step as it was; None where nothing was priced.
+    after_s: Predicted step as it will be.
+  """
+
+  devices: tuple[str, ...] | None
+  message: str
+  control_edges: tuple[tuple[int, int], ...] = ()
+  before_s: float | None = None
+  after_s: float | None = None

@@ -1,0 +1,34 @@
+"""What the network brings: the program that says so."""
+
+import importlib
+import json
+import pathlib
+import types
+
+import pytest
+
+
+@pytest.fixture(name='program')
+def _program(monkeypatch) -> types.ModuleType:
+  """Programs of `benchmarks` are installed nowhere."""
+  monkeypatch.syspath_prepend(str(pathlib.Path(__file__).parents[2]))
+  return importlib.import_module('benchmarks.move_network')
+
+
+def test_both_ways_of_searching_are_compared(program, capsys):
+  assert program.main([
+      '--json', '--seconds=.2', '--seeds=2', '--quiet',
+      'wavenet-2x18@tiny@2xP100'
+  ]) == 0
+  rows = json.loads(capsys.readouterr().out)
+  assert [row['seed'] for row in rows] == [0, 1]
+  for row in rows:
+    assert row['task'] == 'wavenet-2x18@tiny@2xP100'
+    assert row['plain_priced'] and row['chosen_priced']
+    assert 0 < row['chosen_s'] < 1 and 0 < row['plain_s'] < 1
+
+
+@pytest.mark.parametrize('task', ['rnnlm-2', '@2xP100'])
+def test_a_task_needs_a_graph_and_a_cluster(program, task, capsys):
+  assert program.main([task, '--quiet']) == 2
+  assert 'names no cluster' in capsys.readouterr().err

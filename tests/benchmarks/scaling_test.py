@@ -1,0 +1,90 @@
+"""Graphs of any size, and what their stages take."""
+
+import pytest
+
+from helpers import benchmarks
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+_KEYS = ['graph', 'ops', 'stage', 'seconds', 'cpu_seconds', 'rss_bytes']
+_STAGES = ['read', 'coarsen', 'features', 'm-ETF', 'policy', 'price', 'write']
+_PAGE = '''# Page
+<!-- seconds and memory by ops; made by nobody. -->
+<!-- End of seconds and memory by ops. -->
+more
+'''
+_REFUSED = {
+    'many': ('--ops=many',),
+    'from 1000 on': ('--ops=3',),
+    'any of': ('--graphs=x',),
+    'absent.md': ('--page=absent.md',),
+}
+
+# Trains by a graph that was stitched together, and says what became of it.
+_TRAINS = '''
+import json, sys
+import numpy as np
+import tensorflow as tf
+from benchmarks import large_graphs
+from gdp_grappler.graph import graph_def_io
+source = large_graphs.GRAPHS[sys.argv[1]](1500)
+ops = graph_def_io.read(source).num_ops
+v1 = tf.compat.v1
+read = lambda op: tf.raw_ops.ReadVariableOp(resource=op.outputs[0],
+                                            dtype=tf.float32)
+shape = lambda op: tf.TensorShape(op.get_attr('shape')).as_list()
+with tf.Graph().as_default() as graph, v1.Session() as session:
+  tf.import_graph_def(source.graph_def, name='')
+  all_ops = graph.get_operations()
+  updates = [op for op in all_ops if op.type in (
+      'AssignSubVariableOp', 'ResourceApplyGradientDescent')]
+  handles = [op for op in all_ops if op.type == 'VarHandleOp']
+  rng = np.random.default_rng(1)
+  for op in handles:
+    session.run(tf.raw_ops.AssignVariableOp(
+        resource=op.outputs[0], value=tf.constant(
+            .1 * rng.normal(size=shape(op)), tf.float32)))
+  feeds = {f: rng.normal(size=graph.get_tensor_by_name(f + ':0').shape)
+           for f in source.feeds}
+  feeds = {graph.get_tensor_by_name(f + ':0'): v for f, v in feeds.items()}
+  before = [session.run(read(op)) for op in handles]
+  session.run(updates, feeds)
+  after = [session.run(read(op)) for op in handles]
+print(json.dumps({
+    'ops': ops, 'variables': len(handles), 'updates': len(updates),
+    'moved': sum(bool((a != b).any()) for a, b in zip(before, after)),
+    'finite': all(bool(np.isfinite(a).all()) for a in after)}))
+'''
+
+
+@pytest.mark.parametrize('graph', ['transformer', 'recurrent'])
+def test_graphs_have_their_size_and_train(graph, tmp_path):
+  top = benchmarks.TOP
+  code = f'import sys; sys.path.insert(0, {str(top)!r}); ' \
+      f'sys.argv[1:] = [{graph!r}]\n{_TRAINS}'
+  found = fresh.run_code(code).results
+  assert 1000 < found['ops'] < 2000
+  assert found['moved'] == found['updates'] == found['variables'] >= 4
+  assert found['finite']
+
+
+def test_every_stage_has_a_row_and_the_page_a_picture(tmp_path):
+  (tmp_path / 'page.md').write_text(_PAGE)
+  finished = benchmarks.run('scaling', '--ops=1000,2000', '--json',
+                            '--graphs=recurrent', '--page=page.md',
+                            folder=tmp_path)
+  rows = finished.results
+  assert [row['stage'] for row in rows] == 2 * _STAGES
+  for row in rows:
+    assert list(row) == _KEYS and row['graph'] == 'recurrent'
+    assert row['ops'] > 500 and row['seconds'] >= 0
+    assert row['rss_bytes'] > 1e6
+  text = (tmp_path / 'page.md').read_text()
+  assert text.count('| recurrent |') == 2 and text.endswith('more\n')
+  assert (tmp_path / 'page.png').stat().st_size > 1000
+
+
+def test_what_cannot_be_used_is_refused(tmp_path):
+  finished = benchmarks.run_all('scaling', list(_REFUSED.values()), tmp_path)
+  for said, each in zip(_REFUSED, finished):
+    assert each.code == 2 and said in each.stderr

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+
+import hypothesis
+from hypothesis import strategies as st
+import pytest
+
+from gdp_grappler import digests
+from gdp_grappler.plugin import decisions
+from gdp_grappler.plugin import library
+from gdp_grappler.plugin import outcome as outcome_lib
+from gdp_grappler.plugin import settings as settings_lib
+
+_DEVICES = tuple(
+    f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(2))
+_SETTINGS = settings_lib.Settings()
+_OUTCOME = outcome_lib.Outcome((_DEVICES[1], _DEVICES[0], _DEVICES[1]),
+                               'step: 3 ops placed', ((0, 2),), 2., 1.)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+  monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path))
+  return tmp_path / 'decisions'
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+  result = []
+  monkeypatch.setattr(decisions.notices, 'warn_once', result.append)
+  return result
+
+
+def _query(**changes):
+  return dataclasses.replace(
+      library.Query('id', '0123', '', ('a',), ('b',), _DEVICES, None, True),
+      **changes)
+
+
+def test_what_is_kept_is_recalled():
+  assert decisions.recall('k', _DEVICES) is None
+  decisions.keep('k', _OUTCOME)
+  found = decisions.recall('k', _DEVICES)
+  assert dataclasses.replace(found, message='') == dataclasses.replace(
+      _OUTCOME, message='')
+  assert found.message == 'step: 3 ops placed; as decided in an earlier run'
+
+
+def test_a_graph_that_is_left_alone():
+  decisions.keep('k', outcome_lib.Outcome(None, ''))
+  assert decisions.recall('k', _DEVICES) == outcome_lib.Outcome(None, '')
+
+
+def test_without_a_key_nothing_is_kept(folder):
+  decisions.keep('', _OUTCOME)
+  assert not folder.exists() and decisions.recall('', _DEVICES) is None
+
+
+@pytest.mark.parametrize('changes', [{'fingerprint': '4567'}, {'feeds':
+    ('c',)}, {'fetches': ('a', 'b')}, {'feeds': (), 'fetches': ('a', 'b')}])
+def test_another_graph_has_another_fingerprint(changes):
+  assert decisions.fingerprint(_query()) != decisions.fingerprint(
+      _query(**changes))
+
+
+def test_the_key_has_all_that_a_decision_depends_on(tmp_path, monkeypatch):
+
+  def key(settings=_SETTINGS, devices=_DEVICES, **more):
+    return decisions.key('g', devices, settings, **more)
+
+  def changed(**changes):
+    return key(dataclasses.replace(_SETTINGS, **changes))
+
+  plan, profile = tmp_path / 'plan.json', tmp_path / 'profile.json'
+  plan.write_text('{}')
+  profile.write_text('{}')
+  keys = [
+      key(),
+      decisions.key('h', _DEVICES, _SETTINGS),
+      key(devices=_DEVICES[:1]),
+      key(relocatable=True),
+      key(relocatable=True, fixed=(1,)),
+      key(relocatable=True, fixed=(1, 2)),
+      changed(seed=1),
+      changed(batch_size=7),
+      changed(cluster='2xP100'),
+      changed(plan=(('a', 'GPU:0'),)),
+      changed(plan=str(plan)),
+      changed(profile=str(profile)),
+      changed(policy=str(tmp_path)),
+  ]
+  plan.write_text('{"a": 1}')
+  keys.append(changed(plan=str(plan)))
+  profile.write_text('{"a": 1}')
+  keys.append(changed(profile=str(profile)))
+  (tmp_path / 'saved_model.pb').write_text('new')
+  keys.append(changed(policy=str(tmp_path)))
+  monkeypatch.setattr(decisions, '_software', lambda: 'a later version')
+  keys.append(key())
+  assert len(set(keys)) == len(keys) and all(keys)
+  assert key() == keys[-1]
+  assert not changed(cache=False) and not decisions.key('', (), _SETTINGS)
+
+
+@hypothesis.settings(
+    max_examples=100, deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])
+@hypothesis.given(st.integers(0, 10**6), st.integers(0, 255))
+def test_what_was_changed_is_not_used(warnings, at, byte):
+  decisions.keep('k', _OUTCOME)
+  place = decisions._place('k')
+  data = bytearray(place.read_bytes())
+  before = bytes(data)
+  data[at % len(data)] = byte
+  place.write_bytes(data)
+  warnings.clear()
+  found = decisions.recall('k', _DEVICES)
+  if found is None:
+    assert len(warnings) == 1 and 'damaged' in warnings[0]
+  else:  # What JSON does not care about.
+    assert found.devices == _OUTCOME.devices
+    assert json.loads(bytes(data)) == json.loads(before)
+
+
+def test_devices_that_the_program_lacks_are_not_used(warnings):
+  decisions.keep('k', _OUTCOME)
+  assert decisions.recall('k', _DEVICES[:1]) is None
+  assert len(warnings) == 1
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [{'names': None}, {'names': []}, {'devices': 'AAAA'}, {'devices': 3},
+     {'control_edges': [[1]]}, {'control_edges': None}])
+def test_what_nobody_wrote_is_not_used(changes, warnings):
+  fields = json.loads(json.dumps(decisions._to_json(_OUTCOME))) | changes
+  decisions.keep('k', _OUTCOME)
+  decisions._place('k').write_text(json.dumps(digests.sealed(fields)))
+  assert decisions.recall('k', _DEVICES) is None
+  assert len(warnings) == 1
+
+
+def test_the_least_recently_used_go(folder, monkeypatch):
+  monkeypatch.setattr(decisions, 'MOST_ENTRIES', 2)
+  for i, name in enumerate('abc'):
+    decisions.keep(name, _OUTCOME)
+    os.utime(decisions._place(name), (i + 1, i + 1))
+    if name == 'b':
+      assert decisions.recall('a', _DEVICES) is not None  # Used now.
+  left = sorted(path.stem for path in folder.iterdir())
+  assert left == ['a', 'c']
+
+
+def test_so_do_too_many_bytes(folder, monkeypatch):
+  decisions.keep('a', _OUTCOME)
+  os.utime(decisions._place('a'), (1, 1))
+  size = decisions._place('a').stat().st_size
+  monkeypatch.setattr(decisions, 'MOST_BYTES', size + size // 2)
+  decisions.keep('b', _OUTCOME)
+  assert [path.stem for path in folder.iterdir()] == ['b']
+
+
+def test_a_folder_that_cannot_be_written_costs_one_line(tmp_path, monkeypatch,
+                                                        warnings):
+  (tmp_path / 'file').write_text('')
+  monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path / 'file'))
+  decisions.keep('k', _OUTCOME)
+  assert len(warnings) == 1 and 'Not kept' in warnings[0]
+  assert decisions.recall('k', _DEVICES) is None
