@@ -154,21 +154,24 @@ def _made(name: str, arguments: argparse.Namespace,
   """A part's section, and how many of its cells failed."""
   part = parts_lib.PARTS[name]
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
-  seconds = _curve_s(arguments) if part.curve else [arguments.seconds]
+  seconds: list[float | None] = [arguments.seconds if part.limited else None]
+  if part.curve:
+    seconds = list(_curve_s(arguments))
   found = {
       budget_s: _run(part, budget_s, arguments, console) for budget_s in seconds
   }
   failed = sum(len(runner.failures(results)) for results in found.values())
   tasks = {budget_s: results['tasks'] for budget_s, results in found.items()}
   if not part.curve:
-    return page.section(part, tasks[seconds[0]], command), failed
+    return page.section(part, tasks[seconds[0]], command, seconds[0]), failed
   from placer_model.benchmark import pictures
   picture = arguments.out_dir / f'{name}.png'
   pictures.save(picture, page.drawn(part, tasks))
   return page.curve_section(part, tasks, command, picture.name), failed
 
 
-def _run(part: parts_lib.Part, budget_s: float, arguments: argparse.Namespace,
+def _run(part: parts_lib.Part, budget_s: float | None,
+         arguments: argparse.Namespace,
          console: rich.console.Console) -> dict[str, Any]:
   """Results of all cells of a part, those that are kept included."""
   return runner.run(
@@ -188,8 +191,8 @@ def _head(arguments: argparse.Namespace) -> str:
       '# A table of the papers, made anew\n\nAll step times are **simulated**, '
       'first in, first out. What was published was measured, on other machines '
       'and with another TensorFlow. A ratio is above 1 where the placer below '
-      f'the line is better. One seed, {arguments.seed}; every search had the '
-      f'same seconds, one cell at a time.{small}')
+      f'the line is better. One seed, {arguments.seed}; one cell at a '
+      f'time.{small}')
 
 
 if __name__ == '__main__':

@@ -19,19 +19,24 @@ _PUBLISHED = 'published'
 _MEAN = 'geometric mean'
 
 
-def section(part: parts_lib.Part, tasks: Sequence[Task], command: str) -> str:
+def section(part: parts_lib.Part, tasks: Sequence[Task], command: str,
+            seconds: float | None) -> str:
   """A part as a section.
 
   Args:
     part: Which.
     tasks: Of the results, with cells of all its placers that apply.
     command: That makes it anew.
+    seconds: That each search had; None if it ended by itself.
   """
+  had = ('Searches ended by themselves.'
+         if seconds is None else f'Each search had {seconds:g} s.')
   failed = [line for task in tasks for line in figures.failures(task)]
   notes = '\n'.join(f'* {line}' for line in dict.fromkeys(failed))
   return '\n\n'.join(
-      filter(None, (f'## {part.title}', part.said, f'Made by `{command}`.',
-                    tables.as_markdown(table(part, tasks)), notes)))
+      filter(None,
+             (f'## {part.title}', part.said, f'Made by `{command}`. {had}',
+              tables.as_markdown(table(part, tasks)), notes)))
 
 
 def table(part: parts_lib.Part, tasks: Sequence[Task]) -> Table:

@@ -74,10 +74,10 @@ class GdpPlacer:
     batch = batch_lib.Batch(trainers, self.config.iterations)
     while not own.iteration or budget is None or (time.monotonic() - start
                                                   < budget):
-      turn = batch.next()
-      if turn is None and self._ends(problem):
+      turn = batch.next() if self._ends(problem) else _least_seen(trainers)
+      if turn is None:
         break
-      trainers[turn or 0].step()
+      trainers[turn].step()
       progress.reached(
           batch.iteration / batch.iterations if not budget else
           (time.monotonic() - start) / budget,
@@ -127,8 +127,9 @@ class GdpPlacer:
 class BatchPlacer(GdpPlacer):
   """GDP-batch: one policy learns the graph beside graphs of other models.
 
-  They take turns (`batch.Batch`), within the time that the graph would have had
-  for itself alone; those others are read first.
+  They take turns (`batch.Batch`), so that the graph has as many iterations as
+  it would have alone. With a time budget each has an equal share of it, after
+  those others have been read: a seventh of what the graph would have had alone.
   """
 
   def __init__(self, companions: Sequence[str] = COMPANIONS,
@@ -198,3 +199,8 @@ class FineTunedPlacer(GdpPlacer):
                          trainer_package.shipped_policy())))
     trainer.say()
     return [trainer]
+
+
+def _least_seen(trainers: Sequence[trainer_lib.Trainer]) -> int:
+  """The trainer that has had the least time."""
+  return min(range(len(trainers)), key=lambda k: trainers[k].state.seconds)

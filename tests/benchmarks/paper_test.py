@@ -60,9 +60,10 @@ def test_ratios_stand_beside_published_ones_and_means_have_both(paper, parts):
 
 
 def test_what_failed_is_told_below(paper, parts):
-  text = paper.section(parts.PARTS['table1'], _tasks(), 'make paper')
+  text = paper.section(parts.PARTS['table1'], _tasks(), 'make paper', 7.)
   assert text.startswith("## GDP's table 1: ")
-  assert '* mine@2xP100, gdp: no luck' in text and '`make paper`' in text
+  assert '* mine@2xP100, gdp: no luck' in text
+  assert '`make paper`. Each search had 7 s.' in text
 
 
 def test_a_curve_has_a_column_per_seconds(paper, parts):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pathlib
+import time
 
 import numpy as np
 import pytest
@@ -121,6 +122,26 @@ def test_a_batch_gives_the_graph_a_turn_however_short_the_time(monkeypatch):
   problem = dataclasses.replace(_problem(), time_budget_s=0.)
   placement = placers.BatchPlacer(('a@b',), _CONFIG).place(problem)
   assert not placement.violations(problem.graph)
+
+
+def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
+
+  class Step:
+
+    def problem(self):
+      return _problem(types=('Tanh',))
+
+  monkeypatch.setattr(reading, 'read_task', lambda task, tell: Step())
+  placer = placers.BatchPlacer(('a@b', 'c@d'), _CONFIG)
+  kept = []
+  trainers = placer._trainers
+  monkeypatch.setattr(placer, '_trainers',
+                      lambda problem: kept.extend(trainers(problem)) or kept)
+  clock = iter(range(10**6))
+  monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
+  placer.place(dataclasses.replace(_problem(), time_budget_s=70.))
+  iterations = [trainer.state.iteration for trainer in kept]
+  assert min(iterations) > 1 and max(iterations) - min(iterations) <= 1
 
 
 @pytest.mark.parametrize('budget_s, steps', [(None, 5), (1e9, 5), (0., 1)])
