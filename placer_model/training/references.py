@@ -1,4 +1,4 @@
-"""Placements that a run is compared with and may start from, on any machines."""
+"""Placements that a run is compared with and starts from, on any machines."""
 
 from __future__ import annotations
 

@@ -80,6 +80,7 @@ placer_model/benchmark/runner placer_model/bin/gdp_bench_test
 placer_model/bin/command_line placer_model/bin/gdp_bench_test
 placer_model/pretraining/pretrain_config placer_model/pretraining/run_test
 placer_model/pretraining/searches placer_model/pretraining/run_test
+placer_model/training/references placer_model/training/run_test
 placer_model/hdp/feed_forward placer_model/hdp/networks_test
 placer_model/hdp/grouper placer_model/hdp/networks_test
 placer_model/hdp/policy placer_model/hdp/networks_test
