@@ -50,6 +50,8 @@ _BASELINES = [
 ]
 # Of TensorBoard's, and of what is written for it.
 _PICTURES = ['pillow>=11,<13']
+# Its core alone.
+_RAY = ['ray>=2.60,<2.61']
 _EXTRAS = {
     'metis':
         _METIS,
@@ -65,6 +67,8 @@ _EXTRAS = {
         _BASELINES,
     'report': ['plotly>=7,<8', *_PICTURES],
     'completion': ['shtab>=1.7,<2'],
+    'ray':
+        _RAY,
     'bench': ['matplotlib>=3.11,<4', 'scipy>=1.17,<2', *_BASELINES],
     'dev': [
         'hypothesis>=6,<7',
@@ -72,6 +76,7 @@ _EXTRAS = {
         'pytest>=8.3,<10',
         'pytest-timeout>=2.3,<3',
         'pytest-xdist>=3.8,<4',
+        *_RAY,
     ],
 }
 

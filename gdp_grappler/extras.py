@@ -22,6 +22,7 @@ _PACKAGES = {
     'tensorflow_gnn': ('tensorflow-gnn', 'train'),
     'tensorflow_probability': ('tensorflow-probability', 'train'),
     'tensorboard': ('tensorboard', 'train'),
+    'ray': ('ray', 'ray'),
 }
 # What learning needs.
 TRAIN = tuple(m for m, (_, extra) in _PACKAGES.items() if extra == 'train')

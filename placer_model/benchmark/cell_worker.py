@@ -2,9 +2,9 @@
 
 It never imports TensorFlow and has one thread, so that forking is safe: a cell
 starts within milliseconds, in a process that no other cell has left traces in,
-and takes nothing down but itself. Answers each `Request` with '' or why there
-is no result; the result itself is a file. It ends with its parent; see
-`messages`.
+and takes nothing down but itself. Answers each `Request` with the files that it
+has left, for whoever asked to keep: it may run on another machine. A
+`job_worker`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import signal
 import sys
 import tempfile
 import time
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, Callable, NoReturn
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
@@ -29,74 +29,87 @@ from placer_model.benchmark import loading
 from placer_model.benchmark import records
 from placer_model.benchmark import settings as settings_lib
 
+RECORD, PLAN, CHART = 'record.json', 'plan.json', 'chart.png'
 _ERROR_EXIT = 70  # sysexits.h: EX_SOFTWARE.
 
 
 @dataclasses.dataclass(frozen=True)
 class Setup:
-  """The first message; it has no answer.
+  """What all cells of a task have in common.
 
   Attributes:
-    path: File of `loading.save`.
+    task: Content of a file of `loading.save`.
     settings: Of the run.
     threads: For simulations side by side.
   """
 
-  path: pathlib.Path
+  task: bytes
   settings: settings_lib.Settings
   threads: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-  """A cell.
+  """A cell; leaves its `RECORD` and its `PLAN`.
 
   Attributes:
     placer: Name.
     key: Of `settings.cell_key`.
-    result: File for the record.
-    plan: File for the placement.
     timeout_s: After so many seconds the cell is ended.
   """
 
   placer: str
   key: str
-  result: pathlib.Path
-  plan: pathlib.Path
   timeout_s: float
+
+  @property
+  def name(self) -> str:
+    """See `jobs.Job`."""
+    return self.placer
+
+  @property
+  def leaves(self) -> str:
+    """What there has to be at its end."""
+    return RECORD
 
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-  """The chart of a cell that has ended.
+  """The chart of a cell that has ended; leaves a `CHART`.
 
   Attributes:
     title: Over it.
-    plan: File of the placement.
-    result: File for the picture.
+    plan: The content of its `PLAN`.
     timeout_s: After so many seconds the drawing is ended.
   """
 
   title: str
-  plan: pathlib.Path
-  result: pathlib.Path
+  plan: bytes
   timeout_s: float = 300.
+
+  @property
+  def name(self) -> str:
+    """See `jobs.Job`."""
+    return f'the chart of {self.title}'
+
+  @property
+  def leaves(self) -> str:
+    """What there has to be at its end."""
+    return CHART
 
 
 Request = Run | Draw
+# Files by their names.
+Files = dict[str, bytes]
 
 
-def main() -> None:
-  """Answers until the parent is gone."""
-  output = messages.answers()
-  try:
-    setup = messages.receive(_read)
-    holder = _Holder(setup)
-    while True:
-      request = messages.receive(_read)
-      messages.send(output, holder.run(request))
-  except EOFError:
-    return
+class CellError(errors.GdpError):
+  """A cell has no result."""
+
+
+def make(setup: Setup) -> Callable[[Request], Files]:
+  """What answers requests; see `job_worker`."""
+  return _Holder(setup).run
 
 
 class _Holder:
@@ -104,7 +117,7 @@ class _Holder:
 
   def __init__(self, setup: Setup) -> None:
     self._settings = setup.settings
-    self._loaded = loading.read(setup.path)
+    self._loaded = loading.parse(setup.task)
     self._simulator = simulator_lib.Simulator(self._loaded.cluster,
                                               self._loaded.cost_model,
                                               setup.threads)
@@ -115,18 +128,34 @@ class _Holder:
                      'output_bytes', 'num_groups', 'fingerprint'):
       getattr(graph, prepared)
 
-  def run(self, request: Request) -> str:
-    """Runs it in a process of its own; '' or why it failed."""
+  def run(self, request: Request) -> Files:
+    """Runs it in a process of its own.
+
+    Raises:
+      CellError: it has no result.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+      left = pathlib.Path(folder)
+      end, words = self._ran(request, left)
+      message = _explain(end, words, request.timeout_s,
+                         (left / request.leaves).exists())
+      if message:
+        raise CellError(message)
+      return {path.name: path.read_bytes() for path in left.iterdir()}
+
+  def _ran(self, request: Request,
+           folder: pathlib.Path) -> tuple[int | None, str]:
+    """How it ended, as `_wait` says it, and the last line that it wrote."""
     with tempfile.TemporaryFile() as words:
       holder, child = os.getpid(), os.fork()
       if not child:
-        self._run_here(request, words, holder)
+        self._run_here(request, folder, words, holder)
       end = _wait(child, request.timeout_s)
       words.seek(0)
       last = words.read().decode(errors='replace').strip()
-    return _explain(end, last.splitlines()[-1][:500] if last else '', request)
+    return end, last.splitlines()[-1][:500] if last else ''
 
-  def _run_here(self, request: Request, words: BinaryIO,
+  def _run_here(self, request: Request, folder: pathlib.Path, words: BinaryIO,
                 holder: int) -> NoReturn:
     """In the child."""
     code = _ERROR_EXIT
@@ -138,9 +167,9 @@ class _Holder:
       messages.end_with_parent(holder)
       messages.volunteer_for_oom()
       if isinstance(request, Draw):
-        self._draw(request)
+        self._draw(request, folder)
       else:
-        self._measure(request)
+        self._measure(request, folder)
       code = 0
     except errors.GdpError as error:
       print(' '.join(str(error).split()), file=sys.stderr)
@@ -153,42 +182,32 @@ class _Holder:
       # Neither destructors nor exit handlers of the parent's objects.
       os._exit(code)
 
-  def _draw(self, request: Draw) -> None:
+  def _draw(self, request: Draw, folder: pathlib.Path) -> None:
     # Drawing is for one process in ten; it takes a second to import.
     from placer_model.benchmark import gantt
-    placement = plan_lib.load(str(request.plan), self._loaded.graph,
+    (folder / PLAN).write_bytes(request.plan)
+    placement = plan_lib.load(str(folder / PLAN), self._loaded.graph,
                               self._loaded.cluster)
     schedule = self._simulator.schedule(
         self._loaded.graph, dataclasses.replace(placement, priorities=None))
-    gantt.draw(request.result, request.title, self._loaded.graph, placement,
+    gantt.draw(folder / CHART, request.title, self._loaded.graph, placement,
                schedule)
 
-  def _measure(self, request: Run) -> None:
+  def _measure(self, request: Run, folder: pathlib.Path) -> None:
     try:
       result = cell_lib.run(self._loaded, self._settings, request.placer,
-                            self._simulator, request.plan)
+                            self._simulator, folder / PLAN)
     except errors.InfeasiblePlacementError as error:
       result = {
           'status': cell_lib.INFEASIBLE,
           'message': ' '.join(str(error).split())
       }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    records.write(request.result, request.key, self._loaded.task.name,
+    records.write(folder / RECORD, request.key, self._loaded.task.name,
                   request.placer, {
                       **result, 'settings': self._settings.to_json(),
                       'process_peak_bytes': peak
                   })
-
-
-def _read(size: int) -> bytes:
-  """Unbuffered, so that `select` tells whether there is more."""
-  data = b''
-  while len(data) < size:
-    part = os.read(sys.stdin.fileno(), size - len(data))
-    if not part:
-      break
-    data += part
-  return data
 
 
 def _wait(child: int, timeout_s: float) -> int | None:
@@ -209,10 +228,11 @@ def _wait(child: int, timeout_s: float) -> int | None:
   return os.waitstatus_to_exitcode(status) if handle in ready else None
 
 
-def _explain(end: int | None, words: str, request: Request) -> str:
+def _explain(end: int | None, words: str, timeout_s: float,
+             has_result: bool) -> str:
   """'' for a cell that has its result, else one line."""
   if end is None:
-    return f'no result within {request.timeout_s:g} s; the cell was ended'
+    return f'no result within {timeout_s:g} s; the cell was ended'
   if end == -signal.SIGKILL:
     return ('the process was killed, by the system for want of memory or by '
             'somebody')
@@ -221,4 +241,4 @@ def _explain(end: int | None, words: str, request: Request) -> str:
                                                           if words else '')
   if end:
     return words or f'ended with exit code {end}'
-  return '' if request.result.exists() else 'ended without a result'
+  return '' if has_result else 'ended without a result'

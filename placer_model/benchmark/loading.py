@@ -122,13 +122,13 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
 
 
 def save(path: pathlib.Path, loaded: Loaded) -> None:
-  """Writes what `read` reads; for processes of one run only."""
+  """Writes what `parse` takes; for processes of one run only."""
   path.write_bytes(pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL))
 
 
-def read(path: pathlib.Path) -> Loaded:
+def parse(data: bytes) -> Loaded:
   """What `save` wrote."""
-  loaded = pickle.loads(path.read_bytes())
+  loaded = pickle.loads(data)
   # Arrays come out of a pickle writable.
   return dataclasses.replace(loaded, graph=loaded.graph.replace())
 

@@ -28,7 +28,7 @@ class Load:
   Attributes:
     task: Which.
     settings: Of the run.
-    path: File for `loading.read`.
+    path: File for `loading.parse`.
   """
 
   task: tasks_lib.Task

@@ -11,13 +11,17 @@ from typing import Any, Mapping, Sequence
 import rich.console
 
 from gdp_grappler import errors
+from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
+from gdp_grappler.problems import rewards
+from gdp_grappler.processes import jobs as jobs_lib
+from gdp_grappler.processes import machines as machines_lib
 from placer_model import run_folder
 from placer_model.benchmark import cell as cell_lib
 from placer_model.benchmark import cell_worker
 from placer_model.benchmark import figures
-from placer_model.benchmark import lanes as lanes_lib
+from placer_model.benchmark import loader as loader_lib
 from placer_model.benchmark import loading_worker
 from placer_model.benchmark import placer_sets
 from placer_model.benchmark import progress as progress_lib
@@ -28,6 +32,7 @@ from placer_model.benchmark import tasks as tasks_lib
 
 # Stands for the cluster of --local_workers in the name of a task.
 _WORKERS = 'workers'
+_RUN_CELLS = f'{cell_worker.__name__}:make'
 
 
 class Interrupted(Exception):
@@ -44,6 +49,7 @@ class Options:
     out_dir: Where everything goes. Cells that are already there are kept.
     settings: Of all cells.
     command: What was typed, for the index.
+    ray: As of `machines.of`; None for processes of this machine.
   """
 
   tasks: str
@@ -51,6 +57,7 @@ class Options:
   out_dir: pathlib.Path
   settings: settings_lib.Settings
   command: str
+  ray: str | None = None
 
 
 def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
@@ -65,16 +72,17 @@ def run(options: Options, console: rich.console.Console) -> dict[str, Any]:
     Interrupted: Ctrl-C.
   """
   placers = placer_sets.parse(options.placers)
-  with lanes_lib.Loader() as loader:
+  with loader_lib.Loader() as loader:
     tasks = _tasks(options, loader)
     clusters = {task: _cluster(task, options.settings) for task in tasks}
     grid = [(task, placer) for task in tasks
             for placer in placer_sets.applicable(
                 placers, clusters[task], bool(task.expert),
                 placer_sets.named_by_user(options.placers))]
-    with run_folder.held(options.out_dir, '--out_dir'):
+    with (run_folder.held(options.out_dir, '--out_dir'),
+          machines_lib.of(options.ray, _workers(options)) as machines):
       folder = records.Folder(options.out_dir)
-      bench = _Bench(options, folder, loader, console)
+      bench = _Bench(options, folder, loader, machines, console)
       try:
         found = report.results(options.settings, options.command,
                                bench.run(tasks, grid))
@@ -109,8 +117,14 @@ def failures(results: dict[str, Any]) -> list[str]:
   return [line for task in results['tasks'] for line in figures.failures(task)]
 
 
+def _workers(options: Options) -> int | None:
+  """Cells side by side; a cluster knows better than the default of --jobs."""
+  jobs = options.settings.jobs
+  return None if options.ray and jobs == 1 else jobs
+
+
 def _tasks(options: Options,
-           loader: lanes_lib.Loader) -> tuple[tasks_lib.Task, ...]:
+           loader: loader_lib.Loader) -> tuple[tasks_lib.Task, ...]:
   workloads = loader.workloads()
   if isinstance(workloads, loading_worker.Failure):
     raise errors.GdpError('The workloads cannot be listed: '
@@ -139,9 +153,11 @@ class _Bench:
   """A run; counts what is finished."""
 
   def __init__(self, options: Options, folder: records.Folder,
-               loader: lanes_lib.Loader, console: rich.console.Console) -> None:
+               loader: loader_lib.Loader, machines: jobs_lib.Machines,
+               console: rich.console.Console) -> None:
     self._settings, self._folder = options.settings, folder
     self._loader, self._console = loader, console
+    self._machines = machines
     self.finished = 0
 
   def run(self, tasks: tuple[tasks_lib.Task, ...],
@@ -150,7 +166,7 @@ class _Bench:
     with tempfile.TemporaryDirectory(
         prefix='gdp_bench') as scratch, (progress_lib.Progress(
             self._console, [p for _, p in grid],
-            self._settings.jobs)) as progress:
+            self._machines.width)) as progress:
       return [
           self._run_task(task, [p for t, p in grid if t == task],
                          pathlib.Path(scratch) / 'task', progress)
@@ -212,37 +228,47 @@ class _Bench:
                progress: progress_lib.Progress,
                keys: Mapping[str, str]) -> dict[str, Any]:
     cells = [
-        cell_worker.Run(placer, key, self._folder.record(task, placer, key),
-                        self._folder.plan(task, placer, key),
-                        self._settings.timeout_s(placer))
+        cell_worker.Run(placer, key, self._settings.timeout_s(placer))
         for placer, key in keys.items()
     ]
     for cell in cells:
-      cell.result.unlink(missing_ok=True)
+      self._folder.record(task, cell.placer, cell.key).unlink(missing_ok=True)
     if not cells:
       return {}
     progress.says(f'{task.name}: {", ".join(keys)}')
     found = {}
-    with lanes_lib.Lanes[cell_worker.Run](self._setup(path),
-                                          self._settings.jobs) as lanes:
-      for cell, message, seconds in lanes.run(cells):
-        record = self._record(task, cell, message)
-        progress.ended(record, seconds)
-        found[cell.placer] = record
+    with self._team(path) as team:
+      for ended in team.run(cells):
+        record = self._record(task, ended)
+        progress.ended(record, ended.seconds)
+        found[ended.job.placer] = record
     return found
 
-  def _setup(self, path: pathlib.Path) -> cell_worker.Setup:
-    return lanes_lib.setup(path, self._settings, len(os.sched_getaffinity(0)))
+  def _team(self, path: pathlib.Path) -> jobs_lib.Team[Any]:
+    """Workers for the cells of a task, which share the cores."""
+    threads = max(1, len(os.sched_getaffinity(0)) // self._machines.width)
+    return self._machines.team(
+        _RUN_CELLS, cell_worker.Setup(path.read_bytes(), self._settings,
+                                      threads),
+        whole_host=self._settings.reward == rewards.MEASURED)
 
-  def _record(self, task: tasks_lib.Task, cell: cell_worker.Run,
-              message: str) -> dict[str, Any]:
-    record = records.read(cell.result, cell.key)
-    if record is None:
-      return records.write_failure(cell.result, cell.key, task.name,
-                                   cell.placer, message or
-                                   'the result cannot be read')
-    self.finished += 1
-    return record
+  def _record(self, task: tasks_lib.Task,
+              ended: jobs_lib.Ended[cell_worker.Run]) -> dict[str, Any]:
+    """The record of a cell that has ended; the last of its files."""
+    cell = ended.job
+    path = self._folder.record(task, cell.placer, cell.key)
+    if not ended.problem:
+      if cell_worker.PLAN in ended.result:
+        files.write_atomically(self._folder.plan(task, cell.placer, cell.key),
+                               ended.result[cell_worker.PLAN], make_folder=True)
+      files.write_atomically(path, ended.result[cell_worker.RECORD],
+                             make_folder=True)
+      record = records.read(path, cell.key)
+      if record is not None:
+        self.finished += 1
+        return record
+    return records.write_failure(path, cell.key, task.name, cell.placer,
+                                 ended.problem or 'the result cannot be read')
 
   def _draw(self, task: tasks_lib.Task, path: pathlib.Path, keys: Mapping[str,
                                                                           str],
@@ -263,13 +289,11 @@ class _Bench:
     picture.unlink(missing_ok=True)
     title = (f'{task.name}: {best}, {figures.step(cells[best])} per step '
              '(simulated, first in, first out)')
-    with lanes_lib.Lanes[cell_worker.Draw](self._setup(path),
-                                           self._settings.jobs) as lanes:
-      for _, message, _ in lanes.run([
-          cell_worker.Draw(title, self._folder.plan(task, best, keys[best]),
-                           picture)
-      ]):
-        if message:
-          progress.says(f'{task.name}: no chart: {message}')
+    plan = self._folder.plan(task, best, keys[best]).read_bytes()
+    with self._team(path) as team:
+      for ended in team.run([cell_worker.Draw(title, plan)]):
+        if ended.problem:
+          progress.says(f'{task.name}: no chart: {ended.problem}')
         else:
+          picture.write_bytes(ended.result[cell_worker.CHART])
           os.utime(picture, ns=(shown, shown))

@@ -30,6 +30,10 @@ TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
                                   lower_bound=1)
 PROFILE = flags.DEFINE_string('profile', None,
                               help_texts.sentence(help_texts.PROFILE))
+RAY = flags.DEFINE_string(
+    'ray', None, "Run on the machines of a Ray cluster: 'auto' for the one "
+    "that this machine is part of, HOST:PORT of its head, or 'local' to start "
+    'one on this machine. Results are the same.')
 QUIET = flags.DEFINE_boolean(
     'quiet', False, 'Do not show on standard error what is being done.')
 
@@ -123,3 +127,10 @@ def _print(text: str) -> None:
     print(text, flush=True)
   except BrokenPipeError:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def check_ray() -> None:
+  """Raises an error for a --ray that can be told to be wrong at once."""
+  if RAY.value is not None:
+    from gdp_grappler.processes import ray_machines
+    ray_machines.check(RAY.value)

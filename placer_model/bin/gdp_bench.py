@@ -72,7 +72,7 @@ _LINE = command_line.CommandLine(
     (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD,
      command_line.LOCAL_WORKERS, _TIME_BUDGET_S, _CELL_TIMEOUT_S,
      command_line.SEED, _JOBS, command_line.BATCH_SIZE, command_line.TRIP_COUNT,
-     command_line.PROFILE, _JSON), lambda: [
+     command_line.PROFILE, command_line.RAY, _JSON), lambda: [
          flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
                                   (_OUT_DIR, _OUT_DIR.value)) if not given
      ])
@@ -127,6 +127,7 @@ def _bench() -> int:
 def _check() -> None:
   """Raises an error for what can be told from the flags alone."""
   extras.require('gdp_bench', *extras.BENCH)
+  command_line.check_ray()
   for flag in (_TIME_BUDGET_S, _CELL_TIMEOUT_S):
     if flag.value is not None and not math.isfinite(flag.value):
       raise errors.GdpError(f'--{flag.name}={flag.value}: give a number of '
@@ -140,6 +141,9 @@ def _check() -> None:
   if measured:
     from gdp_grappler.problems import request
     request.refuse_profile(command_line.PROFILE.value or '')
+  if (command_line.RAY.value not in (None, 'local')) and _JOBS.value > 1:
+    raise errors.GdpError('The processors of a Ray cluster say how many cells '
+                          'run side by side. Leave --jobs out.')
   if _REWARD.value != rewards.SIMULATED and _JOBS.value > 1:
     raise errors.GdpError('Steps that are measured side by side disturb each '
                           'other. Leave --jobs out.')
@@ -159,7 +163,7 @@ def _options(runner: types.ModuleType) -> Any:
           batch_size=command_line.BATCH_SIZE.value,
           trip_count=command_line.TRIP_COUNT.value,
           profile=command_line.PROFILE.value or '', jobs=_JOBS.value),
-      command=_command())
+      command=_command(), ray=command_line.RAY.value)
 
 
 def _command() -> str:

@@ -42,9 +42,10 @@ _RESTART = flags.DEFINE_boolean(
     'learned is removed.')
 
 _LINE = command_line.CommandLine(
-    'gdp_pretrain', __doc__, (_MODEL_DIR, _CONFIG, _ROUNDS, _TIME_BUDGET_S,
-                              _HELD_OUT, command_line.SEED, _RESTART),
-    lambda: [] if _MODEL_DIR.value else [_MODEL_DIR])
+    'gdp_pretrain', __doc__,
+    (_MODEL_DIR, _CONFIG, _ROUNDS, _TIME_BUDGET_S, _HELD_OUT, command_line.SEED,
+     command_line.RAY, _RESTART), lambda: []
+    if _MODEL_DIR.value else [_MODEL_DIR])
 
 
 def run() -> None:
@@ -64,8 +65,10 @@ def main(argv: list[str]) -> int:
 
 def _pretrain() -> int:
   from gdp_grappler.problems import reading
+  from gdp_grappler.processes import machines as machines_lib
   from placer_model.pretraining import pretrain_config
   from placer_model.pretraining import run as run_lib
+  command_line.check_ray()
   config = pretrain_config.named(_CONFIG.value)
   model_dir = pathlib.Path(_MODEL_DIR.value)
   # Nothing is discarded for a command that cannot be obeyed.
@@ -78,7 +81,8 @@ def _pretrain() -> int:
       run_lib.restart(model_dir)
     options = run_lib.Options(model_dir, config, command_line.SEED.value,
                               _ROUNDS.value, _TIME_BUDGET_S.value)
-    run_lib.pretrain(options, held_out, _print)
+    with machines_lib.of(command_line.RAY.value, None) as machines:
+      run_lib.pretrain(options, held_out, _print, machines=machines)
     _print(run_lib.next_steps(model_dir))
   return 0
 

@@ -82,6 +82,9 @@ _INIT_POLICY = flags.DEFINE_string(
 _RESTART = flags.DEFINE_boolean(
     'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
     'learned is removed.')
+_SEARCHES = flags.DEFINE_integer(
+    'searches', 0, 'Local searches, each with a seed of its own; learning '
+    'starts from the best of them, too.', lower_bound=0)
 _REQUIRED = (_GRAPH, _CLUSTER, _MODEL_DIR)
 
 
@@ -99,8 +102,8 @@ _LINE = command_line.CommandLine(
     (_GRAPH, _CLUSTER, _GRAPHS, _CLUSTERS, _REWARD, _TARGET,
      command_line.LOCAL_WORKERS, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
      command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS, command_line.BATCH_SIZE,
-     command_line.TRIP_COUNT, command_line.PROFILE, _INIT_POLICY, _RESTART),
-    _missing)
+     command_line.TRIP_COUNT, command_line.PROFILE, _INIT_POLICY, _SEARCHES,
+     command_line.RAY, _RESTART), _missing)
 
 
 def run() -> None:
@@ -122,6 +125,11 @@ def main(argv: list[str]) -> int:
 def _train() -> int:
   start_s, deadline = time.monotonic(), deadlines.within(_TIME_BUDGET_S.value)
   extras.require('gdp_train', *extras.TRAIN, 'pymetis')
+  command_line.check_ray()
+  if command_line.RAY.value and _REWARD.value != rewards.SIMULATED:
+    raise errors.GdpError(f'--reward={_REWARD.value} runs steps on this '
+                          'machine alone. Leave --ray out, or give '
+                          f'--reward={rewards.SIMULATED}.')
   progress.doing('loading TensorFlow')
   with quiet.stderr_held():
     import rich.console
@@ -204,7 +212,8 @@ def _options(task_lib: types.ModuleType) -> Any:
       profile=command_line.PROFILE.value or '', iterations=_ITERATIONS.value,
       rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
       init_policy=(pathlib.Path(_INIT_POLICY.value)
-                   if _INIT_POLICY.value else None), restart=_RESTART.value)
+                   if _INIT_POLICY.value else None), restart=_RESTART.value,
+      searches=_SEARCHES.value, ray=command_line.RAY.value)
 
 
 if __name__ == '__main__':

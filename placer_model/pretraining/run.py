@@ -16,6 +16,7 @@ import functools
 import hashlib
 import io
 import json
+import os
 import pathlib
 import shutil
 import time
@@ -31,6 +32,8 @@ from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import move_network
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.processes import jobs as jobs_lib
+from gdp_grappler.processes import local_team
 from placer_model.pretraining import learner as learner_lib
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
@@ -38,6 +41,9 @@ from placer_model.pretraining import quality
 from placer_model.pretraining import searches
 
 _HELD_OUT_SEED = 1
+_SEARCH = f'{searches.__name__}:make'
+# Changes with what the random numbers of a problem are made from.
+_STREAMS = 'by round and number'
 Curve = list[dict[str, Any]]
 
 
@@ -61,8 +67,9 @@ class Options:
 
 
 def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
-             tell: Callable[[str], None],
-             clock: Callable[[], float] = time.monotonic) -> Curve:
+             tell: Callable[[str],
+                            None], clock: Callable[[], float] = time.monotonic,
+             machines: jobs_lib.Machines | None = None) -> Curve:
   """Runs, or goes on, until all rounds are done or the time is up.
 
   Args:
@@ -70,6 +77,8 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
     held_out: Name -> a problem that is never learned from.
     tell: Hears a line per round.
     clock: Seconds since any moment.
+    machines: Where searches run; by default one process here. What is learned
+      does not depend on them.
 
   Returns:
     The curve: of each round what was learned, how well its logs were foretold
@@ -77,8 +86,19 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
 
   Raises:
     GdpError: the folder holds another run, is damaged or cannot be written.
+    JobError: a search failed.
   """
-  run = _Run(options)
+  machines = machines or local_team.Here(1)
+  threads = max(1, len(os.sched_getaffinity(0)) // machines.width)
+  with machines.team(_SEARCH, searches.Setup(options.config, threads)) as team:
+    return _pretrain(options, held_out, tell, clock, team)
+
+
+def _pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
+              tell: Callable[[str], None], clock: Callable[[], float],
+              team: jobs_lib.Team[jobs_lib.Call]) -> Curve:
+  """`pretrain` with a team that searches."""
+  run = _Run(options, team)
   begin = clock()
   tests = {
       name:
@@ -116,17 +136,23 @@ class _Run:
     curve: A line per round that is done.
   """
 
-  def __init__(self, options: Options) -> None:
+  def __init__(self, options: Options,
+               team: jobs_lib.Team[jobs_lib.Call]) -> None:
     """Reads the folder.
+
+    Args:
+      options: What to do.
+      team: Searches.
 
     Raises:
       GdpError: it holds another run, or is damaged.
     """
     self._options, self._dir = options, options.model_dir
+    self._team = team
     self._names = schema.names(moves_lib.Moves.kinds)
     self._key = hashlib.sha256(
         repr((dataclasses.replace(options.config, rounds=0), options.seed,
-              self._names)).encode()).hexdigest()
+              self._names, _STREAMS)).encode()).hexdigest()
     self.curve: Curve = []
     self._learner: learner_lib.Learner | None = None
     if (self._dir / 'state.npz').exists():
@@ -145,8 +171,7 @@ class _Run:
   def round(self, tests: Mapping[str, logs.Log]) -> dict[str, Any]:
     """Searches, tests, learns and saves; returns a line of the curve."""
     config, number = self._options.config, len(self.curve)
-    rng = np.random.default_rng((self._options.seed, number))
-    fresh = self.log_of(_log_name(number), lambda: self._search(rng))
+    fresh = self.log_of(_log_name(number), lambda: self._search(number))
     # What is learned does not hang on whether the log was there already.
     rng = np.random.default_rng((self._options.seed, number, 1))
     if self._learner is None:
@@ -174,12 +199,23 @@ class _Run:
     self._save()
     return line
 
-  def _search(self, rng: np.random.Generator) -> logs.Log:
+  def _search(self, number: int) -> logs.Log:
+    """Of a round: the first problems that have something to move.
+
+    Each has random numbers of its own, so that it is the same one whoever draws
+    it, and when.
+    """
     found: list[logs.Log] = []
-    while len(found) < self._options.config.problems:
-      log = searches.draw(self._options.config, rng)
-      if log is not None:
-        found.append(log)
+    drawn = 0
+    while missing := self._options.config.problems - len(found):
+      jobs = [
+          jobs_lib.Call(f'problem {problem} of round {number + 1}',
+                        (self._options.seed, number, 0, problem))
+          for problem in range(drawn, drawn + missing)
+      ]
+      results = self._team.results(jobs, shown=False)
+      found += [log for log in results if log is not None]
+      drawn += missing
     return logs.joined(found)
 
   def _save(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Callable
 
 import numpy as np
 
@@ -10,20 +11,47 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.processes import job_worker
+from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 
 
-def draw(config: pretrain_config.PretrainConfig,
-         rng: np.random.Generator) -> logs.Log | None:
-  """The moves of a search on a problem that is drawn.
+@dataclasses.dataclass(frozen=True)
+class Setup:
+  """What searches of a run have in common.
+
+  Attributes:
+    config: Sizes.
+    threads: Simulations side by side.
+  """
+
+  config: pretrain_config.PretrainConfig
+  threads: int
+
+
+def make(setup: Setup) -> Callable[[jobs_lib.Call], logs.Log | None]:
+  """What draws and searches, given a seed; see `job_worker`."""
+  job_worker.alone()
+  return lambda job: draw(setup.config, np.random.default_rng(job.arguments),
+                          setup.threads)
+
+
+def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
+         threads: int | None = None) -> logs.Log | None:
+  """The moves of a search on a problem that is drawn; None if it has none.
 
   It begins at the planted placement, at a random one in blocks, or at the best
   of those: where searches are long before their end, halfway and near it.
+
+  Args:
+    config: Sizes.
+    rng: Of all of it.
+    threads: Simulations side by side; by default one per core.
   """
   drawn = synthetic.draw(rng, config.drawn)
-  problem = _problem(drawn.step, int(rng.integers(1 << 31)))
+  problem = _problem(drawn.step, int(rng.integers(1 << 31)), threads)
   first = drawn.graph.first_ops
   starts = np.concatenate([
       drawn.planted.devices[first][None],
@@ -53,8 +81,9 @@ def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:
   return log
 
 
-def _problem(step: step_lib.Step, seed: int) -> placer_lib.Problem:
+def _problem(step: step_lib.Step, seed: int,
+             threads: int | None = None) -> placer_lib.Problem:
   """Without an expert."""
   step = dataclasses.replace(step, expert=None)
-  return step.problem(simulator.Simulator(step.cluster, step.cost_model),
-                      seed=seed)
+  return step.problem(
+      simulator.Simulator(step.cluster, step.cost_model, threads), seed=seed)

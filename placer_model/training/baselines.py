@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from typing import Iterable
+from typing import Iterable, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 
 NAMES = ('single_device', 'random', 'metis')
+SEARCH = 'local_search'
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -83,7 +84,18 @@ def place_all(
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   return tuple(
-      _place(name, problem, evaluator, simulator, deadline) for name in NAMES)
+      place(name, problem, evaluator, simulator, deadline) for name in NAMES)
+
+
+def best(results: Sequence[Result]) -> Result:
+  """The fastest of those that are valid, or of all; the first of equals.
+
+  Args:
+    results: At least one.
+  """
+  return min(
+      results, key=lambda result:
+      (not result.evaluation.valid, result.evaluation.step_time_s))
 
 
 def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
@@ -101,10 +113,22 @@ def reference_s(evaluations: Iterable[evaluator_lib.Evaluation],
   return min(valid) if valid else float(op_seconds.min(axis=1).sum())
 
 
-def _place(name: str, problem: placer_lib.Problem,
-           evaluator: evaluator_lib.Evaluator,
-           simulator: simulator_lib.Simulator,
-           deadline: deadlines.Deadline) -> Result:
+def place(name: str, problem: placer_lib.Problem,
+          evaluator: evaluator_lib.Evaluator,
+          simulator: simulator_lib.Simulator,
+          deadline: deadlines.Deadline = deadlines.NEVER) -> Result:
+  """Runs one placer.
+
+  Args:
+    name: Of the placer.
+    problem: As of `place_all`.
+    evaluator: As of `place_all`.
+    simulator: As of `place_all`.
+    deadline: As of `place_all`.
+
+  Raises:
+    InfeasiblePlacementError: the graph cannot be placed on the cluster.
+  """
   progress.doing(f'pricing baselines of {problem.graph.name}: {name}')
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()

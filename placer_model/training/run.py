@@ -19,7 +19,7 @@ from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan
-from gdp_grappler.evaluation import until
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.features import schema
 from gdp_grappler.problems import rewards
 from placer_model import config as config_lib
@@ -29,8 +29,10 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
+from placer_model.training import job_pricing
 from placer_model.training import json_files
 from placer_model.training import progress as progress_lib
+from placer_model.training import references
 from placer_model.training import results as results_lib
 from placer_model.training import summaries
 from placer_model.training import task as task_lib
@@ -40,8 +42,8 @@ from placer_model.training import trainer as trainer_lib
 # Fields of TrainConfig that may change when a run goes on.
 _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
 # Of the time budget: what a fresh process takes to check the exported policy,
-# what distillation may take, and what the baselines may where steps are run.
-EXPORT_S, _DISTILL_SHARE, _BASELINES_SHARE = 20., .1, .4
+# and what distillation may take.
+EXPORT_S, _DISTILL_SHARE = 20., .1
 
 
 class Interrupted(Exception):
@@ -98,27 +100,16 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
                       _identity(options, config, placer_config, tasks))
     for task in tasks:
       stack.enter_context(task.processes)
+    pricing = references.pricing(options, tasks, stack)
     with _Interrupt() as interrupt:
-      entrants = _entrants(options, config, placer_config, tasks, learning)
+      entrants = _entrants(options, config, placer_config, tasks, learning,
+                           pricing)
       batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                       batch.checkpoint())
       _learn(options, config, entrants, batch, store, interrupt, console,
              learning)
     return _conclude(options, entrants, batch, console, start, exporting)
-
-
-def _baselines(
-    task: task_lib.Task,
-    deadline: deadlines.Deadline) -> tuple[baselines_lib.Result, ...]:
-  """Placers that try many placements leave some of the time to the policy."""
-  problem = task.problem
-  if not problem.evaluator.simulated:
-    problem = dataclasses.replace(
-        problem, evaluator=until.Until(problem.evaluator,
-                                       deadline.after(_BASELINES_SHARE)))
-  simulator = task.simulator
-  return baselines_lib.place_all(problem, task.evaluator, simulator, deadline)
 
 
 def _identity(options: task_lib.Options, config: train_config.TrainConfig,
@@ -129,7 +120,7 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
       key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
-  return {
+  result = {
       'graph': [{
           'name': task.graph.name, 'fingerprint': task.graph.fingerprint
       } for task in tasks],
@@ -147,17 +138,20 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
       'train': train,
       'placer': dataclasses.asdict(placer_config),
   }
+  # Not in runs of before there were any.
+  if options.searches:
+    result['searches'] = options.searches
+  return result
 
 
 def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
-              tasks: Sequence[task_lib.Task],
-              deadline: deadlines.Deadline) -> list[_Entrant]:
+              tasks: Sequence[task_lib.Task], deadline: deadlines.Deadline,
+              pricing: job_pricing.Pricing | None) -> list[_Entrant]:
   """All graphs with their baselines, and trainers that share one network."""
-  baselines = []
-  for task in tasks:
-    baselines.append(_baselines(task, deadline))
-    _check_that_steps_run(task, baselines[-1])
+  baselines = references.place_all(options, tasks, deadline, pricing)
+  for task, results in zip(tasks, baselines):
+    _check_that_steps_run(task, results)
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
@@ -165,8 +159,11 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   return [
       _Entrant(
           label, task, results,
-          _make_trainer(options, config, network, optimizers, task, results))
-      for label, task, results in zip(_labels(tasks), tasks, baselines)
+          _make_trainer(
+              options, config, network, optimizers, task, results,
+              pricing.evaluator(index) if pricing else task.problem.evaluator))
+      for index, (label, task,
+                  results) in enumerate(zip(_labels(tasks), tasks, baselines))
   ]
 
 
@@ -181,14 +178,13 @@ def _labels(tasks: Sequence[task_lib.Task]) -> list[str]:
   ]
 
 
-def _make_trainer(
-    options: task_lib.Options, config: train_config.TrainConfig,
-    network: network_lib.PlacerNetwork, optimizers: trainer_lib.Optimizers,
-    task: task_lib.Task, baselines: tuple[baselines_lib.Result,
-                                          ...]) -> trainer_lib.Trainer:
-  environment = environment_lib.Environment(task.graph, task.cluster,
-                                            task.problem.evaluator, task.units,
-                                            task.features)
+def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
+                  network: network_lib.PlacerNetwork,
+                  optimizers: trainer_lib.Optimizers, task: task_lib.Task,
+                  baselines: tuple[baselines_lib.Result, ...],
+                  evaluator: evaluator_lib.Evaluator) -> trainer_lib.Trainer:
+  environment = environment_lib.Environment(task.graph, task.cluster, evaluator,
+                                            task.units, task.features)
   starts = np.stack([environment.decisions(b.placement) for b in baselines])
   return trainer_lib.Trainer(
       environment, network, network_lib.features_to_tensors(task.features),

@@ -64,6 +64,9 @@ class Options:
     restart: Whether to begin anew where a run is already there.
     target: 'grpc://host:port' of the TensorFlow cluster to measure on.
     local_workers: Servers to start on this machine and to measure on.
+    searches: Local searches, each with a seed of its own, whose best is a
+      placement to start from.
+    ray: As of `machines.of`; None to price in this process.
   """
 
   graph: str
@@ -83,6 +86,8 @@ class Options:
   restart: bool = False
   target: str = ''
   local_workers: int = 0
+  searches: int = 0
+  ray: str | None = None
 
   def request(self) -> request_lib.Request:
     """Which graph is meant."""

@@ -82,8 +82,8 @@ def _create(name):
   return {'first': _First, 'torn': _Torn, 'searching': _Searching}[name]()
 
 
-def main():
-  """`cell_worker.main` with them."""
+def make(setup):
+  """`cell_worker.make` with them."""
   registry.create = _create
   assert 'tensorflow' not in sys.modules
-  cell_worker.main()
+  return cell_worker.make(setup)

@@ -49,6 +49,7 @@ placers/partitioning/partition_process placers/partitioning/partitioning_test
 placers/partitioning/scotch_worker placers/partitioning/scotch_test
 placers/policy_check placers/learned_test
 placers/trainer placers/registry_test
+processes/jobs processes/local_team_test
 plugin/fitting/keras_function e2e/relocated_test
 plugin/fitting/relocation e2e/relocated_test
 plugin/fitting/trainers e2e/explained_test
@@ -73,11 +74,13 @@ workloads/synthetic/clusters workloads/synthetic/synthetic_test
 workloads/synthetic/families workloads/synthetic/synthetic_test
 workloads/synthetic/planting workloads/synthetic/synthetic_test
 placer_model/benchmark/gantt placer_model/benchmark/pictures_test
-placer_model/benchmark/loading_worker placer_model/benchmark/lanes_test
+placer_model/benchmark/loader placer_model/bin/gdp_bench_test
+placer_model/benchmark/loading_worker placer_model/bin/gdp_bench_test
 placer_model/benchmark/runner placer_model/bin/gdp_bench_test
 placer_model/bin/command_line placer_model/bin/gdp_bench_test
 placer_model/pretraining/pretrain_config placer_model/pretraining/run_test
 placer_model/pretraining/searches placer_model/pretraining/run_test
+placer_model/training/references placer_model/training/run_test
 placer_model/hdp/feed_forward placer_model/hdp/networks_test
 placer_model/hdp/grouper placer_model/hdp/networks_test
 placer_model/hdp/policy placer_model/hdp/networks_test

@@ -153,7 +153,7 @@ def test_a_loaded_task_survives_its_file(tmp_path):
   loaded = _loaded(graphs.random_graph(0, 50), clusters.make_cluster(1),
                    clusters.FixedCosts(1.))
   loading.save(tmp_path / 'task', loaded)
-  again = loading.read(tmp_path / 'task')
+  again = loading.parse((tmp_path / 'task').read_bytes())
   assert again.digest == loaded.digest
   assert again.summary() == loaded.summary()
   assert not again.graph.edges.flags.writeable

@@ -31,7 +31,8 @@ def test_a_profile_is_another_digest(tmp_path):
   assert set(seconds[:, 0]) == {.25}
   assert priced.digest != plain.digest
   loading.save(tmp_path / 'task', priced)
-  assert loading.read(tmp_path / 'task').digest == priced.digest
+  again = loading.parse((tmp_path / 'task').read_bytes())
+  assert again.digest == priced.digest
 
 
 def test_how_devices_slow_each_other_down_is_part_of_the_digest():

@@ -15,6 +15,7 @@ from gdp_grappler import files
 from helpers import forked
 from helpers import fresh
 from helpers import processes
+from helpers import ray_programs
 
 pytestmark = pytest.mark.e2e
 
@@ -105,6 +106,8 @@ _REFUSED = {
     'Leave out --profile': [
         '--tasks=t', '--out_dir=o', '--reward=measured', '--profile=p'
     ],
+    'Leave --jobs out': ['--tasks=t', '--out_dir=o', '--ray=auto', '--jobs=2'],
+    'Ray Client': ['--tasks=t', '--out_dir=o', '--ray=ray://host:10001'],
     'disturb each other': [
         '--tasks=t', '--out_dir=o', '--reward=measured', '--jobs=2'
     ],
@@ -164,6 +167,32 @@ def test_two_graphs_and_three_placers(tmp_path):
                 f'--out_dir={tmp_path}')
   assert report.code == 0 and 'Tasks: 2' in report.stdout
   assert (tmp_path / 'README.md').read_bytes() == page
+
+
+@ray_programs.needs_ray
+def test_plans_are_those_of_a_run_without_ray(tmp_path):
+  plans = []
+  for name, more in (('here', []), ('ray', ['--ray=local', '--jobs=2'])):
+    result = _run(*_flags(tmp_path / name), *more, timeout_s=280)
+    assert result.code == 0, result.stderr
+    folder = tmp_path / name / 'plans'
+    plans.append({
+        path.relative_to(folder): path.read_bytes()
+        for path in folder.glob('*/*.json')
+    })
+  assert plans[0] == plans[1] and len(plans[0]) == 6
+  # And a run without goes on where one with Ray ended.
+  again = _run(*_flags(tmp_path / 'ray'))
+  assert again.code == 0 and 'kept: gpu_only' in again.stdout
+
+
+def test_a_missing_ray_is_one_line(tmp_path):
+  found, = forked.run('helpers.ray_programs:without_ray', [],
+                      [['--tasks=t', '--out_dir=o', '--ray=local', '--quiet']],
+                      folder=tmp_path)
+  line = _assert_one_error_line(found)
+  assert "pip install 'gdp-grappler[ray]'" in line
+  assert not list(tmp_path.iterdir())
 
 
 def test_measured_steps(tmp_path):

@@ -12,6 +12,7 @@ from gdp_grappler import errors
 from gdp_grappler.placers import move_network
 from gdp_grappler.placers import moves
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.processes import local_team
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
 from helpers import graphs
@@ -24,14 +25,15 @@ _CONFIG = pretrain_config.PretrainConfig(
 
 
 def _pretrained(folder: pathlib.Path, rounds: int | None = None, seed: int = 0,
-                told: list[str] | None = None, **options) -> run_lib.Curve:
+                told: list[str] | None = None, machines=None,
+                **options) -> run_lib.Curve:
   held_out = {
       'a/b@c':
           step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(2))
   }
   return run_lib.pretrain(
       run_lib.Options(folder, _CONFIG, seed, rounds, **options), held_out,
-      (told if told is not None else []).append)
+      (told if told is not None else []).append, machines=machines)
 
 
 def _weights(folder: pathlib.Path) -> str:
@@ -58,6 +60,12 @@ def test_an_interrupted_round_is_done_again(tmp_path):
       (tmp_path / 'whole' / log).read_bytes())
   _pretrained(tmp_path / 'parts', 2)
   assert _weights(tmp_path / 'whole') == _weights(tmp_path / 'parts')
+
+
+def test_how_many_search_changes_nothing(tmp_path):
+  whole = _pretrained(tmp_path / 'one', 2)
+  assert _pretrained(tmp_path / 'two', 2, machines=local_team.Here(2)) == whole
+  assert _weights(tmp_path / 'one') == _weights(tmp_path / 'two')
 
 
 def test_each_round_is_told(tmp_path):

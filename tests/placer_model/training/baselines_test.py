@@ -74,6 +74,18 @@ def test_pricing_the_other_order_is_no_search(problem):
   assert by_name['random'].evaluations == 1
 
 
+def test_the_best_is_the_fastest_that_is_valid(problem):
+  results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
+  fastest = min(results, key=lambda r: r.evaluation.step_time_s)
+  assert baselines.best(results) is fastest
+  broken = dataclasses.replace(
+      fastest, evaluation=dataclasses.replace(
+          fastest.evaluation,
+          violations=(placement_lib.Violation('memory', 'full'),)))
+  assert baselines.best([broken, *results]) is fastest
+  assert baselines.best([broken]) is broken
+
+
 def test_the_reference_is_the_best_price(problem):
   results = baselines.place_all(problem, problem.evaluator, problem.evaluator)
   seconds = np.ones((problem.graph.num_ops, 5))

@@ -93,6 +93,15 @@ def _without_times(record):
   return clean(record)
 
 
+def test_searches_are_a_placement_to_start_from(graph_path, tmp_path,
+                                                no_export):
+  record, _ = _train(_options(graph_path, tmp_path, iterations=0, searches=2))
+  placers = record['graphs'][0]['placers']
+  assert placers['gdp']['step_time_s'] <= placers['local_search']['step_time_s']
+  with pytest.raises(errors.GdpError, match='searches'):
+    _train(_options(graph_path, tmp_path, iterations=0, searches=1))
+
+
 def test_model_dir_has_all_that_is_promised(graph_path, finished):
   model_dir, record, text = finished
   assert json.loads((model_dir / 'results.json').read_text()) == record

@@ -1,0 +1,240 @@
+"""Jobs on the machines of a Ray cluster; the only module that imports Ray.
+
+Ray decides where a job runs, runs it again elsewhere if its host or its process
+of Ray's is lost, and has new hosts take part. What a job does is `ray_worker`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import tempfile
+from typing import Any, Iterator, Sequence
+import uuid
+
+from gdp_grappler import errors
+from gdp_grappler import extras
+from gdp_grappler import progress
+from gdp_grappler.processes import jobs as jobs_lib
+from gdp_grappler.processes import ray_worker
+
+LOCAL = 'local'
+# Jobs that Ray knows of at a time: enough for it to see that more hosts are
+# wanted, few enough to be given up at once.
+_AHEAD = 256
+_TICK_S = 1.
+# Of the folder for temporary files; Ray adds up to 82 bytes.
+_LONGEST_FOLDER = 24
+# Of one job, for losses that are not its own.
+_RETRIES = 20
+# For objects, on this machine. Ray's default is a third of the memory.
+_STORE_BYTES = 512 << 20
+# Of a cluster on this machine. A token that is not written anywhere lets no
+# other user in; without "clusters" Ray listens on the loopback only.
+_LOCAL_VARIABLES = {
+    'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0', 'RAY_AUTH_MODE': 'token',
+    'RAY_USAGE_STATS_ENABLED': '0'
+}
+_TOKEN = 'RAY_AUTH_TOKEN'
+
+
+def check(address: str) -> None:
+  """Raises an error for what can be told before anything is connected.
+
+  Raises:
+    GdpError: it names no cluster, or Ray is not installed.
+  """
+  if not address:
+    raise errors.GdpError('--ray names no cluster. Give auto, HOST:PORT or '
+                          f'{LOCAL}.')
+  if '://' in address:
+    raise errors.GdpError(
+        f'--ray={address} is an address of Ray Client, which is not used. Give '
+        'the command on a machine of the cluster, with --ray=auto.')
+  extras.require('--ray', 'ray')
+
+
+class RayMachines(jobs_lib.Machines):
+  """A Ray cluster; a context manager that connects and disconnects."""
+
+  def __init__(self, address: str, workers: int | None = None) -> None:
+    """Connects to nothing yet.
+
+    Args:
+      address: 'auto' for the cluster that this machine is part of, the address
+        of its head as HOST:PORT, or `LOCAL` to start one on this machine.
+      workers: Of a local one, jobs side by side; by default one per core.
+    """
+    self._address, self._workers = address, workers
+    self._folder: tempfile.TemporaryDirectory[str] | None = None
+    self._variables = contextlib.ExitStack()
+
+  def __enter__(self) -> RayMachines:
+    """Connects.
+
+    Raises:
+      GdpError: Ray is not installed, or there is no such cluster.
+    """
+    check(self._address)
+    progress.doing('starting Ray on this machine' if self._address ==
+                   LOCAL else f'connecting to Ray at {self._address}')
+    ended_by = signal.getsignal(signal.SIGTERM)
+    try:
+      self._connect()
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+      self.__exit__()
+      raise errors.GdpError(
+          f'No Ray cluster at {self._address}: '
+          f'{errors.one_line(error).rstrip(". ")}. Start one with "ray start '
+          '--head", or give --ray=local.') from error
+    except BaseException:
+      self.__exit__()
+      raise
+    finally:
+      # Ray takes the signal for itself.
+      signal.signal(signal.SIGTERM, ended_by)
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    import ray
+    ray.shutdown()
+    self._variables.close()
+    if self._folder:
+      self._folder.cleanup()
+      self._folder = None
+
+  @property
+  def width(self) -> int:
+    import ray
+    return max(1, int(ray.cluster_resources().get('CPU', 1)))
+
+  def team(self, function: str, setup: Any,
+           whole_host: bool = False) -> RayTeam[Any]:
+    """See `jobs.Machines`."""
+    return RayTeam(function, setup,
+                   _largest_host() if whole_host else {'num_cpus': 1})
+
+  def _connect(self) -> None:
+    quiet = dict(log_to_driver=False, logging_level=logging.ERROR)
+    if self._address != LOCAL:
+      import ray
+      ray.init(self._address, **quiet)
+      return
+    # Ray reads them when it is imported, and its processes when they start.
+    for name, value in (*_LOCAL_VARIABLES.items(), (_TOKEN,
+                                                    secrets.token_hex(32))):
+      self._variables.enter_context(_set(name, value))
+    import ray
+
+    # For this user alone; Ray makes what is in it anybody's.
+    self._folder = tempfile.TemporaryDirectory(prefix='gdp_ray', dir=_parent(),
+                                               ignore_cleanup_errors=True)
+    # What workers that are killed leave behind goes there, too.
+    with _set('TMPDIR', self._folder.name):
+      ray.init(LOCAL, num_cpus=self._workers or len(os.sched_getaffinity(0)),
+               include_dashboard=False, object_store_memory=_STORE_BYTES,
+               _temp_dir=os.path.join(self._folder.name, 'ray'), **quiet)
+
+
+class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
+  """Jobs that have one setup in common, which is in Ray's store."""
+
+  def __init__(self, function: str, setup: Any, resources: dict[str,
+                                                                float]) -> None:
+    """Hands the setup over.
+
+    Args:
+      function: As of `jobs.Machines.team`.
+      setup: For all workers.
+      resources: What a job reserves, as options of Ray's.
+    """
+    import ray
+    self._function, self._name = function, uuid.uuid4().hex
+    # In a list, so that a worker fetches it only if it needs it.
+    self._setup = [ray.put(setup)]
+    # It never fails by itself, so whatever makes Ray try again is a loss; but
+    # what needs more memory than any host has would be lost for ever.
+    self._run = ray.remote(ray_worker.run).options(max_retries=_RETRIES,
+                                                   **resources)
+    self._pending: dict[Any, tuple[int, jobs_lib.JobT]] = {}
+
+  def close(self) -> None:
+    """Gives up what has not ended."""
+    import ray
+    for reference in self._pending:
+      ray.cancel(reference, force=True)
+    self._pending = {}
+
+  def run(
+      self,
+      jobs: Sequence[jobs_lib.JobT]) -> Iterator[jobs_lib.Ended[jobs_lib.JobT]]:
+    """See `jobs.Team`."""
+    import ray
+    waiting = list(enumerate(jobs))[::-1]
+    code, seen = ray_worker.installed(self._function), ray_worker.variables()
+    try:
+      while waiting or self._pending:
+        while waiting and len(self._pending) < _AHEAD:
+          index, job = waiting.pop()
+          reference = self._run.remote(self._name, self._function, self._setup,
+                                       job, code, seen)
+          self._pending[reference] = index, job
+        ready, _ = ray.wait(list(self._pending), timeout=_TICK_S)
+        for reference in ready:
+          index, job = self._pending.pop(reference)
+          yield jobs_lib.Ended(index, job, *_outcome(reference))
+    finally:
+      # Of a caller who has seen enough: the next jobs are others.
+      self.close()
+
+
+def _outcome(reference: Any) -> tuple[Any, str, float]:
+  """Result, problem and seconds of a job that has ended."""
+  import ray
+  try:
+    result, problem, seconds = ray.get(reference)
+    return result, problem, seconds
+  except ray.exceptions.RayError as error:
+    # Such as a host without this package: Ray could not even begin.
+    return None, f'Ray could not run it: {errors.one_line(error)}', 0.
+
+
+def _largest_host() -> dict[str, float]:
+  """All processors and GPUs of a host, so that nothing else runs there.
+
+  Of the host with the most; where they differ, smaller ones measure nothing.
+
+  Raises:
+    GdpError: the cluster has no host to run anything on.
+  """
+  import ray
+  hosts = [node['Resources'] for node in ray.nodes() if node['Alive']]
+  cpus, gpus = max(
+      ((host.get('CPU', 0.), host.get('GPU', 0.)) for host in hosts),
+      key=lambda pair: pair[::-1], default=(0., 0.))
+  if not cpus:
+    raise errors.GdpError('No host of the Ray cluster has a processor to '
+                          'offer. Start one with "ray start --address=...".')
+  return {'num_cpus': cpus, 'num_gpus': gpus}
+
+
+def _parent() -> str:
+  """Where Ray's folder may be: the name of a socket has 107 bytes at most."""
+  usual = tempfile.gettempdir()
+  return usual if len(usual) <= _LONGEST_FOLDER else '/tmp'
+
+
+@contextlib.contextmanager
+def _set(name: str, value: str) -> Iterator[None]:
+  """In the context, an environment variable for children has this value."""
+  before = os.environ.get(name)
+  os.environ[name] = value
+  try:
+    yield
+  finally:
+    del os.environ[name]
+    if before is not None:
+      os.environ[name] = before

@@ -1,0 +1,219 @@
+"""Pricing of rollouts, baselines and searches as jobs, on whatever machines.
+
+One team serves all graphs of a run, which take turns: a worker lays a graph out
+when it is first asked about it. Prices do not depend on who computes them, nor
+on how many placements are priced together, so that a run is the same run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import pickle
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.processes import job_worker
+from gdp_grappler.processes import jobs as jobs_lib
+from placer_model.training import baselines as baselines_lib
+from placer_model.training import task as task_lib
+
+# Of a worker: jobs run side by side, not simulations.
+_THREADS = 1
+_ANSWER = f'{__name__}:make'
+_Wanted = tuple[int, str, int]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Posed:
+  """What is handed over of a task.
+
+  Attributes:
+    graph: N ops.
+    cluster: D devices.
+    cost_model: Of the simulator.
+    seed: Of baselines.
+    expert_devices: int [N] or None.
+  """
+
+  graph: op_graph.OpGraph
+  cluster: cluster_lib.Cluster
+  cost_model: Any
+  seed: int
+  expert_devices: np.ndarray | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Price:
+  """Asks for `Prices`: task, int [K, N] and priorities as of `Evaluator`."""
+
+  task: int
+  devices: np.ndarray
+  priorities: np.ndarray | None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Place:
+  """Asks for a `baselines.Result`.
+
+  Attributes:
+    task: Its number.
+    placer: Of the registry.
+    seed: Of the placer.
+    left_s: Seconds in which edges may be looked for; None for any time.
+  """
+
+  task: int
+  placer: str
+  seed: int
+  left_s: float | None
+
+
+class Pricing:
+  """Tasks that are priced by a team; a context manager that ends it."""
+
+  def __init__(self, machines: jobs_lib.Machines,
+               tasks: Sequence[task_lib.Task]) -> None:
+    """Hands the tasks over; all are priced by simulation."""
+    self._machines, self._tasks = machines, tasks
+    self._team = machines.team(
+        _ANSWER, [pickle.dumps(_posed(task), -1) for task in tasks])
+
+  def __enter__(self) -> Pricing:
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    self._team.close()
+
+  def evaluator(self, index: int) -> evaluator_lib.Evaluator:
+    """The objective of a task, priced by the team."""
+    return _Spread(self._tasks[index].problem.evaluator, self._machines,
+                   self._team, index)
+
+  def place(
+      self, wanted: Sequence[tuple[int, str, int]],
+      deadline: deadlines.Deadline = deadlines.NEVER
+  ) -> list[baselines_lib.Result]:
+    """Runs placers, as `baselines.place` does here.
+
+    Args:
+      wanted: Tasks by their number, names of placers, and seeds.
+      deadline: Until when edges may be looked for.
+
+    Raises:
+      JobError: one of them failed.
+    """
+    found = self._team.results([
+        jobs_lib.Call(f'{name} on {self._tasks[task].graph.name}',
+                      (_Place(task, name, seed, deadline.left_s),))
+        for task, name, seed in wanted
+    ])
+    # Devices index a cluster that is this one, not an equal one.
+    return [
+        dataclasses.replace(
+            result,
+            placement=dataclasses.replace(result.placement,
+                                          cluster=self._tasks[task].cluster))
+        for (task, _, _), result in zip(wanted, found)
+    ]
+
+
+class _Spread(evaluator_lib.Evaluator):
+  """Prices placements of one graph on a team, all else here.
+
+  Attributes:
+    cluster: See `evaluator.Evaluator`.
+    simulated: See `evaluator.Evaluator`.
+  """
+
+  def __init__(self, here: evaluator_lib.Evaluator, machines: jobs_lib.Machines,
+               team: jobs_lib.Team[Any], task: int) -> None:
+    self.cluster, self.simulated = here.cluster, here.simulated
+    self._here, self._machines = here, machines
+    self._team, self._task = team, task
+
+  def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """See `evaluator.Evaluator`."""
+    return self._here.op_seconds(graph)
+
+  def evaluate(self, graph: op_graph.OpGraph,
+               placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
+    """See `evaluator.Evaluator`."""
+    return self._here.evaluate(graph, placement)
+
+  def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
+            priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`.
+
+    Raises:
+      JobError: a worker failed.
+    """
+    parts = min(self._machines.width, len(devices))
+    if parts < 2:
+      return self._here.price(graph, devices, priorities)
+    if priorities is not None:
+      priorities = np.broadcast_to(priorities, np.shape(devices))
+    jobs = [
+        jobs_lib.Call(
+            f'pricing {graph.name}',
+            (_Price(self._task, devices[rows],
+                    None if priorities is None else priorities[rows]),))
+        for rows in np.array_split(np.arange(len(devices)), parts)
+    ]
+    return functools.reduce(evaluator_lib.Prices.followed_by,
+                            self._team.results(jobs, shown=False))
+
+
+def make(setup: Sequence[bytes]) -> Callable[[jobs_lib.Call], Any]:
+  """What answers jobs; see `job_worker`."""
+  job_worker.alone()
+  return _Worker(setup).answer
+
+
+class _Worker:
+  """Tasks of a run, each laid out when it is first asked about."""
+
+  def __init__(self, setup: Sequence[bytes]) -> None:
+    self._setup = setup
+    self._known: dict[int, tuple[placer_lib.Problem,
+                                 simulator_lib.Simulator]] = {}
+
+  def answer(self, job: jobs_lib.Call) -> Any:
+    """`Prices` or a `Result`."""
+    wanted, = job.arguments
+    problem, simulator = self._of(wanted.task)
+    if isinstance(wanted, _Price):
+      return problem.evaluator.price(problem.graph, wanted.devices,
+                                     wanted.priorities)
+    return baselines_lib.place(wanted.placer,
+                               dataclasses.replace(problem, seed=wanted.seed),
+                               simulator, simulator,
+                               deadlines.within(wanted.left_s))
+
+  def _of(self,
+          task: int) -> tuple[placer_lib.Problem, simulator_lib.Simulator]:
+    if task not in self._known:
+      posed = pickle.loads(self._setup[task])
+      simulator = simulator_lib.Simulator(posed.cluster, posed.cost_model,
+                                          _THREADS)
+      # Arrays come out of a pickle writable.
+      self._known[task] = placer_lib.Problem(posed.graph.replace(),
+                                             posed.cluster,
+                                             robust.objective(simulator),
+                                             posed.seed,
+                                             posed.expert_devices), simulator
+    return self._known[task]
+
+
+def _posed(task: task_lib.Task) -> _Posed:
+  return _Posed(task.graph, task.cluster, task.simulator.cost_model,
+                task.problem.seed, task.problem.expert_devices)

@@ -1,0 +1,92 @@
+"""Placements that a run is compared with and starts from, on any machines."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Sequence
+
+from gdp_grappler import deadlines
+from gdp_grappler import progress
+from gdp_grappler.evaluation import until
+from gdp_grappler.processes import machines as machines_lib
+from placer_model.training import baselines as baselines_lib
+from placer_model.training import job_pricing
+from placer_model.training import task as task_lib
+
+# Of the time budget, for baselines where steps are run.
+_BASELINES_SHARE = .4
+
+
+def pricing(options: task_lib.Options, tasks: Sequence[task_lib.Task],
+            stack: contextlib.ExitStack) -> job_pricing.Pricing | None:
+  """What prices on a cluster, until the stack ends; None without one.
+
+  Args:
+    options: Of the run.
+    tasks: Its graphs.
+    stack: Ends what was started.
+
+  Raises:
+    GdpError: there is no such cluster.
+  """
+  if options.ray is None:
+    return None
+  machines = stack.enter_context(machines_lib.of(options.ray, None))
+  return stack.enter_context(job_pricing.Pricing(machines, tasks))
+
+
+def place_all(
+    options: task_lib.Options, tasks: Sequence[task_lib.Task],
+    deadline: deadlines.Deadline, pricing: job_pricing.Pricing | None
+) -> list[tuple[baselines_lib.Result, ...]]:
+  """Of each task those that do not search, and the best of the searches.
+
+  Args:
+    options: Of the run.
+    tasks: Its graphs.
+    deadline: Until when edges may be looked for.
+    pricing: On a cluster; None to place here.
+
+  Raises:
+    InfeasiblePlacementError: a graph cannot be placed on its cluster.
+    JobError: a placer failed on the cluster.
+  """
+  seeds = [options.seed + number for number in range(options.searches)]
+  names = [(name, options.seed) for name in baselines_lib.NAMES]
+  names += [(baselines_lib.SEARCH, seed) for seed in seeds]
+  if pricing:
+    progress.doing('pricing baselines')
+    found = pricing.place(
+        [(task, *name) for task in range(len(tasks)) for name in names],
+        deadline)
+    every = [
+        tuple(found[first:first + len(names)])
+        for first in range(0, len(found), len(names))
+    ]
+  else:
+    every = [
+        _baselines(task, deadline) + tuple(
+            baselines_lib.place(baselines_lib.SEARCH,
+                                dataclasses.replace(task.problem, seed=seed),
+                                task.evaluator, task.simulator, deadline)
+            for seed in seeds) for task in tasks
+    ]
+  count = len(baselines_lib.NAMES)
+  return [
+      results[:count] + ((baselines_lib.best(results[count:]),) if seeds else
+                         ()) for results in every
+  ]
+
+
+def _baselines(
+    task: task_lib.Task,
+    deadline: deadlines.Deadline) -> tuple[baselines_lib.Result, ...]:
+  """Placers that try many placements leave some of the time to the policy."""
+  problem = task.problem
+  if not problem.evaluator.simulated:
+    problem = dataclasses.replace(
+        problem, evaluator=until.Until(problem.evaluator,
+                                       deadline.after(_BASELINES_SHARE)))
+  simulator = task.simulator
+  return baselines_lib.place_all(problem, task.evaluator, simulator, deadline)

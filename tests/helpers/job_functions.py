@@ -1,0 +1,62 @@
+"""What workers of tests are made from; tests name these functions."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import tempfile
+import time
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.processes import job_worker
+
+
+def doubling(setup):
+  """Doubles; leaves a file behind."""
+  job_worker.alone()
+  tempfile.mkstemp(prefix='left_behind')
+  return lambda job: (setup, 2 * job.arguments[0])
+
+
+def slow(setup):
+  """A long array, of the job alone, after `setup` seconds."""
+  job_worker.alone()
+
+  def answer(job):
+    time.sleep(setup)
+    return np.random.default_rng(job.arguments).random(50_000)
+
+  return answer
+
+
+def misbehaving(setup):
+  """Does what the job is called."""
+  del setup
+  return lambda job: _DOING[job.name]()
+
+
+def unmade(setup):
+  """Cannot be made."""
+  raise errors.GdpError(f'{setup} is missing.')
+
+
+def seen(setup):
+  """Variables of the worker, and where its temporary files go."""
+  del setup
+  job_worker.alone()
+  return lambda job: ([os.environ.get(name) for name in job.arguments],
+                      str(pathlib.Path(tempfile.gettempdir())))
+
+
+def _raise():
+  raise ValueError('two\nlines')
+
+
+_DOING = {
+    'well': lambda: 'done', 'raising': _raise, 'dying': lambda: os._exit(3),
+    'killed': lambda: os.kill(os.getpid(), signal.SIGKILL),
+    'hanging': signal.pause
+}

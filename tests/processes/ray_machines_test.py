@@ -1,0 +1,88 @@
+"""Jobs on Ray: small clusters on this machine, each in its own interpreter."""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.processes import ray_machines
+from helpers import fresh
+from helpers import ray_programs
+
+pytestmark = pytest.mark.e2e
+
+
+def _run(name, **variables):
+  path = os.pathsep.join(p for p in sys.path if p)
+  return fresh.run_code(
+      f'from helpers import ray_programs\nray_programs.{name}()', 280,
+      PYTHONPATH=path, **variables).results
+
+
+@pytest.fixture(name='local', scope='module')
+def _local(tmp_path_factory):
+  """What was seen of a local cluster, its temporary folder and its home."""
+  # Sockets have short names.
+  folder = tmp_path_factory.mktemp('t')
+  (folder / 'home').mkdir()
+  (folder / 't').mkdir()
+  return _run('local', TMPDIR=str(folder / 't'), HOME=str(folder / 'home'),
+              GDP_POLICY='mine'), folder
+
+
+@ray_programs.needs_ray
+def test_results_are_in_the_order_of_the_jobs(local):
+  found, _ = local
+  assert found['width'] == 2
+  assert found['doubled'] == [['setup', 2 * i] for i in range(5)]
+
+
+@ray_programs.needs_ray
+def test_failures_are_those_of_processes_here(local):
+  said = local[0]['said']
+  assert said['0'] == said['4'] == ['done', '']
+  assert said['1'] == [None, 'ValueError: two lines']
+  assert said['2'][1].startswith('the process ended with exit code 3')
+  assert 'killed' in said['3'][1]
+
+
+@ray_programs.needs_ray
+def test_workers_see_what_they_see_here(local):
+  # Ray would have them compute with one thread.
+  assert local[0]['variables'] == [os.environ.get('OMP_NUM_THREADS'), 'mine']
+
+
+@ray_programs.needs_ray
+def test_only_this_machine_gets_in(local):
+  listening = local[0]['listening']
+  assert listening and all(listening)
+
+
+@ray_programs.needs_ray
+def test_nothing_is_left(local):
+  found, folder = local
+  # Not where the tests keep their files: sockets have short names.
+  assert pathlib.Path(found['folder']).parent.name.startswith('gdp_ray')
+  assert not pathlib.Path(found['folder']).parent.exists()
+  assert not list((folder / 't').iterdir())
+  assert not list((folder / 'home').iterdir())
+
+
+@ray_programs.needs_ray
+def test_a_node_that_is_lost_loses_nothing():
+  assert _run('three_nodes') == {'equal': True, 'hosts': [2, 1]}
+
+
+@pytest.mark.parametrize('address, said', [('', 'names no cluster'),
+                                           ('ray://host:10001', 'Ray Client')])
+def test_addresses_that_are_none(address, said):
+  with pytest.raises(errors.GdpError, match=said):
+    ray_machines.check(address)
+
+
+def test_a_missing_ray_is_told_with_its_extra(monkeypatch):
+  monkeypatch.setitem(sys.modules, 'ray', None)
+  with pytest.raises(errors.GdpError, match=r"'gdp-grappler\[ray\]'"):
+    ray_machines.check('local')
