@@ -128,7 +128,8 @@ def _row(config: pretrain_config.PretrainConfig, measured: _Measured,
   """Seconds of all rounds in which so many graphs are learned from."""
   rounds = math.ceil(graphs / config.problems)
   at_once = min(machines * cores, config.problems)
-  mean_s, worst_s = np.mean(measured.searches_s), max(measured.searches_s)
+  mean_s = float(np.mean(measured.searches_s))
+  worst_s = float(np.max(measured.searches_s))
   search_s = rounds * max(worst_s, config.problems * mean_s / at_once)
   # Each round learns from those before, as far as it remembers.
   remembered = sum(min(number + 1, config.memory) for number in range(rounds))

@@ -154,20 +154,21 @@ def _made(name: str, arguments: argparse.Namespace,
   """A part's section, and how many of its cells failed."""
   part = parts_lib.PARTS[name]
   command = f'python -m benchmarks.paper {name} {arguments.options}'.strip()
-  seconds: list[float | None] = [arguments.seconds if part.limited else None]
-  if part.curve:
-    seconds = list(_curve_s(arguments))
-  found = {
-      budget_s: _run(part, budget_s, arguments, console) for budget_s in seconds
-  }
-  failed = sum(len(runner.failures(results)) for results in found.values())
-  tasks = {budget_s: results['tasks'] for budget_s, results in found.items()}
   if not part.curve:
-    return page.section(part, tasks[seconds[0]], command, seconds[0]), failed
+    seconds = arguments.seconds if part.limited else None
+    results = _run(part, seconds, arguments, console)
+    return (page.section(part, results['tasks'], command,
+                         seconds), len(runner.failures(results)))
+  every = {
+      seconds: _run(part, seconds, arguments, console)
+      for seconds in _curve_s(arguments)
+  }
+  tasks = {seconds: results['tasks'] for seconds, results in every.items()}
   from placer_model.benchmark import pictures
   picture = arguments.out_dir / f'{name}.png'
   pictures.save(picture, page.drawn(part, tasks))
-  return page.curve_section(part, tasks, command, picture.name), failed
+  return (page.curve_section(part, tasks, command, picture.name),
+          sum(len(runner.failures(results)) for results in every.values()))
 
 
 def _run(part: parts_lib.Part, budget_s: float | None,
