@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import tempfile
 import time
@@ -11,7 +12,7 @@ from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import worker_process
 
-_TICK_S = .5
+_TICK_S, _LEAVING_S = .5, 5.
 _SERVE = f'{job_worker.__name__}:main'
 
 
@@ -94,7 +95,12 @@ class Worker:
   def close(self) -> None:
     """Ends it, and removes what it has left."""
     self._process.close()
+    # What it has forked may write for a moment.
+    deadline = time.monotonic() + _LEAVING_S
     self._folder.cleanup()
+    while os.path.exists(self._folder.name) and time.monotonic() < deadline:
+      time.sleep(_LEAVING_S / 100)
+      self._folder.cleanup()
 
 
 class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):

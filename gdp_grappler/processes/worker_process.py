@@ -101,9 +101,9 @@ class WorkerProcess:
       raise Died(f'no answer within {timeout_s:g} s') from error
 
   def kill(self) -> None:
-    """Ends the process at once, without waiting for it."""
+    """Ends the process and what it has forked at once, without waiting."""
     if self._process.poll() is None:
-      self._process.kill()
+      os.killpg(self._process.pid, signal.SIGKILL)
 
   def close(self) -> None:
     """Ends the process at once and frees all that belongs to it."""

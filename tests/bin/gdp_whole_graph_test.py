@@ -109,7 +109,7 @@ def test_plan_and_graph_have_the_same_price(paths, tmp_path, capsys):
     _place(paths, tmp_path, *arguments)
     line = capsys.readouterr().out
     assert line.count(' ms') == 2 + ('; ordered by ' in line)
-    assert ' ms on one device' in line
+    assert ' ms on the CPU' in line
     lines.append(_placed(line))
   assert gdp.run([
       'place', *paths[0], f'--plan={paths[1]}',

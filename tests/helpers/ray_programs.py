@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import sys
+import time
 
 import pytest
 
@@ -14,6 +15,7 @@ from gdp_grappler.processes import jobs
 from gdp_grappler.processes import local_team
 from gdp_grappler.processes import ray_machines
 
+_MISSED_S = 90.
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec('ray') is None,
     reason="needs ray: pip install 'gdp-grappler[ray]'")
@@ -67,6 +69,10 @@ def three_nodes() -> None:
           found[ended.index] = ended.result.tobytes()
           if count == 5:
             cluster.remove_node(nodes[0], allow_graceful=False)
+      # Ray may need a while to miss it.
+      deadline = time.monotonic() + _MISSED_S
+      while machines.width > 1 and time.monotonic() < deadline:
+        time.sleep(.5)
       hosts.append(machines.width)
   finally:
     cluster.shutdown()

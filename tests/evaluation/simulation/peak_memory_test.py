@@ -17,7 +17,7 @@ from gdp_grappler.graph.sources import sources
 
 # Which op runs first where two may is TensorFlow's threads' affair, and the
 # peak with it (60 to 68 kB for one graph): the highest of so many sessions.
-_SESSIONS = 4
+_SESSIONS = 3
 _TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
 
 
