@@ -7,6 +7,7 @@ of Ray's is lost, and has new hosts take part. What a job does is `ray_worker`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import secrets
@@ -124,8 +125,7 @@ class RayMachines(jobs_lib.Machines):
       ray.init(self._address, **quiet)
       return
     # Ray reads them when it is imported, and its processes when they start.
-    for name, value in (*_LOCAL_VARIABLES.items(), (_TOKEN,
-                                                    secrets.token_hex(32))):
+    for name, value in (*_LOCAL_VARIABLES.items(), (_TOKEN, _token())):
       self._variables.enter_context(_set(name, value))
     import ray
 
@@ -219,6 +219,12 @@ def _largest_host() -> dict[str, float]:
     raise errors.GdpError('No host of the Ray cluster has a processor to '
                           'offer. Start one with "ray start --address=...".')
   return {'num_cpus': cpus, 'num_gpus': gpus}
+
+
+@functools.cache
+def _token() -> str:
+  """Of this process: Ray remembers the first one that it has read."""
+  return secrets.token_hex(32)
 
 
 def _parent() -> str:

@@ -86,3 +86,9 @@ def test_a_missing_ray_is_told_with_its_extra(monkeypatch):
   monkeypatch.setitem(sys.modules, 'ray', None)
   with pytest.raises(errors.GdpError, match=r"'gdp-grappler\[ray\]'"):
     ray_machines.check('local')
+
+
+def test_a_process_has_one_token():
+  # Ray keeps the first: a second cluster of the process let nobody in.
+  assert ray_machines._token() == ray_machines._token()
+  assert len(ray_machines._token()) == 64
