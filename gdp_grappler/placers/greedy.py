@@ -113,9 +113,9 @@ class GreedyPlacer:
           for kind in rng.choice(len(moves.kinds), count, p=moves.shares)
       ]
       rows = np.stack([moves.draw(kind, devices, rng) for kind in kinds])
-      logits, _ = shipped_moves.network().predict(
-          describer.describe(devices, rows, kinds))
-      scores = -np.logaddexp(0, -logits)
+      scores = move_filter.gain_scores(
+          *shipped_moves.network().predict(
+              describer.describe(devices, rows, kinds)), weight=0.)
       for k in np.flatnonzero(scores >= np.log(self._config.least_probability)):
         groups = np.flatnonzero(rows[k] != devices)
         if groups.size:

@@ -45,7 +45,7 @@ class LearnedPlacer:
     Raises:
       PolicyMismatchError: no such folder, or a policy for other features.
     """
-    loading = _shelf.get(_folder(policy))
+    loading = _shelf.get(folder(policy))
     with stopwatch.LOADING.running():
       self._policy = loading.result()
 
@@ -130,12 +130,12 @@ def load_ahead(policy: str | None = None) -> None:
   Raises:
     PolicyMismatchError: there is none.
   """
-  _shelf.get(_folder(policy))
+  _shelf.get(folder(policy))
 
 
 def is_loaded(policy: str | None = None) -> bool:
   """Whether a policy can be used at once; as of `LearnedPlacer`."""
-  return _shelf.holds(_folder(policy))
+  return _shelf.holds(folder(policy))
 
 
 def is_named(policy: str | None = None) -> bool:
@@ -148,9 +148,10 @@ def is_there() -> bool:
   return bool(environment.policy_folder()) or trainer.has_policy()
 
 
-def _folder(policy: str | None) -> str:
-  folder = policy or environment.policy_folder() or trainer.shipped_policy()
-  return str(pathlib.Path(folder).resolve())
+def folder(policy: str | None = None) -> str:
+  """Of the policy that is meant; as of `LearnedPlacer`."""
+  found = policy or environment.policy_folder() or trainer.shipped_policy()
+  return str(pathlib.Path(found).resolve())
 
 
 def check(policy: str) -> None:

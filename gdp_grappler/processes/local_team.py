@@ -160,7 +160,7 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
         if now > start + job.timeout_s + jobs_lib.GRACE_S
     ]
     for process in dict.fromkeys((*ready, *late)):
-      index, job, start = self._busy.pop(process)
+      index, job, start = self._busy[process]
       try:
         result, problem = process.receive(jobs_lib.GRACE_S if process in
                                           ready else 0.)
@@ -168,4 +168,6 @@ class LocalTeam(jobs_lib.Team[jobs_lib.JobT]):
       except worker_process.Died as error:
         result, problem = None, str(error)
         process.close()
+      # Until here whoever interrupts finds it among those to be ended.
+      del self._busy[process]
       yield jobs_lib.Ended(index, job, result, problem, now - start)

@@ -9,15 +9,14 @@ from typing import Sequence
 
 import numpy as np
 
-from gdp_grappler import environment as environment_variables
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import trainer as trainer_package
 from gdp_grappler.problems import reading
 from placer_model import config as config_lib
 from placer_model import export
@@ -191,12 +190,8 @@ class FineTunedPlacer(GdpPlacer):
     Raises:
       PolicyMismatchError: there is no such policy, or it is for other features.
     """
-    trainer = self._trainer(
-        problem,
-        export.load_network(
-            pathlib.Path(self._folder or
-                         environment_variables.policy_folder() or
-                         trainer_package.shipped_policy())))
+    folder = pathlib.Path(learned.folder(self._folder))
+    trainer = self._trainer(problem, export.load_network(folder))
     trainer.say()
     return [trainer]
 

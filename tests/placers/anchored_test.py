@@ -245,7 +245,7 @@ def test_without_a_policy_the_anchors_are_enough(monkeypatch, policy):
 ])
 def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
                                                      loaded, budget_s, asked):
-  # It took two of ten seconds from the search and brought nothing.
+  # Of ten seconds it took two more, and brought nothing.
   monkeypatch.setattr(learned, 'is_named', lambda policy: False)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 5_000)

@@ -160,7 +160,7 @@ def test_fine_tuning_goes_on_from_the_policy_for_so_many_steps(
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s)
   placer.place(problem)
   trainer, = kept
-  assert loaded == [pathlib.Path('somewhere')]
+  assert loaded == [pathlib.Path('somewhere').resolve()]
   assert trainer.placer is learned
   assert trainer.state.iteration == steps
   assert trainer.state.evaluations['greedy'] == 1  # Zero-shot.
