@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import hashlib
 import io
+import itertools
 import json
 import pathlib
 import re
@@ -45,10 +46,11 @@ _REAL = 'emulated'
 _BY_PLACERS = 'placer '
 _SCOPE = re.compile(r'[^/]+/[^/]+')
 _MAX_SPLITS = 6
-# Every order that can be forced, whether it is predicted to pay or not; of
-# every second placement, since each is a search of its own.
+# Every order that can be forced, however little it is predicted to save; where
+# none saves anything, there is none. Placements are drawn until there are so
+# many.
 _ORDER = control_edges_lib.OrderConfig(min_gain=0.)
-_EVERY = 2
+_LEAST_ORDERED = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,9 +80,8 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
   graph = graph_def_io.read(workload_registry.source(workload))
   simulator = simulator_lib.Simulator(resolve.resolve(cluster_name))
   layers = stages.of(graph)
-  suite = placements.suite(graph, simulator, layers,
-                           placements.modules_by_name(graph, layers, _SCOPE),
-                           seed, _MAX_SPLITS)
+  modules = placements.modules_by_name(graph, layers, _SCOPE)
+  suite = placements.suite(graph, simulator, layers, modules, seed, _MAX_SPLITS)
   expert = workload_registry.expert_devices(workload, graph, simulator.cluster,
                                             simulator.op_seconds(graph))
   suite.update(
@@ -91,32 +92,26 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
   steps = _STEPS if graph.num_ops <= _LARGE_OPS else _STEPS_IF_LARGE
   config = emulation_config.EmulationConfig(steps=steps)
   with _Runs(folder / f'{task}.json', simulator, config) as runs:
-    for count, (label, placement) in enumerate(suite.items()):
+    further = placements.further(graph, simulator.cluster, modules, suite, seed)
+    for count, (label,
+                placement) in enumerate(itertools.chain(suite.items(),
+                                                        further)):
+      if count >= len(suite) and len(result.ordered) >= _LEAST_ORDERED:
+        break
       if not simulator.evaluate(graph, placement).valid:
         continue  # What fits is the allocator's question, not the clock's.
-      if count % _EVERY == 0 or label.startswith(_BY_PLACERS):
-        order = control_edges_lib.control_edges(graph, placement, simulator,
-                                                _ORDER)
-      else:
-        order = _fifo(graph, placement, simulator)
+      order = control_edges_lib.control_edges(graph, placement, simulator,
+                                              _ORDER)
       rows = [runs.row(task, label, graph, placement, order, False)]
       result.fifo.append(rows[0])
       if len(order.control_edges):
         rows.append(runs.row(task, label, graph, placement, order, True))
         result.ordered.append(rows[1])
-      progress.reached((count + 1) / len(suite))
+      progress.reached(min(1., (count + 1) / len(suite)))
       tell(f'{task} {count + 1}/{len(suite)} {label}: ' + '; ordered: '.join(
           f'simulated {row.simulated_s * 1e3:.1f} ms, emulated '
           f'{row.measured_s * 1e3:.1f} ms' for row in rows))
   return result
-
-
-def _fifo(graph: op_graph.OpGraph, placement: placement_lib.Placement,
-          simulator: simulator_lib.Simulator) -> control_edges_lib.Order:
-  """No edges."""
-  step_s = simulator.evaluate(graph, placement).step_time_s
-  return control_edges_lib.Order(np.zeros((0, 2), np.int32), step_s, step_s,
-                                 step_s)
 
 
 class _Runs:

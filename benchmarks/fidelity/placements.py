@@ -6,8 +6,9 @@ as `layers split 2`; its family is the label's first word.
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import Sequence
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -25,6 +26,8 @@ _SEARCH_S = 10.
 _PROPOSALS = 24
 # Drawn at first, and more until there are so many placements in all.
 _MODULES, _LEAST = 10, 40
+_AT_RANDOM = 'modules at random '
+_DRAWS = 100
 
 
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
@@ -57,8 +60,8 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
                                                   layers.max() + 1)[layers]
   modules = _of_groups(graph, modules)
   for i in range(_MODULES):
-    found[f'modules at random {i}'] = rng.integers(0, num_places,
-                                                   modules.max() + 1)[modules]
+    found[f'{_AT_RANDOM}{i}'] = rng.integers(0, num_places,
+                                             modules.max() + 1)[modules]
   for i in range(3):
     found[f'metis {i}'] = _metis(graph, simulator, i)
   searched = _searches(graph, simulator, found, rng)
@@ -76,13 +79,45 @@ def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
     found[f'bad: blocks of {size} ops in turn'] = _blocks(
         graph, size, num_places)
   result = _distinct(graph, found, simulator.cluster)
-  for i in range(_MODULES, _MODULES + _LEAST):
-    if len(result) >= _LEAST:
-      break
-    found[f'modules at random {i}'] = rng.integers(0, num_places,
-                                                   modules.max() + 1)[modules]
-    result = _distinct(graph, found, simulator.cluster)
-  return result
+  missing = max(0, _LEAST - len(result))
+  return result | dict(
+      itertools.islice(_drawn(graph, simulator.cluster, modules, result, rng),
+                       missing))
+
+
+def further(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+            modules: np.ndarray, known: Mapping[str, placement_lib.Placement],
+            seed: int = 0) -> Iterator[tuple[str, placement_lib.Placement]]:
+  """Labels and placements beyond those of a suite, modules at random.
+
+  Args:
+    graph: N ops.
+    cluster: Of the suite.
+    modules: int [N], number of the part of a layer.
+    known: The suite; none of it comes again.
+    seed: Of everything random.
+  """
+  return _drawn(graph, cluster, _of_groups(graph, modules), known,
+                np.random.default_rng([seed, 1]))
+
+
+def _drawn(
+    graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, modules: np.ndarray,
+    known: Mapping[str, placement_lib.Placement],
+    rng: np.random.Generator) -> Iterator[tuple[str, placement_lib.Placement]]:
+  """Distinct ones, of modules [G]; few, where there are few at all."""
+  seen = {placement.devices.tobytes() for placement in known.values()}
+  number = sum(label.startswith(_AT_RANDOM) for label in known)
+  for _ in range(_DRAWS):
+    by_group = rng.integers(0, len(cluster.accelerators),
+                            modules.max() + 1)[modules]
+    placement = placement_lib.from_groups(graph,
+                                          _allowed(graph, cluster, by_group),
+                                          cluster)
+    if placement.devices.tobytes() not in seen:
+      seen.add(placement.devices.tobytes())
+      yield f'{_AT_RANDOM}{number}', placement
+      number += 1
 
 
 def by_placers(

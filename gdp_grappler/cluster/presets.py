@@ -132,8 +132,10 @@ def _host(name: str,
 
 def _unknown(name: str, why: str = '') -> errors.ClusterError:
   if _TPU.search(name):
-    why = ('TPUs run a step that XLA has compiled as one op, so there is '
-           'nothing to place on them')
+    return errors.ClusterError(
+        f'Unknown cluster "{name}": TPUs run a step that XLA has compiled as '
+        'one op, so there is nothing to place on them. Name GPUs, such as '
+        '2xP100, or "local" for the devices of this machine.')
   near = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
   why = f': {why}' if why else ''
   return errors.ClusterError(

@@ -108,7 +108,7 @@ def test_every_card_keeps_its_data_sheet():
      ('100xcpu-eth10', 'it has 100 hosts'), ('100xP100', 'at most 16 cards'),
      ('999999999xP100', 'at most 16 cards'),
      ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
-     ('2xTPU', 'TPUs run a step'), ('v4-8', 'TPUs run a step'),
+     ('2xTPU', 'Name GPUs, such as'), ('v4-8', 'TPUs run a step'),
      ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
 def test_unknown_presets(name, message):
   with pytest.raises(errors.ClusterError) as error:
