@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any, Iterator
 import urllib.error
 import urllib.request
@@ -33,6 +34,10 @@ const all = (selector) => {
   return found;
 };
 '''
+# What is opened: the step, and the model in it.
+_BOXES = 'StatefulPartitionedCall', 'StatefulPartitionedCall/functional_1'
+# After a click on "Fit to screen" the graph glides there.
+_ZOOM_S = 3.
 
 
 def report(folder: pathlib.Path, target: pathlib.Path) -> None:
@@ -80,6 +85,19 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
           .find(e => /device/i.test(e.textContent + e.value + e.name));
       radio && radio.click();
     """)
+    for box in _BOXES:
+      browser.run(_DEEP + f"""
+        all('g.node').find(e => e.dataset.name === '{box}')
+            .querySelector('.nodeshape')
+            .dispatchEvent(new MouseEvent('dblclick', {{bubbles: true}}));
+      """)
+      browser.wait_until(_DEEP + f"""
+        return all('g.node').some(e => e.dataset.name.startsWith('{box}/'));
+      """)
+    browser.run(_DEEP + """
+      all('[alt="Fit to screen"]').forEach(e => e.click());
+    """)
+    time.sleep(_ZOOM_S)
     browser.screenshot(target / 'tensorboard.png')
 
 

@@ -68,9 +68,9 @@ def check(folder: pathlib.Path) -> None:
   if not graph.object_graph_def.nodes or graph.asset_file_def:
     raise _refusal(folder, 'files of its own, or no objects')
   _check_objects(folder, graph.object_graph_def)
-  why = inlining.endless(graph.graph_def)
+  why = inlining.objection(graph.graph_def)
   if why:
-    raise _refusal(folder, f'functions without end ({why})')
+    raise _refusal(folder, f'unusable functions ({why})')
   for op in sorted(_run(graph) - OPS):
     raise _refusal(folder, f'the op {op}')
 

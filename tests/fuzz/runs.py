@@ -21,8 +21,8 @@ from fuzz import strangers
 # Every how many cases some have their turn: those that run others and search
 # after that, and those that start a process for each placement.
 _TURNS = {
-    'local_search': 3, 'best_of': 3, 'structured': 3, 'scotch': 50,
-    'min_cut': 50, 'mt_kahypar': 50
+    'local_search': 3, 'best_of': 3, 'structured': 3, 'gdp_no_network': 3,
+    'scotch': 50, 'min_cut': 50, 'mt_kahypar': 50
 }
 # Every so many cases are placed twice.
 _TWICE = 4

@@ -9,6 +9,7 @@ is a `Load`, taken without a word, or a `Request`, to be answered with an
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from typing import Any, Callable
 
@@ -84,6 +85,7 @@ class NotEmulated:
 def main() -> None:
   """Serves until the input ends."""
   answers = messages.answers()
+  _keep_to_one_core()
   messages.volunteer_for_oom()
   messages.end_with_parent()
   try:
@@ -97,6 +99,12 @@ def main() -> None:
         messages.send(answers, worker.run(message))
   except EOFError:
     return
+
+
+def _keep_to_one_core() -> None:
+  """Twice as fast: time passes when all threads sleep, one after the other."""
+  cores = sorted(os.sched_getaffinity(0))
+  os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
 
 
 class Worker:

@@ -6,6 +6,7 @@ kernel runs.
 
 from __future__ import annotations
 
+import itertools
 from typing import Iterator, Mapping, Sequence
 
 from tensorflow.core.framework import graph_pb2
@@ -51,7 +52,7 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
     InvalidGraphError: Grappler cannot inline the calls, or they stand for more
       nodes than anybody could place.
   """
-  why = endless(graph_def)
+  why = objection(graph_def)
   if why:
     raise _unusable(path, why)
   meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph_def)
@@ -73,11 +74,44 @@ def inline(graph_def: graph_pb2.GraphDef, targets: Sequence[str], path: str,
                     f'its functions cannot be inlined ({reason})') from error
 
 
-def endless(graph_def: graph_pb2.GraphDef) -> str | None:
-  """Why nobody should inline, or run, its functions; None if they may.
+def objection(graph_def: graph_pb2.GraphDef) -> str | None:
+  """Why nobody should inline, or run, its functions; None if they may."""
+  return _ill_called(graph_def) or _endless(graph_def)
 
-  Thirty functions that each call the next twice are a billion nodes.
-  """
+
+def _ill_called(graph_def: graph_pb2.GraphDef) -> str | None:
+  """TensorFlow believes loops and conditions, and crashes where they lie."""
+  library = graph_def.library.function
+  signatures = {f.signature.name: f.signature for f in library}
+  for node in itertools.chain(graph_def.node, *(f.node_def for f in library)):
+    for name, num_inputs, num_outputs in _bodies(node):
+      signature = signatures.get(name)
+      if signature is None:
+        return f'"{node.name}" calls function "{name}", which is not there'
+      if (len(signature.input_arg), len(signature.output_arg)) != (num_inputs,
+                                                                   num_outputs):
+        return (f'"{node.name}" hands its function "{name}" {num_inputs} '
+                f'tensors for {num_outputs}, which it does not take or give')
+  return None
+
+
+def _bodies(node: node_def_pb2.NodeDef) -> Iterator[tuple[str, int, int]]:
+  """Of a loop or a condition: functions, what they take and what they give."""
+  attr = node.attr
+  if node.op in op_kinds.WHILES:
+    count = len(attr['T'].list.type)
+    yield attr['cond'].func.name, count, 1
+    yield attr['body'].func.name, count, count
+  elif node.op in op_kinds.CONDITIONS:
+    functions = (attr['branches'].list.func if node.op in op_kinds.CASES else
+                 (attr['then_branch'].func, attr['else_branch'].func))
+    for function in functions:
+      yield (function.name, len(attr['Tin'].list.type),
+             len(attr['Tout'].list.type))
+
+
+def _endless(graph_def: graph_pb2.GraphDef) -> str | None:
+  """Thirty functions that each call the next twice are a billion nodes."""
   bodies = {
       f.signature.name: list(f.node_def) for f in graph_def.library.function
   }

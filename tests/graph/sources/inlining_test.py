@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import types_pb2
 
@@ -63,3 +64,42 @@ def test_functions_that_call_themselves_are_refused(first):
   graph_def.library.function[-1].node_def[0].op = first
   with pytest.raises(errors.InvalidGraphError, match='calls itself'):
     inlining.inline(graph_def, ('out',), 'g.pb')
+
+
+@tf.function(input_signature=[tf.TensorSpec((5, 5))])
+def _branching(x):
+  _, x = tf.while_loop(lambda i, _: i < 3, lambda i, x:
+                       (i + 1, tf.matmul(x, x)), (0, x))
+  x = tf.cond(x[0, 0] > 0, lambda: x * 2, lambda: x)
+  return tf.switch_case(tf.cast(x[0, 0], tf.int32),
+                        [lambda: x, lambda: x + 1, lambda: x * 3])
+
+
+# Regression: each of the first three ended the process in TensorFlow.
+_LIES = {
+    'unknown': lambda function, signature: function.ClearField('name'),
+    'an argument less': lambda function, signature: signature.input_arg.pop(),
+    'a result less': lambda function, signature: signature.output_arg.pop(),
+    'an argument more': lambda function, signature: signature.input_arg.add(),
+    'a result more': lambda function, signature: signature.output_arg.add(),
+}
+
+
+@pytest.mark.parametrize('lie', _LIES)
+@pytest.mark.parametrize('op, key',
+                         [('While', 'cond'), ('While', 'body'),
+                          ('If', 'then_branch'), ('If', 'else_branch'),
+                          ('Case', 'branches')])
+def test_loops_and_conditions_that_lie_are_refused(op, key, lie):
+  concrete = _branching.get_concrete_function()
+  graph_def = concrete.graph.as_graph_def()
+  result = concrete.outputs[0].op.name
+  inlining.inline(graph_def, [result], 'graph.pb')
+  node = next(n for n in graph_def.node if n.op in (op, f'Stateless{op}'))
+  attr = node.attr[key]
+  function = attr.list.func[1] if op == 'Case' else attr.func
+  signature = next(f.signature for f in graph_def.library.function
+                   if f.signature.name == function.name)
+  _LIES[lie](function, signature)
+  with pytest.raises(errors.InvalidGraphError, match=node.name):
+    inlining.inline(graph_def, [result], 'graph.pb')
