@@ -38,6 +38,7 @@ const all = (selector) => {
 _BOXES = 'StatefulPartitionedCall', 'StatefulPartitionedCall/functional_1'
 # After a click on "Fit to screen" the graph glides there.
 _ZOOM_S = 3.
+_WIDE = 1600, 900
 
 
 def report(folder: pathlib.Path, target: pathlib.Path) -> None:
@@ -78,6 +79,7 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
   logs = _there(folder / 'logs')
   files.write_atomically(target / 'timeline.png', _timeline(logs))
   with _server(logs) as address, _browser() as browser:
+    browser.resize(*_WIDE)
     browser.visit(f'{address}/#graphs&run=.')
     browser.wait_until(_DEEP + 'return all("g.node").length > 3')
     browser.run(_DEEP + """
@@ -95,6 +97,7 @@ def tensorboard(folder: pathlib.Path, target: pathlib.Path) -> None:
         return all('g.node').some(e => e.dataset.name.startsWith('{box}/'));
       """)
     browser.run(_DEEP + """
+      all('#svg').forEach(e => e.dispatchEvent(new MouseEvent('click')));
       all('[alt="Fit to screen"]').forEach(e => e.click());
     """)
     time.sleep(_ZOOM_S)

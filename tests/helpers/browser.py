@@ -41,6 +41,10 @@ class Browser:
     """Loads a page."""
     self._ask('url', {'url': url})
 
+  def resize(self, width: int, height: int) -> None:
+    """Of the window, in pixels."""
+    self._ask('window/rect', {'width': width, 'height': height})
+
   def run(self, script: str, *arguments: Any) -> Any:
     """What a function body returns."""
     return self._ask('execute/sync', {'script': script, 'args': arguments})
