@@ -48,6 +48,7 @@ from tensorflow.core.protobuf import device_properties_pb2
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
+from gdp_grappler import text_protos
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import validation
@@ -72,8 +73,8 @@ def from_text(text: str, origin: str) -> cluster_lib.Cluster:
     ClusterError: not protobuf text, or a wrong field.
   """
   try:
-    message = text_format.Parse(text, _message_class()())
-  except text_format.ParseError as error:
+    message = text_protos.parse(text, _message_class()())
+  except ValueError as error:
     raise cluster_lib.not_a_cluster_file(origin, _one_line(error)) from error
   return _read(message, origin)
 

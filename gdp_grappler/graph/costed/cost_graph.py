@@ -27,10 +27,10 @@ from google.protobuf import descriptor_pb2
 from google.protobuf import descriptor_pool
 from google.protobuf import message as message_lib
 from google.protobuf import message_factory
-from google.protobuf import text_format
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import text_protos
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
 
@@ -287,8 +287,8 @@ def _parse_text(path: str, data: bytes) -> Any:
   whole = _NESTED.search(text)
   message = _messages()['RunMetadata' if whole else 'CostGraphDef']()
   try:
-    text_format.Parse(text, message, allow_unknown_field=True)
-  except (text_format.ParseError, RecursionError) as error:
+    text_protos.parse(text, message, allow_unknown_field=True)
+  except ValueError as error:
     raise errors.InvalidGraphError(
         f'{path} is a damaged CostGraphDef: {error}. Write it again.'
     ) from error

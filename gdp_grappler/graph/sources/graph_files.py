@@ -11,7 +11,6 @@ from typing import Any, Callable
 import zipfile
 
 from google.protobuf import message as message_lib
-from google.protobuf import text_format
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -20,6 +19,7 @@ from tensorflow.python.framework import op_def_registry
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import text_protos
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
@@ -199,8 +199,8 @@ def _parse_text(kind: type[message_lib.Message],
   if len(data) > files.MOST_TEXT_BYTES or b'\0' in data:
     return None
   try:
-    return text_format.Parse(data.decode(), kind())
-  except (text_format.ParseError, ValueError, RecursionError):
+    return text_protos.parse(data.decode(), kind())
+  except ValueError:
     return None
 
 
