@@ -15,6 +15,7 @@ from gdp_grappler.placers import annealing
 from gdp_grappler.placers import coordinate_maps
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import relief
 from gdp_grappler.placers import single_device
 from gdp_grappler.placers.partitioning import partitioning
 
@@ -68,7 +69,12 @@ class StructuredPlacer:
       if judge.fits:
         break
     if not judge.fits:
-      judge.see(annealing.relieved(problem, judge.best(1)[0])[None])
+      judge.see(relief.Relief(problem).fitted(judge.best(_TOLD)))
+    # Where few placements fit, not every start leads to one.
+    for row in judge.best(_TOLD):
+      if judge.fits:
+        break
+      judge.see(annealing.relieved(problem, row)[None])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
         for row in judge.best(_TOLD))

@@ -190,3 +190,13 @@ def test_the_program_ends_with_one_line_of_counts(monkeypatch, capsys, placer,
   last = capsys.readouterr().out.splitlines()[-1]
   assert last.startswith('fuzz: 6 graphs, 6 placements, ')
   assert (', 0 broken;' in last) == (code == 0)
+
+
+@pytest.mark.parametrize(
+    'seed, placer',
+    [
+        (338, runs.STRANGERS),  # A warning of Python's for a damaged text.
+        (525, 'structured'),  # Out of memory where a placement is known to fit.
+    ])
+def test_what_was_broken_once_holds(seed, placer):
+  assert not runs.examine(seed, (placer,)).broken
