@@ -21,6 +21,8 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.reports import tables
 from gdp_grappler.reports import units
 
+# Ops whose names are shown where none was meant.
+_NAMED = 3
 _MOST_OPS, _MOST_CUTS = 20, 10  # Of a text; JSON has all.
 
 
@@ -287,7 +289,10 @@ def _matching(graph: op_graph.OpGraph, pattern: str) -> list[int]:
   near = suggestions.did_you_mean(pattern, alike[:1000], similarity=.3, most=3)
   raise errors.GdpError(
       f'No op of graph "{graph.name}" is called "{pattern}".'
-      + (near or ' Give a name, or a pattern such as "*MatMul*".'))
+      + (near or ' Give a name, or a pattern such as "*MatMul*". The heaviest: '
+         + ', '.join(f'"{graph.names[op]}"'
+                     for op in np.argsort(-graph.flops, kind='stable')[:_NAMED])
+         + '.'))
 
 
 def _more(found: tuple[Any, ...], shown: int, what: str) -> list[str]:

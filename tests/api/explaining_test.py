@@ -137,7 +137,7 @@ def test_a_real_graph_is_explained(placed, capsys):
 
 
 @pytest.mark.parametrize('pattern, said', [
-    ('op7', r'is called "op7"\. Give a name, or a pattern'),
+    ('op7', r'is called "op7"\. Give a name, .* The heaviest: "'),
     ('x/op', 'Did you mean "op1" or "op0"'),
     ('', 'is called ""'),
 ])
