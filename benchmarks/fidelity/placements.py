@@ -27,7 +27,7 @@ _PROPOSALS = 24
 # Drawn at first, and more until there are so many placements in all.
 _MODULES, _LEAST = 10, 40
 _AT_RANDOM = 'modules at random '
-_DRAWS = 100
+_DRAWS, _DISTURBED = 100, .05
 
 
 def suite(graph: op_graph.OpGraph, simulator: simulator_lib.Simulator,
@@ -105,18 +105,21 @@ def _drawn(
     graph: op_graph.OpGraph, cluster: cluster_lib.Cluster, modules: np.ndarray,
     known: Mapping[str, placement_lib.Placement],
     rng: np.random.Generator) -> Iterator[tuple[str, placement_lib.Placement]]:
-  """Distinct ones, of modules [G]; few, where there are few at all."""
+  """Distinct ones, of modules [G]; disturbed, where there are few modules."""
   seen = {placement.devices.tobytes() for placement in known.values()}
   number = sum(label.startswith(_AT_RANDOM) for label in known)
   for _ in range(_DRAWS):
-    by_group = rng.integers(0, len(cluster.accelerators),
-                            modules.max() + 1)[modules]
-    placement = placement_lib.from_groups(graph,
-                                          _allowed(graph, cluster, by_group),
-                                          cluster)
+    num_places, label = len(cluster.accelerators), f'{_AT_RANDOM}{number}'
+    by_group = rng.integers(0, num_places, modules.max() + 1)[modules]
+    placement = _placement(graph, by_group, cluster)
+    if placement.devices.tobytes() in seen:
+      label += ', disturbed'
+      placement = _placement(graph,
+                             _disturbed(by_group, _DISTURBED, num_places, rng),
+                             cluster)
     if placement.devices.tobytes() not in seen:
       seen.add(placement.devices.tobytes())
-      yield f'{_AT_RANDOM}{number}', placement
+      yield label, placement
       number += 1
 
 
@@ -264,15 +267,20 @@ def _by_group(graph: op_graph.OpGraph, devices: np.ndarray) -> np.ndarray:
   return np.asarray(devices)[first]
 
 
+def _placement(graph: op_graph.OpGraph, by_group: np.ndarray,
+               cluster: cluster_lib.Cluster) -> placement_lib.Placement:
+  """Of places int [G]."""
+  return placement_lib.from_groups(graph, _allowed(graph, cluster, by_group),
+                                   cluster)
+
+
 def _distinct(
     graph: op_graph.OpGraph, found: dict[str, np.ndarray],
     cluster: cluster_lib.Cluster) -> dict[str, placement_lib.Placement]:
   """Placements of their own."""
   seen, result = set(), {}
   for label, by_group in found.items():
-    placement = placement_lib.from_groups(graph,
-                                          _allowed(graph, cluster, by_group),
-                                          cluster)
+    placement = _placement(graph, by_group, cluster)
     key = placement.devices.tobytes()
     if key not in seen:
       seen.add(key)
