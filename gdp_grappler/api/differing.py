@@ -146,7 +146,7 @@ class Difference:
     for what, side in (('before', self.before), ('after', self.after)):
       rows.append(
           (what, units.ms(side.step_time_s), units.ms(side.fifo_step_time_s),
-           f'{side.cut_tensors} tensors, '
+           f'{units.count(side.cut_tensors, "tensor")}, '
            f'{units.amount(side.cut_bytes, "B")}',
            'fits' if side.fits else 'overflows'))
     return rows

@@ -197,12 +197,12 @@ class Explanation:
     rows: list[tuple[str, ...]] = [('device', 'groups', 'step', 'change', 'cut',
                                     'memory')]
     for move in self.elsewhere:
-      rows.append(
-          (move.device, str(move.groups), units.ms(move.step_time_s),
-           f'{move.change_s * 1e3:+.4g} ms', f'{move.cut_tensors} tensors, '
-           f'{units.amount(move.cut_bytes, "B")}',
-           f'{units.amount(move.overflow_bytes, "B")} too much'
-           if move.overflow_bytes else 'fits'))
+      rows.append((move.device, str(move.groups), units.ms(move.step_time_s),
+                   f'{move.change_s * 1e3:+.4g} ms',
+                   f'{units.count(move.cut_tensors, "tensor")}, '
+                   f'{units.amount(move.cut_bytes, "B")}',
+                   f'{units.amount(move.overflow_bytes, "B")} too much'
+                   if move.overflow_bytes else 'fits'))
     return rows
 
   def _cuts(self, scope: str = '') -> list[tuple[str, ...]]:

@@ -350,7 +350,7 @@ class PlacedStep:
         f'{self.graph.name}: {self.graph.num_ops} ops on '
         f'{self.step.cluster.name}, placed by {self.placed_by}',
         f'step {units.ms(self.step_time_s)} (simulated), {self._beside_one()}',
-        f'cut {tensors} tensors, {units.amount(size, "B")}'
+        f'cut {units.count(tensors, "tensor")}, {units.amount(size, "B")}'
     ]
 
   def _beside_one(self) -> str:

@@ -32,6 +32,7 @@ from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.reports import units
 
 # Replicas of one model already fill the devices, and their collectives wait
 # for each other: moving an op of one would stop all.
@@ -192,7 +193,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     tensors, size = after.cut(graph)
     counts = ', '.join(f'{d} {n}' for d, n in after.counts().items())
     said = (f'{"placed" if apply else "would be placed"} by '
-            f'{origin}: {counts}; cut {tensors} tensors, '
+            f'{origin}: {counts}; cut '
+            f'{units.count(tensors, "tensor")}, '
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[1] < prices.overflow_bytes[0]:
       said += '; as it was, it would have exceeded a memory'

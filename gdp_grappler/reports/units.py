@@ -14,6 +14,11 @@ def amount(value: float, unit: str) -> str:
   return f'{value / scale:.3g} {prefix}{unit}'
 
 
+def count(number: int, noun: str) -> str:
+  """'1 tensor', '2 tensors'."""
+  return f'{number} {noun}{"" if number == 1 else "s"}'
+
+
 def ms(seconds: float) -> str:
   """'12.34 ms' for 0.01234."""
   return f'{seconds * 1e3:.4g} ms'

@@ -13,6 +13,11 @@ def test_amount(value, text):
   assert units.amount(value, 'B') == text
 
 
+def test_one_is_no_plural():
+  assert [units.count(n, 'tensor') for n in (0, 1, 2)
+         ] == ['0 tensors', '1 tensor', '2 tensors']
+
+
 def test_milliseconds():
   assert units.ms(.0123456) == '12.35 ms'
 

@@ -110,7 +110,8 @@ def _line(placed: placed_step.PlacedStep) -> str:
   tensors, size = placed.placement.cut(placed.graph)
   counts = ', '.join(f'{d} {n}' for d, n in placed.placement.counts().items())
   return (f'{placed.graph.name}: {placed.graph.num_ops} ops placed by '
-          f'{placed.placed_by}: {counts}; cut {tensors} tensors, '
+          f'{placed.placed_by}: {counts}; cut '
+          f'{units.count(tensors, "tensor")}, '
           f'{units.amount(size, "B")}; predicted step '
           f'{units.ms(placed.fifo.step_time_s)} (simulated)')
 

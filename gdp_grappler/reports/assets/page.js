@@ -431,7 +431,7 @@
   byId('facts').textContent = `${data.graph}: ${count} ops on ` +
       `${data.cluster}. ` + runs.map(run =>
           `${run.name}: ${time(run.stepUs)} (simulated), ${run.cut.tensors} ` +
-          `tensors of ${size(run.cut.bytes)} sent`).join('; ') + '.' +
+          `tensor${run.cut.tensors === 1 ? '' : 's'} of ${size(run.cut.bytes)} sent`).join('; ') + '.' +
       (idle.length ? ` Nothing takes time on ${idle.join(', ')}.` : '');
   const warnings = runs.flatMap(run =>
       run.warnings.map(text => `${run.name}: ${text}`));
