@@ -70,6 +70,11 @@ class Comparison:
         *(f'{name}: {why}' for name, why in self.failures.items())
     ])
 
+  def __repr__(self) -> str:
+    steps = (f'{name} {units.ms(placed.step_time_s)}'
+             for name, placed in self.placed.items())
+    return f'<Comparison {", ".join([*steps, *self.failures])} (simulated)>'
+
   def _repr_html_(self) -> str:
     return tables.as_html(self._rows()) + tables.paragraph(
         [f'{name}: {why}' for name, why in self.failures.items()])

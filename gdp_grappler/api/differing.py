@@ -132,6 +132,9 @@ class Difference:
       lines.append(f'... and {len(self.moved) - _MOST_OPS} more ops')
     return '\n'.join(lines)
 
+  def __repr__(self) -> str:
+    return f'<Difference {self._headline()}>'
+
   def _repr_html_(self) -> str:
     return (tables.paragraph([self._headline()]) + tables.as_html(self._sides())
             + tables.as_html(self._shifts()) + tables.as_html(self._ops()))

@@ -169,6 +169,11 @@ class Explanation:
       lines += _more(self.sent, _MOST_CUTS, 'tensors')
     return '\n'.join(lines)
 
+  def __repr__(self) -> str:
+    return (
+        f'<Explanation of "{self.pattern}": {units.count(len(self.ops), "op")}'
+        f' of a step of {units.ms(self.step_time_s)} (simulated)>')
+
   def _repr_html_(self) -> str:
     ops = [('op', 'type', 'device', 'why', 'takes', 'critical')]
     ops += [(op.label, op.op_type, op.device, op.why,

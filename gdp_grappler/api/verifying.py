@@ -72,6 +72,9 @@ class Verification:
         'for the cause.')
     return '\n'.join(lines)
 
+  def __repr__(self) -> str:
+    return f'<Verification {str(self).splitlines()[-1]}>'
+
   def _repr_html_(self) -> str:
     return tables.paragraph(str(self).splitlines())
 

@@ -40,6 +40,8 @@ def test_as_json_and_as_a_page(table):
   fields = json.loads(table.to_json())
   assert [row['placer'] for row in fields['placers']] == list(table.placed)
   assert '<td>random</td>' in table._repr_html_()
+  assert repr(table).startswith('<Comparison ')
+  assert '\n' not in repr(table)
 
 
 def test_unknown_placers_are_refused_before_the_work():

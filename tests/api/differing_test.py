@@ -54,6 +54,7 @@ def test_all_of_it_is_json_and_a_table():
   assert len(fields['moved']) == 30 and fields['change_s'] == 0
   assert '... and 10 more ops' in str(difference)
   assert '<table>' in difference._repr_html_()
+  assert repr(difference).startswith('<Difference 30 of 30 ops moved;')
 
 
 def test_other_graphs_cannot_be_compared():

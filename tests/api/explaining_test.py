@@ -134,6 +134,8 @@ def test_a_real_graph_is_explained(placed, capsys):
   out = capsys.readouterr().out
   assert f'... and {placed.graph.num_ops - 20} more ops' in out
   assert '<table>' in explanation._repr_html_()
+  assert repr(explanation).startswith('<Explanation of ')
+  assert '\n' not in repr(explanation)
 
 
 @pytest.mark.parametrize('pattern, said', [

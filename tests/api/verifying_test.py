@@ -61,3 +61,4 @@ def test_a_program_that_dies_is_told(monkeypatch):
   assert not verification.works
   assert 'it failed: killed by signal 9' in str(verification)
   assert '<p>' in verification._repr_html_()
+  assert repr(verification).startswith('<Verification ')
