@@ -96,7 +96,8 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
     for count, (label,
                 placement) in enumerate(itertools.chain(suite.items(),
                                                         further)):
-      if count >= len(suite) and len(result.ordered) >= _LEAST_ORDERED:
+      ran = sum(not row.problem for row in result.ordered)
+      if count >= len(suite) and ran >= _LEAST_ORDERED:
         break
       if not simulator.evaluate(graph, placement).valid:
         continue  # What fits is the allocator's question, not the clock's.
