@@ -35,6 +35,7 @@ NATIVE_LIBRARIES = {
     "libgdp_grappler.so": {
         "srcs": [
             "gdp_grappler/graph/node_table.cc",
+            "gdp_grappler/graph/node_validation.cc",
             "gdp_grappler/graph/op_properties.cc",
             "gdp_grappler/plugin/grappler_pass.cc",
         ],

@@ -20,6 +20,7 @@ from tensorflow.python.framework import op_def_registry
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import text_protos
+from gdp_grappler.graph import node_validation
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
@@ -86,6 +87,9 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
             'the file may be cut off; write it again')
   _check_op_types(graph_def, path)
   _check_outputs(graph_def, path)
+  why = node_validation.problem(graph_def)
+  if why:
+    raise _unusable(path, why, 'write it again')
 
 
 def check_ends(source: source_graph.SourceGraph, path: str) -> None:

@@ -142,9 +142,10 @@ def test_producers(tensor):
 ])
 def test_an_output_that_is_not_there(tensor, said):
   """Room was made for two billion outputs, one after the other."""
-  graph = graph_defs.graph_def(graph_defs.node('a', 'Placeholder'),
-                               graph_defs.node('s', 'Split', ('a', 'a')),
-                               graph_defs.node('b', 'Neg', ('s:1',)))
+  graph = graph_defs.graph_def(
+      graph_defs.node('a', 'Placeholder', dtype=graph_defs.FLOAT),
+      graph_defs.node('s', 'Split', ('a', 'a'), T=graph_defs.FLOAT),
+      graph_defs.node('b', 'Neg', ('s:1',), T=graph_defs.FLOAT))
   graph.node[1].attr['num_split'].i = 2
   graph_files.check_nodes(graph, 'g.pb')
   graph.node[2].input[0] = tensor

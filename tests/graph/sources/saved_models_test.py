@@ -8,6 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import tensor_shape_pb2
 from tensorflow.core.protobuf import saved_model_pb2
 
 from gdp_grappler import errors
@@ -134,7 +135,8 @@ def _unknown_op(model: saved_model_pb2.SavedModel) -> None:
 def _rankless(model: saved_model_pb2.SavedModel) -> None:
   for node in model.meta_graphs[0].graph_def.node:
     if node.op == 'Placeholder':
-      node.attr['shape'].shape.unknown_rank = True
+      node.attr['shape'].shape.CopyFrom(
+          tensor_shape_pb2.TensorShapeProto(unknown_rank=True))
 
 
 def _lost_output(model: saved_model_pb2.SavedModel) -> None:

@@ -1,0 +1,155 @@
+// Whether nodes are what their ops' definitions say, for node_validation.py.
+//
+// TensorFlow's importer asks that of every node; its graph optimizer believes
+// them, and crashes.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/function.pb.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_def.pb.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensorflow {
+namespace grappler {
+namespace {
+
+using Functions = std::unordered_map<std::string, const OpDef*>;
+
+// Null for an op that nobody knows; somebody else says so.
+const OpDef* DefinitionOf(const std::string& op, const Functions& functions) {
+  const auto found = functions.find(op);
+  if (found != functions.end()) return found->second;
+  const OpDef* result = nullptr;
+  return OpRegistry::Global()->LookUpOpDef(op, &result).ok() ? result : nullptr;
+}
+
+bool IsPolymorphic(const NodeDef& node) {
+  for (const auto& [name, value] : node.attr()) {
+    if (value.value_case() == AttrValue::kPlaceholder) return true;
+  }
+  return false;
+}
+
+// Attributes that this TensorFlow does not know are passed over by it.
+void DropUnknown(const OpDef& definition, NodeDef* node) {
+  std::vector<std::string> unknown;
+  for (const auto& [name, value] : node->attr()) {
+    bool known = absl::StartsWith(name, "_");
+    for (int i = 0; !known && i < definition.attr_size(); ++i) {
+      known = definition.attr(i).name() == name;
+    }
+    if (!known) unknown.push_back(name);
+  }
+  for (const std::string& name : unknown) node->mutable_attr()->erase(name);
+}
+
+// Tensors and shapes among the values of attributes.
+absl::Status CheckValues(const NodeDef& node) {
+  for (const auto& [name, value] : node.attr()) {
+    Tensor tensor;
+    if (value.value_case() == AttrValue::kTensor &&
+        (!TensorShape::IsValid(value.tensor().tensor_shape()) ||
+         !tensor.FromProto(value.tensor()))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute \"", name, "\" is no tensor"));
+    }
+    if (value.value_case() == AttrValue::kShape &&
+        !PartialTensorShape::IsValid(value.shape())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute \"", name, "\" is no shape"));
+    }
+    for (const TensorShapeProto& shape : value.list().shape()) {
+      if (!PartialTensorShape::IsValid(shape)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("attribute \"", name, "\" has what is no shape"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Check(const NodeDef& node, const Functions& functions) {
+  const OpDef* definition = DefinitionOf(node.op(), functions);
+  if (definition == nullptr || IsPolymorphic(node)) return absl::OkStatus();
+  NodeDef copy = node;
+  DropUnknown(*definition, &copy);
+  AddDefaultsToNodeDef(*definition, &copy);
+  const absl::Status status = ValidateNodeDef(copy, *definition);
+  if (!status.ok()) return status;
+  if (node.op() == "Const" && node.attr().at("dtype").type() !=
+                                  node.attr().at("value").tensor().dtype()) {
+    return absl::InvalidArgumentError("its value has another type");
+  }
+  return CheckValues(node);
+}
+
+// Without the definitions that TensorFlow quotes.
+absl::string_view Shortened(absl::string_view message) {
+  for (const absl::string_view quote : {" from Op<", "; NodeDef", "; Op<"}) {
+    message = message.substr(0, message.find(quote));
+  }
+  return message;
+}
+
+template <typename Nodes>
+absl::Status CheckAll(const Nodes& nodes, const Functions& functions) {
+  for (const NodeDef& node : nodes) {
+    const absl::Status status = Check(node, functions);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "node \"", node.name(), "\": ", Shortened(status.message())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckGraph(const GraphDef& graph) {
+  Functions functions;
+  for (const FunctionDef& function : graph.library().function()) {
+    functions[function.signature().name()] = &function.signature();
+  }
+  absl::Status status = CheckAll(graph.node(), functions);
+  for (const FunctionDef& function : graph.library().function()) {
+    if (status.ok()) status = CheckAll(function.node_def(), functions);
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace grappler
+}  // namespace tensorflow
+
+extern "C" {
+
+// Writes why a serialized GraphDef cannot be, up to `room` bytes with the zero
+// at their end; nothing if it can.
+void gdp_nodes_validate(const char* graph, size_t size, char* why,
+                        size_t room) {
+  tensorflow::GraphDef parsed;
+  absl::Status status =
+      parsed.ParseFromArray(graph, static_cast<int>(size))
+          ? tensorflow::grappler::CheckGraph(parsed)
+          : absl::InvalidArgumentError("it is larger than 2 GB");
+  const absl::string_view message = status.message();
+  const size_t length = message.size() < room ? message.size() : room - 1;
+  memcpy(why, message.data(), length);
+  why[length] = '\0';
+}
+
+}  // extern "C"
