@@ -23,6 +23,12 @@ from gdp_grappler import errors
 # Damaged files of a seed, and every how many seeds something else stands in the
 # place of one, and a hostile policy or model has its turn.
 _DAMAGED, _OBSTACLE_TURN, _HOSTILE_TURN = 4, 8, 10
+# Files whose graphs lie every second time, and what they hold.
+_GRAPHS = {
+    'captured.pb': 'meta_graph', 'graph_def.pb': 'graph_def',
+    'saved/saved_model.pb': 'saved_model',
+    'policy/saved_model.pb': 'saved_model'
+}
 # Events of Python that no reader causes, but to write below its own folder.
 _EFFECTS = ('os.exec', 'os.fork', 'os.posix_spawn', 'os.system',
             'pickle.find_class', 'socket.bind', 'socket.connect',
@@ -38,6 +44,7 @@ def breaches(seed: int, checked: Callable[[],
     checked: Called for each file that was tried.
   """
   from helpers import damage
+  from helpers import graph_damage
   from helpers import readers
   kind = list(readers.READERS)[seed % len(readers.READERS)]
   with tempfile.TemporaryDirectory() as folder:
@@ -45,8 +52,10 @@ def breaches(seed: int, checked: Callable[[],
     path = pathlib.Path(folder, kind)
     data = path.read_bytes()
     for number in range(_DAMAGED):
+      rng = np.random.default_rng([seed, number])
       path.write_bytes(
-          damage.damaged(data, np.random.default_rng([seed, number])))
+          graph_damage.lying(_GRAPHS[kind], data, rng)
+          if kind in _GRAPHS and number % 2 else damage.damaged(data, rng))
       checked()
       yield from _broken(functools.partial(readers.read, kind), path, folder,
                          f'damage {number} of {kind}')
