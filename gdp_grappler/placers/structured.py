@@ -69,7 +69,7 @@ class StructuredPlacer:
       if judge.fits:
         break
     if not judge.fits:
-      judge.see(relief.Relief(problem).fitted(judge.best(_TOLD)))
+      judge.see(relief.Relief(problem).fitted(np.stack(judge.best(_TOLD))))
     # Where few placements fit, not every start leads to one.
     for row in judge.best(_TOLD):
       if judge.fits:
