@@ -123,7 +123,7 @@ def _replace_argument(node: Any) -> None:
   node.op = 'Placeholder'
   if dtype != types_pb2.DT_RESOURCE:
     shapes = list(node.attr['_output_shapes'].list.shape)
-  elif len(shapes) == 1 and dtypes != [types_pb2.DT_INVALID]:
+  elif len(shapes) == len(dtypes) == 1 and dtypes[0] != types_pb2.DT_INVALID:
     node.op, dtype = 'VarHandleOp', dtypes[0]
   node.ClearField('attr')
   node.attr['dtype'].type = dtype

@@ -33,6 +33,8 @@ _EVALUATIONS, _OTHERS = 200, ('single_device', 'heft')
 _PLAYED = 25
 # Bounds are computed in another order.
 _ROUNDING = 1e-9
+# Placers that say so where no op may be on such a device.
+_ONE_KIND = {'cpu_only': 'CPU', 'gpu_only': 'GPU'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +89,11 @@ class Examiner:
 
   def suits(self, name: str) -> bool:
     """Whether a placer has anything to say to this case."""
-    gpu = single_device.first_device(self.case.cluster, 'GPU')
-    return name != 'gpu_only' or (gpu is not None and
-                                  bool(self.problem.allowed[:, gpu].any()))
+    kind = _ONE_KIND.get(name)
+    if kind is None:
+      return True
+    device = single_device.first_device(self.case.cluster, kind)
+    return device is not None and bool(self.problem.allowed[:, device].any())
 
   def breaches(self, name: str, twice: bool) -> Iterator[Breach]:
     """All rules that a placer breaks.

@@ -43,9 +43,9 @@ def breaches(seed: int, checked: Callable[[],
     seed: Its kind of file and its damage.
     checked: Called for each file that was tried.
   """
+  from helpers import readers  # isort: skip  # Says which Keras.
   from helpers import damage
   from helpers import graph_damage
-  from helpers import readers
   kind = list(readers.READERS)[seed % len(readers.READERS)]
   with tempfile.TemporaryDirectory() as folder:
     shutil.copytree(_good(kind), folder, dirs_exist_ok=True)

@@ -73,6 +73,15 @@ def test_arguments_of_a_function_have_their_shape():
   assert definition.SerializeToString(deterministic=True) == before
 
 
+def test_a_handle_that_tells_half_is_read():
+  """Regression: a shape without a type was an IndexError."""
+  handle = graph_defs.node('v', '_Arg', T={'type': 20})
+  handle.attr['_handle_shapes'].list.shape.append(
+      tf.TensorShape([3, 2]).as_proto())
+  result = _estimated(graph_defs.graph_def(handle), 5)
+  assert len(result.output_bytes) == 1
+
+
 @pytest.mark.parametrize('nodes, message', [
     ([('a', 'NoSuchOp', [])], "Op type not registered 'NoSuchOp'"),
     ([('a', 'NoOp', ['^b']), ('b', 'NoOp', ['^a'])], 'topological order'),
