@@ -59,9 +59,11 @@ void DropUnknown(const OpDef& definition, NodeDef* node) {
   for (const std::string& name : unknown) node->mutable_attr()->erase(name);
 }
 
-// Tensors and shapes among the values of attributes.
+// Tensors and shapes among the values of attributes. What Grappler notes down
+// for itself, with sizes below -1 for those that are alike, is not for it.
 absl::Status CheckValues(const NodeDef& node) {
   for (const auto& [name, value] : node.attr()) {
+    if (absl::StartsWith(name, "_")) continue;
     Tensor tensor;
     if (value.value_case() == AttrValue::kTensor &&
         (!TensorShape::IsValid(value.tensor().tensor_shape()) ||

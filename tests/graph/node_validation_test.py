@@ -91,6 +91,8 @@ def test_what_may_be_missing_or_unknown_is_passed_over():
   del node.attr['transpose_a']
   node.attr['of_a_later_tensorflow'].i = 3
   node.attr['_own'].s = b'anything'
+  # Grappler's, for a size that is like another one's.
+  node.attr['_input_shapes'].list.shape.add().dim.add(size=-2)
   graph_def.node.add(name='other', op='OfALibraryThatIsNotLoaded')
   assert not node_validation.problem(graph_def)
 
