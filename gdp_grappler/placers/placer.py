@@ -28,8 +28,8 @@ class Problem:
     seed: Two runs with the same seed give the same placement.
     expert_devices: int [N], where a human expert puts the ops; None if nobody
       said. It need not keep the graph's rules.
-    time_budget_s: What a search may take; None for its own default. Others
-      ignore it.
+    time_budget_s: What a search may take, or who tries many cuts; None for
+      their own default. Others ignore it.
     simulator: Predicts what control edges bring, where they may be added; None
       where they may not. With it, searches look for what is fast in a good
       order as well, and propose it with priorities (see `Proposer`).

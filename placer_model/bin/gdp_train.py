@@ -147,6 +147,10 @@ def _train() -> int:
   try:
     run_lib.train(_every(task_lib), rich.console.Console(),
                   deadline.earlier(slow_s))
+    if deadline.passed:
+      _LINE.say(f'--time_budget_s={_TIME_BUDGET_S.value:g}: it took '
+                f'{time.monotonic() - start_s:.0f} s. Starting, reading the '
+                'graph and checking what is exported cannot be cut short.')
   except run_lib.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130

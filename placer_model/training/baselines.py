@@ -22,6 +22,8 @@ from gdp_grappler.placers import registry
 
 NAMES = ('single_device', 'random', 'metis')
 SEARCH = 'local_search'
+# Of the time that is left, for one of these.
+_SHARE = .4
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,7 +80,8 @@ def place_all(
     problem: What they solve.
     evaluator: Says what a step of their placements takes.
     simulator: Predicts which control edges pay.
-    deadline: Until when edges may be looked for.
+    deadline: Until when edges may be looked for; of what is left a placer that
+      tries many cuts takes a part only.
 
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -132,8 +135,10 @@ def place(name: str, problem: placer_lib.Problem,
   progress.doing(f'pricing baselines of {problem.graph.name}: {name}')
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
+  budget_s = (
+      problem.time_budget_s if name == SEARCH else deadline.after(_SHARE).left_s)
   placement = registry.create(name).place(
-      dataclasses.replace(problem, evaluator=watched))
+      dataclasses.replace(problem, evaluator=watched, time_budget_s=budget_s))
   seconds = time.monotonic() - start
   evaluation = evaluator.evaluate(problem.graph, placement)
   return in_order(

@@ -84,18 +84,16 @@ def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
   """Rounds of proposals: how many devices, then which cut."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
-  winner = see([
+  winner = see(
       _proposal(problem, target, _IMBALANCE, problem.seed, False)
-      for target in targets
-  ])
+      for target in targets)
   near = partitioning.like(winner, targets, problem)
-  see([
+  see(
       _proposal(problem, target, imbalance, problem.seed + seed, recursive)
       for target in near for imbalance, seed, recursive in (
           *((i, 0, False) for i in _IMBALANCES),
           *((_IMBALANCE, s, False) for s in range(1, _NUM_SEEDS)),
-          *((i, 0, True) for i in (_IMBALANCE, *_IMBALANCES[1:])))
-  ])
+          *((i, 0, True) for i in (_IMBALANCE, *_IMBALANCES[1:]))))
 
 
 def _proposal(problem: placer_lib.Problem, target: partitioning.Target,

@@ -7,10 +7,11 @@ many placements, on fewer devices too, and the best by price is taken.
 from __future__ import annotations
 
 import dataclasses
-from typing import Callable, Sequence
+from typing import Callable, Iterable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -73,8 +74,9 @@ class Proposal:
   target: Target
 
 
-# Is shown proposals and tells the best of all so far.
-See = Callable[[Sequence[Proposal]], Proposal]
+# Is shown proposals and tells the best of all so far. When the time is over it
+# looks at the first one only: who makes them when asked for saves the others.
+See = Callable[[Iterable[Proposal]], Proposal]
 
 
 def accelerators(problem: placer_lib.Problem) -> np.ndarray:
@@ -226,7 +228,8 @@ def best(
   fit, memory is shared out as well, then memory alone; and parts of what would
   be faster move until it fits (`relief`), which takes least from devices that
   are almost large enough. Each device alone is looked at, too, and if nothing
-  fits even so, what a local search makes of the best.
+  fits even so, what a local search makes of the best. When
+  `Problem.time_budget_s` is over, no further round begins.
 
   Args:
     problem: What to place.
@@ -235,11 +238,12 @@ def best(
   """
   if not problem.graph.num_ops:
     return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
-  judge = _Judge(problem)
+  deadline = deadlines.within(problem.time_budget_s)
+  judge = _Judge(problem, deadline)
   found = judge.found
   for memory in (0., 0.5, 1.):
     propose(problem, memory, judge.see)
-    if found.enough:
+    if found.enough or deadline.passed:
       break
   found.see(single_device.on_each(problem))
   if not found.enough:
@@ -252,18 +256,24 @@ def best(
 class _Judge:
   """Prices proposals and remembers whose is the best."""
 
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    self._problem = problem
+  def __init__(self, problem: placer_lib.Problem,
+               deadline: deadlines.Deadline) -> None:
+    self._problem, self._deadline = problem, deadline
     self.found = found_lib.Found(problem)
     self._leader: tuple[evaluator_lib.Key, Proposal] | None = None
 
-  def see(self, proposals: Sequence[Proposal]) -> Proposal:
-    """Prices those that are new; the best of all so far."""
+  def see(self, proposals: Iterable[Proposal]) -> Proposal:
+    """See `See`."""
+    seen = []
+    for proposal in proposals:
+      seen.append(proposal)
+      if self._deadline.passed:
+        break
     devices = [
         repair(self._problem, proposal.target.graph, proposal.devices)
-        for proposal in proposals
+        for proposal in seen
     ]
-    for key, proposal in zip(self.found.see(devices).keys(), proposals):
+    for key, proposal in zip(self.found.see(devices).keys(), seen):
       if self._leader is None or key < self._leader[0]:
         self._leader = key, proposal
     assert self._leader is not None  # The first round has proposals.

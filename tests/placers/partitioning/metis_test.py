@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import sys
 
@@ -6,6 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation import recorder
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import metis
 from helpers import clusters
@@ -103,6 +105,16 @@ def test_a_graph_without_edges_one_op_and_no_op():
   assert len(_place(graphs.make_graph(num_ops=9), cluster)) == 9
   assert len(_place(graphs.make_graph(num_ops=1), cluster)) == 1
   assert not _place(graphs.make_graph(), cluster).size
+
+
+def test_few_cuts_when_the_time_is_over():
+  problem = problems.make(_two_chains(), presets.preset('4xP100'))
+  watched = recorder.Recorder(problem.evaluator)
+  hurried = dataclasses.replace(problem, evaluator=watched, time_budget_s=0.)
+  placement = metis.MetisPlacer().place(hurried)
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
+  # The first cut, that of the second round, and each device alone.
+  assert watched.evaluations <= 2 + problem.cluster.num_devices
 
 
 def test_without_pymetis(monkeypatch):
