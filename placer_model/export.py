@@ -118,8 +118,9 @@ def load_network(directory: pathlib.Path) -> network_lib.PlacerNetwork:
         reader.get_tensor(f'weights/{index}/.ATTRIBUTES/VARIABLE_VALUE')
         for index in range(len(network.variables))
     ])
-  except (OSError, LookupError, TypeError, ValueError, message.DecodeError,
-          config_lib.ConfigError, tf.errors.OpError) as error:
+  except (OSError, LookupError, MemoryError, TypeError, ValueError,
+          message.DecodeError, config_lib.ConfigError,
+          tf.errors.OpError) as error:
     raise errors.PolicyMismatchError(
         f'The network of the policy in {directory} cannot be read: '
         f'{str(error).splitlines()[0]}. Export it again with gdp_train.'

@@ -26,6 +26,7 @@ from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import move_model as move_model_lib
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import neighbourhood
+from gdp_grappler.placers import packing
 from gdp_grappler.placers import placer as placer_lib
 
 # Steps priced at a time. Divisible by the usual numbers of cores; one number on
@@ -242,7 +243,8 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
              refined: bool = False) -> np.ndarray:
   """int [G], the first placement found that fits, or what overflows least.
 
-  For placers whose proposals exceed a memory although others may not.
+  For placers whose proposals exceed a memory although others may not. Where a
+  search finds none, one goes on from memories that were packed.
 
   Args:
     problem: G groups.
@@ -253,11 +255,36 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
                      np.asarray(devices, np.int32)[None],
                      np.random.default_rng(problem.seed))
   most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
+  _search(search, most, refined)
+  if not search.fits:
+    search = with_packed(problem, search.best[None], search)
+    _search(search, search.evaluations + most, refined)
+  return search.best
+
+
+def with_packed(problem: placer_lib.Problem, starts: np.ndarray,
+                search: Annealing) -> Annealing:
+  """A search, from packed memories as well if nothing that it knows fits.
+
+  Args:
+    problem: G groups.
+    starts: int [S, G], where it began.
+    search: Of that problem.
+  """
+  if not search.fits and search.can_move:
+    ranking = search.ranking
+    search.restart(np.concatenate([starts, packing.packed(problem)]))
+    search.ranking = ranking
+  return search
+
+
+def _search(search: Annealing, most: int, refined: bool) -> None:
+  """Until so many placements were priced, or one that fits was found."""
+  start = search.evaluations
   while search.can_move and search.evaluations < most:
     if search.fits and not refined:
       break
-    search.step(search.evaluations / most, BATCH)
-  return search.best
+    search.step((search.evaluations - start) / max(most - start, 1), BATCH)
 
 
 def _between(first: float, last: float, progress: float) -> float:

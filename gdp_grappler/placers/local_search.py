@@ -144,7 +144,8 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     models: Chooses steps.
   """
   progress_lib.doing('searching')
-  search = annealing.Annealing(problem, starts, rng, models())
+  search = annealing.with_packed(
+      problem, starts, annealing.Annealing(problem, starts, rng, models()))
   _run([search], limit, _Phase())
   return search.best
 
@@ -168,7 +169,8 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
     best = annealed(problem, starts, rng, limit, models)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
-  plain = annealing.Annealing(problem, starts, rng, models())
+  plain = annealing.with_packed(
+      problem, starts, annealing.Annealing(problem, starts, rng, models()))
   likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
   # The starts are looked at in both orders, even if time is over.

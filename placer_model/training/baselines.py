@@ -135,8 +135,8 @@ def place(name: str, problem: placer_lib.Problem,
   progress.doing(f'pricing baselines of {problem.graph.name}: {name}')
   watched = recorder.Recorder(problem.evaluator)
   start = time.monotonic()
-  budget_s = (
-      problem.time_budget_s if name == SEARCH else deadline.after(_SHARE).left_s)
+  budget_s = (problem.time_budget_s
+              if name == SEARCH else deadline.after(_SHARE).left_s)
   placement = registry.create(name).place(
       dataclasses.replace(problem, evaluator=watched, time_budget_s=budget_s))
   seconds = time.monotonic() - start

@@ -23,7 +23,9 @@ _LEFT_BY_THE_KILLED = '.policy.*', '.*.json*', 'plans/.*.json*'
 _NAME = re.compile(r'ckpt-(\d+)(?:-(\d+))?(?:[._]|$)')
 _ANY = 'ckpt-*'
 # What TensorFlow raises over a damaged checkpoint, or one of another network.
-_UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError)
+# No memory is enough for the size that a damaged index tells.
+_UNREADABLE = (tf.errors.OpError, AssertionError, ValueError, LookupError,
+               MemoryError)
 
 
 class Checkpoints:
@@ -240,6 +242,8 @@ def _short(value: object) -> str:
 
 
 def _first_line(error: Exception) -> str:
+  if isinstance(error, MemoryError):
+    return 'it claims to be larger than the memory'
   text = getattr(error, 'message', None) or str(error)
   return text.strip().splitlines()[0].rstrip('.') if text.strip() else type(
       error).__name__

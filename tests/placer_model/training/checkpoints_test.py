@@ -65,6 +65,22 @@ def _damage(directory, name):
   data.write_bytes(data.read_bytes()[:100])
 
 
+def test_an_index_that_tells_of_too_many_bytes_is_a_damaged_one(tmp_path):
+  variable, store = _store(tmp_path)
+  for iteration in (1, 2):
+    variable.assign(tf.fill([20000], float(iteration)))
+    store.save(iteration)
+  path = tmp_path / 'ckpt-2.index'
+  data = bytearray(path.read_bytes())
+  # The footer of such a table: offsets and sizes of two blocks, in varints.
+  data[-48:-36] = b'\0\0\0' + b'\xff' * 8 + b'\x3f'
+  path.write_bytes(data)
+  found, again = _store(tmp_path)
+  told = []
+  assert again.restore(told.append)
+  assert found[0] == 1. and 'larger than the memory' in told[0]
+
+
 @pytest.mark.parametrize('seed', range(8))
 @pytest.mark.parametrize('suffix', ['index', 'data-00000-of-00001'])
 def test_a_flipped_bit_makes_the_older_one_be_loaded(tmp_path, seed, suffix):
