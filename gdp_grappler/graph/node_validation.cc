@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -121,14 +122,120 @@ absl::Status CheckAll(const Nodes& nodes, const Functions& functions) {
   return absl::OkStatus();
 }
 
+// What a node takes and gives; false where its types are not known.
+bool TypesOf(const NodeDef& node, const OpDef& definition,
+             DataTypeVector* inputs, DataTypeVector* outputs) {
+  if (InOutTypesForNode(node, definition, inputs, outputs).ok()) return true;
+  NodeDef copy = node;  // Attributes that are left out have their defaults.
+  AddDefaultsToNodeDef(definition, &copy);
+  inputs->clear();
+  outputs->clear();
+  return InOutTypesForNode(copy, definition, inputs, outputs).ok();
+}
+
+// The tensors that nodes read, by name: those of a graph, or of a function.
+class Tensors {
+ public:
+  // Also what a function calls its tensors.
+  void Add(const NodeDef& node, const OpDef& definition,
+           const DataTypeVector& types, bool in_function) {
+    if (!in_function) {
+      types_.emplace(node.name(), types);
+      return;
+    }
+    NameRangeMap ranges;
+    if (!NameRangesForNode(AttrSlice(node), definition, nullptr, &ranges)
+             .ok()) {
+      return;
+    }
+    for (const auto& [name, range] : ranges) {
+      types_.emplace(absl::StrCat(node.name(), ":", name),
+                     DataTypeVector(types.begin() + range.first,
+                                    types.begin() + range.second));
+    }
+  }
+
+  void AddArgument(const OpDef::ArgDef& argument) {
+    if (argument.type() != DT_INVALID && argument.number_attr().empty()) {
+      types_.emplace(argument.name(), DataTypeVector{argument.type()});
+    }
+  }
+
+  // Whether a node that takes a type may read an input of that name.
+  absl::Status Check(const std::string& input, DataType expected) const {
+    size_t index = 0;
+    absl::string_view name = input;
+    const size_t colon = input.rfind(':');
+    if (colon != std::string::npos &&
+        absl::SimpleAtoi(name.substr(colon + 1), &index)) {
+      name = name.substr(0, colon);
+    }
+    const auto found = types_.find(std::string(name));
+    if (found == types_.end()) return absl::OkStatus();  // Not known to us.
+    if (index >= found->second.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it reads ", input, ", but there are only ",
+                       found->second.size(), " of these"));
+    }
+    const DataType actual = found->second[index];
+    if (expected == actual || expected == BaseType(actual)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("it takes ", DataTypeString(expected), ", but ", input,
+                     " is ", DataTypeString(actual)));
+  }
+
+ private:
+  std::unordered_map<std::string, DataTypeVector> types_;
+};
+
+// Whether nodes read what they take.
+template <typename Nodes>
+absl::Status CheckInputs(const Nodes& nodes, const Functions& functions,
+                         const OpDef* signature) {
+  Tensors tensors;
+  if (signature != nullptr) {
+    for (const OpDef::ArgDef& argument : signature->input_arg()) {
+      tensors.AddArgument(argument);
+    }
+  }
+  std::vector<DataTypeVector> taken(nodes.size());
+  for (int i = 0; i < nodes.size(); ++i) {
+    const OpDef* definition = DefinitionOf(nodes[i].op(), functions);
+    if (definition == nullptr || IsPolymorphic(nodes[i])) continue;
+    DataTypeVector given;
+    if (!TypesOf(nodes[i], *definition, &taken[i], &given)) {
+      taken[i].clear();
+      continue;
+    }
+    tensors.Add(nodes[i], *definition, given, signature != nullptr);
+  }
+  for (int i = 0; i < nodes.size(); ++i) {
+    for (size_t k = 0; k < taken[i].size(); ++k) {
+      const absl::Status status = tensors.Check(nodes[i].input(k), taken[i][k]);
+      if (!status.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("node \"", nodes[i].name(), "\": ", status.message()));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckGraph(const GraphDef& graph) {
   Functions functions;
   for (const FunctionDef& function : graph.library().function()) {
     functions[function.signature().name()] = &function.signature();
   }
   absl::Status status = CheckAll(graph.node(), functions);
+  if (status.ok()) status = CheckInputs(graph.node(), functions, nullptr);
   for (const FunctionDef& function : graph.library().function()) {
     if (status.ok()) status = CheckAll(function.node_def(), functions);
+    if (status.ok()) {
+      status =
+          CheckInputs(function.node_def(), functions, &function.signature());
+    }
   }
   return status;
 }

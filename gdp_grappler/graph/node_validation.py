@@ -15,9 +15,9 @@ _ROOM = 1000  # For what is said.
 def problem(graph_def: graph_pb2.GraphDef) -> str:
   """Why a graph cannot be TensorFlow's; '' if nothing speaks against it.
 
-  Looks at the nodes of the graph and of its functions: inputs by number, with
-  control inputs behind the others, attributes by presence, kind and value.
-  Attributes that nobody knows are passed over, as are ops that nobody knows.
+  Looks at the nodes of the graph and of its functions: inputs by number and
+  type, with control inputs behind the others, attributes by presence, kind and
+  value. Attributes that nobody knows are passed over, as are ops that nobody knows.
 
   Args:
     graph_def: Of a stranger.

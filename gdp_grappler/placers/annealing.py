@@ -35,6 +35,8 @@ BATCH = 16
 _UNIONS = 4
 # Placements that a search prices which only has to fit: so many ops in all.
 _RELIEF_OPS, _RELIEF_MOST = 20_000_000, 4_000
+# Packed memories from which it begins anew if it found none.
+_RELIEF_STARTS = 4
 # Shares of the start's step time.
 _FIRST_TEMPERATURE, _LAST_TEMPERATURE = 2e-2, 2e-5
 # Without gain for this share of the search, it goes on from the best.
@@ -244,22 +246,36 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
   """int [G], the first placement found that fits, or what overflows least.
 
   For placers whose proposals exceed a memory although others may not. Where a
-  search finds none, one goes on from memories that were packed.
+  search finds none, others begin where memories were packed.
 
   Args:
     problem: G groups.
     devices: int [G], where to begin.
     refined: Whether to look for faster ones, too, for a while.
   """
-  search = Annealing(problem,
-                     np.asarray(devices, np.int32)[None],
-                     np.random.default_rng(problem.seed))
+  start = np.asarray(devices, np.int32)
   most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
-  _search(search, most, refined)
-  if not search.fits:
-    search = with_packed(problem, search.best[None], search)
-    _search(search, search.evaluations + most, refined)
-  return search.best
+  rng = np.random.default_rng(problem.seed)
+  search = _relieving(problem, start, rng, most, refined)
+  if search.fits or not search.can_move:
+    return search.best
+  found = [search]
+  for other in (*packing.packed(problem)[:_RELIEF_STARTS], start):
+    found.append(_relieving(problem, other, rng, most, refined))
+    if found[-1].fits:
+      break
+  return min(found, key=lambda search: search.best_key).best
+
+
+def _relieving(problem: placer_lib.Problem, start: np.ndarray,
+               rng: np.random.Generator, most: int, refined: bool) -> Annealing:
+  """A search that has priced so many placements, or found one that fits."""
+  search = Annealing(problem, start[None], rng)
+  while search.can_move and search.evaluations < most:
+    if search.fits and not refined:
+      break
+    search.step(search.evaluations / most, BATCH)
+  return search
 
 
 def with_packed(problem: placer_lib.Problem, starts: np.ndarray,
@@ -276,15 +292,6 @@ def with_packed(problem: placer_lib.Problem, starts: np.ndarray,
     search.restart(np.concatenate([starts, packing.packed(problem)]))
     search.ranking = ranking
   return search
-
-
-def _search(search: Annealing, most: int, refined: bool) -> None:
-  """Until so many placements were priced, or one that fits was found."""
-  start = search.evaluations
-  while search.can_move and search.evaluations < most:
-    if search.fits and not refined:
-      break
-    search.step((search.evaluations - start) / max(most - start, 1), BATCH)
 
 
 def _between(first: float, last: float, progress: float) -> float:

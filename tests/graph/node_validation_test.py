@@ -62,7 +62,29 @@ def _one_more(graph_def):
   node.input.append(node.input[0])
 
 
+def _another_type(graph_def):
+  text = _node(graph_def, 'Const')
+  text.attr['dtype'].type = types_pb2.DT_INT64
+  text.attr['value'].tensor.dtype = types_pb2.DT_INT64
+
+
+def _no_such_output(graph_def):
+  node = _node(graph_def, 'Softmax')
+  # A loop has as many outputs as variables.
+  node.input[0] = node.input[0].split(':')[0] + ':9'
+
+
+def _no_such_output_in_a_function(graph_def):
+  node = _node(graph_def, 'MatMul')
+  add = next(n for f in graph_def.library.function for n in f.node_def
+             if n.op == 'AddV2')
+  node.input[0] = f'{add.name}:z:1'
+
+
 @pytest.mark.parametrize('change, said', [
+    (_another_type, r'it takes int32, but \S+ is int64'),
+    (_no_such_output, '"Softmax": it reads .*:9, but there are only'),
+    (_no_such_output_in_a_function, 'MatMul": it reads .*z:1'),
     (_control_first, 'input'),
     (_no_value, "missing attr 'value'"),
     (_two_types, 'another type'),
@@ -72,7 +94,7 @@ def _one_more(graph_def):
     (_one_more, 'node "Softmax": '),
 ])
 def test_what_is_wrong_is_said(tmp_path, change, said):
-  """Regression: on the first two TensorFlow's optimizer ended the process."""
+  """Regression: on some of them TensorFlow's optimizer ended the process."""
   graph_def = _graph_def()
   assert not node_validation.problem(graph_def)
   change(graph_def)
@@ -103,8 +125,14 @@ def test_functions_are_ops_too():
   call = graph_def.node.add(name='call', op=name)
   assert 'node "call"' in node_validation.problem(graph_def)
   signature = graph_def.library.function[0].signature
-  call.input.extend(['x'] * len(signature.input_arg))
+  for number, argument in enumerate(signature.input_arg):
+    given = graph_def.node.add(name=f'given_{number}', op='Placeholder')
+    given.attr['dtype'].type = argument.type
+    call.input.append(given.name)
   assert not node_validation.problem(graph_def)
+  # The types that a function takes are its own.
+  call.input[:] = call.input[::-1]
+  assert 'it takes' in node_validation.problem(graph_def)
 
 
 def test_a_long_message_is_cut():

@@ -12,7 +12,6 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
-from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import group_graph
@@ -146,18 +145,4 @@ def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],
 
 def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
   """Of each job; None where the library gave up on one of several."""
-  try:
-    return partition_process.call_worker('mt_kahypar', jobs, _TIMEOUT_S)
-  except errors.GdpError as error:
-    # One job without a solution ends the process for all.
-    results = [_run_alone(job) for job in jobs]
-    if all(result is None for result in results):
-      raise error
-    return results
-
-
-def _run_alone(job: dict[str, Any]) -> np.ndarray | None:
-  try:
-    return partition_process.call_worker('mt_kahypar', [job], _TIMEOUT_S)[0]
-  except errors.GdpError:
-    return None
+  return partition_process.call_each('mt_kahypar', jobs, _TIMEOUT_S)

@@ -70,6 +70,42 @@ def stdout_dropped() -> Iterator[None]:
     os.close(nowhere)
 
 
+def call_each(
+    placer: str, jobs: Sequence[Any], timeout_s: float,
+    environment: Mapping[str, str] | None = None) -> list[np.ndarray | None]:
+  """The parts that a library makes, of each job; None where it gave up on one.
+
+  A job without a solution, or on which the library crashes, ends the process
+  for all: they run in halves then, until it is alone.
+
+  Args:
+    placer: As of `call_worker`, like all else.
+    jobs: At least one.
+    timeout_s: How long a process may take.
+    environment: Variables beside those of this process.
+
+  Raises:
+    GdpError: no job has a solution.
+  """
+  try:
+    found: list[np.ndarray | None] = call_worker(placer, jobs, timeout_s,
+                                                 environment)
+    return found
+  except errors.GdpError:
+    if len(jobs) == 1:
+      raise
+  middle, found = len(jobs) // 2, []
+  for half in (jobs[:middle], jobs[middle:]):
+    try:
+      found += call_each(placer, half, timeout_s, environment)
+    except errors.GdpError as error:
+      problem = error
+      found += [None] * len(half)
+  if all(parts is None for parts in found):
+    raise problem
+  return found
+
+
 def call_worker(placer: str, jobs: Sequence[Any], timeout_s: float,
                 environment: Mapping[str, str] | None = None) -> Any:
   """What a library makes of some jobs, in a process of its own.

@@ -85,10 +85,9 @@ def partition(graph: group_graph.GroupGraph, num_parts: int, *,
       for form in ((distances,) if distances is not None else (None, uniform))
       for factor in (1., 0.3) for balanced in (False, True) for seed in seeds
   ])
-  return min(
-      found, key=lambda parts:
-      (partitioning.excess(graph, parts, shares, imbalance),
-       arrangement.traffic(graph, parts, distances)))
+  return min((parts for parts in found if parts is not None), key=lambda parts:
+             (partitioning.excess(graph, parts, shares, imbalance),
+              arrangement.traffic(graph, parts, distances)))
 
 
 def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
@@ -114,8 +113,9 @@ def map_targets(jobs: Sequence[tuple[partitioning.Target, float, int,
   for target, *_ in jobs:
     found = (next(parts) if len(target.devices) > 1 else np.zeros(
         target.graph.num_vertices, int))
-    found = arrangement.arrange(found, target, allowed)
-    result.append(partitioning.Proposal(target.devices[found], target))
+    if found is not None:
+      found = arrangement.arrange(found, target, allowed)
+      result.append(partitioning.Proposal(target.devices[found], target))
   return result
 
 
@@ -152,6 +152,7 @@ def _distances(target: partitioning.Target,
   return np.ones((count, count)) - np.eye(count)
 
 
-def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
-  return partition_process.call_worker('scotch', jobs, _TIMEOUT_S,
-                                       {'SCOTCH_PTHREAD_NUMBER': '1'})
+def _run(jobs: list[dict[str, Any]]) -> list[np.ndarray | None]:
+  # On some small graphs 7.0.16 writes where it may not, and dies.
+  return partition_process.call_each('scotch', jobs, _TIMEOUT_S,
+                                     {'SCOTCH_PTHREAD_NUMBER': '1'})

@@ -152,6 +152,26 @@ def test_a_worker_that_fails_is_one_line():
   assert 'scotchpy' not in sys.modules
 
 
+def test_a_job_that_ends_the_process_costs_only_itself(monkeypatch):
+  calls = []
+
+  def run(placer, jobs, timeout_s, environment):
+    assert (placer, timeout_s, environment) == ('any', 9, {'A': 'b'})
+    calls.append(len(jobs))
+    if 'crash' in jobs:
+      raise errors.GdpError('died')
+    return [np.array([job]) for job in jobs]
+
+  monkeypatch.setattr(partition_process, 'call_worker', run)
+  jobs = [0, 1, 'crash', 3, 4]
+  found = partition_process.call_each('any', jobs, 9, {'A': 'b'})
+  assert [None if parts is None else parts[0] for parts in found
+         ] == [0, 1, None, 3, 4]
+  assert calls == [5, 2, 3, 1, 2]
+  with pytest.raises(errors.GdpError, match='died'):
+    partition_process.call_each('any', ['crash'] * 3, 9, {'A': 'b'})
+
+
 def test_distances_in_whole_numbers():
   distances = np.array([[0, 2., 3.], [2, 0, 8.1], [3, 8.1, 0]])
   assert partition_process.lengths(distances, 4).tolist() == [[0, 4, 6],

@@ -4,6 +4,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from fuzz import runs
 from gdp_grappler import errors
 from gdp_grappler.cluster import presets
 from gdp_grappler.placers.partitioning import min_cut
@@ -50,6 +51,11 @@ def test_parts_that_talk_are_mapped_close_to_each_other():
   crossed = [(a, b) for a, b in zip(parts[:-1], parts[1:]) if a != b]
   far = [pair for pair in crossed if distances[pair] == 9]
   assert len(crossed) == 3 and len(far) == 1
+
+
+def test_a_graph_on_which_scotch_dies_is_placed():
+  # Its own memory is damaged by one of 32 mappings, the last.
+  assert not runs.examine(3000, ('min_cut',)).broken
 
 
 @pytest.mark.parametrize('placer', _PLACERS)
