@@ -17,7 +17,8 @@ def problem(graph_def: graph_pb2.GraphDef) -> str:
 
   Looks at the nodes of the graph and of its functions: inputs by number and
   type, with control inputs behind the others, attributes by presence, kind and
-  value. Attributes that nobody knows are passed over, as are ops that nobody knows.
+  value. Attributes that nobody knows are passed over, as are ops that nobody
+  knows.
 
   Args:
     graph_def: Of a stranger.
