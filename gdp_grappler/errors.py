@@ -14,7 +14,15 @@ def one_line(message: object) -> str:
   text = ' '.join(str(message).split())
   if len(text) > _LONGEST:
     text = f'{text[:_LONGEST // 2]} ... {text[-_LONGEST // 2:]}'
-  return ''.join(c if c.isprintable() else '?' for c in text)
+  return printable(text)
+
+
+def printable(text: object) -> str:
+  """What to print of a result: lines without commands for the terminal."""
+  text = str(text)
+  if text.isprintable():
+    return text
+  return ''.join(c if c.isprintable() or c == '\n' else '?' for c in text)
 
 
 class GdpError(Exception):

@@ -71,6 +71,7 @@ def check(folder: pathlib.Path) -> None:
   why = inlining.objection(graph.graph_def)
   if why:
     raise _refusal(folder, f'unusable functions ({why})')
+  _check_names(folder, graph.graph_def.library)
   for op in sorted(_run(graph) - OPS):
     raise _refusal(folder, f'the op {op}')
 
@@ -173,13 +174,26 @@ def _check_state(folder: pathlib.Path, node: Any, num_nodes: int) -> None:
       raise _refusal(folder, f'an attribute {name!r:.60}')
 
 
+def _check_names(folder: pathlib.Path, library: Any) -> None:
+  """Refuses functions that could be taken for an op, or for another.
+
+  TensorFlow's loader looks for a function first: a node whose type is allowed
+  would call it.
+  """
+  from tensorflow.python.framework import op_def_registry
+  seen = set[str]()
+  for function in library.function:
+    name = function.signature.name
+    if name in OPS or op_def_registry.get(name) is not None:
+      raise _refusal(folder, f'a function named like the op {name}')
+    if name in seen:
+      raise _refusal(folder, f'the function {name} twice')
+    seen.add(name)
+
+
 def _run(graph: Any) -> set[str]:
   """Types of the ops that `place` consists of, as far as calls lead."""
-  from tensorflow.python.framework import op_def_registry
-  library = {
-      f.signature.name: f for f in graph.graph_def.library.function
-      if op_def_registry.get(f.signature.name) is None
-  }
+  library = {f.signature.name: f for f in graph.graph_def.library.function}
   waiting, seen = list(_placing(graph.object_graph_def)), set[str]()
   ops = set[str]()
   while waiting:

@@ -11,6 +11,7 @@ import numpy as np
 import rich.console
 import rich.progress
 
+from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.reports import live_bar
 from gdp_grappler.reports import units
@@ -25,7 +26,8 @@ def teller(console: rich.console.Console) -> Callable[[str], None]:
 
   def tell(text: str) -> None:
     progress.make_room()
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+    console.print(errors.printable(text), highlight=False, markup=False,
+                  soft_wrap=True)
 
   return tell
 

@@ -102,6 +102,8 @@ def _place(step: step_lib.Step) -> None:
   problem = step.problem()
   placement = registry.create('round_robin').place(problem)
   step.simulator().evaluate(step.graph, placement)
+  # What a plan says of its graph.
+  assert step.graph.fingerprint and step.graph.name.isprintable()
 
 
 @functools.cache

@@ -73,6 +73,19 @@ def test_other_ways_to_run_something_are_refused(tmp_path, message):
     policy_ops.check(folder)
 
 
+def test_a_function_named_like_an_op_would_run(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  message = 'a function named like the op Xlogy'
+  folder = hostile.policy(tmp_path / 'policy', tf.no_op)
+  hostile.CHANGES[message](folder)
+  tf.saved_model.load(str(folder)).place(1.)
+  assert (tmp_path / 'owned').exists()  # It would do harm.
+  (tmp_path / 'owned').unlink()
+  with pytest.raises(errors.PolicyMismatchError, match=message):
+    registry.create('gdp_policy', str(folder))
+  assert not (tmp_path / 'owned').exists()
+
+
 class _Restoring(tf.Module):
   """With a function of its own, which TensorFlow calls as it loads."""
 
@@ -122,7 +135,7 @@ def test_a_function_may_not_hide_an_op(tmp_path):
     library.function.add().signature.name = 'ReadFile'
 
   hostile.edited(folder, shadow)
-  with pytest.raises(errors.PolicyMismatchError, match='the op ReadFile'):
+  with pytest.raises(errors.PolicyMismatchError, match='like the op ReadFile'):
     policy_ops.check(folder)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import pathlib
 import sys
-from typing import TYPE_CHECKING
+from typing import Callable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
   from gdp_grappler.api import placed_step
   from gdp_grappler.evaluation import evaluator
   from gdp_grappler.problems import request as request_lib
+
+_Number = TypeVar('_Number', int, float)
 
 
 def add_graph(parser: argparse.ArgumentParser,
@@ -83,7 +86,7 @@ def tell(line: str) -> None:
 def say(text: object) -> None:
   """Prints what was found: nothing is being done any more."""
   progress.idle()
-  print(text)
+  print(errors.printable(text))
 
 
 def say_words(text: str) -> None:
@@ -130,15 +133,29 @@ def warn(evaluation: evaluator.Evaluation) -> None:
 
 def positive(text: str) -> int:
   """An argument of 1 or more."""
-  value = int(text)
-  if value < 1:
-    raise argparse.ArgumentTypeError(f'{text} is not a positive number')
-  return value
+  return _checked(text, int, lambda value: value >= 1,
+                  'a whole number of 1 or more, such as 8')
+
+
+def seconds(text: str) -> float:
+  """An argument of more than 0, finite."""
+  return _checked(text, float, lambda value: 0 < value < math.inf,
+                  'a number of more than 0, such as 60')
+
+
+def _checked(text: str, parse: Callable[[str], _Number],
+             is_good: Callable[[_Number], bool], what: str) -> _Number:
+  try:
+    value = parse(text)
+  except ValueError:
+    pass
+  else:
+    if is_good(value):
+      return value
+  raise argparse.ArgumentTypeError(f'it is {text!r}; give {what}')
 
 
 def not_negative(text: str) -> int:
   """An argument of 0 or more."""
-  value = int(text)
-  if value < 0:
-    raise argparse.ArgumentTypeError(f'{text} is negative')
-  return value
+  return _checked(text, int, lambda value: value >= 0,
+                  'a whole number of 0 or more, such as 0')

@@ -14,6 +14,7 @@ from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import listing
 from gdp_grappler.placers import registry
 from gdp_grappler.problems import help_texts
@@ -50,7 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   parser.add_argument('--seed', type=common.not_negative, default=0,
                       help=f'{help_texts.SEED} (default %(default)s)')
   parser.add_argument(
-      '--time_budget_s', type=common.positive, help=
+      '--time_budget_s', type=common.seconds, help=
       ('seconds that all of it may take, reading included; by default as many '
        'as the search takes by itself'))
   parser.set_defaults(action=run)
@@ -74,6 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
         'TensorFlow ops, so there is no GraphDef to place. End --output in '
         '.json for a plan.')
   common.load_what_it_needs(request)
+  # The default placer takes a policy only if there is time for TensorFlow.
+  if arguments.policy or (placer != registry.DEFAULT and
+                          entries.Need.POLICY in registry.get(placer).needs):
+    common.load_tensorflow()
   placed = placing.place(request, arguments.cluster, placer=placer,
                          policy=arguments.policy, plan=arguments.plan,
                          order=arguments.order, seed=arguments.seed,

@@ -21,6 +21,7 @@ from gdp_grappler.graph import op_graph
 # Label of seconds that hold on every device.
 ANYWHERE = ''
 MOST_BYTES = 1 << 53  # Beyond, a JSON number is not exact.
+_MOST = 1e30  # Of other numbers: sums and squares are finite.
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -154,6 +155,9 @@ def number_of(path: str, where: str, value: object, what: str) -> float:
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 <= value <= sys.float_info.max):
     raise wrong(path, where, f'it is {value!r}; give {what}, 0 or more')
+  if value > _MOST:
+    raise wrong(path, where, f'{value!r} is more than can be added up; give '
+                f'{what}')
   return value
 
 

@@ -24,7 +24,7 @@ _NODE = ('name', 'op', 'seconds', 'flops', 'io_bytes', 'memory', 'workspace',
 _EDGE = ('from', 'to', 'output', 'bytes', 'control', 'notes')
 _OP = 'Op'
 _PIN = re.compile(
-    r'(/job:[^/]+/replica:\d+/task:\d+)?(/?device:|/)?(CPU|GPU):\d+')
+    r'(/job:[^/]+/replica:\d+/task:\d+)?(/?device:|/)?(CPU|GPU):\d+', re.ASCII)
 
 
 def is_graph_json(data: bytes) -> bool:
@@ -70,9 +70,7 @@ def read(path: str, data: bytes) -> tuple[op_graph.OpGraph, given.GivenCosts]:
       edges.append(
           _edge(path, f'{key}[{number}]', edge, key != 'edges', ops, index,
                 given_outputs))
-  name = fields.get('name', given.graph_name(path))
-  if not isinstance(name, str) or not name:
-    raise given.wrong(path, 'name', f'it is {name!r}; give a text')
+  name = _text(path, 'name', fields.get('name', given.graph_name(path)))
   return given.assemble(path, name, ops, edges)
 
 
@@ -270,6 +268,10 @@ def _name(path: str, where: str, value: object) -> str:
 def _text(path: str, where: str, value: object) -> str:
   if not isinstance(value, str) or not value:
     raise given.wrong(path, where, f'it is {value!r}; give a text')
+  if not value.isprintable():
+    raise given.wrong(
+        path, where, f'it is {value!r}, which cannot be printed; '
+        'leave out what is no letter, digit or sign')
   return value
 
 

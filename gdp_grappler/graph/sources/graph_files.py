@@ -75,6 +75,10 @@ def check_nodes(graph_def: graph_pb2.GraphDef, path: str) -> None:
   known = set(names)
   if not names:
     raise _unusable(path, 'it has no nodes', 'give a graph with some')
+  odd = next((name for name in names if not name.isprintable()), None)
+  if odd is not None:
+    raise _unusable(path, f'node {odd!r} has a name that cannot be printed',
+                    'rename it')
   if len(known) < len(names):
     first: dict[str, int] = {}
     twice = next(n for i, n in enumerate(names) if first.setdefault(n, i) < i)

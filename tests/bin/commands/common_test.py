@@ -8,14 +8,23 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 
 
-@pytest.mark.parametrize('kind, text', [(common.positive, '0'),
-                                        (common.not_negative, '-1')])
-def test_numbers_out_of_range(kind, text):
-  with pytest.raises(argparse.ArgumentTypeError, match=text):
-    kind(text)
-  with pytest.raises(ValueError):
-    kind('x')
+@pytest.mark.parametrize('kind, texts, remedy', [
+    (common.positive, ['0', '-3', '1e9', 'x', ''], 'a whole number of 1 or'),
+    (common.not_negative, ['-1', '1.5', 'x'], 'a whole number of 0 or'),
+    (common.seconds, ['0', '-1', 'nan', 'inf', 'x'], 'a number of more than 0'),
+])
+def test_numbers_out_of_range(kind, texts, remedy):
+  for text in texts:
+    with pytest.raises(argparse.ArgumentTypeError,
+                       match=f'it is {text!r}; give {remedy}'):
+      kind(text)
   assert (common.positive('1'), common.not_negative('0')) == (1, 0)
+  assert (common.seconds('1e9'), common.seconds('1e-3')) == (1e9, 1e-3)
+
+
+def test_results_have_no_commands_for_the_terminal(capsys):
+  common.say('a\x1b[31mb\u202e\ud800\x07\n\u00e9')
+  assert capsys.readouterr().out == 'a?[31mb???\n\u00e9\n'
 
 
 @pytest.mark.parametrize('name, said', [

@@ -103,73 +103,95 @@ def test_a_long_chain_is_quick_and_no_recursion():
   assert graph.topological_order[-1] == names[-1]
 
 
-@pytest.mark.parametrize('fields, said', [
-    ({'nodes': [_node('a'), _node('a')]}, r'node "a": it is there twice'),
-    ({'nodes': []}, r'nodes: there are none'),
-    ({'nodes': {'a': 1}}, r'nodes: it is a dict'),
-    ({'nodes': ['a']}, r"nodes\[0\]: it is 'a'; give an object"),
-    ({'nodes': [{'seconds': 1}]}, r'nodes\[0\]: "name" is missing'),
-    ({'nodes': [_node('')]}, r'nodes\[0\].name: it is \'\''),
-    ({'nodes': [{'name': 'a'}]}, r'node "a", field "seconds": it is missing'),
-    ({'nodes': [_node('a', seconds=-1)]}, r'"a", field "seconds": it is -1;'),
-    ({'nodes': [_node('a', seconds={})]}, r'"a", field "seconds": it is empty'),
-    ({'nodes': [_node('a', seconds={'GPU': 'x'})]
-     }, r'"a", field "seconds"\["GPU"\]: it is \'x\''),
-    ({'nodes': [_node('a', seconds=float('nan'))]
-     }, r'"a", field "seconds": it is nan'),
-    ({'nodes': [_node('a', memory=-4)]}, r'"a", field "memory": it is -4'),
-    ({'nodes': [_node('a', memory=True)]}, r'"a", field "memory": it is True'),
-    ({'nodes': [_node('a', workspace=float('inf'))]
-     }, r'"a", field "workspace": it is inf'),
-    ({'nodes': [_node('a', outputs=[1, -2])]
-     }, r'"a", field "outputs"\[1\]: it is -2'),
-    ({'nodes': [_node('a', outputs=1e30)]}, r'"a", field "outputs": 1e\+30'),
-    ({'nodes': [_node('a', flops='many')]}, r'"a", field "flops": it is'),
-    ({'nodes': [_node('a', gpu='no')]}, r'"a", field "gpu": it is \'no\''),
-    ({'nodes': [_node('a', cpu=False, gpu=False)]}, r'"a".*no device is left'),
-    ({'nodes': [_node('a', device='TPU:0')]}, r'"a", field "device": it is'),
-    ({'nodes': [_node('a', device=0)]}, r'"a", field "device": it is 0'),
-    ({'nodes': [_node('a', colocate=1.5)]}, r'"a", field "colocate"'),
-    ({'nodes': [_node('a', op='')]}, r'"a", field "op"'),
-    ({'nodes': [_node('a', memmory=1)]
-     }, r'node "a": unknown field "memmory". Did you mean "memory"'),
-    ({'nodes': _nodes('a'), 'edgs': []}, r'"edgs". Did you mean "edges"'),
-    ({'nodes': _nodes('a'), 'schema': 'gdp-graph/2'}, r'schema: it is'),
-    ({'nodes': _nodes('a'), 'name': 3}, r'name: it is 3'),
-    ({'nodes': _nodes('a'), 'defaults': {'name': 'b'}}, r'defaults: names'),
-    ({'nodes': _nodes('a', 'b'), 'edges': [['a', 'bb']]
-     }, r'edges\[0\], field "to": there is no node "bb". Did you mean "b"'),
-    ({'nodes': _nodes('a', 'b'), 'edges': [{'to': 'b'}]
-     }, r'edges\[0\], field "from": it is missing'),
-    ({'nodes': _nodes('a', 'b'), 'edges': [['a']]}, r'edges\[0\]: it is'),
-    ({'nodes': _nodes('a', 'b'), 'edges': ['ab']}, r'edges\[0\]: it is'),
-    ({'nodes': _nodes('a', 'b'), 'edges': [['a', 'b', -1]]
-     }, r'edges\[0\], field "bytes": it is -1'),
-    ({
-        'nodes': [_node('a', outputs=[1]), _node('b')],
-        'edges': [{'from': 'a', 'to': 'b', 'output': 1}]
-    }, r'edges\[0\], field "output": "a" has 1 outputs'),
-    ({
-        'nodes': [_node('a', outputs=[1]), _node('b')],
-        'edges': [{'from': 'a', 'to': 'b', 'output': 0, 'bytes': 2}]
-    }, r'edges\[0\], field "bytes": it is 2 but output 0 of "a" has 1'),
-    ({
-        'nodes': _nodes('a', 'b'),
-        'edges': [{'from': 'a', 'to': 'b', 'output': -1}]
-    }, r'edges\[0\], field "output": it is -1'),
-    ({'nodes': _nodes('a', 'b'), 'control_edges': [['a', 'b', 3]]
-     }, r'control_edges\[0\]: it is'),
-    ({
-        'nodes': _nodes('a', 'b'),
-        'edges': [{'from': 'a', 'to': 'b', 'bytes': 3, 'control': True}]
-    }, r'a control edge carries nothing'),
-    ({
-        'nodes': _nodes('a', 'b', 'c'), 'edges': [['a', 'b'], ['b', 'c'],
-                                                  ['c', 'b']]
-    }, r'edges: they form a cycle, ("b" -> "c" -> "b"|"c" -> "b" -> "c")'),
-    ({'nodes': _nodes('a'), 'control_edges': [['a', 'a']]
-     }, r'cycle, "a" -> "a"')
-])
+@pytest.mark.parametrize(
+    'fields, said',
+    [
+        ({'nodes': [_node('a'), _node('a')]}, r'node "a": it is there twice'),
+        ({'nodes': []}, r'nodes: there are none'),
+        ({'nodes': {'a': 1}}, r'nodes: it is a dict'),
+        ({'nodes': ['a']}, r"nodes\[0\]: it is 'a'; give an object"),
+        ({'nodes': [{'seconds': 1}]}, r'nodes\[0\]: "name" is missing'),
+        ({'nodes': [_node('')]}, r'nodes\[0\].name: it is \'\''),
+        ({'nodes': [{'name': 'a'}]
+         }, r'node "a", field "seconds": it is missing'),
+        ({'nodes': [_node('a', seconds=-1)]
+         }, r'"a", field "seconds": it is -1;'),
+        ({'nodes': [_node('a', seconds={})]
+         }, r'"a", field "seconds": it is empty'),
+        ({'nodes': [_node('a', seconds={'GPU': 'x'})]
+         }, r'"a", field "seconds"\["GPU"\]: it is \'x\''),
+        ({'nodes': [_node('a', seconds=float('nan'))]
+         }, r'"a", field "seconds": it is nan'),
+        ({'nodes': [_node('a', memory=-4)]}, r'"a", field "memory": it is -4'),
+        ({'nodes': [_node('a', memory=True)]
+         }, r'"a", field "memory": it is True'),
+        ({'nodes': [_node('a', workspace=float('inf'))]
+         }, r'"a", field "workspace": it is inf'),
+        ({'nodes': [_node('a', outputs=[1, -2])]
+         }, r'"a", field "outputs"\[1\]: it is -2'),
+        ({'nodes': [_node('a', outputs=1e30)]
+         }, r'"a", field "outputs": 1e\+30'),
+        ({'nodes': [_node('a', flops='many')]}, r'"a", field "flops": it is'),
+        ({'nodes': [_node('a', gpu='no')]}, r'"a", field "gpu": it is \'no\''),
+        ({'nodes': [_node('a', cpu=False, gpu=False)]
+         }, r'"a".*no device is left'),
+        ({'nodes': [_node('a', device='TPU:0')]
+         }, r'"a", field "device": it is'),
+        ({'nodes': [_node('a', device=0)]}, r'"a", field "device": it is 0'),
+        # An Arabic 1, which int() takes.
+        ({'nodes': [_node('a', device='GPU:\u0661')]
+         }, r'"a", field "device": it'),
+        ({'nodes': [_node('a\ud800')]
+         }, r'name: it is .*, which cannot be printed'),
+        ({'nodes': [_node('a\x1b[31m')]}, r'name: it is .*, which cannot be'),
+        ({'nodes': [_node('a')], 'name': 'a\nb'}, r'name: it is .*cannot be'),
+        ({'nodes': [_node('a', op='\u202e')]
+         }, r'op.*: it is .*cannot be printed'),
+        ({'nodes': [_node('a', seconds=1e308)]
+         }, r'1e\+308 is more than can be'),
+        ({'nodes': [_node('a', colocate=1.5)]}, r'"a", field "colocate"'),
+        ({'nodes': [_node('a', op='')]}, r'"a", field "op"'),
+        ({'nodes': [_node('a', memmory=1)]
+         }, r'node "a": unknown field "memmory". Did you mean "memory"'),
+        ({'nodes': _nodes('a'), 'edgs': []}, r'"edgs". Did you mean "edges"'),
+        ({'nodes': _nodes('a'), 'schema': 'gdp-graph/2'}, r'schema: it is'),
+        ({'nodes': _nodes('a'), 'name': 3}, r'name: it is 3'),
+        ({'nodes': _nodes('a'), 'defaults': {'name': 'b'}}, r'defaults: names'),
+        ({'nodes': _nodes('a', 'b'), 'edges': [['a', 'bb']]
+         }, r'edges\[0\], field "to": there is no node "bb". Did you mean "b"'),
+        ({'nodes': _nodes('a', 'b'), 'edges': [{'to': 'b'}]
+         }, r'edges\[0\], field "from": it is missing'),
+        ({'nodes': _nodes('a', 'b'), 'edges': [['a']]}, r'edges\[0\]: it is'),
+        ({'nodes': _nodes('a', 'b'), 'edges': ['ab']}, r'edges\[0\]: it is'),
+        ({'nodes': _nodes('a', 'b'), 'edges': [['a', 'b', -1]]
+         }, r'edges\[0\], field "bytes": it is -1'),
+        ({
+            'nodes': [_node('a', outputs=[1]),
+                      _node('b')],
+            'edges': [{'from': 'a', 'to': 'b', 'output': 1}]
+        }, r'edges\[0\], field "output": "a" has 1 outputs'),
+        ({
+            'nodes': [_node('a', outputs=[1]),
+                      _node('b')],
+            'edges': [{'from': 'a', 'to': 'b', 'output': 0, 'bytes': 2}]
+        }, r'edges\[0\], field "bytes": it is 2 but output 0 of "a" has 1'),
+        ({
+            'nodes': _nodes('a', 'b'),
+            'edges': [{'from': 'a', 'to': 'b', 'output': -1}]
+        }, r'edges\[0\], field "output": it is -1'),
+        ({'nodes': _nodes('a', 'b'), 'control_edges': [['a', 'b', 3]]
+         }, r'control_edges\[0\]: it is'),
+        ({
+            'nodes': _nodes('a', 'b'),
+            'edges': [{'from': 'a', 'to': 'b', 'bytes': 3, 'control': True}]
+        }, r'a control edge carries nothing'),
+        ({
+            'nodes': _nodes('a', 'b', 'c'), 'edges': [['a', 'b'], ['b', 'c'],
+                                                      ['c', 'b']]
+        }, r'edges: they form a cycle, ("b" -> "c" -> "b"|"c" -> "b" -> "c")'),
+        ({'nodes': _nodes('a'), 'control_edges': [['a', 'a']]
+         }, r'cycle, "a" -> "a"')
+    ])
 def test_what_is_wrong_is_said_with_file_and_field(fields, said):
   with pytest.raises(errors.InvalidGraphError, match=said) as raised:
     _read(**fields)

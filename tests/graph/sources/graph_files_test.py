@@ -106,6 +106,7 @@ def test_bytes_that_happen_to_parse_are_no_graph(tmp_path):
     ([('a', 'Identity', ['gone:1'])], '"a" reads "gone:1", which is not in'),
     ([('a', 'NoOp', ['^gone'])], '"a" reads "^gone"'),
     ([('a', 'NoSuchOp')], 'does not know its op type "NoSuchOp"'),
+    ([('a\x1b[31m', 'NoOp')], "'a\\x1b[31m' has a name that cannot be printed"),
 ])
 def test_graphs_that_are_not_whole(nodes, said):
   graph = graph_defs.graph_def(*(graph_defs.node(*node) for node in nodes))
@@ -144,8 +145,9 @@ def test_an_output_that_is_not_there(tensor, said):
   """Room was made for two billion outputs, one after the other."""
   graph = graph_defs.graph_def(
       graph_defs.node('a', 'Placeholder', dtype=graph_defs.FLOAT),
-      graph_defs.node('s', 'Split', ('a', 'a'), T=graph_defs.FLOAT),
-      graph_defs.node('b', 'Neg', ('s:1',), T=graph_defs.FLOAT))
+      graph_defs.node('s', 'Split', ('i', 'a'), T=graph_defs.FLOAT),
+      graph_defs.node('b', 'Neg', ('s:1',), T=graph_defs.FLOAT),
+      graph_defs.node('i', 'Placeholder', dtype={'type': 3}))
   graph.node[1].attr['num_split'].i = 2
   graph_files.check_nodes(graph, 'g.pb')
   graph.node[2].input[0] = tensor
