@@ -3,7 +3,9 @@
 `evaluation/link_timing` needs a session that has all devices. A connected
 program has them in its eager context only, so that functions of TensorFlow play
 the ping-pong here: before the first step of a `fit`, on the thread that calls
-it, for no longer than a few seconds. What was timed is kept for the next run.
+it, for no longer than a few seconds. A server, which places the graphs of
+sessions, plays it in a session of its own before the first of them
+(`session_games`). What was timed is kept for the next run.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import pathlib
 import statistics
 import threading
 import time
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from gdp_grappler import cache
 from gdp_grappler import digests
@@ -24,14 +26,16 @@ from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
-from gdp_grappler.plugin.fitting import keras_function
 
 # Of all pairs together; the rest gets the median of those that were timed.
 _BUDGET_S = 5.
 # Bytes of a tensor, and round trips of a call.
 _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5
+# Two tasks, bytes, round trips -> plays once a call, and has played already.
+Game = Callable[[str, str, int, int], Callable[[], None]]
 # By two tasks, in either order.
 _Wires = dict[frozenset[str], network.Wire]
 
@@ -39,25 +43,34 @@ _Wires = dict[frozenset[str], network.Wire]
 class Timing:
   """Times once for the same tasks."""
 
-  def __init__(self, known: network.Network,
-               budget_s: float = _BUDGET_S) -> None:
+  def __init__(self, known: network.Network, budget_s: float = _BUDGET_S,
+               game: Game | None = None) -> None:
     """Nothing has been timed yet.
 
     Args:
       known: Told of what was timed.
       budget_s: Seconds for all of it.
+      game: What is played; None for functions of the eager context.
     """
     self._known, self._budget_s = known, budget_s
+    self._game = game
     self._lock = threading.Lock()
     self._addresses: dict[str, str] = {}
 
-  def once(self) -> None:
-    """Times the wires if tasks have come by that were not there before."""
-    tasks = sorted(set(map(connected_devices.task_of, devices.names())))
+  def once(self, names: Sequence[str] | None = None,
+           given: Mapping[str, str] | None = None) -> None:
+    """Times the wires if tasks have come by that were not there before.
+
+    Args:
+      names: Of all devices; None for those of the eager context.
+      given: Addresses by task; None for those that it was connected to.
+    """
+    names = devices.names() if names is None else names
+    tasks = sorted(set(map(connected_devices.task_of, names)))
     if len(tasks) < 2:
       return
     with self._lock:
-      given = _addresses()
+      given = _addresses() if given is None else given
       addresses = {task: given.get(task, '') for task in tasks}
       if addresses == self._addresses:
         return
@@ -65,7 +78,7 @@ class Timing:
       place = cache.path('networks', f'{digests.of(addresses)}.json')
       wires = _kept(place)
       if not wires:
-        wires = _timed(tasks, self._budget_s)
+        wires = _timed(tasks, self._budget_s, self._game or _game)
         if wires:
           cache.keep(place, _text(wires), notices.say)
       self._known.know(wires)
@@ -86,7 +99,7 @@ def _addresses() -> dict[str, str]:
   return found
 
 
-def _timed(tasks: list[str], budget_s: float,
+def _timed(tasks: list[str], budget_s: float, game: Game,
            clock: Callable[[], float] = time.perf_counter) -> _Wires:
   """By pair; of those for which no time is left, the median of the others."""
   end = clock() + budget_s
@@ -96,7 +109,7 @@ def _timed(tasks: list[str], budget_s: float,
     if wires and clock() > end:
       break
     try:
-      wires[frozenset(pair)] = _wire(*pair, end, clock)
+      wires[frozenset(pair)] = _wire(*pair, end, clock, game)
     except Exception as error:  # Of TensorFlow, and of servers that are gone.
       notices.warn_once('The network cannot be timed, figures of it stay '
                         f'assumed: {" ".join(str(error).split())[:200]}')
@@ -107,8 +120,8 @@ def _timed(tasks: list[str], budget_s: float,
   return {frozenset(pair): wires.get(frozenset(pair), median) for pair in pairs}
 
 
-def _wire(source: str, target: str, end: float,
-          clock: Callable[[], float]) -> network.Wire:
+def _wire(source: str, target: str, end: float, clock: Callable[[], float],
+          game: Game) -> network.Wire:
   """What is left of a game between two tasks without what one alone takes.
 
   Two sizes are played in any case; where the next one would last beyond the
@@ -122,7 +135,7 @@ def _wire(source: str, target: str, end: float,
       transfers = 2 * trips * (_ROUNDS + 1)
       if clock() + transfers * seconds[-1] * size / sizes[-1] > end:
         break
-    plays = [_game(source, other, size, trips) for other in (target, source)]
+    plays = [game(source, other, size, trips) for other in (target, source)]
     there_s, here_s = (statistics.median(
         _clocked(play, clock) for _ in range(_ROUNDS)) for play in plays)
     sizes.append(size)
@@ -156,7 +169,9 @@ def _game(source: str, target: str, size: int,
     ball = tf.ones([size // 4])
 
   def once() -> None:
-    running.run(_AsItIs(), lambda: play(ball).numpy())
+    # Under a scope of another task that task would run all of it.
+    with tf.device(None):
+      running.run(_AsItIs(), lambda: play(ball).numpy())
 
   once()
   return once
@@ -171,7 +186,7 @@ class _AsItIs:
   def task(self, query: Any) -> running.Optimize | None:
     """As of `running.Call`."""
     del query
-    return keras_function.leave_alone
+    return outcome_lib.leave_alone
 
   def decided(self) -> None:
     """As of `running.Call`."""

@@ -48,8 +48,8 @@ class Report:
   """What became of a train function so far.
 
   Attributes:
-    placed_ops: Ops by the short name of their device; empty if it runs as
-      TensorFlow placed it.
+    placed_ops: Ops by the short name of their device, with its host where
+      those are several; empty if it runs as TensorFlow placed it.
     moved_variables: How many are not where they were made for it.
     predicted_s: Of a step by the plan; None without a plan.
     before_s: Measured median of steps as they were; None if not measured.
@@ -196,7 +196,7 @@ class TrainFunction(keras_function.KerasFunction):
     if self.is_placed:
       return self._followed
     waits = self._course.stays or self._would_guard(self._course.plan)
-    return (keras_function.leave_alone
+    return (outcome_lib.leave_alone
             if self._has_loop or self._course.plan.changes and waits else None)
 
   def _looked_at(self, source: source_graph.SourceGraph,

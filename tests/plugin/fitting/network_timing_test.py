@@ -62,8 +62,8 @@ def _timed(monkeypatch, tmp_path):
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path))
   counts = []
 
-  def wire(source, target, end, clock):
-    del end, clock
+  def wire(source, target, end, clock, play):
+    del end, clock, play
     counts.append((source, target))
     return network.Wire(1e-4, 1e9)
 
@@ -91,7 +91,7 @@ def test_when_the_time_is_over_the_others_are_as_those_that_were_timed(timed):
 
 
 @pytest.mark.parametrize('bytes_per_s, played', [(1e5, 2), (1e9, 3)])
-def test_a_slow_network_is_not_asked_for_more(monkeypatch, bytes_per_s, played):
+def test_a_slow_network_is_not_asked_for_more(bytes_per_s, played):
   """Games of 4 MB took a quarter of an hour."""
   now, sizes = [0.], []
 
@@ -104,8 +104,7 @@ def test_a_slow_network_is_not_asked_for_more(monkeypatch, bytes_per_s, played):
     play()
     return play
 
-  monkeypatch.setattr(network_timing, '_game', game)
-  wire = network_timing._wire('a', 'b', 100., lambda: now[0])
+  wire = network_timing._wire('a', 'b', 100., lambda: now[0], game)
   assert len(set(sizes)) == played
   assert now[0] < 200
   assert wire.bytes_per_s == pytest.approx(bytes_per_s, rel=.05)
