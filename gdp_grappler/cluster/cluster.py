@@ -150,6 +150,11 @@ class Cluster:
     return labels(self.device_names)
 
   @functools.cached_property
+  def hosts(self) -> tuple[str, ...]:
+    """Tasks that have devices, such as '/job:worker/replica:0/task:1'."""
+    return tuple(dict.fromkeys(map(task, self.device_names)))
+
+  @functools.cached_property
   def host(self) -> int:
     """Index of the device that feeds, fetches and handles strings."""
     return next(i for i, d in enumerate(self.devices) if d.type == 'CPU')

@@ -308,7 +308,7 @@ def starting_points(
   first = problem.graph.first_ops
   found, _ = best_of.propose_each(problem, names, deadline)
   result = {
-      'one device': single_device.on_each(
+      'one device': single_device.of_each_kind(
           problem), 'blocks': _blocks(problem,
                                       rng), **{
                                           name:
