@@ -14,7 +14,7 @@ from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import servers
 from gdp_grappler.plugin import settings as settings_lib
-from gdp_grappler.plugin.fitting import network_timing
+from gdp_grappler.plugin import wire_timing
 
 # Of what a server is asked by itself; a task that is gone never answers.
 _TIMEOUT_MS = 30_000
@@ -39,7 +39,7 @@ def time_once(names: Sequence[str], settings: settings_lib.Settings) -> None:
 
 def _game(source: str, target: str, size: int,
           trips: int) -> Callable[[], None]:
-  """As `network_timing.Game`."""
+  """As `wire_timing.Game`."""
   import tensorflow as tf
   config = session_config.as_it_is()
   config.operation_timeout_in_ms = _TIMEOUT_MS
@@ -60,4 +60,4 @@ def _game(source: str, target: str, size: int,
   return once
 
 
-_TIMING = network_timing.Timing(network.KNOWN, game=_game)
+_TIMING = wire_timing.Timing(network.KNOWN, _game)
