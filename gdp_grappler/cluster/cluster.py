@@ -17,6 +17,8 @@ from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
 _TASK = '/job:localhost/replica:0/task:0'
+_HOSTED = re.compile(r'([A-Za-z]\w*)/(\d+)/([A-Za-z]+:\d+)')
+_JOB_AND_TASK = re.compile(r'/job:([^/]+)/replica:0/task:(\d+)')
 _Part = TypeVar('_Part', bound='Device | Link | Cluster')
 
 
@@ -76,7 +78,7 @@ class Device:
   @property
   def short_name(self) -> str:
     """'GPU:0'."""
-    return self.name.rsplit('device:', 1)[-1]
+    return short_name(self.name)
 
   @property
   def named_type(self) -> str:
@@ -144,9 +146,13 @@ class Cluster:
 
   @functools.cached_property
   def device_labels(self) -> tuple[str, ...]:
-    """[D] short names; in full where two tasks have devices of one name."""
-    short = tuple(d.short_name for d in self.devices)
-    return short if len(set(short)) == len(short) else self.device_names
+    """[D] short names; with their hosts where those are several."""
+    return labels(self.device_names)
+
+  @functools.cached_property
+  def hosts(self) -> tuple[str, ...]:
+    """Tasks that have devices, such as '/job:worker/replica:0/task:1'."""
+    return tuple(dict.fromkeys(map(task, self.device_names)))
 
   @functools.cached_property
   def host(self) -> int:
@@ -202,7 +208,9 @@ class Cluster:
     return latency, bandwidth, channels
 
   def device_index(self, name: str) -> int:
-    """Index of a device given as 'GPU:0', '/gpu:0' or in full.
+    """Index of a device given as 'GPU:0', 'worker/1/GPU:0' or in full.
+
+    Without a host it is the first of that name.
 
     Raises:
       ClusterError: there is no such device.
@@ -212,9 +220,16 @@ class Cluster:
       if wanted == full or (not wanted.startswith('/job:') and
                             full.endswith(wanted)):
         return index
+    own = [d for d in self.device_names if task(d) == task(wanted)]
+    if wanted.startswith('/job:') and not own:
+      hosts = dict.fromkeys(map(_host, self.device_names))
+      raise errors.ClusterError(
+          f'Device "{name}" is on a host that is not in cluster "{self.name}". '
+          f'Its hosts are {", ".join(hosts)}.')
     raise errors.ClusterError(
-        f'Device "{name}" is not in cluster "{self.name}". It has: '
-        + ', '.join(d.short_name for d in self.devices) + '.')
+        f'Device "{name}" is not in cluster "{self.name}". '
+        + (f'{_host(wanted)} has: {", ".join(map(short_name, own))}.'
+           if own else f'It has: {", ".join(self.device_labels)}.'))
 
   def to_json(self) -> str:
     """The cluster as text that `load_cluster` reads back."""
@@ -224,19 +239,24 @@ class Cluster:
 def canonical_device(name: str) -> str:
   """'/job:localhost/replica:0/task:0/device:GPU:0' or '/device:GPU:0'.
 
-  Accepts full names, partial names ('/device:GPU:0', '/gpu:0') and short ones
-  ('GPU:0', 'gpu:0'). The name of another task keeps its task.
+  Accepts full names, partial names ('/device:GPU:0', '/gpu:0'), short ones
+  ('GPU:0', 'gpu:0'), and those with a host: 'worker/1/GPU:0' is GPU:0 of task 1
+  of job "worker". The name of another task keeps its task.
 
   Raises:
     ClusterError: the text is not a device name.
   """
+  hosted = _HOSTED.fullmatch(name)
+  if hosted:
+    job, number, name = hosted.groups()
+    return f'/job:{job}/replica:0/task:{int(number)}{canonical_device(name)}'
   match = re.fullmatch(
       r'(/job:[^/]+/replica:\d+/task:\d+)?(?:/?device:|/)?'
       r'([A-Za-z]+):(\d+)', name)
   if not match:
     raise errors.ClusterError(
-        f'"{name}" is not a device name. Write for example "GPU:0" or '
-        f'"{_TASK}/device:GPU:0".')
+        f'"{name}" is not a device name. Write for example "GPU:0", '
+        f'"worker/1/GPU:0" or "{_TASK}/device:GPU:0".')
   task, kind, number = match.groups()
   return f'{task or ""}/device:{kind.upper()}:{int(number)}'
 
@@ -249,6 +269,30 @@ def device_type(name: str) -> str:
 def task(name: str) -> str:
   """'/job:worker/replica:0/task:1' of a full name of a device."""
   return name.split('/device:')[0]
+
+
+def short_name(name: str) -> str:
+  """'GPU:0' of a full name of a device."""
+  return name.rsplit('device:', 1)[-1]
+
+
+def labels(names: Sequence[str]) -> tuple[str, ...]:
+  """What to call devices, given in full: short, with hosts if need be."""
+  short = tuple(map(short_name, names))
+  if len(set(short)) == len(short):
+    return short
+  return tuple(map(host_label, names))
+
+
+def host_label(name: str) -> str:
+  """'worker/1/GPU:0' of a full name of a device."""
+  return f'{_host(name)}/{short_name(name)}'
+
+
+def _host(name: str) -> str:
+  """'worker/1' of a full name of a device."""
+  match = _JOB_AND_TASK.fullmatch(task(name))
+  return f'{match[1]}/{match[2]}' if match else task(name)
 
 
 def local_name(kind: str, number: int) -> str:

@@ -102,7 +102,7 @@ def _infeasible(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   lines = []
   for demand in np.argsort(demands.sum(axis=1), kind='stable')[:4]:
     op = ops[first[demand]]
-    devices = [d.short_name for d, ok in zip(cluster.devices, by_op[op]) if ok]
+    devices = [d for d, ok in zip(cluster.device_labels, by_op[op]) if ok]
     pinned = f', pinned to {graph.pins[op]}' if graph.pins[op] else ''
     lines.append(f'{graph.label(op)} ({graph.op_types[op]}{pinned}) may be on '
                  + (', '.join(devices) or 'none'))

@@ -58,7 +58,7 @@ class Placement:
   def counts(self) -> dict[str, int]:
     """Ops per device, 'GPU:0' -> 12, in the cluster's order.
 
-    Names are in full where two tasks have a device of the same short name.
+    Names have their hosts where those are several: 'worker/1/GPU:0'.
     """
     counts = np.bincount(self.devices, minlength=self.cluster.num_devices)
     return dict(zip(self.cluster.device_labels, counts.tolist()))
@@ -101,12 +101,11 @@ class Placement:
     allowed = constraints.allowed_devices(graph, self.cluster)
     ok = allowed[graph.groups, self.devices]
     for op in np.flatnonzero(~ok):
-      suited = ', '.join(
-          d.short_name
-          for d, a in zip(self.cluster.devices, allowed[graph.groups[op]]) if a)
+      suited = ', '.join(label for label, a in zip(
+          self.cluster.device_labels, allowed[graph.groups[op]]) if a)
       yield Violation(
           'device', f'{graph.label(op)} ({graph.op_types[op]}) is on '
-          f'{self.cluster.devices[self.devices[op]].short_name}; allowed: '
+          f'{self.cluster.device_labels[self.devices[op]]}; allowed: '
           f'{suited}')
 
   def _wrong_priorities(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
@@ -138,8 +137,8 @@ class Placement:
       yield Violation(
           'colocation', f'{graph.label(first)} and {graph.label(other)} must '
           'share a device but are on '
-          f'{self.cluster.devices[self.devices[first]].short_name} and '
-          f'{self.cluster.devices[self.devices[other]].short_name}')
+          f'{self.cluster.device_labels[self.devices[first]]} and '
+          f'{self.cluster.device_labels[self.devices[other]]}')
 
 
 def from_groups(graph: op_graph.OpGraph, devices_of_groups: np.ndarray,

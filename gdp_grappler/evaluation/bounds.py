@@ -139,11 +139,15 @@ def _without_repetition(
   Returns:
     Seconds, the slots of all units alike, and how often each row occurs.
   """
-  seconds, kinds = np.unique(seconds, axis=1, return_inverse=True)
-  slots = np.bincount(kinds.ravel(), slots)
+  # Many columns are equal to the last bit; to sort them takes seconds.
+  number: dict[bytes, int] = {}
+  alike = [number.setdefault(c.tobytes(), len(number)) for c in seconds.T]
+  first = np.unique(alike, return_index=True)[1]
+  seconds, kinds = np.unique(seconds[:, first], axis=1, return_inverse=True)
+  slots = np.bincount(kinds.ravel()[alike], slots)
   # `np.unique` takes ten times as long for rows.
   seconds = seconds[np.lexsort(seconds.T[::-1])]
-  first = np.ones(len(seconds), bool)
-  first[1:] = (seconds[1:] != seconds[:-1]).any(axis=1)
-  repeats = np.diff(np.append(np.flatnonzero(first), len(seconds)))
-  return seconds[first], slots, repeats.astype(float)
+  begins = np.ones(len(seconds), bool)
+  begins[1:] = (seconds[1:] != seconds[:-1]).any(axis=1)
+  repeats = np.diff(np.append(np.flatnonzero(begins), len(seconds)))
+  return seconds[begins], slots, repeats.astype(float)

@@ -29,7 +29,9 @@ from gdp_grappler.placers import stopwatch
 POLICY, REFINED = 'policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case.
-ANCHORS = ('human_expert', 'metis', 'm_etf', 'heft', 'structured')
+# On several hosts `hierarchical` is worth more of a short time than the rest.
+ANCHORS = ('human_expert', 'hierarchical', 'metis', 'm_etf', 'heft',
+           'structured')
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; two cores that do nothing else

@@ -21,7 +21,8 @@ from gdp_grappler.placers import registry
 # Everything that neither learns nor searches, in the order of preference
 # between equals.
 DEFAULT_NAMES = ('single_device', 'human_expert', 'metis', 'scotch', 'min_cut',
-                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured')
+                 'mt_kahypar', 'm_topo', 'm_etf', 'm_sct', 'heft', 'structured',
+                 'hierarchical')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -134,9 +135,9 @@ def propose_each(
   found: dict[str, tuple[placement_lib.Placement, ...]] = {}
   skipped: dict[str, str] = {}
   for name in names:
-    if (entries.Need.EXPERT in registry.get(name).needs and
-        problem.expert_devices is None):
-      skipped[name] = 'Nobody said how an expert would place this graph.'
+    why = _missing(registry.get(name).needs, problem)
+    if why:
+      skipped[name] = why
       continue
     if found and deadline.passed:
       skipped[name] = 'The time budget was over before its turn.'
@@ -148,6 +149,16 @@ def propose_each(
       skipped[name] = str(error)
       _notice(name, str(error))
   return found, skipped
+
+
+def _missing(needs: frozenset[entries.Need],
+             problem: placer_lib.Problem) -> str:
+  """Why a placer has nothing to say of a problem; '' if it may have."""
+  if entries.Need.EXPERT in needs and problem.expert_devices is None:
+    return 'Nobody said how an expert would place this graph.'
+  if entries.Need.HOSTS in needs and len(problem.cluster.hosts) < 2:
+    return 'The cluster has one host.'
+  return ''
 
 
 @functools.cache  # Once per process: one search after the other would say it.

@@ -56,6 +56,23 @@ class Cells:
     return (float(self.edge_bytes[crossing].sum()),
             int(self.edge_tensors[crossing].sum()))
 
+  def induced(self, own: np.ndarray) -> Cells:
+    """Some of the cells, which get numbers from 0, without groups.
+
+    Args:
+      own: int [W], which.
+    """
+    number = np.full(len(next(iter(self.axes.values()))), -1)
+    number[own] = np.arange(len(own))
+    edges = number[self.edges]
+    inside = (edges >= 0).all(axis=1)
+    axes = {
+        name: np.unique(values[own], return_inverse=True)[1].reshape(-1)
+        for name, values in self.axes.items()
+    }
+    return Cells(np.zeros(0, int), axes, edges[inside], self.edge_bytes[inside],
+                 self.edge_tensors[inside])
+
 
 def cells(graph: op_graph.OpGraph,
           coordinates: coordinates_lib.Coordinates) -> Cells | None:

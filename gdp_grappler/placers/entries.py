@@ -34,6 +34,7 @@ class Need(enum.StrEnum):
 
   EXPERT = 'expert'  # `Problem.expert_devices`.
   GPU = 'GPU'
+  HOSTS = 'several hosts'  # Without them, others say as much.
   POLICY = 'policy'
   KERAS_2 = 'Keras 2'  # Its package is that of the trainer.
 

@@ -102,6 +102,27 @@ class GroupGraph:
       result.__dict__[name] = getattr(self, name)
     return result
 
+  def with_pins(self, keep: np.ndarray) -> GroupGraph:
+    """The same vertices, with the nets of some of them alone, bool [V]."""
+    net = np.repeat(np.arange(len(self.net_bytes)), np.diff(self.net_starts))
+    kept = keep[self.net_pins]
+    pins = np.bincount(net[kept], minlength=len(self.net_bytes))
+    whole = pins > 1
+    return GroupGraph(self.weights, starts_of(pins[whole]),
+                      self.net_pins[kept & whole[net]], self.net_bytes[whole])
+
+  def induced(self, vertices: np.ndarray) -> GroupGraph:
+    """The graph of some vertices alone, which get numbers from 0.
+
+    Args:
+      vertices: int [W], none twice.
+    """
+    number = np.full(self.num_vertices, -1)
+    number[vertices] = np.arange(len(vertices))
+    part = self.with_pins(number >= 0)
+    return GroupGraph(self.weights[vertices], part.net_starts,
+                      number[part.net_pins], part.net_bytes)
+
 
 def build(problem: placer_lib.Problem, devices: np.ndarray,
           message_bytes: float = 0.) -> GroupGraph:

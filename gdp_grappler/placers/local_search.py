@@ -27,6 +27,8 @@ from gdp_grappler.placers import single_device
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft', 'structured')
 _BLOCK_STARTS = 16
+# Ops times devices above which there is one: others have a plan for that many.
+_LARGE = 2_000_000
 # Placements that a default search prices: so many ops in all, which takes two
 # cores about 20 s, or so many if a stopwatch prices them.
 _PRICED_OPS = 80_000_000
@@ -310,7 +312,7 @@ def starting_points(
   first = problem.graph.first_ops
   found, _ = best_of.propose_each(problem, names, deadline)
   result = {
-      'one device': single_device.on_each(
+      'one device': single_device.of_each_kind(
           problem), 'blocks': _blocks(problem,
                                       rng), **{
                                           name:
@@ -338,7 +340,9 @@ def _blocks(problem: placer_lib.Problem,
       np.bincount(graph.groups, problem.op_seconds[:, devices].min(axis=1),
                   graph.num_groups)[order])
   rows = []
-  for index in range(_BLOCK_STARTS if len(devices) > 1 else 0):
+  large = graph.num_ops * cluster.num_devices > _LARGE
+  for index in range((
+      1 if large else _BLOCK_STARTS) if len(devices) > 1 else 0):
     ends = (np.sort(rng.random(len(devices)
                                - 1)) if index else np.arange(1, len(devices))
             / len(devices))

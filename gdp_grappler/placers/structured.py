@@ -56,7 +56,7 @@ class StructuredPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
     judge = _Judge(problem)
-    judge.see(single_device.on_each(problem))
+    judge.see(single_device.of_each_kind(problem))
     for weights in (group_graph.work(problem,
                                      np.array(problem.cluster.accelerators)),
                     group_graph.memory_bytes(problem)):

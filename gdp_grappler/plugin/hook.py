@@ -30,6 +30,7 @@ def install() -> None:
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
   _remember_what_keras_resolves()
+  _wrap_servers()
   if environment.placement() or _is_on(None):
     _wrap_sessions()
     _wrap_keras()
@@ -129,6 +130,16 @@ def _switch_off() -> None:
 def _wrap_sessions() -> None:
   from gdp_grappler.plugin import sessions
   sessions.install(_add_option_to)
+
+
+def _wrap_servers() -> None:
+  from gdp_grappler.plugin import servers
+  servers.install(_connect)
+
+
+def _connect() -> None:
+  from gdp_grappler.plugin import option
+  option.connect()
 
 
 def _remember_what_keras_resolves() -> None:

@@ -51,6 +51,8 @@ def _optimize(source: source_graph.SourceGraph,
   # Imported on the placer thread when the first graph arrives.
   with stopwatch.LOADING.running():
     from gdp_grappler.plugin import decisions
+    from gdp_grappler.plugin import served_network
+  served_network.time_once(source.devices, settings)
   return decisions.optimize(source, settings)
 
 
@@ -59,6 +61,8 @@ def _recall(query: library.Query,
   """What was decided about a graph in an earlier run."""
   with stopwatch.LOADING.running():
     from gdp_grappler.plugin import decisions
+    from gdp_grappler.plugin import served_network
+  served_network.time_once(query.devices, settings)
   return decisions.recall(
       decisions.key(decisions.fingerprint(query), query.devices, settings),
       query.devices)

@@ -132,7 +132,10 @@ def _cluster(source: source_graph.SourceGraph,
   cluster = network.KNOWN.cluster(settings.cluster, source.devices)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
-    absent = [d.short_name for d in cluster.devices if d.name not in here]
+    absent = [
+        label for label, device in zip(cluster.device_labels, cluster.devices)
+        if device.name not in here
+    ]
     if absent:
       raise errors.ClusterError(
           f'Cluster "{cluster.name}" has {", ".join(absent)}, which this '

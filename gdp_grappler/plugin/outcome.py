@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,3 +23,9 @@ class Outcome:
   control_edges: tuple[tuple[int, int], ...] = ()
   before_s: float | None = None
   after_s: float | None = None
+
+
+def leave_alone(source: Any, settings: Any) -> Outcome:
+  """Decides that a graph stays as it was, without a word."""
+  del source, settings
+  return Outcome(None, '')

@@ -5,6 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import switch
+
 _MARK = '_gdp_hook'
 
 
@@ -27,8 +30,25 @@ def _wrap(cls: Any, add_option: Callable[[Any], None]) -> None:
   def init(self: Any, target: Any = '', graph: Any = None,
            config: Any = None) -> None:
     stock(self, target, graph, _with_option(config, add_option))
+    if _is_remote(target) and _has_pass(self._config):
+      notices.say_once(f'sessions on {_text(target)}: that server places their '
+                       'graphs, if gdp-grappler is installed there, and says '
+                       'so itself')
 
   cls.__init__ = init
+
+
+def _text(target: Any) -> str:
+  return target.decode() if isinstance(target, bytes) else str(target)
+
+
+def _is_remote(target: Any) -> bool:
+  return _text(target or '').startswith('grpc:')
+
+
+def _has_pass(config: Any) -> bool:
+  optimizers = config.graph_options.rewrite_options.custom_optimizers
+  return any(optimizer.name == switch.NAME for optimizer in optimizers)
 
 
 def _with_option(config: Any, add_option: Callable[[Any], None]) -> Any:

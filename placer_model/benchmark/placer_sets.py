@@ -59,7 +59,7 @@ def applicable(names: Sequence[str], cluster: cluster_lib.Cluster,
 
   Args:
     names: Of `parse`.
-    cluster: It may have no GPU.
+    cluster: It may have no GPU, and one host.
     has_expert: Whether an expert placement is known.
     wanted: Of `named_by_user`.
   """
@@ -68,6 +68,8 @@ def applicable(names: Sequence[str], cluster: cluster_lib.Cluster,
     lacking.add(entries.Need.GPU)
   if not has_expert:
     lacking.add(entries.Need.EXPERT)
+  if len(cluster.hosts) < 2:
+    lacking.add(entries.Need.HOSTS)
   return tuple(name for name in names
                if name in wanted or not lacking & registry.get(name).needs)
 

@@ -82,9 +82,31 @@ def test_devices_are_found_by_any_name():
   cluster = presets.preset('2xP100')
   assert [cluster.device_index(n) for n in ('CPU:0', '/gpu:1', _GPU)
          ] == [0, 2, 1]
-  for name in ('GPU:2', '/job:worker/replica:0/task:0/device:GPU:0'):
-    with pytest.raises(errors.ClusterError,
-                       match='not in cluster "2xP100". It has: CPU:0, GPU:0'):
+  with pytest.raises(errors.ClusterError,
+                     match='not in cluster "2xP100". It has: CPU:0, GPU:0'):
+    cluster.device_index('GPU:2')
+  for name in ('worker/0/GPU:0', '/job:worker/replica:0/task:0/device:GPU:0'):
+    with pytest.raises(
+        errors.ClusterError, match='on a host that is not in cluster "2xP100". '
+        'Its hosts are localhost/0'):
+      cluster.device_index(name)
+
+
+def test_devices_of_hosts():
+  cluster = presets.preset('2x2xP100-ib')
+  assert cluster.device_labels[1] == 'worker/0/GPU:0'
+  for index, label in enumerate(cluster.device_labels):
+    assert cluster.device_index(label) == index
+    assert cluster.device_index(cluster.device_names[index]) == index
+  assert cluster.device_index('worker/01/gpu:1') == 5
+  assert cluster.device_index('GPU:1') == 2
+  with pytest.raises(errors.ClusterError,
+                     match='worker/1 has: CPU:0, GPU:0, GPU:1'):
+    cluster.device_index('worker/1/GPU:2')
+  with pytest.raises(errors.ClusterError, match='hosts are worker/0, worker/1'):
+    cluster.device_index('worker/2/GPU:0')
+  for name in ('worker/GPU:0', 'worker/1/', 'worker/-1/GPU:0', '/1/GPU:0'):
+    with pytest.raises(errors.ClusterError, match='not a device name'):
       cluster.device_index(name)
 
 

@@ -36,7 +36,7 @@ def test_counts_of_devices_that_differ_only_in_their_task():
   tasks = [f'/job:w/replica:0/task:{i}/device:CPU:0' for i in range(2)]
   placement = placement_lib.Placement([1, 1, 0],
                                       local_devices.local_cluster(tasks))
-  assert placement.counts() == {tasks[0]: 1, tasks[1]: 2}
+  assert placement.counts() == {'w/0/CPU:0': 1, 'w/1/CPU:0': 2}
 
 
 def test_cut_counts_a_tensor_once_per_receiver():

@@ -1,6 +1,10 @@
+import dataclasses
+
+import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import presets
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from helpers import clusters
@@ -84,3 +88,29 @@ def test_no_gpu_is_infeasible():
   problem = problems.make(graphs.chain(2), clusters.make_cluster(0))
   with pytest.raises(errors.InfeasiblePlacementError, match='no GPU'):
     registry.create('gpu_only').place(problem)
+
+
+@pytest.mark.parametrize('name, kinds', [('8xV100', 2), ('2x4xP100-eth10', 4)])
+def test_devices_of_a_kind_are_priced_once(name, kinds):
+  problem = problems.make(graphs.chain(9), presets.preset(name))
+  rows = single_device.of_each_kind(problem)
+  assert len(rows) == kinds
+
+  def seconds(rows):
+    return set(problem.evaluator.price_groups(problem.graph, rows).seconds)
+
+  assert seconds(rows) == seconds(single_device.on_each(problem))
+
+
+def test_devices_that_differ_are_priced_each():
+  cluster = presets.preset('3xV100')
+  graph = graphs.chain(9)
+  seconds = np.tile([4., 1., 1., 2.], (graph.num_ops, 1))
+  problem = problems.make(graph, cluster, seconds)
+  assert len(single_device.of_each_kind(problem)) == 3
+  links = [
+      dataclasses.replace(l, latency_s=1.) if l.target.endswith('GPU:1') else l
+      for l in cluster.links
+  ]
+  problem = problems.make(graph, dataclasses.replace(cluster, links=links))
+  assert len(single_device.of_each_kind(problem)) == 3

@@ -80,6 +80,19 @@ def partition(
       (partitioning.excess(graph, parts, shares, imbalance), graph.cut(parts)))
 
 
+def cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:
+  """int [V], the part of each vertex in one k-way cut.
+
+  Args:
+    graph: V vertices.
+    shares: float64 [k], weight that each part should get; sum 1.
+
+  Raises:
+    GdpError: pymetis is not installed.
+  """
+  return _cut(graph, shares, False, _DEFAULT_UFACTORS[False], -1)
+
+
 def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
   """Rounds of proposals: how many devices, then which cut."""
@@ -112,16 +125,7 @@ def _without_fixed(target: partitioning.Target) -> group_graph.GroupGraph:
   """The graph without the nets of what can be on no worker."""
   graph = target.graph
   outside = target.fixed >= target.num_workers
-  if not outside.any():
-    return graph
-  net = np.repeat(np.arange(len(graph.net_bytes)), np.diff(graph.net_starts))
-  keep = ~outside[graph.net_pins]
-  pins = np.bincount(net[keep], minlength=len(graph.net_bytes))
-  whole = pins > 1
-  return group_graph.GroupGraph(graph.weights,
-                                group_graph.starts_of(pins[whole]),
-                                graph.net_pins[keep & whole[net]],
-                                graph.net_bytes[whole])
+  return graph.with_pins(~outside) if outside.any() else graph
 
 
 def _ufactors(imbalance: float, num_parts: int) -> list[tuple[bool, int]]:

@@ -190,12 +190,14 @@ def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
   _, neighbours, size = graph.adjacency
   edges = np.flatnonzero(number[graph.rows] >= 0)
   there = devices[neighbours[edges]]
-  cost = _group_seconds(problem)[wrong]
+  of_op = number[problem.graph.groups]
+  ops = np.flatnonzero(of_op >= 0)
+  cost = np.empty((len(wrong), problem.cluster.num_devices))
   for device in range(problem.cluster.num_devices):
-    cost[:, device] += np.bincount(
-        number[graph.rows[edges]],
-        latency[there, device] + size[edges] / bandwidth[there, device],
-        len(wrong))
+    sent_s = latency[there, device] + size[edges] / bandwidth[there, device]
+    cost[:, device] = np.bincount(
+        of_op[ops], problem.op_seconds[ops, device], len(wrong)) + np.bincount(
+            number[graph.rows[edges]], sent_s, len(wrong))
   result = devices.copy()
   result[wrong] = np.where(allowed[wrong], cost, np.inf).argmin(axis=1)
   return result
@@ -245,7 +247,7 @@ def best(
     propose(problem, memory, judge.see)
     if found.enough or deadline.passed:
       break
-  found.see(single_device.on_each(problem))
+  found.see(single_device.of_each_kind(problem))
   if not found.enough:
     found.see(relief.Relief(problem).fitted(found.overfull(_MENDED)))
   if not found.fits:

@@ -11,7 +11,6 @@ from gdp_grappler.plugin import batches
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import option
-from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
@@ -91,9 +90,11 @@ class KerasFunction:
     if devices.tell_if_there_is_one():
       return
     if scope and not scope.startswith(_LOCAL):
-      notices.say(f'{self._what}: left as it was: under tf.device("{scope}") '
-                  'that server runs it as a whole. Make the model there, and '
-                  'call fit outside')
+      notices.say(f'{self._what}: under tf.device("{scope}") that server runs '
+                  'it as a whole, and places it if gdp-grappler is installed '
+                  'there; variables stay. To have them moved, make the model '
+                  'there and call fit outside (connect_to_cluster: '
+                  'make_master_device_default=False)')
     elif self._eager:
       notices.say(f'{self._what}: left as it was: it runs op by op '
                   '(run_eagerly=True), and only graphs are placed')
@@ -103,10 +104,3 @@ class KerasFunction:
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops
-
-
-def leave_alone(source: Any,
-                settings: settings_lib.Settings) -> outcome_lib.Outcome:
-  """Decides that a graph stays as it was, without a word."""
-  del source, settings
-  return outcome_lib.Outcome(None, '')

@@ -8,6 +8,7 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
@@ -46,11 +47,12 @@ class Plan:
 
   @property
   def counts(self) -> dict[str, int]:
-    """Ops by the short names of devices."""
-    return dict(
-        collections.Counter(
-            device.rsplit('device:', 1)[-1]
-            for device in sorted(self.devices.values())))
+    """Ops by the short names of devices, with hosts where those are several."""
+    names = sorted(self.devices.values())
+    hosts = set(map(cluster_lib.task, names))
+    label = cluster_lib.short_name if len(
+        hosts) == 1 else cluster_lib.host_label
+    return dict(collections.Counter(map(label, names)))
 
   def describe(self) -> str:
     """One line for the user, of the plan and its variables."""

@@ -108,6 +108,5 @@ def _full_name(device: str) -> str:
   for name in names:
     if name.endswith(wanted):
       return name
-  raise errors.ClusterError(
-      f'This program has no device "{device}"; it has '
-      f'{", ".join(n.rsplit("device:", 1)[-1] for n in names)}.')
+  raise errors.ClusterError(f'This program has no device "{device}"; it has '
+                            f'{", ".join(cluster_lib.labels(names))}.')

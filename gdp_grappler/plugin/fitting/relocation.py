@@ -14,6 +14,7 @@ from typing import Any, Iterable
 import weakref
 
 from gdp_grappler import errors
+from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import handles
 
 _lock = threading.RLock()
@@ -89,10 +90,20 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
 
 
 def move_back() -> int:
-  """Brings all variables back to where they were made; how many."""
+  """Brings all variables back to where they were made; how many.
+
+  Those on a host that is gone cannot be, which is told in a line.
+  """
+  from tensorflow.python.framework import errors_impl
   with _lock:
     away = [(v, _homes[i]) for i, v in list(_moved.items())]
-    move(away)
+    try:
+      move(away)
+    except errors_impl.OpError as error:
+      notices.say(
+          f'{len(_moved)} variables stay where they were moved, since a '
+          'device does not answer any more; load them from a '
+          f'checkpoint ({" ".join(error.message.split())[:200]})')
     _homes.clear()
     return len(away)
 

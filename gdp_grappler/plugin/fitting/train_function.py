@@ -48,12 +48,13 @@ class Report:
   """What became of a train function so far.
 
   Attributes:
-    placed_ops: Ops by the short name of their device; empty if it runs as
-      TensorFlow placed it.
+    placed_ops: Ops by the short name of their device, with its host where
+      those are several; empty if it runs as TensorFlow placed it.
     moved_variables: How many are not where they were made for it.
     predicted_s: Of a step by the plan; None without a plan.
     before_s: Measured median of steps as they were; None if not measured.
     placed_s: Of placed steps, likewise.
+    predicted_before_s: Of a step as it was; None without a plan.
   """
 
   placed_ops: dict[str, int]
@@ -61,6 +62,7 @@ class Report:
   predicted_s: float | None = None
   before_s: float | None = None
   placed_s: float | None = None
+  predicted_before_s: float | None = None
 
 
 @dataclasses.dataclass
@@ -118,7 +120,8 @@ class TrainFunction(keras_function.KerasFunction):
         for timing in (self._course.before, self._course.after)
     ]
     placed = {} if self._course.stays else plan.counts
-    return Report(placed, len(self._origins), plan.outcome.after_s, *measured)
+    return Report(placed, len(self._origins), plan.outcome.after_s, *measured,
+                  plan.outcome.before_s)
 
   def take_over(self, other: TrainFunction) -> None:
     """Goes on by the plan of a function that was made for the same model.
@@ -161,7 +164,7 @@ class TrainFunction(keras_function.KerasFunction):
     if settings is None:
       return
     if network.is_own(settings.cluster):
-      network_timing.TIMING.once()
+      network_timing.time_once()
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
                       not captures.is_compiled(self._function))
@@ -196,7 +199,7 @@ class TrainFunction(keras_function.KerasFunction):
     if self.is_placed:
       return self._followed
     waits = self._course.stays or self._would_guard(self._course.plan)
-    return (keras_function.leave_alone
+    return (outcome_lib.leave_alone
             if self._has_loop or self._course.plan.changes and waits else None)
 
   def _looked_at(self, source: source_graph.SourceGraph,

@@ -1,0 +1,54 @@
+"""TensorFlow servers, where the graphs of v1 sessions on grpc:// are placed.
+
+The graph of a session on 'grpc://host:port' is optimized by the server that it
+names, as the session's configuration says, and the option is in there. All that
+a server needs is to know the pass by its name: it is told when it is made.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+from tensorflow.python.training import server_lib
+
+_MARK = '_gdp_hook'
+# Of this process, the latest last.
+_running: list[Any] = []
+
+
+def install(connect: Callable[[], Any]) -> None:
+  """Wraps the constructor of all servers; once per process.
+
+  Args:
+    connect: Loads the pass.
+  """
+  cls = server_lib.Server
+  if hasattr(cls, _MARK):
+    return
+  stock = cls.__init__
+
+  @functools.wraps(stock)
+  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    connect()  # Before anybody can ask it for something.
+    stock(self, *args, **kwargs)
+    _running.append(self)
+
+  cls.__init__ = init
+  setattr(cls, _MARK, True)
+
+
+def target() -> str:
+  """'grpc://host:port' of the server of this process; '' if it has none."""
+  return _running[-1].target if _running else ''
+
+
+def addresses() -> dict[str, str]:
+  """By task, such as '/job:worker/replica:0/task:1', as the server has them."""
+  if not _running:
+    return {}
+  spec = server_lib.ClusterSpec(_running[-1].server_def.cluster)
+  return {
+      f'/job:{job}/replica:0/task:{number}': spec.task_address(job, number)
+      for job in spec.jobs for number in spec.task_indices(job)
+  }

@@ -1,0 +1,88 @@
+"""Programs that are placed over the devices of two hosts.
+
+Each host is a TensorFlow server in a process of its own.
+"""
+
+import pytest
+
+from gdp_grappler import native
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+
+_OWN = '/job:localhost/replica:0/task:0/device:CPU:0'
+_HOSTS = [f'/job:worker/replica:0/task:{task}/device:CPU:0' for task in (0, 1)]
+_LABELS = 'localhost/0/CPU:0', 'worker/0/CPU:0', 'worker/1/CPU:0'
+
+
+def _run(mode, **variables):
+  return fresh.run('hosts.py', mode, str(native.LOOPBACK_PATH), timeout_s=120,
+                   **variables)
+
+
+def _placed(finished, what):
+  """The notice of a graph; on every host named, there are ops of it."""
+  notice, = [n for n in finished.notices if n.startswith(f'[gdp] {what}: ')]
+  assert ' placed by round_robin: ' in notice
+  return {
+      label: int(notice.split(f'{label} ')[1].split(',')[0].split(';')[0])
+      for label in _LABELS if f'{label} ' in notice
+  }
+
+
+def _check_fit(finished, devices):
+  (losses,
+   _), (placed,
+        used) = (finished.results['fit'][key] for key in ('stock', 'placed'))
+  assert placed == losses and losses[-1] < losses[0]
+  assert used == devices
+
+
+def test_connected_to_a_cluster():
+  finished = _run('cluster')
+  _check_fit(finished, [_OWN, *_HOSTS])
+  function = finished.results['function']
+  assert function['placed'] == function['stock']
+  for what in ('one_step_on_data', 'function'):
+    counts = _placed(finished, what)
+    assert set(counts) == set(_LABELS) and min(counts.values()) > 10
+
+
+def test_connected_to_hosts_with_keras_2():
+  finished = _run('host', TF_USE_LEGACY_KERAS='1')
+  _check_fit(finished, [_OWN, *_HOSTS])
+  assert min(_placed(finished, 'train_function').values()) > 10
+
+
+def test_a_resolver_makes_the_first_host_the_default():
+  """It runs functions as a whole, places them, and variables stay."""
+  finished = _run('master')
+  _check_fit(finished, _HOSTS[:1])
+  function = finished.results['function']
+  assert function['placed'] == function['stock']
+  for what in ('one_step_on_data', 'function'):
+    counts = _placed(finished, what)
+    assert set(counts) == set(_LABELS) and min(counts.values()) > 10
+  assert any('that server runs it as a whole' in n for n in finished.notices)
+
+
+def test_sessions_are_placed_by_their_server():
+  finished = _run('session')
+  (losses,
+   alone), (placed,
+            used) = (finished.results[key] for key in ('stock', 'placed'))
+  assert placed == losses and losses[-1] < losses[0]
+  assert (alone, used) == (_HOSTS[:1], _HOSTS)
+  assert any('that server places their graphs' in n for n in finished.notices)
+
+
+def test_a_host_that_dies(tmp_path):
+  """TensorFlow says so itself, and the next start has the host that is left."""
+  cache = str(tmp_path)
+  died = _run('killed', GDP_CACHE_DIR=cache).results
+  assert died['error'] == 'UnavailableError' and died['cause'] == 'None'
+  assert died['module'] == 'tensorflow.python.framework.errors_impl'
+  left = _run('left', GDP_CACHE_DIR=cache)
+  assert left.results['placed'][0] == left.results['stock'][0]
+  assert left.results['placed'][1] == [_OWN, _HOSTS[0]]
+  assert set(_placed(left, 'one_step_on_data')) == set(_LABELS[:2])

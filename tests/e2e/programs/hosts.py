@@ -1,0 +1,183 @@
+"""Trains over two servers, with and without placement.
+
+A user's program: it imports nothing of ours.
+
+  python hosts.py MODE LOOPBACK_LIBRARY
+"""
+
+import contextlib
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+import common
+import numpy as np
+import tensorflow as tf
+
+v1 = tf.compat.v1
+# Everything is on every device, whatever that costs.
+_SPREAD = {'placer': 'round_robin', 'keep_best': False, 'guard': False}
+_LAYERS, _UNITS, _BATCH, _STEPS = 6, 16, 8, 6
+
+
+@contextlib.contextmanager
+def servers(loopback):
+  """Two of them, each a process; yields addresses and processes."""
+  held = []
+  for _ in range(2):
+    port = socket.socket()
+    port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    port.bind(('127.0.0.1', 0))
+    held.append(port)
+  addresses = [f'127.0.0.1:{port.getsockname()[1]}' for port in held]
+  code = str(pathlib.Path(__file__).with_name('host_server.py'))
+  environment = {
+      **os.environ, 'TF_GRPC_REUSE_PORT': '1', 'LD_PRELOAD': loopback
+  }
+  running = [
+      subprocess.Popen([sys.executable, code, ','.join(addresses),
+                        str(task)], env=environment, stdin=subprocess.PIPE,
+                       stdout=subprocess.PIPE) for task in range(2)
+  ]
+  try:
+    for server in running:
+      assert server.stdout.readline() == b'serving\n'
+    yield addresses, running
+  finally:
+    for server in running:
+      server.kill()
+      server.wait()
+
+
+def numbers(*shape):
+  return np.random.default_rng(0).random(shape, np.float32)
+
+
+def fit(option, callbacks=(), epochs=1):
+  """The losses, and where the variables are."""
+  if os.environ.get('TF_USE_LEGACY_KERAS'):
+    import tf_keras as keras
+  else:
+    import keras
+  common.set_option(option)
+  keras.utils.set_random_seed(0)
+  model = keras.Sequential([keras.Input((_UNITS,), batch_size=_BATCH)])
+  for number in range(_LAYERS):
+    model.add(keras.layers.Dense(_UNITS, 'tanh', name=f'layer_{number}'))
+  model.compile(keras.optimizers.SGD(.1, .9), 'mse')
+  losses = []
+
+  class Losses(keras.callbacks.Callback):
+
+    def on_train_batch_end(self, batch, logs=None):
+      losses.append(logs['loss'])
+      for callback in callbacks:
+        callback(len(losses))
+
+  data = numbers(_BATCH * _STEPS, _UNITS)
+  model.fit(data, data[::-1], _BATCH, epochs, verbose=0, shuffle=False,
+            callbacks=[Losses()])
+  # Those of Keras 3 hold one of TensorFlow.
+  variables = [getattr(v, '_value', v) for v in model.trainable_variables]
+  return losses, sorted({v.device for v in variables})
+
+
+def call(option):
+  """A function's value."""
+  common.set_option(option)
+
+  @tf.function
+  def function(x):
+    for _ in range(20):
+      x = tf.tanh(tf.matmul(x, x) / 4.)
+    return x
+
+  value = function(tf.constant(numbers(_UNITS, _UNITS))).numpy()
+  assert value.any()
+  return value.tolist()
+
+
+def session(option, target):
+  """The losses of a v1 session, and the tasks that ran its ops."""
+  common.set_option(option)
+  with tf.Graph().as_default():
+    x = v1.placeholder(tf.float32, (_BATCH, _UNITS))
+    y = x
+    for number in range(_LAYERS):
+      w = v1.get_variable(
+          f'w{number}', (_UNITS, _UNITS), use_resource=True,
+          initializer=v1.constant_initializer(numbers(_UNITS, _UNITS)))
+      y = tf.tanh(tf.matmul(y, w) / _UNITS)
+    loss = tf.reduce_mean(tf.square(y - x))
+    train = v1.train.GradientDescentOptimizer(.1).minimize(loss)
+    metadata = v1.RunMetadata()
+    trace = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+    with v1.Session(target) as running:
+      running.run(v1.global_variables_initializer())
+      feed = {x: numbers(_BATCH, _UNITS)}
+      losses = [
+          float(running.run([loss, train], feed, trace, metadata)[0])
+          for _ in range(_STEPS)
+      ]
+  return losses, sorted({s.device for s in metadata.step_stats.dev_stats})
+
+
+def both(train, *args):
+  """What came of it without the option, and with it."""
+  return {
+      name: train(option, *args)
+      for name, option in (('stock', False), ('placed', _SPREAD))
+  }
+
+
+def killed(addresses, running):
+  """What a fit says when a host dies; the next one has the other host."""
+  tf.config.experimental_connect_to_host(addresses)
+
+  def kill(steps):
+    if steps == _STEPS:
+      running[1].kill()
+      running[1].wait()
+
+  start = time.perf_counter()
+  try:
+    fit(_SPREAD, [kill], epochs=100)
+  except Exception as error:
+    return {
+        'error': type(error).__name__, 'module': type(error).__module__,
+        'cause': repr(error.__cause__), 'seconds': time.perf_counter() - start
+    }
+  return {'error': ''}
+
+
+def main(mode, loopback):
+  with servers(loopback) as (addresses, running):
+    results = {}
+    spec = tf.train.ClusterSpec({'worker': addresses})
+    if mode == 'session':
+      results = both(session, f'grpc://{addresses[0]}')
+    elif mode == 'killed':
+      results = killed(addresses, running)
+    elif mode == 'left':
+      tf.config.experimental_connect_to_host(addresses[:1])
+      results = both(fit)
+    elif mode == 'host':
+      tf.config.experimental_connect_to_host(addresses)
+      results = {'fit': both(fit)}
+    elif mode == 'cluster':
+      tf.config.experimental_connect_to_cluster(spec)
+      results = {'fit': both(fit), 'function': both(call)}
+    else:
+      tf.config.experimental_connect_to_cluster(
+          tf.distribute.cluster_resolver.SimpleClusterResolver(
+              spec, master=f'grpc://{addresses[0]}', rpc_layer='grpc'))
+      results = {'fit': both(fit), 'function': both(call)}
+    common.set_option(False)
+  common.finish(**results)
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])
