@@ -17,7 +17,9 @@ from gdp_grappler.placers import entries
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
+from gdp_grappler.placers.partitioning import partition_process
 from helpers import clusters
+from helpers import forked_calls
 from helpers import graphs
 from helpers import problems
 
@@ -63,6 +65,21 @@ def _short(monkeypatch):
   monkeypatch.setattr(best_of, 'DEFAULT_NAMES',
                       ('single_device', 'human_expert', 'metis'))
   monkeypatch.setattr(local_search, '_MOST', 500)
+
+
+@pytest.fixture(scope='module')
+def forks():
+  """That of the partitioners a process is started for is told elsewhere."""
+  folder = partition_process.__name__.rpartition('.')[0]
+  with forked_calls.Calls(
+      [f'{folder}.{name}_worker' for name in ('mt_kahypar', 'scotch')],
+      {'SCOTCH_PTHREAD_NUMBER': '1'}) as calls:
+    yield calls
+
+
+@pytest.fixture(autouse=True)
+def _forked(forks, monkeypatch):
+  monkeypatch.setattr(partition_process, 'calls', forks)
 
 
 @functools.cache
