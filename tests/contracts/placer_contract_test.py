@@ -17,7 +17,6 @@ from gdp_grappler.placers import entries
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
-from gdp_grappler.placers.partitioning import partition_process
 from helpers import clusters
 from helpers import forked_calls
 from helpers import graphs
@@ -67,19 +66,11 @@ def _short(monkeypatch):
   monkeypatch.setattr(local_search, '_MOST', 500)
 
 
-@pytest.fixture(scope='module')
-def forks():
-  """That of the partitioners a process is started for is told elsewhere."""
-  folder = partition_process.__name__.rpartition('.')[0]
-  with forked_calls.Calls(
-      [f'{folder}.{name}_worker' for name in ('mt_kahypar', 'scotch')],
-      {'SCOTCH_PTHREAD_NUMBER': '1'}) as calls:
-    yield calls
-
-
-@pytest.fixture(autouse=True)
-def _forked(forks, monkeypatch):
-  monkeypatch.setattr(partition_process, 'calls', forks)
+@pytest.fixture(scope='module', autouse=True)
+def _forked():
+  """The start of a process is told elsewhere."""
+  with forked_calls.partitioners():
+    yield
 
 
 @functools.cache

@@ -6,13 +6,16 @@ what is called; to start Python and to import take longer than most calls.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
-from typing import Any, BinaryIO, Mapping, Sequence
+from typing import Any, BinaryIO, Iterator, Mapping, Sequence
+from unittest import mock
 
+from gdp_grappler.placers.partitioning import partition_process
 from gdp_grappler.processes import calls
 from gdp_grappler.processes import launching
 
@@ -55,6 +58,16 @@ class Calls:
     if problem:
       raise calls.CallError(problem)
     return result
+
+
+@contextlib.contextmanager
+def partitioners() -> Iterator[None]:
+  """Has the processes of the partitioners, in here, be forks."""
+  folder = partition_process.__name__.rpartition('.')[0]
+  modules = [f'{folder}.{name}_worker' for name in ('mt_kahypar', 'scotch')]
+  with (Calls(modules, {'SCOTCH_PTHREAD_NUMBER': '1'}) as
+        forks, mock.patch.object(partition_process, 'calls', forks)):
+    yield
 
 
 def _main(*modules: str) -> None:
