@@ -7,6 +7,7 @@ small models. What users see of a fresh start is of `fresh`.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -53,6 +54,11 @@ class Program:
       os.killpg(self._process.pid, signal.SIGKILL)
     self._process.communicate()
 
+  @property
+  def pid(self) -> int:
+    """Of the process whose forks the runs are."""
+    return self._process.pid
+
   def run(self, *arguments: str, **variables: str) -> fresh.Finished:
     """What a command line, with more environment variables, left behind."""
     result, = self.together([arguments], **variables)
@@ -78,10 +84,12 @@ def run(function: str, imports: Sequence[str],
 
 
 def _main(function: str, *imports: str) -> None:
+  gc.set_threshold(100_000)  # As in `conftest.py`.
   module, name = function.split(':')
   for each in (module, *imports):
     importlib.import_module(each)
   program = getattr(sys.modules[module], name)
+  gc.freeze()
   for line in sys.stdin:
     arguments, variables, timeout_s = json.loads(line)
     with contextlib.ExitStack() as stack:
