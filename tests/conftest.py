@@ -24,3 +24,8 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 def pytest_collection_modifyitems(items):
   """What takes long begins first, so that no worker is left with it."""
   items.sort(key=lambda item: item.get_closest_marker('e2e') is None)
+
+
+def pytest_collection_finish():
+  """Nor does a collection have to look at it again."""
+  gc.freeze()

@@ -19,7 +19,8 @@ def _finished(tmp_path_factory):
   runs = [('--json', 'models:branches', 'models:two_outputs'),
           *((model,) for model in _REFUSED.values())]
   return benchmarks.run_all('fit_workers', runs,
-                            tmp_path_factory.mktemp('fit_workers'))
+                            tmp_path_factory.mktemp('fit_workers'),
+                            ['helpers.quick_clocks'])
 
 
 def test_models_are_timed_both_ways(finished):

@@ -6,6 +6,7 @@ from helpers import benchmarks
 from helpers import fresh
 
 pytestmark = pytest.mark.e2e
+_GRAPHS = ('transformer', 'recurrent')
 _KEYS = ['graph', 'ops', 'stage', 'seconds', 'cpu_seconds', 'rss_bytes']
 _STAGES = ['read', 'coarsen', 'features', 'm-ETF', 'policy', 'price', 'write']
 _PAGE = '''# Page
@@ -20,49 +21,56 @@ _REFUSED = {
     'absent.md': ('--page=absent.md',),
 }
 
-# Trains by a graph that was stitched together, and says what became of it.
-_TRAINS = '''
+# Trains by graphs that were stitched together, and says what became of each.
+_TRAINS = f'''
 import json, sys
+sys.path.insert(0, {str(benchmarks.TOP)!r})
 import numpy as np
 import tensorflow as tf
 from benchmarks import large_graphs
 from gdp_grappler.graph import graph_def_io
-source = large_graphs.GRAPHS[sys.argv[1]](1500)
-ops = graph_def_io.read(source).num_ops
 v1 = tf.compat.v1
 read = lambda op: tf.raw_ops.ReadVariableOp(resource=op.outputs[0],
                                             dtype=tf.float32)
 shape = lambda op: tf.TensorShape(op.get_attr('shape')).as_list()
-with tf.Graph().as_default() as graph, v1.Session() as session:
-  tf.import_graph_def(source.graph_def, name='')
-  all_ops = graph.get_operations()
-  updates = [op for op in all_ops if op.type in (
-      'AssignSubVariableOp', 'ResourceApplyGradientDescent')]
-  handles = [op for op in all_ops if op.type == 'VarHandleOp']
-  rng = np.random.default_rng(1)
-  for op in handles:
-    session.run(tf.raw_ops.AssignVariableOp(
-        resource=op.outputs[0], value=tf.constant(
-            .1 * rng.normal(size=shape(op)), tf.float32)))
-  feeds = {f: rng.normal(size=graph.get_tensor_by_name(f + ':0').shape)
-           for f in source.feeds}
-  feeds = {graph.get_tensor_by_name(f + ':0'): v for f, v in feeds.items()}
-  before = [session.run(read(op)) for op in handles]
-  session.run(updates, feeds)
-  after = [session.run(read(op)) for op in handles]
-print(json.dumps({
-    'ops': ops, 'variables': len(handles), 'updates': len(updates),
-    'moved': sum(bool((a != b).any()) for a, b in zip(before, after)),
-    'finite': all(bool(np.isfinite(a).all()) for a in after)}))
+
+def trained(name):
+  source = large_graphs.GRAPHS[name](1500)
+  ops = graph_def_io.read(source).num_ops
+  with tf.Graph().as_default() as graph, v1.Session() as session:
+    tf.import_graph_def(source.graph_def, name='')
+    all_ops = graph.get_operations()
+    updates = [op for op in all_ops if op.type in (
+        'AssignSubVariableOp', 'ResourceApplyGradientDescent')]
+    handles = [op for op in all_ops if op.type == 'VarHandleOp']
+    rng = np.random.default_rng(1)
+    for op in handles:
+      session.run(tf.raw_ops.AssignVariableOp(
+          resource=op.outputs[0], value=tf.constant(
+              .1 * rng.normal(size=shape(op)), tf.float32)))
+    tensors = [graph.get_tensor_by_name(f + ':0') for f in source.feeds]
+    feeds = dict((t, rng.normal(size=t.shape)) for t in tensors)
+    before = [session.run(read(op)) for op in handles]
+    session.run(updates, feeds)
+    after = [session.run(read(op)) for op in handles]
+  return dict(
+      ops=ops, variables=len(handles), updates=len(updates),
+      moved=sum(bool((a != b).any()) for a, b in zip(before, after)),
+      finite=all(bool(np.isfinite(a).all()) for a in after))
+
+print(json.dumps(dict((name, trained(name)) for name in {_GRAPHS!r})))
 '''
 
 
-@pytest.mark.parametrize('graph', ['transformer', 'recurrent'])
-def test_graphs_have_their_size_and_train(graph, tmp_path):
-  top = benchmarks.TOP
-  code = f'import sys; sys.path.insert(0, {str(top)!r}); ' \
-      f'sys.argv[1:] = [{graph!r}]\n{_TRAINS}'
-  found = fresh.run_code(code).results
+@pytest.fixture(name='trained', scope='module')
+def _trained():
+  """What became of each graph."""
+  return fresh.run_code(_TRAINS).results
+
+
+@pytest.mark.parametrize('graph', _GRAPHS)
+def test_graphs_have_their_size_and_train(graph, trained):
+  found = trained[graph]
   assert 1000 < found['ops'] < 2000
   assert found['moved'] == found['updates'] == found['variables'] >= 4
   assert found['finite']

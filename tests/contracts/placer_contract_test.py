@@ -18,6 +18,7 @@ from gdp_grappler.placers import local_search
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from helpers import clusters
+from helpers import forked_calls
 from helpers import graphs
 from helpers import problems
 
@@ -63,6 +64,13 @@ def _short(monkeypatch):
   monkeypatch.setattr(best_of, 'DEFAULT_NAMES',
                       ('single_device', 'human_expert', 'metis'))
   monkeypatch.setattr(local_search, '_MOST', 500)
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _forked():
+  """The start of a process is told elsewhere."""
+  with forked_calls.partitioners():
+    yield
 
 
 @functools.cache

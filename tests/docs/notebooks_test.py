@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -10,6 +9,9 @@ from helpers import benchmarks
 from helpers import pages
 
 _NOTEBOOKS = sorted((pages.TOP / 'docs/notebooks').glob('*.ipynb'))
+
+# Searches, of which no output's kind depends on how far they come.
+_SHORTER = {'--time_budget_s=40': '--time_budget_s=3'}
 
 
 def _code(path):
@@ -38,7 +40,11 @@ def _run(tmp_path, *sources):
 @pytest.mark.parametrize('path', _NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_and_shows_what_it_showed(path, tmp_path):
   copied = tmp_path / path.name
-  shutil.copy(path, copied)
+  text = path.read_text(encoding='utf-8')
+  for shown, shorter in _SHORTER.items():
+    assert path.stem != 'train' or shown in text
+    text = text.replace(shown, shorter)
+  copied.write_text(text, encoding='utf-8')
   done = benchmarks.run('showing.notebooks', str(copied), folder=tmp_path)
   assert done.code == 0, done.stderr
   assert _kinds(copied) == _kinds(path)

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from concurrent import futures
 import json
+import shutil
 import stat
 
 import pytest
 
+from helpers import forked
 from helpers import fresh
 
+pytestmark = pytest.mark.e2e
 _OPTION = {'placer': 'random', 'keep_best': False, 'seed': 3, 'min_ops': 4}
 _RECALLED = 'as decided in an earlier run'
 
 
-def _run(folder, **changes):
-  finished = fresh.run('decisions.py', json.dumps({**_OPTION, **changes}),
-                       GDP_CACHE_DIR=str(folder))
+def _argument(changes):
+  return json.dumps({**_OPTION, **changes})
+
+
+def _told(finished):
   return finished.results, '\n'.join(finished.notices)
+
+
+def _run(folder, **changes):
+  """As a user starts it."""
+  return _told(
+      fresh.run('decisions.py', _argument(changes), GDP_CACHE_DIR=str(folder)))
 
 
 @pytest.fixture(scope='module')
 def first(tmp_path_factory):
   folder = tmp_path_factory.mktemp('cache')
   return folder, *_run(folder)
+
+
+@pytest.fixture(scope='module')
+def program():
+  with forked.Program('decisions:main', folder=fresh.PROGRAMS) as result:
+    yield result
+
+
+@pytest.fixture
+def run(program):
+  """Runs it in a process that has imported TensorFlow and no more."""
+  return lambda folder, **changes: _told(
+      program.run(_argument(changes), GDP_CACHE_DIR=str(folder)))
+
+
+@pytest.fixture
+def decided(first, tmp_path):
+  """A copy of the first run's cache."""
+  shutil.copytree(first[0], tmp_path / 'cache')
+  return tmp_path / 'cache'
 
 
 def _entries(folder):
@@ -48,16 +78,15 @@ def test_nobody_else_may_read_it(first):
   assert stat.S_IMODE(entry.parent.stat().st_mode) == 0o700
 
 
-def test_other_settings_are_other_decisions(first):
-  folder, _, _ = first
-  results, said = _run(folder, seed=4)
+def test_other_settings_are_other_decisions(decided, run):
+  results, said = run(decided, seed=4)
   assert results['searched'] and _RECALLED not in said
 
 
-def test_switched_off_nothing_is_kept_or_used(first, tmp_path):
-  results, said = _run(first[0], cache=False)
+def test_switched_off_nothing_is_kept_or_used(first, run, tmp_path):
+  results, said = run(first[0], cache=False)
   assert results['searched'] and _RECALLED not in said
-  _run(tmp_path, cache=False)
+  run(tmp_path, cache=False)
   assert not _entries(tmp_path)
 
 
@@ -66,20 +95,19 @@ def test_switched_off_nothing_is_kept_or_used(first, tmp_path):
     lambda data: data.replace(b'CPU:0', b'CPU:1'),
     lambda data: b'\0' * len(data),
 ])
-def test_damage_costs_one_line(tmp_path, damage):
-  results, _ = _run(tmp_path)
-  (entry,) = _entries(tmp_path)
+def test_damage_costs_one_line(first, decided, run, damage):
+  (entry,) = _entries(decided)
   entry.write_bytes(damage(entry.read_bytes()))
-  again, said = _run(tmp_path)
-  assert again['searched'] and again['used'] == results['used']
+  again, said = run(decided)
+  assert again['searched'] and again['used'] == first[1]['used']
   assert said.count('is damaged. The graph is placed anew.') == 1
-  assert _RECALLED in _run(tmp_path)[1]
+  assert _RECALLED in run(decided)[1]
 
 
-def test_two_processes_at_once(tmp_path):
-  with futures.ThreadPoolExecutor(2) as pool:
-    both = list(pool.map(lambda _: _run(tmp_path), range(2)))
-  assert both[0][0]['used'] == both[1][0]['used']
-  results, said = _run(tmp_path)
-  assert _RECALLED in said and results['used'] == both[0][0]['used']
+def test_two_processes_at_once(program, run, tmp_path):
+  both = program.together([[_argument({})]] * 2, GDP_CACHE_DIR=str(tmp_path))
+  used = both[0].results['used']
+  assert both[1].results['used'] == used
+  results, said = run(tmp_path)
+  assert _RECALLED in said and results['used'] == used
   assert len(_entries(tmp_path)) == 1

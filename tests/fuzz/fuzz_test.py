@@ -18,11 +18,19 @@ from fuzz import strangers
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import single_device
+from helpers import forked_calls
 from helpers import hostile
 from helpers import readers
 
 _CASES = 20
 _PLACERS = 'metis', 'm_etf'
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _forked():
+  """`make fuzz` starts a process for each call of a partitioner."""
+  with forked_calls.partitioners():
+    yield
 
 
 @pytest.mark.parametrize('seed', range(_CASES))

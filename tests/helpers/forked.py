@@ -7,64 +7,123 @@ small models. What users see of a fresh start is of `fresh`.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
-from typing import Callable, NoReturn, Sequence
+from typing import Callable, Mapping, NoReturn, Sequence
 
 from helpers import fresh
+
+
+class Program:
+  """An interpreter that has imported a program, and forks for each run of it.
+
+  A context manager. Runs know nothing of each other but what is on disk.
+  """
+
+  def __init__(self, function: str, imports: Sequence[str] = (),
+               timeout_s: float = 200, folder: pathlib.Path | None = None):
+    """Starts it.
+
+    Args:
+      function: 'package.module:function', the program.
+      imports: Modules that the program would import on the way.
+      timeout_s: For each of the runs, which is ended then.
+      folder: To run in and to import from first; None for where the tests run.
+    """
+    path = [str(folder)] if folder else []
+    path += [p for p in sys.path if p]
+    self._timeout_s = timeout_s
+    self._process = subprocess.Popen(
+        [sys.executable, '-P', '-m', 'helpers.forked', function, *imports],
+        text=True, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env=fresh.environment(PYTHONPATH=os.pathsep.join(path)),
+        start_new_session=True)
+
+  def __enter__(self) -> Program:
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    with contextlib.suppress(ProcessLookupError):
+      os.killpg(self._process.pid, signal.SIGKILL)
+    self._process.communicate()
+
+  @property
+  def pid(self) -> int:
+    """Of the process whose forks the runs are."""
+    return self._process.pid
+
+  def run(self, *arguments: str, **variables: str) -> fresh.Finished:
+    """What a command line, with more environment variables, left behind."""
+    result, = self.together([arguments], **variables)
+    return result
+
+  def together(self, arguments: Sequence[Sequence[str]],
+               **variables: str) -> list[fresh.Finished]:
+    """Likewise for several that run at the same time."""
+    stdin, stdout = self._process.stdin, self._process.stdout
+    assert stdin and stdout
+    request = [list(map(list, arguments)), variables, self._timeout_s]
+    stdin.write(json.dumps(request) + '\n')
+    stdin.flush()
+    return [fresh.Finished(*fields) for fields in json.loads(stdout.readline())]
 
 
 def run(function: str, imports: Sequence[str],
         arguments: Sequence[Sequence[str]], timeout_s: float = 200,
         folder: pathlib.Path | None = None) -> list[fresh.Finished]:
-  """What each of the command lines left behind.
-
-  Args:
-    function: 'package.module:function', the program.
-    imports: Modules that the program would import on the way.
-    arguments: Of each run.
-    timeout_s: For all of them.
-    folder: To run in and to import from first; None for where the tests run.
-  """
-  path = [str(folder)] if folder else []
-  path += [p for p in sys.path if p]
-  done = subprocess.run(
-      [sys.executable, '-P', '-m', 'helpers.forked', function, *imports],
-      input=json.dumps(list(map(list, arguments))), text=True, cwd=folder,
-      env=fresh.environment(PYTHONPATH=os.pathsep.join(path)),
-      stdout=subprocess.PIPE, check=True, timeout=timeout_s)
-  return [fresh.Finished(*fields) for fields in json.loads(done.stdout)]
+  """What each of the command lines left behind; see `Program`."""
+  with Program(function, imports, timeout_s, folder) as program:
+    return [program.run(*each) for each in arguments]
 
 
 def _main(function: str, *imports: str) -> None:
+  gc.set_threshold(100_000)  # As in `conftest.py`.
   module, name = function.split(':')
   for each in (module, *imports):
     importlib.import_module(each)
   program = getattr(sys.modules[module], name)
-  print(json.dumps([_run(program, each) for each in json.load(sys.stdin)]))
+  gc.freeze()
+  for line in sys.stdin:
+    arguments, variables, timeout_s = json.loads(line)
+    with contextlib.ExitStack() as stack:
+      ends = [
+          _started(program, each, variables, timeout_s, stack)
+          for each in arguments
+      ]
+      print(json.dumps([end() for end in ends]), flush=True)
 
 
-def _run(program: Callable[[], int | None],
-         arguments: Sequence[str]) -> tuple[int, str, str]:
-  with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-    child = os.fork()
-    if not child:
-      _become(program, arguments, out.fileno(), err.fileno())
+def _started(program: Callable[[], int | None], arguments: Sequence[str],
+             variables: Mapping[str, str], timeout_s: float,
+             stack: contextlib.ExitStack) -> Callable[[], tuple[int, str, str]]:
+  """Forks; what is returned waits for the end."""
+  files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(2)]
+  child = os.fork()
+  if not child:
+    os.environ.update(variables)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    _become(program, arguments, *(file.fileno() for file in files))
+
+  def end() -> tuple[int, str, str]:
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    texts = []
-    for file in (out, err):
+    for file in files:
       file.seek(0)
-      texts.append(file.read().decode())
-  return code, *texts
+    out, err = (file.read().decode() for file in files)
+    return code, out, err
+
+  return end
 
 
 def _become(program: Callable[[], int | None], arguments: Sequence[str],
             out: int, err: int) -> NoReturn:
+  os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
   os.dup2(out, 1)
   os.dup2(err, 2)
   sys.argv = ['program', *arguments]

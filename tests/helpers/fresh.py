@@ -63,7 +63,9 @@ def run(program: str, *args: str, timeout_s: float = 280,
 
 def run_code(code: str, timeout_s: float = 120, **variables: str) -> Finished:
   """Runs Python text with more environment variables."""
-  return _run(['-c', code], timeout_s, variables)
+  # As in `conftest.py`.
+  return _run(['-c', f'import gc; gc.set_threshold(100_000)\n{code}'],
+              timeout_s, variables)
 
 
 def _run(command, timeout_s, variables) -> Finished:

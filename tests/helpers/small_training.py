@@ -1,17 +1,31 @@
-"""gdp_train with levers of a few steps and a network that is quick to trace."""
+"""gdp_train with levers of a few steps and a network that is quick to trace.
+
+Its console script measures few steps, and does not wait long for a target.
+"""
 
 import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
 
 import dataclasses
+import sys
 
 import pytest
 
+from gdp_grappler.cluster import remote_devices
+from gdp_grappler.evaluation.measuring import measure_config
 from placer_model import config as config_lib
 from placer_model.bin import gdp_train
 from placer_model.training import train_config
 
 _MOST = dict(warm_search_trials=256, warm_start_steps=20, distill_steps=40,
              search_trials=32)
+_CONNECT_S = 2.
+
+
+@dataclasses.dataclass(frozen=True)
+class _FewSteps(measure_config.MeasureConfig):
+  steps: int = 3
+  warmup: int = 1
+  budget_s: float = .2
 
 
 def patch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,4 +49,8 @@ def patch(monkeypatch: pytest.MonkeyPatch) -> None:
 def run() -> None:
   """The console script, in a process of its own."""
   patch(pytest.MonkeyPatch())
+  measure_config.MeasureConfig = _FewSteps  # type: ignore[misc]
+  if measurer := sys.modules.get('gdp_grappler.evaluation.measuring.measurer'):
+    measurer.Measurer.__init__.__defaults__ = (_FewSteps(),)
+  remote_devices.remote_cluster.__defaults__ = (_CONNECT_S,)
   gdp_train.run()

@@ -8,14 +8,21 @@ was faster. Here there is one thread, and the generator starts anew each time.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Any
 
 import numpy as np
-import scotchpy
-from scotchpy import common
 
-from gdp_grappler.placers import group_graph
-from gdp_grappler.placers.partitioning import partition_process
+# To draw graphs scotchpy imports these where it finds them, and takes four
+# times as long.
+for _name in ('matplotlib', 'networkx'):
+  sys.modules[_name] = None  # type: ignore[assignment]  # Cannot be found.
+
+import scotchpy  # noqa: E402
+from scotchpy import common  # noqa: E402
+
+from gdp_grappler.placers import group_graph  # noqa: E402
+from gdp_grappler.placers.partitioning import partition_process  # noqa: E402
 
 # Of processors in an architecture; Scotch takes integers.
 _MOST_SPEED = 10_000

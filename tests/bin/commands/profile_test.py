@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 from gdp_grappler.bin import gdp
+from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.costs import profile as profile_lib
 
 _GRAPH = str(pathlib.Path(__file__).parents[2] / 'testdata/dense_train_step.pb')
@@ -38,7 +39,9 @@ def test_writes_a_profile_and_says_what_it_found(tmp_path, capsys):
      (['--cores=0', '--local_workers=2'], '--local_workers divides the cores'),
      (['--cores=100000'], 'names core 100000, which'),
      (['--output=/no/such/folder/p.json'], 'its folder does not exist')])
-def test_bad_arguments_get_one_line(tmp_path, capsys, arguments, message):
+def test_bad_arguments_get_one_line(tmp_path, capsys, monkeypatch, arguments,
+                                    message):
+  monkeypatch.setattr(remote_devices.remote_cluster, '__defaults__', (1.,))
   assert _run(tmp_path, *arguments) == 2
   error = capsys.readouterr().err
   assert message in error and error.count('\n') == 1

@@ -11,6 +11,8 @@ gc.set_threshold(100_000)
 import tensorflow as tf  # noqa: E402
 from tensorflow.python.eager import context  # noqa: E402
 
+gc.freeze()  # Nor has a collection to look at it again.
+
 RANDOM = {'placer': 'random', 'keep_best': False}
 
 

@@ -9,27 +9,32 @@ import sys
 import common
 import tensorflow as tf
 
-common.make_devices(2)
-tf.config.optimizer.set_experimental_options(
-    {'gdp_placement': json.loads(sys.argv[1])})
-weights = [tf.Variable(tf.eye(8)) for _ in range(4)]
+
+def make_step():
+  weights = [tf.Variable(tf.eye(8)) for _ in range(4)]
+
+  @tf.function
+  def step(x):
+    with tf.GradientTape() as tape:
+      for weight in weights:
+        x = tf.tanh(tf.matmul(x, weight) * .5 + .1)
+      loss = tf.reduce_sum(x)
+    for weight, gradient in zip(weights, tape.gradient(loss, weights)):
+      weight.assign_sub(1e-3 * gradient)
+    return loss
+
+  return step
 
 
-@tf.function
-def step(x):
-  with tf.GradientTape() as tape:
-    for weight in weights:
-      x = tf.tanh(tf.matmul(x, weight) * .5 + .1)
-    loss = tf.reduce_sum(x)
-  for weight, gradient in zip(weights, tape.gradient(loss, weights)):
-    weight.assign_sub(1e-3 * gradient)
-  return loss
+def main():
+  common.make_devices(2)
+  tf.config.optimizer.set_experimental_options(
+      {'gdp_placement': json.loads(sys.argv[1])})
+  step = make_step()
+  loss, used = common.devices_used(lambda: step(tf.ones((8, 8))))
+  common.finish(losses=[float(loss), float(step(tf.ones((8, 8))))], used=used,
+                searched='gdp_grappler.plugin.optimizer' in sys.modules)
 
 
-loss, used = common.devices_used(lambda: step(tf.ones((8, 8))))
-losses = [float(loss), float(step(tf.ones((8, 8))))]
-print(
-    json.dumps({
-        'losses': losses, 'used': used,
-        'searched': 'gdp_grappler.plugin.optimizer' in sys.modules
-    }))
+if __name__ == '__main__':
+  main()

@@ -41,9 +41,10 @@ def dense():
 
 def lstm():
   return tf.keras.Sequential([
-      tf.keras.Input((12, 32)), *[
+      tf.keras.Input((12, 32)),
+      tf.keras.layers.Cropping1D((0, 7)), *[
           tf.keras.layers.LSTM(24, return_sequences=True, unroll=True)
-          for _ in range(3)
+          for _ in range(2)
       ],
       tf.keras.layers.Flatten(),
       tf.keras.layers.Dense(1)

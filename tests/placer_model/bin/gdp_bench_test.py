@@ -35,11 +35,18 @@ def _environment():
   return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
 
 
-def _run(*arguments, timeout_s=200):
+def _run_alone(*arguments):
   done = subprocess.run([*_PROGRAM, *arguments], env=_environment(),
                         capture_output=True, text=True, check=False,
-                        timeout=timeout_s)
+                        timeout=280)
   return fresh.Finished(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(name='run', scope='module')
+def _run():
+  """Of command lines that need no process of their own from the start."""
+  with forked.Program('helpers.bench_runs:run') as program:
+    yield program.run
 
 
 def _flags(out_dir, **changes):
@@ -139,8 +146,8 @@ def test_bad_flags_and_tasks_are_told_before_work(refused, said):
   assert not list(folder.iterdir())
 
 
-def test_two_graphs_and_three_placers(tmp_path):
-  result = _run(*_flags(tmp_path))
+def test_two_graphs_and_three_placers(run, tmp_path):
+  result = run(*_flags(tmp_path))
   assert result.code == 0, result.stderr
   assert result.stderr == ''
   assert '[6/6]' in result.stdout and 'Tasks: 2 (simulated)' in result.stdout
@@ -156,24 +163,25 @@ def test_two_graphs_and_three_placers(tmp_path):
   assert len(list(tmp_path.glob('plans/*/*.json'))) == 6
 
   times = {p: p.stat().st_mtime_ns for p in tmp_path.glob('cells/*/*.json')}
-  again = _run(*_flags(tmp_path), '--json')
+  again = run(*_flags(tmp_path), '--json')
   assert again.code == 0 and 'kept: gpu_only' in again.stderr
   assert _steps(json.loads(again.stdout)) == steps
   assert {p: p.stat().st_mtime_ns for p in times} == times
 
   page = (tmp_path / 'README.md').read_bytes()
   (tmp_path / 'README.md').unlink()
-  report = _run(f'--report={tmp_path / "results.json.gz"}',
-                f'--out_dir={tmp_path}')
+  report = run(f'--report={tmp_path / "results.json.gz"}',
+               f'--out_dir={tmp_path}')
   assert report.code == 0 and 'Tasks: 2' in report.stdout
   assert (tmp_path / 'README.md').read_bytes() == page
 
 
 @ray_programs.needs_ray
-def test_plans_are_those_of_a_run_without_ray(tmp_path):
+def test_plans_are_those_of_a_run_without_ray(run, tmp_path):
   plans = []
-  for name, more in (('here', []), ('ray', ['--ray=local', '--jobs=2'])):
-    result = _run(*_flags(tmp_path / name), *more, timeout_s=280)
+  for name, start, more in (('here', run, []), ('ray', _run_alone,
+                                                ['--ray=local', '--jobs=2'])):
+    result = start(*_flags(tmp_path / name), *more)
     assert result.code == 0, result.stderr
     folder = tmp_path / name / 'plans'
     plans.append({
@@ -182,7 +190,7 @@ def test_plans_are_those_of_a_run_without_ray(tmp_path):
     })
   assert plans[0] == plans[1] and len(plans[0]) == 6
   # And a run without goes on where one with Ray ended.
-  again = _run(*_flags(tmp_path / 'ray'))
+  again = run(*_flags(tmp_path / 'ray'))
   assert again.code == 0 and 'kept: gpu_only' in again.stdout
 
 
@@ -195,10 +203,10 @@ def test_a_missing_ray_is_one_line(tmp_path):
   assert not list(tmp_path.iterdir())
 
 
-def test_measured_steps(tmp_path):
+def test_measured_steps(run, tmp_path):
   task = str(_DATA / 'dense_train_step.pb')
-  result = _run(*_flags(tmp_path, tasks=task, placers='cpu_only,random'),
-                '--reward=measured', '--local_workers=2')
+  result = run(*_flags(tmp_path, tasks=task, placers='random'),
+               '--reward=measured', '--local_workers=2')
   assert result.code == 0, result.stderr
   results = _results(tmp_path)
   assert not results['simulated'] and all(_steps(results).values())
@@ -207,10 +215,10 @@ def test_measured_steps(tmp_path):
   assert '**measured**' in (tmp_path / 'README.md').read_text()
 
 
-def test_a_graph_that_cannot_be_loaded(tmp_path):
+def test_a_graph_that_cannot_be_loaded(run, tmp_path):
   (tmp_path / 'broken.pb').write_bytes(b'nonsense')
   tasks = f'{tmp_path / "broken.pb"}@2xP100,{_TASKS.split(",")[0]}'
-  result = _run(*_flags(tmp_path / 'out', tasks=tasks))
+  result = run(*_flags(tmp_path / 'out', tasks=tasks))
   assert result.code == 1
   assert '3 cells failed, the first: broken@2xP100: ' in result.stderr
   text = (tmp_path / 'out' / 'all.md').read_text()
@@ -224,7 +232,7 @@ def test_a_graph_that_cannot_be_loaded(tmp_path):
 @pytest.mark.parametrize('number, code', [(signal.SIGINT, 130),
                                           (signal.SIGTERM, 130),
                                           (signal.SIGKILL, -signal.SIGKILL)])
-def test_a_run_that_was_ended_goes_on(tmp_path, number, code):
+def test_a_run_that_was_ended_goes_on(run, tmp_path, number, code):
   temporary = tmp_path / 'temporary'
   temporary.mkdir()
   flags = _flags(tmp_path, tasks=_TASKS.split(',')[0])
@@ -247,18 +255,18 @@ def test_a_run_that_was_ended_goes_on(tmp_path, number, code):
     [line] = stderr.strip().splitlines()
     assert 'Run the same command again' in line
     assert not list(temporary.iterdir())
-  result = _run(*flags)
+  result = run(*flags)
   assert result.code == 0 and 'kept: ' in result.stdout
   assert len(_steps(_results(tmp_path))) == 3
 
 
-def test_another_seed_is_another_cell_and_chart(tmp_path):
+def test_another_seed_is_another_cell_and_chart(run, tmp_path):
   # That of another seed, drawn later, once stood for it.
   chart = tmp_path / 'pictures/gantt/dense_train_step@2xP100.png'
   drawn = []
   for seed, cells in ((0, 1), (5, 2), (0, 2)):
-    result = _run(*_flags(tmp_path, tasks=_TASKS.split(',')[0],
-                          placers='random', seed=seed))
+    result = run(*_flags(tmp_path, tasks=_TASKS.split(',')[0], placers='random',
+                         seed=seed))
     assert result.code == 0, result.stderr
     assert ('kept' in result.stdout) == (len(drawn) == 2)
     assert len(list(tmp_path.glob('cells/*/*.json'))) == cells

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -27,11 +28,12 @@ def _environment():
   return fresh.environment(PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
 
 
-def _run(*arguments, program=_SMALL, timeout_s=200):
-  done = subprocess.run([*program, *arguments], env=_environment(),
-                        capture_output=True, text=True, check=False,
-                        timeout=timeout_s)
-  return fresh.Finished(done.returncode, done.stdout, done.stderr)
+@pytest.fixture(name='program', scope='module')
+def _program():
+  """For command lines that need no process of their own from the start."""
+  with forked.Program('helpers.small_training:run',
+                      ['tensorflow', 'placer_model.training.run']) as result:
+    yield result
 
 
 def _write_graph(path):
@@ -90,7 +92,7 @@ _BAD_INPUT = {
         'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2
     },
     'is not a target': {'reward': 'measured', 'target': 'localhost:1'},
-    'cannot be reached within 10 s': {
+    'cannot be reached within 2 s': {
         'reward': 'measured', 'target': 'grpc://localhost:1'
     },
     'has device /job:localhost': {'reward': 'measured', 'local_workers': 2},
@@ -118,7 +120,7 @@ _BAD_INPUT = {
 
 
 @pytest.fixture(name='ended', scope='module')
-def _ended(graph_path, tmp_path_factory):
+def _ended(program, graph_path, tmp_path_factory):
   """Folder of models, and what each command line led to."""
   models = tmp_path_factory.mktemp('models')
   given = _BAD_FLAGS | {'help': ['--help']}
@@ -133,10 +135,8 @@ def _ended(graph_path, tmp_path_factory):
     given[said] = [
         '--quiet', *(f'--{name}={value}' for name, value in values.items())
     ]
-  found = forked.run('placer_model.bin.gdp_train:run',
-                     ['tensorflow', 'placer_model.training.run'],
-                     list(given.values()))
-  return models, dict(zip(given, found))
+  found = {said: program.run(*arguments) for said, arguments in given.items()}
+  return models, found
 
 
 @pytest.mark.parametrize('said', [*_BAD_FLAGS, *_BAD_INPUT, 'no regular file'])
@@ -154,19 +154,20 @@ def test_help_lists_the_flags(ended):
   assert result.stderr == ''
 
 
-def test_full_disk(graph_path, tmp_path):
+def test_full_disk(program, graph_path, tmp_path):
   """No file may grow beyond 10 kB: the first checkpoint fails."""
-  limited = [
-      *_SMALL[:2],
-      ('import resource; resource.setrlimit(resource.RLIMIT_FSIZE, '
-       '(10000, 10000)); ' + _SMALL[2])
-  ]
-  result = _run(*_flags(graph_path, tmp_path, iterations=1), program=limited)
+  kind = resource.RLIMIT_FSIZE
+  before = resource.prlimit(program.pid, kind)
+  resource.prlimit(program.pid, kind, (10_000, before[1]))  # Forks inherit it.
+  try:
+    result = program.run(*_flags(graph_path, tmp_path, iterations=1))
+  finally:
+    resource.prlimit(program.pid, kind, before)
   assert 'Free some space' in _assert_one_error_line(result)
   assert not list((tmp_path / 'checkpoints').glob('ckpt*'))
 
 
-def test_interrupted_run_goes_on_and_reports(graph_path, tmp_path):
+def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
   flags = _flags(graph_path, tmp_path)
   process = subprocess.Popen([*_SMALL, *flags, '--iterations=1000000'],
                              env=_environment(), stdout=subprocess.PIPE,
@@ -186,7 +187,7 @@ def test_interrupted_run_goes_on_and_reports(graph_path, tmp_path):
   assert f'after iteration {reached};' in line
   assert not (tmp_path / 'results.json').exists()
 
-  result = _run(*flags, f'--iterations={reached + 1}')
+  result = program.run(*flags, f'--iterations={reached + 1}')
   assert result.code == 0, result.stderr
   assert result.stderr == ''
   assert f'Resuming after iteration {reached}.' in result.stdout

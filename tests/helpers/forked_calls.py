@@ -1,0 +1,112 @@
+"""`processes.calls` for tests that call a function a hundred times.
+
+Each call still has a process of its own, but is a fork of one that has imported
+what is called; to start Python and to import take longer than most calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from typing import Any, BinaryIO, Iterator, Mapping, Sequence
+from unittest import mock
+
+from gdp_grappler.placers.partitioning import partition_process
+from gdp_grappler.processes import calls
+from gdp_grappler.processes import launching
+
+
+class Calls:
+  """Stands for the module; a context manager."""
+
+  CallError = calls.CallError
+
+  def __init__(self, modules: Sequence[str],
+               environment: Mapping[str, str] | None = None):
+    """Starts the process that forks.
+
+    Args:
+      modules: To import there.
+      environment: Variables of it; what a call asks for is among them.
+    """
+    self._environment = dict(environment or {})
+    self._process = subprocess.Popen(
+        [sys.executable, '-P', '-m', 'helpers.forked_calls', *modules],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env=launching.environment(environment))
+
+  def __enter__(self) -> Calls:
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    self._process.kill()
+    self._process.communicate()
+
+  def call(self, function: str, *arguments: Any, timeout_s: float,
+           environment: Mapping[str, str] | None = None) -> Any:
+    """See `calls.call`."""
+    assert (environment or {}).items() <= self._environment.items()
+    stdin, stdout = self._process.stdin, self._process.stdout
+    assert stdin and stdout
+    pickle.dump((function, arguments, timeout_s), stdin)
+    stdin.flush()
+    result, problem = pickle.load(stdout)
+    if problem:
+      raise calls.CallError(problem)
+    return result
+
+
+@contextlib.contextmanager
+def partitioners() -> Iterator[None]:
+  """Has the processes of the partitioners, in here, be forks."""
+  folder = partition_process.__name__.rpartition('.')[0]
+  modules = [f'{folder}.{name}_worker' for name in ('mt_kahypar', 'scotch')]
+  with (Calls(modules, {'SCOTCH_PTHREAD_NUMBER': '1'}) as
+        forks, mock.patch.object(partition_process, 'calls', forks)):
+    yield
+
+
+def _main(*modules: str) -> None:
+  requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), 'wb')
+  os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+  for module in modules:
+    launching.resolve(f'{module}:run')
+  while True:
+    try:
+      request = pickle.load(requests)
+    except EOFError:
+      return
+    answers.write(_answer(*request))
+    answers.flush()
+
+
+def _answer(function: str, arguments: Sequence[Any], timeout_s: float) -> bytes:
+  """Pickled (result, problem) of a call in a fork."""
+  reading, writing = os.pipe()
+  child = os.fork()
+  if not child:
+    with os.fdopen(writing, 'wb') as pipe:
+      signal.setitimer(signal.ITIMER_REAL, timeout_s)
+      _send(function, arguments, pipe)
+    os._exit(0)
+  os.close(writing)
+  with os.fdopen(reading, 'rb') as pipe:
+    answer = pipe.read()
+  code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+  return answer if not code else pickle.dumps((None, f'it ended with {code}'))
+
+
+def _send(function: str, arguments: Sequence[Any], pipe: BinaryIO) -> None:
+  try:
+    answer = launching.resolve(function)(*arguments), ''
+  except Exception as error:
+    answer = None, f'{type(error).__name__}: {error}'
+  pickle.dump(answer, pipe)
+
+
+if __name__ == '__main__':
+  _main(*sys.argv[1:])
