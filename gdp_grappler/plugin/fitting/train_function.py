@@ -115,13 +115,13 @@ class TrainFunction(keras_function.KerasFunction):
     plan = self._course.plan
     if plan is None or not plan.changes:
       return Report({})
-    measured = [
+    before_s, placed_s = [
         timing.median_s / self._steps.per_call if timing.is_done else None
         for timing in (self._course.before, self._course.after)
     ]
     placed = {} if self._course.stays else plan.counts
-    return Report(placed, len(self._origins), plan.outcome.after_s, *measured,
-                  plan.outcome.before_s)
+    return Report(placed, len(self._origins), plan.outcome.after_s, before_s,
+                  placed_s, plan.outcome.before_s)
 
   def take_over(self, other: TrainFunction) -> None:
     """Goes on by the plan of a function that was made for the same model.
