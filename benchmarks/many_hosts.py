@@ -1,0 +1,153 @@
+"""Prints what placements over many hosts take, beside published expert layouts.
+
+Run it from the repository with `python -m benchmarks.many_hosts`. Workloads of
+the papers on several hosts, simulated: as the papers' experts put them, a layer
+on each device of one host; the same layers on as many hosts, one device each;
+all on one device; hosts first, then their devices (`hierarchical`); and the
+default placer without its network, with so many seconds as --time_budget_s. The
+seconds of placers are of the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import sys
+import time
+from typing import Iterator, Sequence
+
+import numpy as np
+
+from benchmarks import tables
+from gdp_grappler import errors
+from gdp_grappler import progress
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import presets
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import registry
+from gdp_grappler.problems import reading
+from gdp_grappler.problems import request
+
+_TITLE = 'Many hosts'
+_HEAD = ('workload', 'ops', 'placed by', 'step', 'over one host\'s expert',
+         'devices in use', 'seconds')
+_TASKS = 'gnmt-8,rnnlm-8,transformer-xl-8'
+_ONE_HOST = 'expert, layers on the devices of one host'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+  """A placement of a workload.
+
+  Attributes:
+    workload: Its name.
+    ops: N.
+    placer: Whose it is.
+    step_s: Simulated, first in, first out; infinite if it does not fit.
+    expert_s: Of the expert on one host.
+    devices: In use.
+    seconds: That it took to find.
+  """
+
+  workload: str
+  ops: int
+  placer: str
+  step_s: float
+  expert_s: float
+  devices: int
+  seconds: float
+
+  @property
+  def cells(self) -> tuple[str, ...]:
+    fits = math.isfinite(self.step_s)
+    ratio = f'{self.expert_s / self.step_s:.2f}x' if fits else '-'
+    return (self.workload, f'{self.ops:,}', self.placer,
+            tables.milliseconds(self.step_s) if fits else 'out of memory',
+            ratio, str(self.devices), f'{self.seconds:.1f}')
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 for bad input.
+  """
+  options = tables.parser('many_hosts', __doc__)
+  options.add_argument('--tasks', default=_TASKS)
+  options.add_argument('--cluster', default='8x8xH100-ib400')
+  options.add_argument('--time_budget_s', type=float, default=60.)
+  arguments = tables.parse(options, argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments))
+
+
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  cluster = presets.preset(arguments.cluster)
+  rows = [
+      row for task in progress.of_each(
+          'placing', arguments.tasks.split(','),
+          lambda task: list(_rows(task, cluster, arguments.time_budget_s)))
+      for row in task
+  ]
+  return tables.Table(f'placements on {cluster.name}, simulated', _HEAD,
+                      [row.cells for row in rows],
+                      [dataclasses.asdict(row) for row in rows])
+
+
+def _rows(task: str, cluster: cluster_lib.Cluster,
+          budget_s: float) -> Iterator[_Row]:
+  """Of one workload.
+
+  Raises:
+    GdpError: it is none, or no expert has placed it.
+  """
+  step = reading.read(request.Request(task), lambda _: cluster, lambda _: None)
+  problem = dataclasses.replace(step.problem(), time_budget_s=budget_s)
+  if problem.expert_devices is None:
+    raise errors.GdpError(f'Nobody said how an expert would place {task}.')
+  spread = dataclasses.replace(
+      problem, expert_devices=_over_hosts(problem.expert_devices, cluster))
+  expert_s = math.nan
+  for name, placer, posed in ((_ONE_HOST, 'human_expert', problem),
+                              ('expert, layers on hosts', 'human_expert',
+                               spread), ('one device', 'single_device',
+                                         problem), ('hierarchical',
+                                                    'hierarchical', problem),
+                              ('default without network', 'gdp_no_network',
+                               problem)):
+    row = _row(task, name, placer, posed)
+    if name == _ONE_HOST:
+      expert_s = row.step_s
+    yield dataclasses.replace(row, expert_s=expert_s)
+
+
+def _row(task: str, name: str, placer: str,
+         problem: placer_lib.Problem) -> _Row:
+  start_s = time.perf_counter()
+  placement = registry.create(placer).place(problem)
+  seconds = time.perf_counter() - start_s
+  found = problem.evaluator.evaluate(problem.graph, placement)
+  used = np.unique(placement.devices)
+  return _Row(task, problem.graph.num_ops, name,
+              found.step_time_s if found.valid else math.inf, math.nan,
+              int(np.isin(used, problem.cluster.accelerators).sum()), seconds)
+
+
+def _over_hosts(devices: np.ndarray,
+                cluster: cluster_lib.Cluster) -> np.ndarray:
+  """int [N]; what was on the k-th accelerator is on the first one of host k."""
+  first: dict[str, int] = {}
+  for device in cluster.accelerators:
+    first.setdefault(cluster_lib.task(cluster.device_names[device]), device)
+  hosts = list(first.values())
+  result = np.arange(cluster.num_devices)
+  for number, device in enumerate(cluster.accelerators):
+    result[device] = hosts[number % len(hosts)]
+  return result[devices]
+
+
+if __name__ == '__main__':
+  sys.exit(main())
