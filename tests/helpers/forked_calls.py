@@ -7,6 +7,8 @@ what is called; to start Python and to import take longer than most calls.
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import os
 import pickle
 import signal
@@ -52,7 +54,8 @@ class Calls:
     assert (environment or {}).items() <= self._environment.items()
     stdin, stdout = self._process.stdin, self._process.stdout
     assert stdin and stdout
-    pickle.dump((function, arguments, timeout_s), stdin)
+    place = os.getcwd(), [p for p in sys.path if p]
+    pickle.dump((function, arguments, timeout_s, place), stdin)
     stdin.flush()
     result, problem = pickle.load(stdout)
     if problem:
@@ -73,8 +76,10 @@ def partitioners() -> Iterator[None]:
 def _main(*modules: str) -> None:
   requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), 'wb')
   os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+  gc.set_threshold(100_000)  # As in `conftest.py`.
   for module in modules:
-    launching.resolve(f'{module}:run')
+    importlib.import_module(module)
+  gc.freeze()
   while True:
     try:
       request = pickle.load(requests)
@@ -84,12 +89,15 @@ def _main(*modules: str) -> None:
     answers.flush()
 
 
-def _answer(function: str, arguments: Sequence[Any], timeout_s: float) -> bytes:
+def _answer(function: str, arguments: Sequence[Any], timeout_s: float,
+            place: tuple[str, list[str]]) -> bytes:
   """Pickled (result, problem) of a call in a fork."""
   reading, writing = os.pipe()
   child = os.fork()
   if not child:
     with os.fdopen(writing, 'wb') as pipe:
+      os.chdir(place[0])
+      sys.path[:] = place[1]
       signal.setitimer(signal.ITIMER_REAL, timeout_s)
       _send(function, arguments, pipe)
     os._exit(0)
@@ -104,7 +112,8 @@ def _send(function: str, arguments: Sequence[Any], pipe: BinaryIO) -> None:
   try:
     answer = launching.resolve(function)(*arguments), ''
   except Exception as error:
-    answer = None, f'{type(error).__name__}: {error}'
+    text = ' '.join(str(error).split())[:calls._LONGEST].rstrip('. ')
+    answer = None, f'{type(error).__name__}: {text}'
   pickle.dump(answer, pipe)
 
 

@@ -6,13 +6,16 @@ its name, and '' or what went wrong.
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import pathlib
 import sys
 
-import numpy as np
-import tensorflow as tf
+gc.set_threshold(100_000)  # As in `conftest.py`.
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -23,6 +26,7 @@ from gdp_grappler.placers import registry  # noqa: E402
 from helpers import problems  # noqa: E402
 from helpers import real_graphs  # noqa: E402
 
+gc.freeze()
 tf1 = tf.compat.v1
 _SEEDS = (0, 1)
 _NUM_DEVICES = 3

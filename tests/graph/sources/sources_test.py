@@ -16,6 +16,7 @@ from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
+from helpers import forked_tracing
 
 tf1 = tf.compat.v1
 TESTDATA = pathlib.Path(__file__).parents[2] / 'testdata'
@@ -66,6 +67,13 @@ def folder(tmp_path_factory):
                       {'serving_default': module.double, 'other': module.add})
   v1_graph(result)
   return result
+
+
+@pytest.fixture(scope='module', autouse=True)
+def forked():
+  """`tracing_test` starts a process."""
+  with forked_tracing.forks():
+    yield
 
 
 @pytest.fixture(autouse=True)

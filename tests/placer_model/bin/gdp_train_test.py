@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 _STEP = pathlib.Path(__file__).parents[2] / 'testdata' / 'dense_train_step.pb'
 # Where it matters that it runs, not what it learns.
 _SMALL = [
-    sys.executable, '-c',
+    sys.executable, '-c', 'import gc; gc.set_threshold(100_000); '
     'from helpers import small_training; small_training.run()'
 ]
 

@@ -1,0 +1,19 @@
+"""Traces for `sources` in forks of a process that has imported TensorFlow."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator
+from unittest import mock
+
+from gdp_grappler.graph.sources import tracing
+from helpers import forked_calls
+
+
+@contextlib.contextmanager
+def forks() -> Iterator[None]:
+  """Has them instead of processes of their own."""
+  modules = 'tensorflow', 'keras', tracing._WORKER.partition(':')[0]
+  with (forked_calls.Calls(modules, tracing._ENVIRONMENT) as
+        calls, mock.patch.object(tracing, 'calls', calls)):
+    yield
