@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <tuple>
@@ -15,6 +16,14 @@
 #include "gdp_grappler/placers/list_scheduling/schedule_state.h"
 
 namespace gdp {
+
+// Looking again at what starts later than was thought, because others sent
+// first, grows with the square of the tasks: all that wait for one link are
+// looked at for each one that is placed. Beyond so many tasks each placement
+// may look again only so often that all do so about that many times, and then
+// takes what it has.
+constexpr int32_t kManyTasks = 100000;
+constexpr int32_t kSecondLooks = 4000000;
 
 // How ETF chooses; see native_scheduler.py.
 struct EtfOptions {
@@ -35,6 +44,10 @@ class EarliestTaskFirst {
                     const std::vector<int32_t>& order, EtfOptions options)
       : s_(*state),
         options_(options),
+        patience_(s_.t.num_tasks > kManyTasks
+                      ? std::max(kSecondLooks / s_.t.num_tasks, 1)
+                      : std::numeric_limits<int32_t>::max()),
+        left_(patience_),
         urgency_(s_.t.num_tasks),
         waiting_(s_.t.num_tasks),
         choices_(s_.t.num_tasks, 0),
@@ -72,7 +85,10 @@ class EarliestTaskFirst {
         continue;
       }
       if (options_.earliest_finish) choice.device = EarliestFinish(choice);
-      if (Place(choice)) --left;
+      if (Place(choice)) {
+        --left;
+        left_ = patience_;
+      }
     }
   }
 
@@ -147,12 +163,13 @@ class EarliestTaskFirst {
     while (!later.empty()) {
       const Entry entry = later.top();
       if (entry.key == Arrival(entry.task, d) && Live(entry, d)) {
-        if (entry.key > free_s) break;
+        if (entry.key > free_s || left_ == 0) break;
         later.pop();
         const ScheduleState::Arrival arrival = s_.Estimate(entry.task, d);
         Arrival(entry.task, d) = arrival.time_s;
         if (arrival.time_s > free_s) {
           later.push({arrival.time_s, entry.urgency, entry.task});
+          --left_;
         } else {
           now_[d].push({options_.local_first ? arrival.remote_s : 0.0,
                         entry.urgency, entry.task});
@@ -181,7 +198,8 @@ class EarliestTaskFirst {
       best.start_s = free_s;
     } else if (!later_[d].empty()) {
       best.task = later_[d].top().task;
-      best.start_s = later_[d].top().key;
+      // Earlier if nobody has looked again.
+      best.start_s = std::max(free_s, later_[d].top().key);
     } else {
       return best;
     }
@@ -255,7 +273,8 @@ class EarliestTaskFirst {
     const int32_t task = choice.task, d = choice.device;
     const double known_s = std::max(Free(d), Arrival(task, d));
     const ScheduleState::Arrival arrival = s_.Estimate(task, d);
-    if (!options_.earliest_finish && arrival.time_s > known_s) {
+    if (!options_.earliest_finish && left_ > 0 && arrival.time_s > known_s) {
+      --left_;
       Arrival(task, d) = arrival.time_s;
       if (!now_[d].empty() && now_[d].top().task == task) now_[d].pop();
       later_[d].push({arrival.time_s, urgency_[task], task});
@@ -312,6 +331,8 @@ class EarliestTaskFirst {
 
   ScheduleState& s_;
   const EtfOptions options_;
+  const int32_t patience_;              // Second looks before each placement.
+  int32_t left_;                        // Of these.
   Rows bundle_tasks_;                   // [B]
   std::vector<int32_t> urgency_;        // [M] 0 has the highest rank.
   std::vector<int32_t> waiting_;        // [M] inputs whose maker is not placed.

@@ -253,7 +253,21 @@ def test_against_the_naive_one(seed, insert):
 def test_schedules_are_possible(rules, seed):
   cluster = clusters.make_cluster(3, latency_s=.1, bandwidth_bytes_per_s=1e6)
   tasks = _random_tasks(seed, 120, cluster)
-  result = _run(tasks, cluster, rules)
+  _check_possible(tasks, cluster, _run(tasks, cluster, rules))
+
+
+@pytest.mark.parametrize('rules', [
+    native_scheduler.Rules(**{name: True})
+    for name in ('queues', 'ports', 'local_first')
+])
+def test_schedules_of_many_tasks_are_possible(rules):
+  # So many that it does not look at all of them again and again.
+  cluster = clusters.make_cluster(3, latency_s=.1, bandwidth_bytes_per_s=1e6)
+  tasks = _random_tasks(0, 100_500, cluster)
+  _check_possible(tasks, cluster, _run(tasks, cluster, rules))
+
+
+def _check_possible(tasks, cluster, result):
   np.testing.assert_allclose(
       result.end_s - result.start_s, tasks.seconds[np.arange(tasks.num_tasks),
                                                    result.devices])
