@@ -11,7 +11,9 @@ process in which the policy has been loaded before. Prints a list of {"graph",
 "ops", "stage", "seconds", "cpu_seconds", "rss_bytes"}: of the clock, of the
 processor, and the most memory that the process had by the end of the stage.
 Without --json, a table. `policy` takes what `coarsen` and `features` take once
-more. With --page=FILE the table and a picture beside it are brought up to date.
+more. With --page=FILE the table and a picture beside it are brought up to date
+after every graph; with --journal=FILE rows are kept there, and a run that was
+ended goes on after the last graph in it. Delete it after a change of code.
 """
 
 from __future__ import annotations
@@ -111,6 +113,41 @@ def measure(graph: str, path: str) -> list[_Row]:
   return [{**row, 'ops': step.graph.num_ops} for row in stages.rows]
 
 
+class _Journal:
+  """Rows of graphs that were measured, a line of JSON for each graph."""
+
+  def __init__(self, path: pathlib.Path | None) -> None:
+    """Reads what is there; keeps nothing if there is no path.
+
+    Raises:
+      GdpError: it cannot be read.
+    """
+    self._path = path
+    self._known: dict[tuple[str, int], list[_Row]] = {}
+    if path is None or not path.exists():
+      return
+    try:
+      for line in path.read_text(encoding='utf-8').splitlines():
+        kept = json.loads(line)
+        self._known[kept['graph'], kept['size']] = kept['rows']
+    except (OSError, ValueError, KeyError, TypeError) as error:
+      raise errors.GdpError(f'{path} is no journal of this program ({error!r}).'
+                            ' Delete it, or name another one.') from error
+
+  def rows(self, graph: str, ops: int) -> list[_Row]:
+    """Of one size; measured if they are not there."""
+    key = graph, ops
+    if key not in self._known:
+      self._known[key] = _rows(graph, ops)
+      if self._path:
+        with self._path.open('a', encoding='utf-8') as file:
+          file.write(
+              json.dumps(
+                  {'graph': graph, 'size': ops, 'rows': self._known[key]})
+              + '\n')
+    return self._known[key]
+
+
 def _rows(graph: str, ops: int) -> list[_Row]:
   """Of one size; in processes of their own."""
   with tempfile.TemporaryDirectory() as folder:
@@ -181,6 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
   parser.add_argument('--graphs', default=','.join(_GRAPHS))
   parser.add_argument('--json', action='store_true')
   parser.add_argument('--page', type=pathlib.Path)
+  parser.add_argument('--journal', type=pathlib.Path)
   options = parser.parse_args(arguments)
   try:
     sizes = [int(text) for text in options.ops.split(',')]
@@ -191,26 +229,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
   if min(sizes) < 1000 or not set(graphs) <= set(_GRAPHS):
     parser.error('--ops are from 1000 on; --graphs are any of '
                  f'{",".join(_GRAPHS)}.')
-  rows = []
   try:
-    if options.page:
-      pages.Page(options.page, _TITLE)
-    for graph in graphs:
-      for ops in sizes:
-        rows += _rows(graph, ops)
-        print(f'{graph}, {ops:,} ops: done', file=sys.stderr, flush=True)
-    if options.page:
-      _update(
-          options.page, rows, 'python -m benchmarks.scaling '
-          f'--ops={options.ops} --graphs={options.graphs} --page=FILE')
-  except (errors.GdpError, calls.CallError) as error:
+    rows = _measured(graphs, sizes, options)
+  except (errors.GdpError, calls.CallError, OSError) as error:
     print(f'Error: {error}', file=sys.stderr)
     return 2
-  head, cells = table(rows)
-  print(
-      json.dumps(rows) if options.json else tables.
-      titled('Seconds by stage', [head, *cells]))
+  if not options.json:
+    head, cells = table(rows)
+    print(tables.titled('Seconds by stage', [head, *cells]))
   return 0
+
+
+def _measured(graphs: Sequence[str], sizes: Sequence[int],
+              options: argparse.Namespace) -> list[_Row]:
+  """All rows; JSON and the page get those of a graph as soon as they are."""
+  if options.page:
+    pages.Page(options.page, _TITLE)
+  journal = _Journal(options.journal)
+  rows: list[_Row] = []
+  for graph in graphs:
+    for ops in sizes:
+      found = journal.rows(graph, ops)
+      if options.json:
+        print(', ' if rows else '[',
+              json.dumps(found)[1:-1], sep='', end='', flush=True)
+      rows += found
+      print(f'{graph}, {ops:,} ops: done', file=sys.stderr, flush=True)
+      if options.page:
+        _update(
+            options.page, rows, 'python -m benchmarks.scaling '
+            f'--ops={options.ops} --graphs={options.graphs} --page=FILE')
+  if options.json:
+    print(']')
+  return rows
 
 
 if __name__ == '__main__':

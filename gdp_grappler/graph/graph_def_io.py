@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent import futures
 import dataclasses
 import functools
 import math
@@ -108,8 +109,17 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     raise errors.InvalidGraphError(
         f'Graph "{source.name}" is empty: it has no nodes. Check what was '
         'exported or captured.')
-  properties = op_properties.estimate(table, unknown_dim)
-  signatures = table.each(node_types.signature)
+  # Grappler takes longest, and nothing of Python.
+  with futures.ThreadPoolExecutor(1) as pool:
+    asked = pool.submit(op_properties.estimate, table, unknown_dim)
+    try:
+      signatures = table.each(node_types.signature)
+      sets = colocation.joined(table, signatures)
+      allowed_types = _allowed_types(table, freedom.live)
+      variables = _variables(table)
+    finally:
+      # What Grappler cannot read is what is wrong with the graph.
+      properties = asked.result()
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
   called = calls.find(nodes, raw_edges,
                       lambda tensor: properties.shape(*tensor))
@@ -119,22 +129,22 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   variable_bytes = np.array(
       table.of_kinds(lambda node: _variable_bytes(node, unknown_dim)),
       np.int64)[table.kinds]
-  sets = colocation.joined(nodes, signatures, raw_edges)
   if freedom.slots_follow:
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
                                    starts[:-1]) * (np.diff(starts) > 0)
-    colocation.join_slots(sets, nodes, raw_edges, variable_bytes, output_bytes)
+    colocation.join_slots(sets, table, variable_bytes, output_bytes)
   if freedom.live:
-    fusions.join(sets, nodes, raw_edges, table.each(pins_lib.has_wish))
+    fusions.join(sets, table, table.each(pins_lib.has_wish))
   groups = sets.numbers()
-  shared_lists = colocation.shared_lists(nodes, raw_edges, groups)
+  shared_lists = colocation.shared_lists(table, groups)
   devices = table.each(lambda node: node.device)
   pins, user_pins = _pins(source, table, signatures, groups, freedom)
   if freedom.live:
     groups, pins = _respect_what_is(devices, groups, pins)
-  frames = frames_lib.analyse(nodes, raw_edges, flops,
-                              lambda tensor: properties.shape(*tensor),
-                              trip_count)
+  frames = frames_lib.analyse(
+      nodes, raw_edges, flops, lambda tensor: properties.shape(*tensor),
+      trip_count) if table.types & op_kinds.CONTROL_FLOW else (
+          frames_lib.Frames(np.ones(len(nodes))))
   assumed += frames.assumed
   for op, size in tensor_lists.list_bytes(
       nodes, raw_edges, frames, shared_lists,
@@ -150,12 +160,20 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
                             -1), tensor_ops=np.repeat(np.arange(len(nodes)),
                                                       np.diff(starts)),
       tensor_bytes=tensor_bytes, flops=flops, io_bytes=io_bytes,
-      param_bytes=variable_bytes, groups=groups,
-      allowed_types=_allowed_types(table, freedom.live), pins=tuple(pins),
-      user_pins=user_pins, devices=tuple(devices), executions=frames.executions,
+      param_bytes=variable_bytes, groups=groups, allowed_types=allowed_types,
+      pins=tuple(pins), user_pins=user_pins, devices=tuple(devices),
+      executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
-      variables=tuple(map(variable_names.of, nodes)))
+      variables=variables)
   return result, frames
+
+
+def _variables(table: node_table.NodeTable) -> tuple[str, ...]:
+  """[N], see `variable_names.of`."""
+  result = [''] * len(table.nodes)
+  for op in np.flatnonzero(table.flags(variable_names.is_marked)).tolist():
+    result[op] = variable_names.of(table.nodes[op])
+  return tuple(result)
 
 
 def _acyclic(table: node_table.NodeTable, frames: frames_lib.Frames,

@@ -49,16 +49,28 @@ DeviceProperties UnitDevice() {
   return device;
 }
 
-// Dimensions that only the caller knows (the batch) get its value.
-std::vector<TensorProperties> Known(
-    const std::vector<TensorProperties>& properties, int64_t unknown_dim) {
-  std::vector<TensorProperties> result = properties;
-  for (TensorProperties& tensor : result) {
+bool LeavesOpen(const std::vector<TensorProperties>& properties) {
+  for (const TensorProperties& tensor : properties) {
+    for (const auto& dim : tensor.shape().dim()) {
+      if (dim.size() < 0) return true;
+    }
+  }
+  return false;
+}
+
+// Dimensions that only the caller knows (the batch) get its value; `copy` is
+// for properties that have some.
+const std::vector<TensorProperties>& Known(
+    const std::vector<TensorProperties>& properties, int64_t unknown_dim,
+    std::vector<TensorProperties>* copy) {
+  if (!LeavesOpen(properties)) return properties;
+  *copy = properties;
+  for (TensorProperties& tensor : *copy) {
     for (auto& dim : *tensor.mutable_shape()->mutable_dim()) {
       if (dim.size() < 0) dim.set_size(unknown_dim);
     }
   }
-  return result;
+  return *copy;
 }
 
 int64_t Bytes(const TensorProperties& tensor) {
@@ -74,30 +86,130 @@ void AppendShape(const TensorShapeProto& shape, Properties* result) {
   }
 }
 
-void Append(const NodeDef& node,
-            const std::unordered_map<std::string, const NodeDef*>& nodes,
-            const GraphProperties& shapes, const FunctionDefLibrary& library,
-            int64_t unknown_dim, const OpLevelCostEstimator& estimator,
-            const DeviceProperties& device, Properties* result) {
-  const auto inputs =
-      Known(shapes.GetInputProperties(node.name()), unknown_dim);
-  const auto outputs =
-      Known(shapes.GetOutputProperties(node.name()), unknown_dim);
-  OpContext context;
-  context.name = node.name();
-  context.device_name = "/CPU:0";
-  context.function_library = &library;
-  context.op_info = BuildOpInfoWithoutDevice(node, nodes, inputs);
-  *context.op_info.mutable_device() = device;
+struct Estimate {
+  double flops, io_bytes;
+};
+
+// Asks Grappler's estimator, and only once about ops that it cannot tell apart:
+// of one kind, with equal inputs and outputs.
+class Estimator {
+ public:
+  // `edges` and `kinds` are those of the NodeTable that `graph` was in.
+  Estimator(const GraphDef& graph, const std::vector<int32_t>& edges,
+            const std::vector<int32_t>& kinds)
+      : graph_(graph), edges_(edges), kinds_(kinds), device_(UnitDevice()) {}
+
+  // Of nodes in ascending order.
+  Estimate Ask(int32_t op, const std::vector<TensorProperties>& inputs,
+               const std::vector<TensorProperties>& outputs) {
+    while (at_ < edges_.size() && edges_[at_ + 2] < op) at_ += 3;
+    if (!FindKey(op, inputs, outputs)) return Predict(op, inputs, outputs);
+    const auto known = known_.find(key_);
+    if (known != known_.end()) return known->second;
+    return known_[key_] = Predict(op, inputs, outputs);
+  }
+
+ private:
+  // Tensors of more bytes are not compared.
+  static constexpr size_t kMostBytes = 256;
+
+  void AddPart(const std::string& part) {
+    const uint64_t size = part.size();
+    key_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+    key_.append(part);
+  }
+
+  bool AddTensors(const std::vector<TensorProperties>& tensors) {
+    key_.push_back('|');
+    for (const TensorProperties& tensor : tensors) {
+      if (tensor.has_value() && tensor.value().ByteSizeLong() > kMostBytes) {
+        return false;
+      }
+      tensor.SerializeToString(&text_);
+      AddPart(text_);
+    }
+    return true;
+  }
+
+  // A kind does not say what tensors its attributes are. A Const costs the same
+  // whatever it holds.
+  static bool SaysAll(const NodeDef& node) {
+    if (node.op() == "Const") return true;
+    for (const auto& [name, value] : node.attr()) {
+      if (value.value_case() == AttrValue::kTensor) return false;
+    }
+    return true;
+  }
+
+  // What the estimate hangs on: BuildOpInfoWithoutDevice looks at the ops that
+  // make the inputs and at the values of constants. False if it is too much.
+  bool FindKey(int32_t op, const std::vector<TensorProperties>& inputs,
+               const std::vector<TensorProperties>& outputs) {
+    if (!SaysAll(graph_.node(op))) return false;
+    const int32_t kind = kinds_[op];
+    key_.assign(reinterpret_cast<const char*>(&kind), sizeof(kind));
+    if (!AddTensors(inputs) || !AddTensors(outputs)) return false;
+    for (size_t i = at_; i < edges_.size() && edges_[i + 2] == op; i += 3) {
+      if (edges_[i + 1] < 0) continue;
+      const NodeDef& maker = graph_.node(edges_[i]);
+      AddPart(maker.op());
+      if (maker.op() != "Const") continue;
+      const auto value = maker.attr().find("value");
+      if (value == maker.attr().end()) continue;
+      if (value->second.ByteSizeLong() > kMostBytes) return false;
+      value->second.SerializeToString(&text_);
+      AddPart(text_);
+    }
+    return true;
+  }
+
+  Estimate Predict(int32_t op, const std::vector<TensorProperties>& inputs,
+                   const std::vector<TensorProperties>& outputs) const {
+    const NodeDef& node = graph_.node(op);
+    std::unordered_map<std::string, const NodeDef*> makers;
+    for (size_t i = at_; i < edges_.size() && edges_[i + 2] == op; i += 3) {
+      const NodeDef& maker = graph_.node(edges_[i]);
+      makers[maker.name()] = &maker;
+    }
+    OpContext context;
+    context.name = node.name();
+    context.device_name = "/CPU:0";
+    context.function_library = &graph_.library();
+    context.op_info = BuildOpInfoWithoutDevice(node, makers, inputs);
+    *context.op_info.mutable_device() = device_;
+    for (const TensorProperties& output : outputs) {
+      *context.op_info.add_outputs() = output;
+    }
+    const Costs costs = estimator_.PredictCosts(context);
+    return {static_cast<double>(costs.compute_time.count()),
+            static_cast<double>(costs.memory_time.count())};
+  }
+
+  const GraphDef& graph_;
+  const std::vector<int32_t>& edges_;
+  const std::vector<int32_t>& kinds_;
+  const OpLevelCostEstimator estimator_;
+  const DeviceProperties device_;
+  std::unordered_map<std::string, Estimate> known_;
+  size_t at_ = 0;  // The first edge into the op that is asked about.
+  std::string key_, text_;
+};
+
+void Append(int32_t op, const std::string& name, const GraphProperties& shapes,
+            int64_t unknown_dim, Estimator* estimator, Properties* result) {
+  std::vector<TensorProperties> input_copy, output_copy;
+  const auto& inputs =
+      Known(shapes.GetInputProperties(name), unknown_dim, &input_copy);
+  const auto& outputs =
+      Known(shapes.GetOutputProperties(name), unknown_dim, &output_copy);
   for (const TensorProperties& output : outputs) {
-    *context.op_info.add_outputs() = output;
     result->output_bytes.push_back(Bytes(output));
     AppendShape(output.shape(), result);
   }
   result->output_starts.push_back(result->output_bytes.size());
-  const Costs costs = estimator.PredictCosts(context);
-  result->flops.push_back(costs.compute_time.count());
-  result->io_bytes.push_back(costs.memory_time.count());
+  const Estimate estimate = estimator->Ask(op, inputs, outputs);
+  result->flops.push_back(estimate.flops);
+  result->io_bytes.push_back(estimate.io_bytes);
 }
 
 // Grappler aborts the process when an attribute it counts on is missing.
@@ -150,13 +262,10 @@ void Compute(NodeTable* table, const char* replaced, size_t size,
     result->error = std::string(status.message());
     return;
   }
-  std::unordered_map<std::string, const NodeDef*> nodes;
-  for (const NodeDef& node : item.graph.node()) nodes[node.name()] = &node;
-  const OpLevelCostEstimator estimator;
-  const DeviceProperties device = UnitDevice();
-  for (const NodeDef& node : item.graph.node()) {
-    Append(node, nodes, shapes, item.graph.library(), unknown_dim, estimator,
-           device, result);
+  Estimator estimator(item.graph, table->edges, table->kinds);
+  for (int32_t op = 0; op < item.graph.node_size(); ++op) {
+    Append(op, item.graph.node(op).name(), shapes, unknown_dim, &estimator,
+           result);
   }
 }
 

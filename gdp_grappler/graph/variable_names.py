@@ -37,9 +37,14 @@ def mark_arguments(graph_def: graph_pb2.GraphDef, names: Mapping[int,
       mark(node, names[node.attr['index'].i])
 
 
+def is_marked(node: node_def_pb2.NodeDef) -> bool:
+  """Whether it is written down which variable a node stands for."""
+  return _ATTRIBUTE in node.attr
+
+
 def of(node: node_def_pb2.NodeDef) -> str:
   """The variable that a node stands for; '' if none, or if its name says it."""
-  if _ATTRIBUTE not in node.attr:
+  if not is_marked(node):
     return ''
   name = node.attr[_ATTRIBUTE].s.decode(errors='replace')
   return '' if name == node.name else name

@@ -19,6 +19,7 @@ _REFUSED = {
     'from 1000 on': ('--ops=3',),
     'any of': ('--graphs=x',),
     'absent.md': ('--page=absent.md',),
+    'no journal': (f'--journal={__file__}',),
 }
 
 # Trains by graphs that were stitched together, and says what became of each.
@@ -80,7 +81,7 @@ def test_every_stage_has_a_row_and_the_page_a_picture(tmp_path):
   (tmp_path / 'page.md').write_text(_PAGE)
   finished = benchmarks.run('scaling', '--ops=1000,2000', '--json',
                             '--graphs=recurrent', '--page=page.md',
-                            folder=tmp_path)
+                            '--journal=rows', folder=tmp_path)
   rows = finished.results
   assert [row['stage'] for row in rows] == 2 * _STAGES
   for row in rows:
@@ -90,6 +91,12 @@ def test_every_stage_has_a_row_and_the_page_a_picture(tmp_path):
   text = (tmp_path / 'page.md').read_text()
   assert text.count('| recurrent |') == 2 and text.endswith('more\n')
   assert (tmp_path / 'page.png').stat().st_size > 1000
+  # What was measured is not measured again.
+  (tmp_path / 'again').mkdir()
+  again = benchmarks.run('scaling', '--ops=2000', '--json',
+                         '--graphs=recurrent', '--journal=../rows',
+                         folder=tmp_path / 'again')
+  assert again.results == rows[len(_STAGES):]
 
 
 def test_what_cannot_be_used_is_refused(tmp_path):

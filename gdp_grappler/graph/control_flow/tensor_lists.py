@@ -45,9 +45,9 @@ def list_bytes(nodes: Sequence[node_def_pb2.NodeDef],
     shared: Ops that make empty lists for several loops.
     bytes_of: Bytes of any tensor.
   """
-  adders = {i for i, node in enumerate(nodes) if node.op in _ADDS}
-  if not adders or frames.values is None:
+  if frames.values is None:
     return {}
+  adders = {i for i, node in enumerate(nodes) if node.op in _ADDS}
   inputs: dict[int, list[values_lib.Tensor]] = {}
   for source, output, target in edges:
     if target in adders and output >= 0:

@@ -17,6 +17,7 @@ from typing import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import node_types
@@ -24,22 +25,21 @@ from gdp_grappler.graph.legality import node_types
 _CLASS_PREFIX = b'loc:@'
 
 
-def joined(nodes: Sequence[node_def_pb2.NodeDef],
-           signatures: Sequence[node_types.Signature],
-           edges: Sequence[tuple[int, int, int]]) -> union_find.UnionFind:
+def joined(table: node_table.NodeTable,
+           signatures: Sequence[node_types.Signature]) -> union_find.UnionFind:
   """Sets of ops that TensorFlow or a loop keeps together.
 
   Args:
-    nodes: [N].
+    table: N nodes.
     signatures: [N].
-    edges: (producer, output index or -1, consumer), loop-carried ones too.
   """
+  nodes, edges = table.nodes, table.edges
   sets = union_find.UnionFind(len(nodes))
+  with_handles = table.flags(_hands_out_handles)
   begins: dict[int, list[int]] = {}
   # A reference that is read as a value may be sent, as TensorFlow's placer has
   # it (core/common_runtime/colocation_graph.cc); so inputs count, by position.
-  for source, output, target, place in _out_of(edges,
-                                               _having_handles(signatures)):
+  for source, output, target, place in _out_of(edges, with_handles):
     outputs = signatures[source].outputs
     if output >= len(outputs) or not node_types.is_handle(outputs[output]):
       continue
@@ -49,23 +49,20 @@ def joined(nodes: Sequence[node_def_pb2.NodeDef],
         begins.setdefault(source, []).append(target)
       else:
         sets.join(source, target)
-  for members in _by_label(nodes, signatures).values():
+  for members in _by_label(table, with_handles).values():
     sets.join_all(members)
-  for members in frames(nodes, edges).values():
-    sets.join_all(members)
+  if table.types & op_kinds.ENTERS:
+    for members in frames(nodes, edges).values():
+      sets.join_all(members)
   for source, targets in begins.items():
     if not _begin_apart(nodes, targets, sets):
       sets.join_all((source, *targets))
   return sets
 
 
-def _having_handles(signatures: Sequence[node_types.Signature]) -> np.ndarray:
-  """bool [N], some output has a meaning on one device only."""
-  known: dict[int, bool] = {}  # Most ops share their signature with others.
-  for signature in signatures:
-    if id(signature) not in known:
-      known[id(signature)] = any(map(node_types.is_handle, signature.outputs))
-  return np.array([known[id(signature)] for signature in signatures], bool)
+def _hands_out_handles(node: node_def_pb2.NodeDef) -> bool:
+  """Whether some output has a meaning on one device only."""
+  return any(map(node_types.is_handle, node_types.signature(node).outputs))
 
 
 def _out_of(edges: Sequence[tuple[int, int, int]],
@@ -103,32 +100,32 @@ def _begin_apart(nodes: Sequence[node_def_pb2.NodeDef], targets: Sequence[int],
           len({sets.find(target) for target in targets}) > 1)
 
 
-def shared_lists(nodes: Sequence[node_def_pb2.NodeDef],
-                 edges: Sequence[tuple[int, int,
-                                       int]], groups: np.ndarray) -> set[int]:
+def shared_lists(table: node_table.NodeTable, groups: np.ndarray) -> set[int]:
   """Ops that make a list for loops that need not share a device with them.
 
   Args:
-    nodes: [N].
-    edges: (producer, output index or -1, consumer).
+    table: N nodes.
     groups: int [N], of `joined`.
   """
-  lists = {i for i, node in enumerate(nodes) if node.op in op_kinds.NEW_LISTS}
-  if not lists:
+  if not table.types & op_kinds.NEW_LISTS:
     return set()
+  lists = table.flags(lambda node: node.op in op_kinds.NEW_LISTS)
   return {
-      source for source, output, target in edges
-      if source in lists and output >= 0 and groups[source] != groups[target]
+      source for source, output, target in table.edges
+      if lists[source] and output >= 0 and groups[source] != groups[target]
   }
 
 
-def _by_label(
-    nodes: Sequence[node_def_pb2.NodeDef],
-    signatures: Sequence[node_types.Signature]) -> dict[object, list[int]]:
+def _by_label(table: node_table.NodeTable,
+              with_handles: np.ndarray) -> dict[object, list[int]]:
   """Ops by `_class` constraint and by shared resource."""
   result: dict[object, list[int]] = {}
-  by_name = {node.name: i for i, node in enumerate(nodes)}
-  for i, node in enumerate(nodes):
+  classed = table.flags(lambda node: '_class' in node.attr)
+  shares = table.flags(lambda node: 'shared_name' in node.attr) & with_handles
+  by_name = ({name: i for i, name in enumerate(table.names)}
+             if classed.any() else {})
+  for i in np.flatnonzero(classed | shares).tolist():
+    node = table.nodes[i]
     attributes = node.attr
     if '_class' in attributes:
       for value in attributes['_class'].list.s:
@@ -137,10 +134,8 @@ def _by_label(
           result.setdefault(('class', label), []).append(i)
           if label in by_name:
             result['class', label].append(by_name[label])
-    if 'shared_name' not in attributes:
-      continue
-    shared = attributes['shared_name'].s
-    if shared and any(node_types.is_handle(o) for o in signatures[i].outputs):
+    shared = attributes['shared_name'].s if shares[i] else b''
+    if shared:
       container = node.attr['container'].s if 'container' in node.attr else b''
       result.setdefault((node.op, container, shared), []).append(i)
   return result
@@ -199,9 +194,7 @@ def _frame_stacks(nodes: Sequence[node_def_pb2.NodeDef],
   return stacks
 
 
-def join_slots(sets: union_find.UnionFind,
-               nodes: Sequence[node_def_pb2.NodeDef],
-               edges: Sequence[tuple[int, int, int]],
+def join_slots(sets: union_find.UnionFind, table: node_table.NodeTable,
                variable_bytes: np.ndarray, output_bytes: np.ndarray) -> None:
   """Joins a variable with the slots its update reads.
 
@@ -211,12 +204,12 @@ def join_slots(sets: union_find.UnionFind,
 
   Args:
     sets: Changed in place.
-    nodes: [N].
-    edges: (producer, output index or -1, consumer).
+    table: N nodes.
     variable_bytes: int64 [N], size of the variable a handle op stands for.
     output_bytes: int64 [N].
   """
-  array = np.asarray(edges, np.int64).reshape(-1, 3)
+  nodes = table.nodes
+  array = np.asarray(table.edges, np.int64).reshape(-1, 3)
   array = array[array[:, 1] >= 0]
   array = array[np.argsort(array[:, 2], kind='stable')]
   begins = np.searchsorted(array[:, 2], np.arange(len(nodes) + 1)).tolist()
@@ -227,9 +220,9 @@ def join_slots(sets: union_find.UnionFind,
   def producers(op: int) -> list[int]:
     return sources[begins[op]:begins[op + 1]]
 
-  for op, node in enumerate(nodes):
-    if node.op in op_kinds.ASSIGNMENTS and variable_bytes[handle_of.get(
-        op, op)] > 8:
+  assigns = table.flags(lambda node: node.op in op_kinds.ASSIGNMENTS)
+  for op in np.flatnonzero(assigns).tolist():
+    if variable_bytes[handle_of.get(op, op)] > 8:
       size = int(variable_bytes[handle_of[op]])
       for handle in _slots_behind(op, size, nodes, producers, handle_of,
                                   output_bytes):

@@ -14,6 +14,7 @@ from typing import Iterator, Mapping, Sequence
 import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
+from gdp_grappler.graph import node_table
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph.legality import colocation
 
@@ -31,28 +32,27 @@ _FIRSTS = frozenset(first for first, _ in _CHAINS)
 _SIBLINGS = {'Conv2DBackpropFilter': 2, 'BiasAddGrad': 0}
 
 
-def join(sets: union_find.UnionFind, nodes: Sequence[node_def_pb2.NodeDef],
-         edges: Sequence[tuple[int, int,
-                               int]], own_will: Sequence[bool]) -> None:
+def join(sets: union_find.UnionFind, table: node_table.NodeTable,
+         own_will: Sequence[bool]) -> None:
   """Joins ops that are merged if they share a device, and do.
 
   Args:
     sets: Changed in place.
-    nodes: [N], placed.
-    edges: (producer, output index or -1, consumer).
+    table: N nodes, placed.
     own_will: [N], ops that somebody wants on a certain device; they join none.
   """
-  for first, second in _pairs(nodes, edges):
+  nodes = table.nodes
+  for first, second in _pairs(table):
     if (nodes[first].device == nodes[second].device and not own_will[first] and
         not own_will[second]):
       sets.join(first, second)
 
 
-def _pairs(nodes: Sequence[node_def_pb2.NodeDef],
-           edges: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-  array = np.asarray(edges, np.int64).reshape(-1, 3)
-  first, sibling = (np.fromiter((node.op in kinds for node in nodes), bool,
-                                len(nodes)) for kinds in (_FIRSTS, _SIBLINGS))
+def _pairs(table: node_table.NodeTable) -> Iterator[tuple[int, int]]:
+  nodes = table.nodes
+  array = np.asarray(table.edges, np.int64).reshape(-1, 3)
+  first = table.flags(lambda node: node.op in _FIRSTS)
+  sibling = table.flags(lambda node: node.op in _SIBLINGS)
   places = colocation.input_places(array)
   wanted = ((array[:, 1] == 0) & first[array[:, 0]] |
             (array[:, 1] >= 0) & sibling[array[:, 2]])
