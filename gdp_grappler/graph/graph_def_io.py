@@ -21,6 +21,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph import union_find
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.control_flow import calls as calls_lib
 from gdp_grappler.graph.control_flow import frames as frames_lib
@@ -109,17 +110,12 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     raise errors.InvalidGraphError(
         f'Graph "{source.name}" is empty: it has no nodes. Check what was '
         'exported or captured.')
-  # Grappler takes longest, and nothing of Python.
+  # Grappler takes longest, and nothing of Python. Its memory is best had by
+  # the thread that has all other.
   with futures.ThreadPoolExecutor(1) as pool:
-    asked = pool.submit(op_properties.estimate, table, unknown_dim)
-    try:
-      signatures = table.each(node_types.signature)
-      sets = colocation.joined(table, signatures)
-      allowed_types = _allowed_types(table, freedom.live)
-      variables = _variables(table)
-    finally:
-      # What Grappler cannot read is what is wrong with the graph.
-      properties = asked.result()
+    asked = pool.submit(_looked_at, table, freedom.live)
+    properties = op_properties.estimate(table, unknown_dim)
+    signatures, sets, allowed_types, variables = asked.result()
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
   called = calls.find(nodes, raw_edges,
                       lambda tensor: properties.shape(*tensor))
@@ -166,6 +162,16 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables)
   return result, frames
+
+
+def _looked_at(
+    table: node_table.NodeTable, live: bool
+) -> tuple[list[node_types.Signature], union_find.UnionFind, np.ndarray, tuple[
+    str, ...]]:
+  """What is known of nodes without shapes: see `_read`."""
+  signatures = table.each(node_types.signature)
+  return (signatures, colocation.joined(table, signatures),
+          _allowed_types(table, live), _variables(table))
 
 
 def _variables(table: node_table.NodeTable) -> tuple[str, ...]:

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -136,8 +137,10 @@ void* gdp_nodes_new(const char* graph, size_t size) {
     delete result;
     return nullptr;
   }
+  // They share nothing but the graph, which they only read.
+  std::thread kinds(tensorflow::grappler::FindKinds, result);
   tensorflow::grappler::FindEdges(result);
-  tensorflow::grappler::FindKinds(result);
+  kinds.join();
   return result;
 }
 

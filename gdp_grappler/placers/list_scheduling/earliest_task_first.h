@@ -22,7 +22,7 @@ namespace gdp {
 // looked at for each one that is placed. Beyond so many tasks each placement
 // may look again only so often that all do so about that many times, and then
 // takes what it has.
-constexpr int32_t kManyTasks = 100000;
+constexpr int32_t kManyTasks = 40000;
 constexpr int32_t kSecondLooks = 4000000;
 
 // How ETF chooses; see native_scheduler.py.

@@ -79,7 +79,7 @@ class MEtfPlacer:
   where it ends first. CPUs get only what accelerators cannot have, except in a
   proposal with all devices, which small graphs may gain from.
 
-  Large graphs get fewer proposals: time grows with ops x devices. Above 100,000
+  Large graphs get fewer proposals: time grows with ops x devices. Above 40,000
   tasks what waits for a link is not looked at again for every op that is placed
   (earliest_task_first.h), which would take time by the square of the tasks.
 
