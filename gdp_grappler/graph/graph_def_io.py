@@ -137,10 +137,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   pins, user_pins = _pins(source, table, signatures, groups, freedom)
   if freedom.live:
     groups, pins = _respect_what_is(devices, groups, pins)
-  frames = frames_lib.analyse(
-      nodes, raw_edges, flops, lambda tensor: properties.shape(*tensor),
-      trip_count) if table.types & op_kinds.CONTROL_FLOW else (
-          frames_lib.Frames(np.ones(len(nodes))))
+  frames = _frames(table, flops, properties, trip_count)
   assumed += frames.assumed
   for op, size in tensor_lists.list_bytes(
       nodes, raw_edges, frames, shared_lists,
@@ -162,6 +159,17 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables)
   return result, frames
+
+
+def _frames(table: node_table.NodeTable, flops: np.ndarray,
+            properties: op_properties.OpProperties,
+            trip_count: float) -> frames_lib.Frames:
+  """Loops, and how often ops run."""
+  if not table.types & op_kinds.CONTROL_FLOW:
+    return frames_lib.Frames(np.ones(len(table.nodes)))
+  return frames_lib.analyse(table.nodes, table.edges, flops,
+                            lambda tensor: properties.shape(*tensor),
+                            trip_count)
 
 
 def _looked_at(

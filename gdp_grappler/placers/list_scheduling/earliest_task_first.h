@@ -30,6 +30,7 @@ struct EtfOptions {
   bool earliest_finish;  // Device by the end of the bundle, not the start.
   bool local_first;      // Among tasks that can start: least data to fetch.
   bool favourites;       // Devices wait for favourite children.
+  bool thorough;         // Looks again however many tasks there are.
 };
 
 // ETF (Hwang et al. 1989) with memory limits as in m-ETF, and the reserved
@@ -44,7 +45,7 @@ class EarliestTaskFirst {
                     const std::vector<int32_t>& order, EtfOptions options)
       : s_(*state),
         options_(options),
-        patience_(s_.t.num_tasks > kManyTasks
+        patience_(s_.t.num_tasks > kManyTasks && !options.thorough
                       ? std::max(kSecondLooks / s_.t.num_tasks, 1)
                       : std::numeric_limits<int32_t>::max()),
         left_(patience_),

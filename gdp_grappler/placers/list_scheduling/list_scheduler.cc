@@ -28,6 +28,7 @@ enum Option : int32_t {
   kInsert = 16,
   kPorts = 32,
   kInOrder = 64,
+  kThorough = 128,
 };
 
 gdp::Waiting WaitingOf(int32_t options) {
@@ -121,7 +122,7 @@ int32_t Schedule(const GdpTasks& tasks, const GdpMachines& machines,
     gdp::EarliestTaskFirst(
         &state, ranks, order,
         {(options & kEarliestFinish) != 0, (options & kLocalFirst) != 0,
-         (options & kFavourites) != 0})
+         (options & kFavourites) != 0, (options & kThorough) != 0})
         .Run();
   }
   std::copy(state.device.begin(), state.device.end(), devices);

@@ -81,7 +81,8 @@ class MEtfPlacer:
 
   Large graphs get fewer proposals: time grows with ops x devices. Above 40,000
   tasks what waits for a link is not looked at again for every op that is placed
-  (earliest_task_first.h), which would take time by the square of the tasks.
+  (earliest_task_first.h), which would take time by the square of the tasks;
+  placements may become others by it.
 
   Attributes:
     published: Whether to make the one proposal of Baechi and no other.
@@ -94,8 +95,10 @@ class MEtfPlacer:
     """See `Placer`."""
     shared = proposals.Proposals(problem)
     if self.published:
-      return candidates.best(problem, [shared.proposer(_PUBLISHED)],
-                             beyond=False)
+      way = dataclasses.replace(
+          _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
+                                                thorough=True))
+      return candidates.best(problem, [shared.proposer(way)], beyond=False)
     return candidates.best(
         problem,
         [shared.alone, *(shared.proposer(way) for way in _ways(shared))])

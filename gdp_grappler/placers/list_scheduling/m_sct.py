@@ -118,7 +118,9 @@ class MSctPlacer:
     shared = proposals.Proposals(problem)
     ways = _WAYS[:_FEW] if shared.large else _WAYS
     if self.published:
-      ways = ((_PUBLISHED, None),)
+      ways = ((dataclasses.replace(
+          _PUBLISHED, rules=dataclasses.replace(_PUBLISHED.rules,
+                                                thorough=True)), None),)
     favourites = {}
     for way, _ in ways:
       key = _same_tasks(way.bundles)
@@ -154,7 +156,8 @@ def _same_tasks(bundles: proposals.Bundles) -> proposals.Bundles:
 
 
 def _suited(shared: proposals.Proposals, way: proposals.Way) -> proposals.Way:
-  if shared.equal_devices or way in (_PUBLISHED, _NO_CONTENTION):
+  if (shared.equal_devices or way.rules.thorough or
+      way in (_PUBLISHED, _NO_CONTENTION)):
     return way
   return dataclasses.replace(
       way, rules=dataclasses.replace(way.rules, earliest_finish=True))

@@ -38,6 +38,8 @@ class Rules:
     insert: HEFT: tasks by rank, each in the gap where it ends first. Otherwise
       ETF: the task that can start first.
     favourites: ETF: after a task its device waits for its favourite child.
+    thorough: ETF: all that waits for a link is looked at again for each task,
+      however many there are. Otherwise not so where there are very many.
   """
 
   queues: bool = True
@@ -47,13 +49,15 @@ class Rules:
   local_first: bool = False
   favourites: bool = False
   insert: bool = False
+  thorough: bool = False
 
   def bits(self) -> int:
     """The options of list_scheduler.cc."""
     return sum(bit for bit, on in ((1, self.queues), (2, self.earliest_finish),
                                    (4, self.local_first), (8, self.favourites),
                                    (16, self.insert), (32, self.ports),
-                                   (64, self.in_order)) if on)
+                                   (64, self.in_order), (128, self.thorough))
+               if on)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

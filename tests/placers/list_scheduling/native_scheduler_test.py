@@ -258,7 +258,7 @@ def test_schedules_are_possible(rules, seed):
 
 @pytest.mark.parametrize('rules', [
     native_scheduler.Rules(**{name: True})
-    for name in ('queues', 'ports', 'local_first')
+    for name in ('queues', 'ports', 'local_first', 'thorough')
 ])
 def test_schedules_of_many_tasks_are_possible(rules):
   # So many that it does not look at all of them again and again.
