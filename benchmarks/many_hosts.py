@@ -2,7 +2,8 @@
 
 Run it from the repository with `python -m benchmarks.many_hosts`. Workloads of
 the papers on several hosts, simulated: as the papers' experts put them, a layer
-on each device of one host; the same layers on as many hosts, one device each;
+on each device, those of a host one after the other; the same layers on as many
+hosts as there are, one device each;
 all on one device; hosts first, then their devices (`hierarchical`); and the
 default placer without its network, with so many seconds as --time_budget_s. The
 seconds of placers are of the clock.
@@ -30,10 +31,10 @@ from gdp_grappler.problems import reading
 from gdp_grappler.problems import request
 
 _TITLE = 'Many hosts'
-_HEAD = ('workload', 'ops', 'placed by', 'step', 'over one host\'s expert',
+_HEAD = ('workload', 'ops', 'placed by', 'step', 'over the expert',
          'devices in use', 'seconds')
 _TASKS = 'gnmt-8,rnnlm-8,transformer-xl-8'
-_ONE_HOST = 'expert, layers on the devices of one host'
+_EXPERT = 'expert, a layer on each device'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,7 @@ class _Row:
     ops: N.
     placer: Whose it is.
     step_s: Simulated, first in, first out; infinite if it does not fit.
-    expert_s: Of the expert on one host.
+    expert_s: Of the expert.
     devices: In use.
     seconds: That it took to find.
   """
@@ -111,7 +112,7 @@ def _rows(task: str, cluster: cluster_lib.Cluster,
   spread = dataclasses.replace(
       problem, expert_devices=_over_hosts(problem.expert_devices, cluster))
   expert_s = math.nan
-  for name, placer, posed in ((_ONE_HOST, 'human_expert', problem),
+  for name, placer, posed in ((_EXPERT, 'human_expert', problem),
                               ('expert, layers on hosts', 'human_expert',
                                spread), ('one device', 'single_device',
                                          problem), ('hierarchical',
@@ -119,7 +120,7 @@ def _rows(task: str, cluster: cluster_lib.Cluster,
                               ('default without network', 'gdp_no_network',
                                problem)):
     row = _row(task, name, placer, posed)
-    if name == _ONE_HOST:
+    if name == _EXPERT:
       expert_s = row.step_s
     yield dataclasses.replace(row, expert_s=expert_s)
 
