@@ -59,7 +59,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
     target = partitioning.make_target(problem, np.concatenate(hosts[:count]),
                                       graph, memory)
     split = _Split(problem, target, hosts[:count], cells)
-    see([partitioning.Proposal(row, target) for row in split.rows()])
+    see(partitioning.Proposal(row, target) for row in split.rows())
     count //= 2
 
 

@@ -184,7 +184,7 @@ def _check_names(folder: pathlib.Path, library: Any) -> None:
   seen = set[str]()
   for function in library.function:
     name = function.signature.name
-    if name in OPS or op_def_registry.get(name) is not None:
+    if op_def_registry.get(name) is not None:
       raise _refusal(folder, f'a function named like the op {name}')
     if name in seen:
       raise _refusal(folder, f'the function {name} twice')

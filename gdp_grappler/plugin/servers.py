@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import functools
 from typing import Any, Callable
+import weakref
 
 from tensorflow.python.training import server_lib
 
 _MARK = '_gdp_hook'
-# Of this process, the latest last.
-_running: list[Any] = []
+# Of this process, the latest last. A server stops when nobody holds it.
+_running: list[weakref.ref[Any]] = []
 
 
 def install(connect: Callable[[], Any]) -> None:
@@ -32,7 +33,7 @@ def install(connect: Callable[[], Any]) -> None:
   def init(self: Any, *args: Any, **kwargs: Any) -> None:
     connect()  # Before anybody can ask it for something.
     stock(self, *args, **kwargs)
-    _running.append(self)
+    _running.append(weakref.ref(self, _running.remove))
 
   cls.__init__ = init
   setattr(cls, _MARK, True)
@@ -40,15 +41,22 @@ def install(connect: Callable[[], Any]) -> None:
 
 def target() -> str:
   """'grpc://host:port' of the server of this process; '' if it has none."""
-  return _running[-1].target if _running else ''
+  server = _latest()
+  return '' if server is None else server.target
 
 
 def addresses() -> dict[str, str]:
   """By task, such as '/job:worker/replica:0/task:1', as the server has them."""
-  if not _running:
+  server = _latest()
+  if server is None:
     return {}
-  spec = server_lib.ClusterSpec(_running[-1].server_def.cluster)
+  spec = server_lib.ClusterSpec(server.server_def.cluster)
   return {
       f'/job:{job}/replica:0/task:{number}': spec.task_address(job, number)
       for job in spec.jobs for number in spec.task_indices(job)
   }
+
+
+def _latest() -> Any:
+  """None if there is none."""
+  return _running[-1]() if _running else None

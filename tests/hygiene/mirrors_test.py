@@ -56,7 +56,6 @@ plugin/fitting/trainers e2e/explained_test
 plugin/hook plugin/imports_test
 plugin/running plugin/host_test
 plugin/served_network e2e/hosts_test
-plugin/servers e2e/hosts_test
 plugin/sessions e2e/v1_program_test
 reports/colors reports/page_data_test
 reports/live_bar placer_model/training/progress_test
