@@ -283,10 +283,10 @@ setuptools.setup(
     extras_require=_EXTRAS,
     entry_points={
         'console_scripts': [
-            'gdp = gdp_grappler.bin.gdp:main',
-            'gdp_bench = placer_model.bin.gdp_bench:run',
-            'gdp_pretrain = placer_model.bin.gdp_pretrain:run',
-            'gdp_train = placer_model.bin.gdp_train:run',
+            'gdp = gdp_grappler.bin.starting:gdp',
+            'gdp_bench = placer_model.bin.starting:gdp_bench',
+            'gdp_pretrain = placer_model.bin.starting:gdp_pretrain',
+            'gdp_train = placer_model.bin.starting:gdp_train',
         ]
     },
     cmdclass={
