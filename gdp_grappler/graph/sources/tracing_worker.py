@@ -132,9 +132,9 @@ def load_keras(path: str) -> Any:
       return keras.models.load_model(link)
   except Exception as error:
     raise errors.InvalidGraphError(
-        f'Keras cannot load {path}: {one_line(error)}. Save it again with '
-        'this version of Keras, or give module:function with its custom '
-        'classes.') from error
+        f'Keras cannot load {path}: {one_line(error)}. Save it again as '
+        '.keras with this version of Keras, or give module:function with its '
+        'custom classes.') from error
 
 
 def call_function(path: str) -> Any:
