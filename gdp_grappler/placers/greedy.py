@@ -26,13 +26,14 @@ class GreedyConfig:
   Attributes:
     draws: Moves that it is shown, at least 1.
     least_probability: Of a gain, in (0, 1); less likely moves are not made.
+      The likeliest of thousands is likely to be too good to be true.
     most_moves: That are made together, at least 1. Each was told as if it were
       the only one.
   """
 
   draws: int = 4096
-  least_probability: float = .5
-  most_moves: int = 4
+  least_probability: float = .9
+  most_moves: int = 1
 
   def __post_init__(self) -> None:
     for name in 'draws', 'most_moves':

@@ -61,9 +61,9 @@ def test_a_network_that_believes_in_nothing_leaves_the_anchor(monkeypatch):
 
 
 def test_a_network_that_believes_in_all_moves_groups_once(monkeypatch):
-  devices = _placed(monkeypatch, _network(1.), _problem(), most_moves=1)
+  devices = _placed(monkeypatch, _network(5.), _problem(), most_moves=1)
   assert (devices != 1).any()
-  more = _placed(monkeypatch, _network(1.), _problem(), most_moves=100)
+  more = _placed(monkeypatch, _network(5.), _problem(), most_moves=100)
   assert (more != 1).sum() >= (devices != 1).sum()
 
 
@@ -81,13 +81,13 @@ def test_what_would_not_fit_is_not_done(monkeypatch):
                                                     memory_bytes=50), first,
                                 dataclasses.replace(second, memory_bytes=50)))
   problem = problems.make(problem.graph, small, np.full((12, 3), 1.))
-  devices = _placed(monkeypatch, _network(1.), problem, most_moves=100)
+  devices = _placed(monkeypatch, _network(5.), problem, most_moves=100)
   assert devices.tolist() == [1] * 12
 
 
 def test_repeatable(monkeypatch):
   first, again = (
-      _placed(monkeypatch, _network(1.), _problem()) for _ in range(2))
+      _placed(monkeypatch, _network(5.), _problem()) for _ in range(2))
   assert first.tolist() == again.tolist()
 
 
