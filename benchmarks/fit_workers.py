@@ -33,6 +33,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from benchmarks import plugin
 from benchmarks import tables
 from benchmarks import timed_fits
 from gdp_grappler import errors
@@ -144,6 +145,7 @@ def _rows(models: Sequence[str]) -> list[dict[str, Any]]:
     GdpError: a name is that of no compiled Keras model, or the servers do not
       come up.
   """
+  plugin.require()
   for model in models:
     if not origin.is_function(model):
       raise errors.InvalidGraphError(
@@ -188,7 +190,8 @@ def _profile(model: str, path: pathlib.Path) -> pathlib.Path:
   """Where the profile of a step of the model has been written."""
   step = sources.read(origin.Origin(model), batch_size=timed_fits.BATCH)
   profile = profiler.profile_local_workers(step, _SERVERS,
-                                           batch_size=timed_fits.BATCH)
+                                           batch_size=timed_fits.BATCH,
+                                           refresh=True)
   client = dataclasses.replace(
       profile.devices[0], name=_CLIENT, bus='', contention=0.,
       seconds=profile.devices[0].seconds

@@ -1,39 +1,40 @@
-"""Prints what the plugin costs: in the pass, and on `import tensorflow`.
+"""Prints what the plugin costs in the pass, measured.
 
-Run it from the repository with `python benchmarks/pass_time.py`, in an
-environment where the package is installed. Columns: ops of a training graph
-before Grappler prunes it, milliseconds in the pass the first time (policy
-loaded before), and from the cache when the same function is instantiated again;
-and processor seconds of the first time, refinement and all else, which hang
-less on what else the machine does.
-Then the seconds of `import tensorflow` with the plugin kept out and with it
-installed but switched off, in turn, medians.
+Run it from the repository with `python -m benchmarks.pass_time`, in an
+environment where the package is installed. A row is a training graph of dense
+layers over four CPUs; columns: ops before Grappler prunes it, seconds in the
+pass the first time (policy loaded before), and milliseconds from the cache when
+the same function is instantiated again, the median of five; and processor
+seconds of the first time, refinement and all else, which hang less on what else
+the machine does. With --page=FILE the table replaces the one in a page of
+Markdown, between two comments.
 """
+
+from __future__ import annotations
 
 import ctypes
 import logging
 import statistics
-import subprocess
 import sys
 import time
 import types
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from gdp_grappler import environment
+from benchmarks import plugin
+from benchmarks import tables
 from gdp_grappler import native
 from gdp_grappler import progress
 from gdp_grappler.placers import local_search
 from gdp_grappler.plugin import optimizer
-from gdp_grappler.processes import launching
-from gdp_grappler.reports import progress_line
-from gdp_grappler.reports import tables
 
-_LAYERS = (100, 400, 900, 1800)
+_TITLE = 'Pass'
+_HEAD = ('ops', 'first', 'cached', 'refining, CPU s', 'all else, CPU s')
+_LAYERS = (100, 400, 1500, 5600)
 _REPEATS = 5
-_IMPORTS = 7
+_DEVICES = 4
 
 
 class _Clocked:
@@ -82,7 +83,7 @@ def _train_step(num_layers: int) -> Callable[[tf.Tensor], tf.Tensor]:
   return step
 
 
-def _measure(num_layers: int) -> list[str]:
+def _measure(num_layers: int) -> dict[str, float]:
   step, x = _train_step(num_layers), tf.ones((8, 8))
   context.enable_graph_collection()
   before, _PLACING.seconds, _REFINING.seconds = _pass_ms(), 0., 0.
@@ -98,47 +99,52 @@ def _measure(num_layers: int) -> list[str]:
     before = _pass_ms()
     step(x)
     cached.append(_pass_ms() - before)
+  return {
+      'ops': ops, 'first_s': first / 1e3,
+      'cached_s': statistics.median(cached) / 1e3,
+      'refining_cpu_s': _REFINING.seconds,
+      'other_cpu_s': _PLACING.seconds - _REFINING.seconds
+  }
+
+
+def _table(layers: Sequence[int]) -> tables.Table:
+  plugin.require()
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * _DEVICES)
+  logging.getLogger('gdp_grappler').setLevel(logging.WARNING)
+  tf.config.optimizer.set_experimental_options(
+      {'gdp_placement': {'keep_best': False, 'cache': False}})
+  progress.doing('loading the policy')
+  _measure(10)
+  rows = progress.of_each('placing', layers, _measure,
+                          lambda count: f'{count} layers')
+  return tables.Table('in the pass, measured', _HEAD,
+                      [_cells(row) for row in rows], rows)
+
+
+def _cells(row: dict[str, float]) -> list[str]:
   return [
-      f'{ops:,}', f'{first:.0f}', f'{statistics.median(cached):.1f}',
-      f'{_REFINING.seconds:.2f}', f'{_PLACING.seconds - _REFINING.seconds:.2f}'
+      f'{row["ops"]:,}', f'{row["first_s"]:.2f} s',
+      tables.milliseconds(row['cached_s']), f'{row["refining_cpu_s"]:.2f}',
+      f'{row["other_cpu_s"]:.2f}'
   ]
 
 
-def _import_seconds(disable: str = '0') -> float:
-  start = time.perf_counter()
-  subprocess.run([sys.executable, '-c', 'import tensorflow'], check=True,
-                 stderr=subprocess.DEVNULL,
-                 env=launching.environment({environment.DISABLE: disable}))
-  return time.perf_counter() - start
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table.
 
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
 
-def main() -> None:
-  """Prints the two tables."""
-  tf.config.set_logical_device_configuration(
-      tf.config.list_physical_devices('CPU')[0],
-      [tf.config.LogicalDeviceConfiguration()] * 4)
-  logging.getLogger('gdp_grappler').setLevel(logging.WARNING)
-  tf.config.optimizer.set_experimental_options(
-      {'gdp_placement': {'keep_best': False}})
-  rows = [[
-      'ops', 'first ms', 'cached ms', 'refining, CPU s', 'all else, CPU s'
-  ]]
-  with progress_line.shown('pass_time'):
-    progress.doing('loading the policy')
-    _measure(10)
-    rows += progress.of_each('placing', _LAYERS, _measure,
-                             lambda layers: f'{layers} layers')
-  print(tables.titled('In the pass', rows))
-  with progress_line.shown('pass_time'):
-    _import_seconds()
-    pairs = progress.of_each(
-        'importing TensorFlow both ways', range(_IMPORTS), lambda _:
-        (_import_seconds(disable='1'), _import_seconds()))
-  out, off = (statistics.median(side) for side in zip(*pairs))
-  ratio = statistics.median(b / a for a, b in pairs)
-  print(f'import tensorflow: {out:.2f} s without, {off:.2f} s with the plugin '
-        f'switched off; ratio {ratio:.3f}')
+  Returns:
+    0, or 2 for bad input.
+  """
+  options = tables.parser('pass_time', __doc__)
+  options.add_argument('--layers', type=int, nargs='+', default=_LAYERS)
+  arguments = tables.parse(options, argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments.layers))
 
 
 if __name__ == '__main__':
-  main()
+  sys.exit(main())

@@ -11,14 +11,13 @@ fresh processes, in turn with the option off and on. Prints a list of
 {"program", "option", "first_s", "step_s", "retraces_s", "rss_mb"}: processor
 seconds of the first call, of one call after that, and of all retraces, and the
 memory of the process in the end, medians of some runs; then the same of
-"on / off". Without --json, a table.
+"on / off". Without --json, a table, which with --page=FILE replaces the one in
+a page of Markdown, between two comments.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
 import statistics
 import sys
@@ -28,12 +27,13 @@ from typing import Any, Callable, Sequence
 import keras
 import tensorflow as tf
 
+from benchmarks import plugin
+from benchmarks import tables
 from gdp_grappler import environment
 from gdp_grappler import progress
 from gdp_grappler.processes import calls
-from gdp_grappler.reports import progress_line
-from gdp_grappler.reports import tables
 
+_TITLE = 'Retraces'
 _FIGURES = ('first_s', 'step_s', 'retraces_s', 'rss_mb')
 _TIMEOUT_S = 3600.
 _STEPS = 200
@@ -50,24 +50,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv: Arguments after the program's name; `sys.argv` if None.
 
   Returns:
-    0.
+    0, or 2 for bad input.
   """
-  parser = argparse.ArgumentParser(
-      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument('--retraces', type=int, default=300)
-  parser.add_argument('--runs', type=int, default=3)
-  parser.add_argument('--json', action='store_true')
-  arguments = parser.parse_args(argv)
-  with progress_line.shown('retraces'):
-    of_programs = progress.of_each(
-        'tracing', _PROGRAMS,
-        lambda program: _rows(program, arguments.retraces, arguments.runs))
-  rows = [row for rows in of_programs for row in rows]
-  if arguments.json:
-    print(json.dumps(rows, indent=2))
-  else:
-    print(_table(rows))
-  return 0
+  options = tables.parser('retraces', __doc__)
+  options.add_argument('--retraces', type=int, default=300)
+  options.add_argument('--runs', type=int, default=3)
+  arguments = tables.parse(options, argv)
+  return tables.show(arguments, _TITLE,
+                     lambda: _table(arguments.retraces, arguments.runs))
 
 
 def measure(program: str, option: str, retraces: int) -> dict[str, float]:
@@ -182,12 +172,17 @@ def _rows(program: str, retraces: int, runs: int) -> list[_Row]:
           for option, figures in medians.items()]
 
 
-def _table(rows: Sequence[_Row]) -> str:
-  shown = [('program', 'option', *_FIGURES)]
-  shown += [(row['program'], row['option'], *(f'{row[figure]:.4g}'
-                                              for figure in _FIGURES))
-            for row in rows]
-  return tables.titled('Graphs that are left alone, measured', shown)
+def _table(retraces: int, runs: int) -> tables.Table:
+  plugin.require()
+  of_programs = progress.of_each('tracing', _PROGRAMS,
+                                 lambda program: _rows(program, retraces, runs))
+  rows = [row for of_program in of_programs for row in of_program]
+  return tables.Table(
+      'graphs that are left alone, measured', ('program', 'option', *_FIGURES),
+      [[
+          row['program'], row['option'], *(f'{row[figure]:.4g}'
+                                           for figure in _FIGURES)
+      ] for row in rows], rows)
 
 
 if __name__ == '__main__':

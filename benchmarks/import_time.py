@@ -1,0 +1,71 @@
+"""Prints what the plugin costs on `import tensorflow`, measured.
+
+Run it from the repository with `python -m benchmarks.import_time`, in an
+environment where the package is installed. TensorFlow is imported with the
+plugin kept out and with it installed but switched off, in turn, in fresh
+processes; shown are the medians, and that of the ratios of pairs. With
+--page=FILE the table replaces the one in a page of Markdown, between two
+comments.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from typing import Sequence
+
+from benchmarks import plugin
+from benchmarks import tables
+from gdp_grappler import environment
+from gdp_grappler import progress
+from gdp_grappler.processes import launching
+
+_TITLE = 'Import'
+_HEAD = ('pairs', 'without', 'switched off', 'ratio', 'lowest', 'highest')
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 for bad input.
+  """
+  options = tables.parser('import_time', __doc__)
+  options.add_argument('--pairs', type=int, default=7)
+  arguments = tables.parse(options, argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments.pairs))
+
+
+def _table(count: int) -> tables.Table:
+  plugin.require()
+  _import_s()  # Files are in memory from now on.
+  pairs = progress.of_each('importing TensorFlow both ways', range(count),
+                           lambda _: (_import_s(disable='1'), _import_s()))
+  out, off = (statistics.median(side) for side in zip(*pairs))
+  ratios = sorted(b / a for a, b in pairs)
+  row = {
+      'pairs': count, 'without_s': out, 'switched_off_s': off,
+      'ratio': statistics.median(ratios), 'lowest': ratios[0],
+      'highest': ratios[-1]
+  }
+  return tables.Table('import tensorflow, measured', _HEAD, [[
+      str(count), f'{out:.2f} s', f'{off:.2f} s',
+      *(f'{row[key]:.3f}' for key in ('ratio', 'lowest', 'highest'))
+  ]], [row])
+
+
+def _import_s(disable: str = '0') -> float:
+  start = time.perf_counter()
+  subprocess.run([sys.executable, '-c', 'import tensorflow'], check=True,
+                 stderr=subprocess.DEVNULL,
+                 env=launching.environment({environment.DISABLE: disable}))
+  return time.perf_counter() - start
+
+
+if __name__ == '__main__':
+  sys.exit(main())
