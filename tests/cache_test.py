@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from gdp_grappler import cache
@@ -31,3 +33,43 @@ def test_what_cannot_be_kept_costs_one_line(tmp_path, obstacle):
   cache.keep(place, 'text', told.append)
   line, = told
   assert 'Not kept' in line and 'GDP_CACHE_DIR' in line
+
+
+@pytest.mark.parametrize('mode', [0o620, 0o602, 0o666])
+@pytest.mark.parametrize('which', ['file', 'folder'])
+def test_what_others_may_write_is_not_read(tmp_path, which, mode):
+  told = []
+  place = cache.path('a', 'b', folder=tmp_path / 'cache')
+  cache.keep(place, 'text', pytest.fail)
+  shared = place if which == 'file' else place.parent
+  shared.chmod(mode | 0o100)
+  assert cache.kept(place, told.append) is None
+  line, = told
+  assert f'{shared} can be written by other users' in line
+  assert 'GDP_CACHE_DIR' in line
+  shared.chmod(mode & 0o700 | 0o144)  # All may read it.
+  assert cache.kept(place, pytest.fail) == b'text'
+
+
+@pytest.mark.parametrize('which', ['file', 'folder'])
+def test_what_belongs_to_others_is_not_read(tmp_path, monkeypatch, which):
+  told = []
+  place = cache.path('a', 'b', folder=tmp_path / 'cache')
+  cache.keep(place, 'text', pytest.fail)
+  shared = place if which == 'file' else place.parent
+  if os.geteuid():
+    monkeypatch.setattr(os, 'geteuid', lambda: 12345)
+    shared = place.parent  # All of it is somebody else's now.
+  else:
+    os.chown(shared, 12345, -1)
+  assert cache.kept(place, told.append) is None
+  line, = told
+  assert f'{shared} belongs to another user' in line
+
+
+def test_what_root_has_written_is_read(tmp_path, monkeypatch):
+  place = cache.path('a', 'b', folder=tmp_path / 'cache')
+  cache.keep(place, 'text', pytest.fail)
+  if not os.geteuid():
+    monkeypatch.setattr(os, 'geteuid', lambda: 12345)
+  assert cache.kept(place, pytest.fail) == b'text'

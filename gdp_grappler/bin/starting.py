@@ -1,7 +1,8 @@
-"""What the console programs call first: what they interrupt is theirs.
+"""What the console programs call first: whoever ends them loses nothing.
 
 Imports take a third of a second, in which Ctrl-C would be a traceback through
 whatever is just being imported; nothing has begun then, so nothing is lost.
+Batch systems end programs by SIGTERM, which would leave temporary files behind.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def call(program: str, module: str, function: str) -> int | None:
 
   Ctrl-C during the import ends the process with a line and exit code 130;
   afterwards it is a `KeyboardInterrupt` again, unless whoever started the
-  program has it ignored.
+  program has it ignored. So is SIGTERM; see `end_as_interrupted`.
 
   Args:
     program: Its name, for the line.
@@ -39,10 +40,29 @@ def call(program: str, module: str, function: str) -> int | None:
     os.write(2, f'{program}: interrupted\n'.encode())
     os._exit(_INTERRUPTED)
 
-  before = signal.getsignal(signal.SIGINT)
-  if before is signal.default_int_handler:
-    signal.signal(signal.SIGINT, stop)
+  before = {
+      number: signal.getsignal(number)
+      for number in (signal.SIGINT, signal.SIGTERM)
+  }
+  for number, handler in before.items():
+    if handler in (signal.default_int_handler, signal.SIG_DFL):
+      signal.signal(number, stop)
   called = getattr(importlib.import_module(module), function)
-  signal.signal(signal.SIGINT, before)
+  for number, handler in before.items():
+    signal.signal(number, handler)
+  end_as_interrupted()
   code: int | None = called()
   return code
+
+
+def end_as_interrupted() -> None:
+  """SIGTERM does from now on what Ctrl-C does, unless it is ignored."""
+  if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(unused_signal: int, frame: types.FrameType | None) -> None:
+  handler = signal.getsignal(signal.SIGINT)
+  # Programs in the background have Ctrl-C ignored, but are to end now.
+  called = handler if callable(handler) else signal.default_int_handler
+  called(signal.SIGINT, frame)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import selectors
-import tempfile
 import time
 from typing import Any, Iterator, Sequence
 
+from gdp_grappler import scratch
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import worker_process
@@ -54,8 +54,7 @@ class Worker:
       setup: For it.
     """
     # A process that is killed removes nothing.
-    self._folder = tempfile.TemporaryDirectory(prefix='gdp_job',
-                                               ignore_cleanup_errors=True)
+    self._folder = scratch.Folder('gdp_job')
     self._process = worker_process.WorkerProcess(_SERVE, [function],
                                                  {'TMPDIR': self._folder.name})
     try:

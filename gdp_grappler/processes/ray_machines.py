@@ -19,6 +19,7 @@ import uuid
 from gdp_grappler import errors
 from gdp_grappler import extras
 from gdp_grappler import progress
+from gdp_grappler import scratch
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import ray_worker
 
@@ -70,7 +71,7 @@ class RayMachines(jobs_lib.Machines):
       workers: Of a local one, jobs side by side; by default one per core.
     """
     self._address, self._workers = address, workers
-    self._folder: tempfile.TemporaryDirectory[str] | None = None
+    self._folder: scratch.Folder | None = None
     self._variables = contextlib.ExitStack()
 
   def __enter__(self) -> RayMachines:
@@ -130,8 +131,7 @@ class RayMachines(jobs_lib.Machines):
     import ray
 
     # For this user alone; Ray makes what is in it anybody's.
-    self._folder = tempfile.TemporaryDirectory(prefix='gdp_ray', dir=_parent(),
-                                               ignore_cleanup_errors=True)
+    self._folder = scratch.Folder('gdp_ray', _parent())
     # What workers that are killed leave behind goes there, too.
     with _set('TMPDIR', self._folder.name):
       ray.init(LOCAL, num_cpus=self._workers or len(os.sched_getaffinity(0)),

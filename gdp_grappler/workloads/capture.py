@@ -42,7 +42,7 @@ def capture(workload: workload_lib.Workload, family: types.ModuleType,
   """
   path = cache_path(workload, family)
   known = cached(path, tell)
-  if known is not None:
+  if known is not None and known.name == workload.name:
     return known
   tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
   progress.doing(f'building {workload.name}')
@@ -81,14 +81,17 @@ def _modules(family: types.ModuleType) -> list[types.ModuleType]:
 
 def cached(path: pathlib.Path,
            tell: Callable[[str], None]) -> source_graph.SourceGraph | None:
-  """A graph that was kept; None if there is none or it is damaged."""
+  """A graph that was kept; None if there is none or it cannot be used."""
   data = cache.kept(path, tell)
   size = len(_digest(b''))
   if data is None or data[:size] != _digest(data[size:]):
     return None
   try:
-    return _parsed(data[size:])
-  except message.DecodeError:
+    result = _parsed(data[size:])
+    graph_files.check_nodes(result.graph_def, str(path))
+    graph_files.check_ends(result, str(path))
+    return result
+  except (message.DecodeError, errors.InvalidGraphError):
     return None
 
 

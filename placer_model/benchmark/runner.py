@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-import tempfile
 from typing import Any, Mapping, Sequence
 
 import rich.console
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import scratch as scratch_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.problems import rewards
@@ -163,13 +163,12 @@ class _Bench:
   def run(self, tasks: tuple[tasks_lib.Task, ...],
           grid: Sequence[tuple[tasks_lib.Task, str]]) -> list[dict[str, Any]]:
     """Every task's part of the results."""
-    with tempfile.TemporaryDirectory(
-        prefix='gdp_bench') as scratch, (progress_lib.Progress(
-            self._console, [p for _, p in grid],
-            self._machines.width)) as progress:
+    with scratch_lib.Folder('gdp_bench') as scratch, progress_lib.Progress(
+        self._console, [p for _, p in grid],
+        self._machines.width) as progress:
       return [
           self._run_task(task, [p for t, p in grid if t == task],
-                         pathlib.Path(scratch) / 'task', progress)
+                         pathlib.Path(scratch.name) / 'task', progress)
           for task in tasks
       ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import textwrap
@@ -16,12 +17,14 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import progress_line
 
+_MOST_SEED = 2**32 - 1  # Of NumPy and Keras.
+
 # Flags of all programs.
 LOCAL_WORKERS = flags.DEFINE_integer(
     'local_workers', 0, 'Start so many TensorFlow servers on this machine, '
     'each on its own cores, and measure on them.', lower_bound=0)
 SEED = flags.DEFINE_integer('seed', 0, help_texts.sentence(help_texts.SEED),
-                            lower_bound=0)
+                            lower_bound=0, upper_bound=_MOST_SEED)
 BATCH_SIZE = flags.DEFINE_integer('batch_size', assumptions.DEFAULT_BATCH_SIZE,
                                   help_texts.sentence(help_texts.BATCH_SIZE),
                                   lower_bound=1)
@@ -81,6 +84,11 @@ class CommandLine:
       sys.exit(
           self.fail(f'{" and ".join(missing)} must be given (--help lists '
                     'all flags).'))
+    for name in (flag.name for flag in self.flags):
+      value = flags.FLAGS[name].value
+      # absl's bounds let through what is no number.
+      if isinstance(value, float) and not math.isfinite(value):
+        sys.exit(self.fail(f'--{name}={value}: give a finite number.'))
     return rest
 
   def exit_code(self, first: str, work: Callable[[], int]) -> int:

@@ -13,11 +13,9 @@ bad input, 130 for Ctrl-C.
 from __future__ import annotations
 
 import json
-import math
 import os
 import pathlib
 import shlex
-import signal
 import sys
 import types
 from typing import Any
@@ -33,6 +31,7 @@ from absl import logging
 
 from gdp_grappler import errors
 from gdp_grappler import extras
+from gdp_grappler.bin import starting
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -80,8 +79,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """The console script."""
-  # As Ctrl-C: what is finished is kept, temporary files are not.
-  signal.signal(signal.SIGTERM, signal.default_int_handler)
+  starting.end_as_interrupted()
   try:
     app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:
@@ -128,10 +126,6 @@ def _check() -> None:
   """Raises an error for what can be told from the flags alone."""
   extras.require('gdp_bench', *extras.BENCH)
   command_line.check_ray()
-  for flag in (_TIME_BUDGET_S, _CELL_TIMEOUT_S):
-    if flag.value is not None and not math.isfinite(flag.value):
-      raise errors.GdpError(f'--{flag.name}={flag.value}: give a number of '
-                            'seconds.')
   if _REPORT.value and _TASKS.value:
     raise errors.GdpError('--report runs nothing. Leave --tasks out.')
   measured = _REWARD.value == rewards.MEASURED

@@ -19,6 +19,7 @@ from absl import app
 from absl import flags
 
 from gdp_grappler import progress
+from gdp_grappler.bin import starting
 from placer_model import run_folder
 from placer_model.bin import command_line
 
@@ -50,6 +51,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """The console script."""
+  starting.end_as_interrupted()
   try:
     app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:

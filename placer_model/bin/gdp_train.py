@@ -32,6 +32,7 @@ from gdp_grappler import extras
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
+from gdp_grappler.bin import starting
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -108,6 +109,7 @@ _LINE = command_line.CommandLine(
 
 def run() -> None:
   """The console script."""
+  starting.end_as_interrupted()
   try:
     app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:

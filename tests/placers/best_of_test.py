@@ -100,14 +100,19 @@ def test_without_an_expert_nothing_is_missing(notices):
 
 
 def test_nobody_is_asked_when_the_time_is_over_but_the_first_who_can():
-  placer = best_of.BestOfPlacer(('gdp', 'random', 'metis'))
+  late = 'The time budget was over before its turn.'
+  placer = best_of.BestOfPlacer(('gdp', 'random'))
   placer.place(dataclasses.replace(_problem(1), time_budget_s=0.))
   assert placer.winner == 'random'
-  assert placer.skipped == {
-      'gdp': 'It cannot.', 'metis': 'The time budget was over before its turn.'
-  }
+  assert placer.skipped == {'gdp': 'It cannot.'}
+  placer = best_of.BestOfPlacer(('gdp', 'random', 'metis', 'single_device'))
+  placer.place(dataclasses.replace(_problem(1), time_budget_s=0.))
+  assert placer.winner == 'single_device'  # The quickest.
+  assert placer.skipped == {'gdp': late, 'random': late, 'metis': late}
   placer.place(dataclasses.replace(_problem(1), time_budget_s=1e6))
   assert set(placer.skipped) == {'gdp'}
+  assert [choice.name for choice in placer.choices
+         ] == ['random', 'metis', 'single_device']  # Equals, as named.
 
 
 def test_if_nobody_can():
@@ -133,6 +138,7 @@ def test_unknown_names_and_none(monkeypatch):
 
 def test_defaults_are_in_the_registry():
   assert set(best_of.DEFAULT_NAMES) <= set(registry.names())
+  assert set(best_of._QUICKEST_FIRST) == set(best_of.DEFAULT_NAMES)
 
 
 def test_a_missing_library_is_said(monkeypatch, notices):

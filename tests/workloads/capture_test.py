@@ -115,6 +115,47 @@ def test_damage_is_noticed(built, folder, tmp_path, damage):
   assert capture.cached(copy, print) is None
 
 
+def _renamed(source):
+  return dataclasses.replace(source, name='rnnlm-4@tiny')
+
+
+def _without_a_node(source):
+  less = type(source.graph_def)()
+  less.CopyFrom(source.graph_def)
+  del less.node[len(less.node) // 2]
+  return dataclasses.replace(source, graph_def=less)
+
+
+def _fetching_nothing(source):
+  return dataclasses.replace(source, fetches=('nowhere',))
+
+
+@pytest.mark.parametrize('change',
+                         [_renamed, _without_a_node, _fetching_nothing])
+def test_another_graph_in_the_cache_is_built_again(cache, built, monkeypatch,
+                                                   change):
+  source, _ = built
+  right, wrong = (g.to_meta_graph().SerializeToString()
+                  for g in (source, change(source)))
+  monkeypatch.setattr(capture, '_build', lambda name: right)
+  path = capture.cache_path(_WORKLOAD, rnnlm)
+  path.parent.mkdir(parents=True)
+  path.write_bytes(capture._digest(wrong) + wrong)
+  told = []
+  again = capture.capture(_WORKLOAD, rnnlm, told.append)
+  assert _nodes(again) == _nodes(source) and len(told) == 1
+  assert path.read_bytes().endswith(right) and cache in path.parents
+
+
+def test_a_wrong_digest_inside_is_built_again(built, tmp_path):
+  meta_graph = built[0].to_meta_graph()
+  meta_graph.collection_def['gdp_digest'].bytes_list.value[0] = b'0' * 64
+  data = meta_graph.SerializeToString()
+  path = tmp_path / 'copy.pb'
+  path.write_bytes(capture._digest(data) + data)
+  assert capture.cached(path, print) is None
+
+
 def test_damaged_cache_is_built_again(cache, built, folder, monkeypatch):
   del built
   (whole,) = (folder / 'workloads').iterdir()

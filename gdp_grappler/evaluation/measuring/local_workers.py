@@ -28,6 +28,8 @@ _START_TIMEOUT_S = 120.
 # To start: a port may be taken; somebody may kill a server again and again.
 _ATTEMPTS, _ATTEMPTS_KILLED = 3, 20
 _HOST = '127.0.0.1'
+# Each takes some hundred megabytes, and a share of a core.
+_MOST_PER_CORE = 32
 
 
 class LocalWorkers:
@@ -53,11 +55,11 @@ class LocalWorkers:
     Raises:
       MeasurementError: they do not come up.
     """
-    if count < 1 or (cores is not None and len(cores) != count):
+    _check(count)
+    if cores is not None and len(cores) != count:
       raise errors.MeasurementError(
-          f'{count} local workers cannot be started'
-          f'{"" if cores is None else f" on {len(cores)} sets of cores"}. '
-          'Give at least one, and a set of cores for each if any.')
+          f'{count} local workers cannot be started on {len(cores)} sets of '
+          'cores. Give a set for each.')
     self.cores = [list(c) for c in cores or divide_cores(count)]
     self.device_names = device_names(count)
     self._threads = inter_op_threads, intra_op_threads
@@ -176,11 +178,9 @@ def cluster(count: int) -> cluster_lib.Cluster:
   slower, and a note says so.
 
   Raises:
-    MeasurementError: no worker at all.
+    MeasurementError: no worker at all, or far too many.
   """
-  if count < 1:
-    raise errors.MeasurementError(
-        f'{count} local workers cannot be used. Give at least one.')
+  _check(count)
   total = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
   cores = len(os.sched_getaffinity(0))
   result = remote_devices.of_devices(
@@ -188,6 +188,15 @@ def cluster(count: int) -> cluster_lib.Cluster:
       [(name, total // count) for name in device_names(count)],
       max(1, cores // count))
   return result if count <= cores else _sharing(result, cores)
+
+
+def _check(count: int) -> None:
+  """Raises an error for a number that cannot be meant."""
+  most = _MOST_PER_CORE * len(os.sched_getaffinity(0))
+  if not 1 <= count <= most:
+    raise errors.MeasurementError(
+        f'{count} local workers cannot be used. Give from 1 to {most}, '
+        f'{_MOST_PER_CORE} for each core of this machine.')
 
 
 def _sharing(alone: cluster_lib.Cluster, cores: int) -> cluster_lib.Cluster:

@@ -24,7 +24,8 @@ from gdp_grappler.graph import node_validation
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin as origin_lib
 
-_HDF5 = b'\x89HDF\r\n'
+# What a file of that format begins with.
+HDF5 = b'\x89HDF\r\n'
 _HEAD_BYTES = 4096  # Enough to tell a text.
 _MOST_OUTPUTS, _MOST_DIGITS = 1 << 16, 9  # Of a node, and in a number of one.
 # What an archive of Keras may unpack to, in times its size, and a text besides.
@@ -55,7 +56,7 @@ def read(origin: origin_lib.Origin) -> Content:
   if not data:
     raise errors.InvalidGraphError(
         f'Graph {path} is empty (0 bytes). Write it again.')
-  if data.startswith(_HDF5) or _is_keras_archive(path, data):
+  if data.startswith(HDF5) or _is_keras_archive(path, data):
     return Content('keras')
   content = _classify(lambda kind: _parse_binary(kind, data)) or _classify(
       lambda kind: _parse_text(kind, data))

@@ -23,7 +23,10 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
+from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import training_step
+
+_LONGEST = 400  # Characters of an error of somebody else's.
 
 
 def trace(kind: str, path: str, name: str, batch_size: int) -> dict[str, Any]:
@@ -122,19 +125,24 @@ def load_keras(path: str) -> Any:
     InvalidGraphError: Keras cannot load it.
   """
   import keras
-  try:
-    if path.endswith(('.keras', '.h5', '.hdf5')):
-      return keras.models.load_model(path)
-    with tempfile.TemporaryDirectory() as directory:
-      # Keras tells the format by the ending.
-      link = os.path.join(directory, 'model.keras')
-      os.symlink(os.path.abspath(path), link)
+  with tempfile.TemporaryDirectory() as directory:
+    # Keras tells the format by the ending, which need not be the right one.
+    link = os.path.join(directory, f'model{_ending(path)}')
+    os.symlink(os.path.abspath(path), link)
+    try:
       return keras.models.load_model(link)
-  except Exception as error:
-    raise errors.InvalidGraphError(
-        f'Keras cannot load {path}: {one_line(error)}. Save it again as '
-        '.keras with this version of Keras, or give module:function with its '
-        'custom classes.') from error
+    except Exception as error:
+      why = one_line(error).replace(link, path)
+      raise errors.InvalidGraphError(
+          f'Keras cannot load {path}: {why}. Save it again as .keras with this '
+          'version of Keras, or give module:function with its custom '
+          'classes.') from error
+
+
+def _ending(path: str) -> str:
+  with open(path, 'rb') as file:
+    head = file.read(len(graph_files.HDF5))
+  return '.h5' if head == graph_files.HDF5 else '.keras'
 
 
 def call_function(path: str) -> Any:
@@ -191,5 +199,8 @@ def one_line(error: BaseException | None) -> str:
   """'ValueError: what it says' in one line."""
   if error is None:
     return 'it ran, but none of its graphs came by'
-  text = ' '.join(str(error).split())[:300].rstrip('. ')
+  text = ' '.join(str(error).split()).rstrip('. ')
+  if len(text) > _LONGEST:
+    # Keras says last what was wrong, after the whole config.
+    text = f'{text[:_LONGEST // 3]} ... {text[-2 * _LONGEST // 3:]}'
   return f'{type(error).__name__}: {text}' if text else type(error).__name__

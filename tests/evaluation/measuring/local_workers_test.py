@@ -164,7 +164,8 @@ def test_cores_are_divided():
   assert divide(3, [5, 6]) == [[5], [6], [5]]
 
 
-@pytest.mark.parametrize('count, cores', [(0, None), (-1, None), (2, [[0]])])
+@pytest.mark.parametrize('count, cores', [(0, None), (-1, None), (2, [[0]]),
+                                          (10**6, None)])
 def test_a_number_that_makes_no_sense(count, cores):
   with pytest.raises(errors.MeasurementError, match='local workers cannot'):
     local_workers.LocalWorkers(count, cores)
@@ -177,8 +178,10 @@ def test_a_cluster_without_starting_anything():
   assert cluster.name == '3 local workers'
   assert cluster.notes
   assert processes.children(os.getpid()) == before
-  with pytest.raises(errors.MeasurementError, match='at least one'):
+  with pytest.raises(errors.MeasurementError, match='Give from 1 to '):
     local_workers.cluster(0)
+  with pytest.raises(errors.MeasurementError, match='for each core'):
+    local_workers.cluster(10**6)
 
 
 def test_workers_that_share_cores_are_slower(monkeypatch):

@@ -1,0 +1,96 @@
+"""Folders for what is there only while a program runs.
+
+A process that is killed removes nothing. So a folder is locked as long as its
+process lives, and whoever makes the next one of its kind first removes those
+that nobody holds any more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+
+_LOCK = '.held'
+_NEW_S = 60.
+
+
+class Folder:
+  """An empty folder for this user alone; a context manager that removes it.
+
+  Attributes:
+    name: Its path.
+  """
+
+  def __init__(self, prefix: str, parent: str | None = None) -> None:
+    """Makes it.
+
+    Args:
+      prefix: Of its name; folders with the same one are of the same kind.
+      parent: Where; by default where temporary files go.
+
+    Raises:
+      OSError: it cannot be made.
+    """
+    parent = parent or tempfile.gettempdir()
+    _sweep(parent, prefix)
+    self._folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent,
+                                               ignore_cleanup_errors=True)
+    self.name = self._folder.name
+    self._held: int | None = os.open(
+        os.path.join(self.name, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
+        0o600)
+    fcntl.flock(self._held, fcntl.LOCK_EX)
+
+  def __enter__(self) -> Folder:
+    return self
+
+  def __exit__(self, *unused_error: object) -> None:
+    self.cleanup()
+
+  def cleanup(self) -> None:
+    """Removes it with all that is in it; again, what was written since."""
+    self._folder.cleanup()
+    if self._held is not None:
+      os.close(self._held)
+      self._held = None
+
+
+def _sweep(parent: str, prefix: str) -> None:
+  """Removes this user's folders whose processes are gone."""
+  try:
+    with os.scandir(parent) as entries:
+      left = [
+          entry.path
+          for entry in entries
+          if entry.name.startswith(prefix) and entry.is_dir(
+              follow_symlinks=False) and entry.stat(
+                  follow_symlinks=False).st_uid == os.geteuid()
+      ]
+  except OSError:
+    return  # Whoever makes a folder there will say so.
+  for path in left:
+    if _is_free(path):
+      shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_free(path: str) -> bool:
+  """Whether it is one of ours that nobody holds.
+
+  One without a lock is being made or removed by another process.
+  """
+  try:
+    handle = os.open(os.path.join(path, _LOCK),
+                     os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+  except OSError:
+    return False
+  try:
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # Its process may be about to lock it.
+    return os.fstat(handle).st_mtime < time.time() - _NEW_S
+  except OSError:
+    return False
+  finally:
+    os.close(handle)
