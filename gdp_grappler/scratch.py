@@ -39,9 +39,9 @@ class Folder:
     self._folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent,
                                                ignore_cleanup_errors=True)
     self.name = self._folder.name
-    self._held: int | None = os.open(
-        os.path.join(self.name, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
-        0o600)
+    self._held: int | None = os.open(os.path.join(self.name, _LOCK),
+                                     os.O_RDWR | os.O_CREAT | os.O_CLOEXEC,
+                                     0o600)
     fcntl.flock(self._held, fcntl.LOCK_EX)
 
   def __enter__(self) -> Folder:
@@ -63,8 +63,7 @@ def _sweep(parent: str, prefix: str) -> None:
   try:
     with os.scandir(parent) as entries:
       left = [
-          entry.path
-          for entry in entries
+          entry.path for entry in entries
           if entry.name.startswith(prefix) and entry.is_dir(
               follow_symlinks=False) and entry.stat(
                   follow_symlinks=False).st_uid == os.geteuid()

@@ -164,8 +164,7 @@ class _Bench:
           grid: Sequence[tuple[tasks_lib.Task, str]]) -> list[dict[str, Any]]:
     """Every task's part of the results."""
     with scratch_lib.Folder('gdp_bench') as scratch, progress_lib.Progress(
-        self._console, [p for _, p in grid],
-        self._machines.width) as progress:
+        self._console, [p for _, p in grid], self._machines.width) as progress:
       return [
           self._run_task(task, [p for t, p in grid if t == task],
                          pathlib.Path(scratch.name) / 'task', progress)

@@ -20,7 +20,7 @@ def main():
 """
 
 
-def _interrupted(folder, importing, before='', within_s=60):
+def _interrupted(folder, importing, before='', within_s=60, by=signal.SIGINT):
   (folder / 'slow.py').write_text(_MODULE.format(importing=importing))
   code = (f'import signal, sys; sys.path.insert(0, {str(folder)!r}); {before}'
           'from gdp_grappler.bin import starting; '
@@ -29,7 +29,7 @@ def _interrupted(folder, importing, before='', within_s=60):
                         stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE) as process:
     assert process.stdout.readline() == 'ready\n'
-    process.send_signal(signal.SIGINT)
+    process.send_signal(by)
     try:
       out, err = process.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
@@ -39,12 +39,21 @@ def _interrupted(folder, importing, before='', within_s=60):
   return process.returncode, out, err
 
 
-def test_an_import_that_is_interrupted_is_one_line(tmp_path):
-  assert _interrupted(tmp_path, True) == (130, '', 'gdp: interrupted\n')
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+def test_an_import_that_is_interrupted_is_one_line(tmp_path, by):
+  ended = _interrupted(tmp_path, True, by=by)
+  assert ended == (130, '', 'gdp: interrupted\n')
 
 
-def test_afterwards_the_program_is_told(tmp_path):
-  assert _interrupted(tmp_path, False) == (7, 'caught\n', '')
+@pytest.mark.parametrize('by', [signal.SIGINT, signal.SIGTERM])
+def test_afterwards_the_program_is_told(tmp_path, by):
+  assert _interrupted(tmp_path, False, by=by) == (7, 'caught\n', '')
+
+
+def test_in_the_background_it_can_be_ended(tmp_path):
+  ignored = 'signal.signal(signal.SIGINT, signal.SIG_IGN); '
+  ended = _interrupted(tmp_path, False, ignored, by=signal.SIGTERM)
+  assert ended == (7, 'caught\n', '')
 
 
 def test_what_ignores_interrupts_goes_on(tmp_path):

@@ -184,7 +184,7 @@ def test_starts_end_with_the_time_but_for_the_first(monkeypatch):
   assert asked == ['metis']
   _place_starting(names, _problem(graphs.random_graph(0, 50),
                                   time_budget_s=1e6))
-  assert asked == ['metis', 'metis', 'heft', 'metis']
+  assert asked == ['metis', 'metis', 'metis', 'heft']
 
 
 def _place_starting(names, problem):

@@ -135,8 +135,8 @@ def _fetching_nothing(source):
 def test_another_graph_in_the_cache_is_built_again(cache, built, monkeypatch,
                                                    change):
   source, _ = built
-  right, wrong = (g.to_meta_graph().SerializeToString()
-                  for g in (source, change(source)))
+  right, wrong = (
+      g.to_meta_graph().SerializeToString() for g in (source, change(source)))
   monkeypatch.setattr(capture, '_build', lambda name: right)
   path = capture.cache_path(_WORKLOAD, rnnlm)
   path.parent.mkdir(parents=True)

@@ -50,6 +50,8 @@ _WRONG = {
     'names no cluster': ('--model_dir=x', '--held_out=rnnlm-2'),
     'Unknown cluster': ('--model_dir=x', '--held_out=rnnlm-2@2xP1000'),
     'config': ('--model_dir=x', '--config=huge'),
+    'time_budget_s=nan': ('--model_dir=x', '--time_budget_s=nan'),
+    'seed=4294967296': ('--model_dir=x', '--seed=4294967296'),
     'rounds': ('--model_dir=x', '--rounds=0'),
 }
 

@@ -81,6 +81,11 @@ _BAD_FLAGS = {
     'iterations=many': ['--iterations=many'],
     'iterations=-1': ['--iterations=-1'],
     'reward': ['--reward=guessed'],
+    'time_budget_s=nan': ['--graph=g', '--cluster=c', '--model_dir=m',
+                          '--time_budget_s=nan'],
+    'time_budget_s=inf': ['--graph=g', '--cluster=c', '--model_dir=m',
+                          '--time_budget_s=1e400'],
+    'seed=4294967296': ['--seed=4294967296'],
     'grpah': ['--grpah=g'],
     'stray': ['--graph=g', '--cluster=c', '--model_dir=m', 'stray']
 }  # yapf: disable
@@ -91,6 +96,7 @@ _BAD_INPUT = {
     'Both --target and --local_workers': {
         'reward': 'measured', 'target': 'grpc://host:1', 'local_workers': 2
     },
+    '1000000 local workers': {'reward': 'measured', 'local_workers': 10**6},
     'is not a target': {'reward': 'measured', 'target': 'localhost:1'},
     'cannot be reached within 2 s': {
         'reward': 'measured', 'target': 'grpc://localhost:1'
@@ -167,14 +173,19 @@ def test_full_disk(program, graph_path, tmp_path):
   assert not list((tmp_path / 'checkpoints').glob('ckpt*'))
 
 
-def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path,
+                                             number):
+  temporary, tmp_path = tmp_path / 'temporary', tmp_path / 'model'
+  temporary.mkdir()
   flags = _flags(graph_path, tmp_path)
   process = subprocess.Popen([*_SMALL, *flags, '--iterations=1000000'],
-                             env=_environment(), stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
+                             env=_environment() | {'TMPDIR': str(temporary)},
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True)
   try:
     processes.wait_until(lambda: _is_learning(tmp_path), process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, stderr = process.communicate(timeout=120)
   finally:
     process.kill()
@@ -182,6 +193,7 @@ def test_interrupted_run_goes_on_and_reports(program, graph_path, tmp_path):
   assert process.returncode == 130, stderr
   [line] = stderr.strip().splitlines()
   assert 'Run the same command again' in line
+  assert not list(temporary.iterdir())
   [newest] = sorted((tmp_path / 'checkpoints').glob('ckpt-*.index'))[-1:]
   reached = int(newest.name.split('.')[0].split('-')[1])
   assert f'after iteration {reached};' in line
