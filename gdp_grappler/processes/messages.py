@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Callable, IO
 
 _LENGTH = struct.Struct('>Q')
 _WATCH_S = 1.
+_LONGEST = 300  # Characters of an error of somebody else's.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,16 @@ class Failure:
   fatal: bool = False
   lost: bool = False
   hung: bool = False
+
+
+def cause(error: BaseException) -> str:
+  """What TensorFlow says, in one line that is not too long.
+
+  Errors of Python functions that ops call bring where they were raised, which
+  is of no use elsewhere.
+  """
+  text = str(error).split('Traceback (most recent call last)')[0]
+  return ' '.join(text.split())[:_LONGEST]
 
 
 def send(stream: IO[bytes], message: Any) -> None:

@@ -26,3 +26,11 @@ def test_half_a_message_is_none(missing):
   data = stream.getvalue()[:-missing]
   with pytest.raises(EOFError):
     messages.receive(io.BytesIO(data).read)
+
+
+def test_a_cause_is_one_short_line_without_where_python_was():
+  error = ValueError(
+      'ValueError: no\n  such thing\nTraceback (most recent call '
+      'last):\n\n  File "x.py", line 3, in f\n')
+  assert messages.cause(error) == 'ValueError: no such thing'
+  assert len(messages.cause(ValueError('x' * 5000))) == 300

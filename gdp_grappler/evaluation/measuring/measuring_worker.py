@@ -132,13 +132,9 @@ def run(setup: Setup, request: Request) -> Timing | messages.Failure:
   except tf.errors.OpError as error:
     lost = (tf.errors.UnavailableError, tf.errors.AbortedError,
             tf.errors.CancelledError)
-    return messages.Failure(_one_line(error), lost=isinstance(error, lost))
+    return messages.Failure(messages.cause(error), lost=isinstance(error, lost))
   except ValueError as error:
-    return messages.Failure(_one_line(error))
-
-
-def _one_line(error: Exception) -> str:
-  return ' '.join(str(error).split())[:300]
+    return messages.Failure(messages.cause(error))
 
 
 def _peaks(session: Any, targets: Sequence[str],
@@ -201,8 +197,8 @@ def _complaint(setup: Setup) -> messages.Failure | None:
   except tf.errors.OpError as error:
     return messages.Failure(
         f'{setup.target} cannot be reached within {setup.connect_s:g} s: '
-        f'{_one_line(error)}. Start all tasks of that cluster, or name one '
-        'that runs.', fatal=True, lost=True)
+        f'{messages.cause(error)}. Start all tasks of that cluster, or name '
+        'one that runs.', fatal=True, lost=True)
   missing = [d for d in setup.device_names if d not in have]
   if not missing:
     return None

@@ -40,7 +40,7 @@ def main() -> None:
   except EOFError:
     return
   except (tf.errors.OpError, ValueError) as error:
-    messages.send(answers, messages.Failure(' '.join(str(error).split())[:300]))
+    messages.send(answers, messages.Failure(messages.cause(error)))
 
 
 def _median_s(step: Callable[[], Any], window_s: float) -> float:

@@ -105,7 +105,12 @@ def profile_graph(
     tell(f'Other programs took {result.devices[0].disturbed:.0%} of the time '
          f'of core {cores[0]} while {graph.name} was profiled: measure again '
          'on a quiet machine.')
-  cache.keep(path, result.to_text(), tell)
+  if seen.step_s > seen.empty_step_s:
+    cache.keep(path, result.to_text(), tell)
+  else:
+    tell(f'A step of {graph.name} takes no longer than one that does nothing '
+         f'({seen.empty_step_s * 1e6:.0f} us): its ops count as free, and the '
+         'profile is not kept for other runs.')
   return result
 
 

@@ -90,7 +90,7 @@ def record(setup: Setup) -> Recording | messages.Failure:
   try:
     return _record(tf, setup)
   except (tf.errors.OpError, ValueError) as error:
-    return messages.Failure(' '.join(str(error).split())[:300])
+    return messages.Failure(messages.cause(error))
 
 
 @contextlib.contextmanager

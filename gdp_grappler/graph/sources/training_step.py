@@ -17,6 +17,7 @@ from gdp_grappler import errors
 # For inputs whose other dimensions are unknown, such as the length of a
 # sequence.
 UNKNOWN_DIMENSION = 64
+_LARGEST_DIMENSION = 2**31 - 1  # Shapes are made of 32 bits.
 # Loss for the activation of an output layer.
 _LOSSES = {
     'softmax': 'sparse_categorical_crossentropy',
@@ -28,7 +29,8 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
   """`shape` without unknown dimensions.
 
   Raises:
-    InvalidGraphError: not even the number of dimensions is known.
+    InvalidGraphError: not even the number of dimensions is known, or one is too
+      large.
   """
   dims = list(
       tf.TensorShape(shape)) if tf.TensorShape(shape).rank is not None else None
@@ -36,10 +38,16 @@ def known_shape(shape: Any, batch_size: int) -> list[int]:
     raise errors.InvalidGraphError(
         'An input has a shape without a known number of dimensions. Give it '
         f'one, or capture the graph with {environment.CAPTURE_DIR}.')
-  return [
+  known = [
       d if d is not None else batch_size if not i else UNKNOWN_DIMENSION
       for i, d in enumerate(dims)
   ]
+  if max(known, default=0) > _LARGEST_DIMENSION:
+    raise errors.InvalidGraphError(
+        f'An input would have the shape {known}: TensorFlow makes no tensor '
+        f'with a dimension beyond {_LARGEST_DIMENSION:,}. Take a smaller '
+        'batch_size.')
+  return known
 
 
 def empty_step(model: Any, origin: str, batch_size: int,

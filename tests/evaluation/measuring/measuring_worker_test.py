@@ -44,8 +44,3 @@ def test_memory_is_that_of_the_device_or_of_its_host():
                      ('/job:elsewhere/device:CPU:0', 'cpu', 1, 5000))
   assert measuring_worker._peaks(session, (),
                                  (_CPU, _GPU, _OTHER)) == (17, 100, 1000)
-
-
-def test_errors_are_one_line_of_bounded_length():
-  assert measuring_worker._one_line(ValueError('a\n  b')) == 'a b'
-  assert len(measuring_worker._one_line(ValueError('x' * 999))) == 300

@@ -16,6 +16,7 @@ from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.profiling import contention
 from gdp_grappler.evaluation.profiling import profiler
+from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import sources
@@ -104,6 +105,24 @@ def test_a_profile_is_found_again(tmp_path, no_process):
     profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
                            tell=said.append)
   assert 'not a usable profile' in said[0] and 'anew' in said[0]
+
+
+def test_a_step_that_is_not_longer_than_none_is_not_kept(tmp_path, monkeypatch):
+  source, said = _source('dense'), []
+  monkeypatch.setattr(
+      profiler.calls, 'call',
+      lambda unused_target, setup, **unused_options: _free(len(setup.op_names)))
+  profile = profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
+                                   tell=said.append)
+  assert not profile.devices[0].seconds.any()
+  assert 'no longer than one that does nothing (70 us)' in said[-1]
+  assert not list(tmp_path.glob('profiles/*'))
+
+
+def _free(num_ops):
+  return profiling_worker.Recording(6e-5, 7e-5, 0., 1e-7,
+                                    np.full(num_ops, 1e-6), np.ones(num_ops),
+                                    np.zeros(num_ops, np.int64))
 
 
 def test_a_graph_that_fails_says_so(tmp_path):

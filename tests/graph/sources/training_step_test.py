@@ -121,3 +121,9 @@ def test_what_is_no_model():
 def test_a_model_that_does_not_know_its_inputs():
   with pytest.raises(errors.InvalidGraphError, match='does not know its input'):
     training_step.empty_step(_Model(inputs=()), 'm:f', 8, print)
+
+
+def test_batches_that_no_shape_can_hold():
+  with pytest.raises(errors.InvalidGraphError, match='smaller batch_size'):
+    training_step.known_shape([None, 8], 2**31)
+  assert training_step.known_shape([None, 8], 2**31 - 1) == [2**31 - 1, 8]
