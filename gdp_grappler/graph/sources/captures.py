@@ -38,9 +38,17 @@ def alive(name: str) -> tuple[Any, ...]:
   Looks at all objects of the process.
   """
   from tensorflow.python.eager.polymorphic_function import atomic_function
-  return tuple(item for item in gc.get_objects()
-               if type(item) is atomic_function.AtomicFunction and
-               item.name.decode() == name and item.graph is not None)
+  return tuple(item for item in instances(atomic_function.AtomicFunction)
+               if item.name.decode() == name and item.graph is not None)
+
+
+def instances(kind: type) -> list[Any]:
+  """All objects of a class, not of its subclasses, that the process has.
+
+  They refer to the class, which is found several times faster than by looking
+  at all objects, of which a program may have tens of millions.
+  """
+  return [item for item in gc.get_referrers(kind) if type(item) is kind]
 
 
 def name_variables(graph_def: graph_pb2.GraphDef,

@@ -8,12 +8,12 @@ told. The old memory is freed with the last call that still uses it.
 
 from __future__ import annotations
 
-import gc
 import threading
 from typing import Any, Iterable
 import weakref
 
 from gdp_grappler import errors
+from gdp_grappler.graph.sources import captures
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import handles
 
@@ -131,8 +131,8 @@ def _move(variable: Any, device: str) -> None:
 def _held_by_datasets() -> set[int]:
   """Ids of the tensors that functions of datasets have captured."""
   from tensorflow.python.data.ops import structured_function
-  wrapper = structured_function.StructuredFunctionWrapper
+  wrappers = captures.instances(structured_function.StructuredFunctionWrapper)
   return {
-      id(tensor) for item in gc.get_objects() if isinstance(item, wrapper)
+      id(tensor) for item in wrappers
       for tensor in item.function.captured_inputs
   }

@@ -115,3 +115,18 @@ def test_functions_are_found_by_their_runtime_name():
   found, = captures.alive(name)
   assert captures.variables(found) == captures.variables(concrete)
   assert captures.alive(f'{name}_of_nobody') == ()
+
+
+def test_instances_are_of_the_class_itself():
+
+  class Kind:
+    pass
+
+  class Special(Kind):
+    pass
+
+  first, second, special = Kind(), Kind(), Special()
+  assert captures.instances(Kind) == [first, second]
+  assert captures.instances(Special) == [special]
+  del first
+  assert captures.instances(Kind) == [second]
