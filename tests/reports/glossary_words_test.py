@@ -31,7 +31,7 @@ what where which why with won word words work
 # Placeholders of help texts, units and what every user knows.
 _ACRONYMS = frozenset("""
 CLUSTER COMMAND DIR FILE FOLDER GRAPH HOST NAME OP PLAN PORT
-CPU GB GPU JSON MB PIL
+CPU GB GPU JSON MB PIL SIGTERM
 """.split())
 # Where a head is text between bars.
 _MARKDOWN = re.compile(r'^\| (?!-)[^\n]*\|', re.MULTILINE)
