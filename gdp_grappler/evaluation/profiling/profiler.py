@@ -101,17 +101,24 @@ def profile_graph(
                                 min(seen.empty_step_s, seen.step_s),
                                 seen.disturbed, 1., 0., seen.seconds,
                                 seen.executions, seen.workspace_bytes))
-  if result.devices[0].disturbed > _DISTURBED:
-    tell(f'Other programs took {result.devices[0].disturbed:.0%} of the time '
-         f'of core {cores[0]} while {graph.name} was profiled: measure again '
+  _keep(result, path, tell)
+  return result
+
+
+def _keep(result: profile_lib.Profile, path: pathlib.Path,
+          tell: Callable[[str], None]) -> None:
+  """Caches a profile of one device, and tells what is wrong with it."""
+  device, = result.devices
+  if device.disturbed > _DISTURBED:
+    tell(f'Other programs took {device.disturbed:.0%} of the time of core '
+         f'{device.cores[0]} while {result.graph} was profiled: measure again '
          'on a quiet machine.')
-  if seen.step_s > seen.empty_step_s:
+  if device.step_s > device.empty_step_s:
     cache.keep(path, result.to_text(), tell)
   else:
-    tell(f'A step of {graph.name} takes no longer than one that does nothing '
-         f'({seen.empty_step_s * 1e6:.0f} us): its ops count as free, and the '
+    tell(f'A step of {result.graph} takes no longer than one that does nothing '
+         f'({device.empty_step_s * 1e6:.0f} us): its ops count as free, and the '
          'profile is not kept for other runs.')
-  return result
 
 
 def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],

@@ -115,7 +115,7 @@ def test_a_step_that_is_not_longer_than_none_is_not_kept(tmp_path, monkeypatch):
   profile = profiler.profile_graph(source, steps=2, cache_dir=tmp_path,
                                    tell=said.append)
   assert not profile.devices[0].seconds.any()
-  assert 'no longer than one that does nothing (70 us)' in said[-1]
+  assert 'no longer than one that does nothing (60 us)' in said[-1]
   assert not list(tmp_path.glob('profiles/*'))
 
 
