@@ -116,9 +116,10 @@ def _keep(result: profile_lib.Profile, path: pathlib.Path,
   if device.step_s > device.empty_step_s:
     cache.keep(path, result.to_text(), tell)
   else:
-    tell(f'A step of {result.graph} takes no longer than one that does nothing '
-         f'({device.empty_step_s * 1e6:.0f} us): its ops count as free, and the '
-         'profile is not kept for other runs.')
+    tell(
+        f'A step of {result.graph} takes no longer than one that does nothing '
+        f'({device.empty_step_s * 1e6:.0f} us): its ops count as free, and the '
+        'profile is not kept for other runs.')
 
 
 def profile_devices(source: source_graph.SourceGraph, places: Sequence[Place],
