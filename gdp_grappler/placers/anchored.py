@@ -13,6 +13,7 @@ from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -28,10 +29,11 @@ from gdp_grappler.placers import stopwatch
 
 POLICY, REFINED = 'policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
-# device, and stretches of the topological order, are anchors in any case.
-# On several hosts `hierarchical` is worth more of a short time than the rest.
-ANCHORS = ('human_expert', 'hierarchical', 'metis', 'm_etf', 'heft',
-           'structured')
+# device, and stretches of the topological order, are anchors in any case. Who
+# takes least is asked first; on several hosts `hierarchical` is worth more of a
+# short time than the rest.
+ANCHORS = ('human_expert', 'hierarchical', 'structured', 'metis', 'm_etf',
+           'heft')
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; two cores that do nothing else
@@ -39,6 +41,9 @@ DEFAULT_BUDGET_S = 10.
 # the result depends on it where a machine is slow or busy only. To draw what
 # one placement is chosen from takes as long as to price so many ops.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
+# What anchors may take of the time: list schedulers would take all of it where
+# graphs are large.
+_ANCHORS_SHARE = .3
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time; one that
@@ -185,10 +190,11 @@ class AnchoredPlacer:
                     deadline: stopwatch.Deadline) -> _Anchors:
     """What was found, and what the anchors propose that there is time for."""
     first = problem.graph.first_ops
+    until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
     rows: dict[str, np.ndarray] = {}
     for name in self._anchors:
-      if deadline.left_s:
-        proposed, _ = best_of.propose_each(problem, [name])
+      if not until.passed:
+        proposed, _ = best_of.propose_each(problem, [name], until)
         rows.update((name, np.stack([p.devices[first] for p in own]))
                     for name, own in proposed.items())
     return found.joined(_priced(problem, rows)) if rows else found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Sequence
 
 from absl import logging
@@ -129,7 +130,7 @@ def propose_each(
     problem: What to place.
     names: Placers of the registry.
     deadline: Nobody is asked afterwards, unless nothing was found before. Who
-      takes least is asked first.
+      takes least is asked first; each has what is left until then.
 
   Returns:
     The placements by name, in the order of names, and why the other placers
@@ -141,6 +142,7 @@ def propose_each(
   _ = problem.allowed  # Raises where no placer could help.
   found: dict[str, tuple[placement_lib.Placement, ...]] = {}
   skipped: dict[str, str] = {}
+  hurried = deadline.at_s < math.inf
   for name in sorted(names, key=_slowness):
     why = _missing(registry.get(name).needs, problem)
     if why:
@@ -151,7 +153,9 @@ def propose_each(
       continue
     progress.doing(f'placing {problem.graph.num_ops} ops by {name}')
     try:
-      found[name] = choosing.proposals(registry.create(name), problem)
+      found[name] = choosing.proposals(
+          registry.create(name),
+          problem.within(deadline.left_s) if hurried else problem)
     except errors.GdpError as error:
       skipped[name] = str(error)
       _notice(name, str(error))

@@ -27,6 +27,8 @@ from gdp_grappler.placers import single_device
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft', 'structured')
 _BLOCK_STARTS = 16
+# What placers that it starts from may take of the time.
+_STARTS_SHARE = .3
 # Ops times devices above which there is one: others have a plan for that many.
 _LARGE = 2_000_000
 # Placements that a default search prices: so many ops in all, which takes two
@@ -81,7 +83,10 @@ class LocalSearchPlacer:
   def proposals(
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best first in, first out, and the best in order."""
-    deadline = deadlines.within(problem.time_budget_s, self._clock)
+    deadline = deadlines.NEVER
+    if problem.time_budget_s is not None:
+      deadline = deadlines.within(_STARTS_SHARE * problem.time_budget_s,
+                                  self._clock)
     limit = Limit((evaluations_for(problem) if self._evaluations is None else
                    self._evaluations), problem.time_budget_s, clock=self._clock)
     rng = np.random.default_rng(problem.seed)

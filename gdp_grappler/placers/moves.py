@@ -3,7 +3,8 @@
 A move takes groups that belong together to another device: what is moved one
 by one is pulled apart first, and nearly every such step costs transfers. So
 most moves are of many groups, of every order of magnitude, chosen by what they
-send each other, by when they run, or by their names.
+send each other, by when they run, by their names, or by where they are in a
+structure that repeats itself (`slabs`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import growth
 from gdp_grappler.placers import neighbourhood
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import slabs as slabs_lib
 
 # Units per level; levels nearly as fine as the groups are left out.
 _UNITS = (40, 160, 640, 2560)
 _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 # Scopes that gradients and optimizers put around the names of a model.
 _WRAPPERS = ('gradient', 'train')
+# Two devices exchange what they have of a set.
+_SWAPS = ('swap', 'slab_swap')
 # Larger sets are moved as units, scopes and stretches, which costs less.
 _MOST_GROWN = 1000
 
@@ -44,13 +48,17 @@ class Moves:
       border: a stretch of it before or after a change of devices.
       swap: two devices exchange what they run in a stretch.
       device: everything that is on a device.
+      slab: what shares coordinates, such as a layer's uses from one time step
+        on; from busy devices and to idle ones sooner.
+      slab_part: what a slab has on one device.
+      slab_swap: two devices exchange what they have of a slab.
     shares: float64 [kinds], how often to draw each where nothing is known.
     movable: int [M], groups with more than one device.
   """
 
   kinds = ('group', 'ball', 'patch', 'unit', 'part', 'scope', 'window',
-           'border', 'swap', 'device')
-  shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1]) / 12.6
+           'border', 'swap', 'device', 'slab', 'slab_part', 'slab_swap')
+  shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3]) / 18.9
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     graph = problem.graph
@@ -63,6 +71,7 @@ class Moves:
         problem, np.arange(problem.cluster.num_devices)).adjacency
     self._growth = growth.Growth(self._starts, self._neighbours,
                                  neighbourhood.eagerness(size))
+    self._slabs = slabs_lib.Slabs(problem, self.movable)
 
   def draw(self, kind: str, devices: np.ndarray,
            rng: np.random.Generator) -> np.ndarray:
@@ -76,13 +85,20 @@ class Moves:
     Returns:
       int [G], legal; it may be equal to `devices`.
     """
-    start = _one_of(self.movable, rng)
-    target = self._target(devices, start, rng)
-    if kind == 'swap':
-      stretch = self._stretch(start, self._size(rng))
-      return self._moved(devices, stretch, target, back=devices[start])
+    start, target = self._start(kind, devices, rng)
+    if target is None:
+      target = self._target(devices, start, rng)
+    back = devices[start] if kind in _SWAPS else None
     return self._moved(devices,
-                       getattr(self, f'_{kind}')(devices, start, rng), target)
+                       getattr(self, f'_{kind}')(devices, start, rng), target,
+                       back)
+
+  def _start(self, kind: str, devices: np.ndarray,
+             rng: np.random.Generator) -> tuple[int, int | None]:
+    """A group that moves, and where to if that matters."""
+    if kind.startswith('slab') and self._slabs.are_there:
+      return self._slabs.from_to(devices, rng)
+    return _one_of(self.movable, rng), None
 
   def _moved(self, devices: np.ndarray, groups: np.ndarray, target: int,
              back: int | None = None) -> np.ndarray:
@@ -150,6 +166,25 @@ class Moves:
     if rng.random() < .5:
       return self._order[max(rank, last - size):last]
     return self._order[first:min(rank + 1, first + size)]
+
+  def _swap(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
+    del devices
+    return self._stretch(start, self._size(rng))
+
+  def _slab(self, devices: np.ndarray, start: int,
+            rng: np.random.Generator) -> np.ndarray:
+    if not self._slabs.are_there:
+      return self._patch(devices, start, rng)
+    return self._slabs.around(start, rng)
+
+  def _slab_part(self, devices: np.ndarray, start: int,
+                 rng: np.random.Generator) -> np.ndarray:
+    return _alike(self._slab(devices, start, rng), devices, start)
+
+  def _slab_swap(self, devices: np.ndarray, start: int,
+                 rng: np.random.Generator) -> np.ndarray:
+    return self._slab(devices, start, rng)
 
   def _device(self, devices: np.ndarray, start: int,
               rng: np.random.Generator) -> np.ndarray:

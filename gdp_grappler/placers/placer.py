@@ -28,8 +28,8 @@ class Problem:
     seed: Two runs with the same seed give the same placement.
     expert_devices: int [N], where a human expert puts the ops; None if nobody
       said. It need not keep the graph's rules.
-    time_budget_s: What a search may take, or who tries many cuts; None for
-      their own default. Others ignore it.
+    time_budget_s: What a search may take, or who proposes many placements and
+      then begins no further one; None for their own default. Others ignore it.
     simulator: Predicts what control edges bring, where they may be added; None
       where they may not. With it, searches look for what is fast in a good
       order as well, and propose it with priorities (see `Proposer`).
@@ -52,6 +52,14 @@ class Problem:
   def op_seconds(self) -> np.ndarray:
     """float64 [N, D], what the evaluator thinks that each op takes."""
     return self.evaluator.op_seconds(self.graph)
+
+  def within(self, time_budget_s: float | None) -> Problem:
+    """The same with another time budget; what is known of it stays known."""
+    result = dataclasses.replace(self, time_budget_s=time_budget_s)
+    for name in ('allowed', 'op_seconds'):
+      if name in self.__dict__:
+        result.__dict__[name] = self.__dict__[name]
+    return result
 
 
 class Placer(Protocol):

@@ -7,6 +7,7 @@ from typing import Iterator
 from absl import logging
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -37,7 +38,8 @@ class StructuredPlacer:
   coordinates and skewed maps of them (see `coordinate_maps`), over all
   accelerators, half of them, and so on. No op moves alone: whole layers, time
   steps and branches do, which is what a search that moves ops never finds. The
-  best balanced are priced, and the best by price is taken.
+  best balanced are priced, for as long as there is time, and the best by price
+  is taken.
 
   Coordinates are read from names and from the order in which variables are used
   (`structure.coordinates`). Of a graph that tells none of them nothing is
@@ -143,6 +145,7 @@ class _Judge:
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
+    self._deadline = deadlines.within(problem.time_budget_s)
     self._keys: list[evaluator_lib.Key] = []
     self._rows: list[np.ndarray] = []
 
@@ -154,6 +157,8 @@ class _Judge:
   def see(self, rows: np.ndarray) -> None:
     """Prices int [K, G]; what takes longer than the best need not be exact."""
     for batch in _batches(rows):
+      if self._deadline.passed and self._keys and self.fits:
+        break
       ceiling_s = min(self._keys)[-1] if self._keys and self.fits else np.inf
       prices = self._problem.evaluator.price_groups(self._problem.graph, batch,
                                                     ceiling_s)

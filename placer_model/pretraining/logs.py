@@ -17,6 +17,7 @@ from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
 
 # Gains below this share of a step are none: two prices of one thing.
 LEAST_GAIN = 1e-6
@@ -86,7 +87,7 @@ class Collector(move_model.MoveModel):
 
 
 def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
-            rng: np.random.Generator) -> Log | None:
+            rng: np.random.Generator, ordered: bool = False) -> Log | None:
   """The moves of one search; None if there is nothing to move.
 
   Args:
@@ -94,9 +95,11 @@ def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
     starts: int [S, G], where it may begin.
     evaluations: Placements that it prices.
     rng: Of the search.
+    ordered: Whether it prices under priorities; for where these pay.
   """
   collector = Collector(problem)
-  search = annealing.Annealing(problem, starts, rng, collector)
+  search = (prioritized.PrioritizedSearch(problem, starts, rng, collector) if
+            ordered else annealing.Annealing(problem, starts, rng, collector))
   limit = local_search.Limit(evaluations)
   while search.can_move:
     progress = limit.progress(search.evaluations)

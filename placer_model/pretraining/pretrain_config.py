@@ -20,6 +20,7 @@ class PretrainConfig:
     fewest: Placements that it prices at least.
     most: Placements that it prices at most.
     drawn: What may be drawn.
+    ordered: Share of the searches on several GPUs that price under priorities.
     kept_losses: Share of the moves without gain that a log keeps; each of them
       then counts for as many as were left out.
     memory: Rounds whose logs are learned from.
@@ -37,6 +38,7 @@ class PretrainConfig:
   fewest: int
   most: int
   drawn: synthetic.Config
+  ordered: float = .4
   kept_losses: float = .25
   memory: int = 40
   hidden: int = 32

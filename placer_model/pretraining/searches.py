@@ -10,6 +10,7 @@ import numpy as np
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
@@ -43,7 +44,8 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
   """The moves of a search on a problem that is drawn; None if it has none.
 
   It begins at the planted placement, at a random one in blocks, or at the best
-  of those: where searches are long before their end, halfway and near it.
+  of those: where searches are long before their end, halfway and near it. Some
+  of the searches on GPUs price under priorities.
 
   Args:
     config: Sizes.
@@ -59,8 +61,9 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
   ])
   if rng.random() < .7:
     starts = starts[int(rng.integers(len(starts)))][None]
+  ordered = prioritized.pays(problem) and rng.random() < config.ordered
   log = logs.collect(problem, starts, config.evaluations(drawn.graph.num_ops),
-                     rng)
+                     rng, ordered)
   return log and log.thinned(config.kept_losses, rng)
 
 
@@ -85,5 +88,5 @@ def _problem(step: step_lib.Step, seed: int,
              threads: int | None = None) -> placer_lib.Problem:
   """Without an expert."""
   step = dataclasses.replace(step, expert=None)
-  return step.problem(
-      simulator.Simulator(step.cluster, step.cost_model, threads), seed=seed)
+  prices = simulator.Simulator(step.cluster, step.cost_model, threads)
+  return dataclasses.replace(step.problem(prices, seed=seed), simulator=prices)

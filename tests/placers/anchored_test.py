@@ -188,12 +188,36 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   asked = _watched_anchors(monkeypatch, clock, 5)
   anchors = 'single_device', 'round_robin', 'm_topo', 'm_etf'
   placer = anchored.AnchoredPlacer(anchors=anchors, clock=clock)
-  problem = _problem(1., time_budget_s=12.)
+  problem = _problem(1., time_budget_s=4.)
   placement = placer.place(problem)
-  names = [name for name, _ in asked]
-  # Starts are no placers; the last anchor came too late.
-  assert names == list(anchors[:3]) and policy.loaded == 0
+  assert [name for name, _ in asked] == ['single_device']
+  assert policy.loaded == 0
   assert problems.seconds_of(problem, placement) <= 12
+  asked.clear()
+  placer.place(_problem(1., time_budget_s=40.))
+  # Starts are no placers; the last anchor came too late, not the policy.
+  assert [name for name, _ in asked] == list(anchors[:3])
+  assert policy.loaded == 1
+
+
+def test_anchors_have_a_share_of_the_time(monkeypatch):
+  budgets = []
+  stock = registry.create
+
+  def create(name):
+    placer = stock(name)
+    monkeypatch.setattr(
+        type(placer), 'place', lambda self, problem:
+        (budgets.append(problem.time_budget_s),
+         placement_lib.from_groups(problem.graph,
+                                   np.ones(problem.graph.num_groups, int),
+                                   problem.cluster))[1])
+    return placer
+
+  monkeypatch.setattr(registry, 'create', create)
+  anchored.AnchoredPlacer(anchors=('round_robin', 'm_topo'),
+                          clock=_Clock()).place(_problem(1., time_budget_s=40.))
+  assert budgets == [12., 12.]
 
 
 def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):

@@ -115,6 +115,18 @@ def test_nobody_is_asked_when_the_time_is_over_but_the_first_who_can():
          ] == ['random', 'metis', 'single_device']  # Equals, as named.
 
 
+def test_each_has_what_is_left_of_the_time(monkeypatch):
+  budgets = []
+  stock = _Fixed.place
+  monkeypatch.setattr(
+      _Fixed, 'place', lambda self, problem:
+      (budgets.append(problem.time_budget_s), stock(self, problem))[1])
+  placer = best_of.BestOfPlacer(('random',))
+  placer.place(_problem(1))
+  placer.place(dataclasses.replace(_problem(1), time_budget_s=1e6))
+  assert budgets[0] is None and 9e5 < budgets[1] <= 1e6
+
+
 def test_if_nobody_can():
   placer = best_of.BestOfPlacer(('gdp',))
   with pytest.raises(errors.InfeasiblePlacementError,

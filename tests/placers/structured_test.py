@@ -121,3 +121,13 @@ def test_legal_and_repeatable(seed, layers, steps, num_gpus, scoped, memory):
   for placement, other in zip(first, again, strict=True):
     assert placement.violations(graph) == ()
     assert placement.devices.tolist() == other.devices.tolist()
+
+
+def test_when_the_time_is_over_no_more_are_priced():
+  problem = _problem(unrolled.make(3, 8).graph, wrap=recorder.Recorder)
+  structured.StructuredPlacer().place(problem)
+  ample = problem.evaluator.evaluations
+  hurried = _problem(
+      unrolled.make(3, 8).graph, wrap=recorder.Recorder, time_budget_s=0.)
+  structured.StructuredPlacer().place(hurried)
+  assert 0 < hurried.evaluator.evaluations < ample

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import presets
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import moves
 from helpers import clusters
@@ -29,6 +30,19 @@ def test_a_search_is_written_down():
   assert log is not None and 100 < len(log) < 200
   assert log.features.shape[1] == len(schema.names(moves.Moves.kinds))
   assert 0 < log.gaining.mean() < 1
+
+
+def test_a_search_under_priorities_is_written_down():
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(1, 40), cluster, seconds=1e-3)
+  starts = np.full((1, problem.graph.num_groups), cluster.accelerators[0],
+                   np.int32)
+  plain, ordered = (logs.collect(problem, starts, 200, np.random.default_rng(0),
+                                 each) for each in (False, True))
+  assert plain is not None and ordered is not None
+  assert 100 < len(ordered) < 200 and 0 < ordered.gaining.mean() < 1
+  first = schema.NATIVE.index('waiting_s')
+  assert (plain.features[0, first:] != ordered.features[0, first:]).any()
 
 
 def test_where_nothing_moves_nothing_is_written():

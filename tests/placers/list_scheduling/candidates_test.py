@@ -48,3 +48,28 @@ def test_who_is_faster_without_room_is_asked_again_by_himself():
   found = candidates.best(problem, [greedy, slow], beyond=False)
   assert found.devices.tolist() == [1, 2]
   assert sorted(asked)[0] == -1 and asked.count(-1) == 1 and len(asked) == 3
+
+
+def test_when_the_time_is_over_only_the_first_is_asked():
+  problem = problems.make(graphs.make_graph(num_ops=2),
+                          clusters.make_cluster(2), time_budget_s=0.)
+  asked = []
+
+  def proposer(name, devices):
+    return lambda _: (asked.append(name), np.array(devices))[1]
+
+  proposers = [proposer('first', [1, 1]), proposer('second', [1, 2])]
+  found = candidates.best(problem, proposers, beyond=False)
+  assert asked == ['first'] and found.devices.tolist() == [1, 1]
+  candidates.best(problem.within(1e6), proposers, beyond=False)
+  assert sorted(asked) == ['first', 'first', 'second']
+
+
+def test_what_does_not_fit_is_asked_again_however_late():
+  graph = graphs.make_graph(num_ops=2, param_bytes=80)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
+                          time_budget_s=0.)
+  found = candidates.best(
+      problem, [lambda room: np.array([1, 1 if room[1] > 90 else 2])],
+      beyond=False)
+  assert found.devices.tolist() == [1, 2]

@@ -1,0 +1,120 @@
+"""How far few prices get, from what cheap placers propose.
+
+Run it from the repository:
+
+  python -m benchmarks.few_prices --priced=300 rnnlm-2@2xP100 amoebanet@4xP100
+
+Each search begins with the anchors of the default placer, prices so many
+placements first in, first out, those anchors among them, and stops: once those
+that it draws, once those that the shipped network chooses. Beside it stands
+`best_of`, the best of all placers that do not search. Prints a list of {"task",
+"seed", "best_of_s", "plain_s", "chosen_s"}: simulated steps. Without --json, a
+table with the geometric means over seeds, and best_of / chosen: the geometric
+mean, the least and the most.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import sys
+from typing import Any, Sequence
+
+import numpy as np
+
+from benchmarks import tables
+from gdp_grappler import progress
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import anchored
+from gdp_grappler.placers import best_of
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import move_network
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import shipped_moves
+from gdp_grappler.problems import reading
+
+_TITLE = 'Few prices'
+_HEAD = ('task', 'best_of', 'plain', 'chosen', 'best_of / chosen', 'least',
+         'most')
+_STEPS = 'best_of_s', 'plain_s', 'chosen_s'
+_Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 after a line about an error of ours.
+  """
+  parser = tables.parser('few_prices', __doc__)
+  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
+  parser.add_argument('--priced', type=int, default=300)
+  parser.add_argument('--seeds', type=int, default=3)
+  arguments = tables.parse(parser, argv)
+  return tables.show(
+      arguments, _TITLE, lambda: _table(
+          progress.of_each(
+              'searching', arguments.tasks,
+              functools.partial(_rows, priced=arguments.priced, seeds=arguments.
+                                seeds), str), arguments.priced))
+
+
+def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
+  """One of each seed."""
+  step = reading.read_task(task, progress.doing)
+  simulator = step.simulator()
+  problem = step.problem(simulator)
+
+  def seconds(placement: placement_lib.Placement) -> float:
+    return simulator.evaluate(problem.graph, placement).step_time_s
+
+  best_s = seconds(best_of.BestOfPlacer().place(problem))
+  starts = np.concatenate(
+      list(
+          local_search.starting_points(problem, anchored.ANCHORS,
+                                       np.random.default_rng(0)).values()))
+  rows = []
+  for seed in range(seeds):
+    row: _Row = {'task': task, 'seed': seed, 'best_of_s': best_s}
+    for name, network in (('plain', None), ('chosen', shipped_moves.network())):
+      found = local_search.annealed(problem, starts,
+                                    np.random.default_rng(seed),
+                                    local_search.Limit(priced),
+                                    functools.partial(_model, problem, network))
+      row[f'{name}_s'] = seconds(
+          placement_lib.from_groups(problem.graph, found, problem.cluster))
+    rows.append(row)
+  return rows
+
+
+def _model(
+    problem: placer_lib.Problem,
+    network: move_network.MoveNetwork | None) -> move_filter.MoveFilter | None:
+  return network and move_filter.MoveFilter(problem, network)
+
+
+def _table(found: Sequence[Sequence[_Row]], priced: int) -> tables.Table:
+  cells, means = [], []
+  for rows in found:
+    ratios = [row['best_of_s'] / row['chosen_s'] for row in rows]
+    means.append(statistics.geometric_mean(ratios))
+    cells.append([
+        rows[0]['task'], *(tables.milliseconds(
+            statistics.geometric_mean(row[name] for row in rows))
+                           for name in _STEPS),
+        *(f'{r:.3f}' for r in (means[-1], min(ratios), max(ratios)))
+    ])
+  cells.append([
+      'geometric mean', '', '', '', f'{statistics.geometric_mean(means):.3f}',
+      f'{min(means):.3f}', f'{max(means):.3f}'
+  ])
+  return tables.Table(f'steps simulated, {priced} placements priced', _HEAD,
+                      cells, [row for rows in found for row in rows])
+
+
+if __name__ == '__main__':
+  sys.exit(main())
