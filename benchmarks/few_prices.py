@@ -94,7 +94,9 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
 def _model(
     problem: placer_lib.Problem,
     network: move_network.MoveNetwork | None) -> move_filter.MoveFilter | None:
-  return network and move_filter.MoveFilter(problem, network)
+  if network is None:
+    return None
+  return move_filter.MoveFilter(problem, network)
 
 
 def _table(found: Sequence[Sequence[_Row]], priced: int) -> tables.Table:
