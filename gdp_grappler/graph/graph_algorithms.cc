@@ -63,6 +63,27 @@ class WeightedSets {
   const int32_t* kinds_;
 };
 
+// Edges by one of their ends, 0 or 1, those of one op in their own order.
+class EdgesOf {
+ public:
+  EdgesOf(int64_t num_ops, int64_t num_edges, const int32_t* edges, int end)
+      : first_(num_ops + 1, 0), edges_(num_edges) {
+    for (int64_t e = 0; e < num_edges; ++e) ++first_[edges[2 * e + end] + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    std::vector<int64_t> next(first_.begin(), first_.end() - 1);
+    for (int64_t e = 0; e < num_edges; ++e) {
+      edges_[next[edges[2 * e + end]]++] = e;
+    }
+  }
+
+  int64_t First(int64_t op) const { return first_[op]; }
+  int64_t End(int64_t op) const { return first_[op + 1]; }
+  int64_t operator[](int64_t index) const { return edges_[index]; }
+
+ private:
+  std::vector<int64_t> first_, edges_;
+};
+
 }  // namespace
 
 extern "C" {
@@ -114,6 +135,58 @@ void gdp_graph_paths(int64_t num_ops, const int64_t* starts,
     }
     up[op] = cost[op] + behind;
   }
+}
+
+// Upward ranks: `ranks` holds the seconds of ops, and afterwards those of the
+// longest path on from each; `edge_s` is from the start of an edge's producer to
+// that of its consumer, `edges` [E, 2], `order` one of `gdp_graph_order`. Returns
+// -1 if memory runs out.
+int32_t gdp_graph_ranks(int64_t num_ops, int64_t num_edges,
+                        const int32_t* edges, const int32_t* order,
+                        const double* edge_s, double* ranks) try {
+  const EdgesOf outgoing(num_ops, num_edges, edges, 0);
+  for (int64_t at = num_ops; at-- > 0;) {
+    const int32_t op = order[at];
+    for (int64_t i = outgoing.First(op); i < outgoing.End(op); ++i) {
+      const int64_t e = outgoing[i];
+      ranks[op] = std::max(ranks[op], edge_s[e] + ranks[edges[2 * e + 1]]);
+    }
+  }
+  return 0;
+} catch (const std::bad_alloc&) {
+  return -1;
+}
+
+// Depth first: what an op needs, in the order of its edges, before it; ops that
+// nothing needs in their order. Writes the place of each op from the end, 1 for
+// the last; 0 for what is on a cycle. Returns -1 if memory runs out.
+int32_t gdp_graph_depth_first(int64_t num_ops, int64_t num_edges,
+                              const int32_t* edges, double* places) try {
+  const EdgesOf incoming(num_ops, num_edges, edges, 1);
+  std::vector<uint8_t> done(num_ops, 0), needed(num_ops, 0);
+  for (int64_t e = 0; e < num_edges; ++e) needed[edges[2 * e]] = 1;
+  std::fill(places, places + num_ops, 0.0);
+  std::vector<std::pair<int32_t, int64_t>> path;  // Ops and the next edge.
+  int64_t place = num_ops;
+  for (int64_t result = 0; result < num_ops; ++result) {
+    if (needed[result]) continue;
+    path.emplace_back(static_cast<int32_t>(result), incoming.First(result));
+    while (!path.empty()) {
+      const int32_t op = path.back().first;
+      if (path.back().second == incoming.End(op)) {
+        places[op] = static_cast<double>(place--);
+        path.pop_back();
+        continue;
+      }
+      const int32_t producer = edges[2 * incoming[path.back().second++]];
+      if (done[producer]) continue;
+      done[producer] = 1;
+      path.emplace_back(producer, incoming.First(producer));
+    }
+  }
+  return 0;
+} catch (const std::bad_alloc&) {
+  return -1;
 }
 
 // Units of groups: those of one kind that an edge joins become one, by `heavy`,

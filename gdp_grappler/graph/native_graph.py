@@ -61,6 +61,49 @@ def longest_to_sinks(starts: np.ndarray, targets: np.ndarray,
   return result
 
 
+def ranks(edges: np.ndarray, in_order: np.ndarray, edge_s: np.ndarray,
+          seconds: np.ndarray) -> np.ndarray:
+  """float64 [N], the longest path on from each op, itself included.
+
+  Args:
+    edges: int32 [E, 2].
+    in_order: int32 [N], of `order`.
+    edge_s: float64 [E], from the start of the producer to the consumer's.
+    seconds: float64 [N], of ops that nothing needs; what no path is below.
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  result = np.array(seconds, np.float64)
+  edges = np.ascontiguousarray(edges, np.int32)
+  edge_s = np.ascontiguousarray(edge_s, np.float64)
+  _check(_library().gdp_graph_ranks(len(result), len(edges), edges.ctypes.data,
+                                    in_order.ctypes.data, edge_s.ctypes.data,
+                                    result.ctypes.data))
+  return result
+
+
+def depth_first(num_ops: int, edges: np.ndarray) -> np.ndarray:
+  """float64 [N], places from the end; what an op needs comes before it.
+
+  Ops that nothing needs have the order of the graph, what one needs that of
+  its edges.
+
+  Args:
+    num_ops: N.
+    edges: int32 [E, 2].
+
+  Raises:
+    MemoryError: there is not enough.
+  """
+  result = np.empty(num_ops)
+  edges = np.ascontiguousarray(edges, np.int32)
+  _check(_library().gdp_graph_depth_first(num_ops, len(edges),
+                                          edges.ctypes.data,
+                                          result.ctypes.data))
+  return result
+
+
 def coarsen(work: np.ndarray, kinds: np.ndarray, sources: np.ndarray,
             consumers: np.ndarray, heavy: np.ndarray, slight: np.ndarray,
             fair: float, light: float) -> np.ndarray:
@@ -104,6 +147,10 @@ def _library() -> ctypes.CDLL:
   lib.gdp_graph_paths.argtypes = [
       i64, pointer, pointer, pointer, pointer, pointer, pointer
   ]
+  lib.gdp_graph_ranks.restype = ctypes.c_int32
+  lib.gdp_graph_ranks.argtypes = [i64, i64, pointer, pointer, pointer, pointer]
+  lib.gdp_graph_depth_first.restype = ctypes.c_int32
+  lib.gdp_graph_depth_first.argtypes = [i64, i64, pointer, pointer]
   lib.gdp_graph_coarsen.restype = ctypes.c_int32
   lib.gdp_graph_coarsen.argtypes = [
       i64, pointer, pointer, i64, pointer, pointer, pointer, pointer, f64, f64,

@@ -10,6 +10,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
+from gdp_grappler.graph import native_graph
 from helpers import graphs
 from helpers import naive_graphs
 
@@ -39,6 +40,19 @@ def test_the_same_order_and_paths(seed, ops):
   seconds = rng.choice((0., 1e-6, 1e-3, rng.random()), ops)
   down, up = featurizer.path_ranks(graph, seconds)
   assert (down.tolist(), up.tolist()) == naive_graphs.paths(graph, seconds)
+
+
+@hypothesis.settings(max_examples=100, deadline=None)
+@hypothesis.given(seed=_SEEDS, ops=st.integers(1, 60))
+def test_the_same_ranks_and_depth_first_order(seed, ops):
+  graph, rng = _graph(seed, ops)
+  seconds = rng.choice((0., 1e-6, 1e-3, rng.random()), ops)
+  edge_s = seconds[graph.edges[:, 0]] + rng.random(len(graph.edges))
+  ranks = native_graph.ranks(graph.edges, graph.topological_order, edge_s,
+                             seconds)
+  assert ranks.tolist() == naive_graphs.ranks(graph, edge_s, seconds)
+  places = native_graph.depth_first(ops, graph.edges)
+  assert places.tolist() == naive_graphs.depth_first(graph)
 
 
 @hypothesis.settings(max_examples=200, deadline=None)

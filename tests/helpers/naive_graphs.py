@@ -36,6 +36,33 @@ def paths(graph: op_graph.OpGraph,
   return down, up
 
 
+def ranks(graph: op_graph.OpGraph, edge_s: np.ndarray,
+          seconds: np.ndarray) -> list[float]:
+  """The longest path on from each op, where edges say how long they take."""
+  result = seconds.tolist()
+  for op in reversed(order(graph)):
+    for (source, target), step_s in zip(graph.edges.tolist(), edge_s.tolist()):
+      if source == op:
+        result[op] = max(result[op], step_s + result[target])
+  return result
+
+
+def depth_first(graph: op_graph.OpGraph) -> list[float]:
+  """Places from the end, what an op needs before it."""
+  done: list[int] = []
+
+  def do(op: int) -> None:
+    for source, target in graph.edges.tolist():
+      if target == op and source not in done:
+        do(source)
+    done.append(op)
+
+  for op in range(graph.num_ops):
+    if op not in graph.edges[:, 0]:
+      do(op)
+  return [float(graph.num_ops - done.index(op)) for op in range(graph.num_ops)]
+
+
 def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
             op_seconds: np.ndarray,
             config: coarsening.CoarseningConfig) -> np.ndarray:

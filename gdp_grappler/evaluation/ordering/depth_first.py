@@ -13,6 +13,7 @@ import weakref
 
 import numpy as np
 
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
 # They are asked for once per placement.
@@ -28,29 +29,6 @@ def priorities(graph: op_graph.OpGraph) -> np.ndarray:
   """
   known = _known.get(graph)
   if known is None:
-    known = _known[graph] = _priorities(graph)
+    known = _known[graph] = native_graph.depth_first(graph.num_ops, graph.edges)
     known.flags.writeable = False
   return known
-
-
-def _priorities(graph: op_graph.OpGraph) -> np.ndarray:
-  needs: list[list[int]] = [[] for _ in range(graph.num_ops)]
-  for producer, consumer in graph.edges.tolist():
-    needs[consumer].append(producer)
-  results = np.bincount(graph.edges[:, 0], minlength=graph.num_ops) == 0
-  done, order = [False] * graph.num_ops, []
-  for result in np.flatnonzero(results).tolist():
-    path = [(result, iter(needs[result]))]
-    while path:
-      op, inputs = path[-1]
-      for producer in inputs:
-        if not done[producer]:
-          done[producer] = True
-          path.append((producer, iter(needs[producer])))
-          break
-      else:
-        path.pop()
-        order.append(op)
-  positions = np.zeros(graph.num_ops)
-  positions[order] = np.arange(graph.num_ops, 0, -1)
-  return positions
