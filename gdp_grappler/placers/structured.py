@@ -155,9 +155,12 @@ class _Judge:
     return not min(self._keys)[0]
 
   def see(self, rows: np.ndarray) -> None:
-    """Prices int [K, G]; what takes longer than the best need not be exact."""
-    for batch in _batches(rows):
-      if self._deadline.passed and self._keys and self.fits:
+    """Prices int [K, G]; what takes longer than the best need not be exact.
+
+    The first few are, however late it is: most time went into finding them.
+    """
+    for index, batch in enumerate(_batches(rows)):
+      if index and self._deadline.passed and self.fits:
         break
       ceiling_s = min(self._keys)[-1] if self._keys and self.fits else np.inf
       prices = self._problem.evaluator.price_groups(self._problem.graph, batch,
