@@ -1,15 +1,18 @@
-"""What the network that chooses moves brings a search, at equal seconds.
+"""What slabs and the network of moves bring a search, at equal seconds.
 
 Run it from the repository:
 
   python -m benchmarks.move_network rnnlm-2@2xP100 amoebanet@4xP100
 
 Each search begins with what cheap placers propose, and anneals, first in, first
-out, for so many seconds of the processor: once pricing all that it draws, once
-what the shipped network chooses. Prints a list of {"task", "seed", "plain_s",
-"chosen_s", "plain_priced", "chosen_priced"}: simulated steps of the best that
-was found, and placements that were priced. Without --json, a table of the steps
-and of plain / chosen: the geometric mean, the least and the most over seeds.
+out (or under priorities, with --ordered), for so many seconds of the processor:
+once pricing all that it draws, without moves of repeated structure ('loose')
+and with them ('plain'), once what the shipped network chooses ('chosen').
+Prints a list of {"task", "seed", "loose_s", "plain_s", "chosen_s",
+"loose_priced", "plain_priced", "chosen_priced"}: simulated steps of the best
+that was found, and placements that were priced. Without --json, a table of the
+steps, of loose / plain, and of plain / chosen: the geometric mean, the least
+and the most over seeds.
 """
 
 from __future__ import annotations
@@ -26,11 +29,17 @@ from gdp_grappler import progress
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import moves
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.problems import reading
 
-_TITLE = 'Move network'
-_HEAD = ('task', 'plain', 'chosen', 'plain / chosen', 'least', 'most')
+_TITLE, _ORDERED_TITLE = 'Move network', 'Move network under priorities'
+_HEAD = ('task', 'loose', 'plain', 'chosen', 'loose / plain', 'plain / chosen',
+         'least', 'most')
+_WAYS = 'loose', 'plain', 'chosen'
+_LOOSE = [kind for kind in moves.Moves.kinds if not kind.startswith('slab')]
 _Row = dict[str, Any]
 
 
@@ -47,15 +56,18 @@ def main(argv: Sequence[str] | None = None) -> int:
   parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
   parser.add_argument('--seconds', type=float, default=10.)
   parser.add_argument('--seeds', type=int, default=3)
+  parser.add_argument('--ordered', action='store_true')
   arguments = tables.parse(parser, argv)
   return tables.show(
-      arguments, _TITLE, lambda: _table(
+      arguments, _ORDERED_TITLE if arguments.ordered else _TITLE,
+      lambda: _table(
           progress.of_each(
               'searching', arguments.tasks, lambda task: _rows(
-                  task, arguments.seconds, arguments.seeds), str)))
+                  task, arguments.seconds, arguments.seeds, arguments.ordered),
+              str), arguments.ordered))
 
 
-def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
+def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
   """One of each seed."""
   problem = reading.read_task(task, progress.doing).problem()
   starts = np.concatenate(
@@ -65,11 +77,8 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
-    for name, network in (('plain', None), ('chosen', shipped_moves.network())):
-      model = (None if network is None else move_filter.MoveFilter(
-          problem, network))
-      search = annealing.Annealing(problem, starts, np.random.default_rng(seed),
-                                   model)
+    for name in _WAYS:
+      search = _search(problem, starts, seed, name, ordered)
       limit = local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
       while (done := limit.progress(search.evaluations)) < 1:
         search.step(done, annealing.BATCH)
@@ -79,24 +88,43 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   return rows
 
 
-def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
-  cells, means = [], []
+def _search(
+    problem: placer_lib.Problem, starts: np.ndarray, seed: int, way: str,
+    ordered: bool) -> annealing.Annealing | prioritized.PrioritizedSearch:
+  rng = np.random.default_rng(seed)
+  model = (move_filter.MoveFilter(problem, shipped_moves.network())
+           if way == 'chosen' else None)
+  kinds = _LOOSE if way == 'loose' else moves.Moves.kinds
+  if not ordered:
+    return annealing.Annealing(problem, starts, rng, model, kinds)
+  ranking = annealing.Annealing(problem, starts, rng).ranking
+  return prioritized.PrioritizedSearch(problem,
+                                       starts[ranking[:prioritized.STARTS]],
+                                       rng, model, kinds)
+
+
+def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:
+  cells, slabs, networks = [], [], []
   for rows in found:
-    plain, chosen = (
-        [row[f'{name}_s'] for row in rows] for name in ('plain', 'chosen'))
+    loose, plain, chosen = (
+        [row[f'{name}_s'] for row in rows] for name in _WAYS)
     ratios = [p / c for p, c in zip(plain, chosen)]
-    means.append(statistics.geometric_mean(ratios))
+    slabs.append(statistics.geometric_mean(l / p for l, p in zip(loose, plain)))
+    networks.append(statistics.geometric_mean(ratios))
     cells.append([
         rows[0]['task'], *(tables.milliseconds(statistics.geometric_mean(steps))
-                           for steps in (plain, chosen)),
-        *(f'{r:.3f}' for r in (means[-1], min(ratios), max(ratios)))
+                           for steps in (loose, plain, chosen)),
+        *(f'{r:.3f}'
+          for r in (slabs[-1], networks[-1], min(ratios), max(ratios)))
     ])
   cells.append([
-      'geometric mean', '', '', f'{statistics.geometric_mean(means):.3f}',
-      f'{min(means):.3f}', f'{max(means):.3f}'
+      'geometric mean', '', '', '', f'{statistics.geometric_mean(slabs):.3f}',
+      f'{statistics.geometric_mean(networks):.3f}', f'{min(networks):.3f}',
+      f'{max(networks):.3f}'
   ])
-  return tables.Table('steps simulated, seconds of the processor', _HEAD, cells,
-                      [row for rows in found for row in rows])
+  order = 'under priorities' if ordered else 'first in, first out'
+  return tables.Table(f'steps simulated, {order}; seconds of the processor',
+                      _HEAD, cells, [row for rows in found for row in rows])
 
 
 if __name__ == '__main__':

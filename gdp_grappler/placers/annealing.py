@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
+from typing import Sequence
 
 import numpy as np
 
@@ -84,7 +85,8 @@ class Annealing:
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
-               model: move_model_lib.MoveModel | None = None) -> None:
+               model: move_model_lib.MoveModel | None = None,
+               kinds: Sequence[str] = moves_lib.Moves.kinds) -> None:
     """Prices where the search may begin.
 
     Args:
@@ -92,10 +94,13 @@ class Annealing:
       starts: int [S, G], legal; at least one.
       rng: Of the steps.
       model: Chooses the steps to price; None prices all that are drawn.
+      kinds: Of moves that are made; at least one.
     """
     self._problem, self._rng, self._model = problem, rng, model
     self._moves = moves_lib.Moves(problem)
-    self._usual = self._moves.shares.cumsum()
+    wanted = self._moves.shares * np.isin(self._moves.kinds, kinds)
+    self._kind_shares = wanted / wanted.sum()
+    self._usual = self._kind_shares.cumsum()
     self._usual /= self._usual[-1]
     self.evaluations = 0
     self._penalty = _FIRST_PENALTY
@@ -182,8 +187,9 @@ class Annealing:
 
   def _shares(self) -> np.ndarray:
     """float64 [kinds], how often each kind is drawn."""
-    success = self._moves.shares * (self._gained + .05) / (self._tried + 1)
-    return (_SHARE_OF_HABIT * self._moves.shares +
+    usual = self._kind_shares
+    success = usual * (self._gained + .05) / (self._tried + 1)
+    return (_SHARE_OF_HABIT * usual +
             (1 - _SHARE_OF_HABIT) * success / success.sum())
 
   def _learn(self, kinds: np.ndarray, gains: np.ndarray) -> None:

@@ -7,6 +7,7 @@ import pytest
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import robust
 from gdp_grappler.placers import annealing
+from gdp_grappler.placers import moves
 from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
@@ -99,3 +100,18 @@ def test_a_restart_forgets_what_was_best():
   assert search.best.tolist() == [1, 2] and search.fits
   search.restart(starts[1:])
   assert search.best.tolist() == [1, 1] and not search.fits
+
+
+def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
+  drawn = set()
+  stock = moves.Moves.draw
+  monkeypatch.setattr(
+      moves.Moves, 'draw', lambda self, kind, *rest:
+      (drawn.add(kind), stock(self, kind, *rest))[1])
+  problem = problems.make(graphs.random_graph(0, 30), clusters.make_cluster(2))
+  start = np.ones((1, problem.graph.num_groups), np.int32)
+  search = annealing.Annealing(problem, start, np.random.default_rng(0),
+                               kinds=('group', 'swap'))
+  for step in range(20):
+    search.step(step / 20, annealing.BATCH)
+  assert drawn == {'group', 'swap'}
