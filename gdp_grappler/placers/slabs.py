@@ -8,6 +8,7 @@ along edges never finds.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -25,6 +26,21 @@ _MOST_AXES, _OPEN = 3, .5
 _BALANCING, _SOONER, _RELIEVING = .5, 4, .5
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Load:
+  """What devices have to do.
+
+  Attributes:
+    busy_s: float64 [D].
+    evenly: float64 [M], sums of what movable groups take, up to each.
+    sooner: float64 [M], the same, where what is on busy devices counts more.
+  """
+
+  busy_s: np.ndarray
+  evenly: np.ndarray
+  sooner: np.ndarray
+
+
 class Slabs:
   """Draws sets of the G groups of one graph, and where they might go."""
 
@@ -36,6 +52,8 @@ class Slabs:
       movable: int [M], groups with more than one device, at least one.
     """
     self._problem, self._movable = problem, movable
+    self._devices: np.ndarray | None = None
+    self._load: _Load | None = None
 
   @property
   def are_there(self) -> bool:
@@ -63,22 +81,30 @@ class Slabs:
     """A group, by its seconds, and a device that has little to do.
 
     Args:
-      devices: int [G], where groups are.
+      devices: int [G], where groups are; not changed afterwards.
       rng: Of the draw.
 
     Returns:
       None in place of the device where it may as well be any.
     """
-    own_s = self._seconds[np.arange(len(devices)), devices]
-    busy_s = np.bincount(devices, own_s, self._problem.cluster.num_devices)
-    weights = own_s[self._movable]
-    if rng.random() < _BALANCING:
-      shares = busy_s / max(float(busy_s.max()), 1e-300)
-      weights = weights * shares[devices[self._movable]]**_SOONER
-    start = int(self._movable[_drawn(weights, rng)])
+    load = self._load_of(devices)
+    sums = load.sooner if rng.random() < _BALANCING else load.evenly
+    start = int(self._movable[_drawn(sums, rng)])
     if rng.random() >= _RELIEVING:
       return start, None
-    return start, self._idle(busy_s, int(devices[start]), start, rng)
+    return start, self._idle(load.busy_s, int(devices[start]), start, rng)
+
+  def _load_of(self, devices: np.ndarray) -> _Load:
+    """Most draws are from one placement, which nobody changes meanwhile."""
+    if devices is not self._devices or self._load is None:
+      own_s = self._seconds[np.arange(len(devices)), devices]
+      busy_s = np.bincount(devices, own_s, self._problem.cluster.num_devices)
+      shares = busy_s / max(float(busy_s.max()), 1e-300)
+      weights = own_s[self._movable]
+      self._devices, self._load = devices, _Load(
+          busy_s, np.cumsum(weights),
+          np.cumsum(weights * shares[devices[self._movable]]**_SOONER))
+    return self._load
 
   def _idle(self, busy_s: np.ndarray, here: int, start: int,
             rng: np.random.Generator) -> int:
@@ -118,11 +144,9 @@ def _stretch(values: np.ndarray, at: int,
   return (values >= first) & (values < first + size)
 
 
-def _drawn(weights: np.ndarray, rng: np.random.Generator) -> int:
-  """An index, by weights; any where none has some."""
-  sums = np.cumsum(weights)
+def _drawn(sums: np.ndarray, rng: np.random.Generator) -> int:
+  """An index, by weights that have these sums; any where none has some."""
   if not sums[-1] > 0:
-    return int(rng.integers(len(weights)))
-  return min(int(np.searchsorted(sums,
-                                 rng.random() * sums[-1], 'right')),
-             len(weights) - 1)
+    return int(rng.integers(len(sums)))
+  found = np.searchsorted(sums, rng.random() * sums[-1], 'right')
+  return min(int(found), len(sums) - 1)
