@@ -268,15 +268,12 @@ class TrainFunction(keras_function.KerasFunction):
     return dataclasses.replace(outcome, message=self._course.plan.describe())
 
   def _would_guard(self, plan: plan_lib.Plan) -> bool:
-    """Whether to time steps: by default where the choice is ours to make.
+    """Whether to time steps.
 
     Not if it changed numbers: streams of random numbers would begin anew.
     """
-    settings = self._settings
-    if settings is None or not plan.changes or plan.has_streams:
-      return False
-    ours = settings.keep_best and settings.plan is None
-    return ours if settings.guard is None else settings.guard
+    return (self._settings is not None and self._settings.times_steps and
+            plan.changes and not plan.has_streams)
 
   # The phases of its life.
 
