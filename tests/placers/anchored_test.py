@@ -196,17 +196,19 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert problems.seconds_of(problem, placement) <= 12
 
 
-@pytest.mark.parametrize('seconds, budget_s, installed, asked', [
-    (1., 10., True, True),
-    (1., 10., False, False),
-    (1., 4., True, False),  # No search is worth five seconds.
-    (1e-5, 10., True, False),
-])
+@pytest.mark.parametrize(
+    'seconds, budget_s, installed, asked',
+    [
+        (1., 10., True, True),
+        (1., 10., False, False),
+        (1., 4., True, False),  # No search is worth five seconds.
+        (1e-5, 10., True, False),
+    ])
 def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
     monkeypatch, seconds, budget_s, installed, asked):
   clock = _Clock()
-  monkeypatch.setattr(anchored.extras, 'of_placers', lambda:
-                      ('mtkahypar',) if installed else ())
+  monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',)
+                      if installed else ())
   names = _watched_anchors(monkeypatch, clock, 0)
   placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
                                    clock=clock)

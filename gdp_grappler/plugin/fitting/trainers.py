@@ -81,11 +81,13 @@ def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
   from gdp_grappler.plugin.fitting import keras_function
   from gdp_grappler.plugin.fitting import single_steps
   from gdp_grappler.plugin.fitting import train_function
-  alone = model.distribute_strategy.num_replicas_in_sync == 1 and not getattr(
-      model, '_cluster_coordinator', None)
+  scheduled = bool(getattr(model, '_cluster_coordinator', None))
+  alone = (model.distribute_strategy.num_replicas_in_sync == 1 and
+           not scheduled)
   what, eager = f'{_KINDS[kind]} of "{model.name}"', bool(model.run_eagerly)
   if kind != 'train' or not alone:
-    return keras_function.KerasFunction(function, what, eager, held_back)
+    return keras_function.KerasFunction(function, what, eager, held_back,
+                                        scheduled)
   return train_function.TrainFunction(function, what, eager, held_back,
                                       single_steps.SingleSteps(model))
 
