@@ -128,7 +128,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   if freedom.slots_follow:
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
                                    starts[:-1]) * (np.diff(starts) > 0)
-    colocation.join_slots(sets, table, variable_bytes, output_bytes)
+    colocation.join_slots(sets, table, variable_bytes, output_bytes,
+                          freedom.live)
   if freedom.live:
     fusions.join(sets, table, table.each(pins_lib.has_wish))
   groups = sets.numbers()

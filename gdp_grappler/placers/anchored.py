@@ -14,6 +14,7 @@ from typing import Callable, Sequence
 import numpy as np
 
 from gdp_grappler import deadlines
+from gdp_grappler import extras
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -34,6 +35,10 @@ POLICY, REFINED = 'policy', 'refined'
 # short time than the rest.
 ANCHORS = ('human_expert', 'hierarchical', 'structured', 'metis', 'm_etf',
            'heft')
+# Anchors that take a second or two, in a process of their own, each with the
+# module that has to be there. They are asked where that is little beside what
+# the search is worth, of no more groups than they are that quick for.
+_SLOW, _SLOW_S, _SLOW_GROUPS = {'mt_kahypar': 'mtkahypar'}, 5., 10_000
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; two cores that do nothing else
@@ -105,7 +110,7 @@ class AnchoredPlacer:
   """
 
   def __init__(self, policy: str | None = None,
-               anchors: Sequence[str] = ANCHORS,
+               anchors: Sequence[str] = (*ANCHORS, *_SLOW),
                clock: Callable[[], float] = time.monotonic, *,
                asks_policy: bool = True, asks_network: bool = True) -> None:
     """Loads nothing yet.
@@ -156,7 +161,11 @@ class AnchoredPlacer:
     worth = _Worth(problem)
     if self._asks_policy(worth.seconds(found)):
       learned.load_ahead(self._policy)
-    found = self._with_anchors(problem, found, deadline)
+    quick = [name for name in self._anchors if name not in _SLOW]
+    found = self._with_anchors(problem, found, deadline, quick)
+    if _has_time(problem, worth.seconds(found), deadline):
+      slow = [name for name in self._anchors if _is_there(name)]
+      found = self._with_anchors(problem, found, deadline, slow)
     worth_s = worth.seconds(found)
     if self._asks_policy(worth_s) and deadline.left_s:
       found = found.joined(_priced(problem, self._of_policy(problem)))
@@ -187,12 +196,13 @@ class AnchoredPlacer:
     return move_filter.MoveFilter(problem, shipped_moves.network())
 
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
-                    deadline: stopwatch.Deadline) -> _Anchors:
-    """What was found, and what the anchors propose that there is time for."""
+                    deadline: stopwatch.Deadline,
+                    names: Sequence[str]) -> _Anchors:
+    """What was found, and what anchors propose that there is time for."""
     first = problem.graph.first_ops
     until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
     rows: dict[str, np.ndarray] = {}
-    for name in self._anchors:
+    for name in names:
       if not until.passed:
         proposed, _ = best_of.propose_each(problem, [name], until)
         rows.update((name, np.stack([p.devices[first] for p in own]))
@@ -230,6 +240,18 @@ def _priced(problem: placer_lib.Problem, rows: dict[str,
   return _Anchors(
       tuple(names), devices,
       problem.evaluator.price_groups(problem.graph, devices, ceiling_s=None))
+
+
+def _has_time(problem: placer_lib.Problem, worth_s: float,
+              deadline: stopwatch.Deadline) -> bool:
+  """Whether slow anchors are little beside the search that follows."""
+  return (worth_s >= _SLOW_S and problem.graph.num_groups <= _SLOW_GROUPS and
+          deadline.left_s > _budget_s(problem) / 2)
+
+
+def _is_there(name: str) -> bool:
+  """Whether this is a slow anchor, with its library."""
+  return _SLOW.get(name) in extras.of_placers()
 
 
 def _budget_s(problem: placer_lib.Problem) -> float:

@@ -171,12 +171,22 @@ def _next_fit(num_gpus: int) -> Finding:
     return Finding(NOTE, 'next fit',
                    'is left as it is: one device leaves nothing to choose',
                    'Make logical devices to try it out.')
-  what = ('would be placed, which is only reported'
-          if on.mode == 'report' else 'is placed')
+  where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
   return Finding(
-      GOOD, 'next fit', f'{what}, over the CPU and {num_gpus} GPU'
-      f'{"s" * (num_gpus > 1)}; its variables move before the first step; '
+      GOOD, 'next fit', f'{_course_of(on)}, {where}; '
       'jit_compile="auto" means no XLA')
+
+
+def _course_of(on: settings.Settings) -> str:
+  """What becomes of a fit that may be placed."""
+  if on.mode == 'report':
+    return 'would be placed, which is only reported'
+  if on.times_steps:
+    moving = ', its variables moved' * on.move_variables
+    return ('runs its first steps as they were, then placed' + moving
+            + ', and keeps what is faster')
+  moving = ', its variables moved before the first step' * on.move_variables
+  return 'is placed' + moving
 
 
 def _xla() -> Iterator[Finding]:

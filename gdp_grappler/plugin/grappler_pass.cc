@@ -2,7 +2,8 @@
 //
 // Whatever can be refused without Python is refused here, in microseconds.
 // The Python function gets the serialized graph and answers with one device
-// per node, and control edges that keep ops in an order. Any other answer
+// per node, and control edges that keep ops in an order; perhaps for the graph
+// that it got when the same function was instantiated before. Any other answer
 // leaves the graph as it was.
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -29,6 +31,7 @@
 #include "tensorflow/core/grappler/grappler_item.h"
 #include "tensorflow/core/grappler/optimizers/custom_graph_optimizer.h"
 #include "tensorflow/core/grappler/optimizers/custom_graph_optimizer_registry.h"
+#include "tensorflow/core/platform/protobuf.h"
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tsl/platform/hash.h"
@@ -57,11 +60,19 @@ enum {
   GDP_INTERRUPTED = 3,  // Ctrl-C came while Python had the control.
 };
 
-// On GDP_PLACED `*response` is a buffer from `gdp_allocate` with one device
-// per node, then any number of control edges as two node numbers, "3 17" for
-// node 17 waits for node 3; all separated by newlines. The pass frees it.
-typedef int (*GdpPlaceFunction)(const GdpRequest* request, char** response,
-                                size_t* response_size);
+// A buffer from `gdp_allocate`, which the pass frees. Mirrored by
+// `library.Buffer`.
+struct GdpBuffer {
+  char* data;
+  size_t size;
+};
+
+// On GDP_PLACED `response` has one device per node, then any number of control
+// edges as two node numbers, "3 17" for node 17 waits for node 3; all separated
+// by newlines. `graph` stays empty, or is a GraphDef, of which these are the
+// nodes, that takes the place of the one that was asked about.
+typedef int (*GdpPlaceFunction)(const GdpRequest* request, GdpBuffer* response,
+                                GdpBuffer* graph);
 
 static std::atomic<GdpPlaceFunction> place_function{nullptr};
 
@@ -194,6 +205,32 @@ bool HasDevices(const GraphDef& graph,
   return true;
 }
 
+// Whether a graph can take the place of another: it has the same arguments and
+// results, and what is fetched.
+bool MayReplace(const GrapplerItem& item, const GraphDef& graph) {
+  std::unordered_map<absl::string_view, absl::string_view> ops;
+  size_t ends = 0;
+  const auto is_end = [](const NodeDef& node) {
+    return node.op() == "_Arg" || node.op() == "_Retval";
+  };
+  for (const NodeDef& node : graph.node()) {
+    ops[node.name()] = node.op();
+    ends += is_end(node);
+  }
+  for (const NodeDef& node : item.graph.node()) {
+    if (!is_end(node)) continue;
+    const auto found = ops.find(node.name());
+    if (found == ops.end() || found->second != node.op()) return false;
+    --ends;
+  }
+  return ends == 0 && std::all_of(item.fetch.begin(), item.fetch.end(),
+                                  [&](const std::string& fetch) {
+                                    return ops.count(absl::string_view(
+                                        fetch.data(), std::min(fetch.find(':'),
+                                                               fetch.size())));
+                                  });
+}
+
 void WriteDevices(const std::vector<absl::string_view>& devices,
                   GraphDef* graph) {
   for (int i = 0; i < graph->node_size(); ++i) {
@@ -286,42 +323,54 @@ class GdpPlacement : public CustomGraphOptimizer {
         item.id.c_str(),   fingerprint.c_str(), settings_.c_str(),
         feeds.c_str(),     fetches.c_str(),     device_list.c_str(),
         /*graph=*/nullptr, /*graph_size=*/0,    may_place ? 1 : 0};
-    char* response = nullptr;
-    size_t size = 0;
-    int answer = place(&request, &response, &size);
+    GdpBuffer response{nullptr, 0};
+    GdpBuffer replacement{nullptr, 0};
+    int answer = place(&request, &response, &replacement);
     if (answer == GDP_NEEDS_GRAPH) {
       const std::string graph = item.graph.SerializeAsString();
       request.graph = graph.data();
       request.graph_size = graph.size();
-      answer = place(&request, &response, &size);
+      answer = place(&request, &response, &replacement);
     }
     // Python swallows what a callback raises. The signal is sent again when it
     // can no longer be the callback that receives it.
     if (answer == GDP_INTERRUPTED) std::raise(SIGINT);
-    const absl::Status status = answer == GDP_PLACED && response != nullptr
-                                    ? Apply(absl::string_view(response, size),
-                                            item, devices, optimized_graph)
-                                    : absl::AbortedError("unchanged");
-    std::free(response);
+    const absl::Status status =
+        answer == GDP_PLACED && response.data != nullptr
+            ? Apply(response, replacement, item, devices, optimized_graph)
+            : absl::AbortedError("unchanged");
+    std::free(response.data);
+    std::free(replacement.data);
     return status;
   }
 
-  static absl::Status Apply(absl::string_view response,
+  static absl::Status Apply(const GdpBuffer& response,
+                            const GdpBuffer& replacement,
                             const GrapplerItem& item,
                             const std::vector<std::string>& devices,
                             GraphDef* optimized_graph) {
+    const bool replaces = replacement.data != nullptr;
+    GraphDef other;
+    if (replaces &&
+        (!ParseProtoUnlimited(&other, replacement.data, replacement.size) ||
+         !MayReplace(item, other))) {
+      return absl::AbortedError("graph of another function");
+    }
     Response parsed;
-    if (!ParseResponse(response, item.graph.node_size(), devices, &parsed)) {
+    if (!ParseResponse(absl::string_view(response.data, response.size),
+                       (replaces ? other : item.graph).node_size(), devices,
+                       &parsed)) {
       return absl::AbortedError("malformed response");
     }
-    if (parsed.control_edges.empty() &&
+    if (!replaces && parsed.control_edges.empty() &&
         HasDevices(item.graph, parsed.devices)) {
       return absl::AbortedError("unchanged");
     }
     // The meta optimizer has taken the graph out of its result to show it to
     // us and drops it when we succeed. Taking it back costs nothing; a copy of
     // 12k nodes takes longer than everything else when the answer is cached.
-    optimized_graph->Swap(const_cast<GraphDef*>(&item.graph));
+    optimized_graph->Swap(replaces ? &other
+                                   : const_cast<GraphDef*>(&item.graph));
     WriteDevices(parsed.devices, optimized_graph);
     WriteControlEdges(parsed.control_edges, optimized_graph);
     return absl::OkStatus();

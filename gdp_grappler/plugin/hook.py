@@ -30,6 +30,7 @@ def install() -> None:
   _wrap(context.Context)
   setattr(context.Context, _MARK, True)
   _remember_what_keras_resolves()
+  _watch_datasets()
   _wrap_servers()
   if environment.placement() or _is_on(None):
     _wrap_sessions()
@@ -145,6 +146,11 @@ def _connect() -> None:
 def _remember_what_keras_resolves() -> None:
   from gdp_grappler.plugin import xla
   xla.remember_auto()
+
+
+def _watch_datasets() -> None:
+  from gdp_grappler.plugin import datasets
+  datasets.watch()
 
 
 def _wrap_keras() -> None:

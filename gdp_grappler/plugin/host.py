@@ -196,7 +196,8 @@ def _note_that_told(told: bool) -> None:
 def _decision(outcome: outcome_lib.Outcome) -> library.Decision | None:
   if outcome.devices is None:
     return None
-  return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges))
+  return library.Decision(tuple(outcome.devices), tuple(outcome.control_edges),
+                          outcome.graph)
 
 
 def _timed(message: str, start: float, how: str = '') -> str:
@@ -280,7 +281,9 @@ def _check(decision: library.Decision | None, source: source_graph.SourceGraph,
   """
   if decision is None:
     return
-  nodes = len(source.graph_def.node)
+  # A graph that replaces it is looked at by the pass.
+  nodes = (len(source.graph_def.node)
+           if decision.graph is None else len(decision.devices))
   if len(decision.devices) != nodes:
     raise errors.InfeasiblePlacementError(
         f'The placer gave {len(decision.devices)} devices for {nodes} ops.')

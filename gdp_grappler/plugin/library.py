@@ -49,10 +49,13 @@ class Decision:
     devices: [N] full names.
     control_edges: Numbers of nodes (first, then): the second one is to wait
       for the first one.
+    graph: Serialized GraphDef that takes the place of the one that the pass
+      has, and whose nodes these are; None to leave it there.
   """
 
   devices: tuple[str, ...]
   control_edges: tuple[tuple[int, int], ...] = ()
+  graph: bytes | None = None
 
 
 # None for "leave the graph alone".
@@ -75,9 +78,15 @@ class _Request(ctypes.Structure):
   ]
 
 
+class _Buffer(ctypes.Structure):
+  """`GdpBuffer`."""
+
+  _fields_ = [('data', ctypes.c_void_p), ('size', ctypes.c_size_t)]
+
+
 _PlaceFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Request),
-                                  ctypes.POINTER(ctypes.c_void_p),
-                                  ctypes.POINTER(ctypes.c_size_t))
+                                  ctypes.POINTER(_Buffer),
+                                  ctypes.POINTER(_Buffer))
 # The pass may call it as long as the process lives.
 _registered: list[Callable[..., int]] = []
 
@@ -115,14 +124,16 @@ def unregister() -> None:
 def _adapt(function: Callable[[Query], Answer],
            allocate: Callable[[int], int | None]) -> Callable[..., int]:
 
-  def call(request: Any, response: Any, size: Any) -> int:
+  def call(request: Any, response: Any, graph: Any) -> int:
     try:
       answer = function(_read(request.contents))
       if answer is NeedsGraph:
         return _NEEDS_GRAPH
       if not isinstance(answer, Decision):
         return _UNCHANGED
-      _write(_lines_of(answer).encode(), allocate, response, size)
+      _write(_lines_of(answer).encode(), allocate, response)
+      if answer.graph is not None:
+        _write(answer.graph, allocate, graph)
       return _PLACED
     except KeyboardInterrupt:
       return _INTERRUPTED
@@ -153,10 +164,10 @@ def _lines_of(decision: Decision) -> str:
        *(f'{first} {then}' for first, then in decision.control_edges)))
 
 
-def _write(data: bytes, allocate: Callable[[int], int | None], response: Any,
-           size: Any) -> None:
-  buffer = allocate(len(data))
-  if buffer is None:
+def _write(data: bytes, allocate: Callable[[int], int | None],
+           buffer: Any) -> None:
+  place = allocate(len(data))
+  if place is None:
     raise MemoryError
-  ctypes.memmove(buffer, data, len(data))
-  response[0], size[0] = buffer, len(data)
+  ctypes.memmove(place, data, len(data))
+  buffer.contents.data, buffer.contents.size = place, len(data)

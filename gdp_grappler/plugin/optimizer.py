@@ -42,6 +42,10 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 # Each worker of these runs its own steps, between variables that all share.
 _PARAMETER_SERVER = '/job:ps/'
 
+# What TensorFlow calls the graph in which the variables of a function come into
+# being. It runs once, and plans are for other graphs: nobody has to be told.
+_MAKES_VARIABLES = 'initialize_variables'
+
 # Where nobody asked for an order, it has to pay well and be found soon. Where
 # devices wait for their ops, predicted gains have been seen to be losses.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
@@ -96,7 +100,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   try:
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
-    return outcome_lib.Outcome(None, f'{source.name}: left as it was: {error}')
+    said = f'{source.name}: left as it was: {error}'
+    return outcome_lib.Outcome(None,
+                               '' if source.name == _MAKES_VARIABLES else said)
   choice = choosing.best(problem, (before, *proposals) if stays else proposals,
                          simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)

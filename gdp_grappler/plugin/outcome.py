@@ -16,6 +16,8 @@ class Outcome:
     control_edges: Nodes (first, then) that are to keep this order.
     before_s: Predicted step as it was; None where nothing was priced.
     after_s: Predicted step as it will be.
+    graph: Serialized GraphDef that takes the place of the one that was asked
+      about, and whose nodes these are; None to leave it there.
   """
 
   devices: tuple[str, ...] | None
@@ -23,6 +25,7 @@ class Outcome:
   control_edges: tuple[tuple[int, int], ...] = ()
   before_s: float | None = None
   after_s: float | None = None
+  graph: bytes | None = None
 
 
 def leave_alone(source: Any, settings: Any) -> Outcome:

@@ -77,6 +77,15 @@ class Settings:
   profile: str | None = None
   cache: bool = True
 
+  @property
+  def times_steps(self) -> bool:
+    """Whether a `fit` keeps what is measured to be faster.
+
+    By default where the choice is ours to make.
+    """
+    ours = self.keep_best and self.plan is None
+    return ours if self.guard is None else self.guard
+
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
     return json.dumps(dataclasses.asdict(self), sort_keys=True)

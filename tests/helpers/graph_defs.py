@@ -58,9 +58,10 @@ def source(definition: tf.compat.v1.GraphDef,
 
 
 def read(make: Callable[[], object], *, live: bool = False,
-         **fields) -> op_graph.OpGraph:
+         relocatable: bool = False, **fields) -> op_graph.OpGraph:
   """What `graph_def_io.read` makes of the graph that a function builds."""
-  return graph_def_io.read(source(built(make), **fields), live=live)
+  return graph_def_io.read(source(built(make), **fields), live=live,
+                           relocatable=relocatable)
 
 
 def groups(graph: op_graph.OpGraph) -> dict[str, int]:

@@ -50,7 +50,6 @@ placers/partitioning/scotch_worker placers/partitioning/scotch_test
 placers/policy_check placers/learned_test
 placers/trainer placers/registry_test
 processes/jobs processes/local_team_test
-plugin/fitting/keras_function e2e/relocated_test
 plugin/fitting/relocation e2e/relocated_test
 plugin/fitting/trainers e2e/explained_test
 plugin/hook plugin/imports_test

@@ -220,6 +220,37 @@ def test_anchors_have_a_share_of_the_time(monkeypatch):
   assert budgets == [12., 12.]
 
 
+@pytest.mark.parametrize(
+    'seconds, budget_s, installed, asked',
+    [
+        (1., 10., True, True),
+        (1., 10., False, False),
+        (1., 4., True, False),  # No search is worth five seconds.
+        (1e-5, 10., True, False),
+    ])
+def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
+    monkeypatch, seconds, budget_s, installed, asked):
+  clock = _Clock()
+  monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',)
+                      if installed else ())
+  names = _watched_anchors(monkeypatch, clock, 0)
+  placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
+                                   clock=clock)
+  placer.place(_problem(seconds, time_budget_s=budget_s))
+  assert [name for name, _ in names
+         ] == ['single_device', *['mt_kahypar'] * asked]
+
+
+def test_slow_anchors_are_not_asked_when_half_of_the_time_is_over(monkeypatch):
+  monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',))
+  clock = _Clock()
+  names = _watched_anchors(monkeypatch, clock, 6)
+  placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
+                                   clock=clock)
+  placer.place(_problem(1., time_budget_s=10.))
+  assert [name for name, _ in names] == ['single_device']
+
+
 def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
   watch = stopwatch.Stopwatch(clock := _Clock())
   monkeypatch.setattr(stopwatch, 'LOADING', watch)

@@ -23,8 +23,13 @@ def _states(findings):
     ('0', 2, doctor.NOTE, 'as without'),
     ('on', 2, doctor.BAD, 'neither 0, 1 nor'),
     ('1', 0, doctor.NOTE, 'one device'),
-    ('1', 1, doctor.GOOD, 'is placed, over the CPU and 1 GPU;'),
-    ('1', 2, doctor.GOOD, '2 GPUs; its variables move'),
+    ('1', 1, doctor.GOOD, ', over the CPU and 1 GPU;'),
+    ('1', 2, doctor.GOOD, 'first steps as they were, then placed, its variables'
+     ' moved, and keeps what is faster, over the CPU and 2 GPUs;'),
+    ('{"guard": false}', 2, doctor.GOOD,
+     'is placed, its variables moved before the first step, over the CPU'),
+    ('{"guard": false, "move_variables": false}', 2, doctor.GOOD,
+     'is placed, over the CPU'),
     ('{"mode": "report"}', 2, doctor.GOOD, 'would be placed'),
 ])
 def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):

@@ -26,6 +26,7 @@ class _Outcome:
   devices: tuple[str, ...] | None
   message: str = ''
   control_edges: tuple[tuple[int, int], ...] = ()
+  graph: bytes | None = None
 
 
 class _Optimizer:

@@ -25,11 +25,11 @@ class _Caller:
       self._graph = ctypes.create_string_buffer(graph, len(graph))
       request.graph = ctypes.addressof(self._graph)
       request.graph_size = len(graph)
-    response, size = ctypes.c_void_p(), ctypes.c_size_t()
+    buffers = library._Buffer(), library._Buffer()
     call = library._adapt(function, self._allocate if room else lambda _: None)
-    self.code = call(ctypes.pointer(request), ctypes.pointer(response),
-                     ctypes.pointer(size))
-    self.response = ctypes.string_at(response, size.value) if response else None
+    self.code = call(ctypes.pointer(request), *map(ctypes.pointer, buffers))
+    self.response, self.graph = (ctypes.string_at(buffer.data, buffer.size)
+                                 if buffer.data else None for buffer in buffers)
 
   def _allocate(self, size: int) -> int:
     self._buffers.append(ctypes.create_string_buffer(size))
@@ -74,6 +74,12 @@ def test_devices_then_control_edges_a_line_each():
   assert caller.response == b'd0\nd1\nd0\n0 2\n1 2'
 
 
+def test_a_graph_that_takes_the_place_of_the_one_asked_about():
+  assert _Caller(lambda _: library.Decision(('d0',))).graph is None
+  caller = _Caller(lambda _: library.Decision(('d0',), graph=b'\x00\x07'))
+  assert (caller.response, caller.graph) == (b'd0', b'\x00\x07')
+
+
 def test_without_memory_the_graph_is_left_alone():
   caller = _Caller(lambda _: library.Decision(('d0',)), room=False)
   assert (caller.code, caller.response) == (library._UNCHANGED, None)
@@ -83,6 +89,8 @@ def test_codes_and_fields_are_those_of_c():
   codes = re.findall(r'GDP_([A-Z_]+) = (\d)', _PASS)
   assert {name: int(code) for name, code in codes
          } == {name: getattr(library, f'_{name}') for name, _ in codes}
-  struct = re.search(r'struct GdpRequest {(.*?)};', _PASS, re.DOTALL)[1]
-  fields = re.findall(r'(\w+);', re.sub(r'//.*', '', struct))
-  assert fields == [name for name, *_ in library._Request._fields_]
+  for name, mirror in (('GdpRequest', library._Request), ('GdpBuffer',
+                                                          library._Buffer)):
+    struct = re.search(rf'struct {name} {{(.*?)}};', _PASS, re.DOTALL)[1]
+    fields = re.findall(r'(\w+);', re.sub(r'//.*', '', struct))
+    assert fields == [name for name, *_ in mirror._fields_]

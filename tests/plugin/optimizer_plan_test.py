@@ -57,6 +57,14 @@ def test_a_plan_for_other_graphs_leaves_this_one():
   assert 'left as it was: no op is in "encoder"' in outcome.message
 
 
+def test_of_the_graph_that_makes_variables_nothing_is_said():
+  """Once the first line of a fit was that no op is in "encoder"."""
+  source = dataclasses.replace(_captured('dense'), name='initialize_variables')
+  settings = settings_lib.Settings(plan=(('encoder', 'CPU:2'),))
+  outcome = optimizer.optimize(source, settings)
+  assert outcome.devices is None and not outcome.message
+
+
 def test_a_plan_of_gdp_place_is_applied(tmp_path):
   source, path = _captured('dense'), str(tmp_path / 'plan.json')
   cluster = resolve.resolve('local', _CPUS)

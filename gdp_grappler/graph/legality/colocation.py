@@ -195,7 +195,8 @@ def _frame_stacks(nodes: Sequence[node_def_pb2.NodeDef],
 
 
 def join_slots(sets: union_find.UnionFind, table: node_table.NodeTable,
-               variable_bytes: np.ndarray, output_bytes: np.ndarray) -> None:
+               variable_bytes: np.ndarray, output_bytes: np.ndarray,
+               placed: bool) -> None:
   """Joins a variable with the slots its update reads.
 
   Keras 3 updates m, v and the variable by separate assignments. Two variables
@@ -226,8 +227,10 @@ def join_slots(sets: union_find.UnionFind, table: node_table.NodeTable,
       size = int(variable_bytes[handle_of[op]])
       for handle in _slots_behind(op, size, nodes, producers, handle_of,
                                   output_bytes):
-        if variable_bytes[handle] == size:
-          sets.join(handle, handle_of[op])
+        variable = handle_of[op]
+        apart = placed and nodes[handle].device != nodes[variable].device
+        if variable_bytes[handle] == size and not apart:
+          sets.join(handle, variable)
 
 
 def _slots_behind(assign: int, size: int, nodes: Sequence[node_def_pb2.NodeDef],

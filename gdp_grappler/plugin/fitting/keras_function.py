@@ -29,7 +29,7 @@ class KerasFunction:
   """
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
-               without_xla: bool) -> None:
+               without_xla: bool, scheduled: bool = False) -> None:
     """Wraps a function.
 
     Args:
@@ -37,7 +37,10 @@ class KerasFunction:
       what: For users, such as 'fit of "sequential"'.
       eager: Whether it runs op by op.
       without_xla: Whether Keras would have it compiled, were the option off.
+      scheduled: Whether a call only hands it to workers, which run it later,
+        and then the pass says what becomes of it.
     """
+    self._scheduled = scheduled
     self.without_xla = without_xla
     self.is_placed = False
     self.was_told = False
@@ -98,7 +101,7 @@ class KerasFunction:
     elif self._eager:
       notices.say(f'{self._what}: left as it was: it runs op by op '
                   '(run_eagerly=True), and only graphs are placed')
-    elif not captures.is_compiled(self._function):
+    elif not self._scheduled and not captures.is_compiled(self._function):
       notices.say(f'{self._what}: left as it was: its graph has fewer than '
                   f'{self._minimum()} ops, or was seen before')
 

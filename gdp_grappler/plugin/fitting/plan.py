@@ -33,12 +33,16 @@ class Plan:
     outcome: What the optimizer said.
     has_streams: Whether the step draws random numbers from streams that begin
       anew with every instantiation.
+    function: What TensorFlow calls the step.
+    graph: The step's serialized GraphDef; b'' where no variable moves.
   """
 
   devices: Mapping[str, str]
   moves: tuple[tuple[Any, str], ...]
   outcome: outcome_lib.Outcome
   has_streams: bool = False
+  function: str = ''
+  graph: bytes = b''
 
   @property
   def moved_bytes(self) -> int:
@@ -68,13 +72,14 @@ class Plan:
 
 
 def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-         variables: Mapping[int, Any]) -> Plan:
+         variables: Mapping[int, Any], function: str = '') -> Plan:
   """Plans a step whose variables may move.
 
   Args:
     source: The graph with the devices TensorFlow gave it.
     settings: The user's option.
     variables: Those that may move, by the number of the argument.
+    function: What TensorFlow calls the step.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
@@ -83,8 +88,9 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       i for i, node in enumerate(source.graph_def.node) if
       pins.is_variable_argument(node) and node.attr['index'].i not in variables
   ]
-  source = _with_fixed(source, fixed) if fixed else source
-  outcome = decisions.optimize(source, settings, relocatable=True, fixed=fixed)
+  outcome = decisions.optimize(
+      _with_fixed(source, fixed) if fixed else source, settings,
+      relocatable=True, fixed=fixed)
   if outcome.devices is None:
     return Plan({}, (), outcome)
   nodes = source.graph_def.node
@@ -93,7 +99,8 @@ def make(source: source_graph.SourceGraph, settings: settings_lib.Settings,
                 for node, device in zip(nodes, outcome.devices)
                 if pins.is_variable_argument(node) and device != node.device)
   devices = {node.name: d for node, d in zip(nodes, outcome.devices)}
-  return Plan(devices, moves, outcome, streams)
+  graph = source.graph_def.SerializeToString() if moves else b''
+  return Plan(devices, moves, outcome, streams, function, graph)
 
 
 def _with_fixed(source: source_graph.SourceGraph,
@@ -107,21 +114,30 @@ def _with_fixed(source: source_graph.SourceGraph,
 
 
 def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-           plan: Plan) -> outcome_lib.Outcome:
+           plan: Plan, function: str = '') -> outcome_lib.Outcome:
   """Devices for a step whose variables are where a plan wanted them.
 
   The graph is not the planned one to the last node: Grappler works with devices
-  in mind. What cannot follow the plan is placed as any graph is.
+  in mind, and where it makes (x + b) - c of x + b and c on one device, but not
+  of those on two, sums are rounded otherwise. So the planned graph runs. What
+  Keras traced for other batches is placed likewise, as it is; what cannot
+  follow the plan is placed as any graph is.
 
   Args:
     source: The graph with the devices TensorFlow gave it.
     settings: The user's option.
     plan: Of the same step before its variables moved.
+    function: What TensorFlow calls the step.
 
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
   nodes = source.graph_def.node
+  if plan.graph and plan.function == function and all(
+      plan.devices.get(node.name) == node.device
+      for node in nodes if pins.is_variable_argument(node)):
+    return outcome_lib.Outcome(plan.outcome.devices, '',
+                               plan.outcome.control_edges, graph=plan.graph)
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
     return decisions.optimize(source, settings)

@@ -13,7 +13,7 @@ from typing import Any, Iterable
 import weakref
 
 from gdp_grappler import errors
-from gdp_grappler.graph.sources import captures
+from gdp_grappler.plugin import datasets
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import handles
 
@@ -22,7 +22,7 @@ _lock = threading.RLock()
 # and where each of them came from.
 _moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _homes: dict[int, str] = {}
-# By id: the steps that were planned with a variable, while they live.
+# By id: the models whose steps were planned with a variable, while they live.
 _owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
@@ -34,8 +34,9 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
 
   Args:
     variables: Of any kind.
-    owner: A step that is being planned; what another step was planned with
-      is not for it to move, and what remains is its own from now on.
+    owner: The model of a step that is being planned; what a step of another
+      one was planned with is not for it to move, and what remains is its own
+      from now on.
   """
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   plain = [
@@ -44,7 +45,7 @@ def movable(variables: Iterable[Any], owner: Any = None) -> list[Any]:
       handles.can_exchange(v.handle) and not v.handle.is_packed and
       bool(variable_ops.var_is_initialized_op(v.handle))
   ]
-  held = _held_by_datasets() if plain else set()
+  held = datasets.captured() if plain else set()
   free = [v for v in plain if id(v.handle) not in held]
   if owner is None:
     return free
@@ -67,8 +68,11 @@ def was_moved(variable: Any) -> bool:
 def move(devices: Iterable[tuple[Any, str]]) -> None:
   """Moves variables one by one, so that few bytes are held twice.
 
+  Those that a dataset has begun to read stay, as it would go on with the old
+  value: also in a place that they were moved to, until it is gone.
+
   Args:
-    devices: `movable` variables, each with the full name of a device.
+    devices: Variables that were `movable`, each with the full name of a device.
 
   Raises:
     InfeasiblePlacementError: TensorFlow put a copy somewhere else. The
@@ -76,8 +80,14 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
   """
   from tensorflow.python.eager import context
   with _lock:
-    for variable, device in devices:
-      if variable.device == device:
+    wanted = [(v, device) for v, device in devices if v.device != device]
+    held = datasets.captured() if wanted else set()
+    stay = sum(id(v.handle) in held for v, _ in wanted)
+    if stay:
+      notices.say(f'{stay} of {len(wanted)} variables stay where they are: '
+                  'a dataset reads them there')
+    for variable, device in wanted:
+      if id(variable.handle) in held:
         continue
       home = _homes[id(variable)] if was_moved(variable) else variable.device
       _move(variable, device)
@@ -104,8 +114,11 @@ def move_back() -> int:
           f'{len(_moved)} variables stay where they were moved, since a '
           'device does not answer any more; load them from a '
           f'checkpoint ({" ".join(error.message.split())[:200]})')
+    # Those that stay may be brought back another time.
+    kept = {i: _homes[i] for i in list(_moved)}
     _homes.clear()
-    return len(away)
+    _homes.update(kept)
+    return len(away) - len(kept)
 
 
 def _move(variable: Any, device: str) -> None:
@@ -126,13 +139,3 @@ def _move(variable: Any, device: str) -> None:
             f'on {copy.device}.')
       raw_ops.assign_variable_op(copy, value)
   handles.exchange(handle, copy)
-
-
-def _held_by_datasets() -> set[int]:
-  """Ids of the tensors that functions of datasets have captured."""
-  from tensorflow.python.data.ops import structured_function
-  wrappers = captures.instances(structured_function.StructuredFunctionWrapper)
-  return {
-      id(tensor) for item in wrappers
-      for tensor in item.function.captured_inputs
-  }

@@ -13,7 +13,11 @@ import tensorflow as tf
 
 
 class SingleSteps:
-  """Tells how a model does the steps of a call."""
+  """Tells how a model does the steps of a call.
+
+  Attributes:
+    model: Of Keras.
+  """
 
   def __init__(self, model: Any) -> None:
     """Does nothing yet.
@@ -21,17 +25,17 @@ class SingleSteps:
     Args:
       model: Of Keras.
     """
-    self._model = model
+    self.model = model
 
   @property
   def per_call(self) -> int:
     """Steps that are wanted in a call."""
-    return int(self._model.steps_per_execution or 1)
+    return int(self.model.steps_per_execution or 1)
 
   @property
   def can_be_single(self) -> bool:
     """Whether there is a loop that can be avoided; not under tf_keras."""
-    return (isinstance(self._model.steps_per_execution, int) and
+    return (isinstance(self.model.steps_per_execution, int) and
             self.per_call > 1)
 
 

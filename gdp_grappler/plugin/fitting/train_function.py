@@ -126,10 +126,12 @@ class TrainFunction(keras_function.KerasFunction):
   def take_over(self, other: TrainFunction) -> None:
     """Goes on by the plan of a function that was made for the same model.
 
-    Nothing has to be planned, moved or timed again.
+    Nothing has to be planned, moved or timed again, unless the other one has
+    not got that far.
     """
     if other._course.plan is None or other._step not in (other._function,
                                                          other._placeable_step):
+      other.retire()
       return
     self._courses, self._course = other._courses, other._course
     self._origins = other._origins
@@ -138,6 +140,18 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed = other.is_placed
     self._has_loop = other._has_loop
     self._step = self._placeable_step if self.is_placed else self._function
+
+  def is_of(self, model: Any) -> bool:
+    """Whether it trains this very model."""
+    return self._steps.model is model
+
+  def retire(self) -> None:
+    """Its variables go back; another step is made for the same model.
+
+    What that one is planned and timed from is what TensorFlow did, not what
+    this one had made of it.
+    """
+    self._undo()
 
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
@@ -193,11 +207,11 @@ class TrainFunction(keras_function.KerasFunction):
     if self._step == self._planning_step and self._course.plan is None:
       if self._has_loop:
         self._cancel()
-      return functools.partial(self._planned, concrete)
+      return functools.partial(self._planned, query.graph_id, concrete)
     if self._course.plan is None:
       return None
     if self.is_placed:
-      return self._followed
+      return functools.partial(self._followed, query.graph_id)
     waits = self._course.stays or self._would_guard(self._course.plan)
     return (outcome_lib.leave_alone
             if self._has_loop or self._course.plan.changes and waits else None)
@@ -210,13 +224,17 @@ class TrainFunction(keras_function.KerasFunction):
     self._can_be_single = not streams
     return _of_a_loop(source.name) if streams else outcome_lib.Outcome(None, '')
 
-  def _planned(self, concrete: Any, source: source_graph.SourceGraph,
+  def _planned(self, function: str, concrete: Any,
+               source: source_graph.SourceGraph,
                settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread."""
     received = captures.variables(concrete) if settings.move_variables else {}
-    free = {id(v) for v in relocation.movable(received.values(), self)}
+    free = {
+        id(v) for v in relocation.movable(received.values(), self._steps.model)
+    }
     plan = plan_lib.make(source, settings,
-                         {i: v for i, v in received.items() if id(v) in free})
+                         {i: v for i, v in received.items() if id(v) in free},
+                         function)
     self._pending = plan
     if self._would_guard(plan):
       return outcome_lib.Outcome(
@@ -240,25 +258,22 @@ class TrainFunction(keras_function.KerasFunction):
     if self._call is not None:
       self._call.start_cancel()
 
-  def _followed(self, source: source_graph.SourceGraph,
+  def _followed(self, function: str, source: source_graph.SourceGraph,
                 settings: settings_lib.Settings) -> outcome_lib.Outcome:
     """On the placer thread."""
     assert self._course.plan is not None
-    outcome = plan_lib.follow(source, settings, self._course.plan)
+    outcome = plan_lib.follow(source, settings, self._course.plan, function)
     if outcome.message or self._course.before.is_done:
       return outcome
     return dataclasses.replace(outcome, message=self._course.plan.describe())
 
   def _would_guard(self, plan: plan_lib.Plan) -> bool:
-    """Whether to time steps: by default where the choice is ours to make.
+    """Whether to time steps.
 
     Not if it changed numbers: streams of random numbers would begin anew.
     """
-    settings = self._settings
-    if settings is None or not plan.changes or plan.has_streams:
-      return False
-    ours = settings.keep_best and settings.plan is None
-    return ours if settings.guard is None else settings.guard
+    return (self._settings is not None and self._settings.times_steps and
+            plan.changes and not plan.has_streams)
 
   # The phases of its life.
 
@@ -339,6 +354,7 @@ class TrainFunction(keras_function.KerasFunction):
     self.is_placed = True
     try:
       relocation.move(self._course.plan.moves)
+      self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
       self._course.stays = True
       self._undo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from typing import Any, Iterator
+import weakref
 
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import running
@@ -17,6 +18,9 @@ _MARK = '_gdp_wrapped'
 _TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
              ('tf_keras.src.engine.training', 'Model'))
 _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
+# By id of a model: what it was last trained by, while that lives. A model that
+# is compiled anew forgets it.
+_last: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 @functools.cache
@@ -52,12 +56,24 @@ def _wrap_maker(cls: Any, kind: str) -> None:
     made = getattr(self, attribute)
     if not hasattr(made, 'without_xla'):
       made = _wrapped(self, kind, made, held_back)
-      if hasattr(made, 'take_over') and isinstance(before, type(made)):
-        made.take_over(before)
+      if kind == 'train':
+        _succeed(self, before, made)
       setattr(self, attribute, made)
     return getattr(self, attribute)
 
   setattr(cls, maker, make)
+
+
+def _succeed(model: Any, before: Any, made: Any) -> None:
+  """A new function goes on where the one before has come to."""
+  if not hasattr(made, 'take_over'):
+    return
+  last = _last.get(id(model))
+  if isinstance(before, type(made)):
+    made.take_over(before)
+  elif last is not None and last.is_of(model):
+    last.retire()
+  _last[id(model)] = made
 
 
 def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
@@ -65,11 +81,13 @@ def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
   from gdp_grappler.plugin.fitting import keras_function
   from gdp_grappler.plugin.fitting import single_steps
   from gdp_grappler.plugin.fitting import train_function
-  alone = model.distribute_strategy.num_replicas_in_sync == 1 and not getattr(
-      model, '_cluster_coordinator', None)
+  scheduled = bool(getattr(model, '_cluster_coordinator', None))
+  alone = (model.distribute_strategy.num_replicas_in_sync == 1 and
+           not scheduled)
   what, eager = f'{_KINDS[kind]} of "{model.name}"', bool(model.run_eagerly)
   if kind != 'train' or not alone:
-    return keras_function.KerasFunction(function, what, eager, held_back)
+    return keras_function.KerasFunction(function, what, eager, held_back,
+                                        scheduled)
   return train_function.TrainFunction(function, what, eager, held_back,
                                       single_steps.SingleSteps(model))
 

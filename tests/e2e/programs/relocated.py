@@ -64,7 +64,14 @@ def note(model):
 
 def variables(model):
   slots = model.optimizer.variables
-  every = [*model.variables, *(slots() if callable(slots) else slots)]
+  return model_variables(model) + plain(slots() if callable(slots) else slots)
+
+
+def model_variables(model):
+  return plain(model.variables)
+
+
+def plain(every):
   return [v if isinstance(v, tf.Variable) else v.value for v in every]
 
 
@@ -257,6 +264,26 @@ def rebuilt():
   return results
 
 
+def compiled_again():
+  """Fine-tuning: the step of a new optimizer has all weights to plan with.
+
+  They begin where they were made, so that steps as they were can be timed. Once
+  they belonged to the step before, which lives on, and stayed where that one
+  had brought them.
+  """
+  model = compiled(dropout=_DROPOUT)
+  results = [fit(model)]
+  before = model.train_function
+  model.layers[1].trainable = False
+  model.compile(keras.optimizers.SGD(.01), model.loss)
+  model.make_train_function()
+  assert {v.device.rsplit(':', 1)[-1] for v in variables(model)} == {'0'}
+  results.append(fit(model))
+  assert len({v.device for v in model_variables(model)}) > 1 or not is_on()
+  assert before is not model.train_function
+  return results
+
+
 def is_on():
   options = tf.config.optimizer.get_experimental_options()
   return bool(options.get('gdp_placement'))
@@ -281,9 +308,55 @@ def switched():
   return results
 
 
+def shifted():
+  """Sums that Grappler orders otherwise if the bias is on another device.
+
+  It makes (x - 1) + b of (x + b) - 1, unless b comes from elsewhere. Once that
+  changed the last bits, as steps were rewritten anew when variables had moved.
+  """
+
+  class Shifted(keras.Model):
+
+    def train_step(self, batch):
+      with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((self(batch[0], training=True) - 1.)**2)
+      own = self.trainable_variables
+      self.optimizer.apply_gradients(zip(tape.gradient(loss, own), own))
+      return {'loss': loss}
+
+  keras.utils.set_random_seed(0)
+  inputs = layers.Input((8,))
+  hidden = [layers.Dense(16, 'tanh')(inputs) for _ in range(2)]
+  outputs = layers.Dense(3, bias_initializer='uniform')(layers.add(hidden))
+  model = Shifted(inputs, outputs)
+  model.compile(keras.optimizers.SGD(.1))
+  return fit(model, 4), weights(model)
+
+
+def read_by_a_dataset():
+  """A dataset that was made after weights moved: it reads them where they are.
+
+  Once they went back all the same, and it went on with their old values.
+  """
+  option = tf.config.optimizer.get_experimental_options().get('gdp_placement')
+  model = compiled(dropout=_DROPOUT)
+  results = [fit(model)]
+  every = model.trainable_variables
+  data = tf.data.Dataset.from_tensors(0).map(
+      lambda unused: tf.add_n([tf.reduce_sum(v) for v in every]))
+  results += [float(x) for x in data]
+  common.set_option(False)
+  results.append(fit(model))
+  results += [float(x) for x in data]
+  common.set_option(option)
+  results.append(fit(model))
+  return results + [float(x) for x in data]
+
+
 # Of which each Keras has its own way.
 PROGRAMS = (fit_evaluate_predict, traced_before, shared_layers, files, averages,
-            own_loop, rebuilt, switched)
+            own_loop, rebuilt, compiled_again, switched, read_by_a_dataset,
+            shifted)
 if not _LEGACY:
   PROGRAMS += (nested_fit, accumulation, eagerly, from_dataset,
                error_in_the_middle)

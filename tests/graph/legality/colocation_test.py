@@ -162,3 +162,24 @@ def test_slots_go_with_their_variable_and_others_do_not():
   assert len({free['v'], free['other'], free['rate']}) == 3
   live = graph_defs.groups(graph_defs.read(make, live=True))
   assert live['v'] != live['m']
+
+
+def test_slots_that_are_apart_are_free_of_their_variable():
+  """As Keras makes them for a model that was made under `tf.device`.
+
+  Once neither could move, since TensorFlow had spread their group.
+  """
+
+  def make():
+    v = tf1.Variable(tf.ones([4, 3]), use_resource=True, name='v')
+    with tf1.device('/CPU:1'):
+      m = tf1.Variable(tf.ones([4, 3]), use_resource=True, name='m')
+    x = tf1.placeholder(tf.float32, [4, 3], 'x')
+    _adam(v, m, x)
+
+  def joined(**freedom):
+    groups = graph_defs.groups(graph_defs.read(make, **freedom))
+    return groups['v'] == groups['m']
+
+  assert joined()
+  assert not joined(live=True, relocatable=True)

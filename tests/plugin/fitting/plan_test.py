@@ -101,6 +101,20 @@ def test_the_next_instantiation_follows():
   assert outcome.message == ''
 
 
+def test_of_the_very_function_the_planned_graph_runs():
+  """Grappler would rewrite it otherwise now that its variables are apart."""
+  source, variables = _source()
+  plan = plan_lib.make(source, _RANDOM, variables, 'step_7')
+  moved = _moved(source, plan)
+  moved.graph_def.node.add(name='new', op='NoOp', device=_DEVICES[1])
+  outcome = plan_lib.follow(moved, _RANDOM, plan, 'step_7')
+  assert outcome.graph == source.graph_def.SerializeToString()
+  assert outcome.devices == plan.outcome.devices
+  assert plan_lib.follow(moved, _RANDOM, plan, 'step_8').graph is None
+  # Not moved, or not all of them.
+  assert plan_lib.follow(source, _RANDOM, plan, 'step_7').graph is None
+
+
 def test_new_ops_go_with_their_group():
   source, variables = _source()
   plan = plan_lib.make(source, _RANDOM, variables)

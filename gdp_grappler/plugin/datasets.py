@@ -1,0 +1,59 @@
+"""The functions of datasets, and what they have captured.
+
+A dataset keeps what its functions captured to itself. Whoever moves a variable
+has to know who reads it, and the objects of a program are too many to look for
+the few that do: a large program has tens of millions. So they are noted as they
+are made, whether or not the option is ever switched on.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+import weakref
+
+_MODULE, _CLASS = ('tensorflow.python.data.ops.structured_function',
+                   'StructuredFunctionWrapper')
+_MARK = '_gdp_wrapped'
+# By id, since nobody says that they can be hashed.
+_alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def watch() -> None:
+  """Notes all functions of datasets from now on."""
+  import wrapt
+  wrapt.register_post_import_hook(_wrap, _MODULE)
+
+
+def captured() -> set[int]:
+  """Ids of the tensors that functions of datasets have captured."""
+  return {
+      id(tensor) for wrapper in _wrappers()
+      for tensor in wrapper.function.captured_inputs
+  }
+
+
+def _wrappers() -> list[Any]:
+  from tensorflow.python.data.ops import structured_function
+
+  from gdp_grappler.graph.sources import captures
+  cls = getattr(structured_function, _CLASS)
+  if not hasattr(cls, _MARK):
+    return captures.instances(cls)  # Without the hook of `import tensorflow`.
+  noted = (reference() for reference in _alive.valuerefs())
+  return [item for item in noted if item is not None]
+
+
+def _wrap(module: Any) -> None:
+  cls = getattr(module, _CLASS, None)
+  if cls is None or _MARK in vars(cls):
+    return
+  stock = cls.__init__
+
+  @functools.wraps(stock)
+  def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    stock(self, *args, **kwargs)
+    _alive[id(self)] = self
+
+  cls.__init__ = init
+  setattr(cls, _MARK, True)
