@@ -23,6 +23,7 @@ from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import registry
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 
@@ -32,6 +33,8 @@ POLICY, REFINED = 'policy', 'refined'
 # On several hosts `hierarchical` is worth more of a short time than the rest.
 ANCHORS = ('human_expert', 'hierarchical', 'metis', 'm_etf', 'heft',
            'structured')
+# What it says somebody else has thought of.
+_GIVEN = {registry.EXPERT}
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second of that; two cores that do nothing else
@@ -138,8 +141,8 @@ class AnchoredPlacer:
     """See `Proposer`: the refined one, the best of every anchor, and at last
     what a search in order found, where control edges may be added.
 
-    `Problem.time_budget_s` is what it may take; anchors have to be there, and
-    refinement may have what is left, as far as it may pay.
+    `Problem.time_budget_s` is what it may take: first the anchors, then
+    refinement has what is left, as far as it may pay.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -183,11 +186,16 @@ class AnchoredPlacer:
 
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
                     deadline: stopwatch.Deadline) -> _Anchors:
-    """What was found, and what the anchors propose that there is time for."""
+    """What was found, and what the anchors propose that there is time for.
+
+    Where nobody said how much time there is, one is asked in any case: a large
+    graph on a busy machine would be left on a single device.
+    """
     first = problem.graph.first_ops
     rows: dict[str, np.ndarray] = {}
     for name in self._anchors:
-      if deadline.left_s:
+      unasked = problem.time_budget_s is None and not rows.keys() - _GIVEN
+      if deadline.left_s or unasked:
         proposed, _ = best_of.propose_each(problem, [name])
         rows.update((name, np.stack([p.devices[first] for p in own]))
                     for name, own in proposed.items())
