@@ -169,37 +169,17 @@ def _task(value: Any) -> str:
   return _with({'critical_path_s': _number, 'work_s': _number})(value)
 
 
+_LIMITS = _with({
+    'critical_path_s': _number, 'busiest_device_s': _number,
+    'busiest_channel_s': _number
+})
 _FIGURES = {
-    'ordered_step_time_s':
-        _maybe(_number),
-    'peak_bytes':
-        _every(_count),
-    'capacity_bytes':
-        _every(_count),
-    'missing_bytes':
-        _every(_count),
-    'cut_tensors':
-        _count,
-    'cut_bytes':
-        _number,
-    'lower_bound_s':
-        _maybe(_number),
-    'over_bound':
-        _maybe(_number),
-    'limits':
-        _maybe(
-            _with({
-                'critical_path_s': _number, 'busiest_device_s': _number,
-                'busiest_channel_s': _number
-            })),
-    'evaluations':
-        _count,
-    'seconds':
-        _number,
-    'curve':
-        _each(_point),
-    'won_by':
-        _text
+    'ordered_step_time_s': _maybe(_number), 'peak_bytes': _every(_count),
+    'capacity_bytes': _every(_count), 'missing_bytes': _every(_count),
+    'cut_tensors': _count, 'cut_bytes': _number,
+    'lower_bound_s': _maybe(_number), 'over_bound': _maybe(_number),
+    'limits': _maybe(_LIMITS), 'evaluations': _count, 'seconds': _number,
+    'curve': _each(_point), 'won_by': _text
 }
 _OF_TASKS = {
     'name': _text, 'file_name': _name, 'label': _text, 'cluster': _text,

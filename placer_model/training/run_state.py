@@ -35,31 +35,26 @@ def _is_curve(value: Any) -> bool:
       for pair in value)
 
 
+def _are_decisions(value: Any) -> bool:
+  return value is None or _are_counts(value)
+
+
+def _is_origin(value: Any) -> bool:
+  return value in ('', *ORIGINS)
+
+
+def _are_of_origins(value: Any) -> bool:
+  return isinstance(value, dict) and {*value} == {*ORIGINS} and _are_counts(
+      [*value.values()])
+
+
 # What a checkpoint may say of each attribute.
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    'iteration':
-        _is_count,
-    'warm_trials':
-        _is_count,
-    'warm_steps':
-        _is_count,
-    'reward_count':
-        _is_count,
-    'reward_total':
-        _is_number,
-    'best_decisions':
-        lambda value: value is None or _are_counts(value),
-    'best_step_time_s':
-        _is_number,
-    'best_origin':
-        lambda value: value in ('', *ORIGINS),
-    'evaluations':
-        lambda value: isinstance(value, dict) and {*value} == {*ORIGINS} and
-        _are_counts([*value.values()]),
-    'seconds':
-        _is_number,
-    'curve':
-        _is_curve
+    'iteration': _is_count, 'warm_trials': _is_count, 'warm_steps': _is_count,
+    'reward_count': _is_count, 'reward_total': _is_number,
+    'best_decisions': _are_decisions, 'best_step_time_s': _is_number,
+    'best_origin': _is_origin, 'evaluations': _are_of_origins,
+    'seconds': _is_number, 'curve': _is_curve
 }
 
 

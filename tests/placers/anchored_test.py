@@ -197,8 +197,9 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert problems.seconds_of(problem, placement) <= 12
 
 
-@pytest.mark.parametrize('budget_s, expected', [
-    (None, ['human_expert', 'hierarchical', 'metis']), (1., [])])
+@pytest.mark.parametrize('budget_s, expected',
+                         [(None, ['human_expert', 'hierarchical', 'metis']),
+                          (1., [])])
 def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
                                                       budget_s, expected):
   # A busy machine: pricing one device after the other took all of it.

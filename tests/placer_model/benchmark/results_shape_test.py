@@ -38,9 +38,8 @@ def _places(value: Any) -> list[tuple[Any, Any]]:
     inner = list(value)
   else:
     inner = list(range(len(value))) if isinstance(value, list) else []
-  return [(value, name) for name in inner] + [
-      place for name in inner for place in _places(value[name])
-  ]
+  return [(value, name) for name in inner
+         ] + [place for name in inner for place in _places(value[name])]
 
 
 def test_ours_are_taken():
