@@ -29,8 +29,8 @@ _OTHERS = ('gdp_grappler/bin/', 'gdp_grappler/reports/', 'placer_model/bin/',
            'placer_model/pretrained/',
            *(f'placer_model/benchmark/{name}.py'
              for name in ('figures', 'gantt', 'headroom', 'pictures',
-                          'progress', 'published', 'report', 'results_shape',
-                          'summary', 'tables')))
+                          'progress', 'published', 'report', 'summary',
+                          'tables')))
 _NOT_RUN = ('.pyc', '.md', '.c', '.cc', '.h')
 _QUICK_BUDGET_S = 2.
 _QUICK_TIMEOUT_S, _TIMEOUT_S, _LEARNED_TIMEOUT_S = 120., 900., 6 * 3600.
