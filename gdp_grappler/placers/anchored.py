@@ -25,6 +25,7 @@ from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import registry
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.placers import stopwatch
 
@@ -35,6 +36,8 @@ POLICY, REFINED = 'policy', 'refined'
 # short time than the rest.
 ANCHORS = ('human_expert', 'hierarchical', 'structured', 'metis', 'm_etf',
            'heft')
+# What it says somebody else has thought of.
+_GIVEN = {registry.EXPERT}
 # Anchors that take a second or two, in a process of their own, each with the
 # module that has to be there. They are asked where that is little beside what
 # the search is worth, of no more groups than they are that quick for.
@@ -148,8 +151,8 @@ class AnchoredPlacer:
     """See `Proposer`: the refined one, the best of every anchor, and at last
     what a search in order found, where control edges may be added.
 
-    `Problem.time_budget_s` is what it may take; anchors have to be there, and
-    refinement may have what is left, as far as it may pay.
+    `Problem.time_budget_s` is what it may take: first the anchors, then
+    refinement has what is left, as far as it may pay.
 
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
@@ -198,12 +201,19 @@ class AnchoredPlacer:
   def _with_anchors(self, problem: placer_lib.Problem, found: _Anchors,
                     deadline: stopwatch.Deadline,
                     names: Sequence[str]) -> _Anchors:
-    """What was found, and what anchors propose that there is time for."""
+    """What was found, and what anchors propose that there is time for.
+
+    Where nobody said how much time there is, one is asked in any case: a large
+    graph on a busy machine would be left on a single device.
+    """
     first = problem.graph.first_ops
     until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
     rows: dict[str, np.ndarray] = {}
     for name in names:
-      if not until.passed:
+      heard = {*found.names, *rows} - _GIVEN
+      unasked = problem.time_budget_s is None and heard.isdisjoint(
+          self._anchors)
+      if unasked or not until.passed:
         proposed, _ = best_of.propose_each(problem, [name], until)
         rows.update((name, np.stack([p.devices[first] for p in own]))
                     for name, own in proposed.items())

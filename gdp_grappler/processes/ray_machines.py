@@ -86,12 +86,13 @@ class RayMachines(jobs_lib.Machines):
     ended_by = signal.getsignal(signal.SIGTERM)
     try:
       self._connect()
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except errors.GdpError:
       self.__exit__()
-      raise errors.GdpError(
-          f'No Ray cluster at {self._address}: '
-          f'{errors.one_line(error).rstrip(". ")}. Start one with "ray start '
-          '--head", or give --ray=local.') from error
+      raise
+    # Whose processes take too long to start is told by a bare `Exception`.
+    except Exception as error:
+      self.__exit__()
+      raise errors.GdpError(self._complaint(error)) from error
     except BaseException:
       self.__exit__()
       raise
@@ -118,6 +119,15 @@ class RayMachines(jobs_lib.Machines):
     """See `jobs.Machines`."""
     return RayTeam(function, setup,
                    _largest_host() if whole_host else {'num_cpus': 1})
+
+  def _complaint(self, error: Exception) -> str:
+    """That there is no cluster, and what to do."""
+    said = errors.one_line(error).rstrip('. ')
+    if self._address == LOCAL:
+      return (f'Ray does not start on this machine: {said}. Try again when it '
+              'has less to do, or leave --ray out.')
+    return (f'No Ray cluster at {self._address}: {said}. Start one with "ray '
+            'start --head", or give --ray=local.')
 
   def _connect(self) -> None:
     quiet = dict(log_to_driver=False, logging_level=logging.ERROR)

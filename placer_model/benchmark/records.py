@@ -8,7 +8,9 @@ from typing import Any
 from gdp_grappler import digests
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler.cluster import plan
 from placer_model.benchmark import cell as cell_lib
+from placer_model.benchmark import results_shape
 from placer_model.benchmark import settings as settings_lib
 from placer_model.benchmark import tasks as tasks_lib
 from placer_model.training import json_files
@@ -79,13 +81,27 @@ def read_results(path: pathlib.Path) -> dict[str, Any]:
   """What `Folder.write_results` wrote.
 
   Raises:
-    GdpError: it cannot be read, or another version has written it.
+    GdpError: it cannot be read, another version has written it, or it is not
+      what one of gdp_bench looks like.
   """
   found = files.read_compressed_json(path)
   if not isinstance(found, dict) or found.get('schema') != settings_lib.SCHEMA:
     raise errors.GdpError(f'{path} has no results that this version of '
                           'gdp_bench can read.')
+  fault = results_shape.fault(found)
+  if fault:
+    raise errors.GdpError(f'{path} has no results of gdp_bench: {fault}. Give '
+                          f'the {RESULTS} of an output folder as it was made.')
   return found
+
+
+def has_plan(path: pathlib.Path) -> bool:
+  """Whether the placement of a cell is there, be it an edited one."""
+  try:
+    plan.read(str(path))
+  except errors.PlanError:
+    return False
+  return True
 
 
 def read(path: pathlib.Path, key: str) -> dict[str, Any] | None:

@@ -213,11 +213,16 @@ class _Bench:
 
   def _known(self, task: tasks_lib.Task, keys: Mapping[str,
                                                        str]) -> dict[str, Any]:
-    """Records of cells that need not be computed; failures are tried again."""
+    """Records of cells that need not be computed; failures are tried again.
+
+    Nor is a cell of use whose placement was lost or damaged.
+    """
     found = {}
     for placer, key in keys.items():
       record = records.read(self._folder.record(task, placer, key), key)
-      if record and record['status'] != cell_lib.FAILED:
+      if (record and record['status'] != cell_lib.FAILED and
+          (not figures.has_figures(record) or
+           records.has_plan(self._folder.plan(task, placer, key)))):
         found[placer] = record
     self.finished += len(found)
     return found
@@ -287,7 +292,7 @@ class _Bench:
     picture.unlink(missing_ok=True)
     title = (f'{task.name}: {best}, {figures.step(cells[best])} per step '
              '(simulated, first in, first out)')
-    plan = self._folder.plan(task, best, keys[best]).read_bytes()
+    plan = files.read(self._folder.plan(task, best, keys[best]))
     with self._team(path) as team:
       for ended in team.run([cell_worker.Draw(title, plan)]):
         if ended.problem:

@@ -113,7 +113,7 @@ def run() -> None:
   try:
     app.run(main, flags_parser=_LINE.parse)
   except KeyboardInterrupt:
-    _LINE.say('interrupted; nothing had been learned yet.')
+    _LINE.say('interrupted; this run had learned nothing yet.')
     sys.exit(130)
 
 

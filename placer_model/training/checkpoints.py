@@ -46,6 +46,7 @@ class Checkpoints:
     """
     self._directory = directory
     self._checkpoint = checkpoint
+    self._damaged: set[str] = set()  # Names; they take nobody's place.
 
   def restore(self, tell: Callable[[str], None]) -> bool:
     """Loads the newest that is sound; returns whether there was any.
@@ -64,6 +65,7 @@ class Checkpoints:
       except _UNREADABLE as error:
         said = f'{path} cannot be loaded: {_first_line(error)}'
         complaint = complaint or said
+        self._damaged.add(path.name)
         tell(f'Checkpoint {said}.')
     if found or any(self._directory.glob(_ANY)):
       complaint = complaint or f'none in {self._directory} is complete'
@@ -78,7 +80,10 @@ class Checkpoints:
     Raises:
       GdpError: it cannot be written; the previous one is intact.
     """
-    before = newest_first(self._directory)
+    before = [
+        path for path in newest_first(self._directory)
+        if path.name not in self._damaged
+    ]
     path = self._new(iteration)
     try:
       self._checkpoint.write(str(path))

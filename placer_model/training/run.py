@@ -6,10 +6,11 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import pathlib
 import re
 import signal
 import time
-from typing import Any, Sequence
+from typing import Any, Iterator, Sequence
 
 import numpy as np
 import rich.console
@@ -47,7 +48,7 @@ EXPORT_S, _DISTILL_SHARE = 20., .1
 
 
 class Interrupted(Exception):
-  """Ctrl-C; a checkpoint has been written."""
+  """Ctrl-C; there is a checkpoint."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,6 +99,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir,
                       _identity(options, config, placer_config, tasks))
+    stack.enter_context(_told_what_is_kept(options.model_dir))
     for task in tasks:
       stack.enter_context(task.processes)
     pricing = references.pricing(options, tasks, stack)
@@ -374,6 +376,19 @@ def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
 
 def _file_name(name: str, nameless: str) -> str:
   return re.sub(r'[^\w.-]+', '_', name).strip('.') or nameless
+
+
+@contextlib.contextmanager
+def _told_what_is_kept(model_dir: pathlib.Path) -> Iterator[None]:
+  """Ctrl-C that ends a run at once loses nothing of its last checkpoint."""
+  try:
+    yield
+  except KeyboardInterrupt:
+    kept = checkpoints.newest_first(model_dir / 'checkpoints')
+    if not kept:
+      raise
+    raise Interrupted(f'interrupted; checkpoint {kept[0]} is there. Run the '
+                      'same command again to go on from it.') from None
 
 
 class _Interrupt(contextlib.AbstractContextManager['_Interrupt']):

@@ -3,14 +3,64 @@
 from __future__ import annotations
 
 import json
+from typing import Any, Callable
 
 import numpy as np
 import tensorflow as tf
 
+from gdp_grappler import files
 from placer_model.training import environment as environment_lib
 
 # Where priced placements come from.
 ORIGINS = ('baseline', 'policy', 'search', 'greedy')
+_MOST = 1 << 53  # Of what is counted.
+
+
+def _is_count(value: Any) -> bool:
+  return type(value) is int and 0 <= value < _MOST
+
+
+def _is_number(value: Any) -> bool:
+  """Infinite, perhaps."""
+  return type(value) in (int, float) and value == value
+
+
+def _are_counts(value: Any) -> bool:
+  return isinstance(value, list) and all(map(_is_count, value))
+
+
+def _is_curve(value: Any) -> bool:
+  return isinstance(value, list) and all(
+      isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
+      for pair in value)
+
+
+def _are_decisions(value: Any) -> bool:
+  return value is None or _are_counts(value)
+
+
+def _is_origin(value: Any) -> bool:
+  return value in ('', *ORIGINS)
+
+
+def _are_of_origins(value: Any) -> bool:
+  return isinstance(value, dict) and {*value} == {*ORIGINS} and _are_counts(
+      [*value.values()])
+
+
+# What a checkpoint may say of each attribute.
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    'iteration': _is_count, 'warm_trials': _is_count, 'warm_steps': _is_count,
+    'reward_count': _is_count, 'reward_total': _is_number,
+    'best_decisions': _are_decisions, 'best_step_time_s': _is_number,
+    'best_origin': _is_origin, 'evaluations': _are_of_origins,
+    'seconds': _is_number, 'curve': _is_curve
+}
+
+
+def _is_state(fields: Any) -> bool:
+  return (isinstance(fields, dict) and fields.keys() == _KINDS.keys() and
+          all(fits(fields[name]) for name, fits in _KINDS.items()))
 
 
 class RunState(tf.train.experimental.PythonState):
@@ -33,7 +83,14 @@ class RunState(tf.train.experimental.PythonState):
     curve: Pairs (evaluations so far, best step time), one per improvement.
   """
 
-  def __init__(self) -> None:
+  def __init__(self, allowed: np.ndarray | None = None) -> None:
+    """Of a run that has not begun.
+
+    Args:
+      allowed: bool [M, D], where each unit may be; None: anywhere. What a
+        checkpoint calls the best placement is held against it.
+    """
+    self._allowed = allowed
     self.iteration = self.warm_trials = self.warm_steps = 0
     self.reward_count, self.reward_total = 0, 0.0
     self.best_decisions: np.ndarray | None = None
@@ -75,8 +132,26 @@ class RunState(tf.train.experimental.PythonState):
     return json.dumps(fields)
 
   def deserialize(self, string_value: str) -> None:
-    fields = json.loads(string_value)
+    """Takes what `serialize` gave.
+
+    Raises:
+      ValueError: it gave no such thing: a checkpoint may be anybody's.
+    """
+    fields = files.parse_json(string_value)
+    if not _is_state(fields):
+      raise ValueError('it holds no state of a run')
     if fields['best_decisions'] is not None:
-      fields['best_decisions'] = np.array(fields['best_decisions'], np.int32)
+      fields['best_decisions'] = self._checked(fields['best_decisions'])
     fields['curve'] = [tuple(pair) for pair in fields['curve']]
     self.__dict__.update(fields)
+
+  def _checked(self, decisions: list[int]) -> np.ndarray:
+    """int32 [M]."""
+    result = np.array(decisions, np.int64)
+    if self._allowed is not None:
+      units, devices = self._allowed.shape
+      if (len(result) != units or
+          not ((result >= 0) & (result < devices)).all() or
+          not self._allowed[np.arange(units), result].all()):
+        raise ValueError('its best placement is none of this graph')
+    return result.astype(np.int32)

@@ -112,7 +112,7 @@ class Trainer:
       optimizers: Of the placer; None makes some.
     """
     placer(features)  # Creates the weights.
-    self.state = run_state.RunState()
+    self.state = run_state.RunState(environment.allowed)
     self.reference_s = reference_s
     self._environment, self._config, self._seed = environment, config, seed
     self.placer = placer

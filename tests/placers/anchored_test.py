@@ -1,6 +1,7 @@
 """The default placer: anchors, the policy beside them, refinement."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -249,6 +250,22 @@ def test_slow_anchors_are_not_asked_when_half_of_the_time_is_over(monkeypatch):
                                    clock=clock)
   placer.place(_problem(1., time_budget_s=10.))
   assert [name for name, _ in names] == ['single_device']
+
+
+@pytest.mark.parametrize('budget_s, expected',
+                         [(None, ['human_expert', 'hierarchical', 'metis']),
+                          (1., [])])
+def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
+                                                      budget_s, expected):
+  # A busy machine: pricing one device after the other took all of it.
+  ticks = itertools.count(step=100.)
+  asked = _watched_anchors(monkeypatch, _Clock(), 0)
+  problem = _problem(1., time_budget_s=budget_s)
+  problem = dataclasses.replace(
+      problem, expert_devices=np.zeros(problem.graph.num_ops, int))
+  anchored.AnchoredPlacer(clock=lambda: next(ticks)).place(problem)
+  # There is one host, so that the second has nothing to say.
+  assert [name for name, _ in asked] == expected
 
 
 def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):

@@ -82,6 +82,22 @@ def test_addresses_that_are_none(address, said):
     ray_machines.check(address)
 
 
+@ray_programs.needs_ray
+@pytest.mark.parametrize('address, said', [('local', 'does not start on this'),
+                                           ('auto', 'No Ray cluster at auto')])
+def test_a_ray_that_does_not_start_is_one_line(monkeypatch, address, said):
+  import ray
+
+  def init(*unused, **also_unused):
+    raise Exception('The node timed out\nduring startup.')
+
+  monkeypatch.setattr(ray, 'init', init)
+  with pytest.raises(errors.GdpError, match=said) as info:
+    with ray_machines.RayMachines(address):
+      pass
+  assert '\n' not in str(info.value)
+
+
 def test_a_missing_ray_is_told_with_its_extra(monkeypatch):
   monkeypatch.setitem(sys.modules, 'ray', None)
   with pytest.raises(errors.GdpError, match=r"'gdp-grappler\[ray\]'"):

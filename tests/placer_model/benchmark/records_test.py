@@ -1,6 +1,7 @@
 """Files of an output folder."""
 
 import json
+import os
 
 import pytest
 
@@ -64,3 +65,22 @@ def test_results_of_another_version(tmp_path, value):
   files.write_compressed_json(tmp_path / records.RESULTS, value)
   with pytest.raises(errors.GdpError, match='this version of gdp_bench'):
     records.read_results(tmp_path / records.RESULTS)
+
+
+@pytest.mark.parametrize('place', ['missing', 'garbled', 'folder', 'pipe'])
+def test_a_plan_that_cannot_be_read_is_not_there(tmp_path, place):
+  path = tmp_path / 'plan.json'
+  if place == 'garbled':
+    path.write_text('{"devices"')
+  elif place == 'folder':
+    path.mkdir()
+  elif place == 'pipe':
+    os.mkfifo(path)
+  assert not records.has_plan(path)
+
+
+def test_results_that_are_none_of_ours_are_refused(tmp_path):
+  path = tmp_path / records.RESULTS
+  files.write_compressed_json(path, {'schema': settings_lib.SCHEMA})
+  with pytest.raises(errors.GdpError, match='has no "simulated"'):
+    records.read_results(path)

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -272,3 +273,20 @@ def test_another_seed_is_another_cell_and_chart(run, tmp_path):
     assert len(list(tmp_path.glob('cells/*/*.json'))) == cells
     drawn.append(chart.read_bytes())
   assert drawn[0] == drawn[2] != drawn[1]
+
+
+def test_a_cell_whose_plan_was_lost_is_computed_again(run, tmp_path):
+  flags = _flags(tmp_path, tasks=_TASKS.split(',')[0])
+  assert run(*flags).code == 0
+  plans = sorted(tmp_path.glob('plans/*/*.json'))
+  before = [plan.read_bytes() for plan in plans]
+  plans[0].unlink()
+  plans[1].write_text('{"devices"')
+  plans[2].unlink()
+  os.mkfifo(plans[2])
+  # A picture is made of the best plan.
+  shutil.rmtree(tmp_path / 'pictures')
+  result = run(*flags)
+  assert result.code == 0 and 'kept' not in result.stdout, result.stderr
+  assert [plan.read_bytes() for plan in plans] == before
+  assert list(tmp_path.glob('pictures/gantt/*.png'))

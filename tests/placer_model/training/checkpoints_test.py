@@ -144,6 +144,19 @@ def test_no_other_file_is_needed(tmp_path, state):
   assert _store(tmp_path)[1].restore(print)
 
 
+def test_damaged_ones_take_no_place_of_sound_ones(tmp_path):
+  _, store = _store(tmp_path)
+  store.save(1)
+  store.save(9)
+  _damage(tmp_path, 'ckpt-9')
+  _, again = _store(tmp_path)
+  assert again.restore(lambda _: None)
+  again.save(2)
+  again.save(3)
+  assert [p.name for p in checkpoints.newest_first(tmp_path)
+         ] == ['ckpt-3', 'ckpt-2']
+
+
 def test_several_of_one_iteration(tmp_path):
   variable, store = _store(tmp_path)
   for value in range(4):

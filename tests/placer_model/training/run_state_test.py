@@ -1,4 +1,7 @@
+import json
+
 import numpy as np
+import pytest
 
 from gdp_grappler.evaluation import evaluator
 from placer_model.training import environment
@@ -58,3 +61,39 @@ def test_a_checkpoint_is_the_state():
   decisions = other.__dict__.pop('best_decisions')
   np.testing.assert_array_equal(decisions, state.__dict__.pop('best_decisions'))
   assert decisions.dtype == np.int32 and vars(other) == vars(state)
+
+
+def _written(**changes):
+  state = run_state.RunState()
+  state.record(_trials(2., 1.), 'greedy', 2)
+  return json.dumps(json.loads(state.serialize()) | changes)
+
+
+@pytest.mark.parametrize('text', [
+    '', '[]', '{}', '[' * 100_000,
+    _written(other=1),
+    *(_written(**{name: 'x'})
+      for name in json.loads(run_state.RunState().serialize())),
+    _written(iteration=-1),
+    _written(iteration=True),
+    _written(best_step_time_s=float('nan')),
+    _written(best_origin=[]),
+    _written(evaluations={}),
+    _written(curve=[[1]]),
+    _written(iteration=10**400)
+])
+def test_what_is_no_state_is_refused(text):
+  state = run_state.RunState()
+  before = dict(vars(state))
+  with pytest.raises(ValueError):
+    state.deserialize(text)
+  assert vars(state) == before
+
+
+@pytest.mark.parametrize('decisions', [[0], [0, 2], [0, 1 << 32], [1, 0]])
+def test_a_best_placement_of_another_graph_is_refused(decisions):
+  state = run_state.RunState(np.array([[True, False], [True, True]]))
+  with pytest.raises(ValueError, match='none of this graph'):
+    state.deserialize(_written(best_decisions=decisions))
+  state.deserialize(_written(best_decisions=[0, 1]))
+  assert state.best_decisions.tolist() == [0, 1]

@@ -173,6 +173,20 @@ def test_resumed_run_equals_an_uninterrupted_one(graph_path, finished, tmp_path,
   assert _without_times(parts) == _without_times(whole)
 
 
+def test_an_interrupted_export_tells_of_the_checkpoint(graph_path, tmp_path,
+                                                       monkeypatch):
+
+  def interrupt(*unused):
+    raise KeyboardInterrupt
+
+  monkeypatch.setattr(export, 'export_policy', interrupt)
+  options = _options(graph_path, tmp_path, iterations=1)
+  with pytest.raises(run_lib.Interrupted, match='ckpt-1 is there'):
+    _train(options)
+  monkeypatch.setattr(export, 'export_policy', lambda *unused: None)
+  assert 'Resuming after iteration 1' in _train(options)[1]
+
+
 def _train_both(graph_path, model_dir, **changes):
   """One policy for the graph on two and on four GPUs."""
   two = _options(graph_path, model_dir, **changes)

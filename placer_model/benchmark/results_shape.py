@@ -1,0 +1,198 @@
+"""What a results.json.gz has to look like before tables are made of it.
+
+It may be anybody's, or edited: whatever tables and pictures look up is there,
+of its kind, and nothing that arithmetic or a terminal would stumble over.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Callable, Mapping
+
+from gdp_grappler.problems import rewards
+from placer_model.benchmark import cell as cell_lib
+
+# Sums, squares and ratios of such numbers are finite.
+_MOST = 1e30
+_MOST_LETTERS = 1 << 16
+_COMMANDS = re.compile(r'[\x00-\x08\x0b-\x1f\x7f-\x9f]')
+
+# Says what is wrong with a value; '' for nothing.
+_Check = Callable[[Any], str]
+
+
+def fault(found: object) -> str:
+  """What is wrong with results, in some words; '' for nothing.
+
+  Args:
+    found: What the file holds.
+  """
+  return _RESULTS(found)
+
+
+def _number(value: object) -> str:
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    return 'is no number'
+  fine = 0 <= value <= _MOST and math.isfinite(value)
+  return '' if fine else f'is not from 0 to {_MOST:g}'
+
+
+def _text(value: object) -> str:
+  if not isinstance(value, str) or len(value) > _MOST_LETTERS:
+    return 'is no text'
+  return '' if value.isprintable() else 'cannot be printed'
+
+
+def _words(value: object) -> str:
+  """In several lines or not, without commands for the terminal."""
+  fine = isinstance(value, str) and not _COMMANDS.search(value)
+  return '' if fine else 'is no text'
+
+
+def _name(value: object) -> str:
+  """Of a file."""
+  return _text(value) or ('is a path' if '/' in str(value) else '')
+
+
+def _flag(value: object) -> str:
+  return '' if isinstance(value, bool) else 'is neither true nor false'
+
+
+def _reward(value: object) -> str:
+  return '' if value in rewards.ALL else 'is no kind of reward'
+
+
+def _count(value: object) -> str:
+  return _number(value) if isinstance(value, int) else 'is no whole number'
+
+
+def _maybe(check: _Check) -> _Check:
+  return lambda value: '' if value is None else check(value)
+
+
+def _each(check: _Check) -> _Check:
+  """Of a list."""
+
+  def checked(value: object) -> str:
+    if not isinstance(value, list):
+      return 'is no list'
+    return _first({str(i): check(each) for i, each in enumerate(value)})
+
+  return checked
+
+
+def _every(check: _Check) -> _Check:
+  """Of an object whose names may be any."""
+
+  def checked(value: object) -> str:
+    if not isinstance(value, dict):
+      return 'is no object'
+    if any(map(_text, value)):
+      return 'has a name that cannot be printed'
+    return _first({name: check(each) for name, each in value.items()})
+
+  return checked
+
+
+def _with(needed: Mapping[str, _Check],
+          allowed: Mapping[str, _Check] | None = None) -> _Check:
+  """Of an object with these names.
+
+  Args:
+    needed: What has to be there.
+    allowed: What may be; others may not. By default others may be anything.
+  """
+
+  def checked(value: object) -> str:
+    if not isinstance(value, dict):
+      return 'is no object'
+    missing = [name for name in needed if name not in value]
+    if missing:
+      return f'has no "{missing[0]}"'
+    checks = {**needed, **(allowed or {})}
+    other = [name for name in value if name not in checks]
+    if other and allowed is not None:
+      return f'has {other[0]!r}, which this version does not know'
+    return _first({
+        name: check(value[name]) for name, check in checks.items()
+        if name in value
+    })
+
+  return checked
+
+
+def _first(faults: Mapping[str, str]) -> str:
+  """The first that is one, with the way to what has it."""
+  for name, said in faults.items():
+    if said:
+      return f'/{name}{said}' if said.startswith('/') else f'/{name} {said}'
+  return ''
+
+
+def _point(value: Any) -> str:
+  """Of a curve: placements priced, seconds, step."""
+  return _each(_number)(value) or ('' if len(value) == 3 else 'is no point')
+
+
+def _peaks(value: Mapping[str, Any]) -> str:
+  """Memories that are there to be compared."""
+  peaks, capacity = value['peak_bytes'], value['capacity_bytes']
+  fine = peaks and peaks.keys() == capacity.keys() and all(capacity.values())
+  return '' if fine else '/peak_bytes are not those of capacity_bytes'
+
+
+def _cell(value: object) -> str:
+  said = _with({'status': _text})(value)
+  if said:
+    return said
+  assert isinstance(value, dict)
+  status = value['status']
+  if status in (cell_lib.OK, cell_lib.OOM):
+    step = {
+        'step_time_s': _number if status == cell_lib.OK else _maybe(_number)
+    }
+    return _with({**step, **_FIGURES})(value) or _peaks(value)
+  if status in (cell_lib.INFEASIBLE, cell_lib.FAILED):
+    return _with({'message': _words})(value)
+  return '/status is none that there is'
+
+
+def _task(value: Any) -> str:
+  said = _with(_OF_TASKS)(value)
+  if said or not value['lower_bound_s']:
+    return said
+  # Who knows a bound says what holds a placement back from it.
+  if any('limits' in cell and cell['limits'] is None
+         for cell in value['cells'].values()):
+    return '/lower_bound_s is known, and not what a cell is limited by'
+  return _with({'critical_path_s': _number, 'work_s': _number})(value)
+
+
+_LIMITS = _with({
+    'critical_path_s': _number, 'busiest_device_s': _number,
+    'busiest_channel_s': _number
+})
+_FIGURES = {
+    'ordered_step_time_s': _maybe(_number), 'peak_bytes': _every(_count),
+    'capacity_bytes': _every(_count), 'missing_bytes': _every(_count),
+    'cut_tensors': _count, 'cut_bytes': _number,
+    'lower_bound_s': _maybe(_number), 'over_bound': _maybe(_number),
+    'limits': _maybe(_LIMITS), 'evaluations': _count, 'seconds': _number,
+    'curve': _each(_point), 'won_by': _text
+}
+_OF_TASKS = {
+    'name': _text, 'file_name': _name, 'label': _text, 'cluster': _text,
+    'table': _text, 'setting': _text, 'num_ops': _maybe(_count),
+    'num_accelerators': _maybe(_count), 'lower_bound_s': _maybe(_number),
+    'cells': _every(_cell)
+}
+_SETTINGS = {
+    'seed': _count, 'reward': _reward, 'quick': _flag,
+    'time_budget_s': _maybe(_number), 'local_workers': _count,
+    'batch_size': _count, 'trip_count': _count, 'profile': _text, 'jobs': _count
+}
+_RESULTS = _with({
+    'simulated': _flag, 'command': _words, 'settings': _with({}, _SETTINGS),
+    'versions': _every(_text), 'tasks': _each(_task)
+})
