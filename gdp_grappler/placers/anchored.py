@@ -36,8 +36,9 @@ POLICY, REFINED = 'policy', 'refined'
 # short time than the rest.
 ANCHORS = ('human_expert', 'hierarchical', 'structured', 'metis', 'm_etf',
            'heft')
-# What it says somebody else has thought of.
-_GIVEN = {registry.EXPERT}
+# They say what somebody else has thought of, or nothing of graphs that do not
+# repeat themselves.
+_MAY_BE_SILENT = {registry.EXPERT, 'structured'}
 # Anchors that take a second or two, in a process of their own, each with the
 # module that has to be there. They are asked where that is little beside what
 # the search is worth, of no more groups than they are that quick for.
@@ -210,7 +211,7 @@ class AnchoredPlacer:
     until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
     rows: dict[str, np.ndarray] = {}
     for name in names:
-      heard = {*found.names, *rows} - _GIVEN
+      heard = {*found.names, *rows} - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
           self._anchors)
       if unasked or not until.passed:

@@ -252,9 +252,9 @@ def test_slow_anchors_are_not_asked_when_half_of_the_time_is_over(monkeypatch):
   assert [name for name, _ in names] == ['single_device']
 
 
-@pytest.mark.parametrize('budget_s, expected',
-                         [(None, ['human_expert', 'hierarchical', 'metis']),
-                          (1., [])])
+@pytest.mark.parametrize(
+    'budget_s, expected',
+    [(None, ['human_expert', 'hierarchical', 'structured', 'metis']), (1., [])])
 def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
                                                       budget_s, expected):
   # A busy machine: pricing one device after the other took all of it.
@@ -264,7 +264,7 @@ def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
   problem = dataclasses.replace(
       problem, expert_devices=np.zeros(problem.graph.num_ops, int))
   anchored.AnchoredPlacer(clock=lambda: next(ticks)).place(problem)
-  # There is one host, so that the second has nothing to say.
+  # There is one host, so that the second has nothing to say, and no structure.
   assert [name for name, _ in asked] == expected
 
 
