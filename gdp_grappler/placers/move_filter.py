@@ -27,7 +27,7 @@ class FilterConfig:
       gain: 0 ranks by probability, 1 by the product of the two.
   """
 
-  draws: int = 4
+  draws: int = 6
   unfiltered: float = .25
   gain_weight: float = .5
 
