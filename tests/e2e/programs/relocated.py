@@ -327,7 +327,7 @@ def shifted():
   keras.utils.set_random_seed(0)
   inputs = layers.Input((8,))
   hidden = [layers.Dense(16, 'tanh')(inputs) for _ in range(2)]
-  outputs = layers.Dense(3, bias_initializer='uniform')(layers.add(hidden))
+  outputs = layers.Dense(1, bias_initializer='uniform')(layers.add(hidden))
   model = Shifted(inputs, outputs)
   model.compile(keras.optimizers.SGD(.1))
   return fit(model, 4), weights(model)
