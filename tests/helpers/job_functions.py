@@ -44,11 +44,11 @@ def unmade(setup):
 
 
 def seen(setup):
-  """Variables of the worker, and where its temporary files go."""
+  """Variables, how far it gives way, and where its temporary files go."""
   del setup
   job_worker.alone()
   return lambda job: ([os.environ.get(name) for name in job.arguments],
-                      str(pathlib.Path(tempfile.gettempdir())))
+                      os.nice(0), str(pathlib.Path(tempfile.gettempdir())))
 
 
 def _raise():

@@ -44,7 +44,8 @@ def local() -> None:
       found['said'] = {e.index: [e.result, e.problem] for e in ended}
     with machines.team(f'{_HERE}:seen', None) as team:
       call = jobs.Call('seen', ('OMP_NUM_THREADS', 'GDP_POLICY'))
-      [(found['variables'], folder)] = team.results([call])
+      [(found['variables'], niceness, folder)] = team.results([call])
+    found['gives_way_by'] = niceness - os.nice(0)
     found['folder'] = folder
     found['listening'] = _listening(_descendants(os.getpid()))
   print(json.dumps(found))

@@ -55,6 +55,12 @@ def test_workers_see_what_they_see_here(local):
 
 
 @ray_programs.needs_ray
+def test_workers_give_way_no_more_than_processes_here(local):
+  # By Ray's default they do by 15: where others work they stand still.
+  assert local[0]['gives_way_by'] == 0
+
+
+@ray_programs.needs_ray
 def test_only_this_machine_gets_in(local):
   listening = local[0]['listening']
   assert listening and all(listening)
