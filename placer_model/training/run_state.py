@@ -31,6 +31,8 @@ class RunState(tf.train.experimental.PythonState):
     evaluations: Placements priced, by origin.
     seconds: Time spent so far, over all sessions.
     curve: Pairs (evaluations so far, best step time), one per improvement.
+    recent: Pairs (int32 [K, M] decisions, float64 [K] rewards) of the latest
+      iterations, as many as the next update looks back.
   """
 
   def __init__(self) -> None:
@@ -41,6 +43,7 @@ class RunState(tf.train.experimental.PythonState):
     self.evaluations = dict.fromkeys(ORIGINS, 0)
     self.seconds = 0.0
     self.curve: list[tuple[int, float]] = []
+    self.recent: list[tuple[np.ndarray, np.ndarray]] = []
 
   @property
   def total_evaluations(self) -> int:
@@ -72,11 +75,14 @@ class RunState(tf.train.experimental.PythonState):
     }
     if self.best_decisions is not None:
       fields['best_decisions'] = self.best_decisions.tolist()
+    fields['recent'] = [[part.tolist() for part in pair] for pair in self.recent]
     return json.dumps(fields)
 
   def deserialize(self, string_value: str) -> None:
     fields = json.loads(string_value)
     if fields['best_decisions'] is not None:
       fields['best_decisions'] = np.array(fields['best_decisions'], np.int32)
+    fields['recent'] = [(np.array(decisions, np.int32), np.array(rewards))
+                        for decisions, rewards in fields['recent']]
     fields['curve'] = [tuple(pair) for pair in fields['curve']]
     self.__dict__.update(fields)

@@ -17,6 +17,7 @@ from placer_model import export
 from placer_model import network as network_lib
 from placer_model.training import placers
 from placer_model.training import train_config
+from placer_model.training import trainer as trainer_lib
 
 # Quick to trace.
 _NETWORK = config_lib.preset('paper').replace(hidden_units=32, graph_layers=0,
@@ -142,6 +143,31 @@ def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
   placer.place(dataclasses.replace(_problem(), time_budget_s=70.))
   iterations = [trainer.state.iteration for trainer in kept]
   assert min(iterations) > 1 and max(iterations) - min(iterations) <= 1
+
+
+def _shares(monkeypatch, problem, **changes):
+  """How much of a run each iteration was told to be over."""
+  shares = []
+  step = trainer_lib.Trainer.step
+  monkeypatch.setattr(
+      trainer_lib.Trainer, 'step', lambda self, done:
+      (shares.append(done), step(self, done))[1])
+  clock = iter(range(10**6))
+  monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
+  _placer(**changes).place(problem)
+  return shares
+
+
+def test_what_anneals_has_the_time_that_is_left_by_the_first_iteration(
+    monkeypatch):
+  problem = dataclasses.replace(_problem(), time_budget_s=999.)
+  shares = _shares(monkeypatch, problem, iterations=3)
+  assert len(shares) > 5 and shares[0] == 0
+  assert shares == sorted(shares) and shares[1] < .2 and .8 < shares[-1] <= 1
+
+
+def test_without_a_time_budget_iterations_say_what_is_over(monkeypatch):
+  assert _shares(monkeypatch, _problem(), iterations=4) == [0, .25, .5, .75]
 
 
 @pytest.mark.parametrize('budget_s, steps', [(None, 5), (1e9, 5), (0., 1)])

@@ -58,3 +58,12 @@ def test_a_checkpoint_is_the_state():
   decisions = other.__dict__.pop('best_decisions')
   np.testing.assert_array_equal(decisions, state.__dict__.pop('best_decisions'))
   assert decisions.dtype == np.int32 and vars(other) == vars(state)
+
+
+def test_a_checkpoint_has_the_latest_rollouts():
+  state, other = run_state.RunState(), run_state.RunState()
+  state.recent = [(np.array([[0, 1], [2, 0]], np.int32), np.array([-1., -.5]))]
+  other.deserialize(state.serialize())
+  (decisions, rewards), = other.recent
+  assert decisions.dtype == np.int32
+  assert decisions.tolist() == [[0, 1], [2, 0]] and rewards.tolist() == [-1, -.5]
