@@ -17,7 +17,6 @@ import numpy as np
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
-
 COARSE, NESTED, FINE = 'coarse', 'nested', 'fine'
 # From what a policy learns in hundreds of trials to what it does in thousands.
 NESTED_AIMS = (12, 22, 41, 75, 139, 256)
@@ -39,11 +38,10 @@ class CoarseningConfig:
   light_share: float = 0.1
 
 
-def coarsen(
-    graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
-    config: CoarseningConfig = CoarseningConfig(),
-    within: np.ndarray | None = None
-) -> np.ndarray:
+def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
+            op_seconds: np.ndarray,
+            config: CoarseningConfig = CoarseningConfig(),
+            within: np.ndarray | None = None) -> np.ndarray:
   """int32 [N], the unit of each op, numbered in topological order.
 
   A unit is a union of groups with the same allowed devices.
@@ -64,9 +62,9 @@ def coarsen(
     kinds = _kinds(allowed)
     if within is not None:
       kinds = _both(kinds, within)
-    labels = native_graph.coarsen(work, kinds, edges.sources,
-                                  edges.consumers, edges.heavy, edges.slight,
-                                  fair, config.light_share * fair)
+    labels = native_graph.coarsen(work, kinds, edges.sources, edges.consumers,
+                                  edges.heavy, edges.slight, fair,
+                                  config.light_share * fair)
   return _in_topological_order(graph, labels[graph.groups])
 
 

@@ -71,9 +71,8 @@ def effects(probabilities: np.ndarray, decisions: np.ndarray,
   shares = np.linalg.solve(products + penalty * np.eye(len(rows)), rows)
   found = shares.T @ (values - values.mean())
   deviation = values.std() * np.sqrt((shares**2).sum(axis=0))
-  return Effects(
-      _centred(probabilities, found.reshape(shape)),
-      _size(probabilities, deviation.reshape(shape)))
+  return Effects(_centred(probabilities, found.reshape(shape)),
+                 _size(probabilities, deviation.reshape(shape)))
 
 
 def tempered(probabilities: np.ndarray, found: Effects,

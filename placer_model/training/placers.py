@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import time
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
@@ -53,13 +53,16 @@ class GdpPlacer:
   """
 
   def __init__(self, network: str = 'paper',
-               config: train_config.TrainConfig | None = None) -> None:
+               config: train_config.TrainConfig | None = None,
+               clock: Callable[[], float] = time.monotonic) -> None:
     """Initializes the placer.
 
     Args:
       network: Preset of `placer_model.config`.
       config: Of the training; the preset `paper` if None.
+      clock: By which time budgets are kept.
     """
+    self._clock = clock
     self.policy = config_lib.preset(network)
     self.config = config or train_config.preset('paper')
 
@@ -69,7 +72,7 @@ class GdpPlacer:
     Raises:
       InfeasiblePlacementError: no placement sampled was valid.
     """
-    deadline = deadlines.within(self._budget_s(problem))
+    deadline = deadlines.within(self._budget_s(problem), self._clock)
     trainers = self._trainers(problem)
     own = trainers[0].state
     batch = batch_lib.Batch(trainers, self.config.iterations)
@@ -84,7 +87,7 @@ class GdpPlacer:
       if self._ends(problem):
         done = max(done, trainers[turn].share)
       trainers[turn].step(done)
-      start_s = start_s or time.monotonic()
+      start_s = start_s or self._clock()
       progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
       raise errors.InfeasiblePlacementError(
@@ -108,7 +111,8 @@ class GdpPlacer:
   def _trainer(
       self, problem: placer_lib.Problem,
       network: network_lib.PlacerNetwork | None = None,
-      optimizers: optimizers_lib.Optimizers | None = None) -> trainer_lib.Trainer:
+      optimizers: optimizers_lib.Optimizers | None = None
+  ) -> trainer_lib.Trainer:
     graph, cluster = problem.graph, problem.cluster
     seconds = problem.op_seconds
     units = coarsening.units(self.config.units, graph, problem.allowed, seconds)

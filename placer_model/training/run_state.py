@@ -75,7 +75,8 @@ class RunState(tf.train.experimental.PythonState):
     }
     if self.best_decisions is not None:
       fields['best_decisions'] = self.best_decisions.tolist()
-    fields['recent'] = [[part.tolist() for part in pair] for pair in self.recent]
+    fields['recent'] = [[part.tolist() for part in pair] for pair in self.recent
+                       ]
     return json.dumps(fields)
 
   def deserialize(self, string_value: str) -> None:

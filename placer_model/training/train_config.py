@@ -29,6 +29,8 @@ class TrainConfig:
       its own, from a regression of the rewards on the K rollouts' decisions.
     ridge: Of that regression, see `credit.advantages`.
     window: Iterations whose rollouts the regression looks at; the latest.
+    exchange: Whether the regression takes each rollout for that of its images,
+      with equal devices exchanged, which is the most like the policy.
     temperature: Of the policy that the regression's advantages, in units of
       what chance alone would give, would lead to: what a nat of entropy is
       worth among them.
@@ -77,6 +79,7 @@ class TrainConfig:
   credit: str = 'rollout'
   ridge: float = 0.3
   window: int = 1
+  exchange: bool = False
   temperature: float = 0.0
   last_temperature: float = 1.0
   greedy: bool = False
@@ -136,9 +139,9 @@ class TrainConfig:
 # good from the lucky.
 _PAPER = TrainConfig(iterations=125, rollouts=48, epochs=4, learning_rate=2e-3,
                      last_rate=.3, entropy_bonus=0., credit='unit', window=4,
-                     temperature=.4, last_temperature=.1, greedy=True,
-                     exploration='levels', anneal=True, warm_search_trials=0,
-                     warm_start_steps=0, search_trials=0,
+                     exchange=True, temperature=.4, last_temperature=.1,
+                     greedy=True, exploration='levels', anneal=True,
+                     warm_search_trials=0, warm_start_steps=0, search_trials=0,
                      self_imitation_steps=0, distill_steps=0)
 _PRESETS = {
     'default': TrainConfig(), 'paper': _PAPER,

@@ -24,6 +24,7 @@ from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import reward
 from placer_model.training import run_state
 from placer_model.training import train_config
+from placer_model.training import twins
 
 # Gradient steps of imitation, and trials of search, between two chances to
 # stop.
@@ -33,6 +34,10 @@ _WARM_TRIALS = 256
 _WARM_STREAM = 1 << 32
 # Of the learning rate of imitation: within iterations it corrects, not leads.
 _SELF_IMITATION_SHARE = 0.1
+# Of a placement that the policy does not know of.
+_LEAST_PROBABILITY = 1e-4
+# Of the best placement beside the policy's probabilities.
+_SAY_OF_BEST = .1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +117,9 @@ class Trainer:
                                               environment.features.edges,
                                               environment.features.edge_bytes)
     self._search = local_search.LocalSearch(environment, self._neighbours)
+    self._twins: list[tuple[int, ...]] = []
+    if config.exchange:
+      self._twins = twins.twins(environment.cluster, environment.allowed)
     self._done = 0.
     self._levels: list[np.ndarray] = []
     if config.exploration == 'levels':
@@ -274,8 +282,8 @@ class Trainer:
     rewards = reward.rewards(trials.step_time_s, trials.valid, self.reference_s)
     if self._config.credit == 'unit':
       return rewards, self._agent.train_each(
-          probabilities,
-          self._credited(probabilities, trials.decisions, rewards))
+          probabilities, self._credited(probabilities, trials.decisions,
+                                        rewards))
     mean = reward.MeanOfPreviousTrials(self.state.reward_count,
                                        self.state.reward_total)
     advantages = mean.advantages(rewards)
@@ -290,10 +298,25 @@ class Trainer:
     config, state = self._config, self.state
     seen = [*state.recent, (decisions, rewards)]
     state.recent = seen[1 - config.window:] if config.window > 1 else []
-    found = credit.effects(probabilities, np.concatenate([d for d, _ in seen]),
-                           credit.scores(np.concatenate([r for _, r in seen])),
+    drawn, earned = (np.concatenate(parts) for parts in zip(*seen))
+    if self._twins:
+      drawn = self._aligned(probabilities, drawn)
+    found = credit.effects(probabilities, drawn, credit.scores(earned),
                            config.ridge)
     return credit.tempered(probabilities, found, self._temperature)
+
+  def _aligned(self, probabilities: np.ndarray,
+               decisions: np.ndarray) -> np.ndarray:
+    """int32 [K, M], equal devices exchanged as the policy likes it best.
+
+    The best placement has a say, so that rollouts agree with each other while
+    the policy is undecided.
+    """
+    says = np.maximum(probabilities, _LEAST_PROBABILITY)
+    if self._knows_best():
+      best, = twins.aligned(self._best()[None], np.log(says), self._twins)
+      says[np.arange(len(best)), best] += _SAY_OF_BEST
+    return twins.aligned(decisions, np.log(says), self._twins)
 
   def _look_around(self, trials: int, rng: np.random.Generator) -> None:
     """Local search around the best placement."""

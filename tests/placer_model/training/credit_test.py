@@ -28,16 +28,15 @@ def test_what_another_unit_did_is_not_credited():
 
 def test_units_that_always_go_together_share_the_credit():
   decisions = np.array([[0, 0], [1, 1]])
-  found = credit.effects(_UNIFORM, decisions, np.array([0.0, 1.0]),
-                         1e-9).values
+  found = credit.effects(_UNIFORM, decisions, np.array([0.0, 1.0]), 1e-9).values
   np.testing.assert_allclose(found, [[-0.25, 0.25]] * 2, atol=1e-6)
 
 
 def test_mean_under_the_policy_is_zero():
   rng = np.random.default_rng(0)
   policy = rng.dirichlet(np.ones(3), 5)
-  found = credit.effects(policy, rng.integers(0, 3, (8, 5)),
-                         rng.normal(size=8), 0.1).values
+  found = credit.effects(policy, rng.integers(0, 3, (8, 5)), rng.normal(size=8),
+                         0.1).values
   np.testing.assert_allclose((policy * found).sum(axis=1), 0, atol=1e-12)
 
 
@@ -80,8 +79,8 @@ def test_what_decisions_have_done_is_more_than_chance():
 
 def test_without_temperature_advantages_are_in_units_of_chance():
   effects = credit.Effects(np.array([[-0.03, 0.03], [0.0, 0.0]]), 0.01)
-  np.testing.assert_allclose(
-      credit.tempered(_UNIFORM, effects, 0.0), [[-3, 3], [0, 0]])
+  np.testing.assert_allclose(credit.tempered(_UNIFORM, effects, 0.0),
+                             [[-3, 3], [0, 0]])
 
 
 def test_a_policy_that_follows_ends_at_the_softmax():

@@ -66,4 +66,5 @@ def test_a_checkpoint_has_the_latest_rollouts():
   other.deserialize(state.serialize())
   (decisions, rewards), = other.recent
   assert decisions.dtype == np.int32
-  assert decisions.tolist() == [[0, 1], [2, 0]] and rewards.tolist() == [-1, -.5]
+  assert decisions.tolist() == [[0, 1], [2, 0]
+                               ] and rewards.tolist() == [-1, -.5]
