@@ -108,6 +108,21 @@ def level_uniforms(clusters: np.ndarray, rollouts: int,
   return rng.random((rollouts, clusters.max(initial=-1) + 1))[:, clusters]
 
 
+def nats(probabilities: np.ndarray, clusters: np.ndarray) -> float:
+  """How much chance there is in a rollout of a level.
+
+  Args:
+    probabilities: [M, D], rows sum to one.
+    clusters: int [M], that share a number each.
+
+  Returns:
+    Sum over clusters of the mean entropy of their units.
+  """
+  safe = np.maximum(probabilities, 1e-30)
+  entropies = -(probabilities * np.log(safe)).sum(axis=1)
+  return float((np.bincount(clusters, entropies) / np.bincount(clusters)).sum())
+
+
 def correlated_uniforms(neighbours: Neighbours, rollouts: int,
                         rng: np.random.Generator) -> np.ndarray:
   """float64 [K, M] in [0, 1), equal within the clusters of a rollout."""

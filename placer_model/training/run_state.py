@@ -31,6 +31,8 @@ class RunState(tf.train.experimental.PythonState):
     evaluations: Placements priced, by origin.
     seconds: Time spent so far, over all sessions.
     curve: Pairs (evaluations so far, best step time), one per improvement.
+    most_nats: How much chance there may be in a rollout where levels follow
+      from it; set by the first iteration.
     recent: Pairs (int32 [K, M] decisions, float64 [K] rewards) of the latest
       iterations, as many as the next update looks back.
   """
@@ -43,6 +45,7 @@ class RunState(tf.train.experimental.PythonState):
     self.evaluations = dict.fromkeys(ORIGINS, 0)
     self.seconds = 0.0
     self.curve: list[tuple[int, float]] = []
+    self.most_nats = 0.0
     self.recent: list[tuple[np.ndarray, np.ndarray]] = []
 
   @property

@@ -43,13 +43,15 @@ class TrainConfig:
       reward of the K rollouts at hand.
     exploration: 'correlated': neighbouring units tend to move together, each
       one's marginal stays the policy's. 'levels': the same, with clusters that
-      become smaller in the course of a run. 'independent': every unit by
+      become smaller as the policy becomes certain. 'independent': every unit by
       itself.
     levels: Clusters that each level aims at, from few to many; the last ones
       are the units that the policy decides about.
-    anneal: Whether a run leads from the first level to the last, in equal
-      shares of its iterations or of its time, and PPO's learning rate and the
-      temperature fall; else they do not, and there is only the last level.
+    chance: Share of the chance (nats) in a rollout of the first iteration up to
+      which later ones are drawn from finer levels.
+    anneal: Whether, in the course of a run's iterations or of its time, PPO's
+      learning rate and the temperature fall, and levels become finer as the
+      policy becomes certain; else there is only the last level.
     last_rate: Share of the learning rate that is left at the end.
     warm_search_trials: Placements priced by local search around the best
       baseline before the first rollout; 0 is off.
@@ -86,6 +88,7 @@ class TrainConfig:
   baseline: str = 'history'
   exploration: str = 'correlated'
   levels: tuple[int, ...] = coarsening.NESTED_AIMS
+  chance: float = 0.75
   anneal: bool = False
   last_rate: float = 0.1
   warm_search_trials: int = 20480
@@ -105,8 +108,8 @@ class TrainConfig:
       self._check(field, getattr(self, field) >= 0, 'zero or more')
     for field in ('rollouts', 'epochs', 'learning_rate', 'clip_ratio',
                   'gradient_clip', 'imitation_learning_rate', 'ridge', 'window',
-                  'last_rate', 'last_temperature', 'checkpoint_iterations',
-                  'checkpoint_s'):
+                  'chance', 'last_rate', 'last_temperature',
+                  'checkpoint_iterations', 'checkpoint_s'):
       self._check(field, getattr(self, field) > 0, 'more than zero')
     self._check('levels', self.levels and min(self.levels) > 0,
                 'numbers of clusters, each more than zero')

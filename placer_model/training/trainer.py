@@ -242,22 +242,37 @@ class Trainer:
   def _sample(self, probabilities: np.ndarray,
               rng: np.random.Generator) -> np.ndarray:
     """int32 [K, M]."""
-    decisions = exploration.choose(probabilities, self._uniforms(rng), rng)
+    decisions = exploration.choose(probabilities,
+                                   self._uniforms(probabilities, rng), rng)
     if self._config.greedy:
       decisions[0] = probabilities.argmax(axis=1)
     return decisions
 
-  def _uniforms(self, rng: np.random.Generator) -> np.ndarray:
+  def _uniforms(self, probabilities: np.ndarray,
+                rng: np.random.Generator) -> np.ndarray:
     """float64 [K, M]."""
     rollouts = self._config.rollouts
     if self._config.exploration == 'correlated':
       return exploration.correlated_uniforms(self._neighbours, rollouts, rng)
     if self._config.exploration == 'levels':
-      level = min(int(self._annealed * len(self._levels)),
-                  len(self._levels) - 1)
-      return exploration.level_uniforms(self._levels[level], rollouts, rng)
+      return exploration.level_uniforms(self._level(probabilities), rollouts,
+                                        rng)
     return exploration.independent_uniforms(self._environment.num_units,
                                             rollouts, rng)
+
+  def _level(self, probabilities: np.ndarray) -> np.ndarray:
+    """int [M], the clusters of the finest level that is due.
+
+    The more certain a policy, the smaller what it may draw by itself: in no
+    rollout is there much more chance than in the first ones.
+    """
+    if not self._config.anneal:
+      return self._levels[-1]
+    nats = [exploration.nats(probabilities, level) for level in self._levels]
+    if not self.state.iteration:
+      self.state.most_nats = self._config.chance * nats[0]
+    due = [i for i, n in enumerate(nats) if n <= self.state.most_nats]
+    return self._levels[max(due, default=0)]
 
   @property
   def _rate(self) -> float:

@@ -116,6 +116,16 @@ def test_small_graphs_have_single_units_alone(units, aims):
   np.testing.assert_array_equal(labels, np.arange(units))
 
 
+def test_nats_of_a_rollout():
+  """Certain units have none; a cluster has what its units have in the mean."""
+  policy = np.array([[1., 0.], [.5, .5], [.5, .5], [.5, .5]])
+  for clusters, nats in (([0, 1, 2, 3], 3), ([0, 0, 0,
+                                              0], 3 / 4), ([0, 0, 1,
+                                                            1], 3 / 2)):
+    assert exploration.nats(policy, np.array(clusters)) == pytest.approx(
+        nats * np.log(2))
+
+
 def test_a_level_shares_numbers_within_its_clusters():
   clusters = np.array([0, 0, 1, 1, 1, 2])
   drawn = exploration.level_uniforms(clusters, 7, np.random.default_rng(0))
