@@ -30,6 +30,21 @@ class Deadline:
     """Whether it is over."""
     return self.clock() >= self.at_s
 
+  def spent(self, start_s: float) -> float:
+    """Share, from 0 to 1, of the time from `start_s` that is over.
+
+    Args:
+      start_s: By the clock.
+
+    Returns:
+      0 if there is no hurry.
+    """
+    if self.at_s == math.inf:
+      return 0.
+    if self.passed:
+      return 1.
+    return max(self.clock() - start_s, 0.) / (self.at_s - start_s)
+
   def earlier(self, seconds: float) -> Deadline:
     """So many seconds sooner, for what comes afterwards."""
     return dataclasses.replace(self, at_s=self.at_s - seconds)

@@ -110,6 +110,8 @@ class PlacerNetwork(tf.keras.Model):
     key = self.device_key(devices)  # [D, k]
     logits = tf.matmul(query, key, transpose_b=True)  # [M, D]
     logits *= self.config.device_units**-0.5
+    if self.config.speed_prior:
+      logits += normalization.log_speeds(features['devices'])
     return tf.where(features['allowed'], logits, MASKED_LOGIT)
 
   def embed_devices(self, devices: tf.Tensor) -> tf.Tensor:

@@ -22,3 +22,15 @@ def test_without_a_hurry_nothing_passes():
     assert deadline.left_s is None and not deadline.passed
     assert deadline.earlier(1e9).left_s is None
     assert deadline.after(.1).left_s is None
+
+
+def test_what_is_spent_is_a_share():
+  now = [5.]
+  deadline = deadlines.within(10., lambda: now[0])
+  assert deadline.spent(5.) == 0 and deadline.spent(7.) == 0
+  now[0] = 10.
+  assert deadline.spent(5.) == .5
+  assert deadline.spent(7.) == 3 / 8
+  for now[0] in (15., 99.):
+    assert deadline.spent(5.) == deadline.spent(15.) == 1
+  assert deadlines.NEVER.spent(5.) == 0

@@ -9,12 +9,17 @@ graphs of ten thousand ops quick to learn.
 from __future__ import annotations
 
 import dataclasses
+from typing import Sequence
 import weakref
 
 import numpy as np
 
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
+
+COARSE, NESTED, FINE = 'coarse', 'nested', 'fine'
+# From what a policy learns in hundreds of trials to what it does in thousands.
+NESTED_AIMS = (12, 22, 41, 75, 139, 256)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +38,10 @@ class CoarseningConfig:
   light_share: float = 0.1
 
 
-def coarsen(
-    graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
-    config: CoarseningConfig = CoarseningConfig()
-) -> np.ndarray:
+def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
+            op_seconds: np.ndarray,
+            config: CoarseningConfig = CoarseningConfig(),
+            within: np.ndarray | None = None) -> np.ndarray:
   """int32 [N], the unit of each op, numbered in topological order.
 
   A unit is a union of groups with the same allowed devices.
@@ -46,6 +51,7 @@ def coarsen(
     allowed: bool [G, D].
     op_seconds: float64 [N, D].
     config: How far to join.
+    within: int [G]; only groups for which it is the same are joined. None: all.
   """
   labels = np.arange(graph.num_groups)
   if graph.num_groups > config.min_units:
@@ -53,10 +59,59 @@ def coarsen(
     target = max(config.min_units, graph.num_groups // config.groups_per_unit)
     fair = work.sum() / target
     edges = _of(graph)
-    labels = native_graph.coarsen(work, _kinds(allowed), edges.sources,
-                                  edges.consumers, edges.heavy, edges.slight,
-                                  fair, config.light_share * fair)
+    kinds = _kinds(allowed)
+    if within is not None:
+      kinds = _both(kinds, within)
+    labels = native_graph.coarsen(work, kinds, edges.sources, edges.consumers,
+                                  edges.heavy, edges.slight, fair,
+                                  config.light_share * fair)
   return _in_topological_order(graph, labels[graph.groups])
+
+
+def nested(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
+           aims: Sequence[int] = NESTED_AIMS) -> list[np.ndarray]:
+  """Partitions of the ops, each of which divides the sets of the one before.
+
+  Coarsened to several sizes by itself, a graph is cut in different places each
+  time: units of one size tie together what another holds apart, and hardly any
+  placement of the larger ones can be said by placing the smaller.
+
+  Args:
+    graph: N ops in G groups.
+    allowed: bool [G, D].
+    op_seconds: float64 [N, D].
+    aims: Units that the partitions aim at, from few to many. There are more
+      where sets of groups have different devices to choose from.
+
+  Returns:
+    For each aim int [N], units numbered in topological order.
+  """
+  found, within = [], np.zeros(graph.num_groups, np.int32)
+  for aim in aims:
+    units = coarsen(graph, allowed, op_seconds,
+                    CoarseningConfig(aim, graph.num_groups + 1), within)
+    within = np.zeros(graph.num_groups, np.int32)
+    within[graph.groups] = units
+    found.append(units)
+  return found
+
+
+def units(kind: str, graph: op_graph.OpGraph, allowed: np.ndarray,
+          op_seconds: np.ndarray) -> np.ndarray:
+  """int32 [N], the unit of each op, numbered in topological order.
+
+  Args:
+    kind: 'coarse': of `coarsen`. 'nested': the smallest of `nested`. 'fine': of
+      `groups_as_units`.
+    graph: N ops in G groups.
+    allowed: bool [G, D].
+    op_seconds: float64 [N, D].
+  """
+  if kind == FINE:
+    return groups_as_units(graph)
+  if kind == NESTED:
+    return nested(graph, allowed, op_seconds)[-1]
+  return coarsen(graph, allowed, op_seconds)
 
 
 def groups_as_units(graph: op_graph.OpGraph) -> np.ndarray:
@@ -110,6 +165,12 @@ def _kinds(allowed: np.ndarray) -> np.ndarray:
   rows = np.ascontiguousarray(np.packbits(allowed, axis=1))
   whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
   return np.unique(whole, return_inverse=True)[1].astype(np.int32)
+
+
+def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+  """int32 [G], equal where both are."""
+  pairs = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
+  return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
 
 
 def _in_topological_order(graph: op_graph.OpGraph,

@@ -58,19 +58,15 @@ class LearnedPlacer:
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
     """int [K, N], what the policy proposes, the most likely first."""
     seconds = problem.op_seconds
-    units = self._units(problem, seconds)
+    units = coarsening.units(
+        self._policy.metadata.get('units', coarsening.COARSE), problem.graph,
+        problem.allowed, seconds)
     logits = self._policy.logits(
         featurizer.featurize(problem.graph, problem.cluster, units, seconds))
     return np.concatenate([
         logits.argmax(axis=1)[None],
         _sample(logits, _NUM_SAMPLES, problem.seed)
     ])[:, units]
-
-  def _units(self, problem: placer_lib.Problem,
-             seconds: np.ndarray) -> np.ndarray:
-    if self._policy.metadata.get('units', 'coarse') == 'fine':
-      return coarsening.groups_as_units(problem.graph)
-    return coarsening.coarsen(problem.graph, problem.allowed, seconds)
 
 
 class _Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Callable
 
 import numpy as np
 
@@ -30,9 +31,16 @@ class HdpPlacer:
     history: [steps] `search.Step` of the last `place`.
   """
 
-  def __init__(self, config: config_lib.HdpConfig | None = None) -> None:
-    """Initializes the placer; `config` is the preset `tuned` if None."""
+  def __init__(self, config: config_lib.HdpConfig | None = None,
+               clock: Callable[[], float] = time.monotonic) -> None:
+    """Initializes the placer.
+
+    Args:
+      config: Of the search; the preset `tuned` if None.
+      clock: By which time budgets are kept.
+    """
     self.config = config or config_lib.preset('tuned')
+    self._clock = clock
     self.history: tuple[search_lib.Step, ...] = ()
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
@@ -41,10 +49,10 @@ class HdpPlacer:
     Raises:
       InfeasiblePlacementError: no placement sampled was valid.
     """
-    start = time.monotonic()
+    start = self._clock()
     search = self._search(problem)
     try:
-      return search.run(start)
+      return search.run(start, self._clock)
     finally:
       self.history = tuple(search.history)
 

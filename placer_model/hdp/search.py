@@ -79,26 +79,29 @@ class Search:
         -config.failing_signal**0.5 if config.baseline_from_failing else None,
         config.normalize_advantage)
     self._evaluations = 0
+    self._clock: Callable[[], float] = time.monotonic
     self._start = time.monotonic()
 
-  def run(self, start: float) -> placement_lib.Placement:
+  def run(
+      self, start: float,
+      clock: Callable[[], float] = time.monotonic) -> placement_lib.Placement:
     """Steps until the budget is spent, at least one; the best placement.
 
     Args:
-      start: What `time.monotonic` said when the budget began to run.
+      start: What the clock said when the budget began to run.
+      clock: By which the budget is kept.
 
     Raises:
       InfeasiblePlacementError: no placement seen was valid.
     """
-    self._start = start
+    self._start, self._clock = start, clock
     budget = self._problem.time_budget_s
     while not self.history or (len(self.history) < self._config.steps
-                               if budget is None else time.monotonic()
-                               - self._start < budget):
+                               if budget is None else clock() - start < budget):
       self.step()
       progress.reached(
           len(self.history) / self._config.steps if not budget else
-          (time.monotonic() - self._start) / budget,
+          (clock() - start) / budget,
           f'best {self.best_step_time_s * 1e3:.4g} ms')
     if self.best_devices is None:
       raise errors.InfeasiblePlacementError(
@@ -126,7 +129,7 @@ class Search:
                                   config.learning_rate_at(count))
     self.history.append(
         Step(self._evaluations,
-             time.monotonic() - self._start, self.best_step_time_s,
+             self._clock() - self._start, self.best_step_time_s,
              float(values.mean()), float(np.isfinite(seconds).mean()), entropy))
     return self.history[-1]
 

@@ -73,6 +73,17 @@ def device_inputs(devices: tf.Tensor) -> tf.Tensor:
   ], axis=1)
 
 
+def log_speeds(devices: tf.Tensor) -> tf.Tensor:
+  """float32 [D], logarithm of each peak as a share of the cluster's best.
+
+  Args:
+    devices: float32 [D, len(DEVICE_FEATURES)].
+  """
+  peaks = _device_columns(devices, ('flops_per_s',))[:, 0]
+  shares = tf.math.divide_no_nan(peaks, tf.reduce_max(peaks))
+  return tf.math.log(tf.maximum(shares, 1e-3))
+
+
 def device_slots(devices: tf.Tensor) -> tf.Tensor:
   """int32 [D], index of each device among the devices of its type."""
   kind = _device_columns(devices, _TYPES)  # [D, 2]

@@ -8,8 +8,10 @@ the graph is, and `PPOClipAgent` is used as it comes.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+import contextlib
+from typing import Any, Callable, Iterator, Mapping
 
+from absl import logging
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
@@ -61,16 +63,6 @@ class NoCritic(tf_agents_network.Network):
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 
 
-def make_optimizer(
-    config: train_config.TrainConfig) -> tf.keras.optimizers.Optimizer:
-  """PPO's Adam.
-
-  Its epsilon is larger than Keras's: a policy that is nearly decided has tiny
-  gradients, and Adam would blow up their noise.
-  """
-  return tf.keras.optimizers.Adam(config.learning_rate, epsilon=1e-5)
-
-
 class PlacementAgent:
   """`PPOClipAgent` for the M units of one graph."""
 
@@ -86,36 +78,16 @@ class PlacementAgent:
       num_units: M.
       num_devices: D.
       config: PPO's figures.
-      optimizer: Of the placer, see `make_optimizer`.
+      optimizer: Of the placer, see `optimizers.Optimizers`.
     """
-    observation = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_units - 1,
-                                                name='unit')
     self._epochs = config.epochs
     self._learning_rate = config.learning_rate
     self._logits = lambda: placer(features)
     self._probabilities = tf.function(
         lambda: tf.nn.softmax(self._logits(), axis=-1))
     self._optimizer = optimizer
-    self._agent = ppo_clip_agent.PPOClipAgent(
-        ts.time_step_spec(observation),
-        tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_devices - 1,
-                                      name='device'),
-        optimizer=optimizer,
-        actor_net=UnitActor(placer, self._logits, observation),
-        value_net=NoCritic(observation),
-        importance_ratio_clipping=config.clip_ratio,
-        entropy_regularization=config.entropy_bonus,
-        gradient_clipping=config.gradient_clip,
-        discount_factor=0.0,
-        value_pred_loss_coef=0.0,
-        # One epoch per call: the graph of several would take as many times
-        # longer to trace, and `train` called again does the same.
-        num_epochs=1,
-        normalize_rewards=False,
-        normalize_observations=False,
-        compute_value_and_advantage_in_train=False,
-        update_normalizers_in_train=False,
-        train_step_counter=tf.Variable(0, dtype=tf.int64, trainable=False))
+    with _errors_only():  # It warns of Keras's older optimizers, which do.
+      self._agent = self._ppo(placer, num_units, num_devices, config)
     self._agent.initialize()
     # In TensorFlow 2 tf-agents leaves the graph mode to its callers.
     self._train = common.function(self._agent.train)
@@ -169,6 +141,32 @@ class PlacementAgent:
         _experience(probabilities, decisions, np.zeros(devices),
                     np.where(probabilities > 0, advantages, 0), False), weights)
 
+  def _ppo(self, placer: tf.keras.layers.Layer, num_units: int,
+           num_devices: int,
+           config: train_config.TrainConfig) -> ppo_clip_agent.PPOClipAgent:
+    observation = tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_units - 1,
+                                                name='unit')
+    return ppo_clip_agent.PPOClipAgent(
+        ts.time_step_spec(observation),
+        tensor_spec.BoundedTensorSpec((), tf.int32, 0, num_devices - 1,
+                                      name='device'),
+        optimizer=self._optimizer,
+        actor_net=UnitActor(placer, self._logits, observation),
+        value_net=NoCritic(observation),
+        importance_ratio_clipping=config.clip_ratio,
+        entropy_regularization=config.entropy_bonus,
+        gradient_clipping=config.gradient_clip,
+        discount_factor=0.0,
+        value_pred_loss_coef=0.0,
+        # One epoch per call: the graph of several would take as many times
+        # longer to trace, and `train` called again does the same.
+        num_epochs=1,
+        normalize_rewards=False,
+        normalize_observations=False,
+        compute_value_and_advantage_in_train=False,
+        update_normalizers_in_train=False,
+        train_step_counter=tf.Variable(0, dtype=tf.int64, trainable=False))
+
   def _steps(self, experience: Any,
              weights: tf.Tensor | None) -> dict[str, float]:
     for _ in range(self._epochs):
@@ -177,6 +175,17 @@ class PlacementAgent:
         'loss': float(info.loss),
         'clip_fraction': float(info.extra.clip_fraction)
     }
+
+
+@contextlib.contextmanager
+def _errors_only() -> Iterator[None]:
+  """Keeps warnings of tf-agents back."""
+  verbosity = logging.get_verbosity()
+  logging.set_verbosity(logging.ERROR)
+  try:
+    yield
+  finally:
+    logging.set_verbosity(verbosity)
 
 
 def _experience(probabilities: np.ndarray, decisions: np.ndarray,

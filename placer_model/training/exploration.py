@@ -14,6 +14,8 @@ where the large parts of a graph belong.
 
 from __future__ import annotations
 
+from typing import Sequence
+
 import numpy as np
 
 from gdp_grappler.cluster import constraints
@@ -71,35 +73,31 @@ class Neighbours:
                                neighbourhood.plain(rng))
 
 
-def levels(environment: environment_lib.Environment, coarsest: int,
-           count: int) -> list[np.ndarray]:
+def levels(environment: environment_lib.Environment,
+           aims: Sequence[int]) -> list[np.ndarray]:
   """Partitions of the units into clusters, from few and large to single units.
 
   Args:
-    environment: Of M units.
-    coarsest: Clusters that the first level aims at; it has more where sets of
-      units have different devices to choose from.
-    count: How many levels there are at most; the numbers of clusters that they
-      aim at grow by the same factor. Those beyond M are left out.
+    environment: Of M units. Where they are the last of `coarsening.nested`,
+      clusters are sets of whole units; else units belong where their first op
+      does.
+    aims: As of `coarsening.nested`.
 
   Returns:
     Each int [M], the cluster of each unit, from 0; the last level's are the
-    units themselves.
+    units themselves. Others that have single units are left out.
   """
   units, graph = environment.num_units, environment.graph
-  growth = (units / coarsest)**(1 / max(count - 1, 1))
-  aims = [round(coarsest * growth**i) for i in range(count - 1)]
-  member = np.zeros(units, np.int64)
-  member[environment.units[::-1]] = np.arange(graph.num_ops)[::-1]
-  allowed = constraints.allowed_devices(graph, environment.cluster)
+  first = np.zeros(units, np.int64)  # Op of each unit.
+  first[environment.units[::-1]] = np.arange(graph.num_ops)[::-1]
   partitions = [
-      coarsening.coarsen(graph, allowed, environment.op_seconds,
-                         coarsening.CoarseningConfig(
-                             aim, graph.num_groups + 1))[member] for aim in aims
-      if aim < units
+      np.unique(labels[first], return_inverse=True)[1]
+      for labels in coarsening.nested(
+          graph, constraints.allowed_devices(graph, environment.cluster),
+          environment.op_seconds, aims[:-1])
   ]
   return [
-      *(np.unique(labels, return_inverse=True)[1] for labels in partitions),
+      *(labels for labels in partitions if labels.max(initial=-1) + 1 < units),
       np.arange(units)
   ]
 
@@ -108,6 +106,21 @@ def level_uniforms(clusters: np.ndarray, rollouts: int,
                    rng: np.random.Generator) -> np.ndarray:
   """float64 [K, M] in [0, 1), equal within the clusters int [M] of a level."""
   return rng.random((rollouts, clusters.max(initial=-1) + 1))[:, clusters]
+
+
+def nats(probabilities: np.ndarray, clusters: np.ndarray) -> float:
+  """How much chance there is in a rollout of a level.
+
+  Args:
+    probabilities: [M, D], rows sum to one.
+    clusters: int [M], that share a number each.
+
+  Returns:
+    Sum over clusters of the mean entropy of their units.
+  """
+  safe = np.maximum(probabilities, 1e-30)
+  entropies = -(probabilities * np.log(safe)).sum(axis=1)
+  return float((np.bincount(clusters, entropies) / np.bincount(clusters)).sum())
 
 
 def correlated_uniforms(neighbours: Neighbours, rollouts: int,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 import time
-from typing import Sequence
+from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
@@ -24,6 +25,7 @@ from placer_model import network as network_lib
 from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import environment as environment_lib
+from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
@@ -51,13 +53,16 @@ class GdpPlacer:
   """
 
   def __init__(self, network: str = 'paper',
-               config: train_config.TrainConfig | None = None) -> None:
+               config: train_config.TrainConfig | None = None,
+               clock: Callable[[], float] = time.monotonic) -> None:
     """Initializes the placer.
 
     Args:
       network: Preset of `placer_model.config`.
       config: Of the training; the preset `paper` if None.
+      clock: By which time budgets are kept.
     """
+    self._clock = clock
     self.policy = config_lib.preset(network)
     self.config = config or train_config.preset('paper')
 
@@ -67,20 +72,23 @@ class GdpPlacer:
     Raises:
       InfeasiblePlacementError: no placement sampled was valid.
     """
-    start, budget = time.monotonic(), self._budget_s(problem)
+    deadline = deadlines.within(self._budget_s(problem), self._clock)
     trainers = self._trainers(problem)
     own = trainers[0].state
     batch = batch_lib.Batch(trainers, self.config.iterations)
-    while not own.iteration or budget is None or (time.monotonic() - start
-                                                  < budget):
+    # The first iteration is compiled: that says nothing about the others.
+    done, start_s = 0., None
+    while not own.iteration or not deadline.passed:
       turn = batch.next() if self._ends(problem) else _least_seen(trainers)
       if turn is None:
         break
-      trainers[turn].step()
-      progress.reached(
-          batch.iteration / batch.iterations if not budget else
-          (time.monotonic() - start) / budget,
-          f'best {own.best_step_time_s * 1e3:.4g} ms')
+      if start_s is not None:
+        done = deadline.spent(start_s)
+      if self._ends(problem):
+        done = max(done, trainers[turn].share)
+      trainers[turn].step(done)
+      start_s = start_s or self._clock()
+      progress.reached(done, f'best {own.best_step_time_s * 1e3:.4g} ms')
     if own.best_decisions is None:
       raise errors.InfeasiblePlacementError(
           f'None of {own.total_evaluations} sampled placements of '
@@ -103,10 +111,11 @@ class GdpPlacer:
   def _trainer(
       self, problem: placer_lib.Problem,
       network: network_lib.PlacerNetwork | None = None,
-      optimizers: trainer_lib.Optimizers | None = None) -> trainer_lib.Trainer:
+      optimizers: optimizers_lib.Optimizers | None = None
+  ) -> trainer_lib.Trainer:
     graph, cluster = problem.graph, problem.cluster
     seconds = problem.op_seconds
-    units = coarsening.coarsen(graph, problem.allowed, seconds)
+    units = coarsening.units(self.config.units, graph, problem.allowed, seconds)
     features = featurizer.featurize(graph, cluster, units, seconds)
     environment = environment_lib.Environment(graph, cluster, problem.evaluator,
                                               units, features)
@@ -145,7 +154,7 @@ class BatchPlacer(GdpPlacer):
   def _trainers(self,
                 problem: placer_lib.Problem) -> Sequence[trainer_lib.Trainer]:
     network = self._network(problem)
-    optimizers = trainer_lib.Optimizers.make(self.config)
+    optimizers = optimizers_lib.Optimizers.make(self.config)
     others = [
         dataclasses.replace(
             reading.read_task(task, progress.doing).problem(),

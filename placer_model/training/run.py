@@ -32,6 +32,7 @@ from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
 from placer_model.training import job_pricing
 from placer_model.training import json_files
+from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import progress as progress_lib
 from placer_model.training import references
 from placer_model.training import results as results_lib
@@ -128,7 +129,7 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
       } for task in tasks],
       'cluster': [json.loads(task.cluster.to_json()) for task in tasks],
       'reward': options.reward,
-      'units': options.units,
+      'units': options.kind_of_units,
       # A stopwatch does not ask for them.
       'costs': [
           None if options.reward == rewards.MEASURED else hashlib.sha256(
@@ -157,7 +158,7 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   network = network_lib.PlacerNetwork(placer_config)
   if options.init_policy:
     checkpoints.load_placer(options.init_policy / 'checkpoints', network)
-  optimizers = trainer_lib.Optimizers.make(config)
+  optimizers = optimizers_lib.Optimizers.make(config)
   return [
       _Entrant(
           label, task, results,
@@ -182,7 +183,7 @@ def _labels(tasks: Sequence[task_lib.Task]) -> list[str]:
 
 def _make_trainer(options: task_lib.Options, config: train_config.TrainConfig,
                   network: network_lib.PlacerNetwork,
-                  optimizers: trainer_lib.Optimizers, task: task_lib.Task,
+                  optimizers: optimizers_lib.Optimizers, task: task_lib.Task,
                   baselines: tuple[baselines_lib.Result, ...],
                   evaluator: evaluator_lib.Evaluator) -> trainer_lib.Trainer:
   environment = environment_lib.Environment(task.graph, task.cluster, evaluator,
@@ -235,8 +236,10 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
             options.model_dir / 'tensorboard' / _file_name(entrant.label, ''),
             entrant.task, entrant.trainer) for entrant in entrants
     ]
+    start_s = time.monotonic()
     while not stopped() and (turn := batch.next()) is not None:
-      report = batch.trainers[turn].step()
+      trainer = batch.trainers[turn]
+      report = trainer.step(max(trainer.share, deadline.spent(start_s)))
       shown.show(dataclasses.replace(report, iteration=batch.iteration),
                  entrants[turn].label)
       events[turn].write(report)
@@ -294,7 +297,7 @@ def _conclude(options: task_lib.Options, entrants: Sequence[_Entrant],
   clusters = [entrant.task.cluster for entrant in entrants]
   export.export_policy(
       batch.placer, str(options.model_dir / 'policy'), {
-          'units': options.units, 'graph': ', '.join(
+          'units': options.kind_of_units, 'graph': ', '.join(
               graph.name for graph in graphs), 'graph_fingerprint': ', '.join(
                   g.fingerprint for g in graphs), 'cluster': ', '.join(
                       cluster.name for cluster in clusters),

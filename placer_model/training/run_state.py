@@ -39,6 +39,19 @@ def _are_decisions(value: Any) -> bool:
   return value is None or _are_counts(value)
 
 
+def _are_rollouts(value: Any) -> bool:
+  return isinstance(value, list) and all(map(_is_rollout, value))
+
+
+def _is_rollout(value: Any) -> bool:
+  if not isinstance(value, list) or len(value) != 2:
+    return False
+  decisions, rewards = value
+  return (isinstance(decisions, list) and isinstance(rewards, list) and
+          0 < len(decisions) == len(rewards) and
+          all(map(_are_counts, decisions)) and all(map(_is_number, rewards)))
+
+
 def _is_origin(value: Any) -> bool:
   return value in ('', *ORIGINS)
 
@@ -54,7 +67,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     'reward_count': _is_count, 'reward_total': _is_number,
     'best_decisions': _are_decisions, 'best_step_time_s': _is_number,
     'best_origin': _is_origin, 'evaluations': _are_of_origins,
-    'seconds': _is_number, 'curve': _is_curve
+    'seconds': _is_number, 'curve': _is_curve, 'most_nats': _is_number,
+    'recent': _are_rollouts
 }
 
 
@@ -81,6 +95,10 @@ class RunState(tf.train.experimental.PythonState):
     evaluations: Placements priced, by origin.
     seconds: Time spent so far, over all sessions.
     curve: Pairs (evaluations so far, best step time), one per improvement.
+    most_nats: How much chance there may be in a rollout where levels follow
+      from it; set by the first iteration.
+    recent: Pairs (int32 [K, M] decisions, float64 [K] rewards) of the latest
+      iterations, as many as the next update looks back.
   """
 
   def __init__(self, allowed: np.ndarray | None = None) -> None:
@@ -88,7 +106,7 @@ class RunState(tf.train.experimental.PythonState):
 
     Args:
       allowed: bool [M, D], where each unit may be; None: anywhere. What a
-        checkpoint calls the best placement is held against it.
+        checkpoint calls the best placement, or drawn, is held against it.
     """
     self._allowed = allowed
     self.iteration = self.warm_trials = self.warm_steps = 0
@@ -98,6 +116,8 @@ class RunState(tf.train.experimental.PythonState):
     self.evaluations = dict.fromkeys(ORIGINS, 0)
     self.seconds = 0.0
     self.curve: list[tuple[int, float]] = []
+    self.most_nats = 0.0
+    self.recent: list[tuple[np.ndarray, np.ndarray]] = []
 
   @property
   def total_evaluations(self) -> int:
@@ -129,6 +149,8 @@ class RunState(tf.train.experimental.PythonState):
     }
     if self.best_decisions is not None:
       fields['best_decisions'] = self.best_decisions.tolist()
+    fields['recent'] = [[part.tolist() for part in pair] for pair in self.recent
+                       ]
     return json.dumps(fields)
 
   def deserialize(self, string_value: str) -> None:
@@ -141,17 +163,21 @@ class RunState(tf.train.experimental.PythonState):
     if not _is_state(fields):
       raise ValueError('it holds no state of a run')
     if fields['best_decisions'] is not None:
-      fields['best_decisions'] = self._checked(fields['best_decisions'])
+      fields['best_decisions'] = self._checked([fields['best_decisions']])[0]
+    fields['recent'] = [(self._checked(decisions), np.array(rewards))
+                        for decisions, rewards in fields['recent']]
     fields['curve'] = [tuple(pair) for pair in fields['curve']]
     self.__dict__.update(fields)
 
-  def _checked(self, decisions: list[int]) -> np.ndarray:
-    """int32 [M]."""
+  def _checked(self, decisions: list[list[int]]) -> np.ndarray:
+    """int32 [K, M]."""
+    if len({*map(len, decisions)}) != 1:
+      raise ValueError('its placements are not of one graph')
     result = np.array(decisions, np.int64)
     if self._allowed is not None:
       units, devices = self._allowed.shape
-      if (len(result) != units or
+      if (result.shape[1] != units or
           not ((result >= 0) & (result < devices)).all() or
           not self._allowed[np.arange(units), result].all()):
-        raise ValueError('its best placement is none of this graph')
+        raise ValueError('its placements are none of this graph')
     return result.astype(np.int32)

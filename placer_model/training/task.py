@@ -36,7 +36,7 @@ from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import rewards
 from placer_model.training import train_config
 
-UNITS = ('coarse', 'fine')
+UNITS = (coarsening.COARSE, coarsening.FINE)
 # The first placement runs whatever the time; if it hangs, for so long.
 _LEAST_TIMEOUT_S = 30.
 
@@ -93,6 +93,12 @@ class Options:
     """Which graph is meant."""
     return request_lib.Request(self.graph, self.batch_size, self.trip_count,
                                self.profile)
+
+  @property
+  def kind_of_units(self) -> str:
+    """What `coarsening.units` knows."""
+    return (coarsening.FINE
+            if self.units == coarsening.FINE else self.train_config().units)
 
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""
@@ -155,8 +161,8 @@ def load(options: Options, tell: reading.Tell,
     evaluator = until.Until(runner, deadline)
   problem = step.problem(evaluator, options.seed)
   graph, cluster = problem.graph, problem.cluster
-  units = (coarsening.coarsen(graph, problem.allowed, problem.op_seconds)
-           if options.units == 'coarse' else coarsening.groups_as_units(graph))
+  units = coarsening.units(options.kind_of_units, graph, problem.allowed,
+                           problem.op_seconds)
   features = featurizer.featurize(graph, cluster, units, problem.op_seconds)
   return Task(graph, cluster, evaluator, step.simulator(), problem.op_seconds,
               units, features, problem, processes)

@@ -20,9 +20,11 @@ from placer_model.training import environment as environment_lib
 from placer_model.training import exploration
 from placer_model.training import imitation
 from placer_model.training import local_search
+from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import reward
 from placer_model.training import run_state
 from placer_model.training import train_config
+from placer_model.training import twins
 
 # Gradient steps of imitation, and trials of search, between two chances to
 # stop.
@@ -32,25 +34,10 @@ _WARM_TRIALS = 256
 _WARM_STREAM = 1 << 32
 # Of the learning rate of imitation: within iterations it corrects, not leads.
 _SELF_IMITATION_SHARE = 0.1
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Optimizers:
-  """What changes a placer's weights, for all trainers that share it.
-
-  Attributes:
-    ppo: Adam.
-    imitation: Another, so that the moments of each stay its own.
-  """
-
-  ppo: tf.keras.optimizers.Optimizer
-  imitation: tf.keras.optimizers.Optimizer
-
-  @classmethod
-  def make(cls, config: train_config.TrainConfig) -> Optimizers:
-    """Fresh ones."""
-    return cls(agent_lib.make_optimizer(config),
-               tf.keras.optimizers.Adam(config.imitation_learning_rate))
+# Of a placement that the policy does not know of.
+_LEAST_PROBABILITY = 1e-4
+# Of the best placement beside the policy's probabilities.
+_SAY_OF_BEST = .1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +85,7 @@ class Trainer:
                placer: tf.keras.layers.Layer, features: Mapping[str, tf.Tensor],
                config: train_config.TrainConfig, seed: int,
                baselines: np.ndarray, reference_s: float,
-               optimizers: Optimizers | None = None) -> None:
+               optimizers: optimizers_lib.Optimizers | None = None) -> None:
     """Prepares a run; nothing is priced or learned yet.
 
     Args:
@@ -117,7 +104,8 @@ class Trainer:
     self._environment, self._config, self._seed = environment, config, seed
     self.placer = placer
     self._baselines = baselines
-    self.optimizers = optimizers or Optimizers.make(config)
+    self.optimizers = optimizers or optimizers_lib.Optimizers.make(config)
+    self.optimizers.build(placer.trainable_variables)
     self._agent = agent_lib.PlacementAgent(placer, features,
                                            environment.num_units,
                                            environment.cluster.num_devices,
@@ -129,23 +117,30 @@ class Trainer:
                                               environment.features.edges,
                                               environment.features.edge_bytes)
     self._search = local_search.LocalSearch(environment, self._neighbours)
+    self._twins: list[tuple[int, ...]] = []
+    if config.exchange:
+      self._twins = twins.twins(environment.cluster, environment.allowed)
+    self._done = 0.
     self._levels: list[np.ndarray] = []
     if config.exploration == 'levels':
-      self._levels = exploration.levels(environment, config.coarsest_clusters,
-                                        config.levels)
+      self._levels = exploration.levels(environment, config.levels)
 
   def checkpoint(self) -> tf.train.Checkpoint:
     """All that a run has to remember in order to go on exactly."""
-    ppo, imitating = self.optimizers.ppo, self.optimizers.imitation
-    for optimizer in (ppo, imitating):
-      optimizer.build(self.placer.trainable_variables)
     return tf.train.Checkpoint(placer=self.placer, state=self.state,
-                               ppo_optimizer=ppo, imitation_optimizer=imitating)
+                               ppo_optimizer=self.optimizers.ppo,
+                               imitation_optimizer=self.optimizers.imitation)
 
   @property
   def num_units(self) -> int:
     """M."""
     return self._environment.num_units
+
+  @property
+  def share(self) -> float:
+    """From 0 to 1, how many of the iterations are over."""
+    iterations = self._config.iterations
+    return min(self.state.iteration / iterations, 1.) if iterations else 1.
 
   def warm_up(self) -> Iterator[None]:
     """What comes before the first rollout, in parts of a second or less.
@@ -177,9 +172,15 @@ class Trainer:
         state.warm_steps += _CHUNK
       yield
 
-  def step(self) -> Report:
-    """One iteration: rollouts, PPO, local search, self-imitation."""
+  def step(self, done: float | None = None) -> Report:
+    """One iteration: rollouts, PPO, local search, self-imitation.
+
+    Args:
+      done: Share of the run, from 0 to 1, that is over, by which things anneal;
+        None: that of its iterations.
+    """
     with self._clock():
+      self._done = self.share if done is None else done
       rng = np.random.default_rng([self._seed, self.state.iteration])
       self._agent.slow_down(self._rate)
       probabilities = self._agent.probabilities()
@@ -241,22 +242,37 @@ class Trainer:
   def _sample(self, probabilities: np.ndarray,
               rng: np.random.Generator) -> np.ndarray:
     """int32 [K, M]."""
-    decisions = exploration.choose(probabilities, self._uniforms(rng), rng)
+    decisions = exploration.choose(probabilities,
+                                   self._uniforms(probabilities, rng), rng)
     if self._config.greedy:
       decisions[0] = probabilities.argmax(axis=1)
     return decisions
 
-  def _uniforms(self, rng: np.random.Generator) -> np.ndarray:
+  def _uniforms(self, probabilities: np.ndarray,
+                rng: np.random.Generator) -> np.ndarray:
     """float64 [K, M]."""
     rollouts = self._config.rollouts
     if self._config.exploration == 'correlated':
       return exploration.correlated_uniforms(self._neighbours, rollouts, rng)
     if self._config.exploration == 'levels':
-      level = min(int(self._annealed * len(self._levels)),
-                  len(self._levels) - 1)
-      return exploration.level_uniforms(self._levels[level], rollouts, rng)
+      return exploration.level_uniforms(self._level(probabilities), rollouts,
+                                        rng)
     return exploration.independent_uniforms(self._environment.num_units,
                                             rollouts, rng)
+
+  def _level(self, probabilities: np.ndarray) -> np.ndarray:
+    """int [M], the clusters of the finest level that is due.
+
+    The more certain a policy, the smaller what it may draw by itself: in no
+    rollout is there much more chance than in the first ones.
+    """
+    if not self._config.anneal:
+      return self._levels[-1]
+    nats = [exploration.nats(probabilities, level) for level in self._levels]
+    if not self.state.iteration:
+      self.state.most_nats = self._config.chance * nats[0]
+    due = [i for i, n in enumerate(nats) if n <= self.state.most_nats]
+    return self._levels[max(due, default=0)]
 
   @property
   def _rate(self) -> float:
@@ -266,23 +282,23 @@ class Trainer:
     return 1 - (1 - self._config.last_rate) * self._annealed
 
   @property
+  def _temperature(self) -> float:
+    config = self._config
+    return config.temperature * config.last_temperature**self._annealed
+
+  @property
   def _annealed(self) -> float:
     """From 0 to 1, how much of what anneals is over."""
-    if not self._config.anneal or not self._config.iterations:
-      return 1.
-    return min(self.state.iteration / self._config.iterations, 1.)
+    return self._done if self._config.anneal else 1.
 
   def _learn(
       self, probabilities: np.ndarray,
       trials: environment_lib.Trials) -> tuple[np.ndarray, dict[str, float]]:
     rewards = reward.rewards(trials.step_time_s, trials.valid, self.reference_s)
     if self._config.credit == 'unit':
-      effects = credit.advantages(probabilities, trials.decisions,
-                                  credit.scores(rewards), self._config.ridge)
       return rewards, self._agent.train_each(
-          probabilities,
-          credit.tempered(probabilities, effects,
-                          self._config.temperature * self._rate))
+          probabilities, self._credited(probabilities, trials.decisions,
+                                        rewards))
     mean = reward.MeanOfPreviousTrials(self.state.reward_count,
                                        self.state.reward_total)
     advantages = mean.advantages(rewards)
@@ -290,6 +306,32 @@ class Trainer:
     losses = self._agent.train(probabilities, trials.decisions, rewards,
                                advantages, self._config.baseline == 'batch')
     return rewards, losses
+
+  def _credited(self, probabilities: np.ndarray, decisions: np.ndarray,
+                rewards: np.ndarray) -> np.ndarray:
+    """float64 [M, D], what each decision is worth, by the latest rollouts."""
+    config, state = self._config, self.state
+    seen = [*state.recent, (decisions, rewards)]
+    state.recent = seen[1 - config.window:] if config.window > 1 else []
+    drawn, earned = (np.concatenate(parts) for parts in zip(*seen))
+    if self._twins:
+      drawn = self._aligned(probabilities, drawn)
+    found = credit.effects(probabilities, drawn, credit.scores(earned),
+                           config.ridge)
+    return credit.tempered(probabilities, found, self._temperature)
+
+  def _aligned(self, probabilities: np.ndarray,
+               decisions: np.ndarray) -> np.ndarray:
+    """int32 [K, M], equal devices exchanged as the policy likes it best.
+
+    The best placement has a say, so that rollouts agree with each other while
+    the policy is undecided.
+    """
+    says = np.maximum(probabilities, _LEAST_PROBABILITY)
+    if self._knows_best():
+      best, = twins.aligned(self._best()[None], np.log(says), self._twins)
+      says[np.arange(len(best)), best] += _SAY_OF_BEST
+    return twins.aligned(decisions, np.log(says), self._twins)
 
   def _look_around(self, trials: int, rng: np.random.Generator) -> None:
     """Local search around the best placement."""

@@ -62,3 +62,46 @@ def test_light_ops_join_what_they_feed():
   seconds[10] = 1e-6
   units = _coarsen(graph, seconds=seconds)
   assert units[10] == units[5]
+
+
+def _nested(graph, aims, allowed=None):
+  if allowed is None:
+    allowed = np.ones((graph.num_groups, 2), bool)
+  return coarsening.nested(graph, allowed, np.ones((graph.num_ops, 2)), aims)
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_of_nested_units_each_is_part_of_one_before(seed):
+  graph = graphs.random_graph(seed, 300)
+  found = _nested(graph, (3, 12, 40, 100))
+  sizes = [units.max() + 1 for units in found]
+  assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+  for coarse, fine in zip(found, found[1:]):
+    assert len(set(zip(fine, coarse))) == len(set(fine))
+
+
+def test_nested_units_end_at_the_groups():
+  graph = graphs.chain(6)
+  assert _nested(graph, (2, 6))[-1].tolist() == list(range(6))
+
+
+def test_nested_units_are_of_one_kind():
+  graph = graphs.random_graph(0, 300)
+  allowed = np.ones((graph.num_groups, 2), bool)
+  allowed[::3, 1] = False
+  for units in _nested(graph, (4, 50), allowed):
+    for unit in range(units.max() + 1):
+      rows = allowed[graph.groups[units == unit]]
+      assert (rows == rows[0]).all()
+
+
+def test_units_by_their_kind():
+  graph = graphs.random_graph(0, 3000)
+  allowed = np.ones((graph.num_groups, 2), bool)
+  seconds = np.ones((graph.num_ops, 2))
+  counts = [
+      coarsening.units(kind, graph, allowed, seconds).max() + 1
+      for kind in (coarsening.NESTED, coarsening.COARSE, coarsening.FINE)
+  ]
+  assert counts == sorted(counts) and counts[-1] == graph.num_groups
+  assert len(set(counts)) == 3

@@ -64,7 +64,7 @@ def test_places_where_the_policy_says_and_may(gpu_1):
   assert placement.devices.tolist() == [2, 0, 1, 2]
 
 
-@pytest.mark.parametrize('units', ['fine', 'coarse'])
+@pytest.mark.parametrize('units', ['fine', 'coarse', 'nested'])
 @pytest.mark.parametrize('seed', [0, 1])
 def test_legal_and_repeatable(tmp_path, units, seed):
   policy = _export(tmp_path, -1, units=units)

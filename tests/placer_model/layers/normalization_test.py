@@ -98,6 +98,13 @@ def test_slots_count_within_a_type():
   assert slots.numpy().tolist() == [0, 0, 1, 1, 2]
 
 
+def test_speeds_are_shares_of_the_best_peak():
+  devices = _devices('CPU', 'GPU', 'GPU')
+  devices[:, schema.DEVICE_FEATURES.index('flops_per_s')] = 1e12, 2e13, 1e13
+  np.testing.assert_allclose(normalization.log_speeds(tf.constant(devices)),
+                             np.log([.05, 1, .5]), rtol=1e-5)
+
+
 def test_choices_tell_types_and_freedom():
   features = export.random_features(3, 0, 3, seed=0)
   features['devices'] = _devices('CPU', 'GPU', 'GPU')

@@ -6,6 +6,7 @@ import numpy as np
 
 from helpers import toy_training
 from placer_model.training import agent as agent_lib
+from placer_model.training import optimizers
 from placer_model.training import train_config
 
 _CONFIG = dataclasses.replace(train_config.preset('paper'), learning_rate=0.1,
@@ -25,7 +26,7 @@ def _agent(placer=None, **changes):
   placer = placer or toy_training.TablePlacer(_ALLOWED)
   config = dataclasses.replace(_CONFIG, **changes)
   return agent_lib.PlacementAgent(placer, {}, 2, 3, config,
-                                  agent_lib.make_optimizer(config))
+                                  optimizers.Optimizers.make(config).ppo)
 
 
 def _change(decisions, advantages, centred, **changes):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from helpers import toy_training
 from placer_model.training import batch as batch_lib
+from placer_model.training import optimizers as optimizers_lib
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
 
@@ -102,7 +103,7 @@ def _batch(sizes):
   config = dataclasses.replace(train_config.preset('paper'), iterations=3,
                                rollouts=4, epochs=1)
   placer, trainers = _SharedPlacer(), []
-  optimizers = trainer_lib.Optimizers.make(config)
+  optimizers = optimizers_lib.Optimizers.make(config)
   for size in sizes:
     environment = toy_training.chain_environment(size)
     trainers.append(

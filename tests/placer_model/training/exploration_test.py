@@ -88,13 +88,12 @@ def test_units_of_a_cluster_share_their_number():
       assert _connected(np.flatnonzero(row == value))
 
 
-def _levels(units, coarsest, count):
-  environment = toy_training.chain_environment(units)
-  return exploration.levels(environment, coarsest, count)
+def _levels(units, *aims):
+  return exploration.levels(toy_training.chain_environment(units), aims)
 
 
 def test_levels_go_from_few_clusters_to_single_units():
-  levels = _levels(64, 4, 5)
+  levels = _levels(64, 4, 8, 16, 32, 64)
   sizes = [len(set(labels)) for labels in levels]
   assert sizes == sorted(sizes) and sizes[0] <= 8
   assert len(levels) == 5 and sizes[-1] == 64
@@ -104,11 +103,27 @@ def test_levels_go_from_few_clusters_to_single_units():
       assert _connected(np.flatnonzero(labels == label))
 
 
-@pytest.mark.parametrize('units, coarsest, count', [(6, 12, 6), (6, 6, 3),
-                                                    (6, 2, 1), (1, 1, 4)])
-def test_small_graphs_have_single_units_alone(units, coarsest, count):
-  [labels] = _levels(units, coarsest, count)
+def test_each_level_divides_the_clusters_of_the_one_before():
+  levels = _levels(64, 3, 10, 30, 64)
+  for coarse, fine in zip(levels, levels[1:]):
+    assert len(set(zip(fine, coarse))) == len(set(fine))
+
+
+@pytest.mark.parametrize('units, aims', [(6, (12, 20)), (6, (6, 6, 6)),
+                                         (6, (2,)), (1, (1, 1, 4))])
+def test_small_graphs_have_single_units_alone(units, aims):
+  [labels] = _levels(units, *aims)
   np.testing.assert_array_equal(labels, np.arange(units))
+
+
+def test_nats_of_a_rollout():
+  """Certain units have none; a cluster has what its units have in the mean."""
+  policy = np.array([[1., 0.], [.5, .5], [.5, .5], [.5, .5]])
+  for clusters, nats in (([0, 1, 2, 3], 3), ([0, 0, 0,
+                                              0], 3 / 4), ([0, 0, 1,
+                                                            1], 3 / 2)):
+    assert exploration.nats(policy, np.array(clusters)) == pytest.approx(
+        nats * np.log(2))
 
 
 def test_a_level_shares_numbers_within_its_clusters():

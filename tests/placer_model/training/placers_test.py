@@ -17,6 +17,7 @@ from placer_model import export
 from placer_model import network as network_lib
 from placer_model.training import placers
 from placer_model.training import train_config
+from placer_model.training import trainer as trainer_lib
 
 # Quick to trace.
 _NETWORK = config_lib.preset('paper').replace(hidden_units=32, graph_layers=0,
@@ -142,6 +143,39 @@ def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
   placer.place(dataclasses.replace(_problem(), time_budget_s=70.))
   iterations = [trainer.state.iteration for trainer in kept]
   assert min(iterations) > 1 and max(iterations) - min(iterations) <= 1
+
+
+def _shares(monkeypatch, problem, **changes):
+  """How much of a run each iteration was told to be over; they take 10 s each.
+
+  The first takes 30 s, and is the only one in which something happens.
+  """
+  shares, now = [], [5.]
+  step = trainer_lib.Trainer.step
+
+  def fake(self, done):
+    if not shares:
+      step(self, done)
+      now[0] += 20.
+    else:
+      self.state.iteration += 1
+    now[0] += 10.
+    shares.append(done)
+
+  monkeypatch.setattr(trainer_lib.Trainer, 'step', fake)
+  placers.GdpPlacer(config=dataclasses.replace(_CONFIG, **changes),
+                    clock=lambda: now[0]).place(problem)
+  return shares
+
+
+def test_what_anneals_has_the_time_that_the_first_iteration_leaves(monkeypatch):
+  problem = dataclasses.replace(_problem(), time_budget_s=100.)
+  assert _shares(monkeypatch, problem,
+                 iterations=3) == pytest.approx([0, *(np.arange(7) / 7)])
+
+
+def test_without_a_time_budget_iterations_say_what_is_over(monkeypatch):
+  assert _shares(monkeypatch, _problem(), iterations=4) == [0, .25, .5, .75]
 
 
 @pytest.mark.parametrize('budget_s, steps', [(None, 5), (1e9, 5), (0., 1)])

@@ -80,6 +80,10 @@ def _written(**changes):
     _written(best_origin=[]),
     _written(evaluations={}),
     _written(curve=[[1]]),
+    _written(recent=[[[[0]]]]),
+    _written(recent=[[[[0], [1]], [1.]]]),
+    _written(recent=[[[[0], [1, 1]], [1., 2.]]]),
+    _written(recent=[[[['0']], [1.]]]),
     _written(iteration=10**400)
 ])
 def test_what_is_no_state_is_refused(text):
@@ -95,5 +99,17 @@ def test_a_best_placement_of_another_graph_is_refused(decisions):
   state = run_state.RunState(np.array([[True, False], [True, True]]))
   with pytest.raises(ValueError, match='none of this graph'):
     state.deserialize(_written(best_decisions=decisions))
+  with pytest.raises(ValueError, match='none of this graph'):
+    state.deserialize(_written(recent=[[[decisions], [1.]]]))
   state.deserialize(_written(best_decisions=[0, 1]))
   assert state.best_decisions.tolist() == [0, 1]
+
+
+def test_a_checkpoint_has_the_latest_rollouts():
+  state, other = run_state.RunState(), run_state.RunState()
+  state.recent = [(np.array([[0, 1], [2, 0]], np.int32), np.array([-1., -.5]))]
+  other.deserialize(state.serialize())
+  (decisions, rewards), = other.recent
+  assert decisions.dtype == np.int32
+  assert decisions.tolist() == [[0, 1], [2, 0]
+                               ] and rewards.tolist() == [-1, -.5]

@@ -22,14 +22,20 @@ def test_paper_switches_every_lever_off():
        paper.self_imitation_steps, paper.distill_steps))
 
 
-@pytest.mark.parametrize('changes', [{'rollouts': 0}, {'iterations': -1}, {
-    'baseline': 'critic'
-}, {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0}, {
-    'credit': 'all'
-}, {'ridge': 0.0}, {'levels': 0}, {'coarsest_clusters': 0}, {'last_rate': 0.0}])
+@pytest.mark.parametrize(
+    'changes',
+    [{'rollouts': 0}, {'iterations': -1}, {'baseline': 'critic'},
+     {'exploration': 'none'}, {'confidence': 1.0}, {'learning_rate': 0.0},
+     {'credit': 'all'}, {'ridge': 0.0}, {'levels': ()}, {'levels':
+         (0, 9)}, {'last_rate': 0.0}, {'last_temperature': 0.0}, {'window': 0}])
 def test_wrong_values_are_refused(changes):
   with pytest.raises(errors.GdpError, match=next(iter(changes))):
     train_config.TrainConfig(**changes)
+
+
+def test_levels_end_at_the_units_that_are_decided_about():
+  assert train_config.preset('paper').units == 'nested'
+  assert train_config.preset('default').units == 'coarse'
 
 
 def test_unknown_preset():

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from helpers import toy_training
+from placer_model.training import credit
 from placer_model.training import exploration
 from placer_model.training import train_config
 from placer_model.training import trainer as trainer_lib
@@ -77,23 +78,99 @@ def test_one_rollout_is_the_likeliest_placement():
   assert trainer.state.evaluations['policy'] == config.rollouts
 
 
-def test_levels_and_learning_rate_follow_the_iterations(monkeypatch):
-  config = dataclasses.replace(_QUICK, exploration='levels', levels=3,
-                               coarsest_clusters=2, anneal=True, iterations=6,
-                               search_trials=0, last_rate=0.1)
-  trainer = _trainer(toy_training.chain_environment(9), config)
-  drawn, rates = [], []
+_ANNEALED = dataclasses.replace(_QUICK, exploration='levels', levels=(2, 4, 9),
+                                anneal=True, iterations=6, search_trials=0,
+                                last_rate=0.1)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+  """Numbers of clusters that are drawn from, in order."""
+  numbers = []
   draw = exploration.level_uniforms
   monkeypatch.setattr(
       exploration, 'level_uniforms', lambda clusters, *rest:
-      (drawn.append(len(set(clusters))), draw(clusters, *rest))[1])
+      (numbers.append(len(set(clusters))), draw(clusters, *rest))[1])
+  return numbers
+
+
+def _rate(trainer):
+  return float(trainer.optimizers.ppo.learning_rate) / 0.01
+
+
+def test_the_learning_rate_follows_the_iterations():
+  trainer = _trainer(toy_training.chain_environment(9), _ANNEALED)
+  rates = []
   for _ in range(8):
     trainer.step()
-    rates.append(float(trainer.optimizers.ppo.learning_rate) / 0.01)
-  assert drawn[0] == drawn[1] <= 3 and drawn == sorted(drawn)
-  assert drawn[4:] == [9] * 4
+    rates.append(_rate(trainer))
   assert rates[0] == pytest.approx(1) and rates[3] == pytest.approx(0.55)
   assert rates[6] == rates[7] == pytest.approx(0.1)
+
+
+def test_the_learning_rate_follows_the_time_where_it_is_given():
+  trainer = _trainer(toy_training.chain_environment(9), _ANNEALED)
+  trainer.step(0.5)
+  assert _rate(trainer) == pytest.approx(0.55)
+  trainer.step(1.)
+  assert _rate(trainer) == pytest.approx(0.1)
+
+
+def test_levels_become_finer_as_the_policy_becomes_certain(drawn):
+  trainer = _trainer(toy_training.chain_environment(9), _ANNEALED)
+  trainer.step()
+  for sureness in (0., 3., 9.):
+    trainer.placer.table.assign(np.tile([0., sureness, 0.], (9, 1)))
+    trainer.step()
+  assert drawn[0] == drawn[1] < drawn[2] < drawn[3] == 9
+
+
+def test_without_annealing_there_are_single_units_alone(drawn):
+  config = dataclasses.replace(_ANNEALED, anneal=False)
+  _trainer(toy_training.chain_environment(9), config).step()
+  assert drawn == [9]
+
+
+def test_equal_devices_are_exchanged_before_credit_is_given(monkeypatch):
+  """What draws a placement and its mirror image learns from both the same."""
+  seen = []
+  effects = credit.effects
+  monkeypatch.setattr(
+      credit, 'effects', lambda policy, decisions, *rest:
+      (seen.append(decisions), effects(policy, decisions, *rest))[1])
+  config = dataclasses.replace(_PAPER, exchange=True)
+  trainer = _trainer(toy_training.chain_environment(6), config)
+  trainer.placer.table.assign(np.tile([-9., 1., 0.], (6, 1)))
+  trainer.step()
+  ones = (seen[0] == 1).sum(axis=1)
+  assert (ones >= 3).all() and set(seen[0].ravel()) == {1, 2}
+
+
+def test_the_temperature_falls_by_the_same_factor_in_equal_times(monkeypatch):
+  temperatures = []
+  tempered = credit.tempered
+  monkeypatch.setattr(
+      credit, 'tempered', lambda *arguments:
+      (temperatures.append(arguments[-1]), tempered(*arguments))[1])
+  config = dataclasses.replace(_PAPER, anneal=True, temperature=2.,
+                               last_temperature=0.01)
+  trainer = _trainer(toy_training.chain_environment(4), config)
+  for done in (0., 0.5, 1.):
+    trainer.step(done)
+  np.testing.assert_allclose(temperatures, [2., 0.2, 0.02])
+
+
+@pytest.mark.parametrize('window, seen', [(1, [16] * 4), (3, [16, 32, 48, 48])])
+def test_credit_looks_back_at_the_latest_rollouts(monkeypatch, window, seen):
+  counts = []
+  effects = credit.effects
+  monkeypatch.setattr(
+      credit, 'effects', lambda policy, decisions, *rest:
+      (counts.append(len(decisions)), effects(policy, decisions, *rest))[1])
+  trainer = _trainer(toy_training.chain_environment(4),
+                     dataclasses.replace(_PAPER, window=window))
+  _run(trainer, 4)
+  assert counts == seen
 
 
 def test_levers_find_the_optimum_of_a_longer_chain():

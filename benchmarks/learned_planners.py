@@ -1,0 +1,96 @@
+"""What the papers' learned planners find, at equal seconds of the processor.
+
+Run it from the repository, on one core (`taskset -c 0`):
+
+  python -m benchmarks.learned_planners rnnlm-2@2xP100 amoebanet@4xP100
+
+HDP and GDP-one, the published method, learn each task for so many seconds of
+the processor, all that they make and compile included: other programs on the
+core make a run longer and change nothing else. Prints a list of {"task",
+"seed", "hdp_s", "gdp_paper_s", "hdp_priced", "gdp_paper_priced"}: simulated
+steps of the best that was found, first in, first out, and placements that were
+priced. Without --json, a table of the steps and of HDP / GDP-one: the geometric
+mean, the least and the most over seeds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import sys
+import time
+from typing import Any, Sequence
+
+from benchmarks import tables
+from gdp_grappler import progress
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.problems import reading
+from placer_model.hdp import placers as hdp
+from placer_model.training import placers as training
+
+_TITLE = 'Learned planners'
+_HEAD = ('task', 'HDP', 'GDP-one', 'HDP / GDP-one', 'least', 'most')
+_PLANNERS = {'hdp': hdp.HdpPlacer, 'gdp_paper': training.GdpPlacer}
+_Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 after a line about an error of ours.
+  """
+  parser = tables.parser('learned_planners', __doc__)
+  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
+  parser.add_argument('--seconds', type=float, default=30.)
+  parser.add_argument('--seeds', type=int, default=3)
+  arguments = tables.parse(parser, argv)
+  return tables.show(
+      arguments, _TITLE, lambda: _table(
+          progress.of_each(
+              'learning', arguments.tasks, lambda task: _rows(
+                  task, arguments.seconds, arguments.seeds), str)))
+
+
+def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
+  """One of each seed."""
+  step = reading.read_task(task, progress.doing)
+  simulator, rows = step.simulator(), []
+  for seed in range(seeds):
+    row: _Row = {'task': task, 'seed': seed}
+    for name, make in _PLANNERS.items():
+      watched = recorder.Recorder(step.problem().evaluator)
+      problem = dataclasses.replace(step.problem(), seed=seed,
+                                    evaluator=watched, time_budget_s=seconds)
+      placement = make(clock=time.process_time).place(problem)
+      row[f'{name}_s'] = simulator.evaluate(problem.graph,
+                                            placement).step_time_s
+      row[f'{name}_priced'] = watched.evaluations
+    rows.append(row)
+  return rows
+
+
+def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
+  cells, means = [], []
+  for rows in found:
+    theirs, ours = ([row[f'{name}_s'] for row in rows] for name in _PLANNERS)
+    ratios = [t / o for t, o in zip(theirs, ours)]
+    means.append(statistics.geometric_mean(ratios))
+    cells.append([
+        rows[0]['task'], *(tables.milliseconds(statistics.geometric_mean(steps))
+                           for steps in (theirs, ours)),
+        *(f'{r:.3f}' for r in (means[-1], min(ratios), max(ratios)))
+    ])
+  cells.append([
+      'geometric mean', '', '', f'{statistics.geometric_mean(means):.3f}',
+      f'{min(means):.3f}', f'{max(means):.3f}'
+  ])
+  return tables.Table('steps simulated, seconds of the processor', _HEAD, cells,
+                      [row for rows in found for row in rows])
+
+
+if __name__ == '__main__':
+  sys.exit(main())
