@@ -138,9 +138,9 @@ void gdp_graph_paths(int64_t num_ops, const int64_t* starts,
 }
 
 // Upward ranks: `ranks` holds the seconds of ops, and afterwards those of the
-// longest path on from each; `edge_s` is from the start of an edge's producer to
-// that of its consumer, `edges` [E, 2], `order` one of `gdp_graph_order`. Returns
-// -1 if memory runs out.
+// longest path on from each; `edge_s` is from the start of an edge's producer
+// to that of its consumer, `edges` [E, 2], `order` one of `gdp_graph_order`.
+// Returns -1 if memory runs out.
 int32_t gdp_graph_ranks(int64_t num_ops, int64_t num_edges,
                         const int32_t* edges, const int32_t* order,
                         const double* edge_s, double* ranks) try {
