@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import pathlib
 import re
 import shutil
@@ -209,6 +210,7 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
     GdpError: it holds another run; nothing was changed. Or it cannot be
       written.
   """
+  identity = json.loads(json.dumps(dict(identity)))  # As it will be read.
   path = model_dir / _IDENTITY
   found = json_files.read_json(path)
   if found is None:
@@ -216,7 +218,7 @@ def claim(model_dir: pathlib.Path, identity: Mapping[str, Any]) -> None:
       raise errors.GdpError(
           f'{model_dir} has checkpoints but no config.json that tells whose '
           'they are. Give another --model_dir, or --restart to begin anew.')
-    json_files.write_json(path, dict(identity))
+    json_files.write_json(path, identity)
     return
   if not isinstance(found, dict):
     raise errors.GdpError(
