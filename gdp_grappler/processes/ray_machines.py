@@ -35,9 +35,9 @@ _RETRIES = 20
 # For objects, on this machine. Ray's default is a third of the memory.
 _STORE_BYTES = 512 << 20
 # Of a cluster on this machine. A token that is not written anywhere lets no
-# other user in; without "clusters" Ray listens on the loopback only. Its
-# workers would give way to all that runs here: on a busy machine they stood
-# still.
+# other user in; without "clusters" Ray listens on the loopback only. By its own
+# niceness workers would give way to all that runs here: on a busy machine they
+# stood still.
 _LOCAL_VARIABLES = {
     'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER': '0', 'RAY_AUTH_MODE': 'token',
     'RAY_USAGE_STATS_ENABLED': '0', 'RAY_worker_niceness': '0'
