@@ -224,7 +224,7 @@ def test_another_seed_in_the_same_directory_is_refused(graph_path, finished,
                                                        no_export):
   model_dir, *_ = finished
   before = _contents(model_dir)
-  for changes, said in (({'seed': 1}, 'seed'), ({'config': 'paper'}, 'train'),
+  for changes, said in (({'seed': 1}, 'seed'), ({'config': 'paper'}, 'units'),
                         ({'cluster': '4xP100'}, 'cluster'), ({'units': 'fine'},
                                                              'units')):
     with pytest.raises(errors.GdpError, match=f'another {said}'):
