@@ -119,8 +119,9 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
-  train = {
-      key: value for key, value in dataclasses.asdict(config).items()
+  train = {  # As JSON has it.
+      key: list(value) if isinstance(value, tuple) else value
+      for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
   result = {
