@@ -137,6 +137,7 @@ def _train() -> int:
     import rich.console
     import tensorflow as tf
 
+    from placer_model.training import interrupts
     from placer_model.training import run as run_lib
     from placer_model.training import task as task_lib
   # A fresh process that checks the policy loads TensorFlow as well, and more.
@@ -153,7 +154,7 @@ def _train() -> int:
       _LINE.say(f'--time_budget_s={_TIME_BUDGET_S.value:g}: it took '
                 f'{time.monotonic() - start_s:.0f} s. Starting, reading the '
                 'graph and checking what is exported cannot be cut short.')
-  except run_lib.Interrupted as interrupted:
+  except interrupts.Interrupted as interrupted:
     _LINE.say(str(interrupted))
     return 130
   return 0

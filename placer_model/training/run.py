@@ -6,11 +6,9 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import pathlib
 import re
-import signal
 import time
-from typing import Any, Iterator, Sequence
+from typing import Any, Sequence
 
 import numpy as np
 import rich.console
@@ -30,6 +28,7 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
+from placer_model.training import interrupts
 from placer_model.training import job_pricing
 from placer_model.training import json_files
 from placer_model.training import optimizers as optimizers_lib
@@ -46,10 +45,6 @@ _NOT_IDENTITY = ('iterations', 'checkpoint_iterations', 'checkpoint_s')
 # Of the time budget: what a fresh process takes to check the exported policy,
 # and what distillation may take.
 EXPORT_S, _DISTILL_SHARE = 20., .1
-
-
-class Interrupted(Exception):
-  """Ctrl-C; there is a checkpoint."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,7 +77,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
   Raises:
     GdpError: bad input, a full disk, or a model directory of another run.
     MeasurementError: no step of the graph runs.
-    Interrupted: Ctrl-C.
+    interrupts.Interrupted: Ctrl-C.
   """
   start, options = time.monotonic(), every[0]
   deadline = deadline or deadlines.within(options.time_budget_s)
@@ -100,11 +95,11 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir,
                       _identity(options, config, placer_config, tasks))
-    stack.enter_context(_told_what_is_kept(options.model_dir))
+    stack.enter_context(interrupts.told_what_is_kept(options.model_dir))
     for task in tasks:
       stack.enter_context(task.processes)
     pricing = references.pricing(options, tasks, stack)
-    with _Interrupt() as interrupt:
+    with interrupts.Interrupt() as interrupt:
       entrants = _entrants(options, config, placer_config, tasks, learning,
                            pricing)
       batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
@@ -119,9 +114,8 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
               placer_config: config_lib.PlacerConfig,
               tasks: Sequence[task_lib.Task]) -> dict[str, Any]:
   """All that has to be equal for a run to go on; what config.json holds."""
-  train = {  # As JSON has it.
-      key: list(value) if isinstance(value, tuple) else value
-      for key, value in dataclasses.asdict(config).items()
+  train = {
+      key: value for key, value in dataclasses.asdict(config).items()
       if key not in _NOT_IDENTITY
   }
   result = {
@@ -210,7 +204,7 @@ def _check_that_steps_run(task: task_lib.Task,
 
 def _learn(options: task_lib.Options, config: train_config.TrainConfig,
            entrants: Sequence[_Entrant], batch: batch_lib.Batch,
-           store: checkpoints.Checkpoints, interrupt: _Interrupt,
+           store: checkpoints.Checkpoints, interrupt: interrupts.Interrupt,
            console: rich.console.Console, deadline: deadlines.Deadline) -> None:
   """Warm-up and iterations until number, time or Ctrl-C ends them."""
   saver = _Saver(store, batch, config)
@@ -252,7 +246,7 @@ def _learn(options: task_lib.Options, config: train_config.TrainConfig,
     tell(f'--time_budget_s={options.time_budget_s:g} ended learning after '
          f'{batch.iteration} of {batch.iterations} iterations.')
   if interrupt.pending:
-    raise Interrupted(
+    raise interrupts.Interrupted(
         f'interrupted after iteration {batch.iteration}; checkpoint '
         'written. Run the same command again to go on from there.')
 
@@ -380,36 +374,3 @@ def _record(options: task_lib.Options, entrant: _Entrant, said: np.ndarray,
 
 def _file_name(name: str, nameless: str) -> str:
   return re.sub(r'[^\w.-]+', '_', name).strip('.') or nameless
-
-
-@contextlib.contextmanager
-def _told_what_is_kept(model_dir: pathlib.Path) -> Iterator[None]:
-  """Ctrl-C that ends a run at once loses nothing of its last checkpoint."""
-  try:
-    yield
-  except KeyboardInterrupt:
-    kept = checkpoints.newest_first(model_dir / 'checkpoints')
-    if not kept:
-      raise
-    raise Interrupted(f'interrupted; checkpoint {kept[0]} is there. Run the '
-                      'same command again to go on from it.') from None
-
-
-class _Interrupt(contextlib.AbstractContextManager['_Interrupt']):
-  """Remembers the first Ctrl-C; the second one ends the process at once.
-
-  Attributes:
-    pending: Whether there was one.
-  """
-
-  def __enter__(self) -> _Interrupt:
-    self.pending = False
-    self._before = signal.signal(signal.SIGINT, self._remember)
-    return self
-
-  def __exit__(self, *unused: object) -> None:
-    signal.signal(signal.SIGINT, self._before)
-
-  def _remember(self, *unused: object) -> None:
-    self.pending = True
-    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,6 +13,7 @@ import tempfile
 
 import common
 import numpy as np
+import shifted_sums
 import tensorflow as tf
 
 common.make_devices()
@@ -309,27 +310,7 @@ def switched():
 
 
 def shifted():
-  """Sums that Grappler orders otherwise if the bias is on another device.
-
-  It makes (x - 1) + b of (x + b) - 1, unless b comes from elsewhere. Once that
-  changed the last bits, as steps were rewritten anew when variables had moved.
-  """
-
-  class Shifted(keras.Model):
-
-    def train_step(self, batch):
-      with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((self(batch[0], training=True) - 1.)**2)
-      own = self.trainable_variables
-      self.optimizer.apply_gradients(zip(tape.gradient(loss, own), own))
-      return {'loss': loss}
-
-  keras.utils.set_random_seed(0)
-  inputs = layers.Input((8,))
-  hidden = [layers.Dense(16, 'tanh')(inputs) for _ in range(2)]
-  outputs = layers.Dense(1, bias_initializer='uniform')(layers.add(hidden))
-  model = Shifted(inputs, outputs)
-  model.compile(keras.optimizers.SGD(.1))
+  model = shifted_sums.model(keras)
   return fit(model, 4), weights(model)
 
 

@@ -19,6 +19,7 @@ from helpers import small_training
 from helpers import stopwatches
 from helpers import tensorboard_events
 from placer_model import export
+from placer_model.training import interrupts
 from placer_model.training import results
 from placer_model.training import run as run_lib
 from placer_model.training import task as task_lib
@@ -181,7 +182,7 @@ def test_an_interrupted_export_tells_of_the_checkpoint(graph_path, tmp_path,
 
   monkeypatch.setattr(export, 'export_policy', interrupt)
   options = _options(graph_path, tmp_path, iterations=1)
-  with pytest.raises(run_lib.Interrupted, match='ckpt-1 is there'):
+  with pytest.raises(interrupts.Interrupted, match='ckpt-1 is there'):
     _train(options)
   monkeypatch.setattr(export, 'export_policy', lambda *unused: None)
   assert 'Resuming after iteration 1' in _train(options)[1]

@@ -1,0 +1,47 @@
+"""Ctrl-C, which loses nothing of what a run has learned."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import signal
+from typing import Iterator
+
+from placer_model.training import checkpoints
+
+
+class Interrupted(Exception):
+  """Ctrl-C; there is a checkpoint."""
+
+
+@contextlib.contextmanager
+def told_what_is_kept(model_dir: pathlib.Path) -> Iterator[None]:
+  """Ctrl-C that ends a run at once loses nothing of its last checkpoint."""
+  try:
+    yield
+  except KeyboardInterrupt:
+    kept = checkpoints.newest_first(model_dir / 'checkpoints')
+    if not kept:
+      raise
+    raise Interrupted(f'interrupted; checkpoint {kept[0]} is there. Run the '
+                      'same command again to go on from it.') from None
+
+
+class Interrupt(contextlib.AbstractContextManager['Interrupt']):
+  """Remembers the first Ctrl-C; the second one ends the process at once.
+
+  Attributes:
+    pending: Whether there was one.
+  """
+
+  def __enter__(self) -> Interrupt:
+    self.pending = False
+    self._before = signal.signal(signal.SIGINT, self._remember)
+    return self
+
+  def __exit__(self, *unused: object) -> None:
+    signal.signal(signal.SIGINT, self._before)
+
+  def _remember(self, *unused: object) -> None:
+    self.pending = True
+    signal.signal(signal.SIGINT, signal.default_int_handler)
