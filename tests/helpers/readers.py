@@ -254,8 +254,10 @@ READERS: dict[str, Reader] = {
         Reader(_write_checkpoint, _read_checkpoint),
     'results.json.gz':
         Reader(
-            lambda p: records.Folder(p.parent).write_results(
-                {'schema': 1, 'tasks': []}), records.read_results),
+            lambda p: records.Folder(p.parent).write_results({
+                'schema': 1, 'simulated': True, 'command': 'gdp_bench',
+                'settings': {}, 'versions': {}, 'tasks': []
+            }), records.read_results),
     'moves.npz':
         Reader(_write_network, move_network.load),
     'log.npz':
