@@ -207,6 +207,15 @@ def test_relocatable_variables_are_those_that_are_received():
   assert free == fixed | {'v': ''}
 
 
+def test_a_handle_of_no_type_is_read():
+  """Regression: an empty list of types was an IndexError."""
+  for types in ({}, {'type': []}, {'type': [types_pb2.DT_INVALID]}):
+    graph = _read(
+        graph_defs.node('v', '_Arg', T={'type': types_pb2.DT_RESOURCE},
+                        _handle_dtypes={'list': types}))
+    assert graph.param_bytes.tolist() == [0]
+
+
 def test_groups_that_tensorflow_spread_stay_as_they_are():
   common = {'_class': (b'loc:@a',)}
   graph = _read(_placeholder('a', device=graph_defs.CPU(0)),

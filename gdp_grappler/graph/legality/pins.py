@@ -141,7 +141,8 @@ def is_variable_argument(node: node_def_pb2.NodeDef) -> bool:
   return (node.op in op_kinds.ARGUMENTS and
           node.attr['T'].type == types_pb2.DT_RESOURCE and
           '_handle_dtypes' in node.attr and
-          list(node.attr['_handle_dtypes'].list.type) != [types_pb2.DT_INVALID])
+          list(node.attr['_handle_dtypes'].list.type)
+          not in ([], [types_pb2.DT_INVALID]))
 
 
 def keeps_type(node: node_def_pb2.NodeDef) -> bool:
