@@ -24,5 +24,4 @@ def test_searches_stand_beside_the_best_that_does_not_search(program, capsys):
   assert [row['seed'] for row in rows] == [0, 1]
   assert len({row['best_of_s'] for row in rows}) == 1
   for row in rows:
-    # Anchors are a part of what best_of has asked.
     assert 0 < row['chosen_s'] < 1 and 0 < row['plain_s'] < 1
