@@ -18,6 +18,8 @@ from gdp_grappler import errors
 from gdp_grappler import files
 
 Tell = Callable[[str], None]
+_MEND = (f'Mend that, or let {environment.CACHE_DIR} name another place for '
+         'all that is kept.')
 
 
 def path(*parts: str,
@@ -37,13 +39,17 @@ def keep(place: pathlib.Path, data: bytes | str, tell: Tell) -> None:
   Args:
     place: Of `path`.
     data: Its content.
-    tell: Hears one line if that fails.
+    tell: Hears one line if that fails, or if others may write in the folder:
+      nothing would be read from there.
   """
   try:
+    whose = _strangers(place.parent)
+    if whose:
+      tell(f'Not kept for the next time: {whose}. {_MEND}')
+      return
     files.write_atomically(place, data, make_folder=True, private=True)
-  except errors.GdpError as error:
-    tell(f'Not kept for the next time. {error} {environment.CACHE_DIR} names '
-         'another place for all that is kept.')
+  except (errors.GdpError, OSError) as error:
+    tell(f'Not kept for the next time. {error} {_MEND}')
 
 
 def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
@@ -55,12 +61,10 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
       have written it.
   """
   try:
-    for each in (place.parent, place):
-      whose = _strangers(each.stat())
-      if whose:
-        tell(f'{place} is not used: {each} {whose}. Remove it, or let '
-             f'{environment.CACHE_DIR} name another place.')
-        return None
+    whose = _strangers(place.parent, place)
+    if whose:
+      tell(f'{place} is not used: {whose}. {_MEND}')
+      return None
     return files.read(place, files.MOST_PROTO_BYTES)
   except (FileNotFoundError, NotADirectoryError):
     return None
@@ -69,10 +73,15 @@ def kept(place: pathlib.Path, tell: Tell) -> bytes | None:
     return None
 
 
-def _strangers(status: os.stat_result) -> str:
-  """Who else may write a file or a folder; '' for nobody but root."""
-  if status.st_uid not in (os.geteuid(), 0):
-    return 'belongs to another user'
-  if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-    return 'can be written by other users'
+def _strangers(*places: pathlib.Path) -> str:
+  """Who else may write what is there; '' for nobody but root."""
+  for place in places:
+    try:
+      status = place.stat()
+    except (FileNotFoundError, NotADirectoryError):
+      continue
+    if status.st_uid not in (os.geteuid(), 0):
+      return f'{place} belongs to another user'
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+      return f'{place} can be written by other users'
   return ''

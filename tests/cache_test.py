@@ -51,6 +51,18 @@ def test_what_others_may_write_is_not_read(tmp_path, which, mode):
   assert cache.kept(place, pytest.fail) == b'text'
 
 
+def test_nothing_is_kept_where_others_may_write(tmp_path):
+  told = []
+  place = cache.path('a', 'b', folder=tmp_path / 'cache')
+  place.parent.mkdir(parents=True)
+  place.parent.chmod(0o777)
+  cache.keep(place, 'text', told.append)
+  line, = told
+  assert f'{place.parent} can be written by other users' in line
+  assert 'GDP_CACHE_DIR' in line
+  assert not place.exists()
+
+
 @pytest.mark.parametrize('which', ['file', 'folder'])
 def test_what_belongs_to_others_is_not_read(tmp_path, monkeypatch, which):
   told = []

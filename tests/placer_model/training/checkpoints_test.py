@@ -121,6 +121,12 @@ def test_a_garbled_identity_is_told(tmp_path, text):
     checkpoints.claim(tmp_path, _IDENTITY)
 
 
+def test_a_broken_identity_can_be_begun_anew(tmp_path):
+  (tmp_path / 'config.json').write_text('{"seed": ')
+  with pytest.raises(errors.GdpError, match='--restart'):
+    checkpoints.claim(tmp_path, _IDENTITY)
+
+
 def test_the_newest_sound_one_is_loaded(tmp_path):
   variable, store = _store(tmp_path)
   for iteration in (1, 2):
