@@ -20,6 +20,7 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import move_model
+from gdp_grappler.placers import moves
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import single_device
@@ -139,8 +140,8 @@ def _no_model() -> None:
 
 
 def annealed(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator, limit: Limit,
-             models: Models = _no_model) -> np.ndarray:
+             rng: np.random.Generator, limit: Limit, models: Models = _no_model,
+             kinds: Sequence[str] = moves.Moves.kinds) -> np.ndarray:
   """int [G], the best that a search from the best of some starts has priced.
 
   Args:
@@ -149,17 +150,21 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
     rng: Of the search.
     limit: Of the search, the starts included.
     models: Chooses steps.
+    kinds: Of moves that are made; at least one.
   """
   progress_lib.doing('searching')
   search = annealing.with_packed(
-      problem, starts, annealing.Annealing(problem, starts, rng, models()))
+      problem, starts, annealing.Annealing(problem, starts, rng, models(),
+                                           kinds))
   _run([search], limit, _Phase())
   return search.best
 
 
-def searched(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator, limit: Limit,
-             models: Models = _no_model) -> tuple[placement_lib.Placement, ...]:
+def searched(
+    problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
+    limit: Limit, models: Models = _no_model,
+    kinds: Sequence[str] = moves.Moves.kinds
+) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
   The latter with its priorities, where orders pay (`prioritized.pays`). What is
@@ -171,18 +176,20 @@ def searched(problem: placer_lib.Problem, starts: np.ndarray,
     rng: Of the search.
     limit: Of the search, the starts included.
     models: Chooses steps, for each order anew.
+    kinds: Of moves that are made; at least one.
   """
   if not prioritized.pays(problem):
-    best = annealed(problem, starts, rng, limit, models)
+    best = annealed(problem, starts, rng, limit, models, kinds)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
   plain = annealing.with_packed(
-      problem, starts, annealing.Annealing(problem, starts, rng, models()))
+      problem, starts, annealing.Annealing(problem, starts, rng, models(),
+                                           kinds))
   likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
   # The starts are looked at in both orders, even if time is over.
   ordered = prioritized.PrioritizedSearch(
-      problem, np.concatenate([plain.best[None], likely]), rng, models())
+      problem, np.concatenate([plain.best[None], likely]), rng, models(), kinds)
   _run([ordered, plain], limit, _SECOND)
   halfway = ordered.best
   if limit.progress(plain.evaluations + ordered.evaluations) < 1:

@@ -1,0 +1,186 @@
+"""What each lever of the default placer's search brings, by switching it off.
+
+Run it from the repository:
+
+  python -m benchmarks.levers rnnlm-2@2xP100 amoebanet@4xP100
+
+Each search begins with what the anchors propose and has so many seconds of the
+processor, the anchors' own not counted; what it finds gets the control edges
+that pay. Once with all levers ('all'), then without one of them:
+
+  network: all that is drawn is priced.
+  coordinates: no moves of repeated structure, no `structured` as an anchor.
+  priorities: it searches first in, first out; edges are looked for afterwards.
+  anchors: it begins with single devices and stretches of the topological order.
+  search: the best of the anchors.
+
+Prints a list of {"task", "seed", "all_s", "network_s", ...}: simulated steps
+without the lever that is named. Without --json, a table of the step with all of
+them, and of how many times as long it is without one: geometric means over
+seeds; below, of all tasks, with the least and the most of any seed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import statistics
+import sys
+import time
+from typing import Any, Sequence
+
+import numpy as np
+
+from benchmarks import tables
+from gdp_grappler import progress
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.placers import anchored
+from gdp_grappler.placers import choosing
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import moves
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import shipped_moves
+from gdp_grappler.problems import reading
+
+_TITLE = 'Levers'
+_LOOSE = tuple(
+    kind for kind in moves.Moves.kinds if not kind.startswith('slab'))
+_COORDINATES = 'structured'
+_Row = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Levers:
+  """What a search may use."""
+
+  network: bool = True
+  coordinates: bool = True
+  priorities: bool = True
+  anchors: bool = True
+  search: bool = True
+
+
+_NAMES = tuple(field.name for field in dataclasses.fields(_Levers))
+_WAYS = {
+    'all': _Levers(),
+    **{name: dataclasses.replace(_Levers(), **{name: False}) for name in _NAMES}
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 after a line about an error of ours.
+  """
+  parser = tables.parser('levers', __doc__)
+  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
+  parser.add_argument('--seconds', type=float, default=10.)
+  parser.add_argument('--seeds', type=int, default=3)
+  arguments = tables.parse(parser, argv)
+  return tables.show(
+      arguments, _TITLE, lambda: _table(
+          progress.of_each(
+              'searching', arguments.tasks,
+              functools.partial(_rows, seconds=arguments.seconds, seeds=
+                                arguments.seeds), str)))
+
+
+def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
+  """One of each seed."""
+  step = reading.read_task(task, progress.doing)
+  simulator = step.simulator()
+  problem = step.problem(simulator)
+  proposed = local_search.starting_points(problem, anchored.ANCHORS,
+                                          np.random.default_rng(0))
+  rows = []
+  for seed in range(seeds):
+    row: _Row = {'task': task, 'seed': seed}
+    for name, levers in _WAYS.items():
+      found = _found(problem, proposed, levers, seconds,
+                     np.random.default_rng(seed))
+      row[f'{name}_s'] = _step_s(problem, simulator, found)
+    rows.append(row)
+  return rows
+
+
+def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
+           levers: _Levers, seconds: float,
+           rng: np.random.Generator) -> tuple[placement_lib.Placement, ...]:
+  """What a search finds by its levers."""
+  starts = _starts(problem, proposed, levers)
+  if not levers.search:
+    return tuple(
+        placement_lib.from_groups(problem.graph, row, problem.cluster)
+        for row in starts)
+  limit = local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
+  models = functools.partial(_model, problem, levers)
+  kinds = moves.Moves.kinds if levers.coordinates else _LOOSE
+  if levers.priorities:
+    return local_search.searched(problem, starts, rng, limit, models, kinds)
+  best = local_search.annealed(problem, starts, rng, limit, models, kinds)
+  return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
+
+
+def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
+            levers: _Levers) -> np.ndarray:
+  """int [S, G], the best first."""
+  wanted = [
+      rows for name, rows in proposed.items()
+      if (levers.anchors or name not in anchored.ANCHORS) and
+      (levers.coordinates or name != _COORDINATES)
+  ]
+  rows = np.unique(np.concatenate(wanted), axis=0)
+  prices = problem.evaluator.price_groups(problem.graph, rows)
+  return rows[prices.ranking()[:prioritized.STARTS]]
+
+
+def _model(problem: placer_lib.Problem,
+           levers: _Levers) -> move_filter.MoveFilter | None:
+  if not levers.network:
+    return None
+  return move_filter.MoveFilter(problem, shipped_moves.network())
+
+
+def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+            placements: Sequence[placement_lib.Placement]) -> float:
+  """Of the best of them, with the edges that pay."""
+  choice = choosing.best(problem, placements, simulator,
+                         lambda _: control_edges.OrderConfig())
+  if choice.order is not None:
+    return choice.order.with_edges_s
+  return simulator.evaluate(problem.graph, choice.placement).step_time_s
+
+
+def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
+  rows = [row for of_task in found for row in of_task]
+  cells = [[
+      of_task[0]['task'],
+      tables.milliseconds(
+          statistics.geometric_mean(row['all_s'] for row in of_task)),
+      *(f'{statistics.geometric_mean(_ratios(of_task, name)):.3f}'
+        for name in _NAMES)
+  ] for of_task in found]
+  for title, mean in (('geometric mean', statistics.geometric_mean),
+                      ('least', min), ('most', max)):
+    cells.append(
+        [title, '', *(f'{mean(_ratios(rows, name)):.3f}' for name in _NAMES)])
+  return tables.Table(
+      'steps simulated, over that of all levers; seconds of '
+      'the processor', ('task', 'all', *(f'no {name}' for name in _NAMES)),
+      cells, rows)
+
+
+def _ratios(rows: Sequence[_Row], name: str) -> list[float]:
+  return [row[f'{name}_s'] / row['all_s'] for row in rows]
+
+
+if __name__ == '__main__':
+  sys.exit(main())
