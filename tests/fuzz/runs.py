@@ -19,9 +19,10 @@ from fuzz import rules
 from fuzz import strangers
 
 # Every how many cases some have their turn: those that run others and search
-# after that, and those that start a process for each placement.
+# after that, for as long as that may pay in the end, and those that start a
+# process for each placement.
 _TURNS = {
-    'local_search': 3, 'best_of': 3, 'structured': 3, 'gdp_no_network': 3,
+    'local_search': 3, 'best_of': 3, 'structured': 3, 'gdp_no_network': 12,
     'scotch': 50, 'min_cut': 50, 'mt_kahypar': 50
 }
 # Every so many cases are placed twice.
