@@ -1,0 +1,145 @@
+"""How soon the default placer is as good as HDP ever gets.
+
+Run it from the repository, on one core (`taskset -c 0`):
+
+  python -m benchmarks.until_hdp rnnlm-2@2xP100 amoebanet@4xP100
+
+HDP learns each task for so many seconds of the processor. Then the default
+placer, without the policy, looks for as fast a step, first in, first out, with
+as many. Prints a list of {"task", "seed", "hdp_s", "hdp_priced", "hdp_took_s",
+"ours_s", "ours_priced", "ours_took_s"}: simulated steps, and placements that
+were priced, proposals of its anchors included, and seconds of the processor,
+until HDP found its best, and we what is no slower; null if we never did.
+Without --json, a table of them and of HDP / ours: geometric means over seeds,
+with the least and the most.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import statistics
+import sys
+import time
+from typing import Any, Sequence
+
+from benchmarks import tables
+from gdp_grappler import progress
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.placers import anchored
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.problems import reading
+from placer_model.hdp import placers as hdp
+
+_TITLE = 'Until HDP'
+_HEAD = ('task', 'HDP', 'priced', 'seconds', 'priced by us', 'seconds',
+         'HDP / ours, priced', 'least', 'most', 'HDP / ours, seconds')
+_Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 after a line about an error of ours.
+  """
+  parser = tables.parser('until_hdp', __doc__)
+  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
+  parser.add_argument('--seconds', type=float, default=30.)
+  parser.add_argument('--seeds', type=int, default=3)
+  arguments = tables.parse(parser, argv)
+  return tables.show(
+      arguments, _TITLE, lambda: _table(
+          progress.of_each(
+              'searching', arguments.tasks,
+              functools.partial(_rows, seconds=arguments.seconds, seeds=
+                                arguments.seeds), str)))
+
+
+def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
+  """One of each seed."""
+  step = reading.read_task(task, progress.doing)
+  rows = []
+  for seed in range(seeds):
+    watched = functools.partial(_watched, step, seed, seconds)
+    theirs = watched(hdp.HdpPlacer(clock=time.process_time))
+    priced, took_s, best_s = theirs[-1]
+    ours = watched(
+        anchored.AnchoredPlacer(clock=time.process_time, asks_policy=False),
+        enough_s=best_s)
+    row = {
+        'task': task, 'seed': seed, 'hdp_s': best_s, 'hdp_priced': priced,
+        'hdp_took_s': took_s
+    }
+    until = next((entry for entry in ours if entry[2] <= best_s), None)
+    row.update(
+        zip(('ours_priced', 'ours_took_s', 'ours_s'), until or (None,) * 3))
+    rows.append(row)
+  return rows
+
+
+class _Reached(Exception):
+  """What was looked for is found."""
+
+
+class _Watch(recorder.Recorder):
+  """Ends a search that has found a step of `enough_s`."""
+
+  enough_s = 0.
+
+  def _record(self, *args: Any) -> None:
+    super()._record(*args)
+    if self.best_step_time_s <= self.enough_s:
+      raise _Reached
+
+
+def _watched(step: step_lib.Step, seed: int, seconds: float,
+             placer: placer_lib.Placer,
+             enough_s: float = 0.) -> list[tuple[int, float, float]]:
+  """The `recorder.Recorder.curve` of a search."""
+  watch = _Watch(step.problem().evaluator, time.process_time)
+  watch.enough_s = enough_s
+  problem = dataclasses.replace(step.problem(), seed=seed, evaluator=watch,
+                                time_budget_s=seconds)
+  with contextlib.suppress(_Reached):
+    placer.place(problem)
+  return watch.curve
+
+
+def _table(found: Sequence[Sequence[_Row]]) -> tables.Table:
+  rows = [row for of_task in found for row in of_task]
+  cells = [[of_task[0]['task'], *_figures(of_task)] for of_task in found]
+  cells.append(['geometric mean', '', '', '', '', '', *_figures(rows)[5:]])
+  return tables.Table('steps simulated, seconds of the processor', _HEAD, cells,
+                      rows)
+
+
+def _figures(rows: Sequence[_Row]) -> list[str]:
+  """Columns of the table but the first, as far as we were as good."""
+  done = [row for row in rows if row['ours_priced'] is not None]
+  mean = functools.partial(_mean, done)
+  if len(done) < len(rows):
+    return [
+        tables.milliseconds(_mean(rows, 'hdp_s')), *[''] * 4, 'never', *[''] * 3
+    ]
+  ratios = [row['hdp_priced'] / row['ours_priced'] for row in done]
+  return [
+      tables.milliseconds(mean('hdp_s')), f'{mean("hdp_priced"):,.0f}',
+      f'{mean("hdp_took_s"):.1f}', f'{mean("ours_priced"):,.0f}',
+      f'{mean("ours_took_s"):.2f}', f'{statistics.geometric_mean(ratios):.1f}',
+      f'{min(ratios):.1f}', f'{max(ratios):.1f}',
+      f'{mean("hdp_took_s") / mean("ours_took_s"):.1f}'
+  ]
+
+
+def _mean(rows: Sequence[_Row], name: str) -> float:
+  return statistics.geometric_mean(row[name] for row in rows)
+
+
+if __name__ == '__main__':
+  sys.exit(main())
