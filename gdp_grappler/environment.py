@@ -24,6 +24,8 @@ DISABLE = 'GDP_DISABLE'
 LOG_LEVEL = 'TF_CPP_MIN_LOG_LEVEL'
 QUIETEST = '3'  # Of `LOG_LEVEL`.
 LEGACY_KERAS = 'TF_USE_LEGACY_KERAS'
+# As the user has it; `placer_model`, which sets it, loads this module before.
+_USERS_KERAS = os.environ.get(LEGACY_KERAS, '')
 
 
 def placement() -> str:
@@ -34,6 +36,11 @@ def placement() -> str:
 def capture_directory() -> str:
   """Where to write the graphs that the pass receives; '' for nowhere."""
   return os.environ.get(CAPTURE_DIR, '')
+
+
+def users_keras() -> dict[str, str]:
+  """What makes `tf.keras` of another process what it is in the user's."""
+  return {LEGACY_KERAS: _USERS_KERAS} if _USERS_KERAS else {}
 
 
 def policy_folder() -> str:

@@ -10,6 +10,8 @@ What steers us where the tests are run is not for the tests.
 import gc
 import os
 
+# Before Keras is chosen below, which is not the user's choice.
+import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
 
 # What is imported is no garbage, and looking for some costs a fifth of that.

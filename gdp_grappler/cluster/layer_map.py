@@ -33,6 +33,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 _MAX_PATTERNS = 10_000
 _MAX_LETTERS = 1_000
 _NUMBERED = re.compile(r'(.+)_\d+')
+_NUMBERS = re.compile(r'(?<=.)(_\d+)+$')
 _WILDCARD = re.compile(r'[*?\[]')
 # Put before the path of the op that something was made for.
 _PREFIX = re.compile(
@@ -105,6 +106,15 @@ def match(patterns: Sequence[str], names: Sequence[str]) -> Matches:
 def bare_name(name: str) -> str:
   """An op's name without numbers and without what it was inlined from."""
   return '/'.join(map(_bare, _path(name)))
+
+
+def plain_name(name: str) -> str:
+  """As `bare_name`, of scopes that were numbered twice, too.
+
+  Keras 3 numbers the scope of a model that has a number in its own name:
+  'sequential_1_1' is the second model's.
+  """
+  return '/'.join(_NUMBERS.sub('', part) for part in _path(name))
 
 
 def _idle(pattern: str, known: set[str]) -> str:

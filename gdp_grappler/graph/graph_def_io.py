@@ -31,6 +31,7 @@ from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
+from gdp_grappler.graph.legality import sums
 
 
 def read(source: source_graph.SourceGraph, *, live: bool = False,
@@ -131,7 +132,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     colocation.join_slots(sets, table, variable_bytes, output_bytes,
                           freedom.live)
   if freedom.live:
-    fusions.join(sets, table, table.each(pins_lib.has_wish))
+    wishes = table.each(pins_lib.has_wish)
+    fusions.join(sets, table, wishes)
+    sums.join(sets, table, wishes, source.devices)
   groups = sets.numbers()
   shared_lists = colocation.shared_lists(table, groups)
   devices = table.each(lambda node: node.device)

@@ -2,9 +2,10 @@
 
 A plan is applied by the names of ops. Grappler gives ops new names, and the
 same model traced again has other numbers in them; so an op is first looked up
-by its name, then by its name without numbers where all such ops of the plan
-are on one device. At least half of the ops and half of the FLOPs have to be
-known to the plan, or it is one for another graph.
+by its name, then by its name without the last number of each scope, at last
+without any, where all such ops of the plan are on one device. At least half of
+the ops and half of the FLOPs have to be known to the plan, or it is one for
+another graph.
 
 Groups go where most bytes of their ops are wanted, of the devices they may
 have. Variables that the plan says nothing of stay where they are, and with
@@ -14,7 +15,7 @@ them what works on them; other ops are where their neighbours are.
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterator, Sequence
+from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -94,11 +95,7 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
 def _of_file(path: str, graph: op_graph.OpGraph,
              cluster: cluster_lib.Cluster) -> _Wishes:
   plan = plan_lib.read(path)
-  bare: dict[str, set[str]] = {}
-  for op, device in plan.devices.items():
-    bare.setdefault(layer_map.bare_name(op), set()).add(device)
-  candidates = [{plan.devices[op]} if op in plan.devices else bare.get(
-      layer_map.bare_name(op), set()) for op in graph.names]
+  candidates = _candidates(plan.devices, graph.names)
   known = np.array([bool(found) for found in candidates])
   share, work = known.mean(), _share_of_flops(graph, known)
   if min(share, work) < _MIN_SHARE:
@@ -119,6 +116,21 @@ def _of_file(path: str, graph: op_graph.OpGraph,
     priorities = np.array([plan.priorities[op] for op in graph.names])
   return _Wishes(devices, np.zeros(graph.num_ops, bool), f'plan {path}',
                  _by_name(devices, exact), priorities)
+
+
+def _candidates(devices: Mapping[str, str],
+                names: Sequence[str]) -> list[set[str]]:
+  """Devices of each op in a plan, by the most of its name that is known."""
+  result: list[set[str]] = [set()] * len(names)
+  for spelled in (str, layer_map.bare_name, layer_map.plain_name):
+    known: dict[str, set[str]] = {}
+    for op, device in devices.items():
+      known.setdefault(spelled(op), set()).add(device)
+    result = [
+        found or known.get(spelled(op), set())
+        for found, op in zip(result, names)
+    ]
+  return result
 
 
 def _by_name(devices: np.ndarray, exact: np.ndarray) -> tuple[str, ...]:

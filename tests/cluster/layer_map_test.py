@@ -81,6 +81,15 @@ def test_bare_names(name, bare):
   assert layer_map.bare_name(name) == bare
 
 
+@pytest.mark.parametrize('name, plain', [
+    ('StatefulPartitionedCall/net_1_2/dense_1_2/MatMul_3', 'net/dense/MatMul'),
+    ('input/_5', 'input/_5'),
+    ('net_a_1/op', 'net_a/op'),
+])
+def test_plain_names(name, plain):
+  assert layer_map.plain_name(name) == plain
+
+
 def test_checked_pairs_are_sorted():
   pairs = layer_map.checked({'b': 'gpu:1', 'a/*': '/device:CPU:0'})
   assert pairs == (('a/*', '/device:CPU:0'), ('b', 'gpu:1'))

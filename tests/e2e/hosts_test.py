@@ -66,6 +66,13 @@ def test_a_resolver_makes_the_first_host_the_default():
   assert any('that server runs it as a whole' in n for n in finished.notices)
 
 
+def test_a_fit_within_the_scope_of_a_host_with_keras_2():
+  """The server is still at the first call when that has returned."""
+  finished = _run('scope', TF_USE_LEGACY_KERAS='1')
+  _check_fit(finished, _HOSTS[1:])
+  assert any('that server runs it as a whole' in n for n in finished.notices)
+
+
 def test_sessions_are_placed_by_their_server():
   finished = _run('session')
   (losses,

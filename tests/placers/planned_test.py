@@ -169,6 +169,16 @@ def test_the_same_model_traced_again(tmp_path):
   assert planned.place(path, problems.make(again)).placement.priorities is None
 
 
+def test_the_second_model_of_a_program(tmp_path):
+  """Keras 3 opens the scope of its `net_1` as 'net_1_1'."""
+  path = _file(tmp_path, _step(), [1, 1, 2, 0, 1, 2, 2, 1, 0, 1])
+  on, origin = _placed(
+      path, _step(names=[name.replace('net_1', 'net_1_1') for name in _NAMES]))
+  assert on['net_1_1/a_1/MatMul'] == 'GPU:1'
+  assert on['net_1_1/b_1/MatMul'] == 'CPU:0'
+  assert '6 ops by name, 4 by name without numbers' in origin
+
+
 def test_names_that_mean_several_devices_are_not_guessed(tmp_path):
   graph = graphs.chain(3, names=['d_1/x', 'd_2/x', 'y'], flops=1.)
   path = _file(tmp_path, graph, [1, 2, 2])

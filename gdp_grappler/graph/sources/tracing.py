@@ -1,7 +1,8 @@
 """Runs `tracing_worker` for graphs that only exist once TensorFlow traced them.
 
 A process of its own, so that the caller's TensorFlow keeps its devices, its
-memory and its Keras (the learning side runs legacy Keras, users run Keras 3).
+memory and its Keras (the learning side runs legacy Keras; what `tf.keras` is in
+a user's module is for the user to say).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   progress.doing(f'tracing {path}')
   try:
     answer = calls.call(_WORKER, kind, path, name, batch_size,
-                        timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT)
+                        timeout_s=_TIMEOUT_S,
+                        environment=_ENVIRONMENT | environment.users_keras())
   except calls.CallError as error:
     raise errors.InvalidGraphError(
         f'Tracing {path} failed: {error}. Capture its graph with '

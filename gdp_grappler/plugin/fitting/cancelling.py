@@ -12,6 +12,7 @@ import threading
 from typing import Any, Iterator
 
 from tensorflow.python.eager import cancellation
+from tensorflow.python.eager import context as context_lib
 
 
 class _Local(threading.local):
@@ -25,6 +26,8 @@ _local = _Local()
 def cancellable() -> Iterator[cancellation.CancellationManager]:
   """Functions that this thread calls meanwhile end when they are told to.
 
+  Servers run them later, and look at the manager then; so it waits for them.
+
   Yields:
     What tells them.
   """
@@ -33,6 +36,7 @@ def cancellable() -> Iterator[cancellation.CancellationManager]:
   outer, _local.manager = _local.manager, manager
   try:
     yield manager
+    context_lib.async_wait()
   finally:
     _local.manager = outer
 

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any, Mapping, Sequence
 
 import numpy as np
+from tensorflow.core.framework import types_pb2
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
@@ -135,7 +136,7 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   nodes = source.graph_def.node
   if plan.graph and plan.function == function and all(
       plan.devices.get(node.name) == node.device
-      for node in nodes if pins.is_variable_argument(node)):
+      for node in nodes if _is_resource(node)):
     return outcome_lib.Outcome(plan.outcome.devices, '',
                                plan.outcome.control_edges, graph=plan.graph)
   known = [plan.devices.get(node.name, '') for node in nodes]
@@ -150,6 +151,11 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     return decisions.optimize(source, settings)
   edges = plan.outcome.control_edges if _same_nodes(nodes, plan) else ()
   return outcome_lib.Outcome(tuple(placement.device_strings()), '', edges)
+
+
+def _is_resource(node: Any) -> bool:
+  """Whether a function is given it where it is: a variable, an iterator."""
+  return node.op == '_Arg' and node.attr['T'].type == types_pb2.DT_RESOURCE
 
 
 def _same_nodes(nodes: Sequence[Any], plan: Plan) -> bool:

@@ -19,10 +19,11 @@ class Replay:
     """Takes nothing yet.
 
     Args:
-      iterator: Of `tf.data` or of Python.
+      iterator: Of `tf.data`, of a distribution strategy or of Python.
     """
     self._iterator = iterator
-    self._in_graph = isinstance(iterator, tf.data.Iterator)
+    self._in_graph = isinstance(
+        iterator, (tf.data.Iterator, tf.distribute.DistributedIterator))
     self._taken: list[Any] = []
 
   def first(self) -> Any:

@@ -167,6 +167,10 @@ def main(mode, loopback):
     elif mode == 'host':
       tf.config.experimental_connect_to_host(addresses)
       results = {'fit': both(fit)}
+    elif mode == 'scope':
+      tf.config.experimental_connect_to_host(addresses)
+      with tf.device('/job:worker/task:1'):
+        results = {'fit': both(fit)}
     elif mode == 'cluster':
       tf.config.experimental_connect_to_cluster(spec)
       results = {'fit': both(fit), 'function': both(call)}

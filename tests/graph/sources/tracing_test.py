@@ -1,10 +1,14 @@
 """The process that traces finds the user's modules, and only those."""
 
+import subprocess
+import sys
+
 import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing
+from helpers import fresh
 
 pytestmark = pytest.mark.e2e
 
@@ -15,6 +19,17 @@ def dense():
   return keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
 '''
 
+_WHOSE = '''
+import pathlib
+import tensorflow as tf
+
+def dense():
+  model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(2)])
+  package = type(model).__module__.split(".")[0]
+  pathlib.Path("package").write_text(package)
+  return model
+'''
+
 
 def test_a_function_in_a_folder_that_holds_a_random_py(tmp_path, monkeypatch):
   """Importing TensorFlow executed it, since the folder came first."""
@@ -23,6 +38,21 @@ def test_a_function_in_a_folder_that_holds_a_random_py(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   source = sources.load('models_of_mine:dense')
   assert 'MatMul' in {node.op for node in source.graph_def.node}
+
+
+@pytest.mark.parametrize('chosen, package',
+                         [({}, 'keras'),
+                          ({'TF_USE_LEGACY_KERAS': '1'}, 'tf_keras')])
+def test_the_keras_of_a_function_is_the_users(tmp_path, chosen, package):
+  """It was Keras 3, whatever TF_USE_LEGACY_KERAS said."""
+  (tmp_path / 'whose.py').write_text(_WHOSE)
+  done = subprocess.run([
+      sys.executable, '-m', 'gdp_grappler', 'place', 'whose:dense',
+      '--cluster=2xP100', '--placer=single_device', '--output=plan.json'
+  ], cwd=tmp_path, env=fresh.environment(**chosen), capture_output=True,
+                        text=True, timeout=280, check=False)
+  assert done.returncode == 0, done.stderr
+  assert (tmp_path / 'package').read_text() == package
 
 
 def test_a_process_that_fails_is_one_line(monkeypatch):

@@ -3,6 +3,7 @@ import threading
 import pytest
 import tensorflow as tf
 from tensorflow.python.eager import cancellation
+from tensorflow.python.eager import context
 
 from gdp_grappler.plugin.fitting import cancelling
 
@@ -19,6 +20,16 @@ def test_a_call_ends_when_it_is_told_to():
     with pytest.raises(tf.errors.CancelledError):
       _add(tf.constant(1.))
   assert _add(tf.constant(1.)).numpy() == 2.
+
+
+def test_the_manager_outlives_what_runs_later(monkeypatch):
+  """Without that a fit within the scope of another host crashed."""
+  found = []
+  monkeypatch.setattr(context, 'async_wait',
+                      lambda: found.append(cancellation.context()))
+  with cancelling.cancellable() as call:
+    _add(tf.constant(1.))
+  assert found == [call]
 
 
 def test_other_threads_go_on():

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -152,3 +154,19 @@ def test_the_line_counts_variables(moves):
                        outcome_lib.Outcome(None, 'placed'))
   assert plan.describe() == ('placed; 2 variables moved, 0.00 MB'
                              if moves else 'placed')
+
+
+def test_a_step_whose_iterator_is_elsewhere_is_not_the_planned_one():
+  """It ran where the iterator was not: a fit under another `tf.device`."""
+  source, variables = _source()
+  iterator, other = source.graph_def.node.add(), tf.compat.v1.GraphDef()
+  iterator.name, iterator.op, iterator.device = 'it', '_Arg', _DEVICES[0]
+  iterator.attr['T'].type = tf.resource.as_datatype_enum
+  iterator.attr['index'].i = 7
+  plan = plan_lib.make(source, _RANDOM, variables, 'step_7')
+  moved = _moved(source, plan)
+  assert plan_lib.follow(moved, _RANDOM, plan, 'step_7').graph == plan.graph
+  other.CopyFrom(moved.graph_def)
+  other.node[-1].device = _DEVICES[1]
+  other = dataclasses.replace(moved, graph_def=other)
+  assert plan_lib.follow(other, _RANDOM, plan, 'step_7').graph is None

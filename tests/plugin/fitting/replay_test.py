@@ -19,3 +19,12 @@ def test_iterators_in_graphs_are_handed_on():
   batches = replay.Replay(iterator)
   assert batches.first() is iterator
   assert batches.again() is iterator
+
+
+def test_an_iterator_of_a_strategy_is_not_read_in_python():
+  """tf_keras fits a model of `OneDeviceStrategy` with one."""
+  strategy = tf.distribute.OneDeviceStrategy('/cpu:0')
+  data = tf.data.Dataset.range(3)
+  iterator = iter(strategy.experimental_distribute_dataset(data))
+  batches = replay.Replay(iterator)
+  assert batches.first() is iterator and batches.again() is iterator
