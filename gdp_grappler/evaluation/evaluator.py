@@ -158,6 +158,28 @@ class Evaluator(Protocol):
       ValueError: an array does not fit the graph.
     """
 
+  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                     priorities: np.ndarray,
+                     ceiling_s: float = math.inf) -> Prices:
+    """Prices K placements with control edges that keep an order.
+
+    With priorities a device waits with its next op until it is free, which
+    TensorFlow's asynchronous devices do not: edges make them keep the order,
+    but what they run ahead with still stands in the way of copies.
+
+    Args:
+      graph: N ops.
+      devices: int [K, N].
+      priorities: float [K, N], or [N] for all placements alike; the order is
+        that in which they start ops.
+      ceiling_s: As of `price_groups`.
+
+    Raises:
+      ValueError: an array does not fit the graph.
+    """
+    del ceiling_s  # Of use to those who know it before they are done.
+    return self.price(graph, devices, priorities)
+
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: float | None = math.inf,
                    priorities: np.ndarray | None = None) -> Prices:

@@ -84,6 +84,19 @@ class Recorder(evaluator_lib.Evaluator):
     self._record(prices, placement)
     return prices
 
+  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                     priorities: np.ndarray,
+                     ceiling_s: float = math.inf) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; it is only counted.
+
+    It is no step until control edges are found for it.
+    """
+    prices = self._evaluator.price_in_order(graph, devices, priorities,
+                                            ceiling_s)
+    with self._lock:
+      self.evaluations += len(prices)
+    return prices
+
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       ceiling_s: float | None = math.inf,

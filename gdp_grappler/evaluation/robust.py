@@ -134,6 +134,18 @@ class Robust(evaluator.Evaluator):
     """
     return self._price(graph, devices, priorities, math.inf)
 
+  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                     priorities: np.ndarray,
+                     ceiling_s: float = math.inf) -> evaluator.Prices:
+    """Prices K placements in order; see `evaluator.Evaluator`.
+
+    Each draw makes an order of the priorities for itself.
+    """
+    plain = self._simulator.price_in_order(graph, devices, priorities,
+                                           ceiling_s)
+    return self._with_luck(graph, plain, devices, priorities, ceiling_s,
+                           self._simulator.orderable(graph))
+
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: float | None = math.inf,
                    priorities: np.ndarray | None = None) -> evaluator.Prices:
@@ -172,13 +184,21 @@ class Robust(evaluator.Evaluator):
              priorities: np.ndarray | None,
              ceiling_s: float) -> evaluator.Prices:
     plain = self._simulator.price(graph, devices, priorities)
+    return self._with_luck(graph, plain, devices, priorities, ceiling_s)
+
+  def _with_luck(self, graph: op_graph.OpGraph, plain: evaluator.Prices,
+                 devices: np.ndarray, priorities: np.ndarray | None,
+                 ceiling_s: float,
+                 orderable: np.ndarray | None = None) -> evaluator.Prices:
+    """What is not above the ceiling, times its luck."""
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
     if priorities is not None:
       priorities = np.broadcast_to(priorities, np.shape(devices))[rows]
     seconds = plain.seconds.copy()
     seconds[rows] *= self._of(graph).luck(plain.seconds[rows],
-                                          np.asarray(devices)[rows], priorities)
+                                          np.asarray(devices)[rows], priorities,
+                                          orderable)
     return dataclasses.replace(plain, seconds=seconds)
 
   def _of(self, graph: op_graph.OpGraph) -> _Draws:
@@ -227,25 +247,29 @@ class _Draws:
     self._bias = float(self._ratios(plain_s, singles, None).max(initial=1.))
 
   def luck(self, plain_s: np.ndarray, devices: np.ndarray,
-           priorities: np.ndarray | None) -> np.ndarray:
+           priorities: np.ndarray | None,
+           orderable: np.ndarray | None = None) -> np.ndarray:
     """float64 [K], at least 1, of placements that run.
 
     Args:
       plain_s: float64 [K], their steps without jitter.
       devices: int [K, N].
       priorities: float64 [K, N] or None.
+      orderable: bool [N], as of `native_simulator.PreparedGraph.run`, or None.
     """
     return np.maximum(
-        self._ratios(plain_s, devices, priorities) / self._bias, 1)
+        self._ratios(plain_s, devices, priorities, orderable) / self._bias, 1)
 
   def _ratios(self, plain_s: np.ndarray, devices: np.ndarray,
-              priorities: np.ndarray | None) -> np.ndarray:
+              priorities: np.ndarray | None,
+              orderable: np.ndarray | None = None) -> np.ndarray:
     """float64 [K], mean of the draws over the plain step; 1 if that is 0."""
     devices = np.ascontiguousarray(devices, np.int32)
     if priorities is not None:
       priorities = np.ascontiguousarray(priorities, np.float64)
     seconds = np.mean([
-        step.run(devices, priorities, self._threads)[0] for step in self._steps
+        step.run(devices, priorities, self._threads, orderable)[0]
+        for step in self._steps
     ], axis=0)
     return np.divide(seconds, plain_s, out=np.ones_like(plain_s),
                      where=np.isfinite(plain_s) & (plain_s > 0))

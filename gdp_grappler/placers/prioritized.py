@@ -2,7 +2,8 @@
 
 A placement that is fast in the order in which TensorFlow starts ops need not be
 the one that is fast when control edges let the critical path go first. So this
-search prices placements under priorities. They are the upward ranks of one
+search prices placements in the order of priorities, as edges can keep it
+(`evaluator.Evaluator.price_in_order`). They are the upward ranks of one
 placement and hold for all that come out of it, until they are made anew: ranks
 of its own for each would cost more than its price. A placement and the
 priorities under which it was priced belong together.
@@ -68,8 +69,9 @@ class PrioritizedSearch:
     """
     self._problem, self._model = problem, model
     priorities = np.stack([self._ranks(row) for row in starts])
-    prices = problem.evaluator.price_groups(problem.graph, starts,
-                                            priorities=priorities)
+    prices = problem.evaluator.price_in_order(problem.graph,
+                                              starts[:, problem.graph.groups],
+                                              priorities)
     self._priced = len(starts)
     ranking = prices.ranking()
     self.starts = tuple(
@@ -107,8 +109,9 @@ class PrioritizedSearch:
     self._refreshed = progress
     row = self._search.best[None]
     priorities = self._ranks(row[0])
-    now_s = self._problem.evaluator.price_groups(
-        self._problem.graph, row, priorities=priorities).seconds[0]
+    now_s = self._problem.evaluator.price_in_order(
+        self._problem.graph, row[:, self._problem.graph.groups],
+        priorities).seconds[0]
     self._priced += 1
     if now_s <= self._search.best_key[-1] * (1 + _LOSS):
       self._order.priorities = priorities
@@ -136,7 +139,7 @@ class PrioritizedSearch:
 
 
 class _Order(evaluator_lib.Evaluator):
-  """Prices groups under priorities.
+  """Prices groups in the order of priorities.
 
   Attributes:
     cluster: What placements index.
@@ -170,7 +173,9 @@ class _Order(evaluator_lib.Evaluator):
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       ceiling_s: float | None = math.inf,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
-    """See `evaluator.Evaluator`; under the present priorities."""
+    """See `evaluator.Evaluator`; in the order of the present priorities."""
     del priorities  # A search names none.
-    return self._evaluator.price_groups(graph, devices, ceiling_s,
-                                        self.priorities)
+    return self._evaluator.price_in_order(
+        graph,
+        np.asarray(devices)[:, graph.groups], self.priorities,
+        math.inf if ceiling_s is None else ceiling_s)

@@ -34,9 +34,10 @@ def _run(search, steps):
 
 
 def _price(problem, placement):
-  """Under the priorities of the placement."""
-  return problem.evaluator.price(problem.graph, placement.devices[None],
-                                 placement.priorities)
+  """In the order of the placement's priorities."""
+  return problem.evaluator.price_in_order(problem.graph,
+                                          placement.devices[None],
+                                          placement.priorities)
 
 
 @pytest.mark.parametrize('wrap', [robust.Robust, recorder.Recorder])

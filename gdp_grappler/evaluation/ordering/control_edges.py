@@ -150,7 +150,9 @@ def control_edges(
 
 def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
                simulator: simulator_lib.Simulator) -> float:
-  """Simulated step if TensorFlow obeyed priorities; no edges bring much more.
+  """Simulated step if edges kept all of an order, the best of those wanted.
+
+  Fewer edges, or others as well, may bring a little more.
 
   Args:
     graph: N ops.
@@ -159,7 +161,7 @@ def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   """
   orders = _orders(graph, placement, simulator)
   devices = np.broadcast_to(placement.devices, orders.shape)
-  return float(simulator.price(graph, devices, orders).seconds.min())
+  return float(simulator.price_in_order(graph, devices, orders).seconds.min())
 
 
 def chooser(

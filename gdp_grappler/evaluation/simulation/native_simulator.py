@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
+import math
 import weakref
 
 import numpy as np
@@ -111,13 +112,18 @@ class PreparedGraph:
     weakref.finalize(self, self._lib.gdp_simulator_destroy, self._handle)
 
   def run(self, devices: np.ndarray, priorities: np.ndarray | None,
-          threads: int) -> tuple[np.ndarray, np.ndarray]:
+          threads: int, orderable: np.ndarray | None = None,
+          ceiling_s: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
     """Simulates K placements.
 
     Args:
       devices: int32 [K, N].
       priorities: float64 [K, N] or None.
       threads: How many at a time.
+      orderable: bool [N] or None. With it, the ops in question are dispatched
+        in the order in which these priorities start them.
+      ceiling_s: Step above which that is not asked for; then it is the one with
+        priorities.
 
     Returns:
       Step times [K], infinite for those that break a rule, and peaks [K, P].
@@ -127,9 +133,9 @@ class PreparedGraph:
     """
     seconds = np.empty(len(devices), np.float64)
     peaks = np.empty((len(devices), self._num_pools), np.int64)
-    if self._lib.gdp_simulator_run(self._handle,
-                                   len(devices), _address(devices),
-                                   _address(priorities), threads,
+    if self._lib.gdp_simulator_run(self._handle, len(devices),
+                                   _address(devices), _address(priorities),
+                                   _address(orderable), ceiling_s, threads,
                                    _address(seconds), _address(peaks)):
       raise MemoryError('No memory for the simulator.')
     return seconds, peaks
@@ -244,8 +250,8 @@ def _library() -> ctypes.CDLL:
                                    [pointer] * 5), ('gdp_simulator_destroy',
                                                     None, [pointer]),
                                   ('gdp_simulator_run', i32, [
-                                      pointer, i64, pointer, pointer, i32,
-                                      pointer, pointer
+                                      pointer, i64, pointer, pointer, pointer,
+                                      ctypes.c_double, i32, pointer, pointer
                                   ]), ('gdp_schedule_create', pointer,
                                        [pointer] * 5), ('gdp_schedule_destroy',
                                                         None, [pointer]),

@@ -265,9 +265,12 @@ void gdp_simulator_destroy(GdpSimulator* simulator) { delete simulator; }
 // Simulates K placements, `devices` [K, N] and `priorities` [K, N] or null, in
 // up to `threads` threads. `step_time_s` [K] is infinite for an illegal
 // placement; `peak_bytes` [K, P]. May be called from several threads at once.
+// With `orderable` [N], the step is that in which asynchronous devices keep the
+// order of the priorities, see `Machine::RunInOrder`, up to `ceiling_s`.
 // Returns a Status.
 int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
                           const int32_t* devices, const double* priorities,
+                          const uint8_t* orderable, double ceiling_s,
                           int32_t threads, double* step_time_s,
                           int64_t* peak_bytes) {
   std::atomic<int64_t> next{0};
@@ -276,10 +279,16 @@ int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
     try {
       std::unique_ptr<gdp::Machine> machine = TakeMachine(simulator);
       for (int64_t k; (k = next++) < count;) {
-        machine->Run(devices + k * simulator->num_ops,
-                     priorities ? priorities + k * simulator->num_ops : nullptr,
-                     step_time_s + k, peak_bytes + k * simulator->num_pools,
-                     nullptr);
+        const int32_t* placement = devices + k * simulator->num_ops;
+        const double* order =
+            priorities ? priorities + k * simulator->num_ops : nullptr;
+        int64_t* peaks = peak_bytes + k * simulator->num_pools;
+        if (orderable) {
+          machine->RunInOrder(placement, order, orderable, ceiling_s,
+                              step_time_s + k, peaks);
+        } else {
+          machine->Run(placement, order, step_time_s + k, peaks, nullptr);
+        }
       }
       GiveBack(simulator, std::move(machine));
     } catch (const std::bad_alloc&) {

@@ -75,7 +75,8 @@ the executor when it stands on the device's compute stream. There:
 * TensorFlow has no priorities, and dispatch leaves nothing to choose from. With
   priorities the device runs op by op as a synchronous one, copies as above:
   what control edges could bring at best. `ordering` finds edges and prices them
-  without priorities.
+  without priorities. `price_in_order` stands between the two: the order in
+  which priorities start ops, kept by dispatch, which runs ahead as ever.
 * Where several things happen at one moment, ops end first, then work for
   transfers, then transfers, then copies arrive in the order of their requests,
   then threads dispatch.
@@ -85,6 +86,7 @@ the executor when it stands on the device's compute stream. There:
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
@@ -101,6 +103,7 @@ from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
+from gdp_grappler.graph.legality import orderable
 
 
 class Simulator(evaluator.Evaluator):
@@ -141,6 +144,8 @@ class Simulator(evaluator.Evaluator):
     self._figures: weakref.WeakKeyDictionary[op_graph.OpGraph, dict[
         str, np.ndarray]] = weakref.WeakKeyDictionary()
     self._seconds: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, np.ndarray] = weakref.WeakKeyDictionary()
+    self._orderable: weakref.WeakKeyDictionary[
         op_graph.OpGraph, np.ndarray] = weakref.WeakKeyDictionary()
     self._lock = threading.RLock()
 
@@ -189,6 +194,38 @@ class Simulator(evaluator.Evaluator):
     return evaluator.Prices.from_peaks(
         *self._prepare(graph).run(devices, priorities, self.threads),
         self.cluster.pool_bytes)
+
+  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                     priorities: np.ndarray,
+                     ceiling_s: float = math.inf) -> evaluator.Prices:
+    """Prices K placements, int [K, N], in order; see `evaluator.Evaluator`.
+
+    On each asynchronous device an op is dispatched after the one that
+    priorities start before it, as far as control edges may join them
+    (`orderable`); these edges cost nothing. What takes longer than `ceiling_s`
+    with priorities has that as its price.
+
+    Raises:
+      ValueError: an array has another shape or type, or a priority is no
+        number.
+      InfeasiblePlacementError: the cluster cannot hold the graph at all.
+    """
+    devices = _checked_devices(graph, devices, 2)
+    return evaluator.Prices.from_peaks(
+        *self._prepare(graph).run(
+            devices, _checked_priorities(graph, priorities,
+                                         devices.shape), self.threads,
+            self.orderable(graph), ceiling_s), self.cluster.pool_bytes)
+
+  def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """bool [N], see `orderable.orderable`; read-only."""
+    with self._lock:
+      may = self._orderable.get(graph)
+      if may is None:
+        may = orderable.orderable(graph)
+        may.setflags(write=False)
+        self._orderable[graph] = may
+      return may
 
   def schedule(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> schedule_lib.Schedule:

@@ -29,6 +29,8 @@ class alignas(64) Machine {
         copies_(graph, &events_, &memory_, &units_),
         chains_(graph.streams ? graph.num_ops : 0),
         state_(graph.num_ops),
+        next_on_device_(graph.num_ops),
+        last_on_device_(graph.num_devices),
         group_device_(graph.num_groups),
         input_buffer_(graph.num_inputs),
         next_edge_(graph.num_edges),
@@ -45,8 +47,31 @@ class alignas(64) Machine {
     std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
   }
 
+  // Simulates `devices` [N] first in, first out, but on asynchronous devices
+  // each of the ops `may` [N] waits until the one before it has been
+  // dispatched, in the order in which priorities start them. Where priorities
+  // alone take longer than `ceiling`, that is the step.
+  void RunInOrder(const int32_t* devices, const double* priorities,
+                  const uint8_t* may, double ceiling, double* step_time,
+                  int64_t* peak) {
+    started_.clear();
+    records_ = true;
+    Run(devices, priorities, step_time, peak, nullptr);
+    records_ = false;
+    if (!g_.streams || *step_time == kInfinity || *step_time > ceiling) return;
+    ReadPlacement(devices);
+    Reset(nullptr, nullptr);
+    follows_ = true;
+    Follow(may);
+    Simulate();
+    follows_ = false;
+    *step_time = std::max(now_, units_.last_s());
+    std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
+  }
+
   // Called by the units: something waiting gets a slot.
   void StartOp(int32_t op) {
+    if (records_) started_.push_back(op);
     const int32_t device = state_[op].device;
     const int32_t unit = g_.unit[device];
     const double seconds =
@@ -95,6 +120,21 @@ class alignas(64) Machine {
     return true;
   }
 
+  // Each op waits for the one that started before it.
+  void Follow(const uint8_t* may) {
+    std::fill(next_on_device_.begin(), next_on_device_.end(), kNone);
+    std::fill(last_on_device_.begin(), last_on_device_.end(), kNone);
+    for (const int32_t op : started_) {
+      const int32_t device = state_[op].device;
+      if (!g_.asynchronous[device] || !may[g_.order[op]]) continue;
+      if (last_on_device_[device] != kNone) {
+        next_on_device_[last_on_device_[device]] = op;
+        ++state_[op].waiting;
+      }
+      last_on_device_[device] = op;
+    }
+  }
+
   void Reset(const double* priorities, Schedule* schedule) {
     now_ = g_.step_s;
     chained_ = g_.streams && !priorities;
@@ -139,7 +179,10 @@ class alignas(64) Machine {
     for (int32_t device = 0; device < g_.num_devices; ++device) {
       if (IsChained(device)) chain_ = StartChain(device);
       for (const int32_t op : g_.roots) {
-        if (state_[op].device == device) MakeReady(op, device);
+        // One that follows another on its device is no root.
+        if (state_[op].device == device && state_[op].waiting == 0) {
+          MakeReady(op, device);
+        }
       }
       chain_ = kNone;
     }
@@ -268,6 +311,7 @@ class alignas(64) Machine {
         memory_.Release(own, pool);
       }
     }
+    if (follows_ && next_on_device_[op] != kNone) Arrive(next_on_device_[op]);
     for (; input != end; ++input) memory_.Release(*input, pool);
   }
 
@@ -372,10 +416,15 @@ class alignas(64) Machine {
   Units units_;
   Copies copies_;
   Chains chains_;
-  Vector<State> state_;           // [N]
-  Vector<int32_t> group_device_;  // [G]
-  Vector<int32_t> input_buffer_;  // [inputs] what the consumer reads.
-  Vector<int32_t> next_edge_;     // [E] of the same copy.
+  bool records_ = false;            // What starts.
+  bool follows_ = false;            // Ops wait for the one before.
+  Vector<State> state_;             // [N]
+  Vector<int32_t> started_;         // Ops, in the order of their starts.
+  Vector<int32_t> next_on_device_;  // [N] who waits for an op to be dispatched.
+  Vector<int32_t> last_on_device_;  // [D]
+  Vector<int32_t> group_device_;    // [G]
+  Vector<int32_t> input_buffer_;    // [inputs] what the consumer reads.
+  Vector<int32_t> next_edge_;       // [E] of the same copy.
   Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output, its copy.
 };
 

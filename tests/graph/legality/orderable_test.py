@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from gdp_grappler.evaluation.ordering import orderable
+from gdp_grappler.graph.legality import orderable
 from helpers import graph_defs
 from helpers import graphs
 
