@@ -10,7 +10,9 @@ What steers us where the tests are run is not for the tests.
 import gc
 import os
 
-# Before Keras is chosen below, which is not the user's choice.
+# Keras is chosen below, in a process that starts this one as well; that is not
+# the user's choice, for which this module looks when it is imported.
+os.environ.pop('TF_USE_LEGACY_KERAS', None)
 import gdp_grappler.environment  # noqa: F401
 from helpers import fresh
 

@@ -132,9 +132,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     colocation.join_slots(sets, table, variable_bytes, output_bytes,
                           freedom.live)
   if freedom.live:
-    wishes = table.each(pins_lib.has_wish)
-    fusions.join(sets, table, wishes)
-    sums.join(sets, table, wishes, source.devices)
+    _keep_numbers(sets, table, source.devices)
   groups = sets.numbers()
   shared_lists = colocation.shared_lists(table, groups)
   devices = table.each(lambda node: node.device)
@@ -163,6 +161,14 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables)
   return result, frames
+
+
+def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,
+                  devices: Sequence[str]) -> None:
+  """Joins what would be computed otherwise if it were apart."""
+  wishes = table.each(pins_lib.has_wish)
+  fusions.join(sets, table, wishes)
+  sums.join(sets, table, wishes, devices)
 
 
 def _frames(table: node_table.NodeTable, flops: np.ndarray,

@@ -15,10 +15,10 @@ from tensorflow.python.eager import context
 from gdp_grappler.cluster import placement
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import orderable
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import orderable
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.placers import placer
 from gdp_grappler.placers import registry
