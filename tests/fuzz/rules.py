@@ -108,7 +108,8 @@ class Examiner:
       message = rule(placement)
       if message:
         yield Breach(rule.__name__.strip('_'), message)
-    if twice:
+    # Anchors that this one asks have deadlines of their own, by the clock.
+    if twice and name != 'gdp_no_network':
       self.checks += 1
       again = create(name).place(self._make())
       if again.devices.tolist() != placement.devices.tolist():

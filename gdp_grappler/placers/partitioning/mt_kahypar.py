@@ -23,8 +23,9 @@ from gdp_grappler.placers.partitioning import partitioning
 _TIMEOUT_S = 600.
 _IMBALANCE = 0.03  # As the library's documentation has it.
 _IMBALANCES = (0.1, 0.3)
-# Of all mappings of one round together, so that large graphs take seconds.
-_MOST_VERTICES = 150_000
+# Of all mappings of one round together, so that large graphs take seconds; and
+# of each second that there is: the library cannot be told to stop.
+_MOST_VERTICES, _VERTICES_PER_S = 150_000, 6_000
 
 
 class MtKahyparPlacer:
@@ -109,7 +110,7 @@ def _propose(problem: placer_lib.Problem, memory: float,
              see: partitioning.See) -> None:
   """Rounds of proposals: how many devices, then which mapping."""
   targets = partitioning.make_targets(problem, memory, with_all=True)
-  most = max(_MOST_VERTICES // max(problem.graph.num_groups, 1), 2)
+  most = max(_most_vertices(problem) // max(problem.graph.num_groups, 1), 2)
   winner = see(
       _map_targets(
           [(target, _IMBALANCE, problem.seed) for target in targets[:most]],
@@ -120,6 +121,13 @@ def _propose(problem: placer_lib.Problem, memory: float,
                     for imbalance, seed in (*((i, 0) for i in _IMBALANCES),
                                             (_IMBALANCES[0], 1))
                     for target in near][:most], problem.allowed))
+
+
+def _most_vertices(problem: placer_lib.Problem) -> int:
+  """Of one round."""
+  if problem.time_budget_s is None:
+    return _MOST_VERTICES
+  return int(min(_MOST_VERTICES, problem.time_budget_s * _VERTICES_PER_S))
 
 
 def _map_targets(jobs: Sequence[tuple[partitioning.Target, float, int]],

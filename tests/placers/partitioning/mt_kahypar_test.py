@@ -112,6 +112,24 @@ def test_one_job_that_ends_the_process_leaves_the_others(monkeypatch):
     mt_kahypar.partition(graph, 2, seeds=[1])
 
 
+@pytest.mark.parametrize('budget_s', [.001, .005])
+def test_a_short_time_is_for_few_mappings(monkeypatch, budget_s):
+  """They took nine seconds of ten, and nothing was searched."""
+  asked = []
+
+  def run(jobs):
+    asked.append(len(jobs))
+    return [np.zeros(job['graph'].num_vertices, int) for job in jobs]
+
+  monkeypatch.setattr(mt_kahypar, '_run', run)
+  graph, cluster = graphs.random_graph(0, 60), presets.preset('8xP100')
+  _place(graph, cluster)
+  assert asked[0] > 2
+  asked.clear()
+  _place(graph, cluster, time_budget_s=budget_s)
+  assert asked[0] <= 2
+
+
 def test_without_mtkahypar(monkeypatch):
   monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
   with pytest.raises(errors.GdpError, match='needs the package mtkahypar'):
