@@ -22,7 +22,7 @@ from fuzz import strangers
 # after that, for as long as that may pay in the end, and those that start a
 # process for each placement.
 _TURNS = {
-    'local_search': 3, 'best_of': 3, 'structured': 3, 'gdp_no_network': 48,
+    'local_search': 3, 'best_of': 7, 'structured': 3, 'gdp_no_network': 48,
     'scotch': 50, 'min_cut': 50, 'mt_kahypar': 50
 }
 # Every how many cases files of strangers are tried; 24 kinds have their turn in
