@@ -50,17 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 after a line about an error of ours.
   """
-  parser = tables.parser('few_prices', __doc__)
-  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
+  parser = tables.parser_of_tasks('few_prices', __doc__)
   parser.add_argument('--priced', type=int, default=300)
-  parser.add_argument('--seeds', type=int, default=3)
   arguments = tables.parse(parser, argv)
-  return tables.show(
-      arguments, _TITLE, lambda: _table(
-          progress.of_each(
-              'searching', arguments.tasks,
-              functools.partial(_rows, priced=arguments.priced, seeds=arguments.
-                                seeds), str), arguments.priced))
+  return tables.show_tasks(
+      arguments, _TITLE, 'searching',
+      functools.partial(_rows, priced=arguments.priced, seeds=arguments.seeds),
+      functools.partial(_table, priced=arguments.priced))
 
 
 def _rows(task: str, priced: int, seeds: int) -> list[_Row]:

@@ -43,16 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 after a line about an error of ours.
   """
-  parser = tables.parser('learned_planners', __doc__)
-  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
-  parser.add_argument('--seconds', type=float, default=30.)
-  parser.add_argument('--seeds', type=int, default=3)
-  arguments = tables.parse(parser, argv)
-  return tables.show(
-      arguments, _TITLE, lambda: _table(
-          progress.of_each(
-              'learning', arguments.tasks, lambda task: _rows(
-                  task, arguments.seconds, arguments.seeds), str)))
+  arguments = tables.parse(
+      tables.parser_of_tasks('learned_planners', __doc__, 30.), argv)
+  return tables.show_tasks(
+      arguments, _TITLE, 'learning',
+      lambda task: _rows(task, arguments.seconds, arguments.seeds), _table)
 
 
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:

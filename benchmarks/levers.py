@@ -80,17 +80,11 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 after a line about an error of ours.
   """
-  parser = tables.parser('levers', __doc__)
-  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
-  parser.add_argument('--seconds', type=float, default=10.)
-  parser.add_argument('--seeds', type=int, default=3)
-  arguments = tables.parse(parser, argv)
-  return tables.show(
-      arguments, _TITLE, lambda: _table(
-          progress.of_each(
-              'searching', arguments.tasks,
-              functools.partial(_rows, seconds=arguments.seconds, seeds=
-                                arguments.seeds), str)))
+  arguments = tables.parse(tables.parser_of_tasks('levers', __doc__, 10.), argv)
+  return tables.show_tasks(
+      arguments, _TITLE, 'searching',
+      functools.partial(_rows, seconds=arguments.seconds,
+                        seeds=arguments.seeds), _table)
 
 
 def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:

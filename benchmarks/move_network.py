@@ -52,19 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 2 after a line about an error of ours.
   """
-  parser = tables.parser('move_network', __doc__)
-  parser.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
-  parser.add_argument('--seconds', type=float, default=10.)
-  parser.add_argument('--seeds', type=int, default=3)
+  parser = tables.parser_of_tasks('move_network', __doc__, 10.)
   parser.add_argument('--ordered', action='store_true')
   arguments = tables.parse(parser, argv)
-  return tables.show(
-      arguments, _ORDERED_TITLE if arguments.ordered else _TITLE,
-      lambda: _table(
-          progress.of_each(
-              'searching', arguments.tasks, lambda task: _rows(
-                  task, arguments.seconds, arguments.seeds, arguments.ordered),
-              str), arguments.ordered))
+  return tables.show_tasks(
+      arguments, _ORDERED_TITLE if arguments.ordered else _TITLE, 'searching',
+      lambda task: _rows(task, arguments.seconds, arguments.seeds, arguments.
+                         ordered),
+      lambda found: _table(found, arguments.ordered))
 
 
 def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:

@@ -8,13 +8,15 @@ import json
 import pathlib
 import shlex
 import sys
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Sequence, TypeVar
 
 from benchmarks import pages
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.reports import progress_line
 from gdp_grappler.reports import tables
+
+Row = TypeVar('Row')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +51,23 @@ def parser(name: str, description: str | None) -> argparse.ArgumentParser:
   result.add_argument('--json', action='store_true')
   result.add_argument('--page', type=pathlib.Path)
   result.add_argument('--quiet', action='store_true')
+  return result
+
+
+def parser_of_tasks(name: str, description: str | None,
+                    seconds: float | None = None) -> argparse.ArgumentParser:
+  """With tasks and --seeds, too, and --seconds of each search if it has some.
+
+  Args:
+    name: As of `parser`.
+    description: As of `parser`.
+    seconds: By default; None for no such option.
+  """
+  result = parser(name, description)
+  result.add_argument('tasks', nargs='+', metavar='GRAPH@CLUSTER')
+  if seconds is not None:
+    result.add_argument('--seconds', type=float, default=seconds)
+  result.add_argument('--seeds', type=int, default=3)
   return result
 
 
@@ -98,6 +117,23 @@ def show(arguments: argparse.Namespace, title: str,
   except errors.GdpError as error:
     print(f'{arguments.name}: error: {error}', file=sys.stderr)
     return 2
+
+
+def show_tasks(arguments: argparse.Namespace, title: str, doing: str,
+               rows: Callable[[str], Row], table: Callable[[list[Row]],
+                                                           Table]) -> int:
+  """Prints the table of all tasks; arguments and result as of `show`.
+
+  Args:
+    arguments: From `parse`, of `parser_of_tasks`.
+    title: Of the table in the page.
+    doing: What is done to each task, as '...ing'.
+    rows: What is found of a task.
+    table: Of what was found of all.
+  """
+  return show(
+      arguments, title,
+      lambda: table(progress.of_each(doing, arguments.tasks, rows, str)))
 
 
 def milliseconds(seconds: float | None) -> str:

@@ -87,8 +87,8 @@ class BestOfPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster, or
         none of the placers could place it.
     """
-    placements, self.skipped = place_each(
-        problem, self._names, deadlines.within(problem.time_budget_s))
+    placements, self.skipped = place_each(problem, self._names,
+                                          problem.deadline())
     if not placements:
       raise errors.InfeasiblePlacementError(
           f'None of the placers could place graph "{problem.graph.name}": '
@@ -155,7 +155,7 @@ def propose_each(
     try:
       found[name] = choosing.proposals(
           registry.create(name),
-          problem.within(deadline.left_s) if hurried else problem)
+          problem.until(deadline) if hurried else problem)
     except errors.GdpError as error:
       skipped[name] = str(error)
       _notice(name, str(error))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Protocol, runtime_checkable
+import time
+from typing import Callable, Protocol, runtime_checkable
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -33,6 +35,7 @@ class Problem:
     simulator: Predicts what control edges bring, where they may be added; None
       where they may not. With it, searches look for what is fast in a good
       order as well, and propose it with priorities (see `Proposer`).
+    clock: Seconds since any moment, by which the time budget goes.
   """
 
   graph: op_graph.OpGraph
@@ -42,6 +45,7 @@ class Problem:
   expert_devices: np.ndarray | None = None
   time_budget_s: float | None = None
   simulator: simulator_lib.Simulator | None = None
+  clock: Callable[[], float] = time.monotonic
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:
@@ -53,9 +57,14 @@ class Problem:
     """float64 [N, D], what the evaluator thinks that each op takes."""
     return self.evaluator.op_seconds(self.graph)
 
-  def within(self, time_budget_s: float | None) -> Problem:
-    """The same with another time budget; what is known of it stays known."""
-    result = dataclasses.replace(self, time_budget_s=time_budget_s)
+  def deadline(self) -> deadlines.Deadline:
+    """When the time budget will be over, if it begins now."""
+    return deadlines.within(self.time_budget_s, self.clock)
+
+  def until(self, deadline: deadlines.Deadline) -> Problem:
+    """The same with the time until then; what is known of it stays known."""
+    result = dataclasses.replace(self, time_budget_s=deadline.left_s,
+                                 clock=deadline.clock)
     for name in ('allowed', 'op_seconds'):
       if name in self.__dict__:
         result.__dict__[name] = self.__dict__[name]

@@ -7,7 +7,6 @@ from typing import Iterator
 from absl import logging
 import numpy as np
 
-from gdp_grappler import deadlines
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -145,7 +144,7 @@ class _Judge:
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
-    self._deadline = deadlines.within(problem.time_budget_s)
+    self._deadline = problem.deadline()
     self._keys: list[evaluator_lib.Key] = []
     self._rows: list[np.ndarray] = []
 

@@ -48,7 +48,7 @@ class EdgePricer:
     # Another graph would be laid out anew.
     self.graph = with_edges(graph, barriers) if len(barriers) else graph
     self.placement = dataclasses.replace(placement, priorities=None)
-    self.may = orderable.orderable(graph)
+    self.may = simulator.orderable(graph)
     self._left = max_simulated_ops // max(1, graph.num_ops)
     self._clock, self._end_s = clock, clock() + max_s
     self._edge_s = edge_s

@@ -47,7 +47,7 @@ def best(
       makes of the best.
     tight: Further proposers for where not every accelerator can hold all.
   """
-  deadline = deadlines.within(problem.time_budget_s)
+  deadline = problem.deadline()
   found = found_lib.Found(problem)
   _ask(problem, proposers, found, deadline)
   if beyond:

@@ -240,7 +240,7 @@ def best(
   """
   if not problem.graph.num_ops:
     return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
-  deadline = deadlines.within(problem.time_budget_s)
+  deadline = problem.deadline()
   judge = _Judge(problem, deadline)
   found = judge.found
   for memory in (0., 0.5, 1.):

@@ -1,5 +1,6 @@
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.placers.list_scheduling import candidates
 from helpers import clusters
 from helpers import graphs
@@ -61,8 +62,27 @@ def test_when_the_time_is_over_only_the_first_is_asked():
   proposers = [proposer('first', [1, 1]), proposer('second', [1, 2])]
   found = candidates.best(problem, proposers, beyond=False)
   assert asked == ['first'] and found.devices.tolist() == [1, 1]
-  candidates.best(problem.within(1e6), proposers, beyond=False)
+  candidates.best(problem.until(deadlines.within(1e6)), proposers, beyond=False)
   assert sorted(asked) == ['first', 'first', 'second']
+
+
+def test_time_goes_by_the_clock_of_the_problem():
+  """It went by that of the machine, and what was found hung on its load."""
+  asked, now = [], [0.]
+  deadline = deadlines.within(5., lambda: now[0])
+  problem = problems.make(graphs.make_graph(num_ops=2),
+                          clusters.make_cluster(2)).until(deadline)
+
+  def proposer(name):
+    return lambda _: (asked.append(name), np.array([1, 1]))[1]
+
+  candidates.best(problem,
+                  [proposer('first'), proposer('second')], beyond=False)
+  assert sorted(asked) == ['first', 'second']
+  now[0] = 6.
+  candidates.best(problem.until(deadline),
+                  [proposer('a'), proposer('b')], beyond=False)
+  assert sorted(asked) == ['a', 'first', 'second']
 
 
 def test_what_does_not_fit_is_asked_again_however_late():
