@@ -122,6 +122,10 @@ class Prices:
     return self.seconds, self.peak_bytes, self.overflow_bytes, self.valid
 
 
+# Of one placement, or of all, float or float64 [K].
+Ceiling = float | np.ndarray
+
+
 class Evaluator(Protocol):
   """Prices placements of graphs on one cluster.
 
@@ -160,7 +164,7 @@ class Evaluator(Protocol):
 
   def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
                      priorities: np.ndarray,
-                     ceiling_s: float = math.inf) -> Prices:
+                     ceiling_s: Ceiling = math.inf) -> Prices:
     """Prices K placements with control edges that keep an order.
 
     With priorities a device waits with its next op until it is free, which
@@ -181,16 +185,17 @@ class Evaluator(Protocol):
     return self.price(graph, devices, priorities)
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float | None = math.inf,
+                   ceiling_s: Ceiling | None = math.inf,
                    priorities: np.ndarray | None = None) -> Prices:
     """Prices int [K, G], placements of the graph's groups, as `price`.
 
     Args:
       graph: G groups.
       devices: int [K, G].
-      ceiling_s: The caller does not care by how much a step takes longer. What
-        does is said to take longer, but perhaps not by how much. None for the
-        price of the best of these placements.
+      ceiling_s: The caller does not care by how much a step takes longer than
+        that, [K] or one for all. What does is said to take longer, but perhaps
+        not by how much, or how much memory. None for the price of the best of
+        these placements.
       priorities: Of waiting ops, as of `price`.
     """
     del ceiling_s  # Of use to those who know it before they are done.

@@ -84,9 +84,10 @@ class Recorder(evaluator_lib.Evaluator):
     self._record(prices, placement)
     return prices
 
-  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                     priorities: np.ndarray,
-                     ceiling_s: float = math.inf) -> evaluator_lib.Prices:
+  def price_in_order(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray,
+      ceiling_s: evaluator_lib.Ceiling = math.inf) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; it is only counted.
 
     It is no step until control edges are found for it.
@@ -99,7 +100,7 @@ class Recorder(evaluator_lib.Evaluator):
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: float | None = math.inf,
+      ceiling_s: evaluator_lib.Ceiling | None = math.inf,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; best is what is within its ceiling.
 

@@ -134,9 +134,10 @@ class Robust(evaluator.Evaluator):
     """
     return self._price(graph, devices, priorities, math.inf)
 
-  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                     priorities: np.ndarray,
-                     ceiling_s: float = math.inf) -> evaluator.Prices:
+  def price_in_order(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray,
+      ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements in order; see `evaluator.Evaluator`.
 
     Each draw makes an order of the priorities for itself.
@@ -147,7 +148,7 @@ class Robust(evaluator.Evaluator):
                            self._simulator.orderable(graph))
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                   ceiling_s: float | None = math.inf,
+                   ceiling_s: evaluator.Ceiling | None = math.inf,
                    priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices int [K, G]; see `evaluator.Evaluator`.
 
@@ -182,13 +183,13 @@ class Robust(evaluator.Evaluator):
 
   def _price(self, graph: op_graph.OpGraph, devices: np.ndarray,
              priorities: np.ndarray | None,
-             ceiling_s: float) -> evaluator.Prices:
-    plain = self._simulator.price(graph, devices, priorities)
+             ceiling_s: evaluator.Ceiling) -> evaluator.Prices:
+    plain = self._simulator.price(graph, devices, priorities, ceiling_s)
     return self._with_luck(graph, plain, devices, priorities, ceiling_s)
 
   def _with_luck(self, graph: op_graph.OpGraph, plain: evaluator.Prices,
                  devices: np.ndarray, priorities: np.ndarray | None,
-                 ceiling_s: float,
+                 ceiling_s: evaluator.Ceiling,
                  orderable: np.ndarray | None = None) -> evaluator.Prices:
     """What is not above the ceiling, times its luck."""
     rows = np.flatnonzero(

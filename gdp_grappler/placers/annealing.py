@@ -146,7 +146,7 @@ class Annealing:
     kinds, rows = self._draw(count - len(unions))
     drawn = np.stack(unions + rows)
     least = temperature_s * np.log(1 - self._rng.random(count))
-    proposals = self._price(drawn, self._ceiling_s(least))
+    proposals = self._price(drawn, self._ceilings_s(least))
     gains = self._gains(proposals)
     self._learn(kinds, gains[len(unions):] / temperature_s)
     if self._model is not None and len(kinds):
@@ -167,12 +167,13 @@ class Annealing:
     return kinds[chosen], [rows[k] for k in chosen]
 
   def _step(self, kind: int) -> np.ndarray:
-    result = self._moves.draw(self._moves.kinds[kind], self._current.devices,
-                              self._rng)
+    here = self._current.devices
+    result = self._moves.draw(self._moves.kinds[kind], here, self._rng, here)
     while self._rng.random() < _COMPOUND:
       # What `choice` with these shares draws, at a tenth of its price.
       kind = int(self._usual.searchsorted(self._rng.random(), 'right'))
-      result = self._moves.draw(self._moves.kinds[kind], result, self._rng)
+      result = self._moves.draw(self._moves.kinds[kind], result, self._rng,
+                                here)
     return result
 
   def _costs(self, priced: _Priced) -> np.ndarray:
@@ -199,12 +200,11 @@ class Annealing:
     np.add.at(self._tried, kinds, 1)
     np.add.at(self._gained, kinds, np.clip(gains, 0, 1))
 
-  def _ceiling_s(self, least: np.ndarray) -> float:
+  def _ceilings_s(self, least: np.ndarray) -> evaluator_lib.Ceiling:
     """What takes longer is neither taken, with such gains [K], nor the best."""
     if not self.fits:
       return math.inf
-    return max(float(self._costs(self._current) - least.min()),
-               self.best_key[-1])
+    return np.maximum(self._costs(self._current) - least, self.best_key[-1])
 
   def _take(self, priced: _Priced, gains: np.ndarray,
             least: np.ndarray) -> None:
@@ -234,8 +234,9 @@ class Annealing:
       self._current = self._home
       self._last_gain, self._unions = progress, []
 
-  def _price(self, devices: np.ndarray, ceiling_s: float = math.inf) -> _Priced:
-    """Prices int [K, G], up to a ceiling, and keeps the best ever."""
+  def _price(self, devices: np.ndarray,
+             ceiling_s: evaluator_lib.Ceiling = math.inf) -> _Priced:
+    """Prices int [K, G], up to ceilings, and keeps the best ever."""
     room = self._problem.cluster.pool_bytes
     prices = self._problem.evaluator.price_groups(self._problem.graph, devices,
                                                   ceiling_s)

@@ -28,7 +28,7 @@ _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 # Scopes that gradients and optimizers put around the names of a model.
 _WRAPPERS = ('gradient', 'train')
 # Two devices exchange what they have of a set.
-_SWAPS = ('swap', 'slab_swap')
+_SWAPS = ('swap', 'slab_swap', 'slab_trade')
 # Larger sets are moved as units, scopes and stretches, which costs less.
 _MOST_GROWN = 1000
 
@@ -52,13 +52,17 @@ class Moves:
         on; from busy devices and to idle ones sooner.
       slab_part: what a slab has on one device.
       slab_swap: two devices exchange what they have of a slab.
+      slab_whole: all that has one coordinate, such as a layer.
+      slab_trade: two devices exchange what they have of two such wholes.
     shares: float64 [kinds], how often to draw each where nothing is known.
     movable: int [M], groups with more than one device.
   """
 
   kinds = ('group', 'ball', 'patch', 'unit', 'part', 'scope', 'window',
-           'border', 'swap', 'device', 'slab', 'slab_part', 'slab_swap')
-  shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3]) / 18.9
+           'border', 'swap', 'device', 'slab', 'slab_part', 'slab_swap',
+           'slab_whole', 'slab_trade')
+  shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 7, 10
+                    ]) / 35.9
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     graph = problem.graph
@@ -73,31 +77,35 @@ class Moves:
                                  neighbourhood.eagerness(size))
     self._slabs = slabs_lib.Slabs(problem, self.movable)
 
-  def draw(self, kind: str, devices: np.ndarray,
-           rng: np.random.Generator) -> np.ndarray:
+  def draw(self, kind: str, devices: np.ndarray, rng: np.random.Generator,
+           like: np.ndarray | None = None) -> np.ndarray:
     """A neighbour of a placement.
 
     Args:
       kind: One of `kinds`; where the graph offers none of that kind, a patch.
       devices: int [G], legal; unchanged.
       rng: Of the move.
+      like: int [G], a placement that differs little and is not changed
+        afterwards; what devices have to do is summed for it once.
 
     Returns:
       int [G], legal; it may be equal to `devices`.
     """
-    start, target = self._start(kind, devices, rng)
+    start, target = self._start(kind, devices, rng, like)
     if target is None:
       target = self._target(devices, start, rng)
     back = devices[start] if kind in _SWAPS else None
-    return self._moved(devices,
-                       getattr(self, f'_{kind}')(devices, start, rng), target,
-                       back)
+    if kind == 'slab_trade':
+      groups = self._traded(devices, start, target, rng)
+    else:
+      groups = getattr(self, f'_{kind}')(devices, start, rng)
+    return self._moved(devices, groups, target, back)
 
-  def _start(self, kind: str, devices: np.ndarray,
-             rng: np.random.Generator) -> tuple[int, int | None]:
+  def _start(self, kind: str, devices: np.ndarray, rng: np.random.Generator,
+             like: np.ndarray | None) -> tuple[int, int | None]:
     """A group that moves, and where to if that matters."""
     if kind.startswith('slab') and self._slabs.are_there:
-      return self._slabs.from_to(devices, rng)
+      return self._slabs.from_to(devices, rng, like)
     return _one_of(self.movable, rng), None
 
   def _moved(self, devices: np.ndarray, groups: np.ndarray, target: int,
@@ -185,6 +193,19 @@ class Moves:
   def _slab_swap(self, devices: np.ndarray, start: int,
                  rng: np.random.Generator) -> np.ndarray:
     return self._slab(devices, start, rng)
+
+  def _slab_whole(self, devices: np.ndarray, start: int,
+                  rng: np.random.Generator) -> np.ndarray:
+    if not self._slabs.are_there:
+      return self._patch(devices, start, rng)
+    return self._slabs.whole([start], rng)
+
+  def _traded(self, devices: np.ndarray, start: int, target: int,
+              rng: np.random.Generator) -> np.ndarray:
+    there = np.flatnonzero(devices == target)
+    if not self._slabs.are_there or not there.size:
+      return self._slab_whole(devices, start, rng)
+    return self._slabs.whole([start, _one_of(there, rng)], rng)
 
   def _device(self, devices: np.ndarray, start: int,
               rng: np.random.Generator) -> np.ndarray:

@@ -171,7 +171,7 @@ class _Order(evaluator_lib.Evaluator):
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
-      ceiling_s: float | None = math.inf,
+      ceiling_s: evaluator_lib.Ceiling | None = math.inf,
       priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
     """See `evaluator.Evaluator`; in the order of the present priorities."""
     del priorities  # A search names none.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Sequence
 
 import numpy as np
 
@@ -76,18 +77,33 @@ class Slabs:
       inside &= axes[axis] == axes[axis][cell]
     return np.flatnonzero(inside[cells.groups])
 
-  def from_to(self, devices: np.ndarray,
-              rng: np.random.Generator) -> tuple[int, int | None]:
+  def whole(self, starts: Sequence[int],
+            rng: np.random.Generator) -> np.ndarray:
+    """int [S], groups that share one coordinate with any of `starts`.
+
+    One of few values sooner: to move a layer changes more than a time step.
+    """
+    cells = self._cells
+    assert cells is not None  # Who asks has looked.
+    axes = list(cells.axes.values())
+    axis = axes[_drawn(self._coarseness, rng)]
+    inside = np.isin(axis, axis[cells.groups[list(starts)]])
+    return np.flatnonzero(inside[cells.groups])
+
+  def from_to(self, devices: np.ndarray, rng: np.random.Generator,
+              like: np.ndarray | None = None) -> tuple[int, int | None]:
     """A group, by its seconds, and a device that has little to do.
 
     Args:
-      devices: int [G], where groups are; not changed afterwards.
+      devices: int [G], where groups are.
       rng: Of the draw.
+      like: int [G], a placement by whose loads to go; by default this one. It
+        is not changed afterwards.
 
     Returns:
       None in place of the device where it may as well be any.
     """
-    load = self._load_of(devices)
+    load = self._load_of(devices if like is None else like)
     sums = load.sooner if rng.random() < _BALANCING else load.evenly
     start = int(self._movable[_drawn(sums, rng)])
     if rng.random() >= _RELIEVING:
@@ -97,14 +113,16 @@ class Slabs:
   def _load_of(self, devices: np.ndarray) -> _Load:
     """Most draws are from one placement, which nobody changes meanwhile."""
     if devices is not self._devices or self._load is None:
-      own_s = self._seconds[np.arange(len(devices)), devices]
-      busy_s = np.bincount(devices, own_s, self._problem.cluster.num_devices)
-      shares = busy_s / max(float(busy_s.max()), 1e-300)
-      weights = own_s[self._movable]
-      self._devices, self._load = devices, _Load(
-          busy_s, np.cumsum(weights),
-          np.cumsum(weights * shares[devices[self._movable]]**_SOONER))
+      self._devices, self._load = devices, self._new_load(devices)
     return self._load
+
+  def _new_load(self, devices: np.ndarray) -> _Load:
+    own_s = self._seconds[np.arange(len(devices)), devices]
+    busy_s = np.bincount(devices, own_s, self._problem.cluster.num_devices)
+    shares = busy_s / max(float(busy_s.max()), 1e-300)
+    weights = own_s[self._movable]
+    return _Load(busy_s, np.cumsum(weights),
+                 np.cumsum(weights * shares[devices[self._movable]]**_SOONER))
 
   def _idle(self, busy_s: np.ndarray, here: int, start: int,
             rng: np.random.Generator) -> int:
@@ -123,6 +141,13 @@ class Slabs:
   def _cells(self) -> coordinate_maps.Cells | None:
     graph = self._problem.graph
     return coordinate_maps.cells(graph, coordinates.of(graph))
+
+  @functools.cached_property
+  def _coarseness(self) -> np.ndarray:
+    """float64 [A], sums of weights of axes up to each."""
+    cells = self._cells
+    assert cells is not None
+    return np.cumsum([(1. + axis.max())**-2 for axis in cells.axes.values()])
 
   @functools.cached_property
   def _seconds(self) -> np.ndarray:

@@ -154,14 +154,17 @@ class _Judge:
     return not min(self._keys)[0]
 
   def see(self, rows: np.ndarray) -> None:
-    """Prices int [K, G]; what takes longer than the best need not be exact.
+    """Prices int [K, G]; of what is not told of no more is asked.
 
     The first few are, however late it is: most time went into finding them.
     """
     for index, batch in enumerate(_batches(rows)):
       if index and self._deadline.passed and self.fits:
         break
-      ceiling_s = min(self._keys)[-1] if self._keys and self.fits else np.inf
+      told = sorted(self._keys)[:_TOLD]
+      ceiling_s = np.inf
+      if len(told) == _TOLD and not told[-1][0]:
+        ceiling_s = told[-1][-1]
       prices = self._problem.evaluator.price_groups(self._problem.graph, batch,
                                                     ceiling_s)
       self._keys += prices.keys()

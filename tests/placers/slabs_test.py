@@ -1,5 +1,7 @@
 """Sets that share coordinates, and the balance that draws them."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,35 @@ def test_a_layer_from_a_step_on_is_drawn():
     assert tuple(np.flatnonzero(known & wanted).tolist()) in drawn
 
 
+def test_whole_layers_are_drawn_sooner_than_whole_steps():
+  made, drawer = _unrolled()
+  first = made.graph.first_ops
+  layer, time = made.layer[first], made.time[first]
+  known = (layer >= 0) & (time >= 0)
+  start, other = (int(np.flatnonzero(known & (layer == of) & (time == at))[0])
+                  for of, at in ((1, 5), (0, 2)))
+  rng = np.random.default_rng(0)
+  drawn = collections.Counter()
+  for _ in range(400):
+    groups = drawer.whole([start, other], rng)
+    assert {start, other} <= set(groups.tolist())
+    drawn[tuple(groups[known[groups]].tolist())] += 1
+  layers, steps = (tuple(np.flatnonzero(known & wanted).tolist())
+                   for wanted in ((layer <= 1), (time == 5) | (time == 2)))
+  assert drawn[layers] > 2 * drawn[steps] > 0
+
+
+def test_draws_go_by_the_loads_of_another_placement():
+  problem = problems.make(graphs.make_graph(num_ops=4),
+                          clusters.make_cluster(3), np.ones((4, 4)))
+  drawer, rng = _slabs(problem), np.random.default_rng(0)
+  like, devices = np.array([1, 1, 2, 2]), np.array([1, 1, 1, 2])
+  drawn = {drawer.from_to(devices, rng, like) for _ in range(200)}
+  # The less busy half of the others is the one that has nothing by `like`.
+  assert {target for _, target in drawn} == {3, None}
+  assert {start for start, _ in drawn} == {0, 1, 2, 3}
+
+
 def test_work_goes_from_busy_devices_to_idle_ones():
   graph = graphs.make_graph(num_ops=6)
   seconds = np.full((6, 4), 1.)
@@ -68,7 +99,8 @@ def test_without_structure_there_are_none():
   assert _unrolled()[1].are_there
 
 
-@pytest.mark.parametrize('kind', ['slab', 'slab_part', 'slab_swap'])
+@pytest.mark.parametrize(
+    'kind', ['slab', 'slab_part', 'slab_swap', 'slab_whole', 'slab_trade'])
 def test_moves_are_made_of_them(kind):
   made, _ = _unrolled()
   problem = problems.make(made.graph, clusters.make_cluster(3))
@@ -77,5 +109,31 @@ def test_moves_are_made_of_them(kind):
   devices = (1 + np.maximum(made.layer[first], 0)).astype(np.int32)
   rows = [drawer.draw(kind, devices, rng) for _ in range(200)]
   sources = [set(devices[row != devices].tolist()) for row in rows]
-  assert max(map(len, sources)) == {'slab': 3, 'slab_part': 1,
-                                    'slab_swap': 2}[kind]
+  assert max(map(len, sources)) == {
+      'slab': 3, 'slab_part': 1, 'slab_swap': 2, 'slab_whole': 3,
+      'slab_trade': 2
+  }[kind]
+
+
+def test_two_layers_trade_places():
+  made, _ = _unrolled()
+  problem = problems.make(made.graph, clusters.make_cluster(3))
+  drawer, rng = moves.Moves(problem), np.random.default_rng(0)
+  layer = made.layer[made.graph.first_ops]
+  devices = (1 + np.maximum(layer, 0)).astype(np.int32)
+  wanted = devices.copy()
+  wanted[layer == 1], wanted[layer == 2] = 3, 2
+  known = layer >= 1
+  assert any(
+      (drawer.draw('slab_trade', devices, rng)[known] == wanted[known]).all()
+      for _ in range(200))
+
+
+def test_nobody_trades_with_a_device_that_has_nothing():
+  made, _ = _unrolled()
+  problem = problems.make(made.graph, clusters.make_cluster(3))
+  drawer, rng = moves.Moves(problem), np.random.default_rng(0)
+  devices = np.ones(made.graph.num_groups, np.int32)
+  for _ in range(50):
+    row = drawer.draw('slab_trade', devices, rng)
+    assert len(set(row[row != devices].tolist())) == 1

@@ -12,6 +12,7 @@ import numpy as np
 
 from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
@@ -111,9 +112,10 @@ class PreparedGraph:
       raise MemoryError('No memory for the simulator.')
     weakref.finalize(self, self._lib.gdp_simulator_destroy, self._handle)
 
-  def run(self, devices: np.ndarray, priorities: np.ndarray | None,
-          threads: int, orderable: np.ndarray | None = None,
-          ceiling_s: float = math.inf) -> tuple[np.ndarray, np.ndarray]:
+  def run(
+      self, devices: np.ndarray, priorities: np.ndarray | None, threads: int,
+      orderable: np.ndarray | None = None,
+      ceiling_s: evaluator.Ceiling = math.inf) -> tuple[np.ndarray, np.ndarray]:
     """Simulates K placements.
 
     Args:
@@ -122,8 +124,9 @@ class PreparedGraph:
       threads: How many at a time.
       orderable: bool [N] or None. With it, the ops in question are dispatched
         in the order in which these priorities start them.
-      ceiling_s: Step above which that is not asked for; then it is the one with
-        priorities.
+      ceiling_s: Steps above which no more is asked for; [K], or one for all.
+        Such a step, and its peaks, are those of what was simulated until it was
+        known to be above.
 
     Returns:
       Step times [K], infinite for those that break a rule, and peaks [K, P].
@@ -133,9 +136,12 @@ class PreparedGraph:
     """
     seconds = np.empty(len(devices), np.float64)
     peaks = np.empty((len(devices), self._num_pools), np.int64)
-    if self._lib.gdp_simulator_run(self._handle, len(devices),
-                                   _address(devices), _address(priorities),
-                                   _address(orderable), ceiling_s, threads,
+    ceilings = np.ascontiguousarray(
+        np.broadcast_to(np.asarray(ceiling_s, np.float64), seconds.shape))
+    if self._lib.gdp_simulator_run(self._handle,
+                                   len(devices), _address(devices),
+                                   _address(priorities), _address(orderable),
+                                   _address(ceilings), threads,
                                    _address(seconds), _address(peaks)):
       raise MemoryError('No memory for the simulator.')
     return seconds, peaks
@@ -251,7 +257,7 @@ def _library() -> ctypes.CDLL:
                                                     None, [pointer]),
                                   ('gdp_simulator_run', i32, [
                                       pointer, i64, pointer, pointer, pointer,
-                                      ctypes.c_double, i32, pointer, pointer
+                                      pointer, i32, pointer, pointer
                                   ]), ('gdp_schedule_create', pointer,
                                        [pointer] * 5), ('gdp_schedule_destroy',
                                                         None, [pointer]),

@@ -266,11 +266,12 @@ void gdp_simulator_destroy(GdpSimulator* simulator) { delete simulator; }
 // up to `threads` threads. `step_time_s` [K] is infinite for an illegal
 // placement; `peak_bytes` [K, P]. May be called from several threads at once.
 // With `orderable` [N], the step is that in which asynchronous devices keep the
-// order of the priorities, see `Machine::RunInOrder`, up to `ceiling_s`.
+// order of the priorities, see `Machine::RunInOrder`. Of steps above
+// `ceiling_s` [K] no more is said than that they are; null if all matter.
 // Returns a Status.
 int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
                           const int32_t* devices, const double* priorities,
-                          const uint8_t* orderable, double ceiling_s,
+                          const uint8_t* orderable, const double* ceiling_s,
                           int32_t threads, double* step_time_s,
                           int64_t* peak_bytes) {
   std::atomic<int64_t> next{0};
@@ -283,11 +284,13 @@ int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
         const double* order =
             priorities ? priorities + k * simulator->num_ops : nullptr;
         int64_t* peaks = peak_bytes + k * simulator->num_pools;
+        const double ceiling = ceiling_s ? ceiling_s[k] : gdp::kInfinity;
         if (orderable) {
-          machine->RunInOrder(placement, order, orderable, ceiling_s,
+          machine->RunInOrder(placement, order, orderable, ceiling,
                               step_time_s + k, peaks);
         } else {
-          machine->Run(placement, order, step_time_s + k, peaks, nullptr);
+          machine->Run(placement, order, ceiling, step_time_s + k, peaks,
+                       nullptr);
         }
       }
       GiveBack(simulator, std::move(machine));
@@ -319,7 +322,8 @@ gdp::Schedule* gdp_schedule_create(GdpSimulator* simulator,
                                    int64_t* peak_bytes) try {
   auto schedule = std::make_unique<gdp::Schedule>();
   gdp::Machine machine(*simulator);
-  machine.Run(devices, priorities, step_time_s, peak_bytes, schedule.get());
+  machine.Run(devices, priorities, gdp::kInfinity, step_time_s, peak_bytes,
+              schedule.get());
   return schedule.release();
 } catch (const std::bad_alloc&) {
   return nullptr;

@@ -179,10 +179,12 @@ class Simulator(evaluator.Evaluator):
                                 self._overfull(peaks), simulated=True)
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
-            priorities: np.ndarray | None = None) -> evaluator.Prices:
+            priorities: np.ndarray | None = None,
+            ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements, int [K, N]; see `evaluator.Evaluator`.
 
-    What breaks a rule of the graph takes infinitely long.
+    What breaks a rule of the graph takes infinitely long. The simulation of a
+    step ends when it is known to be above its ceiling, [K] or one for all.
 
     Raises:
       ValueError: an array has another shape or type, or a priority is no
@@ -192,18 +194,19 @@ class Simulator(evaluator.Evaluator):
     devices = _checked_devices(graph, devices, 2)
     priorities = _checked_priorities(graph, priorities, devices.shape)
     return evaluator.Prices.from_peaks(
-        *self._prepare(graph).run(devices, priorities, self.threads),
-        self.cluster.pool_bytes)
+        *self._prepare(graph).run(devices, priorities, self.threads, None,
+                                  ceiling_s), self.cluster.pool_bytes)
 
-  def price_in_order(self, graph: op_graph.OpGraph, devices: np.ndarray,
-                     priorities: np.ndarray,
-                     ceiling_s: float = math.inf) -> evaluator.Prices:
+  def price_in_order(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray,
+      ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements, int [K, N], in order; see `evaluator.Evaluator`.
 
     On each asynchronous device an op is dispatched after the one that
     priorities start before it, as far as control edges may join them
-    (`orderable`); these edges cost nothing. What takes longer than `ceiling_s`
-    with priorities has that as its price.
+    (`orderable`); these edges cost nothing. What takes longer than its ceiling
+    with priorities alone takes longer than it.
 
     Raises:
       ValueError: an array has another shape or type, or a priority is no
@@ -216,6 +219,15 @@ class Simulator(evaluator.Evaluator):
             devices, _checked_priorities(graph, priorities,
                                          devices.shape), self.threads,
             self.orderable(graph), ceiling_s), self.cluster.pool_bytes)
+
+  def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                   ceiling_s: evaluator.Ceiling | None = math.inf,
+                   priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """See `evaluator.Evaluator`."""
+    # The best has to be priced in full, and nobody knows yet which it is.
+    return self.price(graph,
+                      np.asarray(devices)[:, graph.groups], priorities,
+                      math.inf if ceiling_s is None else ceiling_s)
 
   def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:
     """bool [N], see `orderable.orderable`; read-only."""

@@ -37,35 +37,37 @@ class alignas(64) Machine {
         copy_on_(graph.num_devices) {}
 
   // Simulates `devices` [N], which take infinitely long if they are not legal.
-  // `priorities` [N] and `schedule` may be null; `peak` [P].
-  void Run(const int32_t* devices, const double* priorities, double* step_time,
-           int64_t* peak, Schedule* schedule) {
+  // `priorities` [N] and `schedule` may be null; `peak` [P]. Ends as soon as
+  // the step is known to take longer than `ceiling`; then it is said to take
+  // some time above it, and peaks are those so far.
+  void Run(const int32_t* devices, const double* priorities, double ceiling,
+           double* step_time, int64_t* peak, Schedule* schedule) {
     const bool legal = ReadPlacement(devices);
-    Reset(priorities, schedule);
+    Reset(priorities, schedule, ceiling);
     if (legal) Simulate();
-    *step_time = legal ? std::max(now_, units_.last_s()) : kInfinity;
+    *step_time = legal ? StepTime() : kInfinity;
     std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
   }
 
   // Simulates `devices` [N] first in, first out, but on asynchronous devices
   // each of the ops `may` [N] waits until the one before it has been
   // dispatched, in the order in which priorities start them. Where priorities
-  // alone take longer than `ceiling`, that is the step.
+  // alone take longer than `ceiling`, so does the step; see `Run`.
   void RunInOrder(const int32_t* devices, const double* priorities,
                   const uint8_t* may, double ceiling, double* step_time,
                   int64_t* peak) {
     started_.clear();
     records_ = true;
-    Run(devices, priorities, step_time, peak, nullptr);
+    Run(devices, priorities, ceiling, step_time, peak, nullptr);
     records_ = false;
     if (!g_.streams || *step_time == kInfinity || *step_time > ceiling) return;
     ReadPlacement(devices);
-    Reset(nullptr, nullptr);
+    Reset(nullptr, nullptr, ceiling);
     follows_ = true;
     Follow(may);
     Simulate();
     follows_ = false;
-    *step_time = std::max(now_, units_.last_s());
+    *step_time = StepTime();
     std::copy(memory_.peak().begin(), memory_.peak().end(), peak);
   }
 
@@ -135,14 +137,16 @@ class alignas(64) Machine {
     }
   }
 
-  void Reset(const double* priorities, Schedule* schedule) {
+  void Reset(const double* priorities, Schedule* schedule, double ceiling) {
     now_ = g_.step_s;
+    // What is known of a sum is known up to rounding.
+    ceiling_ = ceiling * (1 + kRounding);
     chained_ = g_.streams && !priorities;
     schedule_ = schedule;
     chain_ = kNone;
     events_.clear();
     memory_.Reset(schedule ? &schedule->memory : nullptr);
-    units_.Reset(priorities, schedule);
+    units_.Reset(priorities, schedule, ceiling_);
     chains_.Reset();
     copies_.Reset(schedule);
     std::fill(copy_on_.begin(), copy_on_.end(), std::make_pair(kNone, kNone));
@@ -158,6 +162,7 @@ class alignas(64) Machine {
       memory_.Add(g_.pool[state_[param.op].device], param.bytes);
     }
     if (g_.step_s > 0) memory_.Settle(0);
+    if (ceiling_ < kInfinity) TellUnits();
     StartRoots();
     units_.StartAll(now_, this);
     while (true) {
@@ -169,9 +174,25 @@ class alignas(64) Machine {
         units_.StartAll(now_, this);
       }
       memory_.Settle(now_);
-      if (events_.empty()) return;
+      if (events_.empty() || now_ > ceiling_ || units_.is_over()) return;
       now_ = events_.time_s();
     }
+  }
+
+  // What asynchronous devices will have to compute.
+  void TellUnits() {
+    for (int32_t op = 0; op < g_.num_ops; ++op) {
+      const int32_t device = state_[op].device;
+      if (g_.asynchronous[device]) {
+        units_.WillFill(g_.unit[device], g_.seconds[Cell(op, device)]);
+      }
+    }
+  }
+
+  // Of what was simulated; above the ceiling if that is why it ended.
+  double StepTime() const {
+    const double step_time = std::max(now_, units_.last_s());
+    return units_.is_over() ? std::max(step_time, ceiling_) : step_time;
   }
 
   // One thread of an asynchronous device dispatches all its roots.
@@ -407,7 +428,11 @@ class alignas(64) Machine {
   }
 
   const Graph& g_;
+  // Sums of as many terms as there are ops are that exact.
+  static constexpr double kRounding = 1e-9;
+
   double now_ = 0;
+  double ceiling_ = kInfinity;
   bool chained_ = false;   // Asynchronous devices dispatch in chains.
   int32_t chain_ = kNone;  // Whose op completes at the moment.
   Schedule* schedule_ = nullptr;

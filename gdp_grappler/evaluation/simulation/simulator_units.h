@@ -24,10 +24,15 @@ class Units {
         free_slots_(graph.num_units),
         slot_taken_(graph.num_units),
         starts_(graph.num_units),
-        filled_s_(graph.num_units) {}
+        filled_s_(graph.num_units),
+        left_s_(graph.num_units) {}
 
   // `priorities` [N] by op of the graph, or null; `scheduled` if slots matter.
-  void Reset(const double* priorities, bool scheduled) {
+  // Nobody cares for steps above `ceiling`.
+  void Reset(const double* priorities, bool scheduled, double ceiling) {
+    ceiling_ = ceiling;
+    is_over_ = false;
+    std::fill(left_s_.begin(), left_s_.end(), 0.0);
     priorities_ = priorities;
     touched_.clear();
     for (Fifo& queue : fifo_) queue.clear();
@@ -104,8 +109,17 @@ class Units {
     const double start = std::max(now, filled_s_[unit]);
     filled_s_[unit] = start + seconds;
     last_s_ = std::max(last_s_, filled_s_[unit]);
+    left_s_[unit] -= seconds;
+    is_over_ |= filled_s_[unit] + left_s_[unit] > ceiling_;
     return start;
   }
+
+  // Tells of an op that will be put there. Before the first one is.
+  void WillFill(int32_t unit, double seconds) { left_s_[unit] += seconds; }
+
+  // Whether the step takes longer than the ceiling, as far as compute streams
+  // say: what they have and what they will get.
+  bool is_over() const { return is_over_; }
 
   // When all that a compute stream has will be done.
   double filled_s(int32_t unit) const { return filled_s_[unit]; }
@@ -155,7 +169,10 @@ class Units {
   std::vector<std::vector<uint8_t>> slot_taken_;  // [units] if scheduled.
   Vector<Starts> starts_;                         // [units] if contended.
   Vector<double> filled_s_;                       // [units] if asynchronous.
+  Vector<double> left_s_;  // [units] if asynchronous and there is a ceiling.
   double last_s_ = 0;
+  double ceiling_ = kInfinity;
+  bool is_over_ = false;
 };
 
 }  // namespace gdp

@@ -88,11 +88,14 @@ def test_what_takes_too_long_anyway_is_not_asked_for():
   devices = rng.integers(0, 3, (10, graph.num_groups))[:, graph.groups]
   priorities = rng.random((10, graph.num_ops))
   promised = simulator.price(graph, devices, priorities).seconds
-  kept = simulator.price_in_order(graph, devices, priorities).seconds
+  kept = simulator.price_in_order(graph, devices, priorities)
   ceiling_s = float(np.median(promised))
   found = simulator.price_in_order(graph, devices, priorities, ceiling_s)
-  np.testing.assert_array_equal(found.seconds,
-                                np.where(promised <= ceiling_s, kept, promised))
+  asked = (promised <= ceiling_s) & (kept.seconds <= ceiling_s)
+  assert asked.any() and not asked.all()
+  np.testing.assert_array_equal(found.seconds[asked], kept.seconds[asked])
+  np.testing.assert_array_equal(found.peak_bytes[asked], kept.peak_bytes[asked])
+  assert (found.seconds[~asked] > ceiling_s).all()
 
 
 def test_without_asynchronous_devices_priorities_are_obeyed():

@@ -1,0 +1,142 @@
+"""What gdp_bench found with several seeds, in one table, with the spread.
+
+Run it from the repository, on folders of gdp_bench that differ in --seed:
+
+  gdp_bench --placers=local_search,gdp_held_out --seed=0 --out_dir=bench/0 ...
+  gdp_bench --placers=local_search,gdp_held_out --seed=1 --out_dir=bench/1 ...
+  python -m benchmarks.seeds bench/0 bench/1
+
+Prints each placer's step of each task, geometric means over seeds, first in,
+first out | with control edges; below, how many times as long it takes as
+--ours: geometric means over all tasks, over those with 8 accelerators or more
+or more than 30,000 ops ('large'), and over the others, with the least and the
+most of the means of single seeds in brackets. The last row compares ours with
+edges with the others without. With --json, a list of {"task", "seed", "placer",
+"step_time_s", "ordered_step_time_s"}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import statistics
+import sys
+from typing import Any, Sequence
+
+from benchmarks import tables
+from gdp_grappler import errors
+from placer_model.benchmark import figures
+from placer_model.benchmark import records
+
+_LARGE_DEVICES, _LARGE_OPS = 8, 30_000
+_ORDERS = figures.FIFO, figures.ORDERED
+_Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 after a line about an error of ours.
+  """
+  parser = tables.parser('seeds', __doc__)
+  parser.add_argument('folders', nargs='+', metavar='FOLDER', type=pathlib.Path)
+  parser.add_argument('--ours', default='gdp_held_out')
+  parser.add_argument('--title', default='Seeds', help='of the table in a page')
+  arguments = tables.parse(parser, argv)
+  return tables.show(arguments, arguments.title, lambda: _table(arguments))
+
+
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  runs = [_run(folder) for folder in arguments.folders]
+  placers = list(runs[0][0]['cells'])
+  if arguments.ours not in placers:
+    raise errors.GdpError(f'--ours={arguments.ours} is in none of the runs; '
+                          f'there are {", ".join(placers)}.')
+  for folder, run in zip(arguments.folders, runs):
+    if [_kind(t) for t in run] != [_kind(t) for t in runs[0]]:
+      raise errors.GdpError(
+          f'{folder} has not the tasks and placers of {arguments.folders[0]}; '
+          'give runs that differ in their seeds alone.')
+  cells = [[tasks[0]['name'], *(_steps(tasks, placer) for placer in placers)]
+           for tasks in zip(*runs)]
+  for title, wanted in ('over ours', (True, False)), ('large',
+                                                      (True,)), ('others',
+                                                                 (False,)):
+    chosen = [[t for t in run if _is_large(t) in wanted] for run in runs]
+    cells.append([
+        title, *(' | '.join(
+            _spread(chosen, placer, order, arguments.ours, order)
+            for order in _ORDERS) for placer in placers)
+    ])
+  cells.append([
+      'over ours with edges',
+      *(_spread(runs, placer, figures.FIFO, arguments.ours, figures.ORDERED)
+        for placer in placers)
+  ])
+  return tables.Table('steps, first in, first out | with control edges',
+                      ('task', *placers), cells, _rows(runs))
+
+
+def _run(folder: pathlib.Path) -> list[Any]:
+  """The tasks of one, each with its seed."""
+  found = records.read_results(folder / records.RESULTS)
+  tasks: list[Any] = found['tasks']
+  for task in tasks:
+    for placer, cell in task['cells'].items():
+      if any(cell.get(order) is None for order in _ORDERS):
+        raise errors.GdpError(f'{folder}: {task["name"]} has no steps of '
+                              f'{placer} in both orders.')
+  if not tasks:
+    raise errors.GdpError(f'{folder} has no tasks.')
+  return tasks
+
+
+def _kind(task: Any) -> tuple[str, list[str]]:
+  return task['name'], list(task['cells'])
+
+
+def _is_large(task: Any) -> bool:
+  return bool(task['num_accelerators'] >= _LARGE_DEVICES or
+              task['num_ops'] > _LARGE_OPS)
+
+
+def _steps(tasks: Sequence[Any], placer: str) -> str:
+  """Of one task, by all seeds."""
+  return ' | '.join(
+      tables.milliseconds(
+          statistics.geometric_mean(t['cells'][placer][order] for t in tasks))
+      for order in _ORDERS)
+
+
+def _spread(runs: Sequence[Sequence[Any]], placer: str, order: str, ours: str,
+            our_order: str) -> str:
+  """'1.041 (1.036-1.049)', means over tasks: of all seeds, and of single ones.
+
+  '-' where there is no such task.
+  """
+  means = [
+      statistics.geometric_mean(t['cells'][placer][order]
+                                / t['cells'][ours][our_order] for t in run)
+      for run in runs if run
+  ]
+  if not means:
+    return '-'
+  mean = f'{statistics.geometric_mean(means):.3f}'
+  if len(means) == 1:
+    return mean
+  return f'{mean} ({min(means):.3f}-{max(means):.3f})'
+
+
+def _rows(runs: Sequence[Sequence[Any]]) -> list[_Row]:
+  return [{
+      'task': task['name'], 'seed': cell['settings']['seed'], 'placer': placer,
+      **{order: cell[order] for order in _ORDERS}
+  } for run in runs for task in run for placer, cell in task['cells'].items()]
+
+
+if __name__ == '__main__':
+  sys.exit(main())
