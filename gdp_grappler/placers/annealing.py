@@ -99,6 +99,8 @@ class Annealing:
     self._problem, self._rng, self._model = problem, rng, model
     self._moves = moves_lib.Moves(problem)
     wanted = self._moves.shares * np.isin(self._moves.kinds, kinds)
+    if not wanted.any():  # Of slabs alone, where there are none.
+      wanted = np.isin(self._moves.kinds, kinds) * 1.
     self._kind_shares = wanted / wanted.sum()
     self._usual = self._kind_shares.cumsum()
     self._usual /= self._usual[-1]

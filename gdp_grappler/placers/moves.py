@@ -29,6 +29,10 @@ _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 _WRAPPERS = ('gradient', 'train')
 # Two devices exchange what they have of a set.
 _SWAPS = ('swap', 'slab_swap', 'slab_trade')
+_SLAB = 'slab'
+# How often kinds of `Moves` are drawn, in their order. Whole layers most: what
+# they gain comes first, and kinds that no longer gain are drawn less.
+_SHARES = (2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 7, 10)
 # Larger sets are moved as units, scopes and stretches, which costs less.
 _MOST_GROWN = 1000
 
@@ -54,15 +58,14 @@ class Moves:
       slab_swap: two devices exchange what they have of a slab.
       slab_whole: all that has one coordinate, such as a layer.
       slab_trade: two devices exchange what they have of two such wholes.
-    shares: float64 [kinds], how often to draw each where nothing is known.
+    shares: float64 [kinds], how often to draw each where nothing is known; 0
+      for slabs where coordinates tell nothing apart.
     movable: int [M], groups with more than one device.
   """
 
   kinds = ('group', 'ball', 'patch', 'unit', 'part', 'scope', 'window',
            'border', 'swap', 'device', 'slab', 'slab_part', 'slab_swap',
            'slab_whole', 'slab_trade')
-  shares = np.array([2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 7, 10
-                    ]) / 35.9
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     graph = problem.graph
@@ -76,6 +79,14 @@ class Moves:
     self._growth = growth.Growth(self._starts, self._neighbours,
                                  neighbourhood.eagerness(size))
     self._slabs = slabs_lib.Slabs(problem, self.movable)
+    self.shares = self._shares(self._slabs.are_there)
+
+  def _shares(self, with_slabs: bool) -> np.ndarray:
+    result = np.array([
+        share * (with_slabs or not kind.startswith(_SLAB))
+        for kind, share in zip(self.kinds, _SHARES)
+    ])
+    return result / result.sum()
 
   def draw(self, kind: str, devices: np.ndarray, rng: np.random.Generator,
            like: np.ndarray | None = None) -> np.ndarray:
@@ -104,7 +115,7 @@ class Moves:
   def _start(self, kind: str, devices: np.ndarray, rng: np.random.Generator,
              like: np.ndarray | None) -> tuple[int, int | None]:
     """A group that moves, and where to if that matters."""
-    if kind.startswith('slab') and self._slabs.are_there:
+    if kind.startswith(_SLAB) and self._slabs.are_there:
       return self._slabs.from_to(devices, rng, like)
     return _one_of(self.movable, rng), None
 

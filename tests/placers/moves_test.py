@@ -8,6 +8,7 @@ from gdp_grappler.placers import moves
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import unrolled
 
 _kinds = pytest.mark.parametrize('kind', moves.Moves.kinds)
 
@@ -32,8 +33,17 @@ def _moved(kind, graph, devices):
 
 
 def test_shares_are_for_all_kinds_and_sum_to_one():
-  assert len(moves.Moves.shares) == len(moves.Moves.kinds)
-  assert moves.Moves.shares.sum() == pytest.approx(1)
+  made = unrolled.make(3, 8)
+  shares = moves.Moves(problems.make(made.graph)).shares
+  assert len(shares) == len(moves.Moves.kinds)
+  assert shares.sum() == pytest.approx(1) and shares.min() > 0
+
+
+def test_slabs_are_not_drawn_where_there_are_none():
+  shares = moves.Moves(problems.make(graphs.chain(20))).shares
+  assert shares.sum() == pytest.approx(1)
+  for kind, share in zip(moves.Moves.kinds, shares):
+    assert (share == 0) == kind.startswith('slab')
 
 
 @_kinds

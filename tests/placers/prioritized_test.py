@@ -139,7 +139,7 @@ class _Listener:
 
 
 def test_a_model_hears_every_order_before_it_is_asked():
-  problem = _problem(graphs.random_graph(0, 80))
+  problem = _problem(graphs.random_graph(1, 80))
   listener = _Listener()
   search = prioritized.PrioritizedSearch(
       problem, np.ones((1, problem.graph.num_groups), np.int32),
