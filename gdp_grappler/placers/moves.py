@@ -30,9 +30,8 @@ _WRAPPERS = ('gradient', 'train')
 # Two devices exchange what they have of a set.
 _SWAPS = ('swap', 'slab_swap', 'slab_trade')
 _SLAB = 'slab'
-# How often kinds of `Moves` are drawn, in their order. Whole layers most: what
-# they gain comes first, and kinds that no longer gain are drawn less.
-_SHARES = (2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 7, 10)
+# How often kinds of `Moves` are drawn, in their order.
+_SHARES = (2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 2, 3)
 # Larger sets are moved as units, scopes and stretches, which costs less.
 _MOST_GROWN = 1000
 
