@@ -18,6 +18,7 @@ edges with the others without. With --json, a list of {"task", "seed", "placer",
 from __future__ import annotations
 
 import argparse
+import math
 import pathlib
 import statistics
 import sys
@@ -61,6 +62,9 @@ def _table(arguments: argparse.Namespace) -> tables.Table:
       raise errors.GdpError(
           f'{folder} has not the tasks and placers of {arguments.folders[0]}; '
           'give runs that differ in their seeds alone.')
+  if len({tuple(_seeds(run)) for run in runs}) < len(runs):
+    raise errors.GdpError('Two of the runs have the same seeds; give runs that '
+                          'differ in them.')
   cells = [[tasks[0]['name'], *(_steps(tasks, placer) for placer in placers)]
            for tasks in zip(*runs)]
   for title, wanted in ('over ours', (True, False)), ('large',
@@ -87,16 +91,27 @@ def _run(folder: pathlib.Path) -> list[Any]:
   tasks: list[Any] = found['tasks']
   for task in tasks:
     for placer, cell in task['cells'].items():
-      if any(cell.get(order) is None for order in _ORDERS):
+      # Neither is there what does not fit, nor what failed.
+      if not all(0 < (cell.get(order) or 0) < math.inf for order in _ORDERS):
         raise errors.GdpError(f'{folder}: {task["name"]} has no steps of '
                               f'{placer} in both orders.')
+    if list(task['cells']) != list(tasks[0]['cells']):
+      raise errors.GdpError(f'{folder}: {task["name"]} has not the placers of '
+                            f'{tasks[0]["name"]}; give runs that are complete.')
   if not tasks:
     raise errors.GdpError(f'{folder} has no tasks.')
   return tasks
 
 
-def _kind(task: Any) -> tuple[str, list[str]]:
-  return task['name'], list(task['cells'])
+def _kind(task: Any) -> tuple[Any, ...]:
+  """What runs with several seeds have in common."""
+  return task['name'], task['num_ops'], list(task['cells']), [
+      {**cell['settings'], 'seed': None} for cell in task['cells'].values()
+  ]
+
+
+def _seeds(run: Sequence[Any]) -> list[Any]:
+  return [c['settings']['seed'] for task in run for c in task['cells'].values()]
 
 
 def _is_large(task: Any) -> bool:

@@ -194,8 +194,8 @@ class Evaluator(Protocol):
       devices: int [K, G].
       ceiling_s: The caller does not care by how much a step takes longer than
         that, [K] or one for all. What does is said to take longer, but perhaps
-        not by how much, or how much memory. None for the price of the best of
-        these placements.
+        not by how much, nor how much memory, and may be said not to be valid.
+        None for the price of the best of these placements.
       priorities: Of waiting ops, as of `price`.
     """
     del ceiling_s  # Of use to those who know it before they are done.

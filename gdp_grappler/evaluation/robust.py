@@ -20,7 +20,8 @@ draws is longer, as a multiple of what that is for everything on one device,
 where there is no luck to have. It is never less than 1. Hence no price is less
 than the simulated step and that of one device is the simulated step itself, so
 that whoever does no worse than one device by this price does no worse by the
-other. What fits into memory is told by the step without jitter.
+other. What fits into memory is told by the step without jitter. Where prices
+have ceilings, this is said of those up to them.
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ class Robust(evaluator.Evaluator):
                    priorities: np.ndarray | None = None) -> evaluator.Prices:
     """Prices int [K, G]; see `evaluator.Evaluator`.
 
-    A placement whose simulated step is above the ceiling has that as its price.
+    Nothing is drawn for a placement whose simulated step is above its ceiling.
     """
     ops = np.asarray(devices)[:, graph.groups]
     if ceiling_s is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Iterator
 
 from absl import logging
@@ -145,43 +146,50 @@ class _Judge:
   def __init__(self, problem: placer_lib.Problem) -> None:
     self._problem = problem
     self._deadline = problem.deadline()
-    self._keys: list[evaluator_lib.Key] = []
-    self._rows: list[np.ndarray] = []
+    # By the bytes of the placements, in the order in which they were seen.
+    self._seen: dict[bytes, tuple[evaluator_lib.Key, np.ndarray]] = {}
 
   @property
   def fits(self) -> bool:
     """Whether any of them runs."""
-    return not min(self._keys)[0]
+    return not min(key for key, _ in self._seen.values())[0]
 
   def see(self, rows: np.ndarray) -> None:
     """Prices int [K, G]; of what is not told of no more is asked.
 
     The first few are, however late it is: most time went into finding them.
     """
-    for index, batch in enumerate(_batches(rows)):
+    rows = np.asarray(rows, np.int32)
+    new = {
+        row.tobytes(): row for row in rows if row.tobytes() not in self._seen
+    }
+    for index, batch in enumerate(_batches(list(new.values()))):
       if index and self._deadline.passed and self.fits:
         break
-      told = sorted(self._keys)[:_TOLD]
-      ceiling_s = np.inf
-      if len(told) == _TOLD and not told[-1][0]:
-        ceiling_s = told[-1][-1]
-      prices = self._problem.evaluator.price_groups(self._problem.graph, batch,
-                                                    ceiling_s)
-      self._keys += prices.keys()
-      self._rows += list(batch)
+      prices = self._problem.evaluator.price_groups(self._problem.graph,
+                                                    np.stack(batch),
+                                                    self._ceiling_s)
+      for key, row in zip(prices.keys(), batch):
+        self._seen[row.tobytes()] = key, row
 
   def best(self, most: int) -> list[np.ndarray]:
     """Placements int [G], the best first, no two alike."""
-    found: dict[bytes, np.ndarray] = {}
-    for row in sorted(range(len(self._keys)), key=self._keys.__getitem__):
-      devices = self._rows[row].astype(np.int32)
-      found.setdefault(devices.tobytes(), devices)
-      if len(found) == most:
-        break
-    return list(found.values())
+    return [row for _, row in self._ranked[:most]]
+
+  @property
+  def _ranked(self) -> list[tuple[evaluator_lib.Key, np.ndarray]]:
+    return sorted(self._seen.values(), key=operator.itemgetter(0))
+
+  @property
+  def _ceiling_s(self) -> float:
+    """The step of the last one that would be told of."""
+    told = self._ranked[:_TOLD]
+    if len(told) < _TOLD or told[-1][0][0]:
+      return np.inf
+    return told[-1][0][-1]
 
 
-def _batches(rows: np.ndarray) -> Iterator[np.ndarray]:
+def _batches(rows: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
   for first in range(0, len(rows), _BATCH):
     yield rows[first:first + _BATCH]
 

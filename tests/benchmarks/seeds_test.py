@@ -72,9 +72,17 @@ def test_runs_of_something_else_are_refused(program, runs, capsys):
   list(runs.values())[1]['tasks'].pop()
   assert program.main(['--ours=ours', '--quiet', '0', '1']) == 2
   assert '1 has not the tasks and placers of 0' in capsys.readouterr().err
-  list(runs.values())[0]['tasks'][0]['cells']['ours']['step_time_s'] = None
+  assert program.main(['--ours=ours', '--quiet', '0', '0']) == 2
+  assert 'have the same seeds' in capsys.readouterr().err
+  tasks = list(runs.values())[0]['tasks']
+  other = tasks[1]['cells'].pop('other')
   assert program.main(['--ours=ours', '--quiet', '0']) == 2
-  assert 'small has no steps of ours' in capsys.readouterr().err
+  assert 'big has not the placers of small' in capsys.readouterr().err
+  tasks[1]['cells'] = {'other': other, 'ours': tasks[1]['cells']['ours']}
+  for nothing in None, 0., float('inf'):
+    tasks[0]['cells']['ours']['step_time_s'] = nothing
+    assert program.main(['--ours=ours', '--quiet', '0']) == 2
+    assert 'small has no steps of ours' in capsys.readouterr().err
 
 
 def test_folders_of_gdp_bench_are_read(program, capsys):

@@ -3,6 +3,7 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation import robust
 from gdp_grappler.evaluation.simulation import simulator
 from helpers import clusters
 from helpers import graphs
@@ -96,3 +97,17 @@ def test_no_placements_at_all():
 
 def test_seconds_since_it_was_made():
   assert recorder.Recorder(_simulator(), clock=_Clock()).seconds == 1.
+
+
+def test_a_step_above_its_ceiling_is_no_best_placement():
+  """It was broken off before it overflowed the memory."""
+  edges = [(a, b, 100) for a, b in ((0, 1), (1, 2), (2, 3), (0, 3), (1, 3))]
+  graph = graphs.make_graph(edges)
+  cluster = clusters.make_cluster(1, memory_bytes=250)
+  for wrap in (lambda plain: plain), robust.Robust:
+    recorded = recorder.Recorder(
+        wrap(simulator.Simulator(cluster, clusters.FixedCosts(1.))))
+    prices = recorded.price_groups(graph, np.ones((1, 4), int), .5)
+    assert prices.seconds[0] > .5 and not prices.valid[0]
+    assert recorded.best_placement is None and not recorded.curve
+    assert recorded.evaluations == 1

@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import threading
 
@@ -91,8 +92,8 @@ class _Watched(simulator.Simulator):
 
   prices = None
 
-  def price(self, graph, devices, priorities=None):
-    self.prices = super().price(graph, devices, priorities)
+  def price(self, graph, devices, priorities=None, ceiling_s=math.inf):
+    self.prices = super().price(graph, devices, priorities, ceiling_s)
     return self.prices
 
 

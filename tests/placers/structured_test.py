@@ -1,3 +1,5 @@
+import math
+
 from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -5,6 +7,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import structured
 from helpers import clusters
 from helpers import graphs
@@ -135,3 +139,32 @@ def test_when_the_time_is_over_only_the_first_few_are_priced(monkeypatch):
     assert len(set(placement.devices.tolist())) > 1
     evaluations.append(problem.evaluator.evaluations)
   assert evaluations[1] < evaluations[0]
+
+
+class _Deaf(simulator.Simulator):
+  """Has no ear for ceilings."""
+
+  def price(self, graph, devices, priorities=None, ceiling_s=math.inf):
+    del ceiling_s
+    return super().price(graph, devices, priorities)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_what_is_told_of_is_priced_in_full(seed):
+  """Placements that were seen twice counted twice, and others were told of."""
+  rng = np.random.default_rng(seed)
+  graph = graphs.chain(12, int(rng.integers(1, 500)))
+  cluster = clusters.make_cluster(2, latency_s=.1, bandwidth_bytes_per_s=1e4,
+                                  memory_bytes=int(rng.integers(200, 4000)))
+  costs = clusters.FixedCosts(rng.uniform(1, 5, (12, 3)))
+  rows = rng.integers(0, 3, (int(rng.integers(5, 30)), 12))
+  rows = rows[rng.integers(0, len(rows), 60)]
+  told = []
+  for kind in simulator.Simulator, _Deaf:
+    judge = structured._Judge(
+        placer_lib.Problem(graph, cluster, kind(cluster, costs)))
+    for some in np.split(rows, 6):
+      judge.see(some)
+    told.append([row.tolist() for row in judge.best(4)])
+  assert told[0] == told[1]

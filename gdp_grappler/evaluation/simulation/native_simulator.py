@@ -5,14 +5,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import functools
-import math
 import weakref
 
 import numpy as np
 
 from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
@@ -115,7 +113,7 @@ class PreparedGraph:
   def run(
       self, devices: np.ndarray, priorities: np.ndarray | None, threads: int,
       orderable: np.ndarray | None = None,
-      ceiling_s: evaluator.Ceiling = math.inf) -> tuple[np.ndarray, np.ndarray]:
+      ceilings_s: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Simulates K placements.
 
     Args:
@@ -124,9 +122,9 @@ class PreparedGraph:
       threads: How many at a time.
       orderable: bool [N] or None. With it, the ops in question are dispatched
         in the order in which these priorities start them.
-      ceiling_s: Steps above which no more is asked for; [K], or one for all.
-        Such a step, and its peaks, are those of what was simulated until it was
-        known to be above.
+      ceilings_s: float64 [K], above which no more is asked for: such a step,
+        and its peaks, are those of what was simulated until it was known. None
+        for all there is.
 
     Returns:
       Step times [K], infinite for those that break a rule, and peaks [K, P].
@@ -136,12 +134,10 @@ class PreparedGraph:
     """
     seconds = np.empty(len(devices), np.float64)
     peaks = np.empty((len(devices), self._num_pools), np.int64)
-    ceilings = np.ascontiguousarray(
-        np.broadcast_to(np.asarray(ceiling_s, np.float64), seconds.shape))
     if self._lib.gdp_simulator_run(self._handle,
                                    len(devices), _address(devices),
                                    _address(priorities), _address(orderable),
-                                   _address(ceilings), threads,
+                                   _address(ceilings_s), threads,
                                    _address(seconds), _address(peaks)):
       raise MemoryError('No memory for the simulator.')
     return seconds, peaks

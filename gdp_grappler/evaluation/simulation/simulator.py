@@ -86,6 +86,7 @@ the executor when it stands on the device's compute stream. There:
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import threading
@@ -183,19 +184,23 @@ class Simulator(evaluator.Evaluator):
             ceiling_s: evaluator.Ceiling = math.inf) -> evaluator.Prices:
     """Prices K placements, int [K, N]; see `evaluator.Evaluator`.
 
-    What breaks a rule of the graph takes infinitely long. The simulation of a
-    step ends when it is known to be above its ceiling, [K] or one for all.
+    What breaks a rule of the graph takes infinitely long.
+
+    Args:
+      graph: As of `evaluator.Evaluator`, like the next two.
+      devices: int [K, N].
+      priorities: float [K, N], [N], or None.
+      ceiling_s: Seconds, [K] or one for all. The simulation of a step ends when
+        it is known to be above; see `Evaluator.price_groups`.
 
     Raises:
-      ValueError: an array has another shape or type, or a priority is no
-        number.
+      ValueError: an array has another shape or type, or a priority or a ceiling
+        is no number.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
     devices = _checked_devices(graph, devices, 2)
     priorities = _checked_priorities(graph, priorities, devices.shape)
-    return evaluator.Prices.from_peaks(
-        *self._prepare(graph).run(devices, priorities, self.threads, None,
-                                  ceiling_s), self.cluster.pool_bytes)
+    return self._prices(graph, devices, priorities, None, ceiling_s)
 
   def price_in_order(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
@@ -206,19 +211,29 @@ class Simulator(evaluator.Evaluator):
     On each asynchronous device an op is dispatched after the one that
     priorities start before it, as far as control edges may join them
     (`orderable`); these edges cost nothing. What takes longer than its ceiling
-    with priorities alone takes longer than it.
+    with priorities alone is said to take longer in order, too.
 
     Raises:
-      ValueError: an array has another shape or type, or a priority is no
-        number.
+      ValueError: an array has another shape or type, or a priority or a ceiling
+        is no number.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
     devices = _checked_devices(graph, devices, 2)
-    return evaluator.Prices.from_peaks(
-        *self._prepare(graph).run(
-            devices, _checked_priorities(graph, priorities,
-                                         devices.shape), self.threads,
-            self.orderable(graph), ceiling_s), self.cluster.pool_bytes)
+    order = _checked_priorities(graph, priorities, devices.shape)
+    return self._prices(graph, devices, order, self.orderable(graph), ceiling_s)
+
+  def _prices(self, graph: op_graph.OpGraph, devices: np.ndarray,
+              priorities: np.ndarray | None, orderable_ops: np.ndarray | None,
+              ceiling_s: evaluator.Ceiling) -> evaluator.Prices:
+    """Of checked arrays."""
+    ceilings_s = _checked_ceilings(ceiling_s, len(devices))
+    prices = evaluator.Prices.from_peaks(
+        *self._prepare(graph).run(devices, priorities, self.threads,
+                                  orderable_ops, ceilings_s),
+        self.cluster.pool_bytes)
+    # Nobody knows what else a step that was broken off would have held.
+    return dataclasses.replace(
+        prices, valid=prices.valid & (prices.seconds <= ceilings_s))
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: evaluator.Ceiling | None = math.inf,
@@ -227,7 +242,7 @@ class Simulator(evaluator.Evaluator):
     # The best has to be priced in full, and nobody knows yet which it is.
     return self.price(graph,
                       np.asarray(devices)[:, graph.groups], priorities,
-                      math.inf if ceiling_s is None else ceiling_s)
+                      ceiling_s=math.inf if ceiling_s is None else ceiling_s)
 
   def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:
     """bool [N], see `orderable.orderable`; read-only."""
@@ -368,6 +383,15 @@ def _checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
                            min(limits.max,
                                np.iinfo(devices.dtype).max))
   return np.ascontiguousarray(devices, np.int32)
+
+
+def _checked_ceilings(ceiling_s: evaluator.Ceiling, count: int) -> np.ndarray:
+  """float64 [K]."""
+  ceilings_s = np.asarray(ceiling_s, np.float64)
+  if ceilings_s.shape not in ((), (count,)) or np.isnan(ceilings_s).any():
+    raise ValueError(f'ceiling_s has shape {list(ceilings_s.shape)} or a value '
+                     f'that is no number; give one, or [{count}].')
+  return np.ascontiguousarray(np.broadcast_to(ceilings_s, count))
 
 
 def _checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,

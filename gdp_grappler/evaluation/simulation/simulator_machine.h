@@ -4,6 +4,7 @@
 #define GDP_GRAPPLER_EVALUATION_SIMULATOR_MACHINE_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -98,6 +99,9 @@ class alignas(64) Machine {
   }
 
  private:
+  // Sums of seconds of all ops, some millions, are that exact.
+  static constexpr double kRounding = 1e-9;
+
   struct State {
     int32_t waiting;  // Edges that have not arrived.
     int32_t device;
@@ -192,7 +196,8 @@ class alignas(64) Machine {
   // Of what was simulated; above the ceiling if that is why it ended.
   double StepTime() const {
     const double step_time = std::max(now_, units_.last_s());
-    return units_.is_over() ? std::max(step_time, ceiling_) : step_time;
+    if (!units_.is_over()) return step_time;
+    return std::max(step_time, std::nextafter(ceiling_, kInfinity));
   }
 
   // One thread of an asynchronous device dispatches all its roots.
@@ -428,9 +433,6 @@ class alignas(64) Machine {
   }
 
   const Graph& g_;
-  // Sums of as many terms as there are ops are that exact.
-  static constexpr double kRounding = 1e-9;
-
   double now_ = 0;
   double ceiling_ = kInfinity;
   bool chained_ = false;   // Asynchronous devices dispatch in chains.

@@ -49,6 +49,7 @@ def test_prices_below_are_exact_and_others_are_above(seed, way):
   exact = price(np.inf)
   # The own step is still asked for; a hair less is not.
   ceilings_s = exact.seconds * rng.choice([.3, .9, 1 - 1e-6, 1, 1.5], 8)
+  ceilings_s[:4] = 0, 5e-324, -1, np.inf
   found = price(ceilings_s)
   asked = exact.seconds <= ceilings_s
   if way == 'order':
@@ -58,6 +59,8 @@ def test_prices_below_are_exact_and_others_are_above(seed, way):
   np.testing.assert_array_equal(found.peak_bytes[asked],
                                 exact.peak_bytes[asked])
   assert (found.seconds[~asked] > ceilings_s[~asked]).all()
+  assert not found.valid[~asked].any()
+  assert (found.valid[asked] == exact.valid[asked]).all()
   # Nothing is left of a step that was broken off.
   np.testing.assert_array_equal(price(np.inf).seconds, exact.seconds)
 
@@ -79,5 +82,17 @@ def test_ceilings_are_of_one_placement_each():
   simulator = simulator_lib.Simulator(clusters.make_cluster(),
                                       clusters.FixedCosts(1.))
   devices = np.ones((2, 3), int)
-  with pytest.raises(ValueError):
-    simulator.price(graph, devices, None, np.ones(3))
+  for ceilings_s in np.ones(3), np.array([1, np.nan]), np.nan:
+    with pytest.raises(ValueError, match='ceiling_s'):
+      simulator.price(graph, devices, None, ceilings_s)
+  assert not len(simulator.price(graph, devices[:0], None, np.ones(0)))
+
+
+def test_a_step_that_takes_its_time_later_is_above_nothing():
+  """The first op takes no time: 0 was said to be enough."""
+  graph = graphs.make_graph([(0, 1, 8)])
+  simulator = simulator_lib.Simulator(
+      presets.preset('2xP100'), clusters.FixedCosts(np.array([[0.], [1.]])))
+  for ceiling_s in 0., 5e-324:
+    found = simulator.price(graph, np.ones((1, 2), int), None, ceiling_s)
+    assert found.seconds[0] > ceiling_s and not found.valid[0]
