@@ -91,7 +91,7 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   """One of each seed."""
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
-  problem = step.problem(simulator)
+  problem = dataclasses.replace(step.problem(simulator), simulator=simulator)
   proposed = local_search.starting_points(problem, anchored.ANCHORS,
                                           np.random.default_rng(0))
   rows = []

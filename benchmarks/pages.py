@@ -52,7 +52,8 @@ class Page:
     Raises:
       GdpError: it cannot be written; it is as it was.
     """
-    lines = [head, ['---'] * len(head), *rows]
+    escaped = [[cell.replace('|', '\\|') for cell in row] for row in rows]
+    lines = [head, ['---'] * len(head), *escaped]
     self.put(command, '\n'.join(f'| {" | ".join(line)} |' for line in lines))
 
   def put(self, command: str, text: str) -> None:

@@ -7,6 +7,8 @@ import types
 
 import pytest
 
+from gdp_grappler.placers import prioritized
+
 
 @pytest.fixture(name='program')
 def _program(monkeypatch) -> types.ModuleType:
@@ -31,3 +33,19 @@ def test_each_lever_is_switched_off(program, capsys):
     # A search begins with the anchors; edges differ by little.
     assert steps['all'] <= 1.02 * steps['search']
   assert len({row['search_s'] for row in rows}) == 1
+
+
+def test_orders_are_searched_for_where_priorities_are_a_lever(
+    program, monkeypatch):
+  """It was the search first in, first out, whatever was switched off."""
+  made = []
+  stock = prioritized.PrioritizedSearch
+  monkeypatch.setattr(
+      prioritized, 'PrioritizedSearch', lambda *arguments:
+      (made.append(arguments), stock(*arguments))[1])
+  assert program.main([
+      '--json', '--seconds=0.1', '--seeds=1', '--quiet',
+      'wavenet-2x18@tiny@2xP100'
+  ]) == 0
+  # With all levers, and without the network, coordinates and anchors.
+  assert len(made) == 4

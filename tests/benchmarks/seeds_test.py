@@ -66,6 +66,17 @@ def test_one_seed_has_no_spread(program, runs):
   assert dict(row[:2] for row in cells)['over ours'] == '4.000 | 1.414'
 
 
+def test_a_page_gets_cells_that_are_escaped(program, runs, tmp_path):
+  page = tmp_path / 'page.md'
+  page.write_text('<!-- Seeds; made by ``. -->\n<!-- End of Seeds. -->\n',
+                  encoding='utf-8')
+  folders = [str(path.parent) for path in runs]
+  assert program.main(['--ours=ours', '--quiet', f'--page={page}',
+                       *folders]) == 0
+  assert ('| small | 2000.0 ms \\| 1000.0 ms | 1000.0 ms \\| 500.0 ms |'
+          in page.read_text(encoding='utf-8'))
+
+
 def test_runs_of_something_else_are_refused(program, runs, capsys):
   assert program.main(['--ours=nobody', '--quiet', '0', '1']) == 2
   assert 'there are other, ours' in capsys.readouterr().err
