@@ -196,6 +196,19 @@ class PreparedGraph:
                                  memory_pools, memory_bytes)
 
 
+def ceilings(ceiling_s: float | np.ndarray, count: int) -> np.ndarray:
+  """float64 [K], of so many placements, from that or from one for all.
+
+  Raises:
+    ValueError: there is another number of them, or one is no number.
+  """
+  ceilings_s = np.asarray(ceiling_s, np.float64)
+  if ceilings_s.shape not in ((), (count,)) or np.isnan(ceilings_s).any():
+    raise ValueError(f'ceiling_s has shape {list(ceilings_s.shape)} or a value '
+                     f'that is no number; give one, or [{count}].')
+  return np.ascontiguousarray(np.broadcast_to(ceilings_s, count))
+
+
 def _cluster_arrays(cluster: cluster_lib.Cluster,
                     contention: cost_model.Contention) -> list[np.ndarray]:
   """In the order of `GdpCluster`."""

@@ -186,12 +186,8 @@ class Simulator(evaluator.Evaluator):
 
     What breaks a rule of the graph takes infinitely long.
 
-    Args:
-      graph: As of `evaluator.Evaluator`, like the next two.
-      devices: int [K, N].
-      priorities: float [K, N], [N], or None.
-      ceiling_s: Seconds, [K] or one for all. The simulation of a step ends when
-        it is known to be above; see `Evaluator.price_groups`.
+    The simulation of a step ends when it is known to be above its ceiling, as
+    of `price_groups`.
 
     Raises:
       ValueError: an array has another shape or type, or a priority or a ceiling
@@ -226,7 +222,7 @@ class Simulator(evaluator.Evaluator):
               priorities: np.ndarray | None, orderable_ops: np.ndarray | None,
               ceiling_s: evaluator.Ceiling) -> evaluator.Prices:
     """Of checked arrays."""
-    ceilings_s = _checked_ceilings(ceiling_s, len(devices))
+    ceilings_s = native_simulator.ceilings(ceiling_s, len(devices))
     prices = evaluator.Prices.from_peaks(
         *self._prepare(graph).run(devices, priorities, self.threads,
                                   orderable_ops, ceilings_s),
@@ -383,15 +379,6 @@ def _checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
                            min(limits.max,
                                np.iinfo(devices.dtype).max))
   return np.ascontiguousarray(devices, np.int32)
-
-
-def _checked_ceilings(ceiling_s: evaluator.Ceiling, count: int) -> np.ndarray:
-  """float64 [K]."""
-  ceilings_s = np.asarray(ceiling_s, np.float64)
-  if ceilings_s.shape not in ((), (count,)) or np.isnan(ceilings_s).any():
-    raise ValueError(f'ceiling_s has shape {list(ceilings_s.shape)} or a value '
-                     f'that is no number; give one, or [{count}].')
-  return np.ascontiguousarray(np.broadcast_to(ceilings_s, count))
 
 
 def _checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
