@@ -91,7 +91,7 @@ def _run(folder: pathlib.Path) -> list[Any]:
   tasks: list[Any] = found['tasks']
   for task in tasks:
     for placer, cell in task['cells'].items():
-      # Neither is there what does not fit, nor what failed.
+      # There are none where it does not fit, or failed.
       if not all(0 < (cell.get(order) or 0) < math.inf for order in _ORDERS):
         raise errors.GdpError(f'{folder}: {task["name"]} has no steps of '
                               f'{placer} in both orders.')

@@ -139,6 +139,7 @@ class _Listener:
 
 
 def test_a_model_hears_every_order_before_it_is_asked():
+  # A graph on which priorities are made anew; on many none are better.
   problem = _problem(graphs.random_graph(1, 80))
   listener = _Listener()
   search = prioritized.PrioritizedSearch(
