@@ -46,6 +46,10 @@ class PlacerConfig:
       it is given; 0 means none. Units of equal branches are the same to a
       network that sees their features and neighbours alone: it cannot send
       one here and the other there.
+    places: Sines, and cosines, of where a unit is in a structure that repeats
+      itself (`schema.PLACE_FEATURES`), and of where a device is among those of
+      its type; 0 means none. Not in the paper: with them, to share layers or
+      time steps out evenly is a product of a unit's and a device's.
     graph_residual: What GraphSAGE gives is added to what units were before it.
       Max pooling of sigmoids makes neighbours alike.
     centred_head: The last norm is taken over all units, not over each one's
@@ -77,6 +81,7 @@ class PlacerConfig:
   attention: bool = True
   superposition: bool = True
   positions: int = 0
+  places: int = 0
   graph_residual: bool = False
   centred_head: bool = False
   speed_prior: bool = False
@@ -111,7 +116,7 @@ class PlacerConfig:
 
 
 _MAY_BE_ZERO = ('max_neighbors', 'graph_layers', 'transformer_layers',
-                'positions', 'seed')
+                'positions', 'places', 'seed')
 _WANTED = {int: 'an integer', float: 'a number from 0', bool: 'true or false'}
 
 
@@ -152,4 +157,9 @@ ABLATIONS = {
     'paper_no_superposition': _PAPER.replace(superposition=False),
     'paper_no_graphsage': _PAPER.replace(graph_layers=0),
 }
-PRESETS = {'default': PlacerConfig(), 'paper': _PAPER, **ABLATIONS}
+# What `gdp_pretrain --network=placer` teaches.
+TRANSFER = _PAPER.replace(hidden_units=96, feed_forward_units=192, places=6)
+PRESETS = {
+    'default': PlacerConfig(), 'paper': _PAPER, 'transfer': TRANSFER,
+    **ABLATIONS
+}

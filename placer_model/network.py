@@ -124,9 +124,14 @@ class PlacerNetwork(tf.keras.Model):
             'one type; give fewer or train one with more device_slots.')
     ]):
       slots = tf.identity(slots)
-    return tf.nn.relu(
-        self.device_dense(normalization.device_inputs(devices))
-        + self.slot_embedding(slots))
+    inputs = normalization.device_inputs(devices)
+    if self.config.places:
+      inputs = tf.concat([
+          inputs,
+          positions.encode_places(
+              normalization.slot_places(devices)[:, None], self.config.places)
+      ], axis=1)
+    return tf.nn.relu(self.device_dense(inputs) + self.slot_embedding(slots))
 
   def embed_units(self, features: Features, devices: tf.Tensor) -> tf.Tensor:
     """Each unit by itself, [M, h]: type, figures, devices, place."""
@@ -144,6 +149,10 @@ class PlacerNetwork(tf.keras.Model):
     if self.config.positions:
       parts.append(positions.encode(
           tf.shape(figures)[0], self.config.positions))
+    if self.config.places:
+      parts.append(
+          positions.encode_places(normalization.places(features['units']),
+                                  self.config.places))
     return self.stem(tf.concat(parts, axis=-1))
 
   def embed_graph(self, x: tf.Tensor, features: Features) -> tf.Tensor:

@@ -6,6 +6,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
+from gdp_grappler.features import places
 from gdp_grappler.features import schema
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
@@ -28,9 +29,14 @@ def featurize(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   """
   m = int(units.max()) + 1
   edges, edge_bytes = _unit_edges(graph, units, m)
+  costliest = _costliest(units, m, op_seconds.min(axis=1))
   columns = _unit_columns(graph, units, m, edges, edge_bytes, op_seconds)
+  columns.update(
+      places.columns(
+          graph, costliest, columns['fastest_s'],
+          np.minimum(columns['downward_rank_s'], columns['upward_rank_s'])))
   return schema.GraphFeatures(
-      op_types=_costliest_types(graph, units, m, op_seconds.min(axis=1)),
+      op_types=tuple(graph.op_types[op] for op in costliest),
       units=np.stack([columns[name] for name in schema.UNIT_FEATURES],
                      axis=1).astype(np.float32), edges=edges,
       edge_bytes=edge_bytes.astype(np.float32),
@@ -121,13 +127,13 @@ def _downward(graph: op_graph.OpGraph, seconds: np.ndarray) -> np.ndarray:
                                            graph.topological_order, seconds)
 
 
-def _costliest_types(graph: op_graph.OpGraph, units: np.ndarray, m: int,
-                     seconds: np.ndarray) -> tuple[str, ...]:
+def _costliest(units: np.ndarray, m: int, seconds: np.ndarray) -> np.ndarray:
+  """int [M], the op of each unit that takes longest."""
   order = np.argsort(-seconds, kind='stable')
   first = np.full(m, -1)
   unit, index = np.unique(units[order], return_index=True)
   first[unit] = order[index]
-  return tuple(graph.op_types[op] for op in first)
+  return first
 
 
 def _device_features(cluster: cluster_lib.Cluster) -> np.ndarray:

@@ -11,6 +11,20 @@ import hashlib
 
 import numpy as np
 
+# Where a unit is in a structure that repeats itself: the share of the work that
+# comes before the middle of what is at the same place, 0 to 1; -1 where it is
+# nowhere. Devices that share the work out evenly in blocks have equal stretches
+# of it.
+PLACE_FEATURES = (
+    'layer_place',  # by a coordinate of `structure.coordinates`
+    'segment_place',  # likewise
+    'branch_place',  # likewise
+    'variable_place',  # likewise
+    'repetition_place',  # likewise
+    'order_place',  # in topological order
+    'depth_place',  # by the shorter of the longest paths to an end
+)
+
 # Columns of `GraphFeatures.units`. HDP's operation embedding (Mirhoseini et
 # al. 2018, section 3: type, output sizes, adjacency) plus what the simulator
 # knows.
@@ -28,6 +42,7 @@ UNIT_FEATURES = (
     'downward_rank_s',  # longest path from a source up to the unit
     'upward_rank_s',  # longest path from the unit to a sink
     'level',  # longest path from a source, counted in units
+    *PLACE_FEATURES,
 )
 
 # Columns of `GraphFeatures.devices`.

@@ -24,8 +24,10 @@ from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.placers import trainer
 
-# Beside the most likely placement, so many drawn from the policy are priced.
-_NUM_SAMPLES = 15
+# Beside the most likely placement, so many drawn from the policy are priced; of
+# one that decides about nested sets, so many of each size, and the most likely
+# of each size.
+_NUM_SAMPLES, _OF_EACH_SIZE = 15, 2
 
 
 class LearnedPlacer:
@@ -33,6 +35,9 @@ class LearnedPlacer:
 
   One forward pass gives the odds of every unit's devices (GDP section 3); the
   most likely placement and a few samples are priced, which costs milliseconds.
+  Drawn unit by unit, neighbours part nearly everywhere; so where units make up
+  larger sets (`coarsening.nested`), these are placed as a whole, too, by what
+  the policy says of their units.
   """
 
   def __init__(self, policy: str | None = None) -> None:
@@ -58,15 +63,32 @@ class LearnedPlacer:
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
     """int [K, N], what the policy proposes, the most likely first."""
     seconds = problem.op_seconds
-    units = coarsening.units(
-        self._policy.metadata.get('units', coarsening.COARSE), problem.graph,
-        problem.allowed, seconds)
+    sizes = self._sizes(problem, seconds)
+    units = sizes[-1]
     logits = self._policy.logits(
         featurizer.featurize(problem.graph, problem.cluster, units, seconds))
-    return np.concatenate([
-        logits.argmax(axis=1)[None],
-        _sample(logits, _NUM_SAMPLES, problem.seed)
-    ])[:, units]
+    rng = np.random.default_rng(problem.seed)
+    likeliest = logits.argmax(axis=1)[None]
+    if len(sizes) == 1:
+      drawn = _sample(logits, _NUM_SAMPLES, rng)
+      return np.concatenate([likeliest, drawn])[:, units]
+    rows, first = [likeliest], np.unique(units, return_index=True)[1]
+    for size in sizes:
+      sets = np.unique(size[first], return_inverse=True)[1].reshape(-1)
+      together = _together(logits, sets)
+      rows += [
+          together.argmax(axis=1)[None][:, sets],
+          _sample(together, _OF_EACH_SIZE, rng)[:, sets]
+      ]
+    return np.concatenate(rows)[:, units]
+
+  def _sizes(self, problem: placer_lib.Problem,
+             seconds: np.ndarray) -> list[np.ndarray]:
+    """int [N] each, sets of ops, from large ones to the policy's units."""
+    kind = self._policy.metadata.get('units', coarsening.COARSE)
+    if kind == coarsening.NESTED:
+      return coarsening.nested(problem.graph, problem.allowed, seconds)
+    return [coarsening.units(kind, problem.graph, problem.allowed, seconds)]
 
 
 class _Policy:
@@ -216,7 +238,16 @@ def _anything() -> schema.GraphFeatures:
           (2, len(schema.DEVICE_FEATURES)), np.float32))
 
 
-def _sample(logits: np.ndarray, count: int, seed: int) -> np.ndarray:
+def _together(logits: np.ndarray, sets: np.ndarray) -> np.ndarray:
+  """float [S, D], the mean of what units [M, D] of each set say."""
+  said = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+  sums = np.zeros((int(sets.max()) + 1, logits.shape[1]))
+  np.add.at(sums, sets, said)
+  return sums / np.bincount(sets)[:, None]
+
+
+def _sample(logits: np.ndarray, count: int,
+            rng: np.random.Generator) -> np.ndarray:
   """int [count, M], devices drawn independently (the Gumbel trick)."""
-  noise = np.random.default_rng(seed).gumbel(size=(count, *logits.shape))
+  noise = rng.gumbel(size=(count, *logits.shape))
   return (logits + noise).argmax(axis=-1)

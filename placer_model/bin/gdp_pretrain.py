@@ -1,14 +1,22 @@
-"""`gdp_pretrain`: learns on drawn graphs which moves of a search pay.
+"""`gdp_pretrain`: learns on drawn graphs which moves of a search pay, or where
+ops belong.
 
   gdp_pretrain --model_dir=moves --config=small
   gdp_pretrain --model_dir=moves --held_out=rnnlm-2@tiny@2xP100,gnmt-2@4xP100
+  gdp_pretrain --model_dir=placer --network=placer
+
+The network of moves is what the default placer chooses by. The placer network
+says whole placements in one shot, as GDP's does; what is exported is a policy
+like those of gdp_train.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import sys
+from typing import Callable, Mapping, TYPE_CHECKING
 
 from gdp_grappler import environment
 
@@ -17,11 +25,17 @@ os.environ.update(environment.without_plugin())
 
 from absl import app
 from absl import flags
+from absl import logging
 
+from gdp_grappler import extras
 from gdp_grappler import progress
+from gdp_grappler import quiet
 from gdp_grappler.bin import starting
 from placer_model import run_folder
 from placer_model.bin import command_line
+
+if TYPE_CHECKING:
+  from gdp_grappler.placers import step as step_lib
 
 _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where weights, curves and logs go. A run that is '
@@ -29,9 +43,13 @@ _MODEL_DIR = flags.DEFINE_string(
 _CONFIG = flags.DEFINE_string(
     'config', 'small', "Sizes of the run: 'small' for minutes, or 'full' for "
     'hours.')
+_NETWORK = flags.DEFINE_enum(
+    'network', 'moves', ['moves', 'placer'], 'What learns: the network that '
+    'chooses moves of searches, or the one that says placements.')
 _ROUNDS = flags.DEFINE_integer(
     'rounds', None, 'Rounds of drawing, searching and learning, in all; the '
-    'config says how many if this does not.', lower_bound=1)
+    'config says how many if this does not. The learning rate of the placer '
+    'network falls over all of them.', lower_bound=1)
 _TIME_BUDGET_S = flags.DEFINE_float(
     'time_budget_s', None, 'Begin no further round after so many seconds.',
     lower_bound=0)
@@ -44,8 +62,8 @@ _RESTART = flags.DEFINE_boolean(
 
 _LINE = command_line.CommandLine(
     'gdp_pretrain', __doc__,
-    (_MODEL_DIR, _CONFIG, _ROUNDS, _TIME_BUDGET_S, _HELD_OUT, command_line.SEED,
-     command_line.RAY, _RESTART), lambda: []
+    (_MODEL_DIR, _NETWORK, _CONFIG, _ROUNDS, _TIME_BUDGET_S, _HELD_OUT,
+     command_line.SEED, command_line.RAY, _RESTART), lambda: []
     if _MODEL_DIR.value else [_MODEL_DIR])
 
 
@@ -62,31 +80,73 @@ def run() -> None:
 def main(argv: list[str]) -> int:
   """Learns; returns the exit code."""
   del argv
-  return _LINE.exit_code('learning which moves of a search pay', _pretrain)
+  return _LINE.exit_code('learning on drawn graphs', _pretrain)
 
 
 def _pretrain() -> int:
   from gdp_grappler.problems import reading
-  from gdp_grappler.processes import machines as machines_lib
-  from placer_model.pretraining import pretrain_config
-  from placer_model.pretraining import run as run_lib
   command_line.check_ray()
-  config = pretrain_config.named(_CONFIG.value)
-  model_dir = pathlib.Path(_MODEL_DIR.value)
+  learn = _placer() if _NETWORK.value == 'placer' else _moves()
   # Nothing is discarded for a command that cannot be obeyed.
   held_out = {
       task: reading.read_task(task, _LINE.say, f'--{_HELD_OUT.name}: ')
       for task in _HELD_OUT.value
   }
+  model_dir = pathlib.Path(_MODEL_DIR.value)
   with run_folder.held(model_dir, f'--{_MODEL_DIR.name}'):
+    _print(learn(model_dir, held_out))
+  return 0
+
+
+def _moves() -> Callable[[pathlib.Path, Mapping[str, step_lib.Step]], str]:
+  """Learns which moves pay, and says what to do next."""
+  from gdp_grappler.processes import machines as machines_lib
+  from placer_model.pretraining import pretrain_config
+  from placer_model.pretraining import run as run_lib
+  config = pretrain_config.named(_CONFIG.value)
+
+  def learn(model_dir: pathlib.Path, held_out: Mapping[str,
+                                                       step_lib.Step]) -> str:
     if _RESTART.value:
       run_lib.restart(model_dir)
     options = run_lib.Options(model_dir, config, command_line.SEED.value,
                               _ROUNDS.value, _TIME_BUDGET_S.value)
     with machines_lib.of(command_line.RAY.value, None) as machines:
       run_lib.pretrain(options, held_out, _print, machines=machines)
-    _print(run_lib.next_steps(model_dir))
-  return 0
+    return run_lib.next_steps(model_dir)
+
+  return learn
+
+
+def _placer() -> Callable[[pathlib.Path, Mapping[str, step_lib.Step]], str]:
+  """Learns where ops belong, and says what to do next."""
+  extras.require('gdp_pretrain --network=placer', *extras.TRAIN)
+  progress.doing('loading TensorFlow')
+  with quiet.stderr_held():
+    import tensorflow as tf
+
+    from gdp_grappler.processes import machines as machines_lib
+    from placer_model.pretraining.placements import run as run_lib
+  logging.set_verbosity(logging.WARNING)
+  tf.keras.utils.set_random_seed(command_line.SEED.value)
+  tf.config.experimental.enable_op_determinism()
+  # Optimizing a graph of ours takes longer than it ever gains.
+  tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
+  config = run_lib.named(_CONFIG.value)
+  if _ROUNDS.value is not None:
+    config = dataclasses.replace(config, rounds=_ROUNDS.value)
+
+  def learn(model_dir: pathlib.Path, held_out: Mapping[str,
+                                                       step_lib.Step]) -> str:
+    if _RESTART.value:
+      run_lib.restart(model_dir)
+    options = run_lib.Options(model_dir, config, command_line.SEED.value,
+                              _TIME_BUDGET_S.value)
+    with machines_lib.of(command_line.RAY.value, None) as machines:
+      run_lib.pretrain(options, held_out, _print, machines=machines)
+    return run_lib.next_steps(model_dir)
+
+  return learn
 
 
 def _print(line: str) -> None:

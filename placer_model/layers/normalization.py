@@ -92,6 +92,27 @@ def device_slots(devices: tf.Tensor) -> tf.Tensor:
   return tf.reduce_sum(before, axis=1) - 1
 
 
+def places(units: tf.Tensor) -> tf.Tensor:
+  """float32 [M, P], `schema.PLACE_FEATURES`.
+
+  Args:
+    units: float32 [M, len(UNIT_FEATURES)].
+  """
+  return _unit_columns(units, schema.PLACE_FEATURES)
+
+
+def slot_places(devices: tf.Tensor) -> tf.Tensor:
+  """float32 [D], the middle of each device's share of those of its type.
+
+  Args:
+    devices: float32 [D, len(DEVICE_FEATURES)].
+  """
+  kind = _device_columns(devices, _TYPES)  # [D, 2]
+  same = tf.reduce_all(kind[:, None] == kind[None], axis=-1)  # [D, D]
+  count = tf.reduce_sum(tf.cast(same, tf.float32), axis=1)
+  return (tf.cast(device_slots(devices), tf.float32) + .5) / count
+
+
 def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
                 allowed: tf.Tensor, devices: tf.Tensor) -> tf.Tensor:
   """Inputs that describe units, their edges, and graph and cluster as a whole.
@@ -107,7 +128,9 @@ def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
     float32 [M, F].
   """
   own = tf.concat([
-      _log1p(units / _row(UNIT_SCALES, schema.UNIT_FEATURES)) / 2.0,
+      _log1p(
+          _unit_columns(units, list(UNIT_SCALES))
+          / tf.constant(list(UNIT_SCALES.values()), tf.float32)) / 2.0,
       _relative(units),
       _transfers(units, edges, edge_bytes, devices),
       _choices(allowed, devices),
@@ -194,10 +217,6 @@ def _device_columns(devices: tf.Tensor,
   return tf.gather(devices,
                    [schema.DEVICE_FEATURES.index(name) for name in names],
                    axis=1)
-
-
-def _row(scales: Mapping[str, float], names: Sequence[str]) -> tf.Tensor:
-  return tf.constant([scales[name] for name in names], tf.float32)
 
 
 def _link_speed(devices: tf.Tensor) -> tf.Tensor:

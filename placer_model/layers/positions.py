@@ -13,6 +13,28 @@ import tensorflow as tf
 # Waves of the fastest sine over a whole graph, and of the slowest.
 _MOST_WAVES, _LEAST_WAVES = 128., .5
 
+# Of places in a structure: as many as tell sixteen equal stretches apart.
+_MOST_STRETCHES = 8.
+
+
+def encode_places(places: tf.Tensor, count: int) -> tf.Tensor:
+  """Whether places are known, and sines and cosines of those that are.
+
+  Args:
+    places: float32 [R, P], 0 to 1; below 0 where unknown.
+    count: Number of sines.
+
+  Returns:
+    float32 [R, P (1 + 2 count)].
+  """
+  waves = np.geomspace(_LEAST_WAVES, _MOST_STRETCHES, count)
+  known = tf.cast(places >= 0, tf.float32)[:, :, None]  # [R, P, 1]
+  angle = places[:, :, None] * tf.constant(2 * np.pi * waves, tf.float32)
+  each = known * tf.concat(
+      [tf.ones_like(known), tf.sin(angle),
+       tf.cos(angle)], axis=2)
+  return tf.reshape(each, [-1, places.shape[1] * (1 + 2 * count)])
+
 
 def encode(size: tf.Tensor, count: int) -> tf.Tensor:
   """Sines and cosines of each place's share of the sequence.

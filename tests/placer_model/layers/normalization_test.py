@@ -29,7 +29,8 @@ def _devices(*types):
 
 
 def test_the_scales_cover_the_schema():
-  assert set(normalization.UNIT_SCALES) == set(schema.UNIT_FEATURES)
+  assert {*normalization.UNIT_SCALES,
+          *schema.PLACE_FEATURES} == set(schema.UNIT_FEATURES)
   assert {*normalization.DEVICE_SCALES,
           *normalization._FLAGS} == set(schema.DEVICE_FEATURES)
 
@@ -38,6 +39,9 @@ def test_inputs_are_of_order_one():
   for seed in range(5):
     features = export.random_features(50, 120, 3, seed)
     features['units'] = np.clip(features['units'], 0, 1e13)
+    flags = features['devices'][:, [_DEVICE(f) for f in normalization._FLAGS]]
+    features['devices'][:,
+                        [_DEVICE(f) for f in normalization._FLAGS]] = flags > 1
     inputs = _inputs(features)
     assert np.isfinite(inputs).all()
     assert np.abs(inputs).max() < 30  # for raw figures up to 1e13
@@ -113,3 +117,18 @@ def test_choices_tell_types_and_freedom():
   np.testing.assert_allclose(choices,
                              [[1 / 3, 1, 1, 0], [2 / 3, 0, 0, 1], [1, 0, 1, 1]],
                              rtol=1e-6)
+
+
+def test_devices_of_a_type_have_equal_stretches():
+  places = normalization.slot_places(
+      tf.constant(_devices('GPU', 'CPU', 'GPU', 'GPU', 'GPU'))).numpy()
+  assert places.tolist() == [.125, .5, .375, .625, .875]
+
+
+def test_places_are_the_columns_of_that_name():
+  units = np.arange(2 * len(schema.UNIT_FEATURES), dtype=np.float32)
+  units = units.reshape(2, -1)
+  found = normalization.places(tf.constant(units)).numpy()
+  assert found[:, schema.PLACE_FEATURES.index('depth_place')].tolist(
+  ) == units[:, _UNIT('depth_place')].tolist()
+  assert found.shape == (2, len(schema.PLACE_FEATURES))

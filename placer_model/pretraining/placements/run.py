@@ -1,0 +1,319 @@
+"""One run of lessons, from its folder and back into it.
+
+A round draws problems and answers them, tests the network on these lessons,
+which it has not seen, and then learns from them and all before. All that a
+round depends on is in the folder or follows from the seed and its number: a run
+that is ended and continued is the run that was not.
+
+The folder holds `policy/` (`export`), `checkpoints/`, `curves.json` (a line per
+round) and `lessons/`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pathlib
+import shutil
+import time
+from typing import Any, Callable, Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler import progress
+from gdp_grappler import suggestions
+from gdp_grappler.features import schema
+from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.processes import jobs as jobs_lib
+from gdp_grappler.processes import local_team
+from gdp_grappler.workloads.synthetic import synthetic
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model.pretraining.placements import exam as exam_lib
+from placer_model.pretraining.placements import lesson as lesson_lib
+from placer_model.pretraining.placements import pupil as pupil_lib
+from placer_model.pretraining.placements import teacher
+from placer_model.training import checkpoints
+
+_IDENTITY = 'lessons.json'
+_TEACHER = f'{teacher.__name__}:make'
+Curve = list[dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+  """Sizes of a run.
+
+  Attributes:
+    rounds: How often problems are drawn and learned from.
+    problems: Drawn in each round.
+    steps: Of the optimizer, in each round.
+    batch: Lessons per step.
+    learning_rate: Of Adam; it falls as half a cosine over all rounds.
+    last_rate: Share of it that is left at the end.
+    warm: Steps in which it rises at first.
+    patience: See `lesson.Lesson.target`.
+    network: Sizes of the network.
+    teacher: What is drawn, and how it is answered.
+  """
+
+  rounds: int
+  problems: int
+  steps: int
+  batch: int = 4
+  learning_rate: float = 2e-3
+  last_rate: float = .03
+  warm: int = 50
+  patience: float = 20.
+  network: config_lib.PlacerConfig = config_lib.TRANSFER
+  teacher: teacher.TeacherConfig = teacher.TeacherConfig()
+
+  def rate(self, step: int) -> float:
+    """Share of the learning rate at a step from 0 on."""
+    done = step / max(self.rounds * self.steps, 1)
+    wave = (1 + math.cos(math.pi * min(done, 1.))) / 2
+    rising = min((step + 1) / max(self.warm, 1), 1.)
+    return rising * (self.last_rate + (1 - self.last_rate) * wave)
+
+
+CONFIGS = {
+    # Minutes on one core.
+    'small':
+        Config(
+            rounds=8, problems=8, steps=30, teacher=teacher.TeacherConfig(
+                drawn=synthetic.Config(ops=(100, 1000), accelerators=(2, 4)))),
+    # An hour or two.
+    'full':
+        Config(rounds=100, problems=16, steps=80),
+}
+
+
+def named(name: str) -> Config:
+  """One of `CONFIGS`.
+
+  Raises:
+    GdpError: there is none of that name.
+  """
+  if name not in CONFIGS:
+    raise errors.GdpError(
+        f'Unknown config "{name}".{suggestions.did_you_mean(name, CONFIGS)} '
+        f'Give {" or ".join(CONFIGS)}.')
+  return CONFIGS[name]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """What a run is to do.
+
+  Attributes:
+    model_dir: Its folder.
+    config: One of `CONFIGS`, or sizes of one's own.
+    seed: Of everything.
+    time_budget_s: After so many seconds no round begins; None for any time.
+  """
+
+  model_dir: pathlib.Path
+  config: Config
+  seed: int = 0
+  time_budget_s: float | None = None
+
+
+def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
+             tell: Callable[[str],
+                            None], clock: Callable[[], float] = time.monotonic,
+             machines: jobs_lib.Machines | None = None) -> Curve:
+  """Runs, or goes on, until all rounds are done or the time is up; exports.
+
+  Args:
+    options: What to do.
+    held_out: Name -> a problem that is never learned from.
+    tell: Hears a line per round.
+    clock: Seconds since any moment.
+    machines: Where problems are drawn and answered; by default one process
+      here. What is learned does not depend on them.
+
+  Returns:
+    The curve: of each round how well its lessons were answered before they were
+    learned from, and how well those held out are.
+
+  Raises:
+    GdpError: the folder holds another run, is damaged or cannot be written.
+    JobError: an answer was not found.
+  """
+  machines = machines or local_team.Here(1)
+  exams = {name: exam_lib.Exam(step) for name, step in held_out.items()}
+  with machines.team(_TEACHER, options.config.teacher) as team:
+    run = _Run(options, team, tell)
+    begin, last = clock(), options.config.rounds
+    progress.doing(f'drawing, answering and learning, {last - run.done} rounds')
+    while run.done < last:
+      if options.time_budget_s is not None and (clock() - begin
+                                                >= options.time_budget_s):
+        tell(f'The time is up after {run.done} of {last} rounds.')
+        break
+      tell(_line(run.round(exams), last))
+      progress.reached(run.done / last)
+  run.export()
+  return run.curve
+
+
+class _Run:
+  """The state of a run.
+
+  Attributes:
+    curve: A line per round that is done.
+  """
+
+  def __init__(self, options: Options, team: jobs_lib.Team[jobs_lib.Call],
+               tell: Callable[[str], None]) -> None:
+    """Reads the folder.
+
+    Raises:
+      GdpError: it holds another run, or is damaged.
+    """
+    self._options, self._dir = options, options.model_dir
+    self._team = team
+    config = options.config
+    self._pupil = pupil_lib.Pupil(config.network.replace(seed=options.seed),
+                                  config.learning_rate, config.patience)
+    # In the checkpoint with the weights: no round is lost or done twice.
+    self._lines = tf.Variable('[]', dtype=tf.string)
+    self._checkpoints = checkpoints.Checkpoints(
+        self._dir / 'checkpoints',
+        tf.train.Checkpoint(network=self._pupil.network,
+                            optimizer=self._pupil.optimizer, lines=self._lines))
+    self._check_identity()
+    self._checkpoints.restore(tell)
+    self.curve: Curve = json.loads(self._lines.numpy())
+    self._lessons = [
+        lesson for number in range(self.done)
+        for lesson in lesson_lib.load(self._dir / _lesson_name(number))
+    ]
+
+  @property
+  def done(self) -> int:
+    """Rounds that are over."""
+    return len(self.curve)
+
+  def round(self, exams: Mapping[str, exam_lib.Exam]) -> dict[str, Any]:
+    """Draws, tests, learns and saves; returns a line of the curve."""
+    config, number = self._options.config, self.done
+    path = self._dir / _lesson_name(number)
+    if not path.exists():
+      lesson_lib.save(path, self._draw(number))
+    fresh = lesson_lib.load(path)
+    line: dict[str, Any] = {
+        'round': number, 'lessons': len(fresh),
+        'foretold': exam_lib.agreement(self._pupil, fresh, config.patience)
+    }
+    self._lessons += fresh
+    rng = np.random.default_rng((self._options.seed, number, 1))
+    losses = [
+        self._pupil.learn([
+            self._lessons[k]
+            for k in rng.integers(len(self._lessons), size=config.batch)
+        ], config.rate(number * config.steps + step))
+        for step in range(config.steps)
+    ]
+    line['loss'] = float(np.mean(losses))
+    line['held_out'] = {
+        name: exam.result(self._pupil) for name, exam in exams.items()
+    }
+    self.curve.append(line)
+    self._save()
+    return line
+
+  def export(self) -> None:
+    """Writes the policy.
+
+    Raises:
+      ExportError: it cannot be written.
+    """
+    export.export_policy(
+        self._pupil.network, self._dir / 'policy', {
+            'units': coarsening.NESTED, 'seed': self._options.seed,
+            'lessons': len(self._lessons), 'rounds': self.done
+        })
+
+  def _draw(self, number: int) -> list[lesson_lib.Lesson]:
+    """The first problems of a round that have something to decide."""
+    found: list[lesson_lib.Lesson] = []
+    drawn = 0
+    while missing := self._options.config.problems - len(found):
+      jobs = [
+          jobs_lib.Call(f'problem {problem} of round {number + 1}',
+                        (self._options.seed, number, 0, problem))
+          for problem in range(drawn, drawn + missing)
+      ]
+      results = self._team.results(jobs, shown=False)
+      found += [lesson for lesson in results if lesson is not None]
+      drawn += missing
+    return found
+
+  def _save(self) -> None:
+    self._lines.assign(json.dumps(self.curve))
+    self._checkpoints.save(self.done)
+    files.write_atomically(self._dir / 'curves.json',
+                           json.dumps(self.curve, indent=1) + '\n')
+
+  def _check_identity(self) -> None:
+    """Whose run it is; raises GdpError if it is another one."""
+    config, path = self._options.config, self._dir / _IDENTITY
+    own = {
+        'config': repr(config), 'seed': self._options.seed,
+        'schema': schema.fingerprint()
+    }
+    if not path.exists():
+      files.write_atomically(path,
+                             json.dumps(own, indent=1) + '\n', make_folder=True)
+      return
+    try:
+      found = files.parse_json(files.read(path))
+    except (OSError, ValueError) as error:
+      raise errors.GdpError(
+          f'Cannot go on with {path}: {error}. Restore it, or give --restart '
+          'to begin anew.') from error
+    if found != own:
+      raise errors.GdpError(
+          f'{self._dir} holds a run with another seed, config, features or '
+          'number of rounds. Give another --model_dir, or --restart to begin '
+          'anew.')
+
+
+def next_steps(model_dir: pathlib.Path) -> str:
+  """What a user may want to do with what a run has left."""
+  policy = model_dir / 'policy'
+  return (f'Next: see {model_dir / "curves.json"} for how well answers are '
+          f'foretold; place by it with `gdp place GRAPH --placer=gdp_policy '
+          f'--policy={policy}`, or go on with `gdp_train '
+          f'--init_policy={policy}`.')
+
+
+def restart(model_dir: pathlib.Path) -> None:
+  """Removes what a run has left in its folder, and nothing else."""
+  for name in (_IDENTITY, 'curves.json'):
+    (model_dir / name).unlink(missing_ok=True)
+  for name in ('checkpoints', 'lessons', 'policy'):
+    shutil.rmtree(model_dir / name, ignore_errors=True)
+
+
+def _lesson_name(number: int) -> str:
+  return f'lessons/round_{number:05d}.npz'
+
+
+def _line(line: dict[str, Any], last: int) -> str:
+  parts = [
+      f'round {line["round"] + 1} of {last}', f'loss {line["loss"]:.3f} nats',
+      f'{line["foretold"]:.0%} of new work as answered'
+  ]
+  tests = line['held_out'].values()
+  if tests:
+    parts.append('held out '
+                 f'{np.exp(np.mean([math.log(t) for t in tests])):.3f} times '
+                 'as fast as one device')
+  return ', '.join(parts)

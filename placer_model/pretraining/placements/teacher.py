@@ -1,0 +1,182 @@
+"""Finds good placements of drawn problems, of whole units."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable
+
+import numpy as np
+
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.features import featurizer
+from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import local_search as starts_lib
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.processes import job_worker
+from gdp_grappler.processes import jobs as jobs_lib
+from gdp_grappler.workloads.synthetic import synthetic
+from placer_model.pretraining.placements import lesson as lesson_lib
+from placer_model.training import environment as environment_lib
+from placer_model.training import exploration
+from placer_model.training import local_search
+from placer_model.training import twins
+
+# Who is asked where to begin.
+_PLACERS = ('structured', 'metis')
+# Placements that take so much longer than the best are no answers, and more of
+# them than this are not kept.
+_MOST_EXCESS, _MOST_ANSWERS = .1, 6
+# Share of the units by which an answer differs from each better one.
+_DIFFERS = .1
+# Of the proposals, so many are searched from.
+_SEARCHED = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class TeacherConfig:
+  """What is drawn, and how long is looked for answers.
+
+  Attributes:
+    drawn: What may be drawn.
+    rounds: Searches around each of the best proposals, one after the other.
+    trials: Placements that each of them prices.
+    priced_ops: All that they price together, in ops, at most.
+  """
+
+  drawn: synthetic.Config = synthetic.Config(ops=(100, 6000),
+                                             accelerators=(2, 8))
+  rounds: int = 4
+  trials: int = 128
+  priced_ops: int = 3_000_000
+
+
+def make(
+    config: TeacherConfig
+) -> Callable[[jobs_lib.Call], lesson_lib.Lesson | None]:
+  """What draws a problem and answers it, given a seed; see `job_worker`."""
+  job_worker.alone()
+  return lambda job: draw(config, np.random.default_rng(job.arguments))
+
+
+def draw(config: TeacherConfig,
+         rng: np.random.Generator) -> lesson_lib.Lesson | None:
+  """A drawn problem and its answers; None if nothing is to be decided."""
+  drawn = synthetic.draw(rng, config.drawn)
+  problem = problem_of(drawn.step, int(rng.integers(1 << 31)), 1)
+  return answered(problem, drawn.planted.devices[drawn.graph.first_ops][None],
+                  config, rng)
+
+
+def answered(problem: placer_lib.Problem, known: np.ndarray,
+             config: TeacherConfig,
+             rng: np.random.Generator) -> lesson_lib.Lesson | None:
+  """The answers that cheap placers and a search find.
+
+  Args:
+    problem: G groups.
+    known: int [S, G], placements to begin with, too.
+    config: How long to look.
+    rng: Of the search.
+
+  Returns:
+    None if no unit has a choice or nothing that was found fits.
+  """
+  environment = environment_of(problem)
+  if not (environment.allowed.sum(axis=1) > 1).any():
+    return None
+  rows = np.concatenate(
+      [known, *starts_lib.starting_points(problem, _PLACERS, rng).values()])
+  trials = _searched(environment, _decisions(environment, rows), config, rng)
+  if trials.best() is None:
+    return None
+  return _lesson(environment, trials)
+
+
+def problem_of(step: step_lib.Step, seed: int,
+               threads: int | None = None) -> placer_lib.Problem:
+  """What placers are asked, without an expert.
+
+  Args:
+    step: A graph on a cluster.
+    seed: Of what placers draw.
+    threads: Simulations side by side; by default one per core.
+  """
+  prices = simulator.Simulator(step.cluster, step.cost_model, threads)
+  return dataclasses.replace(step, expert=None).problem(prices, seed=seed)
+
+
+def environment_of(problem: placer_lib.Problem) -> environment_lib.Environment:
+  """Units of the problem, as `learned` makes them for a policy of ours."""
+  seconds = problem.op_seconds
+  units = coarsening.units(coarsening.NESTED, problem.graph, problem.allowed,
+                           seconds)
+  return environment_lib.Environment(
+      problem.graph, problem.cluster, problem.evaluator, units,
+      featurizer.featurize(problem.graph, problem.cluster, units, seconds))
+
+
+def _decisions(environment: environment_lib.Environment,
+               rows: np.ndarray) -> np.ndarray:
+  """int32 [K, M], where most of the work of each unit is; none twice.
+
+  Args:
+    environment: Of the units.
+    rows: int [S, G], devices of groups.
+  """
+  work = environment.op_seconds.min(axis=1) + 1e-12
+  size = environment.num_units, environment.cluster.num_devices
+  found = []
+  for row in rows[:, environment.graph.groups]:
+    on = np.bincount(environment.units * size[1] + row, work,
+                     size[0] * size[1]).reshape(size)
+    found.append(np.where(environment.allowed, on, -1.).argmax(axis=1))
+  return np.unique(np.array(found, np.int32), axis=0)
+
+
+def _searched(environment: environment_lib.Environment, first: np.ndarray,
+              config: TeacherConfig,
+              rng: np.random.Generator) -> environment_lib.Trials:
+  """All that was priced, proposals int [K, M] and what is near the best."""
+  trials = environment.price(first)
+  neighbours = exploration.Neighbours(environment.num_units,
+                                      environment.features.edges,
+                                      environment.features.edge_bytes)
+  search = local_search.LocalSearch(environment, neighbours)
+  affordable = config.priced_ops // environment.graph.num_ops
+  count = min(config.trials, affordable // (_SEARCHED * config.rounds))
+  found = [trials]
+  for start in np.argsort(trials.step_time_s, kind='stable')[:_SEARCHED]:
+    row, best_s = trials.decisions[start], float(trials.step_time_s[start])
+    for _ in range(config.rounds if np.isfinite(best_s) else 0):
+      near = search.improve(row, best_s, count, rng)
+      if near is None:
+        break
+      found.append(near)
+      best = int(np.argmin(near.step_time_s))
+      if near.step_time_s[best] < best_s:
+        row, best_s = near.decisions[best], float(near.step_time_s[best])
+  result = found[0]
+  for more in found[1:]:
+    result = result.followed_by(more)
+  return result
+
+
+def _lesson(environment: environment_lib.Environment,
+            trials: environment_lib.Trials) -> lesson_lib.Lesson:
+  """The best of what was priced that differ by much."""
+  ranking = np.argsort(trials.step_time_s, kind='stable')
+  best_s = max(float(trials.step_time_s[ranking[0]]), 1e-30)
+  answers: list[np.ndarray] = []
+  excess: list[float] = []
+  for k in ranking:
+    over = float(trials.step_time_s[k]) / best_s - 1
+    if not over <= _MOST_EXCESS or len(answers) == _MOST_ANSWERS:
+      break
+    row = trials.decisions[k]
+    if all((row != other).mean() > _DIFFERS for other in answers):
+      answers.append(row)
+      excess.append(over)
+  sets = twins.twins(environment.cluster, environment.allowed)
+  return lesson_lib.Lesson(environment.features, np.stack(answers),
+                           np.array(excess, np.float32), tuple(sets))

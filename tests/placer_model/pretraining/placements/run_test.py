@@ -1,0 +1,112 @@
+"""Runs of a few small rounds."""
+
+import placer_model  # isort: skip  # before TensorFlow  # noqa: F401
+
+import dataclasses
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from gdp_grappler import errors
+from gdp_grappler.placers import learned
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.workloads.synthetic import synthetic
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model.pretraining.placements import run as run_lib
+from placer_model.pretraining.placements import teacher
+
+_CONFIG = run_lib.Config(
+    rounds=2, problems=1, steps=3, batch=1, warm=2,
+    network=config_lib.TRANSFER.replace(hidden_units=8, graph_layers=1,
+                                        transformer_layers=1, heads=2,
+                                        head_units=4, feed_forward_units=8,
+                                        type_buckets=8),
+    teacher=teacher.TeacherConfig(
+        drawn=synthetic.Config(ops=(100, 150), accelerators=(2, 3)), rounds=1,
+        trials=8, priced_ops=50_000))
+
+
+def _pretrained(folder: pathlib.Path, seed: int = 0, config=_CONFIG, told=None,
+                **options) -> run_lib.Curve:
+  tf.keras.utils.set_random_seed(0)
+  held_out = {
+      'a/b@c':
+          step_lib.Step(graphs.random_graph(1, 40), clusters.make_cluster(2))
+  }
+  return run_lib.pretrain(run_lib.Options(folder, config, seed, **options),
+                          held_out, (told if told is not None else []).append)
+
+
+def _weights(folder: pathlib.Path):
+  return export.load_network(folder / 'policy').get_weights()
+
+
+class _Clock:
+  """A second passes each time that somebody looks."""
+
+  def __init__(self):
+    self.now = 0.
+
+  def __call__(self):
+    self.now += 1.
+    return self.now
+
+
+def test_a_run_that_goes_on_is_the_one_that_did_not_stop(tmp_path):
+  told = []
+  whole = _pretrained(tmp_path / 'whole', told=told)
+  assert len(whole) == 2 and told[0].startswith('round 1 of 2, loss ')
+  assert 'held out' in told[1]
+  run_lib.pretrain(
+      run_lib.Options(tmp_path / 'parts', _CONFIG, time_budget_s=1.5), {},
+      told.append, _Clock())
+  assert told[-1] == 'The time is up after 1 of 2 rounds.'
+  parts = _pretrained(tmp_path / 'parts')
+  assert [line['loss'] for line in parts] == [line['loss'] for line in whole]
+  assert json.loads((tmp_path / 'parts/curves.json').read_text()) == parts
+  for one, other in zip(_weights(tmp_path / 'whole'),
+                        _weights(tmp_path / 'parts')):
+    assert (one == other).all()
+
+
+def test_what_is_exported_places(tmp_path):
+  _pretrained(tmp_path, config=dataclasses.replace(_CONFIG, rounds=1))
+  problem = problems.make(graphs.random_graph(2, 60))
+  policy = str(tmp_path / 'policy')
+  assert learned.metadata(tmp_path / 'policy')['units'] == 'nested'
+  placement = learned.LearnedPlacer(policy).place(problem)
+  assert not placement.violations(problem.graph)
+
+
+def test_another_run_is_not_gone_on_with(tmp_path):
+  config = dataclasses.replace(_CONFIG, rounds=0)
+  _pretrained(tmp_path, config=config)
+  with pytest.raises(errors.GdpError, match='another seed'):
+    _pretrained(tmp_path, seed=1, config=config)
+  with pytest.raises(errors.GdpError, match='number of rounds'):
+    _pretrained(tmp_path)
+  (tmp_path / 'lessons.json').write_text('{')
+  with pytest.raises(errors.GdpError, match='Cannot go on'):
+    _pretrained(tmp_path, config=config)
+  run_lib.restart(tmp_path)
+  assert not any(tmp_path.iterdir())
+
+
+def test_the_rate_rises_and_falls():
+  config = run_lib.Config(rounds=10, problems=1, steps=10, warm=4)
+  rates = [config.rate(step) for step in range(100)]
+  assert rates[0] == pytest.approx(.25, rel=.01)
+  assert max(rates) == rates[3]
+  assert rates[-1] == pytest.approx(.03, rel=.05)
+
+
+def test_configs_have_names():
+  assert run_lib.named('small').rounds == 8
+  with pytest.raises(errors.GdpError, match='full'):
+    run_lib.named('ful')
