@@ -34,6 +34,7 @@ from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
+from placer_model.pretraining import drawing
 from placer_model.pretraining import learner as learner_lib
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
@@ -171,7 +172,10 @@ class _Run:
   def round(self, tests: Mapping[str, logs.Log]) -> dict[str, Any]:
     """Searches, tests, learns and saves; returns a line of the curve."""
     config, number = self._options.config, len(self.curve)
-    fresh = self.log_of(_log_name(number), lambda: self._search(number))
+    fresh = self.log_of(
+        _log_name(number), lambda: logs.joined(
+            drawing.first(self._team, config.problems, self._options.seed,
+                          number)))
     # What is learned does not hang on whether the log was there already.
     rng = np.random.default_rng((self._options.seed, number, 1))
     if self._learner is None:
@@ -198,25 +202,6 @@ class _Run:
     self.curve.append(line)
     self._save()
     return line
-
-  def _search(self, number: int) -> logs.Log:
-    """Of a round: the first problems that have something to move.
-
-    Each has random numbers of its own, so that it is the same one whoever draws
-    it, and when.
-    """
-    found: list[logs.Log] = []
-    drawn = 0
-    while missing := self._options.config.problems - len(found):
-      jobs = [
-          jobs_lib.Call(f'problem {problem} of round {number + 1}',
-                        (self._options.seed, number, 0, problem))
-          for problem in range(drawn, drawn + missing)
-      ]
-      results = self._team.results(jobs, shown=False)
-      found += [log for log in results if log is not None]
-      drawn += missing
-    return logs.joined(found)
 
   def _save(self) -> None:
     """The state last: with it, the round is done."""

@@ -34,6 +34,7 @@ from gdp_grappler.processes import local_team
 from gdp_grappler.workloads.synthetic import synthetic
 from placer_model import config as config_lib
 from placer_model import export
+from placer_model.pretraining import drawing
 from placer_model.pretraining.placements import exam as exam_lib
 from placer_model.pretraining.placements import lesson as lesson_lib
 from placer_model.pretraining.placements import pupil as pupil_lib
@@ -205,7 +206,10 @@ class _Run:
     config, number = self._options.config, self.done
     path = self._dir / _lesson_name(number)
     if not path.exists():
-      lesson_lib.save(path, self._draw(number))
+      lesson_lib.save(
+          path,
+          drawing.first(self._team, config.problems, self._options.seed,
+                        number))
     fresh = lesson_lib.load(path)
     line: dict[str, Any] = {
         'round': number, 'lessons': len(fresh),
@@ -239,21 +243,6 @@ class _Run:
             'units': coarsening.NESTED, 'seed': self._options.seed,
             'lessons': len(self._lessons), 'rounds': self.done
         })
-
-  def _draw(self, number: int) -> list[lesson_lib.Lesson]:
-    """The first problems of a round that have something to decide."""
-    found: list[lesson_lib.Lesson] = []
-    drawn = 0
-    while missing := self._options.config.problems - len(found):
-      jobs = [
-          jobs_lib.Call(f'problem {problem} of round {number + 1}',
-                        (self._options.seed, number, 0, problem))
-          for problem in range(drawn, drawn + missing)
-      ]
-      results = self._team.results(jobs, shown=False)
-      found += [lesson for lesson in results if lesson is not None]
-      drawn += missing
-    return found
 
   def _save(self) -> None:
     self._lines.assign(json.dumps(self.curve))

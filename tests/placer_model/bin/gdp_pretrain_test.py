@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from gdp_grappler.placers import learned
 from helpers import forked
 from helpers import fresh
 
@@ -34,7 +35,19 @@ def test_a_run_leaves_its_files_and_goes_on(tmp_path):
   said, following = done.stdout.splitlines()
   assert said == 'The time is up after 0 of 12 rounds.'
   assert following.startswith('Next: ')
-  assert done.stderr.startswith('gdp_pretrain: learning which moves')
+  assert done.stderr.startswith('gdp_pretrain: learning on drawn graphs')
+
+
+def test_the_placer_network_learns_and_is_exported(tmp_path):
+  done = _run('--network=placer', f'--model_dir={tmp_path}', '--rounds=1',
+              '--time_budget_s=0', '--quiet')
+  assert done.returncode == 0, done.stderr
+  said, following = done.stdout.splitlines()
+  assert said == 'The time is up after 0 of 1 rounds.'
+  assert f'{tmp_path}/policy' in following
+  assert learned.metadata(tmp_path / 'policy')['units'] == 'nested'
+  other = _run('--network=placer', f'--model_dir={tmp_path}', '--seed=1')
+  assert other.returncode == 2 and 'another seed' in other.stderr
 
 
 def test_a_command_that_cannot_be_obeyed_discards_nothing(tmp_path):
@@ -53,6 +66,9 @@ _WRONG = {
     'time_budget_s=nan': ('--model_dir=x', '--time_budget_s=nan'),
     'seed=4294967296': ('--model_dir=x', '--seed=4294967296'),
     'rounds': ('--model_dir=x', '--rounds=0'),
+    'network': ('--model_dir=x', '--network=huge'),
+    'Unknown config "huge"':
+        ('--model_dir=x', '--network=placer', '--config=huge'),
 }
 
 

@@ -41,4 +41,4 @@ def test_two_chains_are_twice_as_fast_on_two_devices():
   # Units are in topological order: 0, 2, 1, 3.
   exam = exam_lib.Exam(step_lib.Step(graph, clusters.make_cluster(2)))
   assert exam.result(_Pupil([1, 1, 1, 1])) == 1.
-  np.testing.assert_allclose(exam.result(_Pupil([1, 2, 1, 2])), 2., rtol=.01)
+  assert 1.8 < exam.result(_Pupil([1, 2, 1, 2])) <= 2.
