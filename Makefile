@@ -37,11 +37,11 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity pretrain paper format lint docs pictures bazel wheel install clean
+.PHONY: help demo test fuzz fidelity pretrain pretrain_policy paper format lint docs pictures bazel wheel install clean
 
 help:  ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
-	    | expand -t 15
+	@sed -n 's/^\([a-z_]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
+	    | expand -t 22
 
 demo: $(VENV)/installed  ## train a policy for InceptionV3 and fit with it
 	$(BIN)/python -P demo/inception.py
@@ -61,6 +61,12 @@ fidelity: $(VENV)/installed  ## price and measure placements: the simulator's er
 pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; hours, goes on
 	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
 	cp build/pretrain/weights.npz gdp_grappler/placers/shipped_moves.npz
+
+pretrain_policy: $(VENV)/installed  ## learn anew the policy that ships; an hour, goes on
+	$(BIN)/gdp_pretrain --network=placer --model_dir=build/placer --config=full $(PRETRAIN_ARGS)
+	for name in policy.json saved_model.pb fingerprint.pb variables; do \
+	    rm -rf placer_model/pretrained/$$name; \
+	    cp -r build/placer/policy/$$name placer_model/pretrained/; done
 
 paper: $(VENV)/installed  ## the papers' tables and figures; a day, goes on
 	$(BIN)/python -m benchmarks.paper $(PAPER_ARGS)

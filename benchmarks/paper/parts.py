@@ -16,8 +16,8 @@ _SIX = ('rnnlm-2@2xP100', 'gnmt-2@2xP100', 'transformer-xl-2@2xP100',
 _EIGHT = ('rnnlm-8@8xP100', 'gnmt-8@8xP100', 'transformer-xl-8@8xP100')
 _ONE, _BATCH, _TUNED = 'gdp_paper', 'gdp_batch', 'gdp_fine_tuned'
 _HUMAN, _HDP, _OURS = 'human_expert', 'hdp', 'gdp'
-_HELD_OUT = ('The policy that ships has seen InceptionV3 and none of the '
-             'others, so for those it is held out.')
+_HELD_OUT = ('The policy that ships has seen drawn graphs alone, so for all of '
+             'these it is held out.')
 
 
 @dataclasses.dataclass(frozen=True)

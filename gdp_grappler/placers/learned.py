@@ -19,6 +19,7 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import background
+from gdp_grappler.placers import evening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import stopwatch
@@ -26,8 +27,8 @@ from gdp_grappler.placers import trainer
 
 # Beside the most likely placement, so many drawn from the policy are priced; of
 # one that decides about nested sets, so many of each size, and the most likely
-# of each size.
-_NUM_SAMPLES, _OF_EACH_SIZE = 15, 2
+# of each size with and without evening out.
+_NUM_SAMPLES, _OF_EACH_SIZE = 15, 1
 
 
 class LearnedPlacer:
@@ -37,7 +38,8 @@ class LearnedPlacer:
   most likely placement and a few samples are priced, which costs milliseconds.
   Drawn unit by unit, neighbours part nearly everywhere; so where units make up
   larger sets (`coarsening.nested`), these are placed as a whole, too, by what
-  the policy says of their units.
+  the policy says of their units; and so that the work is shared out evenly
+  (`evening`), as a policy that is undecided everywhere says one device for all.
   """
 
   def __init__(self, policy: str | None = None) -> None:
@@ -76,10 +78,13 @@ class LearnedPlacer:
     for size in sizes:
       sets = np.unique(size[first], return_inverse=True)[1].reshape(-1)
       together = _together(logits, sets)
-      rows += [
-          together.argmax(axis=1)[None][:, sets],
-          _sample(together, _OF_EACH_SIZE, rng)[:, sets]
-      ]
+      even = evening.evened(together, _seconds(seconds, size))
+      said = np.stack([
+          together.argmax(axis=1),
+          ((together + even) / 2).argmax(axis=1),
+          even.argmax(axis=1),
+      ])
+      rows += [said[:, sets], _sample(even, _OF_EACH_SIZE, rng)[:, sets]]
     return np.concatenate(rows)[:, units]
 
   def _sizes(self, problem: placer_lib.Problem,
@@ -236,6 +241,12 @@ def _anything() -> schema.GraphFeatures:
       edges=np.array([[0, 1]], np.int32), edge_bytes=np.zeros(1, np.float32),
       allowed=np.ones((2, 2), bool), devices=np.zeros(
           (2, len(schema.DEVICE_FEATURES)), np.float32))
+
+
+def _seconds(op_seconds: np.ndarray, sets: np.ndarray) -> np.ndarray:
+  """float64 [S, D], what ops [N, D] of each set take."""
+  return np.stack([np.bincount(sets, column) for column in op_seconds.T],
+                  axis=1)
 
 
 def _together(logits: np.ndarray, sets: np.ndarray) -> np.ndarray:
