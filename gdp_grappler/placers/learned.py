@@ -19,27 +19,19 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import background
-from gdp_grappler.placers import evening
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import policy_ops
+from gdp_grappler.placers import saying
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.placers import trainer
-
-# Beside the most likely placement, so many drawn from the policy are priced; of
-# one that decides about nested sets, so many of each size, and the most likely
-# of each size with and without evening out.
-_NUM_SAMPLES, _OF_EACH_SIZE = 15, 1
 
 
 class LearnedPlacer:
   """The best, by price, of what a trained policy proposes.
 
   One forward pass gives the odds of every unit's devices (GDP section 3); the
-  most likely placement and a few samples are priced, which costs milliseconds.
-  Drawn unit by unit, neighbours part nearly everywhere; so where units make up
-  larger sets (`coarsening.nested`), these are placed as a whole, too, by what
-  the policy says of their units; and so that the work is shared out evenly
-  (`evening`), as a policy that is undecided everywhere says one device for all.
+  most likely placement and a few others are priced (`saying`), which costs
+  milliseconds.
   """
 
   def __init__(self, policy: str | None = None) -> None:
@@ -65,35 +57,12 @@ class LearnedPlacer:
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
     """int [K, N], what the policy proposes, the most likely first."""
     seconds = problem.op_seconds
-    sizes = self._sizes(problem, seconds)
+    sizes = saying.sizes(self._policy.metadata.get('units', coarsening.COARSE),
+                         problem.graph, problem.allowed, seconds)
     units = sizes[-1]
     logits = self._policy.logits(
         featurizer.featurize(problem.graph, problem.cluster, units, seconds))
-    rng = np.random.default_rng(problem.seed)
-    likeliest = logits.argmax(axis=1)[None]
-    if len(sizes) == 1:
-      drawn = _sample(logits, _NUM_SAMPLES, rng)
-      return np.concatenate([likeliest, drawn])[:, units]
-    rows, first = [likeliest], np.unique(units, return_index=True)[1]
-    for size in sizes:
-      sets = np.unique(size[first], return_inverse=True)[1].reshape(-1)
-      together = _together(logits, sets)
-      even = evening.evened(together, _seconds(seconds, size))
-      said = np.stack([
-          together.argmax(axis=1),
-          ((together + even) / 2).argmax(axis=1),
-          even.argmax(axis=1),
-      ])
-      rows += [said[:, sets], _sample(even, _OF_EACH_SIZE, rng)[:, sets]]
-    return np.concatenate(rows)[:, units]
-
-  def _sizes(self, problem: placer_lib.Problem,
-             seconds: np.ndarray) -> list[np.ndarray]:
-    """int [N] each, sets of ops, from large ones to the policy's units."""
-    kind = self._policy.metadata.get('units', coarsening.COARSE)
-    if kind == coarsening.NESTED:
-      return coarsening.nested(problem.graph, problem.allowed, seconds)
-    return [coarsening.units(kind, problem.graph, problem.allowed, seconds)]
+    return saying.decisions(logits, sizes, seconds, problem.seed)[:, units]
 
 
 class _Policy:
@@ -241,24 +210,3 @@ def _anything() -> schema.GraphFeatures:
       edges=np.array([[0, 1]], np.int32), edge_bytes=np.zeros(1, np.float32),
       allowed=np.ones((2, 2), bool), devices=np.zeros(
           (2, len(schema.DEVICE_FEATURES)), np.float32))
-
-
-def _seconds(op_seconds: np.ndarray, sets: np.ndarray) -> np.ndarray:
-  """float64 [S, D], what ops [N, D] of each set take."""
-  return np.stack([np.bincount(sets, column) for column in op_seconds.T],
-                  axis=1)
-
-
-def _together(logits: np.ndarray, sets: np.ndarray) -> np.ndarray:
-  """float [S, D], the mean of what units [M, D] of each set say."""
-  said = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-  sums = np.zeros((int(sets.max()) + 1, logits.shape[1]))
-  np.add.at(sums, sets, said)
-  return sums / np.bincount(sets)[:, None]
-
-
-def _sample(logits: np.ndarray, count: int,
-            rng: np.random.Generator) -> np.ndarray:
-  """int [count, M], devices drawn independently (the Gumbel trick)."""
-  noise = rng.gumbel(size=(count, *logits.shape))
-  return (logits + noise).argmax(axis=-1)

@@ -231,6 +231,10 @@ class Trainer:
     """The likeliest placement of the policy, priced."""
     return self._price(self._imitation.greedy()[None], 'greedy')
 
+  def say_also(self, decisions: np.ndarray) -> environment_lib.Trials:
+    """Prices int [K, M] that the policy proposes, as what it said."""
+    return self._price(decisions, 'greedy')
+
   def best_placement(self) -> placement_lib.Placement:
     """The best valid placement; there must be one."""
     return self.placement(self._best())

@@ -197,4 +197,4 @@ def test_fine_tuning_goes_on_from_the_policy_for_so_many_steps(
   assert loaded == [pathlib.Path('somewhere').resolve()]
   assert trainer.placer is learned
   assert trainer.state.iteration == steps
-  assert trainer.state.evaluations['greedy'] == 1  # Zero-shot.
+  assert trainer.state.evaluations['greedy'] > 1  # Zero-shot.
