@@ -88,9 +88,9 @@ CONFIGS = {
         Config(
             rounds=8, problems=8, steps=30, teacher=teacher.TeacherConfig(
                 drawn=synthetic.Config(ops=(100, 1000), accelerators=(2, 4)))),
-    # An hour or two.
+    # Half an hour on one core.
     'full':
-        Config(rounds=100, problems=16, steps=80),
+        Config(rounds=40, problems=32, steps=48),
 }
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import local_search as starts_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers import structured
 from gdp_grappler.processes import job_worker
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
@@ -22,11 +24,8 @@ from placer_model.training import exploration
 from placer_model.training import local_search
 from placer_model.training import twins
 
-# Who is asked where to begin.
-_PLACERS = ('structured', 'metis')
-# Placements that take so much longer than the best are no answers, and more of
-# them than this are not kept.
-_MOST_EXCESS, _MOST_ANSWERS = .1, 6
+# Of placements by coordinates, so many are priced, the most promising.
+_STRUCTURED = 96
 # Share of the units by which an answer differs from each better one.
 _DIFFERS = .1
 # Of the proposals, so many are searched from.
@@ -39,6 +38,12 @@ class TeacherConfig:
 
   Attributes:
     drawn: What may be drawn.
+    placers: Who is asked where to begin. What parts units one by one is hard to
+      learn and hardly ever the same on another graph; `structured` is in any
+      case asked for more than it tells.
+    excess: Placements that take so much longer than the best, as a share, are no
+      answers.
+    answers: Most that are kept.
     rounds: Searches around each of the best proposals, one after the other.
     trials: Placements that each of them prices.
     priced_ops: All that they price together, in ops, at most.
@@ -46,7 +51,10 @@ class TeacherConfig:
 
   drawn: synthetic.Config = synthetic.Config(ops=(100, 6000),
                                              accelerators=(2, 8))
-  rounds: int = 4
+  placers: tuple[str, ...] = ('structured',)
+  excess: float = .12
+  answers: int = 12
+  rounds: int = 0
   trials: int = 128
   priced_ops: int = 3_000_000
 
@@ -85,12 +93,18 @@ def answered(problem: placer_lib.Problem, known: np.ndarray,
   environment = environment_of(problem)
   if not (environment.allowed.sum(axis=1) > 1).any():
     return None
-  rows = np.concatenate(
-      [known, *starts_lib.starting_points(problem, _PLACERS, rng).values()])
+  rows = np.concatenate([
+      known,
+      structured.candidates(
+          problem,
+          group_graph.work(problem, np.array(
+              problem.cluster.accelerators)))[:_STRUCTURED],
+      *starts_lib.starting_points(problem, config.placers, rng).values()
+  ])
   trials = _searched(environment, _decisions(environment, rows), config, rng)
   if trials.best() is None:
     return None
-  return _lesson(environment, trials)
+  return _lesson(environment, trials, config)
 
 
 def problem_of(step: step_lib.Step, seed: int,
@@ -144,7 +158,7 @@ def _searched(environment: environment_lib.Environment, first: np.ndarray,
                                       environment.features.edge_bytes)
   search = local_search.LocalSearch(environment, neighbours)
   affordable = config.priced_ops // environment.graph.num_ops
-  count = min(config.trials, affordable // (_SEARCHED * config.rounds))
+  count = min(config.trials, affordable // (_SEARCHED * max(config.rounds, 1)))
   found = [trials]
   for start in np.argsort(trials.step_time_s, kind='stable')[:_SEARCHED]:
     row, best_s = trials.decisions[start], float(trials.step_time_s[start])
@@ -163,7 +177,8 @@ def _searched(environment: environment_lib.Environment, first: np.ndarray,
 
 
 def _lesson(environment: environment_lib.Environment,
-            trials: environment_lib.Trials) -> lesson_lib.Lesson:
+            trials: environment_lib.Trials,
+            config: TeacherConfig) -> lesson_lib.Lesson:
   """The best of what was priced that differ by much."""
   ranking = np.argsort(trials.step_time_s, kind='stable')
   best_s = max(float(trials.step_time_s[ranking[0]]), 1e-30)
@@ -171,7 +186,7 @@ def _lesson(environment: environment_lib.Environment,
   excess: list[float] = []
   for k in ranking:
     over = float(trials.step_time_s[k]) / best_s - 1
-    if not over <= _MOST_EXCESS or len(answers) == _MOST_ANSWERS:
+    if not over <= config.excess or len(answers) == config.answers:
       break
     row = trials.decisions[k]
     if all((row != other).mean() > _DIFFERS for other in answers):

@@ -24,7 +24,7 @@ def test_answers_are_legal_fit_and_differ(seed):
   for row in lesson.answers:
     assert lesson.features.allowed[units, row].all()
   assert lesson.excess[0] == 0 and (np.diff(lesson.excess) >= 0).all()
-  assert lesson.excess.max() <= .1
+  assert lesson.excess.max() <= _CONFIG.excess
   for k, row in enumerate(lesson.answers):
     assert all((row != other).mean() > .1 for other in lesson.answers[:k])
   again = teacher.draw(_CONFIG, np.random.default_rng(seed))
