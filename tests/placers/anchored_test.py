@@ -65,8 +65,8 @@ def _problem(seconds, num_ops=12, *, repeatable=True, **fields):
   """
   problem = problems.make(graphs.make_graph(num_ops=num_ops),
                           clusters.make_cluster(2),
-                          np.full((num_ops, 3), seconds),
-                          repeatable=repeatable, **fields)
+                          np.full((num_ops, 3), seconds), repeatable=repeatable,
+                          **fields)
   return dataclasses.replace(problem,
                              evaluator=recorder.Recorder(problem.evaluator))
 

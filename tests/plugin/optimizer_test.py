@@ -241,9 +241,8 @@ def test_a_quick_machine_is_to_say_the_same_again(monkeypatch):
       return super().proposals(problem)
 
   monkeypatch.setattr(registry, 'create', lambda *_: Watched({}))
-  optimizer.optimize(
-      _source(*_branches(graph_defs.CPU(0)), devices=_GPUS),
-      settings_lib.Settings(cluster='2xP100'))
+  optimizer.optimize(_source(*_branches(graph_defs.CPU(0)), devices=_GPUS),
+                     settings_lib.Settings(cluster='2xP100'))
   assert asked == [(True, False)]
 
 
