@@ -52,9 +52,9 @@ def test_parts_follow_each_other(count):
 
 
 @pytest.mark.parametrize('evaluations, progress, racers', [
-    (100, .25, 2),
-    (50, .25, 1),
-    (50, .05, 2),
+    (800, .25, 2),
+    (700, .25, 1),
+    (700, .2, 2),
     (100, 1., 1),
     (0, 1., 1),
 ])
@@ -88,7 +88,7 @@ def _searches(monkeypatch, evaluations):
   return searches
 
 
-@pytest.mark.parametrize('evaluations, racers', [(200, 1), (2000, 2)])
+@pytest.mark.parametrize('evaluations, racers', [(1600, 1), (3200, 2)])
 def test_long_searches_in_order_race_and_the_best_goes_on(
     monkeypatch, evaluations, racers):
   searches = _searches(monkeypatch, evaluations)
