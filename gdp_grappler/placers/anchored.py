@@ -45,10 +45,11 @@ _MAY_BE_SILENT = {registry.EXPERT, 'structured'}
 _SLOW, _SLOW_S, _SLOW_GROUPS = {'mt_kahypar': 'mtkahypar'}, 5., 10_000
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
-# Ops that refinement prices per second of that; two cores that do nothing else
-# price more. Until half of the time is over the clock does not count, so that
-# the result depends on it where a machine is slow or busy only. To draw what
-# one placement is chosen from takes as long as to price so many ops.
+# Ops that refinement prices per second where its end is to be the same again
+# (`_limit`); two cores that do nothing else price more. Until half of the time
+# is over the clock does not count there, so that the result depends on it where
+# a machine is slow or busy only. To draw what one placement is chosen from
+# takes as long as to price so many ops.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 # What anchors may take of the time: list schedulers would take all of it where
 # graphs are large.
@@ -175,8 +176,7 @@ class AnchoredPlacer:
       found = found.joined(_priced(problem, self._of_policy(problem)))
     refined, *in_order = local_search.searched(
         problem, found.starts(), rng,
-        local_search.Limit(_evaluations(problem, worth_s),
-                           min(deadline.left_s, worth_s), _GRACE, self._clock),
+        _limit(problem, worth_s, deadline.left_s, self._clock),
         functools.partial(self._model, problem))
     first = problem.graph.first_ops
     found = _priced(problem,
@@ -271,10 +271,25 @@ def _budget_s(problem: placer_lib.Problem) -> float:
   return problem.time_budget_s
 
 
-def _evaluations(problem: placer_lib.Problem, worth_s: float) -> int:
-  """How many placements to price; so many in `worth_s` seconds."""
-  if not problem.evaluator.simulated:
-    return local_search.evaluations_for(problem)
+def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
+           clock: Callable[[], float]) -> local_search.Limit:
+  """Of a search, which begins now.
+
+  Whoever says how long it may take gets all that it is worth of that. Else, or
+  where it has to be repeatable, a quick machine is done sooner, with as many
+  placements as `worth_s` are said to price.
+
+  Args:
+    problem: G groups.
+    worth_s: Seconds that the search is worth.
+    left_s: Seconds that are left.
+    clock: Seconds since any moment.
+  """
+  count = local_search.evaluations_for(problem)
+  seconds = min(left_s, worth_s)
+  by_count = problem.repeatable or problem.time_budget_s is None
+  if not by_count or not problem.evaluator.simulated:
+    return local_search.Limit(count, seconds, clock=clock)
   affordable = int(worth_s * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS))
-  count = min(affordable, local_search.evaluations_for(problem))
-  return count // annealing.BATCH * annealing.BATCH
+  count = min(affordable, count) // annealing.BATCH * annealing.BATCH
+  return local_search.Limit(count, seconds, _GRACE, clock)

@@ -23,6 +23,7 @@ from gdp_grappler.placers import move_model
 from gdp_grappler.placers import moves
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import races
 from gdp_grappler.placers import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
@@ -156,7 +157,7 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
   search = annealing.with_packed(
       problem, starts, annealing.Annealing(problem, starts, rng, models(),
                                            kinds))
-  _run([search], limit, _Phase())
+  _run([search], limit, races.Phase())
   return search.best
 
 
@@ -188,17 +189,20 @@ def searched(
   likely = starts[plain.ranking[:prioritized.STARTS]]
   _run([plain], limit, _FIRST)
   # The starts are looked at in both orders, even if time is over.
-  ordered = prioritized.PrioritizedSearch(
-      problem, np.concatenate([plain.best[None], likely]), rng, models(), kinds)
-  _run([ordered, plain], limit, _SECOND)
+  both = np.concatenate([plain.best[None], likely])
+  ordered, *slower = races.raced(
+      lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), kinds
+                                           ), _SECOND,
+      races.racers(plain.evaluations, limit.progress(plain.evaluations)),
+      lambda racers, part: _run([*racers, plain], limit, part))
   halfway = ordered.best
-  if limit.progress(plain.evaluations + ordered.evaluations) < 1:
+  if limit.progress(_evaluations([plain, ordered, *slower])) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
     if _in_order(problem, halfway)[0] < _in_order(problem, found)[0]:
-      _run([ordered, plain], limit, _REST)
+      _run([ordered, plain, *slower], limit, _REST)
     else:
-      _run([plain, ordered], limit, _REST)
+      _run([plain, ordered, *slower], limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
   return (_fastest(problem, [found, halfway, ordered.best]),
           _best_in_order(problem, [ordered.best, *ordered.starts]))
@@ -231,32 +235,15 @@ def _fastest(
   return placement_lib.Placement(devices[best], problem.cluster)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Phase:
-  """A stretch of one of several searches that share a limit.
-
-  Attributes:
-    first: Progress of all when it begins.
-    last: Progress of all when it ends.
-    begin: Progress of the search when it begins: the temperature.
-    end: Progress of the search when it ends.
-  """
-
-  first: float = 0.
-  last: float = 1.
-  begin: float = 0.
-  end: float = 1.
-
-
 # Half of a search in either order, and the other half of the better one.
-_FIRST = _Phase(0., .25, 0., .5)
-_SECOND = _Phase(.25, .5, 0., .5)
-_REST = _Phase(.5, 1., .5, 1.)
+_FIRST = races.Phase(0., .25, 0., .5)
+_SECOND = races.Phase(.25, .5, 0., .5)
+_REST = races.Phase(.5, 1., .5, 1.)
+
+_Searches = Sequence[annealing.Annealing | prioritized.PrioritizedSearch]
 
 
-def _run(searches: Sequence[annealing.Annealing
-                            | prioritized.PrioritizedSearch], limit: Limit,
-         phase: _Phase) -> None:
+def _run(searches: _Searches, limit: Limit, phase: races.Phase) -> None:
   """Goes on with the first of some searches.
 
   Args:
@@ -266,7 +253,7 @@ def _run(searches: Sequence[annealing.Annealing
   """
   search = searches[0]
   while search.can_move:
-    evaluations = sum(s.evaluations for s in searches)
+    evaluations = _evaluations(searches)
     progress = limit.progress(evaluations)
     progress_lib.reached(progress)
     if progress >= phase.last:
@@ -274,6 +261,11 @@ def _run(searches: Sequence[annealing.Annealing
     share = max(progress - phase.first, 0.) / (phase.last - phase.first)
     search.step(phase.begin + (phase.end - phase.begin) * share,
                 min(annealing.BATCH, limit.evaluations - evaluations))
+
+
+def _evaluations(searches: _Searches) -> int:
+  """Placements that they have priced together."""
+  return sum(search.evaluations for search in searches)
 
 
 def _in_order(

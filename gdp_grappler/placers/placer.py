@@ -36,6 +36,8 @@ class Problem:
       where they may not. With it, searches look for what is fast in a good
       order as well, and propose it with priorities (see `Proposer`).
     clock: Seconds since any moment, by which the time budget goes.
+    repeatable: Whether to say the same again on a quick machine, although there
+      is a time budget, rather than to use all of it.
   """
 
   graph: op_graph.OpGraph
@@ -46,6 +48,7 @@ class Problem:
   time_budget_s: float | None = None
   simulator: simulator_lib.Simulator | None = None
   clock: Callable[[], float] = time.monotonic
+  repeatable: bool = False
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:

@@ -84,7 +84,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
       time_budget_s=min(_SEARCH_SHARE * settings.time_budget_s,
-                        deadline.left_s),
+                        deadline.left_s), repeatable=True,
       simulator=None if settings.order == order_lib.FIFO else simulator)
   before = _as_it_was(graph, cluster)
   orders = functools.partial(_order_config, graph, before, settings, deadline)

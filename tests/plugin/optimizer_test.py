@@ -231,6 +231,21 @@ def test_the_best_proposal_is_taken(monkeypatch):
   assert outcome.after_s < outcome.before_s
 
 
+def test_a_quick_machine_is_to_say_the_same_again(monkeypatch):
+  asked = []
+
+  class Watched(_Fixed):
+
+    def proposals(self, problem):
+      asked.append((problem.repeatable, problem.time_budget_s is None))
+      return super().proposals(problem)
+
+  monkeypatch.setattr(registry, 'create', lambda *_: Watched({}))
+  optimizer.optimize(_source(*_branches(graph_defs.CPU(0)), devices=_GPUS),
+                     settings_lib.Settings(cluster='2xP100'))
+  assert asked == [(True, False)]
+
+
 def test_what_is_predicted_knows_the_order():
   source = _branching()
   seed, outcome = _ordered_seed(source)
