@@ -41,8 +41,7 @@ class TeacherConfig:
     placers: Who is asked where to begin. What parts units one by one is hard to
       learn and hardly ever the same on another graph; `structured` is in any
       case asked for more than it tells.
-    excess: Placements that take so much longer than the best, as a share, are no
-      answers.
+    excess: How much longer than the best an answer may take, as a share.
     answers: Most that are kept.
     rounds: Searches around each of the best proposals, one after the other.
     trials: Placements that each of them prices.
