@@ -23,7 +23,6 @@ from gdp_grappler.placers import stopwatch
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
-from helpers import stopwatches
 
 _SINGLE = ('single_device',)
 
@@ -156,42 +155,6 @@ def test_a_time_budget_stops_the_search():
   anchored.AnchoredPlacer(anchors=_SINGLE,
                           clock=lambda: next(ticks)).place(problem)
   assert next(ticks) == 10
-
-
-def _at_a_hundredth(**fields):
-  """What was priced, and the seconds passed, each look taking a hundredth."""
-  ticks = itertools.count()
-  problem = _problem(1., **fields)
-  anchored.AnchoredPlacer(anchors=_SINGLE, asks_network=False,
-                          clock=lambda: next(ticks) / 100).place(problem)
-  return problem.evaluator.evaluations, next(ticks) / 100
-
-
-def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
-  priced, passed_s = _at_a_hundredth(time_budget_s=3., repeatable=False)
-  assert 3. <= passed_s <= 3.1
-  assert priced > 16 * 250
-
-
-@pytest.mark.parametrize('budget_s, by_count', [(None, 10), (3., 3)])
-def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s,
-                                                   by_count):
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 50 * (12 + 1500))
-  priced, passed_s = _at_a_hundredth(time_budget_s=budget_s)
-  # Some are starts, and priced before.
-  assert 50 * by_count - 16 < priced < 50 * by_count + 50
-  assert passed_s < by_count / 2
-
-
-def test_a_stopwatch_has_all_of_the_time_as_well():
-  ticks = itertools.count()
-  problem = problems.make(graphs.make_graph(num_ops=12),
-                          clusters.make_cluster(2), np.ones((12, 3)),
-                          wrap=stopwatches.Stopwatch, time_budget_s=2.)
-  anchored.AnchoredPlacer(anchors=_SINGLE,
-                          clock=lambda: next(ticks) / 10).place(problem)
-  assert 2. <= next(ticks) / 10 <= 2.5
-  assert problem.evaluator.runs > 100
 
 
 class _Clock:

@@ -1,0 +1,62 @@
+"""How much of a time budget the default placer uses."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from gdp_grappler.evaluation import recorder
+from gdp_grappler.placers import anchored
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from helpers import stopwatches
+
+_SINGLE = ('single_device',)
+
+
+def _problem(*, repeatable=True, **fields):
+  """Twelve ops that know nothing of each other; counts what is priced."""
+  problem = problems.make(graphs.make_graph(num_ops=12),
+                          clusters.make_cluster(2), np.ones(
+                              (12, 3)), repeatable=repeatable, **fields)
+  return dataclasses.replace(problem,
+                             evaluator=recorder.Recorder(problem.evaluator))
+
+
+def _at_a_hundredth(**fields):
+  """What was priced, and the seconds passed, each look taking a hundredth."""
+  ticks = itertools.count()
+  problem = _problem(**fields)
+  anchored.AnchoredPlacer(anchors=_SINGLE, asks_network=False,
+                          asks_policy=False,
+                          clock=lambda: next(ticks) / 100).place(problem)
+  return problem.evaluator.evaluations, next(ticks) / 100
+
+
+def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
+  priced, passed_s = _at_a_hundredth(time_budget_s=3., repeatable=False)
+  assert 3. <= passed_s <= 3.1
+  assert priced > 16 * 250
+
+
+@pytest.mark.parametrize('budget_s, by_count', [(None, 10), (3., 3)])
+def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s,
+                                                   by_count):
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 50 * (12 + 1500))
+  priced, passed_s = _at_a_hundredth(time_budget_s=budget_s)
+  # Some are starts, and priced before.
+  assert 50 * by_count - 16 < priced < 50 * by_count + 50
+  assert passed_s < by_count / 2
+
+
+def test_a_stopwatch_has_all_of_the_time_as_well():
+  ticks = itertools.count()
+  problem = problems.make(graphs.make_graph(num_ops=12),
+                          clusters.make_cluster(2), np.ones((12, 3)),
+                          wrap=stopwatches.Stopwatch, time_budget_s=2.)
+  anchored.AnchoredPlacer(anchors=_SINGLE, asks_policy=False,
+                          clock=lambda: next(ticks) / 10).place(problem)
+  assert 2. <= next(ticks) / 10 <= 2.5
+  assert problem.evaluator.runs > 100
