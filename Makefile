@@ -62,11 +62,11 @@ pretrain: $(VENV)/installed  ## learn anew which moves of a search pay; hours, g
 	$(BIN)/gdp_pretrain --model_dir=build/pretrain --config=full $(PRETRAIN_ARGS)
 	cp build/pretrain/weights.npz gdp_grappler/placers/shipped_moves.npz
 
-pretrain_policy: $(VENV)/installed  ## learn anew the policy that ships; an hour, goes on
+pretrain_policy: $(VENV)/installed  ## learn anew the policy that ships; half an hour, goes on
 	$(BIN)/gdp_pretrain --network=placer --model_dir=build/placer --config=full $(PRETRAIN_ARGS)
 	for name in policy.json saved_model.pb fingerprint.pb variables; do \
-	    rm -rf placer_model/pretrained/$$name; \
-	    cp -r build/placer/policy/$$name placer_model/pretrained/; done
+	    rm -rf placer_model/pretrained/$$name && \
+	    cp -r build/placer/policy/$$name placer_model/pretrained/ || exit 1; done
 
 paper: $(VENV)/installed  ## the papers' tables and figures; a day, goes on
 	$(BIN)/python -m benchmarks.paper $(PAPER_ARGS)

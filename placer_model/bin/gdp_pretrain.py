@@ -16,7 +16,8 @@ import dataclasses
 import os
 import pathlib
 import sys
-from typing import Callable, Mapping, TYPE_CHECKING
+import types
+from typing import Any
 
 from gdp_grappler import environment
 
@@ -33,9 +34,6 @@ from gdp_grappler import quiet
 from gdp_grappler.bin import starting
 from placer_model import run_folder
 from placer_model.bin import command_line
-
-if TYPE_CHECKING:
-  from gdp_grappler.placers import step as step_lib
 
 _MODEL_DIR = flags.DEFINE_string(
     'model_dir', None, 'Where weights, curves and logs go. A run that is '
@@ -85,68 +83,52 @@ def main(argv: list[str]) -> int:
 
 def _pretrain() -> int:
   from gdp_grappler.problems import reading
+  from gdp_grappler.processes import machines as machines_lib
   command_line.check_ray()
-  learn = _placer() if _NETWORK.value == 'placer' else _moves()
+  run_lib, options = _placer() if _NETWORK.value == 'placer' else _moves()
   # Nothing is discarded for a command that cannot be obeyed.
   held_out = {
       task: reading.read_task(task, _LINE.say, f'--{_HELD_OUT.name}: ')
       for task in _HELD_OUT.value
   }
-  model_dir = pathlib.Path(_MODEL_DIR.value)
-  with run_folder.held(model_dir, f'--{_MODEL_DIR.name}'):
-    _print(learn(model_dir, held_out))
+  with run_folder.held(options.model_dir, f'--{_MODEL_DIR.name}'):
+    if _RESTART.value:
+      run_lib.restart(options.model_dir)
+    with machines_lib.of(command_line.RAY.value, None) as machines:
+      run_lib.pretrain(options, held_out, _print, machines=machines)
+    _print(run_lib.next_steps(options.model_dir))
   return 0
 
 
-def _moves() -> Callable[[pathlib.Path, Mapping[str, step_lib.Step]], str]:
-  """Learns which moves pay, and says what to do next."""
-  from gdp_grappler.processes import machines as machines_lib
+def _moves() -> tuple[types.ModuleType, Any]:
+  """The run that learns which moves pay, and its options."""
   from placer_model.pretraining import pretrain_config
   from placer_model.pretraining import run as run_lib
-  config = pretrain_config.named(_CONFIG.value)
-
-  def learn(model_dir: pathlib.Path, held_out: Mapping[str,
-                                                       step_lib.Step]) -> str:
-    if _RESTART.value:
-      run_lib.restart(model_dir)
-    options = run_lib.Options(model_dir, config, command_line.SEED.value,
-                              _ROUNDS.value, _TIME_BUDGET_S.value)
-    with machines_lib.of(command_line.RAY.value, None) as machines:
-      run_lib.pretrain(options, held_out, _print, machines=machines)
-    return run_lib.next_steps(model_dir)
-
-  return learn
+  return run_lib, run_lib.Options(pathlib.Path(_MODEL_DIR.value),
+                                  pretrain_config.named(_CONFIG.value),
+                                  command_line.SEED.value, _ROUNDS.value,
+                                  _TIME_BUDGET_S.value)
 
 
-def _placer() -> Callable[[pathlib.Path, Mapping[str, step_lib.Step]], str]:
-  """Learns where ops belong, and says what to do next."""
+def _placer() -> tuple[types.ModuleType, Any]:
+  """The run that learns where ops belong, and its options."""
   extras.require('gdp_pretrain --network=placer', *extras.TRAIN)
   progress.doing('loading TensorFlow')
   with quiet.stderr_held():
     import tensorflow as tf
 
-    from gdp_grappler.processes import machines as machines_lib
+    from placer_model.pretraining.placements import config as config_lib
     from placer_model.pretraining.placements import run as run_lib
   logging.set_verbosity(logging.WARNING)
   tf.keras.utils.set_random_seed(command_line.SEED.value)
   tf.config.experimental.enable_op_determinism()
   # Optimizing a graph of ours takes longer than it ever gains.
   tf.config.optimizer.set_experimental_options({'disable_meta_optimizer': True})
-  config = run_lib.named(_CONFIG.value)
+  config = config_lib.named(_CONFIG.value)
   if _ROUNDS.value is not None:
     config = dataclasses.replace(config, rounds=_ROUNDS.value)
-
-  def learn(model_dir: pathlib.Path, held_out: Mapping[str,
-                                                       step_lib.Step]) -> str:
-    if _RESTART.value:
-      run_lib.restart(model_dir)
-    options = run_lib.Options(model_dir, config, command_line.SEED.value,
-                              _TIME_BUDGET_S.value)
-    with machines_lib.of(command_line.RAY.value, None) as machines:
-      run_lib.pretrain(options, held_out, _print, machines=machines)
-    return run_lib.next_steps(model_dir)
-
-  return learn
+  return run_lib, run_lib.Options(pathlib.Path(_MODEL_DIR.value), config,
+                                  command_line.SEED.value, _TIME_BUDGET_S.value)
 
 
 def _print(line: str) -> None:

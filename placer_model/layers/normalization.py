@@ -86,9 +86,7 @@ def log_speeds(devices: tf.Tensor) -> tf.Tensor:
 
 def device_slots(devices: tf.Tensor) -> tf.Tensor:
   """int32 [D], index of each device among the devices of its type."""
-  kind = _device_columns(devices, _TYPES)  # [D, 2]
-  same = tf.reduce_all(kind[:, None] == kind[None], axis=-1)  # [D, D]
-  before = tf.linalg.band_part(tf.cast(same, tf.int32), -1, 0)
+  before = tf.linalg.band_part(tf.cast(_alike(devices), tf.int32), -1, 0)
   return tf.reduce_sum(before, axis=1) - 1
 
 
@@ -107,9 +105,7 @@ def slot_places(devices: tf.Tensor) -> tf.Tensor:
   Args:
     devices: float32 [D, len(DEVICE_FEATURES)].
   """
-  kind = _device_columns(devices, _TYPES)  # [D, 2]
-  same = tf.reduce_all(kind[:, None] == kind[None], axis=-1)  # [D, D]
-  count = tf.reduce_sum(tf.cast(same, tf.float32), axis=1)
+  count = tf.reduce_sum(tf.cast(_alike(devices), tf.float32), axis=1)
   return (tf.cast(device_slots(devices), tf.float32) + .5) / count
 
 
@@ -141,6 +137,12 @@ def unit_inputs(units: tf.Tensor, edges: tf.Tensor, edge_bytes: tf.Tensor,
   ], axis=0)  # [F2]
   shared = tf.ones_like(own[:, :1]) * shared  # [M, F2]
   return tf.concat([own, norms.standardize(own), shared], axis=1)
+
+
+def _alike(devices: tf.Tensor) -> tf.Tensor:
+  """bool [D, D], whether two are of one type."""
+  kind = _device_columns(devices, _TYPES)  # [D, 2]
+  return tf.reduce_all(kind[:, None] == kind[None], axis=-1)
 
 
 def _relative(units: tf.Tensor) -> tf.Tensor:

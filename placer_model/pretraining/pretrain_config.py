@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Mapping, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.workloads.synthetic import synthetic
+
+_Config = TypeVar('_Config')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +76,17 @@ def named(name: str) -> PretrainConfig:
   Raises:
     GdpError: there is none of that name.
   """
-  if name not in CONFIGS:
+  return one_of(CONFIGS, name)
+
+
+def one_of(configs: Mapping[str, _Config], name: str) -> _Config:
+  """That of a name.
+
+  Raises:
+    GdpError: there is none.
+  """
+  if name not in configs:
     raise errors.GdpError(
-        f'Unknown config "{name}".{suggestions.did_you_mean(name, CONFIGS)} '
-        f'Give {" or ".join(CONFIGS)}.')
-  return CONFIGS[name]
+        f'Unknown config "{name}".{suggestions.did_you_mean(name, configs)} '
+        f'Give {" or ".join(configs)}.')
+  return configs[name]

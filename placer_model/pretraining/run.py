@@ -34,11 +34,11 @@ from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
-from placer_model.pretraining import drawing
 from placer_model.pretraining import learner as learner_lib
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
 from placer_model.pretraining import quality
+from placer_model.pretraining import rounds
 from placer_model.pretraining import searches
 
 _HELD_OUT_SEED = 1
@@ -100,7 +100,7 @@ def _pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
               team: jobs_lib.Team[jobs_lib.Call]) -> Curve:
   """`pretrain` with a team that searches."""
   run = _Run(options, team)
-  begin = clock()
+  in_time = rounds.clock_of(options.time_budget_s, clock)
   tests = {
       name:
           run.log_of(
@@ -110,15 +110,10 @@ def _pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
       for name, step in held_out.items()
   }
   last = options.config.rounds if options.rounds is None else options.rounds
-  already = len(run.curve)
-  progress.doing(f'drawing, searching and learning, {last - already} rounds')
-  while len(run.curve) < last:
-    if options.time_budget_s is not None and (clock() - begin
-                                              >= options.time_budget_s):
-      tell(f'The time is up after {len(run.curve)} of {last} rounds.')
-      break
-    tell(_line(run.round(tests), last))
-    progress.reached((len(run.curve) - already) / (last - already))
+  progress.doing(
+      f'drawing, searching and learning, {last - len(run.curve)} rounds')
+  rounds.go_on(run.curve, last, lambda: _line(run.round(tests), last), in_time,
+               tell)
   return run.curve
 
 
@@ -174,8 +169,8 @@ class _Run:
     config, number = self._options.config, len(self.curve)
     fresh = self.log_of(
         _log_name(number), lambda: logs.joined(
-            drawing.first(self._team, config.problems, self._options.seed,
-                          number)))
+            rounds.drawn(self._team, config.problems, self._options.seed, number
+                        )))
     # What is learned does not hang on whether the log was there already.
     rng = np.random.default_rng((self._options.seed, number, 1))
     if self._learner is None:

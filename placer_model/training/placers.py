@@ -201,22 +201,11 @@ class FineTunedPlacer(GdpPlacer):
       PolicyMismatchError: there is no such policy, or it is for other features.
     """
     folder = pathlib.Path(learned.folder(self._folder))
-    network = export.load_network(folder)
-    trainer = self._trainer(problem, network)
-    trainer.say_also(self._said(problem, network))
+    trainer = self._trainer(problem, export.load_network(folder))
+    trainer.say_also(
+        saying.sizes(self.config.units, problem.graph, problem.allowed,
+                     problem.op_seconds))
     return [trainer]
-
-  def _said(self, problem: placer_lib.Problem,
-            network: network_lib.PlacerNetwork) -> np.ndarray:
-    """int [K, M], all that the policy proposes before it goes on learning."""
-    seconds = problem.op_seconds
-    sets = saying.sizes(self.config.units, problem.graph, problem.allowed,
-                        seconds)
-    features = featurizer.featurize(problem.graph, problem.cluster, sets[-1],
-                                    seconds)
-    logits = network(network_lib.features_to_tensors(features)).numpy()
-    return saying.decisions(np.where(features.allowed, logits, -np.inf), sets,
-                            seconds, problem.seed)
 
 
 def _least_seen(trainers: Sequence[trainer_lib.Trainer]) -> int:

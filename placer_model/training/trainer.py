@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import Callable, Iterator, Mapping
+from typing import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.placers import saying
 from placer_model.training import agent as agent_lib
 from placer_model.training import credit
 from placer_model.training import environment as environment_lib
@@ -36,6 +37,8 @@ _WARM_STREAM = 1 << 32
 _SELF_IMITATION_SHARE = 0.1
 # Of a placement that the policy does not know of.
 _LEAST_PROBABILITY = 1e-4
+# Where the policy is certain; its logarithm is finite.
+_LEAST_ODDS = 1e-30
 # Of the best placement beside the policy's probabilities.
 _SAY_OF_BEST = .1
 
@@ -231,9 +234,17 @@ class Trainer:
     """The likeliest placement of the policy, priced."""
     return self._price(self._imitation.greedy()[None], 'greedy')
 
-  def say_also(self, decisions: np.ndarray) -> environment_lib.Trials:
-    """Prices int [K, M] that the policy proposes, as what it said."""
-    return self._price(decisions, 'greedy')
+  def say_also(self, sets: Sequence[np.ndarray]) -> environment_lib.Trials:
+    """All placements that the policy's odds may stand for, priced.
+
+    Args:
+      sets: Of `saying.sizes`, int [N] each; the last are the M units.
+    """
+    odds = np.maximum(self._agent.probabilities(), _LEAST_ODDS)
+    said = np.where(self._environment.allowed, np.log(odds), -np.inf)
+    return self._price(
+        saying.decisions(said, sets, self._environment.op_seconds, self._seed),
+        'greedy')
 
   def best_placement(self) -> placement_lib.Placement:
     """The best valid placement; there must be one."""

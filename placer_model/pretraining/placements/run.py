@@ -25,16 +25,14 @@ import tensorflow as tf
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import progress
-from gdp_grappler import suggestions
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.processes import local_team
-from gdp_grappler.workloads.synthetic import synthetic
-from placer_model import config as config_lib
 from placer_model import export
-from placer_model.pretraining import drawing
+from placer_model.pretraining import rounds
+from placer_model.pretraining.placements import config as config_lib
 from placer_model.pretraining.placements import exam as exam_lib
 from placer_model.pretraining.placements import lesson as lesson_lib
 from placer_model.pretraining.placements import pupil as pupil_lib
@@ -47,79 +45,18 @@ Curve = list[dict[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
-  """Sizes of a run.
-
-  Attributes:
-    rounds: How often problems are drawn and learned from.
-    problems: Drawn in each round.
-    steps: Of the optimizer, in each round.
-    batch: Lessons per step.
-    learning_rate: Of Adam; it falls as half a cosine over all rounds.
-    last_rate: Share of it that is left at the end.
-    warm: Steps in which it rises at first.
-    patience: See `lesson.Lesson.target`.
-    network: Sizes of the network.
-    teacher: What is drawn, and how it is answered.
-  """
-
-  rounds: int
-  problems: int
-  steps: int
-  batch: int = 4
-  learning_rate: float = 2e-3
-  last_rate: float = .03
-  warm: int = 50
-  patience: float = 20.
-  network: config_lib.PlacerConfig = config_lib.TRANSFER
-  teacher: teacher.TeacherConfig = teacher.TeacherConfig()
-
-  def rate(self, step: int) -> float:
-    """Share of the learning rate at a step from 0 on."""
-    done = step / max(self.rounds * self.steps, 1)
-    wave = (1 + math.cos(math.pi * min(done, 1.))) / 2
-    rising = min((step + 1) / max(self.warm, 1), 1.)
-    return rising * (self.last_rate + (1 - self.last_rate) * wave)
-
-
-CONFIGS = {
-    # Minutes on one core.
-    'small':
-        Config(
-            rounds=8, problems=8, steps=30, teacher=teacher.TeacherConfig(
-                drawn=synthetic.Config(ops=(100, 1000), accelerators=(2, 4)))),
-    # Half an hour on one core.
-    'full':
-        Config(rounds=40, problems=32, steps=48),
-}
-
-
-def named(name: str) -> Config:
-  """One of `CONFIGS`.
-
-  Raises:
-    GdpError: there is none of that name.
-  """
-  if name not in CONFIGS:
-    raise errors.GdpError(
-        f'Unknown config "{name}".{suggestions.did_you_mean(name, CONFIGS)} '
-        f'Give {" or ".join(CONFIGS)}.')
-  return CONFIGS[name]
-
-
-@dataclasses.dataclass(frozen=True)
 class Options:
   """What a run is to do.
 
   Attributes:
     model_dir: Its folder.
-    config: One of `CONFIGS`, or sizes of one's own.
+    config: One of `config.CONFIGS`, or sizes of one's own.
     seed: Of everything.
     time_budget_s: After so many seconds no round begins; None for any time.
   """
 
   model_dir: pathlib.Path
-  config: Config
+  config: config_lib.Config
   seed: int = 0
   time_budget_s: float | None = None
 
@@ -150,15 +87,11 @@ def pretrain(options: Options, held_out: Mapping[str, step_lib.Step],
   exams = {name: exam_lib.Exam(step) for name, step in held_out.items()}
   with machines.team(_TEACHER, options.config.teacher) as team:
     run = _Run(options, team, tell)
-    begin, last = clock(), options.config.rounds
-    progress.doing(f'drawing, answering and learning, {last - run.done} rounds')
-    while run.done < last:
-      if options.time_budget_s is not None and (clock() - begin
-                                                >= options.time_budget_s):
-        tell(f'The time is up after {run.done} of {last} rounds.')
-        break
-      tell(_line(run.round(exams), last))
-      progress.reached(run.done / last)
+    last = options.config.rounds
+    progress.doing(
+        f'drawing, answering and learning, {last - len(run.curve)} rounds')
+    rounds.go_on(run.curve, last, lambda: _line(run.round(exams), last),
+                 rounds.clock_of(options.time_budget_s, clock), tell)
   run.export()
   return run.curve
 
@@ -192,24 +125,18 @@ class _Run:
     self._checkpoints.restore(tell)
     self.curve: Curve = json.loads(self._lines.numpy())
     self._lessons = [
-        lesson for number in range(self.done)
+        lesson for number in range(len(self.curve))
         for lesson in lesson_lib.load(self._dir / _lesson_name(number))
     ]
 
-  @property
-  def done(self) -> int:
-    """Rounds that are over."""
-    return len(self.curve)
-
   def round(self, exams: Mapping[str, exam_lib.Exam]) -> dict[str, Any]:
     """Draws, tests, learns and saves; returns a line of the curve."""
-    config, number = self._options.config, self.done
+    config, number = self._options.config, len(self.curve)
     path = self._dir / _lesson_name(number)
     if not path.exists():
       lesson_lib.save(
           path,
-          drawing.first(self._team, config.problems, self._options.seed,
-                        number))
+          rounds.drawn(self._team, config.problems, self._options.seed, number))
     fresh = lesson_lib.load(path)
     line: dict[str, Any] = {
         'round': number, 'lessons': len(fresh),
@@ -241,12 +168,12 @@ class _Run:
     export.export_policy(
         self._pupil.network, self._dir / 'policy', {
             'units': coarsening.NESTED, 'seed': self._options.seed,
-            'lessons': len(self._lessons), 'rounds': self.done
+            'lessons': len(self._lessons), 'rounds': len(self.curve)
         })
 
   def _save(self) -> None:
     self._lines.assign(json.dumps(self.curve))
-    self._checkpoints.save(self.done)
+    self._checkpoints.save(len(self.curve))
     files.write_atomically(self._dir / 'curves.json',
                            json.dumps(self.curve, indent=1) + '\n')
 

@@ -1,4 +1,8 @@
-"""Finds good placements of drawn problems, of whole units."""
+"""Finds good placements of drawn problems, by coordinates.
+
+What parts units one by one is hard to learn, and hardly ever the same on
+another graph.
+"""
 
 from __future__ import annotations
 
@@ -20,42 +24,29 @@ from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
 from placer_model.pretraining.placements import lesson as lesson_lib
 from placer_model.training import environment as environment_lib
-from placer_model.training import exploration
-from placer_model.training import local_search
 from placer_model.training import twins
 
-# Of placements by coordinates, so many are priced, the most promising.
-_STRUCTURED = 96
+# Who is asked; of all placements by coordinates so many are priced, the most
+# promising.
+_PLACERS, _STRUCTURED = ('structured',), 96
 # Share of the units by which an answer differs from each better one.
 _DIFFERS = .1
-# Of the proposals, so many are searched from.
-_SEARCHED = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class TeacherConfig:
-  """What is drawn, and how long is looked for answers.
+  """What is drawn, and what is an answer.
 
   Attributes:
     drawn: What may be drawn.
-    placers: Who is asked where to begin. What parts units one by one is hard to
-      learn and hardly ever the same on another graph; `structured` is in any
-      case asked for more than it tells.
     excess: How much longer than the best an answer may take, as a share.
     answers: Most that are kept.
-    rounds: Searches around each of the best proposals, one after the other.
-    trials: Placements that each of them prices.
-    priced_ops: All that they price together, in ops, at most.
   """
 
   drawn: synthetic.Config = synthetic.Config(ops=(100, 6000),
                                              accelerators=(2, 8))
-  placers: tuple[str, ...] = ('structured',)
   excess: float = .12
   answers: int = 12
-  rounds: int = 0
-  trials: int = 128
-  priced_ops: int = 3_000_000
 
 
 def make(
@@ -78,13 +69,13 @@ def draw(config: TeacherConfig,
 def answered(problem: placer_lib.Problem, known: np.ndarray,
              config: TeacherConfig,
              rng: np.random.Generator) -> lesson_lib.Lesson | None:
-  """The answers that cheap placers and a search find.
+  """The answers among placements by coordinates.
 
   Args:
     problem: G groups.
     known: int [S, G], placements to begin with, too.
-    config: How long to look.
-    rng: Of the search.
+    config: What is an answer.
+    rng: Of what is drawn.
 
   Returns:
     None if no unit has a choice or nothing that was found fits.
@@ -98,9 +89,9 @@ def answered(problem: placer_lib.Problem, known: np.ndarray,
           problem,
           group_graph.work(problem, np.array(
               problem.cluster.accelerators)))[:_STRUCTURED],
-      *starts_lib.starting_points(problem, config.placers, rng).values()
+      *starts_lib.starting_points(problem, _PLACERS, rng).values()
   ])
-  trials = _searched(environment, _decisions(environment, rows), config, rng)
+  trials = environment.price(_decisions(environment, rows))
   if trials.best() is None:
     return None
   return _lesson(environment, trials, config)
@@ -145,34 +136,6 @@ def _decisions(environment: environment_lib.Environment,
                      size[0] * size[1]).reshape(size)
     found.append(np.where(environment.allowed, on, -1.).argmax(axis=1))
   return np.unique(np.array(found, np.int32), axis=0)
-
-
-def _searched(environment: environment_lib.Environment, first: np.ndarray,
-              config: TeacherConfig,
-              rng: np.random.Generator) -> environment_lib.Trials:
-  """All that was priced, proposals int [K, M] and what is near the best."""
-  trials = environment.price(first)
-  neighbours = exploration.Neighbours(environment.num_units,
-                                      environment.features.edges,
-                                      environment.features.edge_bytes)
-  search = local_search.LocalSearch(environment, neighbours)
-  affordable = config.priced_ops // environment.graph.num_ops
-  count = min(config.trials, affordable // (_SEARCHED * max(config.rounds, 1)))
-  found = [trials]
-  for start in np.argsort(trials.step_time_s, kind='stable')[:_SEARCHED]:
-    row, best_s = trials.decisions[start], float(trials.step_time_s[start])
-    for _ in range(config.rounds if np.isfinite(best_s) else 0):
-      near = search.improve(row, best_s, count, rng)
-      if near is None:
-        break
-      found.append(near)
-      best = int(np.argmin(near.step_time_s))
-      if near.step_time_s[best] < best_s:
-        row, best_s = near.decisions[best], float(near.step_time_s[best])
-  result = found[0]
-  for more in found[1:]:
-    result = result.followed_by(more)
-  return result
 
 
 def _lesson(environment: environment_lib.Environment,

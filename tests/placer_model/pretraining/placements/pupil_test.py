@@ -16,8 +16,7 @@ _NETWORK = config_lib.TRANSFER.replace(hidden_units=16, graph_layers=1,
                                        head_units=8, feed_forward_units=16,
                                        type_buckets=16)
 _TEACHER = teacher.TeacherConfig(
-    drawn=synthetic.Config(ops=(100, 150), accelerators=(2, 3)), rounds=1,
-    trials=16, priced_ops=100_000)
+    drawn=synthetic.Config(ops=(100, 150), accelerators=(2, 3)))
 
 
 @pytest.fixture(scope='module')

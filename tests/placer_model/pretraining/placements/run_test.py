@@ -16,20 +16,20 @@ from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
-from placer_model import config as config_lib
+from placer_model import config as placer_config
 from placer_model import export
+from placer_model.pretraining.placements import config as config_lib
 from placer_model.pretraining.placements import run as run_lib
 from placer_model.pretraining.placements import teacher
 
-_CONFIG = run_lib.Config(
+_CONFIG = config_lib.Config(
     rounds=2, problems=1, steps=3, batch=1, warm=2,
-    network=config_lib.TRANSFER.replace(hidden_units=8, graph_layers=1,
-                                        transformer_layers=1, heads=2,
-                                        head_units=4, feed_forward_units=8,
-                                        type_buckets=8),
+    network=placer_config.TRANSFER.replace(hidden_units=8, graph_layers=1,
+                                           transformer_layers=1, heads=2,
+                                           head_units=4, feed_forward_units=8,
+                                           type_buckets=8),
     teacher=teacher.TeacherConfig(
-        drawn=synthetic.Config(ops=(100, 150), accelerators=(2, 3)), rounds=1,
-        trials=8, priced_ops=50_000))
+        drawn=synthetic.Config(ops=(100, 150), accelerators=(2, 3))))
 
 
 def _pretrained(folder: pathlib.Path, seed: int = 0, config=_CONFIG, told=None,
@@ -96,17 +96,3 @@ def test_another_run_is_not_gone_on_with(tmp_path):
     _pretrained(tmp_path, config=config)
   run_lib.restart(tmp_path)
   assert not any(tmp_path.iterdir())
-
-
-def test_the_rate_rises_and_falls():
-  config = run_lib.Config(rounds=10, problems=1, steps=10, warm=4)
-  rates = [config.rate(step) for step in range(100)]
-  assert rates[0] == pytest.approx(.25, rel=.01)
-  assert max(rates) == rates[3]
-  assert rates[-1] == pytest.approx(.03, rel=.05)
-
-
-def test_configs_have_names():
-  assert run_lib.named('small').rounds == 8
-  with pytest.raises(errors.GdpError, match='full'):
-    run_lib.named('ful')

@@ -12,8 +12,7 @@ from helpers import problems
 from placer_model.pretraining.placements import teacher
 
 _CONFIG = teacher.TeacherConfig(
-    drawn=synthetic.Config(ops=(100, 200), accelerators=(2, 3)), rounds=2,
-    trials=16, priced_ops=100_000)
+    drawn=synthetic.Config(ops=(100, 200), accelerators=(2, 3)))
 
 
 @pytest.mark.parametrize('seed', range(3))
