@@ -122,8 +122,8 @@ def test_several_side_by_side(trained, monkeypatch):
 def test_variables_do_not_outlive_their_placement(workers):
 
   def big():
-    weights = tf1.get_variable('w', (3000, 1000), use_resource=True)
-    return weights.assign_add(tf.ones((3000, 1000))).op
+    weights = tf1.get_variable('w', (3000, 3500), use_resource=True)
+    return weights.assign_add(tf.ones((3000, 3500))).op
 
   source, graph = measured.build(big)
   with measurer_lib.Measurer(source, CLUSTER, target=workers.target, steps=1,
@@ -140,11 +140,11 @@ def test_variables_do_not_outlive_their_placement(workers):
       exists = [
           tf.raw_ops.VarIsInitializedOp(
               resource=handle(dtype=tf.float32, shape=(
-                  3000, 1000), shared_name='w')).op.outputs[0]
+                  3000, 3500), shared_name='w')).op.outputs[0]
       ]
     assert session.run(exists) == [False]
-  # One value has 12 MB; ten of them would be kept.
-  assert sizes[-1] - sizes[1] < 60e6
+  # One value has 42 MB, too much for what malloc keeps; ten would be kept.
+  assert sizes[-1] - sizes[1] < 210e6
 
 
 def resident_bytes(pids):

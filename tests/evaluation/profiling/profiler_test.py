@@ -65,7 +65,8 @@ def fixture_no_process(monkeypatch):
 
 
 @pytest.mark.parametrize('name', ['dense', 'lstm'])
-def test_parts_of_a_step_add_up(name, tmp_path):
+def test_parts_of_a_step_add_up(name, tmp_path, lasting):
+  del lasting
   source = _source(name)
   graph = graph_def_io.read(source)
   profile = profiler.profile_graph(source, cores=(_CORE,), steps=3,
