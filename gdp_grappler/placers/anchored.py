@@ -49,8 +49,10 @@ DEFAULT_BUDGET_S = 10.
 # (`_limit`); two cores that do nothing else price more. Until half of the time
 # is over the clock does not count there, so that the result depends on it where
 # a machine is slow or busy only. To draw what one placement is chosen from
-# takes as long as to price so many ops.
+# takes as long as to price so many ops. A program that waits gets its answer
+# sooner, after so much of what there would be time for.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
+_WAITED_FOR = .6
 # What anchors may take of the time: list schedulers would take all of it where
 # graphs are large.
 _ANCHORS_SHARE = .3
@@ -162,18 +164,22 @@ class AnchoredPlacer:
     """
     deadline = stopwatch.Deadline(_budget_s(problem), self._clock)
     rng = np.random.default_rng(problem.seed)
-    found = _priced(problem, local_search.starting_points(problem, (), rng))
+    starts = local_search.starting_points(problem, (), rng)
+    # One device and the anchors first: they are the likely ones.
+    blocks = {k: starts.pop(k) for k in [local_search.BLOCKS] if k in starts}
+    found = _priced(problem, starts)
     worth = _Worth(problem)
     if self._asks_policy(worth.seconds(found)):
       learned.load_ahead(self._policy)
     quick = [name for name in self._anchors if name not in _SLOW]
     found = self._with_anchors(problem, found, deadline, quick)
+    found = _with(problem, found, blocks)
     if _has_time(problem, worth.seconds(found), deadline):
       slow = [name for name in self._anchors if _is_there(name)]
       found = self._with_anchors(problem, found, deadline, slow)
     worth_s = worth.seconds(found)
     if self._asks_policy(worth_s) and deadline.left_s:
-      found = found.joined(_priced(problem, self._of_policy(problem)))
+      found = _with(problem, found, self._of_policy(problem))
     refined, *in_order = local_search.searched(
         problem, found.starts(), rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
@@ -218,7 +224,7 @@ class AnchoredPlacer:
         proposed, _ = best_of.propose_each(problem, [name], until)
         rows.update((name, np.stack([p.devices[first] for p in own]))
                     for name, own in proposed.items())
-    return found.joined(_priced(problem, rows)) if rows else found
+    return _with(problem, found, rows)
 
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
     first = problem.graph.first_ops
@@ -251,6 +257,12 @@ def _priced(problem: placer_lib.Problem, rows: dict[str,
   return _Anchors(
       tuple(names), devices,
       problem.evaluator.price_groups(problem.graph, devices, ceiling_s=None))
+
+
+def _with(problem: placer_lib.Problem, found: _Anchors,
+          rows: dict[str, np.ndarray]) -> _Anchors:
+  """What was found, and somebody's placements, int [K, G] each, if any."""
+  return found.joined(_priced(problem, rows)) if rows else found
 
 
 def _has_time(problem: placer_lib.Problem, worth_s: float,
@@ -290,6 +302,7 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   by_count = problem.repeatable or problem.time_budget_s is None
   if not by_count or not problem.evaluator.simulated:
     return local_search.Limit(count, seconds, clock=clock)
-  affordable = int(worth_s * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS))
+  rate = _OPS_PER_S * (_WAITED_FOR if problem.repeatable else 1.)
+  affordable = int(worth_s * rate / (problem.graph.num_ops + _DRAWN_OPS))
   count = min(affordable, count) // annealing.BATCH * annealing.BATCH
   return local_search.Limit(count, seconds, _GRACE, clock)

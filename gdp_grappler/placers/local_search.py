@@ -28,6 +28,8 @@ from gdp_grappler.placers import single_device
 
 DEFAULT_STARTS = ('single_device', 'human_expert', 'metis', 'm_topo', 'm_etf',
                   'heft', 'structured')
+# Of `starting_points`, stretches of the topological order.
+BLOCKS = 'blocks'
 _BLOCK_STARTS = 16
 # What placers that it starts from may take of the time.
 _STARTS_SHARE = .3
@@ -128,8 +130,18 @@ class Limit:
       return progress
     if not self._seconds:
       return 1.
-    spent = (self._clock() - self._begin) / self._seconds
+    spent = self.spent_s / self._seconds
     return max(progress, (spent - self._grace) / (1 - self._grace))
+
+  @property
+  def spent_s(self) -> float:
+    """Seconds since it began."""
+    return self._clock() - self._begin
+
+  def keep(self, seconds: float) -> None:
+    """Ends so much sooner, for what is left to do afterwards."""
+    if self._seconds is not None:
+      self._seconds = max(self._seconds - seconds, 0.)
 
 
 # Makes a model that chooses the steps of one search.
@@ -199,7 +211,10 @@ def searched(
   if limit.progress(_evaluations([plain, ordered, *slower])) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
-    if _in_order(problem, halfway)[0] < _in_order(problem, found)[0]:
+    begin_s = limit.spent_s
+    in_order = _in_order(problem, halfway)[0]
+    limit.keep(_COMPARED * (limit.spent_s - begin_s))
+    if in_order < _in_order(problem, found)[0]:
       _run([ordered, plain, *slower], limit, _REST)
     else:
       _run([plain, ordered, *slower], limit, _REST)
@@ -317,8 +332,8 @@ def starting_points(
   found, _ = best_of.propose_each(problem, names, deadline)
   result = {
       'one device': single_device.of_each_kind(
-          problem), 'blocks': _blocks(problem,
-                                      rng), **{
+          problem), BLOCKS: _blocks(problem,
+                                    rng), **{
                                           name:
                                               np.stack([
                                                   p.devices[first] for p in own

@@ -52,7 +52,7 @@ def policy(monkeypatch):
   monkeypatch.setattr(learned, 'is_there', lambda: True)
   monkeypatch.setattr(learned, 'is_named', lambda policy: True)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 50_000)
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 100_000)
   _Policy.loaded = _Policy.ahead = 0
   return _Policy
 

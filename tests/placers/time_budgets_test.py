@@ -41,11 +41,12 @@ def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
   assert priced > 16 * 250
 
 
-@pytest.mark.parametrize('budget_s, by_count', [(None, 10), (3., 3)])
-def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s,
+@pytest.mark.parametrize('budget_s, waits, by_count', [(None, False, 10),
+                                                       (10., True, 6)])
+def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
   monkeypatch.setattr(anchored, '_OPS_PER_S', 50 * (12 + 1500))
-  priced, passed_s = _at_a_hundredth(time_budget_s=budget_s)
+  priced, passed_s = _at_a_hundredth(time_budget_s=budget_s, repeatable=waits)
   # Some are starts, and priced before.
   assert 50 * by_count - 16 < priced < 50 * by_count + 50
   assert passed_s < by_count / 2

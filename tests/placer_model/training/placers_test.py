@@ -140,7 +140,7 @@ def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
                       lambda problem: kept.extend(trainers(problem)) or kept)
   clock = iter(range(10**6))
   monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
-  placer.place(dataclasses.replace(_problem(), time_budget_s=70.))
+  placer.place(dataclasses.replace(_problem(), time_budget_s=40.))
   iterations = [trainer.state.iteration for trainer in kept]
   assert min(iterations) > 1 and max(iterations) - min(iterations) <= 1
 
