@@ -330,16 +330,10 @@ def starting_points(
   """
   first = problem.graph.first_ops
   found, _ = best_of.propose_each(problem, names, deadline)
-  result = {
-      'one device': single_device.of_each_kind(
-          problem), BLOCKS: _blocks(problem,
-                                    rng), **{
-                                          name:
-                                              np.stack([
-                                                  p.devices[first] for p in own
-                                              ]) for name, own in found.items()
-                                      }
-  }
+  result = {'one device': single_device.of_each_kind(problem)}
+  result[BLOCKS] = _blocks(problem, rng)
+  result.update((name, np.stack([p.devices[first] for p in own]))
+                for name, own in found.items())
   return {
       name: rows.astype(np.int32) for name, rows in result.items() if len(rows)
   }
