@@ -32,13 +32,16 @@ from gdp_grappler.placers import stopwatch
 POLICY, REFINED = 'policy', 'refined'
 # Cheap, and each is the best of them somewhere. That everything is on one
 # device, and stretches of the topological order, are anchors in any case. Who
-# takes least is asked first; on several hosts `hierarchical` is worth more of a
-# short time than the rest.
-ANCHORS = ('human_expert', 'hierarchical', 'structured', 'metis', 'm_etf',
+# takes least and prices least is asked first; on several hosts `hierarchical`
+# is worth more of a short time than the rest.
+_PARTITIONER, _STRUCTURED = 'metis', 'structured'
+ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
            'heft')
+# With more groups times devices a partition takes longer than coordinates do.
+_LARGE = 200_000
 # They say what somebody else has thought of, or nothing of graphs that do not
 # repeat themselves.
-_MAY_BE_SILENT = {registry.EXPERT, 'structured'}
+_MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
 # Anchors that take a second or two, in a process of their own, each with the
 # module that has to be there. They are asked where that is little beside what
 # the search is worth, of no more groups than they are that quick for.
@@ -171,8 +174,7 @@ class AnchoredPlacer:
     worth = _Worth(problem)
     if self._asks_policy(worth.seconds(found)):
       learned.load_ahead(self._policy)
-    quick = [name for name in self._anchors if name not in _SLOW]
-    found = self._with_anchors(problem, found, deadline, quick)
+    found = self._with_anchors(problem, found, deadline, self._quick(problem))
     found = _with(problem, found, blocks)
     if _has_time(problem, worth.seconds(found), deadline):
       slow = [name for name in self._anchors if _is_there(name)]
@@ -192,6 +194,15 @@ class AnchoredPlacer:
     return (*(placement_lib.from_groups(problem.graph, found.devices[row],
                                         problem.cluster)
               for row in best), *in_order)
+
+  def _quick(self, problem: placer_lib.Problem) -> list[str]:
+    """Anchors that are asked at once, in turn."""
+    quick = [name for name in self._anchors if name not in _SLOW]
+    size = problem.graph.num_groups * problem.cluster.num_devices
+    if size > _LARGE and {_PARTITIONER, _STRUCTURED} <= {*quick}:
+      quick.remove(_PARTITIONER)
+      quick.insert(quick.index(_STRUCTURED) + 1, _PARTITIONER)
+    return quick
 
   def _asks_policy(self, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
@@ -215,16 +226,18 @@ class AnchoredPlacer:
     """
     first = problem.graph.first_ops
     until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
-    rows: dict[str, np.ndarray] = {}
     for name in names:
-      heard = {*found.names, *rows} - _MAY_BE_SILENT
+      heard = {*found.names} - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
           self._anchors)
       if unasked or not until.passed:
         proposed, _ = best_of.propose_each(problem, [name], until)
-        rows.update((name, np.stack([p.devices[first] for p in own]))
-                    for name, own in proposed.items())
-    return _with(problem, found, rows)
+        found = _with(
+            problem, found, {
+                name: np.stack([p.devices[first] for p in own])
+                for name, own in proposed.items()
+            })
+    return found
 
   def _of_policy(self, problem: placer_lib.Problem) -> dict[str, np.ndarray]:
     first = problem.graph.first_ops

@@ -257,13 +257,17 @@ def test_slow_anchors_are_not_asked_when_half_of_the_time_is_over(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    'budget_s, expected',
-    [(None, ['human_expert', 'hierarchical', 'structured', 'metis']), (1., [])])
+    'budget_s, large, expected',
+    [(None, 1 << 20, ['human_expert', 'hierarchical', 'metis']),
+     (None, 0, ['human_expert', 'hierarchical', 'structured', 'metis']),
+     (1., 0, [])])
 def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
-                                                      budget_s, expected):
+                                                      budget_s, large,
+                                                      expected):
   # A busy machine: pricing one device after the other took all of it.
   ticks = itertools.count(step=100.)
   asked = _watched_anchors(monkeypatch, _Clock(), 0)
+  monkeypatch.setattr(anchored, '_LARGE', large)
   problem = _problem(1., time_budget_s=budget_s)
   problem = dataclasses.replace(
       problem, expert_devices=np.zeros(problem.graph.num_ops, int))
