@@ -39,8 +39,11 @@ _LARGE = 2_000_000
 # cores about 20 s, or so many if a stopwatch prices them.
 _PRICED_OPS = 80_000_000
 _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
+# To look at a start in order takes as long as to price a few; that it may take
+# as long as so many leaves time for the search.
+_RANKED = 8
 # Placements for which control edges are looked for, to know which is the best
-# with them, and for how long.
+# with them, and for how long; one if the time is over before.
 _COMPARED = 3
 _ASKED = control_edges.OrderConfig(max_simulated_ops=500_000, only_wanted=False)
 
@@ -138,6 +141,20 @@ class Limit:
     """Seconds since it began."""
     return self._clock() - self._begin
 
+  def affordable(self, each_s: float, most: int) -> int:
+    """How many there is time for of what takes so long each.
+
+    At least one, and as many as are wanted where the clock does not count.
+
+    Args:
+      each_s: Seconds.
+      most: How many are wanted.
+    """
+    if self._seconds is None or self.spent_s <= self._grace * self._seconds:
+      return most
+    left_s = max(self._seconds - self.spent_s, 0.)
+    return int(min(max(left_s / max(each_s, 1e-9), 1), most))
+
   def keep(self, seconds: float) -> None:
     """Ends so much sooner, for what is left to do afterwards."""
     if self._seconds is not None:
@@ -195,37 +212,39 @@ def searched(
     best = annealed(problem, starts, rng, limit, models, kinds)
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
+  begin_s = limit.spent_s
   plain = annealing.with_packed(
       problem, starts, annealing.Annealing(problem, starts, rng, models(),
                                            kinds))
-  likely = starts[plain.ranking[:prioritized.STARTS]]
+  each_s = _RANKED * (limit.spent_s - begin_s) / plain.evaluations
   _run([plain], limit, _FIRST)
-  # The starts are looked at in both orders, even if time is over.
+  # The best start is looked at in both orders, even if time is over.
+  likely = starts[plain.ranking[:limit.affordable(each_s, prioritized.STARTS)]]
   both = np.concatenate([plain.best[None], likely])
   ordered, *slower = races.raced(
       lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), kinds
                                            ), _SECOND,
       races.racers(plain.evaluations, limit.progress(plain.evaluations)),
       lambda racers, part: _run([*racers, plain], limit, part))
-  halfway = ordered.best
+  halfway, compared = ordered.best, limit.affordable(0., _COMPARED)
   if limit.progress(_evaluations([plain, ordered, *slower])) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
     begin_s = limit.spent_s
     in_order = _in_order(problem, halfway)[0]
-    limit.keep(_COMPARED * (limit.spent_s - begin_s))
+    limit.keep(compared * (limit.spent_s - begin_s))
     if in_order < _in_order(problem, found)[0]:
       _run([ordered, plain, *slower], limit, _REST)
     else:
       _run([plain, ordered, *slower], limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
   return (_fastest(problem, [found, halfway, ordered.best]),
-          _best_in_order(problem, [ordered.best, *ordered.starts]))
+          _best_in_order(problem, [ordered.best, *ordered.starts], compared))
 
 
-def _best_in_order(
-    problem: placer_lib.Problem,
-    placements: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
+def _best_in_order(problem: placer_lib.Problem,
+                   placements: Sequence[placement_lib.Placement],
+                   most: int) -> placement_lib.Placement:
   """Of the first few that differ, with the edges that there are.
 
   What the priorities of a placement promise, edges keep of one and not of
@@ -236,7 +255,7 @@ def _best_in_order(
     distinct.setdefault(placement.devices.tobytes(), placement)
   asked = [
       _in_order(problem, placement)
-      for placement in list(distinct.values())[:_COMPARED]
+      for placement in list(distinct.values())[:most]
   ]
   return min(asked, key=operator.itemgetter(0))[1]
 

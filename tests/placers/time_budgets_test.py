@@ -8,6 +8,7 @@ import pytest
 
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.placers import anchored
+from gdp_grappler.placers import local_search
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -61,3 +62,32 @@ def test_a_stopwatch_has_all_of_the_time_as_well():
                           clock=lambda: next(ticks) / 10).place(problem)
   assert 2. <= next(ticks) / 10 <= 2.5
   assert problem.evaluator.runs > 100
+
+
+@pytest.mark.parametrize('seconds, grace, passed_s, expected', [
+    (None, 0., 5., 8),
+    (10., 0., 2., 8),
+    (10., 0., 7., 3),
+    (10., 0., 9.5, 1),
+    (10., 0., 20., 1),
+    (10., .5, 5., 8),
+    (10., .5, 9.5, 1),
+])
+def test_what_is_affordable_goes_by_the_clock(seconds, grace, passed_s,
+                                              expected):
+  clock = iter((0., *[passed_s] * 9))
+  limit = local_search.Limit(100, seconds, grace, lambda: next(clock))
+  assert limit.affordable(1., 8) == expected
+
+
+def test_what_is_kept_ends_a_search_sooner():
+  now = [0.]
+  limit = local_search.Limit(100, 10., clock=lambda: now[0])
+  limit.keep(2.)
+  now[0] = 4.
+  assert limit.progress(1) == pytest.approx(.5)
+  limit.keep(9.)
+  assert limit.progress(1) == 1
+  free = local_search.Limit(100)
+  free.keep(1.)
+  assert free.progress(50) == .5
