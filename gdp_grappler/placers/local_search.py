@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import operator
 import sys
 import time
 from typing import Callable, Sequence
@@ -15,10 +13,9 @@ from gdp_grappler import deadlines
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
+from gdp_grappler.placers import enforced
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import moves
 from gdp_grappler.placers import placer as placer_lib
@@ -43,9 +40,8 @@ _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
 # as long as so many leaves time for the search.
 _RANKED = 8
 # Placements for which control edges are looked for, to know which is the best
-# with them, and for how long; one if the time is over before.
+# with them; one if the time is over before.
 _COMPARED = 3
-_ASKED = control_edges.OrderConfig(max_simulated_ops=500_000, only_wanted=False)
 
 
 class LocalSearchPlacer:
@@ -226,38 +222,32 @@ def searched(
                                            ), _SECOND,
       races.racers(plain.evaluations, limit.progress(plain.evaluations)),
       lambda racers, part: _run([*racers, plain], limit, part))
+  edges = enforced.Enforced(problem)
   halfway, compared = ordered.best, limit.affordable(0., _COMPARED)
   if limit.progress(_evaluations([plain, ordered, *slower])) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
     begin_s = limit.spent_s
-    in_order = _in_order(problem, halfway)[0]
-    limit.keep(compared * (limit.spent_s - begin_s))
-    if in_order < _in_order(problem, found)[0]:
+    in_order = edges.key(halfway)
+    each_s = limit.spent_s - begin_s
+    compared = limit.affordable(each_s, _COMPARED)
+    limit.keep(compared * each_s)
+    if limit.affordable(0., 2) > 1 and in_order < edges.key(found):
       _run([ordered, plain, *slower], limit, _REST)
     else:
       _run([plain, ordered, *slower], limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
   return (_fastest(problem, [found, halfway, ordered.best]),
-          _best_in_order(problem, [ordered.best, *ordered.starts], compared))
+          edges.best(_distinct([ordered.best, *ordered.starts], compared)))
 
 
-def _best_in_order(problem: placer_lib.Problem,
-                   placements: Sequence[placement_lib.Placement],
-                   most: int) -> placement_lib.Placement:
-  """Of the first few that differ, with the edges that there are.
-
-  What the priorities of a placement promise, edges keep of one and not of
-  another; it may get others of which they keep more.
-  """
-  distinct: dict[bytes, placement_lib.Placement] = {}
+def _distinct(placements: Sequence[placement_lib.Placement],
+              most: int) -> list[placement_lib.Placement]:
+  """The first few whose devices differ."""
+  first: dict[bytes, placement_lib.Placement] = {}
   for placement in placements:
-    distinct.setdefault(placement.devices.tobytes(), placement)
-  asked = [
-      _in_order(problem, placement)
-      for placement in list(distinct.values())[:most]
-  ]
-  return min(asked, key=operator.itemgetter(0))[1]
+    first.setdefault(placement.devices.tobytes(), placement)
+  return list(first.values())[:most]
 
 
 def _fastest(
@@ -300,24 +290,6 @@ def _run(searches: _Searches, limit: Limit, phase: races.Phase) -> None:
 def _evaluations(searches: _Searches) -> int:
   """Placements that they have priced together."""
   return sum(search.evaluations for search in searches)
-
-
-def _in_order(
-    problem: placer_lib.Problem, placement: placement_lib.Placement
-) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
-  """Where a placement ranks with the control edges that pay; with their order.
-
-  Where none do, it is returned as it is.
-  """
-  assert problem.simulator is not None  # Orders pay.
-  order = control_edges.control_edges(problem.graph, placement,
-                                      problem.simulator, _ASKED)
-  key = problem.evaluator.price(problem.graph,
-                                placement.devices[None]).keys()[0]
-  gain = order.with_edges_s / order.fifo_s if order.fifo_s else 1.
-  if order.priorities is not None:
-    placement = dataclasses.replace(placement, priorities=order.priorities)
-  return (*key[:3], key[3] * gain), placement
 
 
 def evaluations_for(problem: placer_lib.Problem) -> int:

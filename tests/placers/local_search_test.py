@@ -11,6 +11,7 @@ import pytest
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import enforced
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import random_placer
@@ -277,14 +278,14 @@ def test_edges_decide_between_starts_not_what_priorities_promise(monkeypatch):
   starts = rng.integers(1, 3, (3, graph.num_groups)).astype(np.int32)
   priced = prioritized.PrioritizedSearch(problem, starts, rng).starts
   wanted = priced[1].devices
-  in_order = local_search._in_order
+  asked = enforced.Enforced._asked
 
-  def kept(problem, placement):
-    key, placement = in_order(problem, placement)
+  def kept(self, placement):
+    key, placement = asked(self, placement)
     is_wanted = (placement.devices == wanted).all()
     return (*key[:3], 0.) if is_wanted else key, placement
 
-  monkeypatch.setattr(local_search, '_in_order', kept)
+  monkeypatch.setattr(enforced.Enforced, '_asked', kept)
   limit = local_search.Limit(1)
   _, ordered = local_search.searched(problem, starts, rng, limit)
   np.testing.assert_array_equal(ordered.devices, wanted)

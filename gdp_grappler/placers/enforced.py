@@ -1,0 +1,77 @@
+"""What placements are worth with the control edges that enforce their order."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+from typing import Sequence
+
+from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.ordering import control_edges
+from gdp_grappler.placers import placer as placer_lib
+
+# For how long edges are looked for.
+_ASKED = control_edges.OrderConfig(max_simulated_ops=500_000, only_wanted=False)
+
+
+class Enforced:
+  """Ranks placements by their steps with the control edges that pay.
+
+  To find these takes as long as to price dozens of placements, so that what is
+  asked twice is remembered.
+  """
+
+  def __init__(self, problem: placer_lib.Problem) -> None:
+    """Looks for nothing yet.
+
+    Args:
+      problem: One whose orders pay (`prioritized.pays`).
+    """
+    assert problem.simulator is not None  # Orders pay.
+    self._problem, self._simulator = problem, problem.simulator
+    self._known: dict[tuple[bytes, bytes | None],
+                      tuple[evaluator_lib.Key, placement_lib.Placement]] = {}
+
+  def key(self, placement: placement_lib.Placement) -> evaluator_lib.Key:
+    """What a placement ranks by, as of `Prices.keys`."""
+    return self._with_edges(placement)[0]
+
+  def best(
+      self,
+      placements: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
+    """The first of the best, with the order that its edges enforce, if any do.
+
+    What the priorities of a placement promise, edges keep of one and not of
+    another; it may get others of which they keep more.
+
+    Args:
+      placements: At least one.
+    """
+    return min(map(self._with_edges, placements), key=operator.itemgetter(0))[1]
+
+  def _with_edges(
+      self, placement: placement_lib.Placement
+  ) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
+    priorities = placement.priorities
+    name = (placement.devices.tobytes(),
+            None if priorities is None else priorities.tobytes())
+    if name not in self._known:
+      self._known[name] = self._asked(placement)
+    return self._known[name]
+
+  def _asked(
+      self, placement: placement_lib.Placement
+  ) -> tuple[evaluator_lib.Key, placement_lib.Placement]:
+    graph = self._problem.graph
+    order = control_edges.control_edges(graph, placement, self._simulator,
+                                        _ASKED)
+    price = self._problem.evaluator.price(graph, placement.devices[None])
+    key = price.keys()[0]
+    # Steps may take nothing, or for ever.
+    gain = (order.with_edges_s
+            / order.fifo_s if 0 < order.fifo_s < math.inf else 1.)
+    if order.priorities is not None:
+      placement = dataclasses.replace(placement, priorities=order.priorities)
+    return (*key[:3], key[3] * gain), placement
