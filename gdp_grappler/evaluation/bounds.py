@@ -139,12 +139,11 @@ def _without_repetition(
   Returns:
     Seconds, the slots of all units alike, and how often each row occurs.
   """
-  # Many columns are equal to the last bit; to sort them takes seconds.
+  # Equal to the last bit; to sort columns takes seconds.
   number: dict[bytes, int] = {}
-  alike = [number.setdefault(c.tobytes(), len(number)) for c in seconds.T]
-  first = np.unique(alike, return_index=True)[1]
-  seconds, kinds = np.unique(seconds[:, first], axis=1, return_inverse=True)
-  slots = np.bincount(kinds.ravel()[alike], slots)
+  kinds = [number.setdefault(c.tobytes(), len(number)) for c in seconds.T]
+  seconds = seconds[:, np.unique(kinds, return_index=True)[1]]
+  slots = np.bincount(kinds, slots)
   # `np.unique` takes ten times as long for rows.
   seconds = seconds[np.lexsort(seconds.T[::-1])]
   begins = np.ones(len(seconds), bool)
