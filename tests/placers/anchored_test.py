@@ -228,10 +228,10 @@ def test_anchors_have_a_share_of_the_time(monkeypatch):
 @pytest.mark.parametrize(
     'seconds, budget_s, installed, asked',
     [
-        (1., 10., True, True),
-        (1., 10., False, False),
-        (1., 4., True, False),  # No search is worth five seconds.
-        (1e-5, 10., True, False),
+        (1., 40., True, True),
+        (1., 40., False, False),
+        (1., 10., True, False),  # No search is worth twenty seconds.
+        (1e-5, 40., True, False),
     ])
 def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
     monkeypatch, seconds, budget_s, installed, asked):
@@ -249,10 +249,10 @@ def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
 def test_slow_anchors_are_not_asked_when_half_of_the_time_is_over(monkeypatch):
   monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',))
   clock = _Clock()
-  names = _watched_anchors(monkeypatch, clock, 6)
+  names = _watched_anchors(monkeypatch, clock, 24)
   placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
                                    clock=clock)
-  placer.place(_problem(1., time_budget_s=10.))
+  placer.place(_problem(1., time_budget_s=40.))
   assert [name for name, _ in names] == ['single_device']
 
 
