@@ -43,8 +43,8 @@ _LARGE = 200_000
 # repeat themselves.
 _MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
 # Anchors that take two to five seconds, in a process of their own, each with
-# the module that has to be there. They are asked where that is little beside what
-# the search is worth, of no more groups than they are that quick for.
+# the module that has to be there. They are asked where that is little beside
+# what the search is worth, of no more groups than they are that quick for.
 _SLOW, _SLOW_S, _SLOW_GROUPS = {'mt_kahypar': 'mtkahypar'}, 20., 10_000
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
