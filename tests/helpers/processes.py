@@ -12,11 +12,14 @@ from typing import Callable, Iterable
 def children(process: int) -> list[int]:
   """Ids of the child processes of a process, oldest first."""
   result = []
-  for task in pathlib.Path(f'/proc/{process}/task').iterdir():
+  # Lists by thread lose those of a thread that ends while they are read.
+  for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
     try:
-      result += [int(c) for c in (task / 'children').read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):  # The thread has ended.
+      parent = int(stat.read_text().rpartition(')')[2].split()[1])
+    except (FileNotFoundError, ProcessLookupError):  # It has just gone.
       continue
+    if parent == process:
+      result.append(int(stat.parent.name))
   return sorted(result)
 
 
