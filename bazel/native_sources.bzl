@@ -39,7 +39,11 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/graph/op_properties.cc",
             "gdp_grappler/plugin/grappler_pass.cc",
         ],
-        "hdrs": ["gdp_grappler/graph/node_table.h"],
+        "hdrs": [
+            "gdp_grappler/graph/node_table.h",
+            "gdp_grappler/plugin/graph_fingerprint.h",
+            "gdp_grappler/plugin/pass_response.h",
+        ],
         "copts": ["-std=c++17", "-O2"],
         "defines": [],
         "linkopts": [],

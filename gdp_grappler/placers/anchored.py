@@ -227,7 +227,7 @@ class AnchoredPlacer:
     first = problem.graph.first_ops
     until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
     for name in names:
-      heard = {*found.names} - _MAY_BE_SILENT
+      heard = set(found.names) - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
           self._anchors)
       if unasked or not until.passed:

@@ -223,8 +223,10 @@ def searched(
       races.racers(plain.evaluations, limit.progress(plain.evaluations)),
       lambda racers, part: _run([*racers, plain], limit, part))
   edges = enforced.Enforced(problem)
+  searches: _Searches = [ordered, plain, *slower]
   halfway, compared = ordered.best, limit.affordable(0., _COMPARED)
-  if limit.progress(_evaluations([plain, ordered, *slower])) < 1:
+  priced = _evaluations(searches)
+  if limit.progress(priced) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
     begin_s = limit.spent_s
@@ -232,10 +234,9 @@ def searched(
     each_s = limit.spent_s - begin_s
     compared = limit.affordable(each_s, _COMPARED)
     limit.keep(compared * each_s)
-    if limit.affordable(0., 2) > 1 and in_order < edges.key(found):
-      _run([ordered, plain, *slower], limit, _REST)
-    else:
-      _run([plain, ordered, *slower], limit, _REST)
+    if limit.progress(priced) < 1 and edges.key(found) <= in_order:
+      searches = [plain, ordered, *slower]
+    _run(searches, limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
   return (_fastest(problem, [found, halfway, ordered.best]),
           edges.best(_distinct([ordered.best, *ordered.starts], compared)))

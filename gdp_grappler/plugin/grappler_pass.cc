@@ -15,17 +15,13 @@
 #include <exception>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "tensorflow/core/framework/attr_value.pb.h"
+#include "gdp_grappler/plugin/graph_fingerprint.h"
+#include "gdp_grappler/plugin/pass_response.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/grappler/grappler_item.h"
@@ -34,7 +30,6 @@
 #include "tensorflow/core/platform/protobuf.h"
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
 #include "tensorflow/core/util/device_name_utils.h"
-#include "tsl/platform/hash.h"
 
 extern "C" {
 
@@ -115,96 +110,6 @@ bool IsPlaced(const GraphDef& graph) {
       [](const NodeDef& node) { return !node.device().empty(); });
 }
 
-uint64_t Hash(absl::string_view text, uint64_t seed) {
-  return tsl::Hash64(text.data(), text.size(), seed);
-}
-
-// Most attributes are scalars; serializing those would take most of the time.
-uint64_t HashAttribute(const std::string& key, const AttrValue& value) {
-  const uint64_t seed = Hash(key, value.value_case());
-  switch (value.value_case()) {
-    case AttrValue::kI:
-      return tsl::Hash64Combine(seed, value.i());
-    case AttrValue::kB:
-      return tsl::Hash64Combine(seed, value.b());
-    case AttrValue::kType:
-      return tsl::Hash64Combine(seed, value.type());
-    case AttrValue::kS:
-      return Hash(value.s(), seed);
-    default:
-      return Hash(value.SerializeAsString(), seed);
-  }
-}
-
-// Debug information and the function library are left out: they carry numbers
-// that change whenever the same Python function is traced again.
-std::string Fingerprint(const GraphDef& graph) {
-  uint64_t result = graph.node_size();
-  for (const NodeDef& node : graph.node()) {
-    for (const std::string* part : {&node.name(), &node.op(), &node.device()}) {
-      result = Hash(*part, result);
-    }
-    for (const std::string& input : node.input()) {
-      result = Hash(input, result);
-    }
-    // A map has no order of its own, hence the sum.
-    uint64_t attributes = 0;
-    for (const auto& [key, value] : node.attr()) {
-      attributes += HashAttribute(key, value);
-    }
-    result = tsl::Hash64Combine(result, attributes);
-  }
-  return absl::StrFormat("%016x", result);
-}
-
-struct Response {
-  std::vector<absl::string_view> devices;          // One per node.
-  std::vector<std::pair<int, int>> control_edges;  // First, then.
-};
-
-bool ParseEdge(absl::string_view line, int num_nodes,
-               std::pair<int, int>* edge) {
-  const size_t space = line.find(' ');
-  if (space == absl::string_view::npos ||
-      !absl::SimpleAtoi(line.substr(0, space), &edge->first) ||
-      !absl::SimpleAtoi(line.substr(space + 1), &edge->second)) {
-    return false;
-  }
-  return edge->first >= 0 && edge->first < num_nodes && edge->second >= 0 &&
-         edge->second < num_nodes && edge->first != edge->second;
-}
-
-// False if the response is anything but a device per node, then edges.
-bool ParseResponse(absl::string_view text, int num_nodes,
-                   const std::vector<std::string>& devices,
-                   Response* response) {
-  const std::unordered_set<absl::string_view> known(devices.begin(),
-                                                    devices.end());
-  response->devices.reserve(num_nodes);
-  while (true) {
-    const size_t end = text.find('\n');
-    const absl::string_view line = text.substr(0, end);
-    if (response->devices.size() < static_cast<size_t>(num_nodes)) {
-      if (!known.count(line)) return false;
-      response->devices.push_back(line);
-    } else if (!ParseEdge(line, num_nodes,
-                          &response->control_edges.emplace_back())) {
-      return false;
-    }
-    if (end == absl::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  return response->devices.size() == static_cast<size_t>(num_nodes);
-}
-
-bool HasDevices(const GraphDef& graph,
-                const std::vector<absl::string_view>& devices) {
-  for (int i = 0; i < graph.node_size(); ++i) {
-    if (graph.node(i).device() != devices[i]) return false;
-  }
-  return true;
-}
-
 // Whether a graph can take the place of another: it has the same arguments and
 // results, and what is fetched.
 bool MayReplace(const GrapplerItem& item, const GraphDef& graph) {
@@ -229,26 +134,6 @@ bool MayReplace(const GrapplerItem& item, const GraphDef& graph) {
                                         fetch.data(), std::min(fetch.find(':'),
                                                                fetch.size())));
                                   });
-}
-
-void WriteDevices(const std::vector<absl::string_view>& devices,
-                  GraphDef* graph) {
-  for (int i = 0; i < graph->node_size(); ++i) {
-    graph->mutable_node(i)->set_device(devices[i].data(), devices[i].size());
-  }
-}
-
-// Control inputs come last, so that they may be appended.
-void WriteControlEdges(const std::vector<std::pair<int, int>>& edges,
-                       GraphDef* graph) {
-  for (const auto& [first, then] : edges) {
-    const std::string input = absl::StrCat("^", graph->node(first).name());
-    NodeDef* node = graph->mutable_node(then);
-    if (std::find(node->input().begin(), node->input().end(), input) ==
-        node->input().end()) {
-      node->add_input(input);
-    }
-  }
 }
 
 }  // namespace
