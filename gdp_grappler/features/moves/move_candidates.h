@@ -125,10 +125,17 @@ class Candidates {
     return g_.group_seconds[int64_t{group} * g_.num_devices + device];
   }
 
+  // In blocks, as most groups stay.
   void FindMoved(const int32_t* next) {
+    constexpr int32_t kBlock = 64;
+    const int32_t* now = now_.devices.data();
     moved_.clear();
-    for (int32_t g = 0; g < g_.num_groups; ++g) {
-      if (next[g] != now_.devices[g]) moved_.push_back(g);
+    for (int32_t first = 0; first < g_.num_groups; first += kBlock) {
+      const int32_t last = std::min(first + kBlock, g_.num_groups);
+      if (std::equal(now + first, now + last, next + first)) continue;
+      for (int32_t g = first; g < last; ++g) {
+        if (next[g] != now[g]) moved_.push_back(g);
+      }
     }
   }
 
@@ -188,14 +195,19 @@ class Candidates {
     const Net& net = g_.nets[number];
     const int32_t own = g_.group[net.producer];
     const int32_t home = now_.devices[own], new_home = next[own];
+    const bool leaves = new_home != home;
     ++net_;
     for (int32_t p = net.first_pin; p < g_.nets[number + 1].first_pin; ++p) {
       const int32_t op = g_.pins[p], group = g_.group[op];
       if (group == own) continue;
       const int32_t there = now_.devices[group], new_there = next[group];
+      const bool moves = new_there != there;
+      const bool sent = there != home && before_[there] != net_;
+      const bool sends = new_there != new_home && after_[new_there] != net_;
+      if (!moves && !leaves && !sent && !sends) continue;
       const double arrival = now_.Arrival(number, there);
       const double latest = now_.latest_s[op];
-      if (there != home && before_[there] != net_) {
+      if (sent) {
         before_[there] = net_;
         const double seconds = g_.TransferSeconds(net, home, there);
         sent_before_ += seconds;
@@ -208,9 +220,9 @@ class Candidates {
       if (new_there != new_home) {
         const double seconds = g_.TransferSeconds(net, new_home, new_there);
         // A transfer that is there already takes what it took.
-        const bool stays = new_home == home && new_there == there;
+        const bool stays = !leaves && !moves;
         new_arrival = stays ? arrival : new_arrival + seconds;
-        if (after_[new_there] != net_) {
+        if (sends) {
           after_[new_there] = net_;
           sent_after_ += seconds;
           critical_after_ += seconds * now_.Criticality(latest - new_arrival);
@@ -219,11 +231,10 @@ class Candidates {
           ++messages_;
         }
       }
-      const bool moves = new_there != there;
-      if (moves || new_home != home) {
+      if (moves || leaves) {
         Pin(op, moves, arrival, new_arrival);
         if (!moves) Pull(net, there);
-        if (new_home == home) Pull(net, home);
+        if (!leaves) Pull(net, home);
       }
     }
   }
