@@ -74,16 +74,34 @@ class Cells:
                  self.edge_tensors[inside])
 
 
+def axes(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
+  """int64 [G] each by name, from 0; those that tell groups apart, none twice.
+
+  None is missing a value.
+  """
+  variable = coordinates['variable']
+  columns = {name: coordinates[name] for name in coordinates.readable}
+  if {'layer', 'variable'} <= set(columns):
+    columns[_PART] = _place_in_layer(columns['layer'], variable)
+  result: dict[str, np.ndarray] = {}
+  for name, column in columns.items():
+    filled = _filled(column, variable)
+    if filled.max() and not any(
+        (filled == other).all() for other in result.values()):
+      result[name] = filled
+  return result
+
+
 def cells(graph: op_graph.OpGraph,
           coordinates: coordinates_lib.Coordinates) -> Cells | None:
   """The cells of a graph's G groups; None if coordinates tell none apart."""
-  axes = _axes(coordinates)
-  if not axes:
+  columns = axes(coordinates)
+  if not columns:
     return None
-  values, groups = np.unique(np.stack(list(axes.values())), axis=1,
+  values, groups = np.unique(np.stack(list(columns.values())), axis=1,
                              return_inverse=True)
   groups = groups.reshape(-1)
-  return Cells(groups, dict(zip(axes, values)), *_edges(graph, groups))
+  return Cells(groups, dict(zip(columns, values)), *_edges(graph, groups))
 
 
 class Maps:
@@ -184,21 +202,6 @@ def _edges(graph: op_graph.OpGraph,
   return (np.stack([pairs // count, pairs % count],
                    axis=1), np.bincount(where, size, len(pairs)),
           np.bincount(where, minlength=len(pairs)))
-
-
-def _axes(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
-  """Those that tell groups apart, and no two the same."""
-  variable = coordinates['variable']
-  columns = {name: coordinates[name] for name in coordinates.readable}
-  if {'layer', 'variable'} <= set(columns):
-    columns[_PART] = _place_in_layer(columns['layer'], variable)
-  result: dict[str, np.ndarray] = {}
-  for name, column in columns.items():
-    filled = _filled(column, variable)
-    if filled.max() and not any(
-        (filled == other).all() for other in result.values()):
-      result[name] = filled
-  return result
 
 
 def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
