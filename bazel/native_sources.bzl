@@ -85,6 +85,7 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/features/moves/move_candidates.h",
             "gdp_grappler/features/moves/move_graph.h",
             "gdp_grappler/features/moves/move_incumbent.h",
+            "gdp_grappler/features/moves/rows.h",
         ],
         "copts": ["-std=c++17", "-O3"],
         "defines": [],

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <vector>
+
+#include "gdp_grappler/features/moves/rows.h"
 
 extern "C" {
 
@@ -40,24 +41,6 @@ struct Net {
   double bytes;
   int32_t producer;
   int32_t first_pin;  // They end where the next net's begin.
-};
-
-// Rows of a matrix with few entries: those of row r are values[starts[r]] to
-// values[starts[r + 1]].
-struct Rows {
-  std::vector<int32_t> starts, values;
-
-  void Build(int32_t num_rows, const std::vector<int32_t>& rows,
-             const std::vector<int32_t>& entries) {
-    starts.assign(num_rows + 1, 0);
-    for (const int32_t row : rows) ++starts[row + 1];
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::vector<int32_t> next(starts.begin(), starts.end() - 1);
-    values.resize(entries.size());
-    for (size_t i = 0; i < entries.size(); ++i) {
-      values[next[rows[i]]++] = entries[i];
-    }
-  }
 };
 
 struct MoveGraph {
