@@ -75,17 +75,21 @@ NATIVE_LIBRARIES = {
         "linkopts": ["-pthread"],
         "tensorflow": False,
     },
-    # What moves of a search look like, and sets that move together.
+    # Moves of a search: drawn, and what they look like.
     "libgdp_moves.so": {
         "srcs": [
             "gdp_grappler/features/moves/move_features.cc",
-            "gdp_grappler/placers/grown.cc",
+            "gdp_grappler/placers/move_drawer.cc",
         ],
         "hdrs": [
             "gdp_grappler/features/moves/move_candidates.h",
             "gdp_grappler/features/moves/move_graph.h",
             "gdp_grappler/features/moves/move_incumbent.h",
             "gdp_grappler/features/moves/rows.h",
+            "gdp_grappler/placers/move_drawer.h",
+            "gdp_grappler/placers/move_random.h",
+            "gdp_grappler/placers/move_sets.h",
+            "gdp_grappler/placers/slab_sets.h",
         ],
         "copts": ["-std=c++17", "-O3"],
         "defines": [],

@@ -102,8 +102,6 @@ class Annealing:
     if not wanted.any():  # Of slabs alone, where there are none.
       wanted = np.isin(self._moves.kinds, kinds) * 1.
     self._kind_shares = wanted / wanted.sum()
-    self._usual = self._kind_shares.cumsum()
-    self._usual /= self._usual[-1]
     self.evaluations = 0
     self._penalty = _FIRST_PENALTY
     self._tried = np.zeros(len(self._moves.kinds))
@@ -146,7 +144,7 @@ class Annealing:
     self._penalty = _between(_FIRST_PENALTY, _LAST_PENALTY, progress)
     unions = self._unions[:count]
     kinds, rows = self._draw(count - len(unions))
-    drawn = np.stack(unions + rows)
+    drawn = np.concatenate([unions, rows]) if unions else rows
     least = temperature_s * np.log(1 - self._rng.random(count))
     proposals = self._price(drawn, self._ceilings_s(least))
     gains = self._gains(proposals)
@@ -156,27 +154,19 @@ class Annealing:
     self._take(proposals, gains, least)
     self._return_home(progress)
 
-  def _draw(self, count: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Kinds, int [count], and steps, [count] times int [G]."""
+  def _draw(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds, int [count], and steps, int32 [count, G]."""
     draws = count if self._model is None else count * self._model.draws
     kinds = self._rng.choice(len(self._tried), draws, p=self._shares())
-    rows = [self._step(kind) for kind in kinds]
+    here = self._current.devices
+    rows = self._moves.draw_each(kinds, here, self._rng, _COMPOUND,
+                                 self._kind_shares)
     if self._model is None or not count:
       return kinds, rows
-    chosen = self._model.choose(self._current.devices, np.stack(rows),
+    chosen = self._model.choose(here, rows,
                                 [self._moves.kinds[kind] for kind in kinds],
                                 count)
-    return kinds[chosen], [rows[k] for k in chosen]
-
-  def _step(self, kind: int) -> np.ndarray:
-    here = self._current.devices
-    result = self._moves.draw(self._moves.kinds[kind], here, self._rng, here)
-    while self._rng.random() < _COMPOUND:
-      # What `choice` with these shares draws, at a tenth of its price.
-      kind = int(self._usual.searchsorted(self._rng.random(), 'right'))
-      result = self._moves.draw(self._moves.kinds[kind], result, self._rng,
-                                here)
-    return result
+    return kinds[chosen], rows[chosen]
 
   def _costs(self, priced: _Priced) -> np.ndarray:
     """float64 [K], seconds and what overflows cost at present."""

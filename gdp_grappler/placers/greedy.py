@@ -109,14 +109,13 @@ class GreedyPlacer:
     result: list[_Move] = []
     for first in range(0, self._config.draws, _CHUNK):
       count = min(_CHUNK, self._config.draws - first)
-      kinds = [
-          moves.kinds[kind]
-          for kind in rng.choice(len(moves.kinds), count, p=moves.shares)
-      ]
-      rows = np.stack([moves.draw(kind, devices, rng) for kind in kinds])
+      kinds = rng.choice(len(moves.kinds), count, p=moves.shares)
+      rows = moves.draw_each(kinds, devices, rng)
       scores = move_filter.gain_scores(
           *shipped_moves.network().predict(
-              describer.describe(devices, rows, kinds)), weight=0.)
+              describer.describe(devices, rows,
+                                 [moves.kinds[kind] for kind in kinds])),
+          weight=0.)
       for k in np.flatnonzero(scores >= np.log(self._config.least_probability)):
         groups = np.flatnonzero(rows[k] != devices)
         if groups.size:

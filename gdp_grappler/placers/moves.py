@@ -4,36 +4,36 @@ A move takes groups that belong together to another device: what is moved one
 by one is pulled apart first, and nearly every such step costs transfers. So
 most moves are of many groups, of every order of magnitude, chosen by what they
 send each other, by when they run, by their names, or by where they are in a
-structure that repeats itself (`slabs`).
+structure that repeats itself: one layer over all time steps, one variable's
+uses from some step on, a stretch of steps of one branch. Whole structures move
+together, which is what a search that grows sets along edges never finds.
+
+The rules themselves are in C++ (`move_drawer.h`); here is what they look at.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.structure import coordinates
+from gdp_grappler.placers import coordinate_maps
 from gdp_grappler.placers import group_graph
-from gdp_grappler.placers import growth
+from gdp_grappler.placers import native_drawer
 from gdp_grappler.placers import neighbourhood
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import slabs as slabs_lib
 
 # Units per level; levels nearly as fine as the groups are left out.
 _UNITS = (40, 160, 640, 2560)
 _SCOPE_DEPTHS = (1, 2, 3, 4, 5)
 # Scopes that gradients and optimizers put around the names of a model.
 _WRAPPERS = ('gradient', 'train')
-# Two devices exchange what they have of a set.
-_SWAPS = ('swap', 'slab_swap', 'slab_trade')
 _SLAB = 'slab'
 # How often kinds of `Moves` are drawn, in their order.
 _SHARES = (2, 1, 2, 2, 2, 1, 1, 1, .5, .1, 2.5, 2.5, 1.3, 2, 3)
-# Larger sets are moved as units, scopes and stretches, which costs less.
-_MOST_GROWN = 1000
 
 
 class Moves:
@@ -67,22 +67,15 @@ class Moves:
            'slab_whole', 'slab_trade')
 
   def __init__(self, problem: placer_lib.Problem) -> None:
-    graph = problem.graph
-    self._problem, self._allowed = problem, problem.allowed
+    """Lays out what `shares` need; the rest when the first move is drawn."""
+    self._problem = problem
     self.movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
-    self._order = self._topological(graph)
-    self._rank = np.full(graph.num_groups, -1)
-    self._rank[self._order] = np.arange(len(self._order))
-    self._starts, self._neighbours, size = group_graph.build(
-        problem, np.arange(problem.cluster.num_devices)).adjacency
-    self._growth = growth.Growth(self._starts, self._neighbours,
-                                 neighbourhood.eagerness(size))
-    self._slabs = slabs_lib.Slabs(problem, self.movable)
-    self.shares = self._shares(self._slabs.are_there)
+    self._axes = coordinate_maps.axes(coordinates.of(problem.graph))
+    self.shares = self._shares()
 
-  def _shares(self, with_slabs: bool) -> np.ndarray:
+  def _shares(self) -> np.ndarray:
     result = np.array([
-        share * (with_slabs or not kind.startswith(_SLAB))
+        share * (bool(self._axes) or not kind.startswith(_SLAB))
         for kind, share in zip(self.kinds, _SHARES)
     ])
     return result / result.sum()
@@ -95,150 +88,65 @@ class Moves:
       kind: One of `kinds`; where the graph offers none of that kind, a patch.
       devices: int [G], legal; unchanged.
       rng: Of the move.
-      like: int [G], a placement that differs little and is not changed
-        afterwards; what devices have to do is summed for it once.
+      like: int [G], a placement that differs little; what devices have to do is
+        summed for it once, while it stays the same. By default `devices`.
 
     Returns:
-      int [G], legal; it may be equal to `devices`.
+      int32 [G], legal; it may be equal to `devices`.
+
+    Raises:
+      MemoryError: there is not enough.
     """
-    start, target = self._start(kind, devices, rng, like)
-    if target is None:
-      target = self._target(devices, start, rng)
-    back = devices[start] if kind in _SWAPS else None
-    if kind == 'slab_trade':
-      groups = self._traded(devices, start, target, rng)
-    else:
-      groups = getattr(self, f'_{kind}')(devices, start, rng)
-    return self._moved(devices, groups, target, back)
+    return self._drawer.draw(np.array([self.kinds.index(kind)]), devices,
+                             devices if like is None else like,
+                             neighbourhood.seed(rng), 0., self.shares)[0]
 
-  def _start(self, kind: str, devices: np.ndarray, rng: np.random.Generator,
-             like: np.ndarray | None) -> tuple[int, int | None]:
-    """A group that moves, and where to if that matters."""
-    if kind.startswith(_SLAB) and self._slabs.are_there:
-      return self._slabs.from_to(devices, rng, like)
-    return _one_of(self.movable, rng), None
+  def draw_each(self, kinds: np.ndarray, devices: np.ndarray,
+                rng: np.random.Generator, compound: float = 0.,
+                usual: np.ndarray | None = None) -> np.ndarray:
+    """Neighbours of a placement, all in one go.
 
-  def _moved(self, devices: np.ndarray, groups: np.ndarray, target: int,
-             back: int | None = None) -> np.ndarray:
-    """`groups` to `target`, as far as they may; those there go `back`."""
-    if back is None:
-      return neighbourhood.moved(devices, groups, target, self._allowed)
-    here, there = (groups[devices[groups] == d] for d in (back, target))
-    swapped = neighbourhood.moved(devices, there, back, self._allowed)
-    return neighbourhood.moved(swapped, here, target, self._allowed)
+    Args:
+      kinds: int [K], indices of `kinds`.
+      devices: int [G], legal; unchanged. Loads are its own for all moves.
+      rng: Of the moves.
+      compound: How often a further move is made from where one led, and so on;
+        less than 1.
+      usual: float64 [kinds], how often each kind is drawn for a further move;
+        by default `shares`.
 
-  def _target(self, devices: np.ndarray, start: int,
-              rng: np.random.Generator) -> int:
-    """A neighbour's device or any, but another one."""
-    possible = self._allowed[start].copy()
-    possible[devices[start]] = False
-    near = devices[self._neighbours[self._starts[start]:self._starts[start
-                                                                     + 1]]]
-    near = near[possible[near]]
-    if near.size and rng.random() < .5:
-      return _one_of(near, rng)
-    return _one_of(possible.nonzero()[0], rng)
+    Returns:
+      int32 [K, G], legal; rows may be equal to `devices`.
 
-  def _size(self, rng: np.random.Generator) -> int:
-    """Up to half of the groups."""
-    return neighbourhood.random_size(max(len(self.movable) // 2, 1), rng)
+    Raises:
+      MemoryError: there is not enough.
+    """
+    sums = (self.shares if usual is None else usual).cumsum()
+    # Ends with 1, so that no kind without a share is ever drawn.
+    return self._drawer.draw(kinds, devices, devices, neighbourhood.seed(rng),
+                             compound, sums / sums[-1])
 
-  def _group(self, devices: np.ndarray, start: int,
-             rng: np.random.Generator) -> np.ndarray:
-    del devices, rng
-    return np.array([start])
+  @functools.cached_property
+  def _drawer(self) -> native_drawer.NativeDrawer:
+    return native_drawer.NativeDrawer(self._layout(), len(self.kinds))
 
-  def _ball(self, devices: np.ndarray, start: int,
-            rng: np.random.Generator) -> np.ndarray:
-    return self._grown(np.zeros_like(devices), start, rng)
-
-  def _patch(self, devices: np.ndarray, start: int,
-             rng: np.random.Generator) -> np.ndarray:
-    return self._grown(devices, start, rng)
-
-  def _unit(self, devices: np.ndarray, start: int,
-            rng: np.random.Generator) -> np.ndarray:
-    return self._labelled(self._units, devices, start, rng)
-
-  def _part(self, devices: np.ndarray, start: int,
-            rng: np.random.Generator) -> np.ndarray:
-    return _alike(self._unit(devices, start, rng), devices, start)
-
-  def _scope(self, devices: np.ndarray, start: int,
-             rng: np.random.Generator) -> np.ndarray:
-    return self._labelled(self._scopes, devices, start, rng)
-
-  def _window(self, devices: np.ndarray, start: int,
-              rng: np.random.Generator) -> np.ndarray:
-    return _alike(self._stretch(start, self._size(rng)), devices, start)
-
-  def _border(self, devices: np.ndarray, start: int,
-              rng: np.random.Generator) -> np.ndarray:
-    """Up to the next change of devices, or away from the last one."""
-    in_order = devices[self._order]
-    changes = np.flatnonzero(in_order[1:] != in_order[:-1]) + 1
-    at = np.searchsorted(changes, self._rank[start], 'right')
-    first = changes[at - 1] if at else 0
-    last = changes[at] if at < len(changes) else len(in_order)
-    rank, size = int(self._rank[start]), self._size(rng)
-    if rng.random() < .5:
-      return self._order[max(rank, last - size):last]
-    return self._order[first:min(rank + 1, first + size)]
-
-  def _swap(self, devices: np.ndarray, start: int,
-            rng: np.random.Generator) -> np.ndarray:
-    del devices
-    return self._stretch(start, self._size(rng))
-
-  def _slab(self, devices: np.ndarray, start: int,
-            rng: np.random.Generator) -> np.ndarray:
-    if not self._slabs.are_there:
-      return self._patch(devices, start, rng)
-    return self._slabs.around(start, rng)
-
-  def _slab_part(self, devices: np.ndarray, start: int,
-                 rng: np.random.Generator) -> np.ndarray:
-    return _alike(self._slab(devices, start, rng), devices, start)
-
-  def _slab_swap(self, devices: np.ndarray, start: int,
-                 rng: np.random.Generator) -> np.ndarray:
-    return self._slab(devices, start, rng)
-
-  def _slab_whole(self, devices: np.ndarray, start: int,
-                  rng: np.random.Generator) -> np.ndarray:
-    if not self._slabs.are_there:
-      return self._patch(devices, start, rng)
-    return self._slabs.whole([start], rng)
-
-  def _traded(self, devices: np.ndarray, start: int, target: int,
-              rng: np.random.Generator) -> np.ndarray:
-    there = np.flatnonzero(devices == target)
-    if not self._slabs.are_there or not there.size:
-      return self._slab_whole(devices, start, rng)
-    return self._slabs.whole([start, _one_of(there, rng)], rng)
-
-  def _device(self, devices: np.ndarray, start: int,
-              rng: np.random.Generator) -> np.ndarray:
-    del rng
-    return np.flatnonzero(devices == devices[start])
-
-  def _stretch(self, start: int, size: int) -> np.ndarray:
-    first = max(int(self._rank[start]) - size // 2, 0)
-    return self._order[first:first + size]
-
-  def _labelled(self, labels: Sequence[np.ndarray], devices: np.ndarray,
-                start: int, rng: np.random.Generator) -> np.ndarray:
-    if not labels:
-      return self._patch(devices, start, rng)
-    chosen = labels[int(rng.integers(len(labels)))]
-    return np.flatnonzero(chosen == chosen[start])
-
-  def _grown(self, devices: np.ndarray, start: int,
-             rng: np.random.Generator) -> np.ndarray:
-    """Connected groups on one device, of random number, around `start`."""
-    seed = neighbourhood.seed(rng)
-    size = min(self._size(rng), _MOST_GROWN)
-    return self._growth.grown(devices, start, size, seed)
+  def _layout(self) -> native_drawer.Layout:
+    problem, graph = self._problem, self._problem.graph
+    starts, neighbours, size = group_graph.build(
+        problem, np.arange(problem.cluster.num_devices)).adjacency
+    seconds = np.stack([
+        np.bincount(graph.groups, column, graph.num_groups)
+        for column in problem.op_seconds.T
+    ], axis=1)
+    accelerators = np.zeros(problem.cluster.num_devices, bool)
+    accelerators[list(problem.cluster.accelerators)] = True
+    return native_drawer.Layout(starts, neighbours,
+                                neighbourhood.eagerness(size),
+                                self._topological(graph),
+                                np.array(self._units()),
+                                np.array(self._scopes()),
+                                np.array([*self._axes.values()]), seconds,
+                                problem.allowed.T, accelerators)
 
   def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
     """Movable groups by their first ops."""
@@ -246,19 +154,18 @@ class Moves:
                       return_index=True)[1]
     return self.movable[np.argsort(first[self.movable], kind='stable')]
 
-  @functools.cached_property
   def _units(self) -> list[np.ndarray]:
     """int [G] each, units of groups from coarse to fine."""
     graph = self._problem.graph
     first = graph.first_ops
     return [
-        coarsening.coarsen(graph, self._allowed, self._problem.op_seconds,
+        coarsening.coarsen(graph, self._problem.allowed,
+                           self._problem.op_seconds,
                            coarsening.CoarseningConfig(count,
                                                        graph.num_groups))[first]
         for count in _UNITS if count < graph.num_groups / 2
     ]
 
-  @functools.cached_property
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, name scopes of groups from short to long."""
     graph = self._problem.graph
@@ -274,12 +181,3 @@ class Moves:
       if labels.max() and (not result or (labels != result[-1]).any()):
         result.append(labels)
     return result
-
-
-def _one_of(values: np.ndarray, rng: np.random.Generator) -> int:
-  """What `rng.choice` draws, at a tenth of its price."""
-  return int(values[rng.integers(len(values))])
-
-
-def _alike(groups: np.ndarray, devices: np.ndarray, start: int) -> np.ndarray:
-  return groups[devices[groups] == devices[start]]

@@ -103,15 +103,20 @@ def test_a_restart_forgets_what_was_best():
 
 
 def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
-  drawn = set()
-  stock = moves.Moves.draw
-  monkeypatch.setattr(
-      moves.Moves, 'draw', lambda self, kind, *rest:
-      (drawn.add(kind), stock(self, kind, *rest))[1])
+  drawn, further = set(), set()
+  stock = moves.Moves.draw_each
+
+  def noted(self, kinds, devices, rng, compound, usual):
+    drawn.update(self.kinds[kind] for kind in kinds)
+    further.update(self.kinds[kind] for kind in np.flatnonzero(usual))
+    assert 0 < compound < 1
+    return stock(self, kinds, devices, rng, compound, usual)
+
+  monkeypatch.setattr(moves.Moves, 'draw_each', noted)
   problem = problems.make(graphs.random_graph(0, 30), clusters.make_cluster(2))
   start = np.ones((1, problem.graph.num_groups), np.int32)
   search = annealing.Annealing(problem, start, np.random.default_rng(0),
                                kinds=('group', 'swap'))
   for step in range(20):
     search.step(step / 20, annealing.BATCH)
-  assert drawn == {'group', 'swap'}
+  assert drawn == further == {'group', 'swap'}

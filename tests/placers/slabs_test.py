@@ -6,34 +6,47 @@ import numpy as np
 import pytest
 
 from gdp_grappler.placers import moves
-from gdp_grappler.placers import slabs
+from gdp_grappler.placers import native_drawer
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import unrolled
 
-
-def _slabs(problem):
-  movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
-  return slabs.Slabs(problem, movable)
+_KINDS = moves.Moves.kinds
 
 
 def _unrolled():
-  """Three layers of eight steps; the slabs of its groups."""
+  """Three layers of eight steps, and problems of them."""
   made = unrolled.make(3, 8)
-  return made, _slabs(problems.make(made.graph, clusters.make_cluster(3)))
+  return made, problems.make(made.graph, clusters.make_cluster(3))
+
+
+def _from(start):
+  """The same where one group alone takes any time, so that moves begin there.
+
+  Returns:
+    What is unrolled; layers, steps and whether both are known, of groups; and
+    draws of moves.
+  """
+  made = unrolled.make(3, 8)
+  graph = made.graph
+  first = graph.first_ops
+  layer, time = made.layer[first], made.time[first]
+  known = (layer >= 0) & (time >= 0)
+  group = int(
+      np.flatnonzero(known & (layer == start[0])
+                     & (time == start[1]))[0])
+  seconds = np.repeat((graph.groups == group)[:, None] * 1., 4, axis=1)
+  problem = problems.make(graph, clusters.make_cluster(3), seconds)
+  return group, layer, time, known, moves.Moves(problem)
 
 
 def test_a_layer_from_a_step_on_is_drawn():
-  made, drawer = _unrolled()
-  first = made.graph.first_ops
-  layer, time = made.layer[first], made.time[first]
-  known = (layer >= 0) & (time >= 0)
-  start = int(np.flatnonzero(known & (layer == 1) & (time == 5))[0])
-  rng = np.random.default_rng(0)
+  start, layer, time, known, drawer = _from((1, 5))
+  rng, devices = np.random.default_rng(0), np.ones(len(layer), np.int32)
   drawn = set()
   for _ in range(400):
-    groups = drawer.around(start, rng)
+    groups = np.flatnonzero(drawer.draw('slab', devices, rng) != devices)
     assert start in groups
     drawn.add(tuple(groups[known[groups]].tolist()))
   for wanted in ((layer == 1) & (time >= 5), (layer == 1) & (time <= 5),
@@ -42,16 +55,16 @@ def test_a_layer_from_a_step_on_is_drawn():
 
 
 def test_whole_layers_are_drawn_sooner_than_whole_steps():
-  made, drawer = _unrolled()
-  first = made.graph.first_ops
-  layer, time = made.layer[first], made.time[first]
-  known = (layer >= 0) & (time >= 0)
-  start, other = (int(np.flatnonzero(known & (layer == of) & (time == at))[0])
-                  for of, at in ((1, 5), (0, 2)))
-  rng = np.random.default_rng(0)
+  start, layer, time, known, drawer = _from((1, 5))
+  other = int(np.flatnonzero(known & (layer == 0) & (time == 2))[0])
+  rng, devices = np.random.default_rng(0), np.ones(len(layer), np.int32)
+  devices[other] = 2
   drawn = collections.Counter()
-  for _ in range(400):
-    groups = drawer.whole([start, other], rng)
+  for _ in range(1000):
+    row = drawer.draw('slab_trade', devices, rng)
+    if row[start] != 2:
+      continue
+    groups = np.flatnonzero(row != devices)
     assert {start, other} <= set(groups.tolist())
     drawn[tuple(groups[known[groups]].tolist())] += 1
   layers, steps = (tuple(np.flatnonzero(known & wanted).tolist())
@@ -59,51 +72,77 @@ def test_whole_layers_are_drawn_sooner_than_whole_steps():
   assert drawn[layers] > 2 * drawn[steps] > 0
 
 
+def _starts_and_targets(seconds, devices, like, count=2000):
+  """[count] pairs, from groups of which no two have a coordinate in common."""
+  groups, num_devices = seconds.shape
+  none = np.zeros((0, groups))
+  drawer = native_drawer.NativeDrawer(
+      native_drawer.Layout(np.zeros(groups + 1), np.zeros(0), np.zeros(0),
+                           np.arange(groups), none, none,
+                           np.arange(groups)[None], seconds,
+                           np.ones((num_devices, groups)),
+                           np.arange(num_devices) > 0), len(_KINDS))
+  rows = drawer.draw(np.full(count, _KINDS.index('slab_whole')), devices, like,
+                     0, 0.,
+                     np.ones(len(_KINDS)).cumsum())
+  assert ((rows != devices).sum(axis=1) == 1).all()
+  starts = (rows != devices).argmax(axis=1)
+  return starts, rows[np.arange(count), starts]
+
+
 def test_draws_go_by_the_loads_of_another_placement():
-  problem = problems.make(graphs.make_graph(num_ops=4),
-                          clusters.make_cluster(3), np.ones((4, 4)))
-  drawer, rng = _slabs(problem), np.random.default_rng(0)
   like, devices = np.array([1, 1, 2, 2]), np.array([1, 1, 1, 2])
-  drawn = {drawer.from_to(devices, rng, like) for _ in range(200)}
-  # The less busy half of the others is the one that has nothing by `like`.
-  assert {target for _, target in drawn} == {3, None}
-  assert {start for start, _ in drawn} == {0, 1, 2, 3}
+  starts, targets = _starts_and_targets(np.ones((4, 4)), devices, like)
+  assert set(starts.tolist()) == {0, 1, 2, 3}
+  # The less busy half of the others is the one that has nothing by `like`; half
+  # of the time it is any.
+  shares = np.bincount(targets, minlength=4) / len(targets)
+  assert .6 < shares[3] < .75 and shares.min() > .03
+  idle = _starts_and_targets(np.ones((4, 4)), devices, np.full(4, 3))[1]
+  assert (idle == 3).mean() < .25
 
 
 def test_work_goes_from_busy_devices_to_idle_ones():
-  graph = graphs.make_graph(num_ops=6)
   seconds = np.full((6, 4), 1.)
   seconds[5] = 0
-  problem = problems.make(graph, clusters.make_cluster(3), seconds)
-  drawer, rng = _slabs(problem), np.random.default_rng(0)
-  devices = np.array([1, 1, 1, 1, 2, 3], np.int32)
-  drawn = [drawer.from_to(devices, rng) for _ in range(600)]
-  starts = np.bincount([start for start, _ in drawn], minlength=6)
-  assert starts[5] == 0  # It takes no time.
-  assert starts[:4].min() > starts[4] > 0
-  targets = {target for start, target in drawn if start < 4}
-  # The less busy half of 2 and 3, or whatever: no target then.
-  assert targets == {3, None}
+  devices = np.array([1, 1, 1, 1, 2, 3])
+  starts, targets = _starts_and_targets(seconds, devices, devices)
+  counts = np.bincount(starts, minlength=6)
+  assert counts[5] == 0  # It takes no time.
+  assert counts[:4].min() > counts[4] > 0
+  # The less busy half of 2 and 3, or whatever.
+  shares = np.bincount(targets[starts < 4]) / (starts < 4).sum()
+  assert .6 < shares[3] < .75 and shares[[0, 2]].min() > .1
+
+
+def test_what_is_on_busy_devices_is_drawn_sooner_half_of_the_time():
+  seconds = np.array([[1., 3.], [2., 3.], [3., 3.], [4., 1.], [5., 2.]])
+  like = np.array([0, 0, 0, 1, 1])
+  starts, _ = _starts_and_targets(seconds, like, like, 100000)
+  own, busy = np.array([1., 2., 3., 1., 2.]), np.array([1., 1., 1., .5, .5])
+  sooner = own * busy**4
+  np.testing.assert_allclose(
+      np.bincount(starts) / len(starts),
+      (own / own.sum() + sooner / sooner.sum()) / 2, atol=.006)
 
 
 def test_without_seconds_any_group_is_drawn():
-  problem = problems.make(graphs.make_graph(num_ops=4),
-                          clusters.make_cluster(2), np.zeros((4, 3)))
-  drawer, rng = _slabs(problem), np.random.default_rng(0)
   devices = np.ones(4, np.int32)
-  assert {drawer.from_to(devices, rng)[0] for _ in range(100)} == set(range(4))
+  starts, _ = _starts_and_targets(np.zeros((4, 3)), devices, devices)
+  assert np.bincount(starts).min() > 400
 
 
 def test_without_structure_there_are_none():
-  assert not _slabs(problems.make(graphs.make_graph(num_ops=3))).are_there
-  assert _unrolled()[1].are_there
+  slab = np.char.startswith(_KINDS, 'slab')
+  bare = moves.Moves(problems.make(graphs.make_graph(num_ops=3)))
+  assert not bare.shares[slab].any()
+  assert moves.Moves(_unrolled()[1]).shares[slab].all()
 
 
 @pytest.mark.parametrize(
     'kind', ['slab', 'slab_part', 'slab_swap', 'slab_whole', 'slab_trade'])
 def test_moves_are_made_of_them(kind):
-  made, _ = _unrolled()
-  problem = problems.make(made.graph, clusters.make_cluster(3))
+  made, problem = _unrolled()
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
   first = made.graph.first_ops
   devices = (1 + np.maximum(made.layer[first], 0)).astype(np.int32)
@@ -116,8 +155,7 @@ def test_moves_are_made_of_them(kind):
 
 
 def test_two_layers_trade_places():
-  made, _ = _unrolled()
-  problem = problems.make(made.graph, clusters.make_cluster(3))
+  made, problem = _unrolled()
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
   layer = made.layer[made.graph.first_ops]
   devices = (1 + np.maximum(layer, 0)).astype(np.int32)
@@ -130,8 +168,7 @@ def test_two_layers_trade_places():
 
 
 def test_nobody_trades_with_a_device_that_has_nothing():
-  made, _ = _unrolled()
-  problem = problems.make(made.graph, clusters.make_cluster(3))
+  made, problem = _unrolled()
   drawer, rng = moves.Moves(problem), np.random.default_rng(0)
   devices = np.ones(made.graph.num_groups, np.int32)
   for _ in range(50):

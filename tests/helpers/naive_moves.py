@@ -1,0 +1,171 @@
+"""The rules by which moves are drawn, one number at a time and nothing kept."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Sequence
+
+import numpy as np
+
+from gdp_grappler.placers import moves
+from gdp_grappler.placers import native_drawer
+from gdp_grappler.placers import neighbourhood
+
+
+class NaiveMoves:
+  """Draws moves of the G groups of a layout."""
+
+  def __init__(self, layout: native_drawer.Layout,
+               rng: np.random.Generator) -> None:
+    self._layout, self._rng = layout, rng
+    self._edges = neighbourhood.plain(rng)
+    self._axes = list(layout.axes)
+    self._order = list(layout.order)
+
+  def draw(self, kind: str, devices: np.ndarray,
+           like: np.ndarray) -> np.ndarray:
+    """int [G], a move from one placement [G], by the loads of another one."""
+    start, target = self._start_and_target(kind, devices, like)
+    here = devices[start]
+    groups = self._groups(kind, devices, start, target)
+    exchanged = kind in ('swap', 'slab_swap', 'slab_trade')
+    if exchanged or kind in ('part', 'window', 'device', 'slab_part'):
+      going = [g for g in groups if devices[g] == here]
+    else:
+      going = list(groups)
+    returning = [g for g in groups if devices[g] == target] * exchanged
+    result = devices.copy()
+    for group in going:
+      result[group] = target if self._may(group, target) else devices[group]
+    for group in returning:
+      result[group] = here if self._may(group, here) else target
+    return result
+
+  def _may(self, group: int, device: int) -> bool:
+    return bool(self._layout.allowed[device, group])
+
+  def _others(self, devices: np.ndarray, start: int) -> list[int]:
+    """Devices that a group may go to."""
+    return [
+        d for d in range(len(self._layout.allowed))
+        if d != devices[start] and self._may(start, d)
+    ]
+
+  def _start_and_target(self, kind: str, devices: np.ndarray,
+                        like: np.ndarray) -> tuple[int, int]:
+    if not kind.startswith('slab') or not self._axes:
+      start = self._one_of(self._order)
+      return start, self._near(devices, start)
+    own_s = [row[d] for row, d in zip(self._layout.seconds, like)]
+    busy_s = np.bincount(like, own_s, len(self._layout.allowed))
+    power = 4 * (self._rng.random() < .5)
+    start = self._weighted(self._order, [
+        own_s[g] * (busy_s[like[g]] / max(busy_s.max(), 1e-300))**power
+        for g in self._order
+    ])
+    if self._rng.random() < .5:
+      return start, self._near(devices, start)
+    others = self._others(devices, start)
+    gpus = [d for d in others if self._layout.accelerators[d]]
+    idle = sorted(gpus or others, key=lambda d: (busy_s[d], d))
+    return start, self._one_of(idle[:(len(idle) + 1) // 2])
+
+  def _near(self, devices: np.ndarray, start: int) -> int:
+    others = self._others(devices, start)
+    near = [devices[g] for g, _ in self._edges_of(start)]
+    near = [d for d in near if d in others]
+    if near and self._rng.random() < .5:
+      return self._one_of(near)
+    return self._one_of(others)
+
+  def _groups(self, kind: str, devices: np.ndarray, start: int,
+              target: int) -> Iterable[int]:
+    if kind == 'group':
+      return [start]
+    if kind == 'device':
+      return range(len(devices))
+    if kind in ('window', 'swap'):
+      size = self._size()
+      first = max(self._order.index(start) - size // 2, 0)
+      return self._order[first:first + size]
+    if kind == 'border':
+      return self._border(devices, start)
+    levels = {
+        'unit': self._layout.units, 'part': self._layout.units,
+        'scope': self._layout.scopes
+    }.get(kind, ())
+    if len(levels):
+      labels = self._one_of(levels)
+      return np.flatnonzero(labels == labels[start])
+    if kind.startswith('slab') and self._axes:
+      return self._slab(kind, devices, start, target)
+    return self._grown(None if kind == 'ball' else devices, start)
+
+  def _border(self, devices: np.ndarray, start: int) -> list[int]:
+    rank, size = self._order.index(start), self._size()
+    first = last = rank
+    while first and devices[self._order[first - 1]] == devices[start]:
+      first -= 1
+    while (last < len(self._order) and
+           devices[self._order[last]] == devices[start]):
+      last += 1
+    if self._rng.random() < .5:
+      return self._order[max(rank, last - size):last]
+    return self._order[first:min(rank + 1, first + size)]
+
+  def _slab(self, kind: str, devices: np.ndarray, start: int,
+            target: int) -> np.ndarray:
+    starts = [start]
+    if kind == 'slab_trade' and (devices == target).any():
+      starts.append(self._one_of(np.flatnonzero(devices == target)))
+    if kind in ('slab_whole', 'slab_trade'):
+      axis = self._weighted(self._axes,
+                            [(1. + a.max())**-2 for a in self._axes])
+      return np.flatnonzero(np.isin(axis, axis[starts]))
+    *equal, last = self._rng.permutation(self._axes)[:self._rng.integers(1, 4)]
+    inside = self._stretch(last, last[start])
+    for axis in equal:
+      inside &= axis == axis[start]
+    return np.flatnonzero(inside)
+
+  def _stretch(self, axis: np.ndarray, at: int) -> np.ndarray:
+    if self._rng.random() < .5:
+      return axis >= at if self._rng.random() < .5 else axis <= at
+    size = neighbourhood.random_size(int(axis.max()) + 1, self._rng)
+    first = at - self._rng.integers(size)
+    return (axis >= first) & (axis < first + size)
+
+  def _edges_of(self, group: int) -> list[neighbourhood.Edge]:
+    edges = slice(*self._layout.starts[group:group + 2])
+    return list(
+        zip(self._layout.neighbours[edges].tolist(),
+            self._layout.eagerness[edges].tolist()))
+
+  def _grown(self, devices: np.ndarray | None, start: int) -> np.ndarray:
+
+    def edges_of(group: int) -> list[neighbourhood.Edge]:
+      return [(g, eager) for g, eager in self._edges_of(group)
+              if devices is None or devices[g] == devices[group]]
+
+    return neighbourhood.grown(start, self._size(), edges_of, self._edges)
+
+  def _size(self) -> int:
+    return neighbourhood.random_size(max(len(self._order) // 2, 1), self._rng)
+
+  def _one_of(self, values: Sequence[Any]) -> Any:
+    return values[self._rng.integers(len(values))]
+
+  def _weighted(self, values: Sequence[Any], weights: Sequence[float]) -> Any:
+    total = sum(weights)
+    shares = None if not total > 0 else np.array(weights) / total
+    return values[self._rng.choice(len(values), p=shares)]
+
+
+def compound(naive: NaiveMoves, kind: str, devices: np.ndarray,
+             usual: np.ndarray, share: float,
+             rng: np.random.Generator) -> np.ndarray:
+  """int [G], a move, and with such a probability another one from there."""
+  result = naive.draw(kind, devices, devices)
+  while rng.random() < share:
+    further = rng.choice(moves.Moves.kinds, p=usual)
+    result = naive.draw(further, result, devices)
+  return result
