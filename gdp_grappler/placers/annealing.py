@@ -163,9 +163,10 @@ class Annealing:
                                  self._kind_shares)
     if self._model is None or not count:
       return kinds, rows
-    chosen = self._model.choose(here, rows,
+    names = self._model.amended(here, rows,
                                 [self._moves.kinds[kind] for kind in kinds],
-                                count)
+                                self._rng)
+    chosen = self._model.choose(here, rows, names, count)
     return kinds[chosen], rows[chosen]
 
   def _costs(self, priced: _Priced) -> np.ndarray:

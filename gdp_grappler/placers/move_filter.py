@@ -13,6 +13,10 @@ from gdp_grappler.placers import move_model
 from gdp_grappler.placers import move_network
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import repair as repair_lib
+
+# Of the moves that a network is told of.
+KINDS = (*moves_lib.Moves.kinds, repair_lib.KIND)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,11 +29,13 @@ class FilterConfig:
       that what it does not know of is found as well.
     gain_weight: What the expected gain counts beside the probability of a
       gain: 0 ranks by probability, 1 by the product of the two.
+    repair: How often sets are placed anew.
   """
 
-  draws: int = 6
+  draws: int = 12
   unfiltered: float = .25
   gain_weight: float = .5
+  repair: repair_lib.RepairConfig = repair_lib.RepairConfig()
 
   def __post_init__(self) -> None:
     if self.draws < 1:
@@ -48,9 +54,10 @@ class MoveDescriber:
     self._features = featurizer.MoveFeaturizer(problem.graph, problem.cluster,
                                                problem.op_seconds)
     self._columns = {
-        kind: column for column, kind in enumerate(moves_lib.Moves.kinds,
-                                                   start=len(schema.NATIVE))
+        kind: column
+        for column, kind in enumerate(KINDS, start=len(schema.NATIVE))
     }
+    self._allowed = problem.allowed
     self._incumbent: np.ndarray | None = None
     self._priorities: np.ndarray | None = None
 
@@ -67,9 +74,7 @@ class MoveDescriber:
       candidates: int [K, G].
       kinds: [K].
     """
-    if self._incumbent is None or (self._incumbent != incumbent).any():
-      self._features.observe(incumbent, self._priorities)
-      self._incumbent = incumbent.copy()
+    self._observe(incumbent)
     native = self._features.describe(candidates)
     result = np.zeros((len(native), native.shape[1] + len(self._columns)),
                       np.float32)
@@ -78,6 +83,33 @@ class MoveDescriber:
       if kind in self._columns:
         result[row, self._columns[kind]] = 1
     return result
+
+  def repaired(self, incumbent: np.ndarray, candidates: np.ndarray,
+               kinds: Sequence[str], config: repair_lib.RepairConfig,
+               rng: np.random.Generator) -> list[str]:
+    """Kinds [K] of moves, some of which lead elsewhere now (`repair`).
+
+    Args:
+      incumbent: int [G].
+      candidates: int32 [K, G]; changed in place.
+      kinds: [K].
+      config: How often.
+      rng: Of the search.
+    """
+    if not config.share:
+      return list(kinds)
+    self._observe(incumbent)
+    done = repair_lib.repair(config, self._features, self._allowed, candidates,
+                             rng)
+    return [
+        repair_lib.KIND if repaired else kind
+        for kind, repaired in zip(kinds, done)
+    ]
+
+  def _observe(self, incumbent: np.ndarray) -> None:
+    if self._incumbent is None or (self._incumbent != incumbent).any():
+      self._features.observe(incumbent, self._priorities)
+      self._incumbent = incumbent.copy()
 
 
 class MoveFilter(move_model.MoveModel):
@@ -92,11 +124,17 @@ class MoveFilter(move_model.MoveModel):
     Raises:
       ValueError: the network knows other features.
     """
-    if network.features != schema.names(moves_lib.Moves.kinds):
+    if network.features != schema.names(KINDS):
       raise ValueError('The network was trained on other features of moves.')
     self.draws = config.draws
     self._network, self._config = network, config
     self._describer = MoveDescriber(problem)
+
+  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
+              kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """See `MoveModel`."""
+    return self._describer.repaired(incumbent, candidates, kinds,
+                                    self._config.repair, rng)
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:

@@ -18,6 +18,17 @@ class MoveModel(Protocol):
 
   draws: int
 
+  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
+              kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
+    """What kinds of moves they are, some of which now lead elsewhere.
+
+    Args:
+      incumbent: int [G], where the moves are from.
+      candidates: int32 [K, G], where they lead; may be changed in place.
+      kinds: [K], by which rule each was drawn (`Moves.kinds`).
+      rng: Of the search.
+    """
+
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
     """int [count], different indices of the moves to price.
@@ -25,7 +36,7 @@ class MoveModel(Protocol):
     Args:
       incumbent: int [G], where the moves are from.
       candidates: int [K, G], where they lead.
-      kinds: [K], by which rule each was drawn (`Moves.kinds`).
+      kinds: [K], as `amended` said.
       count: At most K.
     """
 

@@ -18,6 +18,7 @@ from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import repair
 
 # Gains below this share of a step are none: two prices of one thing.
 LEAST_GAIN = 1e-6
@@ -64,6 +65,12 @@ class Collector(move_model.MoveModel):
     self._describer = move_filter.MoveDescriber(problem)
     self._features: list[np.ndarray] = []
     self._gains: list[np.ndarray] = []
+
+  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
+              kinds: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """As searches that a network helps place sets anew."""
+    return self._describer.repaired(incumbent, candidates, kinds,
+                                    repair.RepairConfig(), rng)
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:

@@ -9,8 +9,8 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features.moves import schema
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import greedy
+from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_network
-from gdp_grappler.placers import moves
 from gdp_grappler.placers import shipped_moves
 from helpers import clusters
 from helpers import graphs
@@ -30,7 +30,7 @@ class _Anchor:
 
 def _network(bias, feature='groups', weight=0.):
   """Its logit is a bias and a multiple of one feature, if that is positive."""
-  names = schema.names(moves.Moves.kinds)
+  names = schema.names(move_filter.KINDS)
   hidden = np.zeros((len(names), 1))
   hidden[names.index(feature)] = 1
   return move_network.MoveNetwork(names, np.zeros(len(names)),

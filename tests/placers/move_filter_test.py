@@ -12,13 +12,12 @@ from gdp_grappler.placers import annealing
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import move_network
-from gdp_grappler.placers import moves
 from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 
-_NAMES = schema.names(moves.Moves.kinds)
+_NAMES = schema.names(move_filter.KINDS)
 
 
 def _network(feature: str, weight: float,
@@ -123,6 +122,11 @@ class _Watcher(move_model.MoveModel):
     self.draws = draws
     self.asked: list[tuple[int, int]] = []
     self.heard: list[np.ndarray] = []
+
+  def amended(self, incumbent: np.ndarray, candidates: np.ndarray,
+              kinds: Sequence[str], rng: np.random.Generator) -> Sequence[str]:
+    """As they were drawn."""
+    return kinds
 
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:

@@ -129,6 +129,10 @@ class _Listener:
   def ordered(self, priorities):
     self.orders.append(priorities)
 
+  def amended(self, incumbent, candidates, kinds, rng):
+    del incumbent, candidates, rng
+    return kinds
+
   def choose(self, incumbent, candidates, kinds, count):
     del incumbent, candidates, kinds
     self.asked.append(len(self.orders))

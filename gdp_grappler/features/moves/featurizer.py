@@ -13,6 +13,14 @@ a small part of simulating it. All is in C++; the rules in short:
   consumer, if its producer ended when it does now.
 * Crowding is the work that would come to the target at times when it is busy.
 
+Groups that a move takes away can be placed anew instead, one after the other in
+the order in which they run, as a list scheduler would (destroy and repair; P.
+Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle
+Routing Problems", CP 1998): each goes where the sum is least of its end, of the
+most that its outputs come too late by, of what it sends and receives, and of
+all that the device has to do, by weights that the caller gives. All else stays
+where and when it is. A device without room is for what fits nowhere.
+
 Nothing that a runtime does is simulated for a move, so an overflow is that of
 the peak plus all bytes that come.
 """
@@ -85,6 +93,12 @@ class MoveFeaturizer:
       devices: int [K, G], to which the moves lead; 0 where nothing moves.
     """
     return self._features.describe(devices)
+
+  def replace(self, devices: np.ndarray, places: np.ndarray,
+              allowed: np.ndarray, weights: np.ndarray,
+              most: int) -> np.ndarray:
+    """See `native_features.NativeFeatures.replace`."""
+    return self._features.replace(devices, places, allowed, weights, most)
 
   def _arrival_s(self, step: schedule_lib.Schedule) -> np.ndarray:
     """float64 [M], when what is transferred can be used."""

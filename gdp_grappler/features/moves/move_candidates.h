@@ -93,7 +93,7 @@ class Candidates {
   // Writes kNumFeatures of a placement `next` [G]; all 0 if nothing moves.
   void Describe(const int32_t* next, float* out) {
     std::fill_n(out, kNumFeatures, 0.f);
-    FindMoved(next);
+    now_.FindMoved(next, &moved_);
     if (moved_.empty()) return;
     FindEnds(next);
     SumNets(next);
@@ -123,20 +123,6 @@ class Candidates {
 
   double Seconds(int32_t group, int32_t device) const {
     return g_.group_seconds[int64_t{group} * g_.num_devices + device];
-  }
-
-  // In blocks, as most groups stay.
-  void FindMoved(const int32_t* next) {
-    constexpr int32_t kBlock = 64;
-    const int32_t* now = now_.devices.data();
-    moved_.clear();
-    for (int32_t first = 0; first < g_.num_groups; first += kBlock) {
-      const int32_t last = std::min(first + kBlock, g_.num_groups);
-      if (std::equal(now + first, now + last, next + first)) continue;
-      for (int32_t g = first; g < last; ++g) {
-        if (next[g] != now[g]) moved_.push_back(g);
-      }
-    }
   }
 
   // The devices that lose and gain most work.

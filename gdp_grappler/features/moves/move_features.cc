@@ -10,14 +10,19 @@
 #include "gdp_grappler/features/moves/move_candidates.h"
 #include "gdp_grappler/features/moves/move_graph.h"
 #include "gdp_grappler/features/moves/move_incumbent.h"
+#include "gdp_grappler/features/moves/move_repair.h"
 
 struct GdpMoveFeatures {
   gdp::MoveGraph graph;
   gdp::Incumbent incumbent;
   gdp::Candidates candidates;
+  gdp::Repair repair;
 
   explicit GdpMoveFeatures(const GdpMoveGraph& g)
-      : graph(g), incumbent(graph), candidates(graph, incumbent) {}
+      : graph(g),
+        incumbent(graph),
+        candidates(graph, incumbent),
+        repair(graph, incumbent) {}
 };
 
 namespace {
@@ -58,6 +63,26 @@ int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
   for (int64_t k = 0; k < count; ++k) {
     features->candidates.Describe(devices + k * groups,
                                   out + k * gdp::kNumFeatures);
+  }
+  return kOk;
+} catch (const std::bad_alloc&) {
+  return kOutOfMemory;
+}
+
+// Places what moves in rows of `devices` [count, G] anew, with `weights`
+// [count, 3] of `RepairWeights`, where `places` [count] says so and it is not
+// more than so many groups. `allowed` [G, D]. Where it did, `places` is true
+// afterwards. Returns a Status.
+int32_t gdp_move_features_replace(GdpMoveFeatures* features, int64_t count,
+                                  const uint8_t* allowed, const double* weights,
+                                  int32_t most, uint8_t* places,
+                                  int32_t* devices) try {
+  const int64_t groups = features->graph.num_groups;
+  for (int64_t k = 0; k < count; ++k) {
+    if (!places[k]) continue;
+    const double* w = weights + 3 * k;
+    places[k] = features->repair.Replace(allowed, {w[0], w[1], w[2]}, most,
+                                         devices + k * groups);
   }
   return kOk;
 } catch (const std::bad_alloc&) {

@@ -74,6 +74,21 @@ struct Incumbent {
     return end_s[n.producer] + graph.TransferSeconds(n, home, device);
   }
 
+  // The groups that another placement [G] has elsewhere, in blocks, as most
+  // stay.
+  void FindMoved(const int32_t* next, std::vector<int32_t>* moved) const {
+    constexpr int32_t kBlock = 64;
+    const int32_t* now = devices.data();
+    moved->clear();
+    for (int32_t first = 0; first < graph.num_groups; first += kBlock) {
+      const int32_t last = std::min(first + kBlock, graph.num_groups);
+      if (std::equal(now + first, now + last, next + first)) continue;
+      for (int32_t g = first; g < last; ++g) {
+        if (next[g] != now[g]) moved->push_back(g);
+      }
+    }
+  }
+
   void Observe(const GdpMoveSchedule& s) {
     step_s = s.step_s;
     devices.assign(s.devices, s.devices + graph.num_groups);

@@ -137,6 +137,37 @@ class NativeFeatures:
       raise MemoryError('No memory for the features of moves.')
     return result
 
+  def replace(self, devices: np.ndarray, places: np.ndarray,
+              allowed: np.ndarray, weights: np.ndarray,
+              most: int) -> np.ndarray:
+    """bool [K], in which rows of int32 [K, G] groups were placed anew.
+
+    Args:
+      devices: Where moves lead; those rows are changed.
+      places: bool [K], in which rows to do it; if it is more than one group.
+      allowed: bool [G, D].
+      weights: float64 [K, 3], of being late, of what is sent, and of how busy
+        devices are, beside the end of a group.
+      most: Groups that are placed anew at most; longer rows stay as they are.
+
+    Raises:
+      MemoryError: there is not enough.
+    """
+    assert devices.dtype == np.int32 and devices.flags.c_contiguous
+    assert devices.shape[1:] == (self._num_groups,)
+    done = np.array(places, np.uint8)
+    allowed = np.ascontiguousarray(allowed, np.uint8)
+    weights = np.ascontiguousarray(weights, np.float64)
+    assert done.shape == (len(devices),)
+    assert weights.shape == (len(devices), 3)
+    if self._lib.gdp_move_features_replace(self._handle, len(devices),
+                                           allowed.ctypes.data,
+                                           weights.ctypes.data, most,
+                                           done.ctypes.data,
+                                           devices.ctypes.data):
+      raise MemoryError('No memory to place groups anew.')
+    return done.astype(bool)
+
 
 # In the order of `GdpMoveGraph` and `GdpMoveSchedule`.
 _LAYOUT = (('edges', np.int32), ('edge_tensors', np.int32), ('tensor_bytes',
@@ -180,7 +211,11 @@ def _library() -> ctypes.CDLL:
                                    [pointer]), ('gdp_move_features_observe',
                                                 i32, [pointer, pointer]),
                                   ('gdp_move_features_describe', i32,
-                                   [pointer, i64, pointer, pointer])):
+                                   [pointer, i64, pointer, pointer
+                                   ]), ('gdp_move_features_replace', i32, [
+                                       pointer, i64, pointer, pointer, i32,
+                                       pointer, pointer
+                                   ])):
     function = getattr(lib, name)
     function.restype, function.argtypes = result, arguments
   assert lib.gdp_move_features_count() == len(schema.NATIVE)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_network
-from gdp_grappler.placers import moves
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.processes import local_team
 from gdp_grappler.workloads.synthetic import synthetic
@@ -37,7 +37,7 @@ def _pretrained(folder: pathlib.Path, rounds: int | None = None, seed: int = 0,
 
 
 def _weights(folder: pathlib.Path) -> str:
-  return move_network.load(folder / 'weights.npz', moves.Moves.kinds).digest
+  return move_network.load(folder / 'weights.npz', move_filter.KINDS).digest
 
 
 def test_a_run_that_goes_on_is_the_one_that_did_not_stop(tmp_path):
