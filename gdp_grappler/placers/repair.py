@@ -33,7 +33,7 @@ class RepairConfig:
     busy: Weight of the seconds that a device has to work in all.
   """
 
-  share: float = .3
+  share: float = .2
   most: int = 3000
   late: tuple[float, float] = (.1, 10.)
   careless: float = .2
