@@ -8,7 +8,9 @@ Each search begins with what the anchors propose and has so many seconds of the
 processor, the anchors' own not counted; what it finds gets the control edges
 that pay. Once with all levers ('all'), then without one of them:
 
-  network: all that is drawn is priced.
+  network: all that is drawn is priced, no set is placed anew.
+  filter: all that is drawn is priced, sets that are placed anew among it.
+  repair: no set is placed anew; the network still chooses.
   coordinates: no moves of repeated structure, no `structured` as an anchor.
   priorities: it searches first in, first out; edges are looked for afterwards.
   anchors: it begins with single devices and stretches of the topological order.
@@ -43,6 +45,7 @@ from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import moves
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
+from gdp_grappler.placers import repair
 from gdp_grappler.placers import shipped_moves
 from gdp_grappler.problems import reading
 
@@ -58,6 +61,8 @@ class _Levers:
   """What a search may use."""
 
   network: bool = True
+  filter: bool = True
+  repair: bool = True
   coordinates: bool = True
   priorities: bool = True
   anchors: bool = True
@@ -140,7 +145,12 @@ def _model(problem: placer_lib.Problem,
            levers: _Levers) -> move_filter.MoveFilter | None:
   if not levers.network:
     return None
-  return move_filter.MoveFilter(problem, shipped_moves.network())
+  config = move_filter.FilterConfig()
+  if not levers.filter:
+    config = dataclasses.replace(config, draws=1)
+  if not levers.repair:
+    config = dataclasses.replace(config, repair=repair.RepairConfig(share=0.))
+  return move_filter.MoveFilter(problem, shipped_moves.network(), config)
 
 
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,

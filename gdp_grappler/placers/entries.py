@@ -53,6 +53,8 @@ class Entry:
     needs: What it cannot do without.
     extra: Of setup.py, with the library it needs; '' for none.
     paper: That it is from, for tables; '' for none.
+    same_as: Whose other name this is; '' for a placer of its own. Sets of
+      placers leave other names out.
   """
 
   name: str
@@ -64,6 +66,7 @@ class Entry:
   needs: frozenset[Need] = frozenset()
   extra: str = ''
   paper: str = ''
+  same_as: str = ''
 
   @property
   def learns(self) -> bool:
@@ -81,16 +84,20 @@ def table() -> Mapping[str, Entry]:
   """All entries by name, in the order of tables."""
   folder = trainer.folder()
   paths = [_OWN, *(folder / name / _OWN.name for name in _TRAINERS if folder)]
-  return {entry.name: entry for path in paths for entry in _read(path)}
+  return {entry.name: entry for path in paths for entry in _read(path).values()}
 
 
-def _read(path: pathlib.Path) -> list[Entry]:
-  fields = tomllib.loads(path.read_text(encoding='utf-8'))
-  return [
-      Entry(
-          name=name,
-          **(own | {
-              'kind': Kind(own['kind']), 'needs': frozenset(
-                  map(Need, own.get('needs', ())))
-          })) for name, own in fields.items()
-  ]
+def _read(path: pathlib.Path) -> dict[str, Entry]:
+  result: dict[str, Entry] = {}
+  for name, own in tomllib.loads(path.read_text(encoding='utf-8')).items():
+    if 'same_as' in own:
+      result[name] = dataclasses.replace(result[own['same_as']], name=name,
+                                         **own)
+      continue
+    result[name] = Entry(
+        name=name,
+        **(own | {
+            'kind': Kind(own['kind']), 'needs': frozenset(
+                map(Need, own.get('needs', ())))
+        }))
+  return result

@@ -139,6 +139,8 @@ class MoveFilter(move_model.MoveModel):
   def choose(self, incumbent: np.ndarray, candidates: np.ndarray,
              kinds: Sequence[str], count: int) -> np.ndarray:
     """See `MoveModel`."""
+    if self.draws == 1:
+      return np.arange(count)
     free = min(round(count * self._config.unfiltered), count)
     scores = self._scores(
         self._describer.describe(incumbent, candidates[free:], kinds[free:]))

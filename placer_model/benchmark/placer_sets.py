@@ -16,12 +16,23 @@ from gdp_grappler.placers import single_device
 
 def heuristics() -> tuple[str, ...]:
   """All that do not learn, as tables list them."""
-  return tuple(e.name for e in entries.table().values() if not e.learns)
+  return tuple(e.name for e in _own() if not e.learns)
 
 
 def learned() -> tuple[str, ...]:
   """Those that learn."""
-  return tuple(e.name for e in entries.table().values() if e.learns)
+  return tuple(e.name for e in _own() if e.learns)
+
+
+def learns(name: str) -> bool:
+  """Whether this is one of those that learn, by whatever name."""
+  entry = entries.table().get(name)
+  return entry is not None and entry.learns
+
+
+def _own() -> list[entries.Entry]:
+  """Without other names of them."""
+  return [entry for entry in entries.table().values() if not entry.same_as]
 
 
 def parse(text: str) -> tuple[str, ...]:
@@ -34,7 +45,10 @@ def parse(text: str) -> tuple[str, ...]:
     GdpError: nothing of that name.
   """
   names = registry.names()
-  sets = {'all': names, 'heuristics': heuristics(), 'learned': learned()}
+  sets = {
+      'all': tuple(entry.name for entry in _own()), 'heuristics': heuristics(),
+      'learned': learned()
+  }
   result: list[str] = []
   for item in filter(None, (part.strip() for part in text.split(','))):
     if item not in sets and item not in names:

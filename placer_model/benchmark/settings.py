@@ -73,7 +73,7 @@ class Settings:
 
   def budget_s(self, placer: str) -> float | None:
     """Seconds that a placer's search may take."""
-    if self.time_budget_s is not None or placer in placer_sets.learned():
+    if self.time_budget_s is not None or placer_sets.learns(placer):
       return self.time_budget_s
     return _QUICK_BUDGET_S if self.quick else None
 
@@ -81,7 +81,7 @@ class Settings:
     """Seconds after which a cell has failed."""
     if self.cell_timeout_s is not None:
       return self.cell_timeout_s
-    if placer in placer_sets.learned() and not self.quick:
+    if placer_sets.learns(placer) and not self.quick:
       return _LEARNED_TIMEOUT_S + (self.time_budget_s or 0.)
     limit_s = _QUICK_TIMEOUT_S if self.quick else _TIMEOUT_S
     return limit_s + (self.budget_s(placer) or 0.)

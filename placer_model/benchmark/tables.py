@@ -251,7 +251,7 @@ def _row(builder: _Builder, task: Task, placer: str,
 def _best_heuristic(cells: Mapping[str, figures.Record]) -> str | None:
   """The best that neither learns nor asks an expert."""
   return figures.best(
-      cells, [n for n in cells if n not in (*placer_sets.learned(), _EXPERT)])
+      cells, [n for n in cells if n != _EXPERT and not placer_sets.learns(n)])
 
 
 def _devices(task: Task) -> str:

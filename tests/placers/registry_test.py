@@ -110,3 +110,11 @@ def test_planners_are_made_where_their_factory_came_before_tensorflow():
                         'import tensorflow\n'
                         'print(json.dumps(callable(make().place)))')
   assert done.results is True
+
+
+def test_another_name_makes_the_same_placer():
+  one, paper = registry.get('gdp_one'), registry.get('gdp_paper')
+  assert (one.same_as, paper.same_as) == ('gdp_paper', '')
+  assert (one.factory, one.arguments, one.kind, one.needs,
+          one.paper) == (paper.factory, paper.arguments, paper.kind,
+                         paper.needs, paper.paper)

@@ -40,3 +40,10 @@ def test_what_makes_no_sense_is_left_out_unless_named():
   assert applicable(clusters.make_cluster(1), True) == names
   assert applicable(cpu, False,
                     ['human_expert']) == ('cpu_only', 'human_expert')
+
+
+def test_other_names_are_in_no_set_and_learn_as_well():
+  for names in (placer_sets.parse('all'), placer_sets.parse('learned')):
+    assert 'gdp_paper' in names and 'gdp_one' not in names
+  assert placer_sets.parse('learned,gdp_one')[-1] == 'gdp_one'
+  assert placer_sets.learns('gdp_one') and not placer_sets.learns('metis')
