@@ -58,9 +58,10 @@ struct Incumbent {
     return 1 / (1 + x * x);
   }
 
+  // Of any time, as transfers may take longer than an int32 can tell steps.
   int32_t BinOf(double time_s) const {
-    return std::clamp(static_cast<int32_t>(time_s / step_s * kBins), 0,
-                      kBins - 1);
+    const double bin = time_s / step_s * kBins;
+    return bin > 0 ? static_cast<int32_t>(std::min(bin, kBins - 1.)) : 0;
   }
 
   // When a net is on a device.
