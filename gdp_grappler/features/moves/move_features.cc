@@ -70,9 +70,9 @@ int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
 }
 
 // Places what moves in rows of `devices` [count, G] anew, with `weights`
-// [count, 3] of `RepairWeights`, where `places` [count] says so and it is not
-// more than so many groups. `allowed` [G, D]. Where it did, `places` is true
-// afterwards. Returns a Status.
+// [count, 3] of `RepairWeights`, where `places` [count] says so, if it is more
+// than one group and not more than so many. `allowed` [G, D]. Afterwards
+// `places` says where it did. Returns a Status.
 int32_t gdp_move_features_replace(GdpMoveFeatures* features, int64_t count,
                                   const uint8_t* allowed, const double* weights,
                                   int32_t most, uint8_t* places,

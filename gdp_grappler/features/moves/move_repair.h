@@ -1,5 +1,9 @@
 // Groups that are taken out of a placement and placed again, one after the
 // other, as a list scheduler would, with all else where and when it is.
+//
+// A group is one piece of work: it begins when all its inputs are there, and
+// ends when all its work is done in the time that its device has left, which is
+// kept in kBins bins of the step; behind its end nothing waits for its turn.
 
 #ifndef GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
 #define GDP_GRAPPLER_FEATURES_MOVES_MOVE_REPAIR_H_
@@ -32,8 +36,8 @@ class Repair {
   bool Replace(const uint8_t* allowed, const RepairWeights& weights,
                int32_t most, int32_t* next) {
     now_.FindMoved(next, &removed_);
-    const size_t count = removed_.size();
-    if (count < 2 || count > static_cast<size_t>(most)) return false;
+    const int64_t count = removed_.size();
+    if (count < 2 || count > most) return false;
     TakeOut();
     for (const int32_t group : removed_) {
       const Choice best = Best(allowed, weights, group, next);
@@ -62,7 +66,7 @@ class Repair {
   std::vector<int32_t> removed_;
   std::vector<uint8_t> state_;           // [G]
   std::vector<double> end_s_;            // [G] of those that are back.
-  std::vector<double> busy_s_, load_s_;  // [D, kBins], [D]
+  std::vector<double> busy_s_, load_s_;  // [U, kBins], [D]
   std::vector<double> room_bytes_;       // [P]
   std::vector<int64_t> seen_;            // [D], the net last sent there.
   int64_t net_ = 0;
@@ -71,12 +75,19 @@ class Repair {
     return g_.group_seconds[int64_t{group} * g_.num_devices + device];
   }
 
+  double* BusyOn(int32_t device) { return &busy_s_[g_.unit[device] * kBins]; }
+
   // In the order in which they run at present.
   void TakeOut() {
     state_.assign(g_.num_groups, kStays);
     end_s_.resize(g_.num_groups);
     seen_.resize(g_.num_devices, 0);
-    busy_s_ = now_.busy_s;
+    // Devices that share a unit take turns.
+    busy_s_.assign(g_.num_units * kBins, 0);
+    for (int32_t d = 0; d < g_.num_devices; ++d) {
+      const double* busy = &now_.busy_s[d * kBins];
+      for (int32_t b = 0; b < kBins; ++b) BusyOn(d)[b] += busy[b];
+    }
     load_s_ = now_.load_s;
     room_bytes_ = g_.pool_bytes;
     for (int32_t p = 0; p < g_.num_pools; ++p) {
@@ -106,7 +117,7 @@ class Repair {
   void Spread(int32_t device, double work, double from_s, double to_s) {
     const int32_t first = now_.BinOf(from_s);
     const int32_t last = std::max(now_.BinOf(to_s), first);
-    double* busy = &busy_s_[device * kBins];
+    double* busy = BusyOn(device);
     for (int32_t b = first; b <= last; ++b) {
       busy[b] = std::max(busy[b] + work / (last - first + 1), 0.);
     }
@@ -114,7 +125,8 @@ class Repair {
 
   Choice Best(const uint8_t* allowed, const RepairWeights& weights,
               int32_t group, const int32_t* next) {
-    Choice best{now_.devices[group], now_.last_s[group],
+    // As it was drawn, should all others take for ever.
+    Choice best{next[group], now_.last_s[group],
                 std::numeric_limits<double>::infinity(), false};
     for (int32_t d = 0; d < g_.num_devices; ++d) {
       if (!allowed[int64_t{group} * g_.num_devices + d]) continue;
@@ -183,9 +195,9 @@ class Repair {
 
   // When work that may begin at some time is done on a device, in the room
   // that is left there.
-  double End(int32_t device, double ready, double work) const {
+  double End(int32_t device, double ready, double work) {
     if (!g_.serial[g_.unit[device]]) return ready + work;
-    const double* busy = &busy_s_[device * kBins];
+    const double* busy = BusyOn(device);
     const double width = now_.step_s / kBins;
     double at = ready;
     for (int32_t b = now_.BinOf(at); b < kBins; ++b) {
