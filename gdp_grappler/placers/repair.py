@@ -26,7 +26,7 @@ class RepairConfig:
 
   Attributes:
     share: Of the moves that are drawn, from 0 to 1.
-    most: Groups of a set; larger ones move as they were drawn.
+    most: Groups of a set, 2 or more; larger ones move as they were drawn.
     late: Weight of the most that outputs of a group come too late by.
     careless: How often that counts nothing.
     sent: Weight of the seconds of its transfers.
@@ -44,6 +44,8 @@ class RepairConfig:
     for name in ('share', 'careless'):
       if not 0 <= getattr(self, name) <= 1:
         raise ValueError(f'{name} is {getattr(self, name)}; give a share.')
+    if self.most < 2:
+      raise ValueError(f'most is {self.most}; give 2 or more.')
     for name in ('late', 'sent', 'busy'):
       least, most = getattr(self, name)
       if not 0 < least <= most < np.inf:
@@ -54,7 +56,7 @@ class RepairConfig:
 def repair(config: RepairConfig, features: featurizer.MoveFeaturizer,
            allowed: np.ndarray, candidates: np.ndarray,
            rng: np.random.Generator) -> np.ndarray:
-  """bool [K], which of the moves lead elsewhere now.
+  """bool [K], which of the moves were placed anew.
 
   Args:
     config: How often, and by what.

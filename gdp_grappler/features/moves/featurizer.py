@@ -19,7 +19,9 @@ Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle
 Routing Problems", CP 1998): each goes where the sum is least of its end, of the
 most that its outputs come too late by, of what it sends and receives, and of
 all that the device has to do, by weights that the caller gives. All else stays
-where and when it is. A device without room is for what fits nowhere.
+where and when it is. A device without room is for what fits nowhere. A group
+counts as one piece of work, which begins when all its inputs are there, even if
+only its last op needs them.
 
 Nothing that a runtime does is simulated for a move, so an overflow is that of
 the peak plus all bytes that come.

@@ -89,6 +89,7 @@ class NativeFeatures:
     """
     self._lib = _library()
     self._num_groups = int(layout.groups.max(initial=-1)) + 1
+    self._num_devices = len(layout.pools)
     arrays = [
         np.ascontiguousarray(getattr(layout, name), dtype)
         for name, dtype in _LAYOUT
@@ -143,9 +144,9 @@ class NativeFeatures:
     """bool [K], in which rows of int32 [K, G] groups were placed anew.
 
     Args:
-      devices: Where moves lead; those rows are changed.
-      places: bool [K], in which rows to do it; if it is more than one group.
-      allowed: bool [G, D].
+      devices: Where moves lead; those rows are changed in place.
+      places: bool [K], in which rows to do it, if it is more than one group.
+      allowed: bool [G, D], where there is a device for each group.
       weights: float64 [K, 3], of being late, of what is sent, and of how busy
         devices are, beside the end of a group.
       most: Groups that are placed anew at most; longer rows stay as they are.
@@ -153,16 +154,18 @@ class NativeFeatures:
     Raises:
       MemoryError: there is not enough.
     """
-    assert devices.dtype == np.int32 and devices.flags.c_contiguous
+    assert devices.dtype == np.int32 and devices.flags.carray
     assert devices.shape[1:] == (self._num_groups,)
     done = np.array(places, np.uint8)
     allowed = np.ascontiguousarray(allowed, np.uint8)
     weights = np.ascontiguousarray(weights, np.float64)
     assert done.shape == (len(devices),)
+    assert allowed.shape == (self._num_groups, self._num_devices)
     assert weights.shape == (len(devices), 3)
     if self._lib.gdp_move_features_replace(self._handle, len(devices),
                                            allowed.ctypes.data,
-                                           weights.ctypes.data, most,
+                                           weights.ctypes.data,
+                                           min(most, self._num_groups),
                                            done.ctypes.data,
                                            devices.ctypes.data):
       raise MemoryError('No memory to place groups anew.')
