@@ -24,15 +24,20 @@ from gdp_grappler.placers import single_device
 from helpers import clusters
 from helpers import reference_simulator
 
-# They do as they are told, and owe nobody a fast step or one that fits.
-TOLD = frozenset(
-    {'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin'})
+# They do as they are told, or as a network says unpriced, and owe nobody a fast
+# step or one that fits.
+TOLD = frozenset({
+    'cpu_only', 'gpu_only', 'human_expert', 'random', 'round_robin',
+    'gdp_greedy'
+})
 # Those that search price so many placements, those that run others run these.
 _EVALUATIONS, _OTHERS = 200, ('single_device', 'heft')
 # Ops up to which a step is played by the reference as well.
 _PLAYED = 25
 # Bounds are computed in another order.
 _ROUNDING = 1e-9
+# What no placer needs that is looked at.
+_NOT_HERE = {entries.Need.POLICY, entries.Need.KERAS_2}
 # Placers that say so where no op may be on such a device.
 _ONE_KIND = {'cpu_only': 'CPU', 'gpu_only': 'GPU'}
 
@@ -51,8 +56,9 @@ class Breach:
 
 
 def names() -> tuple[str, ...]:
-  """Placers to look at: all that need no policy."""
-  return tuple(e.name for e in entries.table().values() if not e.learns)
+  """Placers to look at: all that need neither a policy nor Keras 2."""
+  return tuple(
+      e.name for e in entries.table().values() if not e.needs & _NOT_HERE)
 
 
 def create(name: str) -> placer_lib.Placer:
@@ -61,9 +67,10 @@ def create(name: str) -> placer_lib.Placer:
     return local_search.LocalSearchPlacer(_EVALUATIONS, _OTHERS)
   if name == 'best_of':
     return best_of.BestOfPlacer(_OTHERS)
-  if name == 'gdp_no_network':
+  if name in ('gdp_no_network', 'gdp_held_out'):
     # What it prices by the clock depends on what else the machine does.
-    return anchored.AnchoredPlacer(asks_policy=False, asks_network=False,
+    return anchored.AnchoredPlacer(asks_policy=False,
+                                   asks_network=name == 'gdp_held_out',
                                    clock=lambda: 0.)
   return registry.create(name)
 
