@@ -80,16 +80,14 @@ class Moves:
     ])
     return result / result.sum()
 
-  def draw(self, kind: str, devices: np.ndarray, rng: np.random.Generator,
-           like: np.ndarray | None = None) -> np.ndarray:
+  def draw(self, kind: str, devices: np.ndarray,
+           rng: np.random.Generator) -> np.ndarray:
     """A neighbour of a placement.
 
     Args:
       kind: One of `kinds`; where the graph offers none of that kind, a patch.
       devices: int [G], legal; unchanged.
       rng: Of the move.
-      like: int [G], a placement that differs little; what devices have to do is
-        summed for it once, while it stays the same. By default `devices`.
 
     Returns:
       int32 [G], legal; it may be equal to `devices`.
@@ -97,9 +95,7 @@ class Moves:
     Raises:
       MemoryError: there is not enough.
     """
-    return self._drawer.draw(np.array([self.kinds.index(kind)]), devices,
-                             devices if like is None else like,
-                             neighbourhood.seed(rng), 0., self.shares)[0]
+    return self.draw_each(np.array([self.kinds.index(kind)]), devices, rng)[0]
 
   def draw_each(self, kinds: np.ndarray, devices: np.ndarray,
                 rng: np.random.Generator, compound: float = 0.,
