@@ -23,6 +23,17 @@ def children(process: int) -> list[int]:
   return sorted(result)
 
 
+def threads_cores(process: int) -> list[set[int]]:
+  """Cores that each of its threads may run on, of those that still run."""
+  result = []
+  for thread in pathlib.Path(f'/proc/{process}/task').iterdir():
+    try:
+      result.append(os.sched_getaffinity(int(thread.name)))
+    except ProcessLookupError:  # It has just gone.
+      continue
+  return result
+
+
 def runs(process: int) -> bool:
   """Whether it exists and is not just waiting to be reaped."""
   try:

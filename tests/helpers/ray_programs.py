@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -96,12 +97,12 @@ def _listening(owners: set[int]) -> list[bool]:
   """For each socket on which one of them listens, whether it is loopback's."""
   inodes = set()
   for owner in owners:
-    for handle in pathlib.Path(f'/proc/{owner}/fd').iterdir():
-      try:
-        target = os.readlink(handle)
-      except FileNotFoundError:
-        continue
-      inodes |= {target[8:-1]} if target.startswith('socket:[') else set()
+    # It, or a file of it, may just have gone.
+    with contextlib.suppress(FileNotFoundError):
+      for handle in os.listdir(f'/proc/{owner}/fd'):
+        with contextlib.suppress(FileNotFoundError):
+          target = os.readlink(f'/proc/{owner}/fd/{handle}')
+          inodes |= {target[8:-1]} if target.startswith('socket:[') else set()
   found = []
   for table in ('tcp', 'tcp6'):
     for line in pathlib.Path(f'/proc/net/{table}').read_text().splitlines()[1:]:

@@ -1,7 +1,6 @@
 """Servers of our own: pinned, watched and ended."""
 
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -41,8 +40,9 @@ def test_their_devices_are_found_at_the_target(workers):
 def test_each_runs_on_its_cores_only(workers):
   for pid, cores in zip(_pids(workers), workers.cores):
     assert os.sched_getaffinity(pid) == set(cores)
-    for thread in pathlib.Path(f'/proc/{pid}/task').iterdir():
-      assert os.sched_getaffinity(int(thread.name)) <= set(cores)
+    of_threads = processes.threads_cores(pid)
+    assert of_threads  # The first ends with the process.
+    assert all(of_one <= set(cores) for of_one in of_threads)
 
 
 def test_they_are_in_sessions_of_their_own(workers):
