@@ -89,13 +89,13 @@ def _search(
   rng = np.random.default_rng(seed)
   model = (move_filter.MoveFilter(problem, shipped_moves.network())
            if way == 'chosen' else None)
-  kinds = _LOOSE if way == 'loose' else moves.Moves.kinds
+  own = moves.Moves(problem, _LOOSE if way == 'loose' else moves.Moves.kinds)
   if not ordered:
-    return annealing.Annealing(problem, starts, rng, model, kinds)
+    return annealing.Annealing(problem, starts, rng, model, own)
   ranking = annealing.Annealing(problem, starts, rng).ranking
   return prioritized.PrioritizedSearch(problem,
                                        starts[ranking[:prioritized.STARTS]],
-                                       rng, model, kinds)
+                                       rng, model, own)
 
 
 def _table(found: Sequence[Sequence[_Row]], ordered: bool) -> tables.Table:

@@ -33,7 +33,7 @@ import weakref
 
 import numpy as np
 
-from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import alone
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
@@ -244,7 +244,10 @@ class _Draws:
                   dispatch_factors=1 + sign * dispatch,
                   root_ranks=sign * ranks)) for sign in _SIGNS
       ]
-    singles = _single_devices(graph, simulator.cluster)
+    singles = alone.of_each_kind(
+        simulator.cluster, constraints.allowed_devices(graph,
+                                                       simulator.cluster),
+        simulator.op_seconds(graph))[:, graph.groups]
     plain_s = simulator.price(graph, singles).seconds
     self._bias = float(self._ratios(plain_s, singles, None).max(initial=1.))
 
@@ -281,14 +284,3 @@ def _deviations(count: int, jitter: float,
                 rng: np.random.Generator) -> np.ndarray:
   """float64 [count] around 0, uniform, so that none is beyond all bounds."""
   return rng.uniform(-1, 1, count) * (_HALF_WIDTH * jitter)
-
-
-def _single_devices(graph: op_graph.OpGraph,
-                    cluster: cluster_lib.Cluster) -> np.ndarray:
-  """int [D, N], everything on one device as far as it may be there."""
-  allowed = constraints.allowed_devices(graph, cluster)
-  fallback = constraints.fallback_devices(allowed, cluster.host)
-  return np.stack([
-      np.where(allowed[:, device], device, fallback)[graph.groups]
-      for device in range(cluster.num_devices)
-  ])

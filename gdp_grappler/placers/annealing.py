@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from typing import Sequence
 
 import numpy as np
 
@@ -86,7 +85,7 @@ class Annealing:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
                model: move_model_lib.MoveModel | None = None,
-               kinds: Sequence[str] = moves_lib.Moves.kinds) -> None:
+               moves: moves_lib.Moves | None = None) -> None:
     """Prices where the search may begin.
 
     Args:
@@ -94,14 +93,11 @@ class Annealing:
       starts: int [S, G], legal; at least one.
       rng: Of the steps.
       model: Chooses the steps to price; None prices all that are drawn.
-      kinds: Of moves that are made; at least one.
+      moves: Of the problem, which searches in one thread may share; by default
+        of all kinds.
     """
     self._problem, self._rng, self._model = problem, rng, model
-    self._moves = moves_lib.Moves(problem)
-    wanted = self._moves.shares * np.isin(self._moves.kinds, kinds)
-    if not wanted.any():  # Of slabs alone, where there are none.
-      wanted = np.isin(self._moves.kinds, kinds) * 1.
-    self._kind_shares = wanted / wanted.sum()
+    self._moves = moves_lib.Moves(problem) if moves is None else moves
     self.evaluations = 0
     self._penalty = _FIRST_PENALTY
     self._tried = np.zeros(len(self._moves.kinds))
@@ -160,7 +156,7 @@ class Annealing:
     kinds = self._rng.choice(len(self._tried), draws, p=self._shares())
     here = self._current.devices
     rows = self._moves.draw_each(kinds, here, self._rng, _COMPOUND,
-                                 self._kind_shares)
+                                 self._moves.shares)
     if self._model is None or not count:
       return kinds, rows
     names = self._model.amended(here, rows,
@@ -181,7 +177,7 @@ class Annealing:
 
   def _shares(self) -> np.ndarray:
     """float64 [kinds], how often each kind is drawn."""
-    usual = self._kind_shares
+    usual = self._moves.shares
     success = usual * (self._gained + .05) / (self._tried + 1)
     return (_SHARE_OF_HABIT * usual +
             (1 - _SHARE_OF_HABIT) * success / success.sum())
@@ -255,22 +251,23 @@ def relieved(problem: placer_lib.Problem, devices: np.ndarray,
   """
   start = np.asarray(devices, np.int32)
   most = min(_RELIEF_OPS // max(problem.graph.num_ops, 1), _RELIEF_MOST)
-  rng = np.random.default_rng(problem.seed)
-  search = _relieving(problem, start, rng, most, refined)
+  rng, moves = np.random.default_rng(problem.seed), moves_lib.Moves(problem)
+  search = _relieving(problem, start, rng, moves, most, refined)
   if search.fits or not search.can_move:
     return search.best
   found = [search]
   for other in (*packing.packed(problem)[:_RELIEF_STARTS], start):
-    found.append(_relieving(problem, other, rng, most, refined))
+    found.append(_relieving(problem, other, rng, moves, most, refined))
     if found[-1].fits:
       break
   return min(found, key=lambda search: search.best_key).best
 
 
 def _relieving(problem: placer_lib.Problem, start: np.ndarray,
-               rng: np.random.Generator, most: int, refined: bool) -> Annealing:
+               rng: np.random.Generator, moves: moves_lib.Moves, most: int,
+               refined: bool) -> Annealing:
   """A search that has priced so many placements, or found one that fits."""
-  search = Annealing(problem, start[None], rng)
+  search = Annealing(problem, start[None], rng, moves=moves)
   while search.can_move and search.evaluations < most:
     if search.fits and not refined:
       break

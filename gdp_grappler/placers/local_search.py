@@ -17,7 +17,7 @@ from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import enforced
 from gdp_grappler.placers import move_model
-from gdp_grappler.placers import moves
+from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import races
@@ -167,7 +167,7 @@ def _no_model() -> None:
 
 def annealed(problem: placer_lib.Problem, starts: np.ndarray,
              rng: np.random.Generator, limit: Limit, models: Models = _no_model,
-             kinds: Sequence[str] = moves.Moves.kinds) -> np.ndarray:
+             kinds: Sequence[str] = moves_lib.Moves.kinds) -> np.ndarray:
   """int [G], the best that a search from the best of some starts has priced.
 
   Args:
@@ -180,8 +180,9 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
   """
   progress_lib.doing('searching')
   search = annealing.with_packed(
-      problem, starts, annealing.Annealing(problem, starts, rng, models(),
-                                           kinds))
+      problem, starts,
+      annealing.Annealing(problem, starts, rng, models(),
+                          moves_lib.Moves(problem, kinds)))
   _run([search], limit, races.Phase())
   return search.best
 
@@ -189,7 +190,7 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
 def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     limit: Limit, models: Models = _no_model,
-    kinds: Sequence[str] = moves.Moves.kinds
+    kinds: Sequence[str] = moves_lib.Moves.kinds
 ) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
@@ -209,16 +210,17 @@ def searched(
     return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
   progress_lib.doing('searching, and for an order')
   begin_s = limit.spent_s
+  moves = moves_lib.Moves(problem, kinds)
   plain = annealing.with_packed(
       problem, starts, annealing.Annealing(problem, starts, rng, models(),
-                                           kinds))
+                                           moves))
   each_s = _RANKED * (limit.spent_s - begin_s) / plain.evaluations
   _run([plain], limit, _FIRST)
   # The best start is looked at in both orders, even if time is over.
   likely = starts[plain.ranking[:limit.affordable(each_s, prioritized.STARTS)]]
   both = np.concatenate([plain.best[None], likely])
   ordered, *slower = races.raced(
-      lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), kinds
+      lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), moves
                                            ), _SECOND,
       races.racers(plain.evaluations, limit.progress(plain.evaluations)),
       lambda racers, part: _run([*racers, plain], limit, part))

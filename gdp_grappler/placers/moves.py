@@ -14,6 +14,7 @@ The rules themselves are in C++ (`move_drawer.h`); here is what they look at.
 from __future__ import annotations
 
 import functools
+from typing import Sequence
 
 import numpy as np
 
@@ -58,7 +59,8 @@ class Moves:
       slab_whole: all that has one coordinate, such as a layer.
       slab_trade: two devices exchange what they have of two such wholes.
     shares: float64 [kinds], how often to draw each where nothing is known; 0
-      for slabs where coordinates tell nothing apart.
+      for what is not wanted, and for slabs where coordinates tell nothing
+      apart.
     movable: int [M], groups with more than one device.
   """
 
@@ -66,18 +68,27 @@ class Moves:
            'border', 'swap', 'device', 'slab', 'slab_part', 'slab_swap',
            'slab_whole', 'slab_trade')
 
-  def __init__(self, problem: placer_lib.Problem) -> None:
-    """Lays out what `shares` need; the rest when the first move is drawn."""
+  def __init__(self, problem: placer_lib.Problem,
+               wanted: Sequence[str] = kinds) -> None:
+    """Lays out what `shares` need; the rest when the first move is drawn.
+
+    Args:
+      problem: G groups.
+      wanted: Of `kinds`, which to draw; at least one.
+    """
     self._problem = problem
     self.movable = np.flatnonzero(problem.allowed.sum(axis=1) > 1)
     self._axes = coordinate_maps.axes(coordinates.of(problem.graph))
-    self.shares = self._shares()
+    self.shares = self._shares(wanted)
 
-  def _shares(self) -> np.ndarray:
-    result = np.array([
+  def _shares(self, wanted: Sequence[str]) -> np.ndarray:
+    of_wanted = np.isin(self.kinds, wanted) * 1.
+    result = of_wanted * [
         share * (bool(self._axes) or not kind.startswith(_SLAB))
         for kind, share in zip(self.kinds, _SHARES)
-    ])
+    ]
+    if not result.any():  # Of slabs alone, where there are none.
+      result = of_wanted
     return result / result.sum()
 
   def draw(self, kind: str, devices: np.ndarray,

@@ -23,7 +23,7 @@ from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import move_model
-from gdp_grappler.placers import moves
+from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
 
 # How often priorities are made anew, and what of a step that may lose.
@@ -57,7 +57,7 @@ class PrioritizedSearch:
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
                rng: np.random.Generator,
                model: move_model.MoveModel | None = None,
-               kinds: Sequence[str] = moves.Moves.kinds) -> None:
+               moves: moves_lib.Moves | None = None) -> None:
     """Prices where the search may begin.
 
     Args:
@@ -65,7 +65,7 @@ class PrioritizedSearch:
       starts: int [S, G], legal; at least one. Each gets priorities of its own.
       rng: Of the steps.
       model: Chooses the steps to price; None prices all that are drawn.
-      kinds: Of moves that are made; at least one.
+      moves: As of `annealing.Annealing`.
     """
     self._problem, self._model = problem, model
     priorities = np.stack([self._ranks(row) for row in starts])
@@ -80,7 +80,7 @@ class PrioritizedSearch:
     self._order = _Order(problem.evaluator, priorities[first])
     self._search = annealing.Annealing(
         dataclasses.replace(problem, evaluator=self._order),
-        starts[first:first + 1], rng, model, kinds)
+        starts[first:first + 1], rng, model, moves)
     self._tell_order()
     self._refreshed = 0.
     self._keep()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import alone
 from gdp_grappler.cluster import cluster as cluster_lib
-from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 
@@ -37,53 +35,17 @@ def on_each(problem: placer_lib.Problem) -> np.ndarray:
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  allowed = problem.allowed
-  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
-  devices = np.arange(problem.cluster.num_devices)[:, None]
-  return np.where(allowed.T, devices, fallback).astype(np.int32)
+  return alone.on_each(problem.cluster, problem.allowed)
 
 
 def of_each_kind(problem: placer_lib.Problem) -> np.ndarray:
   """int32 [K, G], as `on_each`, once for devices of a kind.
 
-  Large clusters have many of a kind, and each costs a step to be priced.
-
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  rows = on_each(problem)
-  others = np.unique(
-      constraints.fallback_devices(problem.allowed, problem.cluster.host))
-  kinds: dict[object, int] = {}
-  for device in range(len(rows)):
-    kinds.setdefault(_kind(problem, device, others), device)
-  return rows[list(kinds.values())]
-
-
-def _kind(problem: placer_lib.Problem, device: int,
-          others: np.ndarray) -> object:
-  """Equal for devices that are as good as each other, if used alone.
-
-  Args:
-    problem: What to place.
-    device: Which.
-    others: int, devices of what may not be there.
-  """
-  cluster = problem.cluster
-  shares = any((numbers == numbers[device]).sum() > 1
-               for numbers in (cluster.compute_units, cluster.memory_pools))
-  if shares or device in others:
-    return device
-  latency, bandwidth, channels = cluster.link_arrays
-  links = tuple(
-      (*latency[ends], *bandwidth[ends],
-       len({*channels[ends][0].tolist()} & {*channels[ends][1].tolist()}))
-      for other in others.tolist()
-      for ends in [([device, other], [other, device])])
-  figures = dataclasses.replace(cluster.devices[device], name='', compute='',
-                                memory='')
-  return (figures, links, problem.op_seconds[:, device].tobytes(),
-          problem.allowed[:, device].tobytes())
+  return alone.of_each_kind(problem.cluster, problem.allowed,
+                            problem.op_seconds)
 
 
 class OnlyDevicePlacer:

@@ -116,7 +116,7 @@ def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
   problem = problems.make(graphs.random_graph(0, 30), clusters.make_cluster(2))
   start = np.ones((1, problem.graph.num_groups), np.int32)
   search = annealing.Annealing(problem, start, np.random.default_rng(0),
-                               kinds=('group', 'swap'))
+                               moves=moves.Moves(problem, ('group', 'swap')))
   for step in range(20):
     search.step(step / 20, annealing.BATCH)
   assert drawn == further == {'group', 'swap'}
