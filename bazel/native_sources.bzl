@@ -41,6 +41,7 @@ NATIVE_LIBRARIES = {
         ],
         "hdrs": [
             "gdp_grappler/graph/node_table.h",
+            "gdp_grappler/graph/op_flops.h",
             "gdp_grappler/plugin/graph_fingerprint.h",
             "gdp_grappler/plugin/pass_response.h",
         ],

@@ -33,6 +33,107 @@ def test_matmul():
   assert result.output_bytes[result.output_starts[index['a']]] == 4 * 7 * 10
 
 
+def _zeros(*shape):
+  return tf.zeros(shape)
+
+
+def _flops(make, name='found'):
+  index, result = _estimate(make)
+  return result.flops[index[name]]
+
+
+@pytest.mark.parametrize('op_type, fused, shapes, attributes', [
+    ('MatMul', '_FusedMatMul',
+     ([4, 6], [5, 6]), {'transpose_a': False, 'transpose_b': True}),
+    ('Conv2D', '_FusedConv2D', ([2, 8, 8, 3], [3, 3, 3, 5]),
+     {'strides': [1, 2, 2, 1], 'padding': 'SAME'}),
+    ('DepthwiseConv2dNative', '_FusedDepthwiseConv2dNative',
+     ([2, 8, 8, 3], [3, 3, 3, 2
+                    ]), {'strides': [1, 1, 1, 1], 'padding': 'VALID'}),
+    ('BatchMatMulV2', '_MklFusedBatchMatMulV2',
+     ([7, 4, 6], [7, 6, 5]), {'adj_x': False, 'adj_y': False}),
+])
+def test_fused_ops_compute_what_they_were_made_of(op_type, fused, shapes,
+                                                  attributes):
+  """The remapper's products and convolutions once cost no arithmetic."""
+  a, b = map(tf.TensorShape, shapes)
+
+  def make():
+    left = tf.compat.v1.placeholder(tf.float32, a, 'left')
+    right = tf.compat.v1.placeholder(tf.float32, b, 'right')
+    tf.compat.v1.placeholder(tf.float32, [5], 'bias')
+    arguments = dict(zip(_ARGUMENTS[op_type], (left, right)))
+    getattr(tf.raw_ops, op_type)(**arguments, **attributes, name='plain')
+
+  definition = graph_defs.built(make)
+  plain = next(n for n in definition.node if n.name == 'plain')
+  node = definition.node.add(name='fused', op=fused,
+                             input=[*plain.input, 'bias'])
+  for name, value in plain.attr.items():
+    node.attr[name].CopyFrom(value)
+  node.attr['num_args'].i = 1
+  node.attr['TArgs'].list.type.append(1)
+  node.attr['fused_ops'].list.s.append(b'BiasAdd')
+  result = _estimated(definition, 1)
+  one, other = result.flops[-2:]
+  assert one == other > 0
+  assert result.io_bytes[-1] == result.io_bytes[-2] + 4 * 5
+
+
+_ARGUMENTS = {
+    'MatMul': 'ab', 'Conv2D': ('input', 'filter'),
+    'DepthwiseConv2dNative': ('input', 'filter'), 'BatchMatMulV2': 'xy'
+}
+
+
+def test_convolutions_in_space_and_their_gradients():
+  # 2 x 2 x 2 x 4 windows in each of which 27 x 3 numbers meet 5 channels.
+  flops = 2 * (2 * 2 * 2 * 4) * 27 * 3 * 5
+  image, filters, out = (2, 4, 4, 8, 3), (3, 3, 3, 3, 5), (2, 2, 2, 4, 5)
+  how = {'strides': [1, 2, 2, 2, 1], 'padding': 'SAME', 'name': 'found'}
+  raw = tf.raw_ops
+  assert flops == _flops(
+      lambda: raw.Conv3D(input=_zeros(*image), filter=_zeros(*filters), **how))
+  assert flops == _flops(
+      lambda: raw.Conv3DBackpropInputV2(input_sizes=image, filter=_zeros(
+          *filters), out_backprop=_zeros(*out), **how))
+  assert flops == _flops(
+      lambda: raw.Conv3DBackpropFilterV2(input=_zeros(
+          *image), filter_sizes=filters, out_backprop=_zeros(*out), **how))
+
+
+def test_recurrent_kernels_use_each_weight_once_per_step_and_example():
+  raw, weights = tf.raw_ops, 1000
+
+  def cudnn():
+    raw.CudnnRNNV2(input=_zeros(9, 4, 5), input_h=_zeros(1, 4, 7),
+                   input_c=_zeros(1, 4,
+                                  7), params=_zeros(weights), name='found')
+
+  assert _flops(cudnn) == 2 * 9 * 4 * weights
+
+  def block():
+    gate = _zeros(7)
+    raw.BlockLSTMV2(seq_len_max=tf.constant(9, tf.int64), x=_zeros(9, 4, 5),
+                    cs_prev=_zeros(4, 7), h_prev=_zeros(4, 7), w=_zeros(12, 28),
+                    wci=gate, wcf=gate, wco=gate, b=_zeros(28), cell_clip=0.,
+                    use_peephole=False, name='found')
+
+  assert _flops(block) == 2 * 9 * 4 * 12 * 28
+
+  def cell():
+    raw.GRUBlockCell(x=_zeros(4, 5), h_prev=_zeros(4, 7), w_ru=_zeros(12, 14),
+                     w_c=_zeros(12, 7), b_ru=_zeros(14), b_c=_zeros(7),
+                     name='found')
+
+  assert _flops(cell) == 2 * 4 * 12 * (14 + 7)
+
+
+def test_products_of_two_types():
+  assert _flops(lambda: tf.raw_ops.BatchMatMulV3(x=_zeros(3, 4, 6), y=_zeros(
+      3, 6, 5), Tout=tf.float32, name='found')) == 3 * 2 * 4 * 6 * 5
+
+
 def test_several_outputs_and_none():
 
   def make():
