@@ -5,9 +5,9 @@ model", CACM 2009): an op takes the longer of its arithmetic and its traffic,
 plus the time to launch it. Arithmetic runs at `peak_flops * efficiency`, which
 is what dense kernels reach on the device, times the share of that which the
 op's family reaches; traffic at the memory's bandwidth times the family's share
-(`op_families`). FLOPs and bytes are those of Grappler's OpLevelCostEstimator
-(`graph.op_properties`), which has no launch overhead; so an op that is too
-small to fill the device costs its launch.
+(`op_families`). FLOPs and bytes are those of Grappler's OpLevelCostEstimator,
+FLOPs of ops that it does not know of our own (`graph.op_properties`). It has no
+launch overhead; so an op that is too small to fill the device costs its launch.
 """
 
 from __future__ import annotations
