@@ -14,6 +14,7 @@ import weakref
 
 import numpy as np
 
+from gdp_grappler.graph import columns
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
@@ -162,15 +163,13 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
 
 def _kinds(allowed: np.ndarray) -> np.ndarray:
   """int32 [G], equal where the same devices bool [G, D] are allowed."""
-  rows = np.ascontiguousarray(np.packbits(allowed, axis=1))
-  whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
-  return np.unique(whole, return_inverse=True)[1].astype(np.int32)
+  packed = np.packbits(allowed, axis=1)
+  return columns.distinct(list(packed.T))[1].astype(np.int32)
 
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
   """int32 [G], equal where both are."""
-  pairs = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second
-  return np.unique(pairs, return_inverse=True)[1].astype(np.int32)
+  return columns.distinct([first, second])[1].astype(np.int32)
 
 
 def _in_topological_order(graph: op_graph.OpGraph,

@@ -12,6 +12,8 @@ import weakref
 
 import numpy as np
 
+from gdp_grappler.graph import columns
+from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import inheritance
 from gdp_grappler.graph.structure import scopes as scopes_lib
@@ -104,17 +106,17 @@ class _Reader:
 
   def read(self) -> np.ndarray:
     """int [N, C]."""
-    columns = {name: np.full(self._graph.num_ops, -1) for name in NAMES}
-    columns.update(variable=self._uses.variables,
-                   repetition=self._uses.repetitions)
-    columns.update(self._by_names())
-    layer = columns['layer']
+    found = {name: np.full(self._graph.num_ops, -1) for name in NAMES}
+    found.update(variable=self._uses.variables,
+                 repetition=self._uses.repetitions)
+    found.update(self._by_names())
+    layer = found['layer']
     if not (self._enough(layer) and self._is_of_variables(layer)):
       periods = self._uses.periods()
-      columns['layer'] = np.append(periods, -1)[self._uses.variables]
-    if not self._enough(columns['segment']):
-      columns['segment'] = self._times()
-    values = np.stack([self._complete(columns[name]) for name in NAMES], axis=1)
+      found['layer'] = np.append(periods, -1)[self._uses.variables]
+    if not self._enough(found['segment']):
+      found['segment'] = self._times()
+    values = np.stack([self._complete(found[name]) for name in NAMES], axis=1)
     self._own_variables(values)
     return values
 
@@ -128,11 +130,9 @@ class _Reader:
     Keras numbers calls and layers alike: step 2 of `dense` is 'dense_1', too.
     """
     some = self._using & (labels >= 0)
-    pairs, counts = np.unique(
-        np.stack([self._uses.variables[some], labels[some]]), axis=1,
-        return_counts=True)
+    pairs, where = columns.distinct([self._uses.variables[some], labels[some]])
     most = np.zeros(int(pairs[0].max(initial=-1)) + 1, int)
-    np.maximum.at(most, pairs[0], counts)
+    np.maximum.at(most, pairs[0], np.bincount(where))
     return bool(most.sum() >= _ONE_LAYER * some.sum())
 
   def _complete(self, labels: np.ndarray) -> np.ndarray:
@@ -203,13 +203,12 @@ class _Reader:
     if not families.size:
       return families, families
     variables = self._uses.variables[found.ops[rows]]
-    both, where = np.unique(np.stack([families, variables]), axis=1,
-                            return_inverse=True)
+    both, where = columns.distinct([families, variables])
     low = np.full(both.shape[1], np.iinfo(int).max)
     high = np.full(both.shape[1], -1)
-    np.minimum.at(low, where.reshape(-1), members)
-    np.maximum.at(high, where.reshape(-1), members)
-    ops = np.bincount(where.reshape(-1), minlength=both.shape[1])
+    np.minimum.at(low, where, members)
+    np.maximum.at(high, where, members)
+    ops = np.bincount(where, minlength=both.shape[1])
     count = int(families.max()) + 1
     all_ops = np.bincount(both[0], ops, count)
     in_time = np.bincount(both[0], ops * (high > low), count) > all_ops / 2
@@ -223,11 +222,10 @@ class _Reader:
     own = self._scopes.take(self._scopes.families == family)
     at = own.first(self._graph.num_ops)
     where = np.flatnonzero(self._forward & (at >= 0))
-    pairs, place = np.unique(
-        np.stack([own.siblings[at[where]], own.members[at[where]]]), axis=1,
-        return_inverse=True)
+    pairs, place = columns.distinct(
+        [own.siblings[at[where]], own.members[at[where]]])
     label = np.full(self._graph.num_ops, -1)
-    label[where] = place.reshape(-1)
+    label[where] = place
     # By way of ops in between.
     given = self._descent.inherited(label)
     source, target = self._graph.edges.T
@@ -248,21 +246,11 @@ class _Reader:
     return rank[labels]
 
 
-def _last_first(graph: op_graph.OpGraph) -> np.ndarray:
-  """int [E, 2], edges; those out of an op come before those into it."""
-  position = np.empty(graph.num_ops, np.int64)
-  position[graph.topological_order] = np.arange(graph.num_ops)
-  return graph.edges[np.argsort(-position[graph.edges[:, 0]])]
-
-
 def _leading_to(graph: op_graph.OpGraph, ends: np.ndarray) -> np.ndarray:
   """bool [N], what any of the ops bool [N] hangs on, and these."""
-  result = ends.tolist()
-  # Deep graphs: a plain loop over edges beats numpy on levels.
-  for producer, consumer in _last_first(graph).tolist():
-    if result[consumer]:
-      result[producer] = True
-  return np.array(result, bool)
+  # As many as there are on one path.
+  return native_graph.longest_to_sinks(*graph.successor_arrays,
+                                       graph.topological_order, ends) > 0
 
 
 def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
@@ -271,13 +259,11 @@ def _as_needed(graph: op_graph.OpGraph, forward: np.ndarray) -> np.ndarray:
   What could run at once but is needed late, such as what a layer makes of its
   initial state, is where it is needed.
   """
-  edges = _last_first(graph)
-  ahead = [0] * graph.num_ops
-  for producer, consumer in edges[forward[edges].all(axis=1)].tolist():
-    if ahead[consumer] >= ahead[producer]:
-      ahead[producer] = ahead[consumer] + 1
+  edges = graph.edges[forward[graph.edges].all(axis=1)]
+  ahead = native_graph.ranks(edges, graph.topological_order,
+                             np.ones(len(edges)), np.zeros(graph.num_ops))
   in_order = graph.topological_order[forward[graph.topological_order]]
-  return in_order[np.argsort(-np.array(ahead, int)[in_order], kind='stable')]
+  return in_order[np.argsort(-ahead[in_order], kind='stable')]
 
 
 def _constants(graph: op_graph.OpGraph) -> np.ndarray:
@@ -298,11 +284,10 @@ def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
   while len(left.ops):
     first = left.first(num_ops)
     some = np.flatnonzero(first >= 0)
-    rows = np.stack(
+    _, where = columns.distinct(
         [result[some], left.families[first[some]], left.members[first[some]]])
     # Ops without an entry at this depth keep their label; it must not be used.
-    result[some] = len(result) + np.unique(rows, axis=1,
-                                           return_inverse=True)[1].reshape(-1)
+    result[some] = len(result) + where
     result = np.unique(np.append(result, -1), return_inverse=True)[1][:-1] - 1
     rest = np.ones(len(left.ops), bool)
     rest[first[some]] = False

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from gdp_grappler.graph import columns
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
@@ -119,9 +120,8 @@ def _numbered(graph: op_graph.OpGraph, variable: np.ndarray, read: np.ndarray,
   held = _held_bytes(graph, read)[variable[first_users]]
   types = np.unique([graph.op_types[op] for op in first_users],
                     return_inverse=True)[1].reshape(-1)
-  kinds = np.unique(np.stack([held, types]), axis=1, return_inverse=True)[1]
   return VariableUses(read >= 0, number, repetition, rank[read],
-                      kinds.reshape(-1))
+                      columns.distinct([held, types])[1])
 
 
 def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:

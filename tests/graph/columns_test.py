@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from gdp_grappler.graph import columns
+
+
+def test_rows_by_their_first_column_and_then_by_the_next():
+  values, where = columns.distinct(
+      [np.array([2, -1, 2, 2]), np.array([5, 9, 3, 5])])
+  assert values.tolist() == [[-1, 2, 2], [9, 3, 5]]
+  assert where.tolist() == [2, 0, 1, 2]
+
+
+@pytest.mark.parametrize('high', [3, 1 << 20, 1 << 31, 1 << 40])
+def test_they_are_those_of_unique(high):
+  rng = np.random.default_rng(high)
+  drawn = rng.integers(-3, high, (4, 200))
+  given = drawn[:, rng.integers(0, 200, 500)]
+  values, where = columns.distinct(list(given))
+  expected, places = np.unique(given, axis=1, return_inverse=True)
+  assert (values == expected).all() and (where == places.reshape(-1)).all()
+
+
+@pytest.mark.parametrize('kind', [bool, np.uint8, np.int32])
+def test_small_types_do_not_overflow(kind):
+  given = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1], [1, 0, 0]], kind)
+  values, where = columns.distinct(list(given) * 8)
+  assert (values[:, where] == np.tile(given, (8, 1))).all()
+  assert values.shape == (32, 3)
+
+
+def test_no_rows():
+  values, where = columns.distinct([np.zeros(0, int)] * 3)
+  assert values.shape == (3, 0) and not len(where)
