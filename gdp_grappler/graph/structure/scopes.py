@@ -18,11 +18,12 @@ import re
 
 import numpy as np
 
+from gdp_grappler.graph import columns
 from gdp_grappler.graph import op_graph
 
 _WRAPPER = re.compile(r'gradients?(_\d+)?|gradient_tape(_\d+)?')
+_ANY_WRAPPER = 'gradient'
 _GRADIENT = '_grad'
-_SEPARATOR = re.compile(r'[/.]')
 # 'layer3', 'layer_3'; opened again: 'layer3_1', 'layer_3_1'.
 _NUMBERED = re.compile(r'(.*?)(\d+)(?:_(\d+))?')
 # What goes on deeper inside is a detail.
@@ -77,24 +78,6 @@ class Scopes:
     return result
 
 
-_Entry = tuple[str, int, str, bool]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Scope:
-  """One scope: whether of gradients, of what, and its numbers.
-
-  Attributes:
-    backward: Whether it is of gradients.
-    forward: The op whose gradient it is, or ''.
-    entries: Family, number, siblings and whether opened again, of each.
-  """
-
-  backward: bool
-  forward: str
-  entries: tuple[_Entry, ...]
-
-
 def read(graph: op_graph.OpGraph) -> Scopes:
   """Reads the names of N ops."""
   numbers: dict[str, int] = {}
@@ -103,48 +86,113 @@ def read(graph: op_graph.OpGraph) -> Scopes:
           name.rpartition('/')[0] or name.rpartition('.')[0], len(numbers))
       for name in graph.names
   ]
-  scopes = [_parsed(path) for path in numbers]
   scope = np.array(of_op, int).reshape(-1)
-  backward = np.array([s.backward for s in scopes], bool)[scope]
-  index = {name: op for op, name in enumerate(graph.names)}
-  of = np.array([index.get(s.forward, -1) for s in scopes], int)[scope]
-  counts = np.array([len(s.entries) for s in scopes], int)
-  entries = [entry for s in scopes for entry in s.entries]
-  families, members = _members(entries)
-  siblings = _codes([entry[2] for entry in entries])
+  index = dict(zip(graph.names, range(graph.num_ops)))
+  tree = _Tree()
+  backward = np.zeros(len(numbers), bool)
+  of, place = np.full((2, len(numbers)), -1)
+  for number, path in enumerate(numbers):
+    backward[number], forward, parts = _parsed(path)
+    of[number] = index.get(forward, -1)
+    place[number] = tree.place(parts)
+  entries = tree.entries()
+  rows, counts = _on_the_way(entries, place)
   starts = np.cumsum(counts) - counts
-  rows = np.repeat(starts[scope], counts[scope]) + _within(counts[scope])
-  found = Scopes(backward, of, np.repeat(np.arange(graph.num_ops),
-                                         counts[scope]), families[rows],
-                 members[rows], siblings[rows],
-                 np.array([entry[3] for entry in entries], bool)[rows])
-  return found.take(_several(found.families, found.members))
+  rows = rows[np.repeat(starts[scope], counts[scope]) + _within(counts[scope])]
+  return Scopes(backward[scope], of[scope],
+                np.repeat(np.arange(graph.num_ops),
+                          counts[scope]), entries.families[rows],
+                entries.members[rows], entries.siblings[rows], rows % 2 == 1)
 
 
-def _members(entries: list[_Entry]) -> tuple[np.ndarray, np.ndarray]:
-  """Families of entries [m], and which member of it each is of [m]."""
-  families = _codes([entry[0] for entry in entries])
-  numbers = np.array([entry[1] for entry in entries], np.int64).reshape(-1)
-  pairs, where = np.unique(np.stack([families, numbers]), axis=1,
-                           return_inverse=True)
-  first = np.searchsorted(pairs[0], pairs[0])
-  return families, (np.arange(pairs.shape[1]) - first)[where.reshape(-1)]
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Entries:
+  """The entries of P places in a tree of scopes, two each.
+
+  Attributes:
+    parents: int [P], the place around each; 0 is around all, and itself.
+    families: int [2 P], of the number of a place and of its being opened again.
+    members: int [2 P].
+    siblings: int [2 P].
+    several: bool [2 P], those of families with more than one member.
+  """
+
+  parents: np.ndarray
+  families: np.ndarray
+  members: np.ndarray
+  siblings: np.ndarray
+  several: np.ndarray
 
 
-def _several(families: np.ndarray, members: np.ndarray) -> np.ndarray:
-  """bool [M], entries of families with more than one member in use."""
-  highest = np.zeros(int(families.max(initial=-1)) + 1, int)
-  lowest = np.full(len(highest), np.iinfo(int).max)
-  np.maximum.at(highest, families, members)
-  np.minimum.at(lowest, families, members)
-  return (highest > lowest)[families]
+class _Tree:
+  """Scopes in scopes, each of which is looked at once.
+
+  Most of a large graph's names begin alike. So what a family or a scope is
+  called is a pair: the number of what is around it, and the last part.
+  """
+
+  def __init__(self) -> None:
+    self._places: dict[tuple[int, str], int] = {}
+    self._families: dict[tuple[int, str], int] = {}
+    self._scopes: dict[tuple[int, str], int] = {}
+    # By place; what is around all is in a family of its own.
+    self._parents, self._names = [0], [(-1, '')]
+    self._family, self._number, self._sibling = [-1, -1], [-1, -1], [-1, -1]
+
+  def place(self, parts: list[str]) -> int:
+    """The number of a scope, 0 of the outermost."""
+    at = 0
+    for part in parts[:_DEEPEST]:
+      known = self._places.get((at, part))
+      at = self._add(at, part) if known is None else known
+    return at
+
+  def _add(self, around: int, part: str) -> int:
+    base, number, again = _number(part)
+    name = base.rstrip('_-')
+    opened = f'{name}#' if number >= 0 else f'{name}@'
+    self._add_entry((self._family[2 * around], name), number,
+                    self._names[around])
+    self._add_entry((self._family[2 * around], opened), again,
+                    (around, f'{name}{number}'))
+    self._parents.append(around)
+    self._names.append((around, part))
+    return self._places.setdefault((around, part), len(self._names) - 1)
+
+  def _add_entry(self, family: tuple[int, str], number: int,
+                 scope: tuple[int, str]) -> None:
+    self._family.append(self._families.setdefault(family, len(self._families)))
+    self._number.append(number)
+    self._sibling.append(self._scopes.setdefault(scope, len(self._scopes)))
+
+  def entries(self) -> _Entries:
+    """Those of all places so far."""
+    families = np.array(self._family, int)
+    pairs, where = columns.distinct([families, np.array(self._number, int)])
+    ends = np.searchsorted(pairs[0], [families, families + 1])
+    return _Entries(np.array(self._parents, int), families, where - ends[0],
+                    np.array(self._sibling, int), ends[1] - ends[0] > 1)
 
 
-def _codes(texts: list[str]) -> np.ndarray:
-  """int [m], equal for equal texts."""
-  numbers: dict[str, int] = {}
-  return np.array([numbers.setdefault(text, len(numbers)) for text in texts],
-                  int).reshape(-1)
+def _on_the_way(entries: _Entries,
+                places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """Entries of families with several members, the outermost first.
+
+  Args:
+    entries: Of P places.
+    places: int [S].
+
+  Returns:
+    Those around and of each of the S places, one place after another, and how
+    many each has [S].
+  """
+  way = np.empty((len(places), _DEEPEST), int)
+  for depth in reversed(range(_DEEPEST)):
+    way[:, depth] = places
+    places = entries.parents[places]
+  both = (2 * way[:, :, None] + np.arange(2)).reshape(-1, 2 * _DEEPEST)
+  some = entries.several[both]
+  return both[some], some.sum(axis=1)
 
 
 def _within(counts: np.ndarray) -> np.ndarray:
@@ -154,12 +202,15 @@ def _within(counts: np.ndarray) -> np.ndarray:
       ends - counts, counts)
 
 
-def _parsed(path: str) -> _Scope:
-  parts = _SEPARATOR.split(path) if path else []
+def _parsed(path: str) -> tuple[bool, str, list[str]]:
+  """Of a scope: whether of gradients, of which op or '', and what it is in."""
+  parts = path.replace('.', '/').split('/') if path else []
+  if _ANY_WRAPPER not in path:
+    return False, '', parts
   wrapper = next(
       (i for i, part in enumerate(parts) if _WRAPPER.fullmatch(part)), None)
   if wrapper is None:
-    return _Scope(False, '', _entries(parts))
+    return False, '', parts
   inside = parts[wrapper + 1:]
   end = next((i for i, part in enumerate(inside) if part.endswith(_GRADIENT)),
              None)
@@ -168,20 +219,7 @@ def _parsed(path: str) -> _Scope:
   elif not parts[wrapper].startswith('gradient_tape'):
     inside = [*inside, '']
   outside = parts[:wrapper] if end is None else []
-  return _Scope(True, '/'.join([*outside, *inside]), _entries(inside[:-1]))
-
-
-def _entries(parts: list[str]) -> tuple[_Entry, ...]:
-  result: list[_Entry] = []
-  outside = free = ''
-  for part in parts[:_DEEPEST]:
-    base, number, again = _number(part)
-    name = base.rstrip('_-')
-    result.append((f'{free}/{name}', number, outside, False))
-    result.append((f'{free}/{name}#' if number >= 0 else f'{free}/{name}@',
-                   again, f'{outside}/{name}{number}', True))
-    outside, free = f'{outside}/{part}', f'{free}/{name}'
-  return tuple(result)
+  return True, '/'.join([*outside, *inside]), inside[:-1]
 
 
 @functools.cache
