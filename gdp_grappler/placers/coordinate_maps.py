@@ -14,6 +14,7 @@ from typing import Iterator
 
 import numpy as np
 
+from gdp_grappler.graph import columns as columns_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 
@@ -22,6 +23,8 @@ _STRIDES = (1, 2, 4, 8, 16)
 # Axes that say when, and those that say what.
 _WHEN = ('segment', 'repetition')
 _PART = 'part'
+# Rows and edges that are looked at in one go: what fits into a cache.
+_ROWS, _EDGES = 32, 4096
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,11 +53,36 @@ class Cells:
   def num_cells(self) -> int:
     return int(self.groups.max()) + 1
 
-  def cut(self, row: np.ndarray) -> tuple[float, int]:
-    """Bytes and tensors that parts int [U] send to each other."""
-    crossing = row[self.edges[:, 0]] != row[self.edges[:, 1]]
-    return (float(self.edge_bytes[crossing].sum()),
-            int(self.edge_tensors[crossing].sum()))
+  def loads(self, rows: np.ndarray, weights: np.ndarray,
+            count: int) -> np.ndarray:
+    """float64 [K, count], the weights of cells [U] in each part.
+
+    Args:
+      rows: int [K, U], parts of cells.
+      weights: float64 [U].
+      count: Of parts.
+    """
+    result = np.empty((len(rows), count))
+    for load, row in zip(result, rows):
+      load[:] = np.bincount(row, weights, count)
+    return result
+
+  def cuts(self, rows: np.ndarray) -> np.ndarray:
+    """float64 [2, K], bytes and tensors that parts send to each other.
+
+    Args:
+      rows: int [K, U], parts of cells.
+    """
+    # Sums of integers: the order of summing does not show.
+    amounts = np.stack([self.edge_bytes, self.edge_tensors])
+    result = np.zeros((2, len(rows)))
+    for own in _stretches(len(rows), _ROWS):
+      parts = np.ascontiguousarray(rows[own].T)
+      for edges in _stretches(len(self.edges), _EDGES):
+        source, target = self.edges[edges].T
+        crossing = parts.take(source, 0) != parts.take(target, 0)
+        result[:, own] += amounts[:, edges] @ crossing.astype(np.float64)
+    return result
 
   def induced(self, own: np.ndarray) -> Cells:
     """Some of the cells, which get numbers from 0, without groups.
@@ -98,9 +126,7 @@ def cells(graph: op_graph.OpGraph,
   columns = axes(coordinates)
   if not columns:
     return None
-  values, groups = np.unique(np.stack(list(columns.values())), axis=1,
-                             return_inverse=True)
-  groups = groups.reshape(-1)
+  values, groups = columns_lib.distinct(list(columns.values()))
   return Cells(groups, dict(zip(columns, values)), *_edges(graph, groups))
 
 
@@ -117,63 +143,69 @@ class Maps:
     self._axes, self._work = of.axes, work
 
   def rows(self, shares: np.ndarray) -> np.ndarray:
-    """int64 [K, U], the part of each cell, no two rows alike.
+    """int [K, U], the part of each cell, no two rows alike.
 
     Args:
       shares: float64 [k], work that each of the parts should get; sum 1.
+
+    Returns:
+      Of a type that is as narrow as can be: there are many.
     """
-    found = {
-        row.tobytes(): row
-        for row in (row.astype(np.int64) for row in self._all(shares))
-    }
-    return np.array(list(found.values()), np.int64).reshape(-1, len(self._work))
+    kind = _kind(len(shares))
+    found = {row.tobytes(): row for row in self._all(shares)}
+    return np.array(list(found.values()), kind).reshape(-1, len(self._work))
 
   def _all(self, shares: np.ndarray) -> Iterator[np.ndarray]:
     for axis in self._axes:
-      yield from self._along(axis, shares)
+      yield from self._along(axis, shares, _kind(len(shares)))
     for first, second in itertools.combinations(self._axes, 2):
       if first in _WHEN and second in _WHEN:
         continue
       yield from self._grids(first, second, shares)
       yield from self._skewed(first, second, len(shares))
 
-  def _along(self, axis: str, shares: np.ndarray) -> Iterator[np.ndarray]:
+  def _along(self, axis: str, shares: np.ndarray,
+             kind: np.dtype) -> Iterator[np.ndarray]:
     """Blocks, and turns of one, two, ..."""
     values, count = self._axes[axis], len(shares)
-    yield self._blocks(axis, shares)
+    scale = np.arange(int(values.max()) + 1)
+    yield self._blocks(axis, shares, kind)
     for stride in _STRIDES:
-      if stride * count <= values.max():
-        yield values // stride % count
+      if stride * count < len(scale):
+        yield (scale // stride % count).astype(kind)[values]
 
   def _grids(self, first: str, second: str,
              shares: np.ndarray) -> Iterator[np.ndarray]:
-    count = len(shares)
+    count, kind = len(shares), _kind(len(shares))
     for rows in range(2, count // 2 + 1):
       if count % rows:
         continue
       of_rows = shares.reshape(rows, -1).sum(axis=1)
       of_columns = np.full(count // rows, rows / count)
-      for a, b in itertools.product(self._along(first, of_rows),
-                                    self._along(second, of_columns)):
+      for a, b in itertools.product(self._along(first, of_rows, kind),
+                                    self._along(second, of_columns, kind)):
         yield a * len(of_columns) + b
 
   def _skewed(self, first: str, second: str,
               count: int) -> Iterator[np.ndarray]:
-    even = np.full(count, 1 / count)
-    for a, b in itertools.product(self._steps(first, even),
-                                  self._steps(second, even)):
-      yield (a + b) % count
-      yield (a - b) % count
+    for a, b in itertools.product(self._steps(first, count),
+                                  self._steps(second, count)):
+      total, rest = a + b, a - b
+      # Cheaper than a division of each.
+      yield np.where(total < count, total, total - count)
+      yield np.where(rest < 0, rest + count, rest)
 
-  def _steps(self, axis: str, shares: np.ndarray) -> Iterator[np.ndarray]:
-    """An axis on coarser and coarser scales."""
-    values = self._axes[axis]
+  def _steps(self, axis: str, count: int) -> Iterator[np.ndarray]:
+    """An axis on coarser and coarser scales, by turns of `count`."""
+    values, kind = self._axes[axis], _kind(count)
+    scale = np.arange(int(values.max()) + 1)
     for stride in _STRIDES:
-      if stride <= max(values.max() // 2, 1):
-        yield values // stride
-    yield self._blocks(axis, shares)
+      if stride <= max(scale[-1] // 2, 1):
+        yield (scale // stride % count).astype(kind)[values]
+    yield self._blocks(axis, np.full(count, 1 / count), kind)
 
-  def _blocks(self, axis: str, shares: np.ndarray) -> np.ndarray:
+  def _blocks(self, axis: str, shares: np.ndarray,
+              kind: np.dtype) -> np.ndarray:
     """int [U], cut where the work so far reaches the shares so far.
 
     A value goes where the middle of its work falls.
@@ -181,7 +213,19 @@ class Maps:
     values = self._axes[axis]
     work = np.bincount(values, self._work)
     middle = (np.cumsum(work) - work / 2) / max(work.sum(), 1e-300)
-    return np.searchsorted(np.cumsum(shares)[:-1], middle, 'right')[values]
+    blocks = np.searchsorted(np.cumsum(shares)[:-1], middle, 'right')
+    return blocks.astype(kind)[values]
+
+
+def _kind(count: int) -> np.dtype:
+  """Holds parts below `count`, and sums and differences of two."""
+  return np.min_scalar_type(-2 * count)
+
+
+def _stretches(end: int, length: int) -> Iterator[slice]:
+  """Of 0 .. end - 1, in turn."""
+  for start in range(0, end, length):
+    yield slice(start, start + length)
 
 
 def _edges(graph: op_graph.OpGraph,
@@ -207,11 +251,10 @@ def _edges(graph: op_graph.OpGraph,
 def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
   """int [G], which of its layer's variables a group uses; -1 for none."""
   known = (layer >= 0) & (variable >= 0)
-  pairs, counts = np.unique(np.stack([variable[known], layer[known]]), axis=1,
-                            return_counts=True)
+  pairs, where = columns_lib.distinct([variable[known], layer[known]])
   # A variable is in the layer of most of its groups.
   layer_of = np.full(int(variable.max()) + 1, -1)
-  usual = np.argsort(counts, kind='stable')
+  usual = np.argsort(np.bincount(where), kind='stable')
   layer_of[pairs[0, usual]] = pairs[1, usual]
   first = np.full(int(layer_of.max()) + 2, len(layer_of))
   np.minimum.at(first, layer_of, np.arange(len(layer_of)))

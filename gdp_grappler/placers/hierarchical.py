@@ -169,17 +169,18 @@ def _best_maps(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
   if len(level.shares) == 1:
     return [np.zeros(len(work), int)]
   rows = coordinate_maps.Maps(cells, work).rows(level.shares)
-  scores = [_score(cells, work, level, row) for row in rows]
+  scores = _scores(cells, work, level, rows)
   return [rows[k] for k in np.argsort(scores, kind='stable')[:most]]
 
 
-def _score(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
-           row: np.ndarray) -> float:
+def _scores(cells: coordinate_maps.Cells, work: np.ndarray, level: _Level,
+            rows: np.ndarray) -> np.ndarray:
+  """float64 [K]."""
   count = len(level.shares)
-  busiest = (np.bincount(row, work, count) / level.shares).max()
-  size, tensors = cells.cut(row)
+  busiest = (cells.loads(rows, work, count) / level.shares).max(axis=1)
+  size, tensors = cells.cuts(rows)
   sent_s = size * level.s_per_byte + tensors * level.latency_s
-  return float(busiest * level.seconds + sent_s / count)
+  return busiest * level.seconds + sent_s / count
 
 
 def _cut(graph: group_graph.GroupGraph, shares: np.ndarray) -> np.ndarray:

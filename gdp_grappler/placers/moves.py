@@ -14,7 +14,7 @@ The rules themselves are in C++ (`move_drawer.h`); here is what they look at.
 from __future__ import annotations
 
 import functools
-from typing import Sequence
+from typing import Iterable, Sequence
 
 import numpy as np
 
@@ -176,15 +176,39 @@ class Moves:
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, name scopes of groups from short to long."""
     graph = self._problem.graph
-    first = graph.first_ops
-    paths = [[
-        part for part in graph.names[op].split('/')[:-1]
-        if not part.startswith(_WRAPPERS)
-    ] for op in first]
+    names = [graph.names[op] for op in graph.first_ops.tolist()]
+    texts, labels = _numbered(name.rpartition('/')[0] for name in names)
+    texts, of_text = _numbered(map(_unwrapped, texts))
+    labels = of_text[labels]
+    by_depth = []
+    for depth in reversed(_SCOPE_DEPTHS):
+      # There are ever fewer: what begins alike is looked at once.
+      texts, of_text = _numbered(
+          '/'.join(text.split('/', depth)[:depth]) for text in texts)
+      labels = of_text[labels]
+      by_depth.append(_ranks(texts)[labels])
     result: list[np.ndarray] = []
-    for depth in _SCOPE_DEPTHS:
-      labels = np.unique(['/'.join(path[:depth]) for path in paths],
-                         return_inverse=True)[1]
+    for labels in reversed(by_depth):
       if labels.max() and (not result or (labels != result[-1]).any()):
         result.append(labels)
     return result
+
+
+def _unwrapped(scope: str) -> str:
+  return '/'.join(
+      [part for part in scope.split('/') if not part.startswith(_WRAPPERS)])
+
+
+def _numbered(texts: Iterable[str]) -> tuple[list[str], np.ndarray]:
+  """Distinct texts [U] as they come, and which of them each is, int [n]."""
+  numbers: dict[str, int] = {}
+  of_texts = [numbers.setdefault(text, len(numbers)) for text in texts]
+  return list(numbers), np.array(of_texts, int)
+
+
+def _ranks(texts: list[str]) -> np.ndarray:
+  """int [U], where distinct texts come in their order."""
+  result = np.empty(len(texts), int)
+  result[sorted(range(len(texts)),
+                key=texts.__getitem__)] = np.arange(len(texts))
+  return result

@@ -111,9 +111,9 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
     rows = maps.rows(_shares(problem, workers))
     most = left if count == counts[-1] else -(-left // 2)
     rows = rows[_promising(_scores(problem, cells, work, rows, workers), most)]
-    result.append(workers[rows[:, cells.groups]])
+    result.append(workers[rows].astype(np.int32)[:, cells.groups])
     left -= len(rows)
-  return _legal(problem, np.concatenate(result)).astype(np.int32)
+  return _legal(problem, np.concatenate(result))
 
 
 def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
@@ -121,15 +121,13 @@ def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
             workers: np.ndarray) -> np.ndarray:
   """float64 [2, K]: the busiest part, without and with what parts send."""
   shares = _shares(problem, workers) * len(workers)
-  busiest = np.array([
-      (np.bincount(row, work, len(workers)) / shares).max() for row in rows
-  ])
+  busiest = (cells.loads(rows, work, len(workers)) / shares).max(axis=1)
   _, bandwidth, _ = problem.cluster.link_arrays
   apart = ~np.eye(len(workers), dtype=bool)
   s_per_byte = float((1 / bandwidth[np.ix_(workers, workers)][apart]).mean())
   message = partitioning.message_bytes(problem.cluster, workers)
-  sent = np.array(
-      [size + message * count for size, count in map(cells.cut, rows)])
+  size, tensors = cells.cuts(rows)
+  sent = size + message * tensors
   return np.stack([busiest, busiest + sent * s_per_byte / len(workers)])
 
 
@@ -226,5 +224,8 @@ def _legal(problem: placer_lib.Problem, rows: np.ndarray) -> np.ndarray:
   """int [K, G], on the host or the first allowed device where one is not."""
   allowed = problem.allowed
   fallback = constraints.fallback_devices(allowed, problem.cluster.host)
-  ok = allowed[np.arange(allowed.shape[0]), rows]
-  return np.where(ok, rows, fallback)
+  # Most groups may be anywhere.
+  limited = np.flatnonzero(~allowed.all(axis=1))
+  asked = rows[:, limited]
+  rows[:, limited] = np.where(allowed[limited, asked], asked, fallback[limited])
+  return rows

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -77,8 +79,38 @@ def test_a_cell_sends_a_tensor_once():
   layer = coordinates.of(graph)['layer']
   row = np.empty(cells.num_cells, int)
   row[cells.groups] = layer
-  assert cells.cut(row) == (250, 3)
-  assert cells.cut(np.zeros_like(row)) == (0, 0)
+  assert cells.cuts(np.stack([row, row * 0])).tolist() == [[250, 0], [3, 0]]
+
+
+def test_loads_and_cuts_are_those_of_each_row():
+  rng = np.random.default_rng(0)
+  cells = _cells(unrolled.make(6, 40).graph)
+  count = cells.num_cells
+  pairs = rng.integers(0, count, (9000, 2))
+  cells = dataclasses.replace(cells, edges=pairs,
+                              edge_bytes=rng.integers(1 << 40, size=9000) * 1.,
+                              edge_tensors=rng.integers(1, 9, 9000))
+  rows, work = rng.integers(0, 4,
+                            (70, count)).astype(np.int8), rng.random(count)
+  size, tensors = cells.cuts(rows)
+  loads = cells.loads(rows, work, 5)
+  for k, row in enumerate(rows):
+    crossing = row[pairs[:, 0]] != row[pairs[:, 1]]
+    assert size[k] == cells.edge_bytes[crossing].sum()
+    assert tensors[k] == cells.edge_tensors[crossing].sum()
+    assert (loads[k] == np.bincount(row, work, 5)).all()
+  assert cells.cuts(rows[:0]).shape == (2, 0)
+  assert cells.loads(rows[:0], work, 5).shape == (0, 5)
+
+
+@pytest.mark.parametrize('count', [3, 64, 65, 130])
+def test_skewed_maps_take_turns_whatever_holds_them(count):
+  made = unrolled.make(2, 200)
+  rows = _rows(made, count)
+  known = (made.layer >= 0) & (made.time >= 0)
+  assert rows.min() >= 0 and rows.max() == count - 1
+  for skewed in (made.layer - made.time, made.layer + made.time):
+    assert _is_there(rows, skewed % count, known)
 
 
 def test_nothing_to_read():

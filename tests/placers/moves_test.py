@@ -163,6 +163,40 @@ def test_a_scope_takes_its_gradients_along():
   assert _moved('scope', graph, [0] * 4) == {(0, 2), (1, 3)}
 
 
+def _labels(*names):
+  """Of scopes at each depth."""
+  graph = graphs.make_graph([(i, i + 1, 8) for i in range(len(names) - 1)],
+                            names=names)
+  return moves.Moves(problems.make(graph))._scopes()
+
+
+def test_scopes_are_labelled_in_the_order_of_their_names():
+  short, long = _labels('b/x/op', 'a/y/op', 'op', 'gradients/b/w/op',
+                        'a-1/x/op')
+  assert short.tolist() == [3, 1, 0, 3, 2]
+  # A dash comes before a slash, a letter after it.
+  assert long.tolist() == [4, 2, 0, 3, 1]
+
+
+def test_scopes_are_those_of_names_cut_at_each_depth():
+  rng = np.random.default_rng(0)
+  parts = ['a', 'b', 'a-1', 'a.b', '', 'train', 'gradients', 'c2', 'c10']
+  names = [
+      '/'.join([*rng.choice(parts, rng.integers(0, 9)), f'op{op}'])
+      for op in range(600)
+  ]
+  expected = []
+  for depth in range(1, 6):
+    paths = [[
+        part for part in name.split('/')[:-1]
+        if not part.startswith(('train', 'gradient'))
+    ] for name in names]
+    expected.append(
+        np.unique(['/'.join(path[:depth]) for path in paths],
+                  return_inverse=True)[1].tolist())
+  assert [labels.tolist() for labels in _labels(*names)] == expected
+
+
 def _pairs():
   """A hundred pairs of ops, each with nobody else to send to."""
   return graphs.make_graph([(2 * i, 2 * i + 1, 999) for i in range(100)],

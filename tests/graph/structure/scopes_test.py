@@ -71,5 +71,26 @@ def test_names_that_tell_nothing(name):
   assert not len(found.ops)
 
 
+def test_numbers_of_families_and_siblings_are_by_first_use():
+  found = _read('a1/b2/x', 'a2/b3/x', 'a1_1/x')
+  # a, a again, b; in the outermost scope, a1, a2.
+  assert found.families.tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
+  assert found.members.tolist() == [0, 0, 0, 1, 0, 1, 0, 1]
+  assert found.siblings.tolist() == [0, 1, 1, 0, 3, 3, 0, 1]
+  assert found.ops.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_what_is_too_deep_is_a_detail():
+  around = '/'.join('abcdefg')
+  assert _members(f'{around}/h0/x', f'{around}/h1/x') == [[0], [1]]
+  assert _members(f'{around}/g/h0/x', f'{around}/g/h1/x') == [[]] * 2
+
+
+def test_slashes_and_dots_part_alike():
+  found = _read('a.b0/x', 'a/b1/x', 'a.b0.y')
+  assert found.members.tolist() == [0, 1, 0]
+  assert found.siblings.tolist() == [found.siblings[0]] * 3
+
+
 def test_an_empty_graph():
   assert not len(_read().ops)
