@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "gdp_grappler/features/moves/move_graph.h"
 #include "gdp_grappler/features/moves/move_incumbent.h"
+#include "gdp_grappler/features/moves/move_ties.h"
+#include "gdp_grappler/features/moves/move_traffic.h"
 
 namespace gdp {
 
@@ -87,8 +90,9 @@ inline float Share(double part, double whole) {
 
 class Candidates {
  public:
-  Candidates(const MoveGraph& graph, const Incumbent& incumbent)
-      : g_(graph), now_(incumbent) {}
+  Candidates(const MoveGraph& graph, const Incumbent& incumbent,
+             const Ties& ties)
+      : g_(graph), now_(incumbent), traffic_(graph, incumbent, ties) {}
 
   // Writes kNumFeatures of a placement `next` [G]; all 0 if nothing moves.
   void Describe(const int32_t* next, float* out) {
@@ -96,30 +100,30 @@ class Candidates {
     now_.FindMoved(next, &moved_);
     if (moved_.empty()) return;
     FindEnds(next);
-    SumNets(next);
-    DescribeSize(next, out);
+    DescribeSize(out);
     DescribeLoad(out);
-    DescribeTransfers(out);
-    DescribeTime(out);
+    DescribeTime(next, out);
+    DescribeTransfers(traffic_.Sum(moved_, next), out);
     DescribeMemory(out);
   }
 
  private:
+  // How many groups ahead memory is asked for.
+  static constexpr size_t kAhead = 32;
+
+  // What changes at one end of a move.
+  struct End {
+    double load_s = 0, moved_s = 0, bytes = 0;
+  };
+
   const MoveGraph& g_;
   const Incumbent& now_;
   std::vector<int32_t> moved_;
   int32_t source_ = 0, target_ = 0, num_sources_ = 0, num_targets_ = 0;
-  double old_s_ = 0, new_s_ = 0;
+  double old_s_ = 0, new_s_ = 0, moved_bytes_ = 0;
   std::vector<double> lost_s_, gained_s_, bytes_;  // [D], weights of moves.
-  std::vector<double> load_s_, out_s_, in_s_;      // [D], after the move.
-  // Nets that were looked at for the present candidate, devices for a net.
-  std::vector<int64_t> seen_net_, before_, after_;
-  int64_t candidate_ = 0, net_ = 0;
-  double sent_before_ = 0, sent_after_ = 0, critical_before_ = 0,
-         critical_after_ = 0, late_inputs_ = 0, late_outputs_ = 0, delayed_ = 0,
-         hastened_ = 0, pull_ = 0;
-  int64_t messages_ = 0;
-  std::vector<double> affinity_;  // [D], bytes shared with what stays there.
+  std::vector<double> load_s_;                     // [D], after the move.
+  Traffic traffic_;
 
   double Seconds(int32_t group, int32_t device) const {
     return g_.group_seconds[int64_t{group} * g_.num_devices + device];
@@ -127,24 +131,55 @@ class Candidates {
 
   // The devices that lose and gain most work.
   void FindEnds(const int32_t* next) {
-    for (auto* column : {&lost_s_, &gained_s_, &bytes_, &affinity_}) {
+    for (auto* column : {&lost_s_, &gained_s_, &bytes_}) {
       column->assign(g_.num_devices, 0);
     }
     load_s_ = now_.load_s;
-    old_s_ = new_s_ = 0;
-    for (const int32_t g : moved_) {
-      const int32_t from = now_.devices[g], to = next[g];
-      const double before = now_.work_s[g], after = Seconds(g, to);
-      old_s_ += before;
-      new_s_ += after;
-      load_s_[from] -= before;
-      load_s_[to] += after;
+    double old_s = 0, new_s = 0, moved_bytes = 0;
+    End source, target;
+    int32_t from = kNobody, to = kNobody;
+    const auto keep = [&] {
+      if (from == kNobody) return;
+      load_s_[from] = source.load_s;
+      lost_s_[from] = source.moved_s;
+      bytes_[from] = source.bytes;
+      load_s_[to] = target.load_s;
+      gained_s_[to] = target.moved_s;
+      bytes_[to] = target.bytes;
+    };
+    const size_t count = moved_.size();
+    for (size_t i = 0; i < count; ++i) {
+      const int32_t later = moved_[std::min(i + kAhead, count - 1)];
+      __builtin_prefetch(&now_.groups[later]);
+      __builtin_prefetch(&g_.group_bytes[later]);
+      __builtin_prefetch(
+          &g_.group_seconds[int64_t{later} * g_.num_devices + next[later]]);
+      const int32_t g = moved_[i];
+      // Those that follow each other mostly go the same way.
+      if (now_.devices[g] != from || next[g] != to) {
+        keep();
+        from = now_.devices[g];
+        to = next[g];
+        source = {load_s_[from], lost_s_[from], bytes_[from]};
+        target = {load_s_[to], gained_s_[to], bytes_[to]};
+      }
+      const double before = now_.groups[g].work_s, after = Seconds(g, to);
+      const double bytes = g_.group_bytes[g];
+      old_s += before;
+      new_s += after;
+      moved_bytes += bytes;
+      source.load_s -= before;
+      target.load_s += after;
       // What takes no time counts a little, so that it has ends as well.
-      lost_s_[from] += before + 1e-12;
-      gained_s_[to] += after + 1e-12;
-      bytes_[from] -= g_.group_bytes[g];
-      bytes_[to] += g_.group_bytes[g];
+      source.moved_s += before + 1e-12;
+      target.moved_s += after + 1e-12;
+      source.bytes -= bytes;
+      target.bytes += bytes;
     }
+    keep();
+    old_s_ = old_s;
+    new_s_ = new_s;
+    moved_bytes_ = moved_bytes;
     const auto most = [](const std::vector<double>& v) {
       return static_cast<int32_t>(std::max_element(v.begin(), v.end()) -
                                   v.begin());
@@ -156,109 +191,15 @@ class Candidates {
     num_targets_ = std::count_if(gained_s_.begin(), gained_s_.end(), some);
   }
 
-  void SumNets(const int32_t* next) {
-    out_s_ = now_.out_s;
-    in_s_ = now_.in_s;
-    sent_before_ = sent_after_ = critical_before_ = critical_after_ = 0;
-    late_inputs_ = late_outputs_ = delayed_ = hastened_ = pull_ = 0;
-    messages_ = 0;
-    seen_net_.resize(g_.nets.size(), 0);
-    before_.resize(g_.num_devices, 0);
-    after_.resize(g_.num_devices, 0);
-    ++candidate_;
-    for (const int32_t g : moved_) {
-      const Rows& nets = g_.nets_of_group;
-      for (int32_t i = nets.starts[g]; i < nets.starts[g + 1]; ++i) {
-        const int32_t net = nets.values[i];
-        if (seen_net_[net] == candidate_) continue;
-        seen_net_[net] = candidate_;
-        SumNet(net, next);
-      }
-    }
-  }
-
-  void SumNet(int32_t number, const int32_t* next) {
-    const Net& net = g_.nets[number];
-    const int32_t own = g_.group[net.producer];
-    const int32_t home = now_.devices[own], new_home = next[own];
-    const bool leaves = new_home != home;
-    ++net_;
-    for (int32_t p = net.first_pin; p < g_.nets[number + 1].first_pin; ++p) {
-      const int32_t op = g_.pins[p], group = g_.group[op];
-      if (group == own) continue;
-      const int32_t there = now_.devices[group], new_there = next[group];
-      const bool moves = new_there != there;
-      const bool sent = there != home && before_[there] != net_;
-      const bool sends = new_there != new_home && after_[new_there] != net_;
-      if (!moves && !leaves && !sent && !sends) continue;
-      const double arrival = now_.Arrival(number, there);
-      const double latest = now_.latest_s[op];
-      if (sent) {
-        before_[there] = net_;
-        const double seconds = g_.TransferSeconds(net, home, there);
-        sent_before_ += seconds;
-        critical_before_ += seconds * now_.Criticality(latest - arrival);
-        out_s_[home] -= seconds;
-        in_s_[there] -= seconds;
-        --messages_;
-      }
-      double new_arrival = now_.end_s[net.producer];
-      if (new_there != new_home) {
-        const double seconds = g_.TransferSeconds(net, new_home, new_there);
-        // A transfer that is there already takes what it took.
-        const bool stays = !leaves && !moves;
-        new_arrival = stays ? arrival : new_arrival + seconds;
-        if (sends) {
-          after_[new_there] = net_;
-          sent_after_ += seconds;
-          critical_after_ += seconds * now_.Criticality(latest - new_arrival);
-          out_s_[new_home] += seconds;
-          in_s_[new_there] += seconds;
-          ++messages_;
-        }
-      }
-      if (moves || leaves) {
-        Pin(op, moves, arrival, new_arrival);
-        if (!moves) Pull(net, there);
-        if (!leaves) Pull(net, home);
-      }
-    }
-  }
-
-  // What comes to an op at another time, as far as is known.
-  void Pin(int32_t op, bool moves, double before, double after) {
-    double& late = moves ? late_inputs_ : late_outputs_;
-    late = std::max(late, after - now_.latest_s[op]);
-    const double tight = now_.Criticality(now_.start_s[op] - before);
-    delayed_ += now_.critical[op] * std::max(after - now_.start_s[op], 0.);
-    hastened_ += now_.critical[op] * tight * std::max(before - after, 0.);
-  }
-
-  // Something that moves shares a net with something that stays.
-  void Pull(const Net& net, int32_t device) {
-    affinity_[device] += net.bytes + 1;
-    pull_ += net.bytes + 1;
-  }
-
-  void DescribeSize(const int32_t* next, float* out) const {
-    double bytes = 0, straight = 0;
-    for (const int32_t g : moved_) {
-      bytes += g_.group_bytes[g];
-      if (now_.devices[g] == source_ && next[g] == target_) {
-        straight += now_.work_s[g] + 1e-12;
-      }
-    }
-    double all = 0;
-    for (const double lost : lost_s_) all += lost;
+  void DescribeSize(float* out) const {
     out[kGroups] = static_cast<float>(std::log1p(moved_.size()) /
                                       std::log1p(g_.num_groups));
     out[kWorkShare] = Log(Share(old_s_, now_.total_s));
     out[kWork] = Log(old_s_ / now_.step_s);
     out[kWorkChange] = Log((new_s_ - old_s_) / now_.step_s);
-    out[kBytesShare] = Log(Share(bytes, g_.total_bytes));
+    out[kBytesShare] = Log(Share(moved_bytes_, g_.total_bytes));
     out[kTargets] = Share(num_targets_, g_.num_devices);
     out[kSources] = Share(num_sources_, g_.num_devices);
-    out[kBackflow] = 1 - Share(straight, all);
     out[kSlower] = static_cast<float>(
         std::clamp(std::log10((new_s_ + 1e-9) / (old_s_ + 1e-9)), -3., 3.));
     const auto used = [](double load) { return load > 0; };
@@ -299,59 +240,72 @@ class Candidates {
     out[kSourceEmptied] = load_s_[source_] <= 1e-9 * step;
   }
 
-  void DescribeTransfers(float* out) const {
+  void DescribeTransfers(const TrafficSums& sums, float* out) const {
     const double step = now_.step_s;
-    double wire = 0, new_wire = 0;
-    for (int32_t d = 0; d < g_.num_devices; ++d) {
-      wire = std::max({wire, now_.out_s[d], now_.in_s[d]});
-      new_wire = std::max({new_wire, out_s_[d], in_s_[d]});
-    }
-    out[kSentBefore] = Log(sent_before_ / step);
-    out[kSentAfter] = Log(sent_after_ / step);
-    out[kSentChange] = Log((sent_after_ - sent_before_) / step);
-    out[kMessagesChange] = Log(messages_ * 1e-3);
-    out[kCriticalSentBefore] = Log(critical_before_ / step);
-    out[kCriticalSentAfter] = Log(critical_after_ / step);
-    out[kCriticalSentChange] = Log((critical_after_ - critical_before_) / step);
-    out[kSourceAffinity] = Share(affinity_[source_], pull_);
-    out[kTargetAffinity] = Share(affinity_[target_], pull_);
+    const auto highest = [](double most, const std::vector<double>& v) {
+      for (const double x : v) most = std::max(most, x);
+      return most;
+    };
+    const double wire = highest(highest(0, now_.out_s), now_.in_s);
+    const double new_wire =
+        highest(highest(0, traffic_.out_s()), traffic_.in_s());
+    const auto change = [step](double before, double after) {
+      return Log((after - before) / step);
+    };
+    out[kSentBefore] = Log(sums.sent_before_s / step);
+    out[kSentAfter] = Log(sums.sent_after_s / step);
+    out[kSentChange] = change(sums.sent_before_s, sums.sent_after_s);
+    out[kMessagesChange] = Log(sums.messages * 1e-3);
+    out[kCriticalSentBefore] = Log(sums.critical_before_s / step);
+    out[kCriticalSentAfter] = Log(sums.critical_after_s / step);
+    out[kCriticalSentChange] =
+        change(sums.critical_before_s, sums.critical_after_s);
+    out[kSourceAffinity] = Share(traffic_.affinity()[source_], sums.pull);
+    out[kTargetAffinity] = Share(traffic_.affinity()[target_], sums.pull);
     out[kWireBusy] = Share(wire, step);
-    out[kWireBusyChange] = Log((new_wire - wire) / step);
-    out[kLateInputs] = Log(std::max(late_inputs_, 0.) / step);
-    out[kLateOutputs] = Log(std::max(late_outputs_, 0.) / step);
-    out[kDelayed] = Log(delayed_ / step);
-    out[kHastened] = Log(hastened_ / step);
+    out[kWireBusyChange] = change(wire, new_wire);
+    out[kLateInputs] = Log(std::max(sums.late_inputs_s, 0.) / step);
+    out[kLateOutputs] = Log(std::max(sums.late_outputs_s, 0.) / step);
+    out[kDelayed] = Log(sums.delayed_s / step);
+    out[kHastened] = Log(sums.hastened_s / step);
   }
 
-  void DescribeTime(float* out) const {
+  void DescribeTime(const int32_t* next, float* out) const {
     const double step = now_.step_s, width = step / kBins;
     const double* target = &now_.busy_s[target_ * kBins];
     const double* source = &now_.busy_s[source_ * kBins];
     double critical = 0, waiting = 0, longest = 0, least = step, slack = 0,
-           first = step, last = 0, there = 0, here = 0, weight = 0, middle = 0;
+           first = step, last = 0, there = 0, here = 0, weight = 0, middle = 0,
+           straight = 0;
     double added[kBins] = {};
     for (const int32_t g : moved_) {
-      const double work = now_.work_s[g] + 1e-12;
-      const int32_t bin = now_.bin[g];
-      critical += now_.critical_s[g];
-      waiting += now_.waiting_s[g];
-      longest = std::max(longest, now_.longest_wait_s[g]);
-      least = std::min(least, now_.slack_s[g]);
-      slack += now_.weighted_slack_s[g];
-      first = std::min(first, now_.first_s[g]);
-      last = std::max(last, now_.last_s[g]);
+      const GroupTimes& t = now_.groups[g];
+      const GroupBins bins = now_.bins[g];
+      const double work = t.work_s + 1e-12;
+      critical += t.critical_s;
+      waiting += t.waiting_s;
+      longest = std::max(longest, t.longest_wait_s);
+      least = std::min(least, t.slack_s);
+      slack += t.weighted_slack_s;
+      first = std::min(first, t.first_s);
+      last = std::max(last, t.last_s);
       weight += work;
-      middle += work * bin;
-      there += work * target[bin];
-      here += work * source[bin];
-      if (now_.devices[g] == source_) Spread(g, added);
+      middle += work * bins.middle;
+      there += work * target[bins.middle];
+      here += work * source[bins.middle];
+      if (now_.devices[g] != source_) continue;
+      const double each = t.work_s / (bins.last - bins.first + 1);
+      for (int32_t b = bins.first; b <= bins.last; ++b) added[b] += each;
+      if (next[g] == target_) straight += work;
     }
-    double crowding = 0;
+    double crowding = 0, all = 0;
     for (int32_t b = 0; b < kBins; ++b) {
       if (added[b] > 0) {
         crowding += std::max(target[b] + added[b] - width, 0.);
       }
     }
+    for (const double lost : lost_s_) all += lost;
+    out[kBackflow] = 1 - Share(straight, all);
     out[kCriticalWork] = Log(critical / step);
     out[kCriticalShareOfWork] = Share(critical, old_s_);
     out[kWaiting] = Log(waiting / (moved_.size() * step));
@@ -363,14 +317,6 @@ class Candidates {
     out[kTargetBusyThen] = Share(there, weight * width);
     out[kSourceBusyThen] = Share(here, weight * width);
     out[kCrowding] = Log(crowding / step);
-  }
-
-  // Adds a group's work to the bins in which it runs.
-  void Spread(int32_t group, double* bins) const {
-    const int32_t first = now_.BinOf(now_.first_s[group]);
-    const int32_t last = std::max(now_.BinOf(now_.last_s[group]), first);
-    const double each = now_.work_s[group] / (last - first + 1);
-    for (int32_t b = first; b <= last; ++b) bins[b] += each;
   }
 
   void DescribeMemory(float* out) const {

@@ -11,17 +11,19 @@
 #include "gdp_grappler/features/moves/move_graph.h"
 #include "gdp_grappler/features/moves/move_incumbent.h"
 #include "gdp_grappler/features/moves/move_repair.h"
+#include "gdp_grappler/features/moves/move_ties.h"
 
 struct GdpMoveFeatures {
   gdp::MoveGraph graph;
   gdp::Incumbent incumbent;
+  gdp::Ties ties;
   gdp::Candidates candidates;
   gdp::Repair repair;
 
   explicit GdpMoveFeatures(const GdpMoveGraph& g)
       : graph(g),
         incumbent(graph),
-        candidates(graph, incumbent),
+        candidates(graph, incumbent, ties),
         repair(graph, incumbent) {}
 };
 
@@ -50,6 +52,7 @@ void gdp_move_features_destroy(GdpMoveFeatures* features) { delete features; }
 int32_t gdp_move_features_observe(GdpMoveFeatures* features,
                                   const GdpMoveSchedule* schedule) try {
   features->incumbent.Observe(*schedule);
+  features->ties.Observe(features->graph, features->incumbent);
   return kOk;
 } catch (const std::bad_alloc&) {
   return kOutOfMemory;

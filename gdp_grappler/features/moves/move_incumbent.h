@@ -33,18 +33,32 @@ constexpr int32_t kBins = 64;
 // An op with this share of the step to spare counts half as critical.
 constexpr double kCriticalShare = 0.02;
 
+// The figures of a group, one cache line: those of many are read at random.
+struct alignas(64) GroupTimes {
+  double work_s;
+  double critical_s;  // Work times criticality.
+  double waiting_s, longest_wait_s;
+  double slack_s;           // The least.
+  double weighted_slack_s;  // The sum of slacks times work.
+  double first_s, last_s;   // The first start and the last end.
+};
+
+// In which bins a group is.
+struct GroupBins {
+  uint8_t first, last;
+  uint8_t middle;  // Of its work.
+};
+static_assert(kBins <= 256);
+
 struct Incumbent {
   const MoveGraph& graph;
   double step_s = 0;
   std::vector<int32_t> devices;                           // [G]
   std::vector<double> start_s, end_s, latest_s, ready_s;  // [N]
   std::vector<double> critical;                           // [N], 0 to 1.
-  // [G] of groups: work, work times criticality, waiting in all and the
-  // longest, the least slack and the sum of slacks times work, first start,
-  // last end; and the bin that each is in the middle of.
-  std::vector<double> work_s, critical_s, waiting_s, longest_wait_s, slack_s,
-      weighted_slack_s, first_s, last_s;
-  std::vector<int32_t> bin;
+  std::vector<double> arrival_s;   // Of all pins, when their net is there.
+  std::vector<GroupTimes> groups;  // [G]
+  std::vector<GroupBins> bins;     // [G]
   std::vector<double> load_s, critical_load_s, out_s, in_s;  // [D]
   std::vector<double> busy_s;                                // [D, kBins]
   std::vector<double> peak_bytes;                            // [P]
@@ -54,7 +68,7 @@ struct Incumbent {
 
   // From 1 for what has nothing to spare to 0.
   double Criticality(double slack_s) const {
-    const double x = std::max(slack_s, 0.) / (kCriticalShare * step_s);
+    const double x = std::max(slack_s, 0.) / half_critical_s_;
     return 1 / (1 + x * x);
   }
 
@@ -70,13 +84,13 @@ struct Incumbent {
     const int32_t home = devices[graph.group[n.producer]];
     if (device == home) return end_s[n.producer];
     for (int32_t t = first_transfer_[net]; t != kNobody; t = next_[t]) {
-      if (target_[t] == device) return arrival_s_[t];
+      if (target_[t] == device) return transfer_arrival_s_[t];
     }
     return end_s[n.producer] + graph.TransferSeconds(n, home, device);
   }
 
   // The groups that another placement [G] has elsewhere, in blocks, as most
-  // stay.
+  // stay; without a branch in those in which some move.
   void FindMoved(const int32_t* next, std::vector<int32_t>* moved) const {
     constexpr int32_t kBlock = 64;
     const int32_t* now = devices.data();
@@ -84,14 +98,18 @@ struct Incumbent {
     for (int32_t first = 0; first < graph.num_groups; first += kBlock) {
       const int32_t last = std::min(first + kBlock, graph.num_groups);
       if (std::equal(now + first, now + last, next + first)) continue;
+      int32_t found[kBlock], count = 0;
       for (int32_t g = first; g < last; ++g) {
-        if (next[g] != now[g]) moved->push_back(g);
+        found[count] = g;
+        count += next[g] != now[g];
       }
+      moved->insert(moved->end(), found, found + count);
     }
   }
 
   void Observe(const GdpMoveSchedule& s) {
     step_s = s.step_s;
+    half_critical_s_ = kCriticalShare * step_s;
     devices.assign(s.devices, s.devices + graph.num_groups);
     start_s.assign(s.start_s, s.start_s + graph.num_ops);
     end_s.assign(s.end_s, s.end_s + graph.num_ops);
@@ -103,8 +121,9 @@ struct Incumbent {
   }
 
  private:
+  double half_critical_s_ = 0;  // The slack of what is.
   std::vector<int32_t> first_transfer_, next_, target_;
-  std::vector<double> arrival_s_;
+  std::vector<double> transfer_arrival_s_;
 
   int32_t DeviceOf(int32_t op) const { return devices[graph.group[op]]; }
 
@@ -112,8 +131,8 @@ struct Incumbent {
     first_transfer_.assign(graph.nets.size(), kNobody);
     next_.assign(s.num_transfers, kNobody);
     target_.assign(s.transfer_targets, s.transfer_targets + s.num_transfers);
-    arrival_s_.assign(s.transfer_arrival_s,
-                      s.transfer_arrival_s + s.num_transfers);
+    transfer_arrival_s_.assign(s.transfer_arrival_s,
+                               s.transfer_arrival_s + s.num_transfers);
     for (int32_t t = 0; t < s.num_transfers; ++t) {
       const int32_t tensor = s.transfer_tensors[t];
       const int32_t net = tensor < 0 ? graph.net_of_control[s.transfer_ops[t]]
@@ -132,6 +151,7 @@ struct Incumbent {
     });
     latest_s.assign(graph.num_ops, 0);
     ready_s.assign(graph.num_ops, 0);
+    arrival_s.resize(graph.pins.size());
     std::vector<double> next_s(graph.num_units, step_s);
     for (int32_t i = graph.num_ops; i-- > 0;) {
       const int32_t op = order[i], unit = graph.unit[DeviceOf(op)];
@@ -155,6 +175,7 @@ struct Incumbent {
     for (int32_t p = n.first_pin; p < graph.nets[net + 1].first_pin; ++p) {
       const int32_t consumer = graph.pins[p];
       const double arrival = Arrival(net, DeviceOf(consumer));
+      arrival_s[p] = arrival;
       ready_s[consumer] = std::max(ready_s[consumer], arrival);
       result =
           std::min(result, latest_s[consumer] - (arrival - end_s[n.producer]));
@@ -164,33 +185,34 @@ struct Incumbent {
 
   void SumUpGroups() {
     const int32_t count = graph.num_groups;
-    for (auto* column : {&work_s, &critical_s, &waiting_s, &longest_wait_s,
-                         &weighted_slack_s, &last_s}) {
-      column->assign(count, 0);
-    }
-    slack_s.assign(count, step_s);
-    first_s.assign(count, step_s);
+    groups.assign(count, {0, 0, 0, 0, step_s, 0, step_s, 0});
     std::vector<double> middle(count), weight(count);
     for (int32_t op = 0; op < graph.num_ops; ++op) {
       const int32_t g = graph.group[op];
       const double work = end_s[op] - start_s[op];
       const double slack = std::max(latest_s[op] - start_s[op], 0.);
       const double wait = std::max(start_s[op] - ready_s[op], 0.);
-      critical_s[g] += work * critical[op];
-      waiting_s[g] += wait;
-      longest_wait_s[g] = std::max(longest_wait_s[g], wait);
-      slack_s[g] = std::min(slack_s[g], slack);
-      weighted_slack_s[g] += work * slack;
-      first_s[g] = std::min(first_s[g], start_s[op]);
-      last_s[g] = std::max(last_s[g], end_s[op]);
+      GroupTimes& t = groups[g];
+      t.critical_s += work * critical[op];
+      t.waiting_s += wait;
+      t.longest_wait_s = std::max(t.longest_wait_s, wait);
+      t.slack_s = std::min(t.slack_s, slack);
+      t.weighted_slack_s += work * slack;
+      t.first_s = std::min(t.first_s, start_s[op]);
+      t.last_s = std::max(t.last_s, end_s[op]);
       middle[g] += (work + 1e-9) * (start_s[op] + end_s[op]) / 2;
       weight[g] += work + 1e-9;
     }
-    bin.resize(count);
+    bins.resize(count);
     for (int32_t g = 0; g < count; ++g) {
-      work_s[g] =
+      GroupTimes& t = groups[g];
+      t.work_s =
           graph.group_seconds[int64_t{g} * graph.num_devices + devices[g]];
-      bin[g] = BinOf(weight[g] > 0 ? middle[g] / weight[g] : 0);
+      const int32_t first = BinOf(t.first_s);
+      bins[g] = {static_cast<uint8_t>(first),
+                 static_cast<uint8_t>(std::max(BinOf(t.last_s), first)),
+                 static_cast<uint8_t>(
+                     BinOf(weight[g] > 0 ? middle[g] / weight[g] : 0))};
     }
   }
 
@@ -202,9 +224,9 @@ struct Incumbent {
     total_s = 0;
     const double width = step_s / kBins;
     for (int32_t g = 0; g < graph.num_groups; ++g) {
-      load_s[devices[g]] += work_s[g];
-      critical_load_s[devices[g]] += critical_s[g];
-      total_s += work_s[g];
+      load_s[devices[g]] += groups[g].work_s;
+      critical_load_s[devices[g]] += groups[g].critical_s;
+      total_s += groups[g].work_s;
     }
     for (int32_t op = 0; op < graph.num_ops; ++op) {
       double* busy = &busy_s[DeviceOf(op) * kBins];

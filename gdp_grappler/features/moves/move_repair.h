@@ -95,13 +95,14 @@ class Repair {
     }
     for (const int32_t g : removed_) {
       state_[g] = kIsOut;
-      load_s_[now_.devices[g]] -= now_.work_s[g];
+      const GroupTimes& times = now_.groups[g];
+      load_s_[now_.devices[g]] -= times.work_s;
       room_bytes_[g_.pool[now_.devices[g]]] += g_.group_bytes[g];
-      Spread(now_.devices[g], -now_.work_s[g], now_.first_s[g], now_.last_s[g]);
+      Spread(now_.devices[g], -times.work_s, times.first_s, times.last_s);
     }
     std::stable_sort(removed_.begin(), removed_.end(),
                      [this](int32_t a, int32_t b) {
-                       return now_.first_s[a] < now_.first_s[b];
+                       return now_.groups[a].first_s < now_.groups[b].first_s;
                      });
   }
 
@@ -126,7 +127,7 @@ class Repair {
   Choice Best(const uint8_t* allowed, const RepairWeights& weights,
               int32_t group, const int32_t* next) {
     // As it was drawn, should all others take for ever.
-    Choice best{next[group], now_.last_s[group],
+    Choice best{next[group], now_.groups[group].last_s,
                 std::numeric_limits<double>::infinity(), false};
     for (int32_t d = 0; d < g_.num_devices; ++d) {
       if (!allowed[int64_t{group} * g_.num_devices + d]) continue;
