@@ -85,8 +85,8 @@ class Traffic {
 
   // A net that has groups that move.
   struct Seen {
-    uint32_t way = 0;  // Which move's, and where the first of them goes.
-    int32_t left = 0;  // How many would have to go there as well.
+    uint32_t way = 0;   // Which move's, and where the first of them goes.
+    int32_t count = 0;  // How many go there.
   };
 
   const MoveGraph& g_;
@@ -132,8 +132,7 @@ class Traffic {
         const Seen now = seen[net];
         const bool is_new = now.way - first_way >= devices;
         const uint32_t its_way = is_new ? way : now.way;
-        const int32_t left = is_new ? to_move[net] : now.left;
-        seen[net] = {its_way, left - (its_way == way)};
+        seen[net] = {its_way, (is_new ? 0 : now.count) + (its_way == way)};
         *at = net;
         at += is_new;
       }
@@ -143,7 +142,7 @@ class Traffic {
     for (int32_t k = 0; k < found; ++k) {
       const int32_t net = nets_[k];
       *at = net;
-      at += seen[net].left != 0;
+      at += seen[net].count != to_move[net];
     }
     num_nets_ = at - nets_.data();
   }
