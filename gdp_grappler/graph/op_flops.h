@@ -3,6 +3,8 @@
 #ifndef GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
 #define GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <unordered_map>
 
@@ -58,7 +60,8 @@ class Arithmetic {
         {"BlockLSTMGradV2", &Arithmetic::RecurrenceGradient<1, 4>},
         {"LSTMBlockCell", &Arithmetic::Recurrence<0, 3>},
         {"GRUBlockCell", &Arithmetic::GatedCell},
-        {"GRUBlockCellGrad", &Arithmetic::GatedCell}};
+        {"GRUBlockCellGrad", &Arithmetic::GatedCell},
+        {"Einsum", &Arithmetic::Einsum}};
     const auto found = rules->find(op_.op());
     return found == rules->end() ? -1 : (this->*found->second)();
   }
@@ -87,6 +90,48 @@ class Arithmetic {
   }
   double GatedCell() const {
     return Products(Input(0), Size(Input(2)) + Size(Input(3)));
+  }
+
+  // Of two inputs with an ellipsis, which the estimator does not read: a
+  // product for each choice of all labels.
+  double Einsum() const {
+    const auto attribute = op_.attr().find("equation");
+    if (attribute == op_.attr().end() || op_.inputs_size() != 2) return -1;
+    const std::string& equation = attribute->second.s();
+    const size_t comma = equation.find(','), arrow = equation.find("->");
+    if (arrow == std::string::npos || comma > arrow ||
+        equation.find("...") >= arrow) {
+      return -1;
+    }
+    std::unordered_map<char, double> dims;
+    const double broadcast = std::max(
+        Label(equation.substr(0, comma), *Input(0), &dims),
+        Label(equation.substr(comma + 1, arrow - comma - 1), *Input(1), &dims));
+    double result = 2 * broadcast;
+    for (const auto& [label, size] : dims) result *= size;
+    return result;
+  }
+
+  // Says how large the dimensions are that have labels, and returns the product
+  // of those that an ellipsis stands for.
+  static double Label(const std::string& labels, const TensorShapeProto& shape,
+                      std::unordered_map<char, double>* dims) {
+    const int dots =
+        static_cast<int>(std::min(labels.find('.'), labels.size()));
+    const int after = std::max(static_cast<int>(labels.size()) - dots - 3, 0);
+    const int rank = shape.dim_size();
+    double rest = 1;
+    for (int i = 0; i < rank; ++i) {
+      const double size = std::max<double>(shape.dim(i).size(), 0);
+      if (i < dots) {
+        (*dims)[labels[i]] = size;
+      } else if (i >= rank - after) {
+        (*dims)[labels[labels.size() - (rank - i)]] = size;
+      } else {
+        rest *= size;
+      }
+    }
+    return rest;
   }
 
   static double Windows(const TensorShapeProto* outputs,

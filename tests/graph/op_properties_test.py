@@ -134,6 +134,20 @@ def test_products_of_two_types():
       3, 6, 5), Tout=tf.float32, name='found')) == 3 * 2 * 4 * 6 * 5
 
 
+@pytest.mark.parametrize('equation, left, right, products', [
+    ('bfd,dhv->bfhv', (2, 3, 5), (5, 7, 11), 2 * 3 * 5 * 7 * 11),
+    ('...d,dv->...v', (2, 3, 5), (5, 7), 2 * 3 * 5 * 7),
+    ('d...,dv->v...', (5, 2, 3), (5, 7), 2 * 3 * 5 * 7),
+    ('b...d,b...vd->b...v', (2, 9, 3, 5), (2, 1, 3, 7, 5), 2 * 9 * 3 * 5 * 7),
+    ('...d,d->...', (5,), (5,), 5),
+])
+def test_sums_by_labels(equation, left, right, products):
+  """Sums with an ellipsis once cost no arithmetic."""
+  assert _flops(lambda: tf.raw_ops.Einsum(
+      inputs=[_zeros(*left), _zeros(*right)], equation=equation, name='found')
+               ) == 2 * products
+
+
 def test_several_outputs_and_none():
 
   def make():
