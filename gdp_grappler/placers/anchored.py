@@ -56,9 +56,9 @@ DEFAULT_BUDGET_S = 10.
 # sooner, after so much of what there would be time for.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
 _WAITED_FOR = .6
-# What anchors may take of the time: list schedulers would take all of it where
-# graphs are large.
-_ANCHORS_SHARE = .3
+# What anchors may take of the time, and where graphs are large: list schedulers
+# would take all of it.
+_ANCHORS_SHARE, _OF_LARGE = .3, .2
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time; one that
@@ -198,8 +198,7 @@ class AnchoredPlacer:
   def _quick(self, problem: placer_lib.Problem) -> list[str]:
     """Anchors that are asked at once, in turn."""
     quick = [name for name in self._anchors if name not in _SLOW]
-    size = problem.graph.num_groups * problem.cluster.num_devices
-    if size > _LARGE and {_PARTITIONER, _STRUCTURED} <= {*quick}:
+    if _is_large(problem) and {_PARTITIONER, _STRUCTURED} <= {*quick}:
       quick.remove(_PARTITIONER)
       quick.insert(quick.index(_STRUCTURED) + 1, _PARTITIONER)
     return quick
@@ -225,7 +224,8 @@ class AnchoredPlacer:
     graph on a busy machine would be left on a single device.
     """
     first = problem.graph.first_ops
-    until = deadlines.within(_ANCHORS_SHARE * deadline.left_s, self._clock)
+    share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
+    until = deadlines.within(share * deadline.left_s, self._clock)
     for name in names:
       heard = set(found.names) - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
@@ -283,6 +283,10 @@ def _has_time(problem: placer_lib.Problem, worth_s: float,
   """Whether slow anchors are little beside the search that follows."""
   return (worth_s >= _SLOW_S and problem.graph.num_groups <= _SLOW_GROUPS and
           deadline.left_s > _budget_s(problem) / 2)
+
+
+def _is_large(problem: placer_lib.Problem) -> bool:
+  return problem.graph.num_groups * problem.cluster.num_devices > _LARGE
 
 
 def _is_there(name: str) -> bool:

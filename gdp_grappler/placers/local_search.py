@@ -42,6 +42,9 @@ _RANKED = 8
 # Placements for which control edges are looked for, to know which is the best
 # with them; one if the time is over before.
 _COMPARED = 3
+# What of the time that is left it may take to look at starts in order, and at
+# the last to look for edges. On large graphs all of either would take all of it.
+_STARTING, _COMPARING = .25, .1
 
 
 class LocalSearchPlacer:
@@ -137,7 +140,7 @@ class Limit:
     """Seconds since it began."""
     return self._clock() - self._begin
 
-  def affordable(self, each_s: float, most: int) -> int:
+  def affordable(self, each_s: float, most: int, share: float = 1.) -> int:
     """How many there is time for of what takes so long each.
 
     At least one, and as many as are wanted where the clock does not count.
@@ -145,10 +148,11 @@ class Limit:
     Args:
       each_s: Seconds.
       most: How many are wanted.
+      share: Of the time that is left, which they may take.
     """
     if self._seconds is None or self.spent_s <= self._grace * self._seconds:
       return most
-    left_s = max(self._seconds - self.spent_s, 0.)
+    left_s = share * max(self._seconds - self.spent_s, 0.)
     return int(min(max(left_s / max(each_s, 1e-9), 1), most))
 
   def keep(self, seconds: float) -> None:
@@ -217,7 +221,8 @@ def searched(
   each_s = _RANKED * (limit.spent_s - begin_s) / plain.evaluations
   _run([plain], limit, _FIRST)
   # The best start is looked at in both orders, even if time is over.
-  likely = starts[plain.ranking[:limit.affordable(each_s, prioritized.STARTS)]]
+  count = limit.affordable(each_s, prioritized.STARTS, _STARTING)
+  likely = starts[plain.ranking[:count]]
   both = np.concatenate([plain.best[None], likely])
   ordered, *slower = races.raced(
       lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), moves
@@ -234,9 +239,11 @@ def searched(
     begin_s = limit.spent_s
     in_order = edges.key(halfway)
     each_s = limit.spent_s - begin_s
-    compared = limit.affordable(each_s, _COMPARED)
+    compared = limit.affordable(each_s, _COMPARED, _COMPARING)
     limit.keep(compared * each_s)
-    if limit.progress(priced) < 1 and edges.key(found) <= in_order:
+    # Where there is no time to look for edges twice, none are looked for here.
+    key = edges.key(found) if compared > 1 else plain.best_key
+    if limit.progress(priced) < 1 and key <= in_order:
       searches = [plain, ordered, *slower]
     _run(searches, limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)

@@ -25,8 +25,9 @@ from gdp_grappler.placers import move_model
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
 
-# How often priorities are made anew, and what of a step that may lose.
-_REFRESHES, _LOSS = 12, 1e-2
+# How often priorities are made anew, after how many steps at the least, and what
+# of a placement's seconds that may lose.
+_REFRESHES, _FEWEST, _LOSS = 12, 4, 1e-2
 # Placements that are priced for it.
 _REFRESHING = 2
 # Starts that are worth priorities of their own; others are much slower without.
@@ -81,7 +82,7 @@ class PrioritizedSearch:
         dataclasses.replace(problem, evaluator=self._order),
         starts[first:first + 1], rng, model, moves)
     self._tell_order()
-    self._refreshed = 0.
+    self._refreshed, self._steps = 0., 0
     self._keep()
 
   @property
@@ -96,16 +97,18 @@ class PrioritizedSearch:
 
   def step(self, progress: float, count: int) -> None:
     """Prices `count` placements at some progress from 0 to 1."""
-    if progress - self._refreshed >= 1 / _REFRESHES and count > _REFRESHING:
+    due = progress - self._refreshed >= 1 / _REFRESHES
+    if due and self._steps >= _FEWEST and count > _REFRESHING:
       self._refresh(progress)
       count -= _REFRESHING
+    self._steps += 1
     self._search.step(progress, count)
     if self._search.best_key < self.best_key:
       self._keep()
 
   def _refresh(self, progress: float) -> None:
     """Makes priorities of the best placement, unless they are worse."""
-    self._refreshed = progress
+    self._refreshed, self._steps = progress, 0
     row = self._search.best[None]
     priorities = self._ranks(row[0])
     now_s = self._problem.evaluator.price_in_order(

@@ -205,7 +205,9 @@ def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
   assert policy.loaded == 1
 
 
-def test_anchors_have_a_share_of_the_time(monkeypatch):
+@pytest.mark.parametrize('large, share', [(10**6, .3), (1, .2)])
+def test_anchors_have_a_share_of_the_time(monkeypatch, large, share):
+  monkeypatch.setattr(anchored, '_LARGE', large)
   budgets = []
   stock = registry.create
 
@@ -222,7 +224,7 @@ def test_anchors_have_a_share_of_the_time(monkeypatch):
   monkeypatch.setattr(registry, 'create', create)
   anchored.AnchoredPlacer(anchors=('round_robin', 'm_topo'),
                           clock=_Clock()).place(_problem(1., time_budget_s=40.))
-  assert budgets == [12., 12.]
+  assert budgets == [40 * share] * 2
 
 
 @pytest.mark.parametrize(

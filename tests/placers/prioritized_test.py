@@ -142,6 +142,23 @@ class _Listener:
     del gains
 
 
+@pytest.mark.parametrize('steps, refreshed', [(5, 1), (20, 4), (120, 11)])
+def test_few_steps_are_not_spent_on_priorities(monkeypatch, steps, refreshed):
+  """Of five steps on a large graph four made priorities anew before."""
+  found = []
+  stock = prioritized.PrioritizedSearch._refresh
+  monkeypatch.setattr(
+      prioritized.PrioritizedSearch, '_refresh', lambda self, progress:
+      (found.append(progress), stock(self, progress)))
+  problem = _problem(graphs.random_graph(1, 40))
+  search = prioritized.PrioritizedSearch(
+      problem, np.ones((1, problem.graph.num_groups), np.int32),
+      np.random.default_rng(0))
+  for step in range(steps):
+    search.step(step / steps, 16)
+  assert len(found) == refreshed
+
+
 def test_a_model_hears_every_order_before_it_is_asked():
   # A graph on which priorities are made anew; on many none are better.
   problem = _problem(graphs.random_graph(1, 80))

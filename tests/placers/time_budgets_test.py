@@ -6,8 +6,11 @@ import itertools
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import anchored
+from gdp_grappler.placers import enforced
 from gdp_grappler.placers import local_search
 from helpers import clusters
 from helpers import graphs
@@ -78,6 +81,41 @@ def test_what_is_affordable_goes_by_the_clock(seconds, grace, passed_s,
   clock = iter((0., *[passed_s] * 9))
   limit = local_search.Limit(100, seconds, grace, lambda: next(clock))
   assert limit.affordable(1., 8) == expected
+
+
+def test_what_is_affordable_may_take_a_share():
+  clock = iter((0., *[2.] * 9))
+  limit = local_search.Limit(100, 10., clock=lambda: next(clock))
+  assert limit.affordable(1., 8, .5) == 4
+  assert limit.affordable(1., 8, .1) == 1
+
+
+@pytest.mark.parametrize('each_s, least, most', [(0., 3, 4), (2., 1, 2)])
+def test_edges_are_looked_for_as_far_as_there_is_time(monkeypatch, each_s,
+                                                      least, most):
+  """On large graphs that took two of ten seconds, and one step was priced."""
+  now, asked = [0.], []
+  stock = enforced.Enforced._asked
+
+  def taking(self, placement):
+    now[0] += each_s
+    asked.append(placement)
+    return stock(self, placement)
+
+  monkeypatch.setattr(enforced.Enforced, '_asked', taking)
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(2, 40), cluster)
+  problem = dataclasses.replace(problem, simulator=simulator.Simulator(cluster))
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (4, problem.graph.num_groups)).astype(np.int32)
+
+  def clock():
+    now[0] += .01
+    return now[0]
+
+  limit = local_search.Limit(10**6, 10., clock=clock)
+  local_search.searched(problem, starts, rng, limit)
+  assert least <= len(asked) <= most
 
 
 def test_what_is_kept_ends_a_search_sooner():
