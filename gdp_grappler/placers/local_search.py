@@ -43,7 +43,7 @@ _RANKED = 8
 # with them; one if the time is over before.
 _COMPARED = 3
 # What of the time that is left it may take to look at starts in order, and at
-# the last to look for edges. On large graphs all of either would take all of it.
+# the last to look for edges. On large graphs all of either would take it all.
 _STARTING, _COMPARING = .25, .1
 
 

@@ -82,13 +82,13 @@ class Moves:
     self.shares = self._shares(wanted)
 
   def _shares(self, wanted: Sequence[str]) -> np.ndarray:
-    of_wanted = np.isin(self.kinds, wanted) * 1.
-    result = of_wanted * [
+    of_wanted = np.isin(self.kinds, wanted)
+    result = np.array([
         share * (bool(self._axes) or not kind.startswith(_SLAB))
         for kind, share in zip(self.kinds, _SHARES)
-    ]
+    ]) * of_wanted
     if not result.any():  # Of slabs alone, where there are none.
-      result = of_wanted
+      result = of_wanted * 1.
     return result / result.sum()
 
   def draw(self, kind: str, devices: np.ndarray,

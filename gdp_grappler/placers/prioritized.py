@@ -25,8 +25,8 @@ from gdp_grappler.placers import move_model
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
 
-# How often priorities are made anew, after how many steps at the least, and what
-# of a placement's seconds that may lose.
+# How often priorities are made anew, after how many steps at the least, and
+# what of a placement's seconds that may lose.
 _REFRESHES, _FEWEST, _LOSS = 12, 4, 1e-2
 # Placements that are priced for it.
 _REFRESHING = 2
