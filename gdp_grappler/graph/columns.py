@@ -24,13 +24,14 @@ def distinct(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
   """
   keys, span = np.zeros(len(columns[0]), np.int64), 1
   for column in columns:
-    low = int(column.min(initial=0))
-    width = int(column.max(initial=0)) - low + 1
-    if span > _SPAN // width:
-      keys = np.unique(keys, return_inverse=True)[1]
-      span = int(keys.max(initial=0)) + 1
-    keys = keys * width + (column - low)
-    span *= width
+    low, high = int(column.min(initial=0)), int(column.max(initial=0))
+    if span > _SPAN // (high - low + 1):
+      keys, column = (
+          np.unique(of, return_inverse=True)[1] for of in (keys, column))
+      span, low = int(keys.max(initial=0)) + 1, 0
+      high = int(column.max(initial=0))
+    keys = keys * (high - low + 1) + (column - low)
+    span *= high - low + 1
   found, where = np.unique(keys, return_inverse=True)
   values = np.empty((len(columns), len(found)), np.int64)
   # Rows that are one are equal: whichever is assigned last will do.

@@ -48,12 +48,12 @@ class Arithmetic {
         {"Conv3DBackpropInputV2", &Arithmetic::InputGradient},
         {"Conv3DBackpropFilter", &Arithmetic::FilterGradient},
         {"Conv3DBackpropFilterV2", &Arithmetic::FilterGradient},
-        {"CudnnRNN", &Arithmetic::Recurrence<0, 3>},
-        {"CudnnRNNV2", &Arithmetic::Recurrence<0, 3>},
-        {"CudnnRNNV3", &Arithmetic::Recurrence<0, 3>},
-        {"CudnnRNNBackprop", &Arithmetic::RecurrenceGradient<0, 3>},
-        {"CudnnRNNBackpropV2", &Arithmetic::RecurrenceGradient<0, 3>},
-        {"CudnnRNNBackpropV3", &Arithmetic::RecurrenceGradient<0, 3>},
+        {"CudnnRNN", &Arithmetic::Cudnn},
+        {"CudnnRNNV2", &Arithmetic::Cudnn},
+        {"CudnnRNNV3", &Arithmetic::Cudnn},
+        {"CudnnRNNBackprop", &Arithmetic::CudnnGradient},
+        {"CudnnRNNBackpropV2", &Arithmetic::CudnnGradient},
+        {"CudnnRNNBackpropV3", &Arithmetic::CudnnGradient},
         {"BlockLSTM", &Arithmetic::Recurrence<1, 4>},
         {"BlockLSTMV2", &Arithmetic::Recurrence<1, 4>},
         {"BlockLSTMGrad", &Arithmetic::RecurrenceGradient<1, 4>},
@@ -75,7 +75,16 @@ class Arithmetic {
   // is what a filter has for one of its channels, the last dimension.
   double Convolution() const { return Windows(Output(0), Input(1)); }
   double InputGradient() const { return Windows(Input(2), Input(1)); }
-  double FilterGradient() const { return Windows(Input(2), Output(0)); }
+  // A filter whose size only a step knows has another last dimension here.
+  double FilterGradient() const {
+    const TensorShapeProto *outputs = Input(2), *filter = Output(0);
+    if (!outputs || outputs->dim_size() < 2) return 0;
+    const double channels = Last(filter);
+    if (channels != Last(outputs) && channels != outputs->dim(1).size()) {
+      return 0;
+    }
+    return Windows(outputs, filter);
+  }
 
   // Each weight is used once per example and step, the dimensions of `kInput`
   // but the last.
@@ -88,12 +97,28 @@ class Arithmetic {
   double RecurrenceGradient() const {
     return 2 * Recurrence<kInput, kWeights>();
   }
+  double CudnnGradient() const { return 2 * Cudnn(); }
+
+  // How many weights there are often only a step knows; a layer has a matrix
+  // for what comes from below and one for its state per gate.
+  double Cudnn() const {
+    const TensorShapeProto* state = Input(1);
+    if (!state || state->dim_size() < 3) return 0;
+    const auto mode = op_.attr().find("rnn_mode");
+    const std::string kind =
+        mode == op_.attr().end() ? "lstm" : mode->second.s();
+    const double gates = kind == "lstm" ? 4 : kind == "gru" ? 3 : 1;
+    const double units = Last(state);
+    const double weights =
+        state->dim(0).size() * gates * units * (Last(Input(0)) + units);
+    return Products(Input(0), std::max(weights, Size(Input(3))));
+  }
   double GatedCell() const {
     return Products(Input(0), Size(Input(2)) + Size(Input(3)));
   }
 
   // Of two inputs with an ellipsis, which the estimator does not read: a
-  // product for each choice of all labels.
+  // product for each choice of all labels. 0 where a shape is unknown.
   double Einsum() const {
     const auto attribute = op_.attr().find("equation");
     if (attribute == op_.attr().end() || op_.inputs_size() != 2) return -1;
@@ -103,35 +128,37 @@ class Arithmetic {
         equation.find("...") >= arrow) {
       return -1;
     }
-    std::unordered_map<char, double> dims;
-    const double broadcast = std::max(
-        Label(equation.substr(0, comma), *Input(0), &dims),
-        Label(equation.substr(comma + 1, arrow - comma - 1), *Input(1), &dims));
-    double result = 2 * broadcast;
+    const TensorShapeProto &first = *Input(0), &second = *Input(1);
+    if (first.unknown_rank() || second.unknown_rank()) return 0;
+    Dims dims;
+    Label(equation.substr(0, comma), first, &dims);
+    Label(equation.substr(comma + 1, arrow - comma - 1), second, &dims);
+    double result = 2;
     for (const auto& [label, size] : dims) result *= size;
     return result;
   }
 
-  // Says how large the dimensions are that have labels, and returns the product
-  // of those that an ellipsis stands for.
-  static double Label(const std::string& labels, const TensorShapeProto& shape,
-                      std::unordered_map<char, double>* dims) {
+  // By label; those of an ellipsis have numbers below 0 from the last one on.
+  using Dims = std::unordered_map<int, double>;
+
+  // How large dimensions are, the larger one of what is broadcast or of what
+  // one side leaves open.
+  static void Label(const std::string& labels, const TensorShapeProto& shape,
+                    Dims* dims) {
     const int dots =
         static_cast<int>(std::min(labels.find('.'), labels.size()));
     const int after = std::max(static_cast<int>(labels.size()) - dots - 3, 0);
     const int rank = shape.dim_size();
-    double rest = 1;
     for (int i = 0; i < rank; ++i) {
-      const double size = std::max<double>(shape.dim(i).size(), 0);
+      int label = i - (rank - after);  // Of the ellipsis.
       if (i < dots) {
-        (*dims)[labels[i]] = size;
+        label = static_cast<unsigned char>(labels[i]);
       } else if (i >= rank - after) {
-        (*dims)[labels[labels.size() - (rank - i)]] = size;
-      } else {
-        rest *= size;
+        label = static_cast<unsigned char>(labels[labels.size() - (rank - i)]);
       }
+      double& size = (*dims)[label];
+      size = std::max<double>(size, shape.dim(i).size());
     }
-    return rest;
   }
 
   static double Windows(const TensorShapeProto* outputs,

@@ -5,6 +5,7 @@
 // 11,000 ops, where the pass has 2 s for everything. Here the static shape
 // inference and OpLevelCostEstimator are called directly.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -246,6 +247,49 @@ absl::Status CheckAttributes(const GraphDef& graph,
   return absl::OkStatus();
 }
 
+bool HasPositive(const NodeDef& node, const char* attribute) {
+  const auto found = node.attr().find(attribute);
+  if (found == node.attr().end()) return true;
+  for (const int64_t value : found->second.list().i()) {
+    if (value <= 0) return false;
+  }
+  return true;
+}
+
+// Whether an equation is of as many inputs as a node has.
+bool IsEquation(const NodeDef& node) {
+  const std::string& text = node.attr().at("equation").s();
+  const size_t arrow = text.find("->");
+  const auto commas = std::count(text.begin(), text.end(), ',');
+  int inputs = 0;
+  for (const std::string& input : node.input()) inputs += input[0] != '^';
+  return arrow != std::string::npos && commas == inputs - 1 &&
+         (commas == 0 || text.rfind(',') < arrow);
+}
+
+// Grappler divides by strides, and counts on equations that fit.
+absl::Status CheckValues(const GraphDef& graph) {
+  for (const NodeDef& node : graph.node()) {
+    const bool explicit_padding = node.attr().count("padding") &&
+                                  node.attr().at("padding").s() == "EXPLICIT";
+    const char* wrong = nullptr;
+    if (!HasPositive(node, "strides")) {
+      wrong = "a stride that is not positive";
+    } else if (!HasPositive(node, "dilations")) {
+      wrong = "a dilation that is not positive";
+    } else if (explicit_padding && !node.attr().count("explicit_paddings")) {
+      wrong = "paddings that it does not say";
+    } else if (node.op() == "Einsum" && !IsEquation(node)) {
+      wrong = "an equation of other inputs";
+    }
+    if (wrong != nullptr) {
+      return absl::InvalidArgumentError("node \"" + node.name() + "\" (" +
+                                        node.op() + ") has " + wrong);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Takes the graph out of the table. `replaced` has other nodes in the place of
 // those at `places`.
 void Compute(NodeTable* table, const char* replaced, size_t size,
@@ -266,6 +310,7 @@ void Compute(NodeTable* table, const char* replaced, size_t size,
   absl::Status status = AddDefaultAttrsToGraphDef(
       &item.graph, library, /*node_offset=*/0, /*skip_unknown_ops=*/true);
   if (status.ok()) status = CheckAttributes(item.graph, library);
+  if (status.ok()) status = CheckValues(item.graph);
   if (!status.ok()) {
     result->error = std::string(status.message());
     return;

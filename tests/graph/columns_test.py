@@ -32,3 +32,15 @@ def test_small_types_do_not_overflow(kind):
 def test_no_rows():
   values, where = columns.distinct([np.zeros(0, int)] * 3)
   assert values.shape == (3, 0) and not len(where)
+
+
+def test_columns_that_are_too_wide_for_one_number():
+  """Keys once wrapped, and rows were out of order or one."""
+  rows = np.arange(1000)
+  for others in ([np.where(rows % 2, 0, 1 << 60)], [rows * (1 << 51), rows % 7],
+                 [np.where(rows % 3, -(1 << 62), 1 << 62), rows]):
+    found, where = columns.distinct([rows // 2, *others])
+    expected, inverse = np.unique(np.stack([rows // 2, *others]), axis=1,
+                                  return_inverse=True)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(where, inverse.reshape(-1))

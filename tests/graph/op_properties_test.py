@@ -129,6 +129,63 @@ def test_recurrent_kernels_use_each_weight_once_per_step_and_example():
   assert _flops(cell) == 2 * 4 * 12 * (14 + 7)
 
 
+def test_cudnn_weights_of_unknown_number():
+  """Of open sizes one was that of a batch."""
+
+  def make():
+    tf.raw_ops.CudnnRNNV2(input=_zeros(9, 4, 5), input_h=_zeros(2, 4, 7),
+                          input_c=_zeros(2, 4, 7),
+                          params=tf.compat.v1.placeholder(tf.float32,
+                                                          [None]), name='found')
+
+  assert _flops(make) == 2 * 9 * 4 * (2 * 4 * 7 * (5 + 7))
+
+
+def test_filters_of_unknown_size_cost_no_arithmetic():
+  """They were taken for as large as a batch in each dimension."""
+  assert _flops(lambda: tf.raw_ops.Conv3DBackpropFilterV2(
+      input=_zeros(2, 4, 4, 8, 3), filter_sizes=tf.compat.v1.placeholder(
+          tf.int32, [5]), out_backprop=_zeros(2, 2, 2, 4, 5), strides=
+      [1, 2, 2, 2, 1], padding='SAME', name='found')) == 0
+
+
+def _damaged(op_type, **attributes):
+  shapes = ([2, 8, 8, 3], [3, 3, 3, 5])
+  nodes = [
+      graph_defs.node(name, 'Placeholder', dtype=graph_defs.FLOAT,
+                      shape={'shape': tf.TensorShape(shape).as_proto()})
+      for name, shape in zip('ab', shapes)
+  ]
+  node = graph_defs.node('wrong', op_type, ['a', 'b'], T=graph_defs.FLOAT)
+  for name, value in attributes.items():
+    if isinstance(value, list):
+      node.attr[name].list.i.extend(value)
+    else:
+      node.attr[name].s = value.encode()
+  node.attr['N'].i = 2
+  node.attr['num_args'].i = 0
+  node.attr['TArgs'].list.SetInParent()
+  return graph_defs.graph_def(*nodes, node)
+
+
+@pytest.mark.parametrize('op_type', [
+    'Conv2D', '_FusedConv2D', 'DepthwiseConv2dNative',
+    '_FusedDepthwiseConv2dNative'
+])
+def test_strides_that_are_none_are_refused(op_type):
+  """Grappler divided by them, and the process was gone."""
+  definition = _damaged(op_type, strides=[1, 0, 0, 1], padding='SAME')
+  with pytest.raises(errors.InvalidGraphError, match='stride that is not'):
+    _estimated(definition, 1)
+
+
+@pytest.mark.parametrize('equation', ['a->b', 'ab->,', '->,', '->a,b', 'ab,bc'])
+def test_equations_that_do_not_fit_are_refused(equation):
+  """Grappler looked at inputs that were not there."""
+  with pytest.raises(errors.InvalidGraphError, match='equation of other'):
+    _estimated(_damaged('Einsum', equation=equation), 1)
+
+
 def test_products_of_two_types():
   assert _flops(lambda: tf.raw_ops.BatchMatMulV3(x=_zeros(3, 4, 6), y=_zeros(
       3, 6, 5), Tout=tf.float32, name='found')) == 3 * 2 * 4 * 6 * 5
@@ -140,6 +197,8 @@ def test_products_of_two_types():
     ('d...,dv->v...', (5, 2, 3), (5, 7), 2 * 3 * 5 * 7),
     ('b...d,b...vd->b...v', (2, 9, 3, 5), (2, 1, 3, 7, 5), 2 * 9 * 3 * 5 * 7),
     ('...d,d->...', (5,), (5,), 5),
+    ('...d,...dv->...v', (2, 1, 5), (1, 3, 5, 7), 2 * 3 * 5 * 7),
+    ('...d,...d->...', (9, 1, 5), (1, 8, 5), 9 * 8 * 5),
 ])
 def test_sums_by_labels(equation, left, right, products):
   """Sums with an ellipsis once cost no arithmetic."""
