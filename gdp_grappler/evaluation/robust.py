@@ -33,8 +33,8 @@ import weakref
 
 import numpy as np
 
-from gdp_grappler.cluster import alone
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.simulation import native_simulator
@@ -244,7 +244,7 @@ class _Draws:
                   dispatch_factors=1 + sign * dispatch,
                   root_ranks=sign * ranks)) for sign in _SIGNS
       ]
-    singles = alone.of_each_kind(
+    singles = one_device.of_each_kind(
         simulator.cluster, constraints.allowed_devices(graph,
                                                        simulator.cluster),
         simulator.op_seconds(graph))[:, graph.groups]

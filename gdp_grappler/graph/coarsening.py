@@ -14,7 +14,7 @@ import weakref
 
 import numpy as np
 
-from gdp_grappler.graph import columns
+from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
@@ -164,12 +164,12 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
 def _kinds(allowed: np.ndarray) -> np.ndarray:
   """int32 [G], equal where the same devices bool [G, D] are allowed."""
   packed = np.packbits(allowed, axis=1)
-  return columns.distinct(list(packed.T))[1].astype(np.int32)
+  return label_rows.distinct(list(packed.T))[1].astype(np.int32)
 
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
   """int32 [G], equal where both are."""
-  return columns.distinct([first, second])[1].astype(np.int32)
+  return label_rows.distinct([first, second])[1].astype(np.int32)
 
 
 def _in_topological_order(graph: op_graph.OpGraph,

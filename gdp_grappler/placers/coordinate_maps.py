@@ -14,7 +14,7 @@ from typing import Iterator
 
 import numpy as np
 
-from gdp_grappler.graph import columns as columns_lib
+from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 
@@ -126,7 +126,7 @@ def cells(graph: op_graph.OpGraph,
   columns = axes(coordinates)
   if not columns:
     return None
-  values, groups = columns_lib.distinct(list(columns.values()))
+  values, groups = label_rows.distinct(list(columns.values()))
   return Cells(groups, dict(zip(columns, values)), *_edges(graph, groups))
 
 
@@ -251,7 +251,7 @@ def _edges(graph: op_graph.OpGraph,
 def _place_in_layer(layer: np.ndarray, variable: np.ndarray) -> np.ndarray:
   """int [G], which of its layer's variables a group uses; -1 for none."""
   known = (layer >= 0) & (variable >= 0)
-  pairs, where = columns_lib.distinct([variable[known], layer[known]])
+  pairs, where = label_rows.distinct([variable[known], layer[known]])
   # A variable is in the layer of most of its groups.
   layer_of = np.full(int(variable.max()) + 1, -1)
   usual = np.argsort(np.bincount(where), kind='stable')

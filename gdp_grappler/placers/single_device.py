@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler import errors
-from gdp_grappler.cluster import alone
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import placer as placer_lib
 
@@ -35,7 +35,7 @@ def on_each(problem: placer_lib.Problem) -> np.ndarray:
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  return alone.on_each(problem.cluster, problem.allowed)
+  return one_device.on_each(problem.cluster, problem.allowed)
 
 
 def of_each_kind(problem: placer_lib.Problem) -> np.ndarray:
@@ -44,8 +44,8 @@ def of_each_kind(problem: placer_lib.Problem) -> np.ndarray:
   Raises:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
-  return alone.of_each_kind(problem.cluster, problem.allowed,
-                            problem.op_seconds)
+  return one_device.of_each_kind(problem.cluster, problem.allowed,
+                                 problem.op_seconds)
 
 
 class OnlyDevicePlacer:

@@ -12,7 +12,7 @@ import weakref
 
 import numpy as np
 
-from gdp_grappler.graph import columns
+from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import inheritance
@@ -130,7 +130,8 @@ class _Reader:
     Keras numbers calls and layers alike: step 2 of `dense` is 'dense_1', too.
     """
     some = self._using & (labels >= 0)
-    pairs, where = columns.distinct([self._uses.variables[some], labels[some]])
+    pairs, where = label_rows.distinct(
+        [self._uses.variables[some], labels[some]])
     most = np.zeros(int(pairs[0].max(initial=-1)) + 1, int)
     np.maximum.at(most, pairs[0], np.bincount(where))
     return bool(most.sum() >= _ONE_LAYER * some.sum())
@@ -203,7 +204,7 @@ class _Reader:
     if not families.size:
       return families, families
     variables = self._uses.variables[found.ops[rows]]
-    both, where = columns.distinct([families, variables])
+    both, where = label_rows.distinct([families, variables])
     low = np.full(both.shape[1], np.iinfo(int).max)
     high = np.full(both.shape[1], -1)
     np.minimum.at(low, where, members)
@@ -222,7 +223,7 @@ class _Reader:
     own = self._scopes.take(self._scopes.families == family)
     at = own.first(self._graph.num_ops)
     where = np.flatnonzero(self._forward & (at >= 0))
-    pairs, place = columns.distinct(
+    pairs, place = label_rows.distinct(
         [own.siblings[at[where]], own.members[at[where]]])
     label = np.full(self._graph.num_ops, -1)
     label[where] = place
@@ -284,7 +285,7 @@ def _combined(scopes: scopes_lib.Scopes, num_ops: int) -> np.ndarray:
   while len(left.ops):
     first = left.first(num_ops)
     some = np.flatnonzero(first >= 0)
-    _, where = columns.distinct(
+    _, where = label_rows.distinct(
         [result[some], left.families[first[some]], left.members[first[some]]])
     # Ops without an entry at this depth keep their label; it must not be used.
     result[some] = len(result) + where

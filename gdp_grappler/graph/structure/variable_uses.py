@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from gdp_grappler.graph import columns
+from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
@@ -121,7 +121,7 @@ def _numbered(graph: op_graph.OpGraph, variable: np.ndarray, read: np.ndarray,
   types = np.unique([graph.op_types[op] for op in first_users],
                     return_inverse=True)[1].reshape(-1)
   return VariableUses(read >= 0, number, repetition, rank[read],
-                      columns.distinct([held, types])[1])
+                      label_rows.distinct([held, types])[1])
 
 
 def _held_bytes(graph: op_graph.OpGraph, read: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from gdp_grappler.cluster import alone
+from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import presets
 from helpers import clusters
 
@@ -18,7 +18,7 @@ def test_what_may_not_be_there_goes_to_the_host():
   cluster = clusters.make_cluster(2)
   allowed = np.array([[1, 1, 1], [1, 1, 0], [0, 0, 1]], bool)
   assert cluster.host == 0
-  np.testing.assert_array_equal(alone.on_each(cluster, allowed),
+  np.testing.assert_array_equal(one_device.on_each(cluster, allowed),
                                 [[0, 0, 2], [1, 1, 2], [2, 0, 2]])
 
 
@@ -26,7 +26,7 @@ def test_what_may_not_be_there_goes_to_the_host():
                                          ('2x4xP100-eth10', 4)])
 def test_cards_of_a_host_are_alike(name, kinds):
   cluster = presets.preset(name)
-  rows = alone.of_each_kind(cluster, _ones(cluster) > 0, _ones(cluster))
+  rows = one_device.of_each_kind(cluster, _ones(cluster) > 0, _ones(cluster))
   assert len(rows) == kinds
   # Of each kind the first.
   assert (rows[:2] == [[0, 0], [1, 1]]).all()
@@ -35,15 +35,15 @@ def test_cards_of_a_host_are_alike(name, kinds):
 def test_what_differs_is_of_another_kind():
   cluster = presets.preset('3xV100')
   allowed, seconds = _ones(cluster) > 0, _ones(cluster)
-  assert len(alone.of_each_kind(cluster, allowed, seconds)) == 2
+  assert len(one_device.of_each_kind(cluster, allowed, seconds)) == 2
   seconds[1, 2] = 2  # An op is slower there.
-  assert len(alone.of_each_kind(cluster, allowed, seconds)) == 3
+  assert len(one_device.of_each_kind(cluster, allowed, seconds)) == 3
   forbidden = allowed.copy()
   forbidden[0, 1] = False
-  assert len(alone.of_each_kind(cluster, forbidden, _ones(cluster))) == 3
+  assert len(one_device.of_each_kind(cluster, forbidden, _ones(cluster))) == 3
   devices = [
       dataclasses.replace(device, memory_bytes=1)
       if device.name.endswith('GPU:1') else device for device in cluster.devices
   ]
   cluster = dataclasses.replace(cluster, devices=devices)
-  assert len(alone.of_each_kind(cluster, allowed, _ones(cluster))) == 3
+  assert len(one_device.of_each_kind(cluster, allowed, _ones(cluster))) == 3
