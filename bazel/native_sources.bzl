@@ -40,8 +40,10 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/plugin/grappler_pass.cc",
         ],
         "hdrs": [
+            "gdp_grappler/graph/matrix_flops.h",
             "gdp_grappler/graph/node_table.h",
             "gdp_grappler/graph/op_flops.h",
+            "gdp_grappler/graph/shape_sizes.h",
             "gdp_grappler/plugin/graph_fingerprint.h",
             "gdp_grappler/plugin/pass_response.h",
         ],

@@ -4,10 +4,13 @@
 #define GDP_GRAPPLER_GRAPH_OP_FLOPS_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <unordered_map>
 
+#include "gdp_grappler/graph/matrix_flops.h"
+#include "gdp_grappler/graph/shape_sizes.h"
 #include "tensorflow/core/framework/op_def.pb.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 #include "tensorflow/core/grappler/costs/op_performance_data.pb.h"
@@ -61,9 +64,16 @@ class Arithmetic {
         {"LSTMBlockCell", &Arithmetic::Recurrence<0, 3>},
         {"GRUBlockCell", &Arithmetic::GatedCell},
         {"GRUBlockCellGrad", &Arithmetic::GatedCell},
-        {"Einsum", &Arithmetic::Einsum}};
+        {"Einsum", &Arithmetic::Einsum},
+        {"FusedPadConv2D", &Arithmetic::PaddedConvolution<2>},
+        {"FusedResizeAndPadConv2D", &Arithmetic::PaddedConvolution<3>},
+        {"SparseTensorDenseMatMul", &Arithmetic::SparseProduct}};
     const auto found = rules->find(op_.op());
-    return found == rules->end() ? -1 : (this->*found->second)();
+    if (found != rules->end()) return (this->*found->second)();
+    if (IsQuantized("Conv2D")) return Convolution();
+    if (IsQuantized("DepthwiseConv2D")) return DepthwiseConvolution();
+    if (IsQuantized("MatMulWithBias")) return Product();
+    return MatrixArithmetic(op_).Flops();
   }
 
  private:
@@ -74,6 +84,13 @@ class Arithmetic {
   // Each number of an output is the sum over a window and its channels, which
   // is what a filter has for one of its channels, the last dimension.
   double Convolution() const { return Windows(Output(0), Input(1)); }
+  template <int kFilter>
+  double PaddedConvolution() const {
+    return Windows(Output(0), Input(kFilter));
+  }
+  double DepthwiseConvolution() const {
+    return 2 * Size(Output(0)) * FromLast(Input(1), 3) * FromLast(Input(1), 2);
+  }
   double InputGradient() const { return Windows(Input(2), Input(1)); }
   // A filter whose size only a step knows has another last dimension here.
   double FilterGradient() const {
@@ -84,6 +101,21 @@ class Arithmetic {
       return 0;
     }
     return Windows(outputs, filter);
+  }
+
+  // [m, k] by [k, n], whichever of them is transposed.
+  double Product() const {
+    return 2 * std::sqrt(Size(Input(0)) * Size(Input(1)) * Size(Output(0)));
+  }
+  // Each number of the sparse one meets a row or a column of the other.
+  double SparseProduct() const {
+    return 2 * Size(Input(1)) * FromLast(Output(0), 0);
+  }
+
+  // Whether it is such an op on bytes, with or without what is joined to it.
+  bool IsQuantized(const std::string& kind) const {
+    const std::string start = "Quantized" + kind;
+    return op_.op().compare(0, start.size(), start) == 0;
   }
 
   // Each weight is used once per example and step, the dimensions of `kInput`
@@ -173,26 +205,15 @@ class Arithmetic {
   }
 
   const TensorShapeProto* Input(int index) const {
-    return index < op_.inputs_size() ? &op_.inputs(index).shape() : nullptr;
+    return InputShape(op_, index);
   }
   const TensorShapeProto* Output(int index) const {
-    return index < op_.outputs_size() ? &op_.outputs(index).shape() : nullptr;
+    return OutputShape(op_, index);
   }
-
   static double Last(const TensorShapeProto* shape) {
-    if (!shape || shape->dim_size() == 0) return 0;
-    return static_cast<double>(shape->dim(shape->dim_size() - 1).size());
+    return FromLast(shape, 0);
   }
-
-  // 0 where nobody knows.
-  static double Size(const TensorShapeProto* shape) {
-    if (!shape || shape->unknown_rank()) return 0;
-    double result = 1;
-    for (const auto& dim : shape->dim()) {
-      result *= dim.size() > 0 ? static_cast<double>(dim.size()) : 0;
-    }
-    return result;
-  }
+  static double Size(const TensorShapeProto* shape) { return SizeOf(shape); }
 };
 
 }  // namespace grappler

@@ -6,8 +6,15 @@ from typing import Iterable
 
 import numpy as np
 
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.placers import annealing
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import relief
+from gdp_grappler.placers import single_device
+
+# Proposals that are made to fit: the fastest, and those that exceed least.
+_MENDED = 3
 
 
 class Found:
@@ -68,3 +75,22 @@ class Found:
     ])
     return np.array([self._devices[k] for k in chosen],
                     np.int32).reshape(-1, self._problem.graph.num_groups)
+
+  def mend(self) -> None:
+    """Makes what would be faster if there were more memory fit (`relief`)."""
+    self.see(relief.Relief(self._problem).fitted(self.overfull(_MENDED)))
+
+  def settled(self) -> placement_lib.Placement:
+    """The best, which is no worse than one device and fits if that can be.
+
+    Each device alone is looked at; what would be faster if there were more
+    memory is made to fit; and if nothing fits even so, what a local search
+    makes of the best is looked at.
+    """
+    self.see(single_device.of_each_kind(self._problem))
+    if not self.enough:
+      self.mend()
+    if not self.fits:
+      self.see([annealing.relieved(self._problem, self.best)])
+    return placement_lib.from_groups(self._problem.graph, self.best,
+                                     self._problem.cluster)

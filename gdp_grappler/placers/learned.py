@@ -19,6 +19,7 @@ from gdp_grappler.features import featurizer
 from gdp_grappler.features import schema
 from gdp_grappler.graph import coarsening
 from gdp_grappler.placers import background
+from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import policy_ops
 from gdp_grappler.placers import saying
@@ -31,7 +32,9 @@ class LearnedPlacer:
 
   One forward pass gives the odds of every unit's devices (GDP section 3); the
   most likely placement and a few others are priced (`saying`), which costs
-  milliseconds.
+  milliseconds. Beside them, each device alone is, and where what would be
+  faster does not fit into memory, it is made to (`found.Found.settled`): what
+  a policy says of a graph unlike those that it learned from is slower at times.
   """
 
   def __init__(self, policy: str | None = None) -> None:
@@ -50,9 +53,11 @@ class LearnedPlacer:
 
   def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
     """See `Placer`."""
-    candidates = self.candidates(problem)
-    best = problem.evaluator.price(problem.graph, candidates).best()
-    return placement_lib.Placement(candidates[best], problem.cluster)
+    if not problem.graph.num_ops:
+      return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
+    found = found_lib.Found(problem)
+    found.see(self.candidates(problem)[:, problem.graph.first_ops])
+    return found.settled()
 
   def candidates(self, problem: placer_lib.Problem) -> np.ndarray:
     """int [K, N], what the policy proposes, the most likely first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import time
@@ -15,6 +16,7 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.features import featurizer
 from gdp_grappler.graph import coarsening
+from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
@@ -170,7 +172,8 @@ class FineTunedPlacer(GdpPlacer):
   """A policy that learned before, and goes on learning on the graph.
 
   For fewer than 50 steps and less than a minute (GDP, section 4.3). What the
-  policy says at first, zero-shot, is priced as well.
+  policy says at first, zero-shot, is priced as well, and as there
+  (`learned.LearnedPlacer`) each device alone.
   """
 
   def __init__(self, policy: str | None = None,
@@ -185,6 +188,14 @@ class FineTunedPlacer(GdpPlacer):
     super().__init__(config=config or dataclasses.replace(
         train_config.preset('paper'), iterations=FINE_TUNING_STEPS))
     self._folder = policy
+
+  def place(self, problem: placer_lib.Problem) -> placement_lib.Placement:
+    """See `Placer`."""
+    found = found_lib.Found(problem)
+    with contextlib.suppress(errors.InfeasiblePlacementError):
+      sampled = super().place(problem)
+      found.see([sampled.devices[problem.graph.first_ops]])
+    return found.settled()
 
   def _budget_s(self, problem: placer_lib.Problem) -> float | None:
     budget = problem.time_budget_s

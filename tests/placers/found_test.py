@@ -52,3 +52,20 @@ def test_nothing_is_priced_twice():
   assert asked == [2]
   assert again.overflow_bytes.tolist() == [0, 60]
   assert len(seen.see([])) == 0
+
+
+def test_settled_is_no_worse_than_one_device_and_fits():
+  seen, problem = _found()
+  # The host alone, 18 s, is the only device that holds both ops.
+  seen.see([np.array([1, 1])])
+  placement = seen.settled()
+  assert sorted(placement.devices.tolist()) == [1, 2]
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
+
+
+def test_settled_where_memory_is_no_matter():
+  problem = problems.make(graphs.make_graph(num_ops=2),
+                          seconds=[[9, 1, 2], [9, 1, 2]])
+  seen = found.Found(problem)
+  seen.see([np.array([0, 0])])
+  assert seen.settled().devices.tolist() == [1, 1]

@@ -61,8 +61,26 @@ def test_places_where_the_policy_says_and_may(gpu_1):
                              (2, 3, 8)], allowed_types=[[1, 1], [1, 0], [1, 1],
                                                         [1, 1]],
                             pins=['', '', 'GPU:0', ''])
-  placement = registry.create('gdp_policy', gpu_1).place(problems.make(graph))
+  # As slow as that elsewhere: no device alone is faster.
+  problem = problems.make(graph, seconds=[[9, 9, 1]] * 4)
+  placement = registry.create('gdp_policy', gpu_1).place(problem)
   assert placement.devices.tolist() == [2, 0, 1, 2]
+
+
+def test_no_slower_than_one_device(gpu_1):
+  problem = problems.make(graphs.chain(3), seconds=[[9, 1, 2]] * 3)
+  placer = registry.create('gdp_policy', gpu_1)
+  assert placer.candidates(problem).tolist() == [[2, 2, 2]] * 16
+  assert placer.place(problem).devices.tolist() == [1, 1, 1]
+
+
+def test_what_does_not_fit_is_made_to(gpu_1):
+  graph = graphs.make_graph(num_ops=3, param_bytes=40)
+  problem = problems.make(graph, clusters.make_cluster(2, memory_bytes=100),
+                          seconds=[[9, 1, 1]] * 3)
+  placement = registry.create('gdp_policy', gpu_1).place(problem)
+  # The host alone would fit as well.
+  assert sorted(placement.devices.tolist()) in ([1, 1, 2], [1, 2, 2])
 
 
 @pytest.mark.parametrize('units', ['fine', 'coarse', 'nested'])
@@ -88,13 +106,14 @@ def test_the_cheapest_candidate_wins(tmp_path):
 
 
 class _Watched(simulator.Simulator):
-  """Keeps what it said last."""
+  """Keeps what it said."""
 
   prices = None
 
   def price(self, graph, devices, priorities=None, ceiling_s=math.inf):
-    self.prices = super().price(graph, devices, priorities, ceiling_s)
-    return self.prices
+    prices = super().price(graph, devices, priorities, ceiling_s)
+    self.prices = self.prices.followed_by(prices) if self.prices else prices
+    return prices
 
 
 def test_where_nothing_fits_the_least_overflow_wins(tmp_path):

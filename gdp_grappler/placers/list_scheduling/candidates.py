@@ -13,14 +13,11 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import relief
 from gdp_grappler.placers import single_device
 
 # How often a proposer is asked, each time with less of what it exceeded.
 _ROUNDS = 4
 _MARGIN = 0.95
-# Proposals that are made to fit: the fastest, and those that exceed least.
-_MENDED = 3
 
 Proposer = Callable[[np.ndarray], np.ndarray]
 _Question = tuple[Proposer, np.ndarray]
@@ -55,7 +52,7 @@ def best(
     if not alone.valid[list(problem.cluster.accelerators)].all():
       if tight:
         _ask(problem, tight, found, deadline)
-      found.see(relief.Relief(problem).fitted(found.overfull(_MENDED)))
+      found.mend()
       found.see([annealing.relieved(problem, found.best, refined=True)])
   return placement_lib.from_groups(problem.graph, found.best, problem.cluster)
 

@@ -15,19 +15,14 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.placers import annealing
 from gdp_grappler.placers import found as found_lib
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import relief
-from gdp_grappler.placers import single_device
 
 FREE = -1
 # Share of a device that takes part for its fixed vertices alone.
 _TINY_SHARE = 1e-4
 _MOST_COUNTS = 8
-# Proposals that are made to fit: the fastest, and those that exceed least.
-_MENDED = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -247,12 +242,7 @@ def best(
     propose(problem, memory, judge.see)
     if found.enough or deadline.passed:
       break
-  found.see(single_device.of_each_kind(problem))
-  if not found.enough:
-    found.see(relief.Relief(problem).fitted(found.overfull(_MENDED)))
-  if not found.fits:
-    found.see([annealing.relieved(problem, found.best)])
-  return placement_lib.from_groups(problem.graph, found.best, problem.cluster)
+  return found.settled()
 
 
 class _Judge:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import pathlib
+import threading
 import time
 
 import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.problems import reading
 from helpers import clusters
 from helpers import graphs
@@ -41,14 +43,14 @@ def _placer(**changes):
   return placers.GdpPlacer(config=dataclasses.replace(_CONFIG, **changes))
 
 
-def _problem(types=_TYPES, **cluster):
+def _problem(types=_TYPES, param_bytes=100, **cluster):
   """Chains that know nothing of each other; a transfer costs as an op."""
   count = len(types) * _LENGTH
   edges = [(i, i + 1, 10_000_000) for i in range(count - 1) if (i + 1) % _LENGTH
           ]
   graph = graphs.make_graph(edges, count, op_types=np.repeat(types,
                                                              _LENGTH).tolist(),
-                            param_bytes=np.full(count, 100))
+                            param_bytes=np.full(count, param_bytes))
   seconds = np.tile((10 * _OP_S, _OP_S, _OP_S), (count, 1))
   return problems.make(
       graph,
@@ -138,8 +140,14 @@ def test_of_a_time_budget_each_graph_of_a_batch_has_its_share(monkeypatch):
   trainers = placer._trainers
   monkeypatch.setattr(placer, '_trainers',
                       lambda problem: kept.extend(trainers(problem)) or kept)
-  clock = iter(range(10**6))
-  monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
+  clock, stock = iter(range(10**6)), time.monotonic
+
+  def ticks():
+    # Other threads read the clock, too, the more often the slower the machine.
+    here = threading.current_thread() is threading.main_thread()
+    return float(next(clock)) if here else stock()
+
+  monkeypatch.setattr(time, 'monotonic', ticks)
   placer.place(dataclasses.replace(_problem(), time_budget_s=40.))
   iterations = [trainer.state.iteration for trainer in kept]
   assert min(iterations) > 1 and max(iterations) - min(iterations) <= 1
@@ -176,6 +184,29 @@ def test_what_anneals_has_the_time_that_the_first_iteration_leaves(monkeypatch):
 
 def test_without_a_time_budget_iterations_say_what_is_over(monkeypatch):
   assert _shares(monkeypatch, _problem(), iterations=4) == [0, .25, .5, .75]
+
+
+def test_fine_tuned_is_no_slower_than_one_device(monkeypatch):
+  problem = _problem()
+  slow = np.zeros(problem.graph.num_ops, int)
+  monkeypatch.setattr(
+      placers.GdpPlacer, 'place', lambda self, problem: placement_lib.Placement(
+          slow, problem.cluster))
+  placement = placers.FineTunedPlacer('somewhere').place(problem)
+  assert problems.seconds_of(problem, placement) == pytest.approx(
+      problem.graph.num_ops * _OP_S)
+
+
+def test_fine_tuned_fits_where_nothing_sampled_does(monkeypatch):
+
+  def nothing(self, problem):
+    raise errors.InfeasiblePlacementError('None fits.')
+
+  monkeypatch.setattr(placers.GdpPlacer, 'place', nothing)
+  # No device holds all, two do.
+  problem = _problem(param_bytes=10_000_000, memory_bytes=200_000_000)
+  placement = placers.FineTunedPlacer('somewhere').place(problem)
+  assert problem.evaluator.evaluate(problem.graph, placement).valid
 
 
 @pytest.mark.parametrize('budget_s, steps', [(None, 5), (1e9, 5), (0., 1)])

@@ -1,0 +1,165 @@
+// Arithmetic of linear algebra and of Fourier transforms, of which Grappler's
+// estimator knows none.
+//
+// Leading terms after Golub and Van Loan, "Matrix Computations", 4th edition:
+// sections 3.2 (Lu), 4.2 (Cholesky), 5.2 (Qr), 7.5 (Eig), 8.3
+// (SelfAdjointEig), 8.6 (Svd); Higham, "Functions of Matrices", 6.2 and 10.3
+// (square root, exponential); 5 n log2 n for a complex transform of n numbers
+// (Cooley and Tukey, 1965, by radix 2), half of it for a real one.
+
+#ifndef GDP_GRAPPLER_GRAPH_MATRIX_FLOPS_H_
+#define GDP_GRAPPLER_GRAPH_MATRIX_FLOPS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+
+#include "gdp_grappler/graph/shape_sizes.h"
+#include "tensorflow/core/grappler/costs/op_performance_data.pb.h"
+
+namespace tensorflow {
+namespace grappler {
+
+// FLOPs of ops on matrices, which are the last two dimensions of their inputs.
+class MatrixArithmetic {
+ public:
+  explicit MatrixArithmetic(const OpInfo& op)
+      : op_(op),
+        rows_(FromLast(InputShape(op, 0), 1)),
+        columns_(FromLast(InputShape(op, 0), 0)) {}
+
+  // Of one execution; negative if the op is no such op.
+  double Flops() const {
+    static const auto* const rules = new std::unordered_map<std::string, Rule>{
+        {"Cholesky", &MatrixArithmetic::Cubes<1, 3>},
+        {"CholeskyGrad", &MatrixArithmetic::Cubes<2, 1>},
+        {"Lu", &MatrixArithmetic::Cubes<2, 3>},
+        {"MatrixDeterminant", &MatrixArithmetic::Cubes<2, 3>},
+        {"LogMatrixDeterminant", &MatrixArithmetic::Cubes<2, 3>},
+        {"MatrixInverse", &MatrixArithmetic::Cubes<2, 1>},
+        {"MatrixSquareRoot", &MatrixArithmetic::Cubes<28, 1>},
+        {"MatrixExponential", &MatrixArithmetic::Cubes<20, 1>},
+        {"Eig", &MatrixArithmetic::Eigenvectors<10, 25>},
+        {"SelfAdjointEig", &MatrixArithmetic::Cubes<9, 1>},
+        {"SelfAdjointEigV2", &MatrixArithmetic::SymmetricEigenvectors},
+        {"MatrixSolve", &MatrixArithmetic::Solve},
+        {"MatrixTriangularSolve", &MatrixArithmetic::Substitute},
+        {"MatrixSolveLs", &MatrixArithmetic::LeastSquares},
+        {"Qr", &MatrixArithmetic::Qr},
+        {"Svd", &MatrixArithmetic::Svd},
+        {"TridiagonalSolve", &MatrixArithmetic::Tridiagonal},
+        {"FFT", &MatrixArithmetic::Fourier<1>},
+        {"IFFT", &MatrixArithmetic::Fourier<1>},
+        {"FFT2D", &MatrixArithmetic::Fourier<2>},
+        {"IFFT2D", &MatrixArithmetic::Fourier<2>},
+        {"FFT3D", &MatrixArithmetic::Fourier<3>},
+        {"IFFT3D", &MatrixArithmetic::Fourier<3>},
+        {"RFFT", &MatrixArithmetic::RealFourier<1>},
+        {"IRFFT", &MatrixArithmetic::RealFourier<1>},
+        {"RFFT2D", &MatrixArithmetic::RealFourier<2>},
+        {"IRFFT2D", &MatrixArithmetic::RealFourier<2>},
+        {"RFFT3D", &MatrixArithmetic::RealFourier<3>},
+        {"IRFFT3D", &MatrixArithmetic::RealFourier<3>},
+        {"FFTND", &MatrixArithmetic::FourierOfMany},
+        {"IFFTND", &MatrixArithmetic::FourierOfMany},
+        {"RFFTND", &MatrixArithmetic::RealFourierOfMany},
+        {"IRFFTND", &MatrixArithmetic::RealFourierOfMany}};
+    const auto found = rules->find(op_.op());
+    return found == rules->end() ? -1 : (this->*found->second)();
+  }
+
+ private:
+  using Rule = double (MatrixArithmetic::*)() const;
+
+  const OpInfo& op_;
+  // Of each matrix of the first input; 0 where nobody knows.
+  const double rows_, columns_;
+
+  // So many matrices [n, n], n^3 times kNumerator / kDenominator.
+  template <int kNumerator, int kDenominator>
+  double Cubes() const {
+    return SizeOf(InputShape(op_, 0)) * columns_ * kNumerator / kDenominator;
+  }
+
+  // The values alone, or vectors, too.
+  template <int kValues, int kVectors>
+  double Eigenvectors() const {
+    return Wants("compute_v") ? Cubes<kVectors, 1>() : Cubes<kValues, 1>();
+  }
+  double SymmetricEigenvectors() const {
+    return Wants("compute_v") ? Cubes<9, 1>() : Cubes<4, 3>();
+  }
+
+  double Solve() const { return Cubes<2, 3>() + 2 * Substitute(); }
+  double Substitute() const {
+    return SizeOf(InputShape(op_, 0)) * FromLast(InputShape(op_, 1), 0);
+  }
+  double LeastSquares() const {
+    const double least = std::min(rows_, columns_);
+    return SizeOf(InputShape(op_, 0)) * 2 *
+           (least + 2 * FromLast(InputShape(op_, 1), 0));
+  }
+
+  // Reflections for R, and as many for what is wanted of Q.
+  double Qr() const {
+    const double least = std::min(rows_, columns_);
+    const double most = std::max(rows_, columns_);
+    const double reflections = 2 * least * least * (most - least / 3);
+    return Matrices() * 2 * reflections;
+  }
+  double Svd() const {
+    const double least = std::min(rows_, columns_);
+    const double most = std::max(rows_, columns_);
+    const double values = 4 * least * least * (most - least / 3);
+    const double vectors = least * least * (14 * most + 8 * least);
+    return Matrices() * (Wants("compute_uv") ? vectors : values);
+  }
+  // Thomas' algorithm: an elimination and a substitution.
+  double Tridiagonal() const { return 8 * SizeOf(InputShape(op_, 1)); }
+  double Matrices() const {
+    return rows_ > 0 && columns_ > 0
+               ? SizeOf(InputShape(op_, 0)) / (rows_ * columns_)
+               : 0;
+  }
+
+  template <int kDims>
+  double Fourier() const {
+    return Fourier(kDims);
+  }
+  template <int kDims>
+  double RealFourier() const {
+    return RealFourier(kDims);
+  }
+  // Of so many axes as there are lengths; which ones only a step knows.
+  double FourierOfMany() const { return Fourier(Lengths()); }
+  double RealFourierOfMany() const { return RealFourier(Lengths()); }
+  int Lengths() const {
+    return static_cast<int>(FromLast(InputShape(op_, 1), 0));
+  }
+
+  double Fourier(int dims) const {
+    return 5 * Transformed(OutputShape(op_, 0), dims);
+  }
+  // The larger side holds the real numbers.
+  double RealFourier(int dims) const {
+    return 2.5 * std::max(Transformed(InputShape(op_, 0), dims),
+                          Transformed(OutputShape(op_, 0), dims));
+  }
+  // All numbers times the logarithm of those that are transformed together.
+  static double Transformed(const TensorShapeProto* shape, int dims) {
+    double together = 1;
+    for (int i = 0; i < dims; ++i) together *= FromLast(shape, i);
+    return together > 0 ? SizeOf(shape) * std::log2(together) : 0;
+  }
+
+  bool Wants(const char* attribute) const {
+    const auto found = op_.attr().find(attribute);
+    return found == op_.attr().end() || found->second.b();
+  }
+};
+
+}  // namespace grappler
+}  // namespace tensorflow
+
+#endif  // GDP_GRAPPLER_GRAPH_MATRIX_FLOPS_H_
