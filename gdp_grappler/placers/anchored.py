@@ -15,6 +15,7 @@ import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler import extras
+from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -23,6 +24,7 @@ from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import registry
@@ -59,6 +61,8 @@ _WAITED_FOR = .6
 # What anchors may take of the time, and where graphs are large: list schedulers
 # would take all of it.
 _ANCHORS_SHARE, _OF_LARGE = .3, .2
+# What a search of a smaller graph may take of what is left, and what it needs.
+_COARSE, _LEAST_COARSE_S = .25, .75
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time; one that
@@ -182,10 +186,14 @@ class AnchoredPlacer:
     worth_s = worth.seconds(found)
     if self._asks_policy(worth_s) and deadline.left_s:
       found = _with(problem, found, self._of_policy(problem))
+    starts = found.starts()
+    ahead = self._ahead(problem, starts, rng, worth_s, deadline.left_s)
+    if ahead:
+      worth_s *= 1 - _COARSE
     refined, *in_order = local_search.searched(
-        problem, found.starts(), rng,
+        problem, starts, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
-        functools.partial(self._model, problem))
+        functools.partial(self._model, problem), in_order=ahead)
     first = problem.graph.first_ops
     found = _priced(problem,
                     {REFINED: refined.devices[first][None]}).joined(found)
@@ -194,6 +202,28 @@ class AnchoredPlacer:
     return (*(placement_lib.from_groups(problem.graph, found.devices[row],
                                         problem.cluster)
               for row in best), *in_order)
+
+  def _ahead(self, problem: placer_lib.Problem, starts: np.ndarray,
+             rng: np.random.Generator, worth_s: float,
+             left_s: float) -> list[np.ndarray]:
+    """int32 [K, G], what a smaller problem says; none where it would not pay.
+
+    Args:
+      problem: G groups.
+      starts: int [S, G], where to begin.
+      rng: Of the search.
+      worth_s: Seconds that all of the search is worth.
+      left_s: Seconds that are left for it.
+    """
+    if _COARSE * min(worth_s, _budget_s(problem)) < _LEAST_COARSE_S:
+      return []
+    coarse = multilevel.coarsened(problem)
+    if coarse is None:
+      return []
+    progress_lib.doing('searching a smaller graph')
+    limit = _limit(coarse.problem, _COARSE * worth_s, _COARSE * left_s,
+                   self._clock)
+    return [multilevel.in_order(coarse, starts, rng, limit, self._model)]
 
   def _quick(self, problem: placer_lib.Problem) -> list[str]:
     """Anchors that are asked at once, in turn."""

@@ -187,14 +187,15 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
       problem, starts,
       annealing.Annealing(problem, starts, rng, models(),
                           moves_lib.Moves(problem, kinds)))
-  _run([search], limit, races.Phase())
+  run([search], limit, races.Phase())
   return search.best
 
 
 def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     limit: Limit, models: Models = _no_model,
-    kinds: Sequence[str] = moves_lib.Moves.kinds
+    kinds: Sequence[str] = moves_lib.Moves.kinds,
+    in_order: Sequence[np.ndarray] = ()
 ) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
@@ -208,6 +209,7 @@ def searched(
     limit: Of the search, the starts included.
     models: Chooses steps, for each order anew.
     kinds: Of moves that are made; at least one.
+    in_order: int [K, G] each, further starts of the search in order.
   """
   if not prioritized.pays(problem):
     best = annealed(problem, starts, rng, limit, models, kinds)
@@ -219,18 +221,18 @@ def searched(
       problem, starts, annealing.Annealing(problem, starts, rng, models(),
                                            moves))
   each_s = _RANKED * (limit.spent_s - begin_s) / plain.evaluations
-  _run([plain], limit, _FIRST)
+  run([plain], limit, _FIRST)
   # The best start is looked at in both orders, even if time is over.
   count = limit.affordable(each_s, prioritized.STARTS, _STARTING)
   likely = starts[plain.ranking[:count]]
-  both = np.concatenate([plain.best[None], likely])
+  both = np.concatenate([plain.best[None], *in_order, likely])
   ordered, *slower = races.raced(
       lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), moves
                                            ), _SECOND,
       races.racers(plain.evaluations, limit.progress(plain.evaluations)),
-      lambda racers, part: _run([*racers, plain], limit, part))
+      lambda racers, part: run([*racers, plain], limit, part))
   edges = enforced.Enforced(problem)
-  searches: _Searches = [ordered, plain, *slower]
+  searches: Searches = [ordered, plain, *slower]
   halfway, compared = ordered.best, limit.affordable(0., _COMPARED)
   priced = _evaluations(searches)
   if limit.progress(priced) < 1:
@@ -245,7 +247,7 @@ def searched(
     key = edges.key(found) if compared > 1 else plain.best_key
     if limit.progress(priced) < 1 and key <= in_order:
       searches = [plain, ordered, *slower]
-    _run(searches, limit, _REST)
+    run(searches, limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
   return (_fastest(problem, [found, halfway, ordered.best]),
           edges.best(_distinct([ordered.best, *ordered.starts], compared)))
@@ -274,10 +276,10 @@ _FIRST = races.Phase(0., .25, 0., .5)
 _SECOND = races.Phase(.25, .5, 0., .5)
 _REST = races.Phase(.5, 1., .5, 1.)
 
-_Searches = Sequence[annealing.Annealing | prioritized.PrioritizedSearch]
+Searches = Sequence[annealing.Annealing | prioritized.PrioritizedSearch]
 
 
-def _run(searches: _Searches, limit: Limit, phase: races.Phase) -> None:
+def run(searches: Searches, limit: Limit, phase: races.Phase) -> None:
   """Goes on with the first of some searches.
 
   Args:
@@ -297,7 +299,7 @@ def _run(searches: _Searches, limit: Limit, phase: races.Phase) -> None:
                 min(annealing.BATCH, limit.evaluations - evaluations))
 
 
-def _evaluations(searches: _Searches) -> int:
+def _evaluations(searches: Searches) -> int:
   """Placements that they have priced together."""
   return sum(search.evaluations for search in searches)
 

@@ -368,9 +368,9 @@ def test_the_search_may_begin_with_any_proposal_of_a_placer(monkeypatch):
   given = []
   stock = local_search.searched
 
-  def searched(problem, starts, *rest):
+  def searched(problem, starts, *rest, **fields):
     given.append(starts.tolist())
-    return stock(problem, starts, *rest)
+    return stock(problem, starts, *rest, **fields)
 
   problem = _problem(1.)
   halves = [0] * 4 + [1] * 4 + [2] * 4, [2] * 4 + [1] * 4 + [0] * 4

@@ -35,7 +35,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.features.moves import native_features
@@ -57,8 +57,8 @@ class MoveFeaturizer:
       op_seconds: float64 [N, D], what each op takes on each device.
     """
     self._graph, self._cluster = graph, cluster
-    self._simulator = simulator_lib.Simulator(cluster, _Fixed(op_seconds),
-                                              threads=1)
+    self._simulator = simulator_lib.Simulator(
+        cluster, fixed_costs.FixedCostModel(op_seconds), threads=1)
     # What is received is known once the event manager has polled.
     asynchronous = np.array([d.asynchronous for d in cluster.devices])
     callback_s = np.array([d.callback_s for d in cluster.devices])
@@ -126,25 +126,3 @@ class MoveFeaturizer:
         latency_s=latency_s + self._callback_s, bytes_per_s=bytes_per_s,
         pools=cluster.memory_pools, pool_bytes=cluster.pool_bytes, units=units,
         serial=slots == 1)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Fixed(cost_model.CostModel):
-  """Seconds that somebody else has computed, float64 [N, D]."""
-
-  seconds: np.ndarray
-
-  def op_seconds(self, graph: op_graph.OpGraph,
-                 cluster: cluster_lib.Cluster) -> np.ndarray:
-    """See `CostModel`."""
-    del graph, cluster
-    return self.seconds
-
-  def workspace_bytes(self, graph: op_graph.OpGraph,
-                      cluster: cluster_lib.Cluster) -> np.ndarray:
-    """See `CostModel`; not known."""
-    return np.zeros((graph.num_ops, cluster.num_devices), np.int64)
-
-  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
-    """See `CostModel`; not known."""
-    return cost_model.no_contention(cluster)

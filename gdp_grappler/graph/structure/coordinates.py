@@ -84,6 +84,18 @@ def of(graph: op_graph.OpGraph) -> Coordinates:
   return known
 
 
+def tell(graph: op_graph.OpGraph, values: np.ndarray) -> None:
+  """Says the coordinates of a graph whose names do not.
+
+  Args:
+    graph: G groups.
+    values: int [G, C], of `NAMES`.
+  """
+  own = np.array(values, np.int32)
+  own.setflags(write=False)
+  _known[graph] = Coordinates(own)
+
+
 class _Reader:
   """Reads the coordinates of N ops."""
 

@@ -1,0 +1,39 @@
+"""Costs that somebody else has computed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.graph import op_graph
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class FixedCostModel(cost_model.CostModel):
+  """A cost model of one graph on one cluster.
+
+  Attributes:
+    seconds: float64 [N, D], what each op takes on each device.
+    contended: How devices slow each other down; not at all if None.
+  """
+
+  seconds: np.ndarray
+  contended: cost_model.Contention | None = None
+
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+    """See `CostModel`."""
+    del graph, cluster
+    return self.seconds
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """See `CostModel`; not known."""
+    return np.zeros((graph.num_ops, cluster.num_devices), np.int64)
+
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """See `CostModel`."""
+    return self.contended or cost_model.no_contention(cluster)

@@ -1,0 +1,110 @@
+"""A large problem made smaller by the coordinates of what repeats itself."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+import numpy as np
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.evaluation.costs import fixed_costs
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
+from gdp_grappler.graph import contraction
+from gdp_grappler.graph import label_rows
+from gdp_grappler.graph.structure import coordinates as coordinates_lib
+from gdp_grappler.placers import placer as placer_lib
+
+# What tells cells apart: as little as makes so many nodes. Fewer do not have
+# the order of the graph's ops.
+_COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
+_FEWEST_NODES = 1500
+# A price costs little less where there are more nodes than that, for each op.
+_MOST_NODES = 1 / 3
+
+
+class CoarseProblem:
+  """A problem whose groups are cells of another one's.
+
+  A price in it takes a tenth of the other one's and is within a few percent of
+  it, unless a cell is divided.
+
+  Attributes:
+    problem: C groups; priced without luck.
+    cells: int64 [G], the cell of each group of the other problem.
+  """
+
+  def __init__(self, fine: placer_lib.Problem,
+               simulator: simulator_lib.Simulator, cells: np.ndarray,
+               contracted: contraction.Contraction,
+               coordinates: np.ndarray) -> None:
+    """See `of`."""
+    self._fine, self.cells = fine, cells
+    graph, cluster = contracted.graph, fine.cluster
+    coordinates_lib.tell(graph, coordinates)
+    prices = simulator_lib.Simulator(
+        cluster,
+        fixed_costs.FixedCostModel(contracted.summed(fine.op_seconds),
+                                   simulator.cost_model.contention(cluster)),
+        simulator.threads)
+    self.problem = placer_lib.Problem(graph, cluster, prices, fine.seed,
+                                      time_budget_s=fine.time_budget_s,
+                                      simulator=prices, clock=fine.clock,
+                                      repeatable=fine.repeatable)
+    self._work = np.bincount(fine.graph.groups,
+                             fine.op_seconds[:, cluster.accelerators[0]],
+                             fine.graph.num_groups)
+    by_work = np.lexsort((self._work, cells))
+    heaviest = by_work[np.flatnonzero(np.diff(cells[by_work], append=-1))]
+    # As `Problem.until` does: nothing in the graph says it.
+    self.problem.__dict__['allowed'] = fine.allowed[heaviest]
+
+  def projected(self, devices: np.ndarray) -> np.ndarray:
+    """int32 [K, C], where most of each cell's work is, of int [K, G]."""
+    count = self.problem.cluster.num_devices
+    rows = np.arange(len(devices))[:, None] * self.problem.graph.num_groups
+    where = (rows + self.cells) * count + devices
+    work = np.bincount(where.reshape(-1), np.tile(self._work, len(devices)),
+                       len(devices) * self.problem.graph.num_groups * count)
+    work = work.reshape(len(devices), -1, count)
+    work = np.where(self.problem.allowed, work, -1.)
+    return work.argmax(axis=2).astype(np.int32)
+
+  def spread(self, devices: np.ndarray) -> np.ndarray:
+    """int32 [K, G], groups where their cells int [K, C] are, or the host."""
+    rows, allowed = devices[:, self.cells], self._fine.allowed
+    fallback = constraints.fallback_devices(allowed, self._fine.cluster.host)
+    legal = allowed[np.arange(len(self.cells)), rows]
+    return np.where(legal, rows, fallback).astype(np.int32)
+
+
+def of(problem: placer_lib.Problem) -> CoarseProblem | None:
+  """A smaller problem; None if nothing repeats itself or it is not smaller.
+
+  Args:
+    problem: One with a simulator.
+  """
+  assert problem.simulator is not None
+  known = coordinates_lib.of(problem.graph)
+  if not {'layer', 'segment'} <= {*known.readable}:
+    return None
+  most = _MOST_NODES * problem.graph.num_ops
+  for names, cells in _cells(known):
+    contracted = contraction.contract(problem.graph, cells)
+    if contracted.graph.num_ops > most:
+      break
+    if contracted.graph.num_ops >= _FEWEST_NODES:
+      values = np.full((int(cells.max()) + 1, len(known.names)), -1)
+      for index, name in enumerate(known.names):
+        if name in names:
+          values[cells, index] = known[name]
+      return CoarseProblem(problem, problem.simulator, cells, contracted,
+                           values)
+  return None
+
+
+def _cells(
+    known: coordinates_lib.Coordinates
+) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
+  """By which coordinates, and int64 [G], finer and finer."""
+  for names in _COORDINATES:
+    yield names, label_rows.distinct([known[name] for name in names])[1]

@@ -1,0 +1,129 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.graph.structure import coordinates
+from gdp_grappler.placers import coarse_problem
+from gdp_grappler.placers import placer as placer_lib
+from helpers import clusters
+from helpers import graphs
+from helpers import problems
+from helpers import unrolled
+
+
+def _problem(graph, cluster=None, **fields):
+  problem = problems.make(graph, cluster or clusters.make_cluster(2), **fields)
+  return dataclasses.replace(problem, simulator=problem.evaluator)
+
+
+@pytest.fixture(autouse=True)
+def _however_small(monkeypatch):
+  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
+  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
+
+
+def test_cells_are_time_steps_of_layers():
+  step = unrolled.make(2, 3)
+  coarse = coarse_problem.of(_problem(step.graph))
+  known = coordinates.of(step.graph)
+  cells = {}
+  for cell, *place in zip(coarse.cells, known['layer'], known['segment']):
+    assert cells.setdefault(cell, place) == place
+  assert len(cells) == coarse.problem.graph.num_groups
+  assert len({tuple(place) for place in cells.values()}) == len(cells)
+  own = coordinates.of(coarse.problem.graph)
+  for cell, (layer, segment) in cells.items():
+    assert own['layer'][cell] == layer and own['segment'][cell] == segment
+  assert (own['variable'] == -1).all()
+
+
+def test_there_and_back():
+  coarse = coarse_problem.of(_problem(unrolled.make(2, 3).graph))
+  rng = np.random.default_rng(0)
+  rows = rng.integers(0, 3, (5, coarse.problem.graph.num_groups))
+  spread = coarse.spread(rows)
+  assert (spread == rows[:, coarse.cells]).all()
+  # Cells without work are wherever; what they are does not matter.
+  work = np.bincount(coarse.problem.graph.groups,
+                     coarse.problem.op_seconds[:, 1]) > 0
+  assert (coarse.projected(spread)[:, work] == rows[:, work]).all()
+
+
+def test_most_of_the_work_says_where_a_cell_is():
+  step = unrolled.make(2, 2)
+  problem = _problem(step.graph)
+  coarse = coarse_problem.of(problem)
+  product = step.graph.names.index('layer0/step1/MatMul')
+  row = np.ones(step.graph.num_groups, int)
+  products = [k for k, t in enumerate(step.graph.op_types) if t == 'MatMul']
+  cell = coarse.cells[product]
+  row[[k for k in products if coarse.cells[k] == cell]] = 2
+  assert coarse.projected(row[None])[0, cell] == 2
+
+
+def test_what_may_not_be_there_is_on_the_host():
+  step = unrolled.make(2, 3)
+  allowed = np.ones((step.graph.num_ops, 2), bool)
+  x = step.graph.names.index('in/x')
+  allowed[x, 1] = False
+  graph = step.graph.replace(allowed_types=allowed)
+  problem = _problem(graph)
+  coarse = coarse_problem.of(problem)
+  rows = coarse.spread(np.ones((1, coarse.problem.graph.num_groups), int))
+  assert rows[0, x] == 0 and rows.sum() == graph.num_groups - 1
+  assert coarse.problem.allowed.shape == (coarse.problem.graph.num_groups, 3)
+
+
+def test_a_cell_may_be_where_its_heaviest_group_may():
+  step = unrolled.make(2, 2)
+  pins = [''] * step.graph.num_ops
+  for k, name in enumerate(step.graph.names):
+    if 'step1/MatMul' in name:
+      pins[k] = 'GPU:1'
+  problem = _problem(step.graph.replace(pins=pins))
+  coarse = coarse_problem.of(problem)
+  cell = coarse.cells[step.graph.names.index('layer0/step1/MatMul')]
+  assert coarse.problem.allowed[cell].tolist() == [False, False, True]
+  assert coarse.projected(np.ones((1, step.graph.num_groups), int))[0,
+                                                                    cell] == 2
+
+
+def test_prices_are_close():
+  step = unrolled.make(4, 12)
+  cluster = presets.preset('2xP100')
+  prices = simulator.Simulator(cluster, threads=1)
+  problem = placer_lib.Problem(step.graph, cluster, prices, simulator=prices)
+  coarse = coarse_problem.of(problem)
+  rng = np.random.default_rng(1)
+  own = coordinates.of(coarse.problem.graph)
+  devices = np.array(cluster.accelerators)
+  layers = devices[rng.integers(0, 2, (16, 6))]
+  rows = layers[:, np.clip(own['layer'], 0, 5)]
+  small = coarse.problem.evaluator.price_groups(coarse.problem.graph, rows)
+  large = prices.price_groups(step.graph, coarse.spread(rows))
+  ratios = small.seconds / large.seconds
+  assert .85 < ratios.min() and ratios.max() < 1.15
+
+
+@pytest.mark.parametrize('graph', [graphs.chain(12), graphs.make_graph()])
+def test_without_structure_there_is_none(graph):
+  assert coarse_problem.of(_problem(graph)) is None
+
+
+def test_what_is_hardly_smaller_is_none(monkeypatch):
+  problem = _problem(unrolled.make(2, 3).graph)
+  monkeypatch.setattr(coarse_problem, '_MOST_NODES', .1)
+  assert coarse_problem.of(problem) is None
+
+
+def test_finer_where_there_would_be_few_nodes(monkeypatch):
+  problem = _problem(unrolled.make(2, 6).graph)
+  few = coarse_problem.of(problem)
+  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES',
+                      few.problem.graph.num_ops + 1)
+  many = coarse_problem.of(problem)
+  assert many is None or (many.problem.graph.num_ops
+                          > few.problem.graph.num_ops)

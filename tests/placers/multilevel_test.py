@@ -1,0 +1,105 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import anchored
+from gdp_grappler.placers import coarse_problem
+from gdp_grappler.placers import local_search
+from gdp_grappler.placers import multilevel
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
+from helpers import graphs
+from helpers import unrolled
+
+
+@pytest.fixture(autouse=True)
+def _however_small(monkeypatch):
+  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
+  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
+  monkeypatch.setattr(multilevel, 'FEWEST_OPS', 1)
+
+
+def _problem(graph=None):
+  cluster = presets.preset('2xP100')
+  prices = simulator.Simulator(cluster, threads=1)
+  return placer_lib.Problem(graph or unrolled.make(3, 8).graph, cluster, prices,
+                            simulator=prices)
+
+
+def _in_order_s(problem, row):
+  search = prioritized.PrioritizedSearch(problem, row[None],
+                                         np.random.default_rng(0))
+  return search.best_key[-1]
+
+
+def test_finds_what_is_faster_in_order():
+  problem = _problem()
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  rows = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                             local_search.Limit(600), lambda problem: None)
+  assert rows.shape == (2, problem.graph.num_groups)
+  assert problem.allowed[np.arange(rows.shape[1]), rows].all()
+  assert _in_order_s(problem, rows[0]) < .8 * _in_order_s(problem, starts[0])
+
+
+def test_says_the_same_again_and_prices_no_more_than_it_may():
+  problem = _problem()
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  found = []
+  for _ in range(2):
+    coarse = multilevel.coarsened(problem)
+    asked = []
+    stock = coarse.problem.evaluator._prices
+
+    def counting(graph, devices, *rest, stock=stock, asked=asked):
+      asked.append(len(devices))
+      return stock(graph, devices, *rest)
+
+    coarse.problem.evaluator._prices = counting
+    found.append(
+        multilevel.in_order(coarse, starts, np.random.default_rng(3),
+                            local_search.Limit(96),
+                            lambda problem: None).tolist())
+    # Beside it the starts, for each racer, and its priorities.
+    assert 96 <= sum(asked) <= 96 + 20
+  assert found[0] == found[1]
+
+
+def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
+  assert multilevel.coarsened(_problem(graphs.chain(9))) is None
+  problem = _problem()
+  without = dataclasses.replace(problem, simulator=None)
+  assert multilevel.coarsened(without) is None
+  monkeypatch.setattr(multilevel, 'FEWEST_OPS', problem.graph.num_ops + 1)
+  assert multilevel.coarsened(problem) is None
+
+
+def _asked(monkeypatch, budget_s):
+  """What the default placer's search in order begins with, too."""
+  seen = []
+  stock = local_search.searched
+
+  def watched(*args, in_order, **fields):
+    seen.append(in_order)
+    return stock(*args, in_order=in_order, **fields)
+
+  monkeypatch.setattr(local_search, 'searched', watched)
+  monkeypatch.setattr(anchored, '_OPS_PER_S', 20_000)
+  monkeypatch.setattr(anchored, '_STEPS', 10**9)
+  problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
+                                repeatable=True)
+  placer = anchored.AnchoredPlacer(anchors=('structured',), clock=lambda: 0.,
+                                   asks_policy=False)
+  placements = placer.proposals(problem)
+  assert all(not p.violations(problem.graph) for p in placements)
+  return problem, seen[0]
+
+
+def test_the_default_placer_begins_with_it_where_it_has_the_time(monkeypatch):
+  problem, (rows,) = _asked(monkeypatch, 10.)
+  assert rows.shape == (2, problem.graph.num_groups)
+  assert not _asked(monkeypatch, 1.)[1]
