@@ -11,7 +11,9 @@ that pay. Once with all levers ('all'), then without one of them:
   network: all that is drawn is priced, no set is placed anew.
   filter: all that is drawn is priced, sets that are placed anew among it.
   repair: no set is placed anew; the network still chooses.
-  coordinates: no moves of repeated structure, no `structured` as an anchor.
+  coordinates: no moves of repeated structure, no `structured` as an anchor, no
+    smaller graph.
+  multilevel: a large graph is not searched as a smaller one first.
   priorities: it searches first in, first out; edges are looked for afterwards.
   anchors: it begins with single devices and stretches of the topological order.
   search: the best of the anchors.
@@ -43,6 +45,7 @@ from gdp_grappler.placers import choosing
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import moves
+from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import repair
@@ -64,6 +67,7 @@ class _Levers:
   filter: bool = True
   repair: bool = True
   coordinates: bool = True
+  multilevel: bool = True
   priorities: bool = True
   anchors: bool = True
   search: bool = True
@@ -119,13 +123,35 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
         for row in starts)
-  limit = local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
+  begin_s = time.process_time()
+  ahead = _ahead(problem, starts, levers, seconds, rng)
+  limit = _limit(seconds - (time.process_time() - begin_s))
   models = functools.partial(_model, problem, levers)
   kinds = moves.Moves.kinds if levers.coordinates else _LOOSE
   if levers.priorities:
-    return local_search.searched(problem, starts, rng, limit, models, kinds)
+    return local_search.searched(problem, starts, rng, limit, models, kinds,
+                                 ahead)
   best = local_search.annealed(problem, starts, rng, limit, models, kinds)
   return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
+
+
+def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,
+           seconds: float, rng: np.random.Generator) -> list[np.ndarray]:
+  """int32 [K, G], what a smaller graph says, if it is asked."""
+  if not (levers.multilevel and levers.coordinates and levers.priorities):
+    return []
+  coarse = multilevel.coarsened(problem, multilevel.SHARE * seconds)
+  if coarse is None:
+    return []
+  return [
+      multilevel.in_order(coarse, starts, rng,
+                          _limit(multilevel.SHARE * seconds),
+                          lambda problem: _model(problem, levers))
+  ]
+
+
+def _limit(seconds: float) -> local_search.Limit:
+  return local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
 
 
 def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],

@@ -61,8 +61,6 @@ _WAITED_FOR = .6
 # What anchors may take of the time, and where graphs are large: list schedulers
 # would take all of it.
 _ANCHORS_SHARE, _OF_LARGE = .3, .2
-# What a search of a smaller graph may take of what is left, and what it needs.
-_COARSE, _LEAST_COARSE_S = .25, .75
 # A search takes no longer than so many steps of the program could gain.
 _STEPS = 10_000
 # It takes as long to load a policy and to run it for the first time; one that
@@ -189,7 +187,7 @@ class AnchoredPlacer:
     starts = found.starts()
     ahead = self._ahead(problem, starts, rng, worth_s, deadline.left_s)
     if ahead:
-      worth_s *= 1 - _COARSE
+      worth_s *= 1 - multilevel.SHARE
     refined, *in_order = local_search.searched(
         problem, starts, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
@@ -215,14 +213,13 @@ class AnchoredPlacer:
       worth_s: Seconds that all of the search is worth.
       left_s: Seconds that are left for it.
     """
-    if _COARSE * min(worth_s, _budget_s(problem)) < _LEAST_COARSE_S:
-      return []
-    coarse = multilevel.coarsened(problem)
+    seconds = multilevel.SHARE * min(worth_s, _budget_s(problem))
+    coarse = multilevel.coarsened(problem, seconds)
     if coarse is None:
       return []
     progress_lib.doing('searching a smaller graph')
-    limit = _limit(coarse.problem, _COARSE * worth_s, _COARSE * left_s,
-                   self._clock)
+    limit = _limit(coarse.problem, multilevel.SHARE * worth_s,
+                   multilevel.SHARE * left_s, self._clock)
     return [multilevel.in_order(coarse, starts, rng, limit, self._model)]
 
   def _quick(self, problem: placer_lib.Problem) -> list[str]:

@@ -8,6 +8,7 @@ priced, and where a search ends in part by luck, several can race.
 
 from __future__ import annotations
 
+import math
 from typing import Callable
 
 import numpy as np
@@ -19,18 +20,26 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import races
 
+# Of the time of a whole search, and the least seconds in which it finds anything.
+SHARE, _LEAST_S = .35, 1.
 # Smaller graphs are priced quickly as they are.
-FEWEST_OPS = 10_000
+_FEWEST_OPS = 10_000
 # How many race, and whose best placements are told of.
 _RACERS, _TOLD = 3, 2
 
 Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 
 
-def coarsened(
-    problem: placer_lib.Problem) -> coarse_problem.CoarseProblem | None:
-  """The smaller problem, if there is one and orders pay."""
-  if problem.graph.num_ops < FEWEST_OPS or not prioritized.pays(problem):
+def coarsened(problem: placer_lib.Problem,
+              seconds: float = math.inf) -> coarse_problem.CoarseProblem | None:
+  """The smaller problem; None if there is none or a search of it would not pay.
+
+  Args:
+    problem: G groups.
+    seconds: That the search would have.
+  """
+  if (seconds < _LEAST_S or problem.graph.num_ops < _FEWEST_OPS or
+      not prioritized.pays(problem)):
     return None
   return coarse_problem.of(problem)
 

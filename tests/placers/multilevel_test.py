@@ -19,7 +19,7 @@ from helpers import unrolled
 def _however_small(monkeypatch):
   monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
   monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
-  monkeypatch.setattr(multilevel, 'FEWEST_OPS', 1)
+  monkeypatch.setattr(multilevel, '_FEWEST_OPS', 1)
 
 
 def _problem(graph=None):
@@ -74,7 +74,7 @@ def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
   problem = _problem()
   without = dataclasses.replace(problem, simulator=None)
   assert multilevel.coarsened(without) is None
-  monkeypatch.setattr(multilevel, 'FEWEST_OPS', problem.graph.num_ops + 1)
+  monkeypatch.setattr(multilevel, '_FEWEST_OPS', problem.graph.num_ops + 1)
   assert multilevel.coarsened(problem) is None
 
 
