@@ -184,14 +184,14 @@ class AnchoredPlacer:
     worth_s = worth.seconds(found)
     if self._asks_policy(worth_s) and deadline.left_s:
       found = _with(problem, found, self._of_policy(problem))
-    starts = found.starts()
-    ahead = self._ahead(problem, starts, rng, worth_s, deadline.left_s)
+    begin = found.starts()
+    ahead = self._ahead(problem, begin, rng, worth_s, deadline.left_s)
     if ahead:
       worth_s *= 1 - multilevel.SHARE
     refined, *in_order = local_search.searched(
-        problem, starts, rng,
+        problem, begin, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
-        functools.partial(self._model, problem), in_order=ahead)
+        functools.partial(self._model, problem), further=ahead)
     first = problem.graph.first_ops
     found = _priced(problem,
                     {REFINED: refined.devices[first][None]}).joined(found)

@@ -195,7 +195,7 @@ def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
     limit: Limit, models: Models = _no_model,
     kinds: Sequence[str] = moves_lib.Moves.kinds,
-    in_order: Sequence[np.ndarray] = ()
+    further: Sequence[np.ndarray] = ()
 ) -> tuple[placement_lib.Placement, ...]:
   """The best of a search first in, first out; then the best in an order.
 
@@ -209,7 +209,7 @@ def searched(
     limit: Of the search, the starts included.
     models: Chooses steps, for each order anew.
     kinds: Of moves that are made; at least one.
-    in_order: int [K, G] each, further starts of the search in order.
+    further: int [K, G] each, more starts of the search in order.
   """
   if not prioritized.pays(problem):
     best = annealed(problem, starts, rng, limit, models, kinds)
@@ -225,7 +225,7 @@ def searched(
   # The best start is looked at in both orders, even if time is over.
   count = limit.affordable(each_s, prioritized.STARTS, _STARTING)
   likely = starts[plain.ranking[:count]]
-  both = np.concatenate([plain.best[None], *in_order, likely])
+  both = np.concatenate([plain.best[None], *further, likely])
   ordered, *slower = races.raced(
       lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), moves
                                            ), _SECOND,

@@ -20,7 +20,7 @@ from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import races
 
-# Of the time of a whole search, and the least seconds in which it finds anything.
+# Of the time of a whole search, and the least seconds in which it finds some.
 SHARE, _LEAST_S = .35, 1.
 # Smaller graphs are priced quickly as they are.
 _FEWEST_OPS = 10_000

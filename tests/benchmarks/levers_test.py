@@ -49,6 +49,6 @@ def test_orders_are_searched_for_where_priorities_are_a_lever(
       'wavenet-2x18@tiny@2xP100'
   ]) == 0
   # Without all but priorities and the search, and with all levers.
-  assert len(made) == 6
+  assert len(made) == 7
   models = [model for _, _, _, model, _ in made]
   assert models[1] is None and models[2].draws == 1

@@ -83,9 +83,9 @@ def _asked(monkeypatch, budget_s):
   seen = []
   stock = local_search.searched
 
-  def watched(*args, in_order, **fields):
-    seen.append(in_order)
-    return stock(*args, in_order=in_order, **fields)
+  def watched(*args, further, **fields):
+    seen.append(further)
+    return stock(*args, further=further, **fields)
 
   monkeypatch.setattr(local_search, 'searched', watched)
   monkeypatch.setattr(anchored, '_OPS_PER_S', 20_000)
