@@ -64,8 +64,8 @@ def test_settled_is_no_worse_than_one_device_and_fits():
 
 
 def test_settled_where_memory_is_no_matter():
-  problem = problems.make(graphs.make_graph(num_ops=2),
-                          seconds=[[9, 1, 2], [9, 1, 2]])
+  problem = problems.make(graphs.make_graph(num_ops=2), seconds=[[9, 1, 2],
+                                                                 [9, 1, 2]])
   seen = found.Found(problem)
   seen.see([np.array([0, 0])])
   assert seen.settled().devices.tolist() == [1, 1]
