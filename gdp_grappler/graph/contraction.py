@@ -19,6 +19,9 @@ from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
+# Nodes are of no type that anybody knows: what ops may do, and whether their
+# outputs are their inputs, is not to be read from a node.
+TYPE = 'Contracted'
 _SEED = 0
 
 
@@ -28,7 +31,7 @@ class Contraction:
 
   Attributes:
     graph: M nodes in C groups, the cells; may be on any device. A node is
-      called like the op that has most to do in it, and of its type.
+      called like the op that has most to do in it; its type is `TYPE`.
     nodes: int64 [N], the node of each op.
   """
 
@@ -60,8 +63,7 @@ def contract(graph: op_graph.OpGraph, cells: np.ndarray) -> Contraction:
   control = _between(nodes, graph.edges[graph.edge_tensors < 0])
   data = np.stack([sent.sources[sent.tensors], sent.consumers], axis=1)
   contracted = op_graph.OpGraph(
-      graph.name, tuple(graph.names[op] for op in heaviest),
-      tuple(graph.op_types[op] for op in heaviest),
+      graph.name, tuple(graph.names[op] for op in heaviest), (TYPE,) * count,
       np.concatenate([data, control]),
       np.concatenate([sent.tensors, np.full(len(control), -1)]), sent.sources,
       sent.sizes, np.bincount(nodes, graph.flops, count),

@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "gdp_grappler/graph/shape_sizes.h"
+#include "tensorflow/core/framework/types.pb.h"
 #include "tensorflow/core/grappler/costs/op_performance_data.pb.h"
 
 namespace tensorflow {
@@ -55,18 +56,21 @@ class MatrixArithmetic {
         {"IFFT2D", &MatrixArithmetic::Fourier<2>},
         {"FFT3D", &MatrixArithmetic::Fourier<3>},
         {"IFFT3D", &MatrixArithmetic::Fourier<3>},
-        {"RFFT", &MatrixArithmetic::RealFourier<1>},
-        {"IRFFT", &MatrixArithmetic::RealFourier<1>},
-        {"RFFT2D", &MatrixArithmetic::RealFourier<2>},
-        {"IRFFT2D", &MatrixArithmetic::RealFourier<2>},
-        {"RFFT3D", &MatrixArithmetic::RealFourier<3>},
-        {"IRFFT3D", &MatrixArithmetic::RealFourier<3>},
-        {"FFTND", &MatrixArithmetic::FourierOfMany},
-        {"IFFTND", &MatrixArithmetic::FourierOfMany},
-        {"RFFTND", &MatrixArithmetic::RealFourierOfMany},
-        {"IRFFTND", &MatrixArithmetic::RealFourierOfMany}};
+        {"RFFT", &MatrixArithmetic::OfReals<1>},
+        {"IRFFT", &MatrixArithmetic::ToReals<1>},
+        {"RFFT2D", &MatrixArithmetic::OfReals<2>},
+        {"IRFFT2D", &MatrixArithmetic::ToReals<2>},
+        {"RFFT3D", &MatrixArithmetic::OfReals<3>},
+        {"IRFFT3D", &MatrixArithmetic::ToReals<3>},
+        {"FFTND", &MatrixArithmetic::OfMany},
+        {"IFFTND", &MatrixArithmetic::OfMany},
+        {"RFFTND", &MatrixArithmetic::OfManyReals},
+        {"IRFFTND", &MatrixArithmetic::ToManyReals}};
     const auto found = rules->find(op_.op());
-    return found == rules->end() ? -1 : (this->*found->second)();
+    if (found == rules->end()) return -1;
+    const double flops = (this->*found->second)();
+    const bool transforms = op_.op().find("FFT") != std::string::npos;
+    return IsComplex() && !transforms ? 4 * flops : flops;
   }
 
  private:
@@ -92,9 +96,8 @@ class MatrixArithmetic {
   }
 
   double Solve() const { return Cubes<2, 3>() + 2 * Substitute(); }
-  double Substitute() const {
-    return SizeOf(InputShape(op_, 0)) * FromLast(InputShape(op_, 1), 0);
-  }
+  // Of each number of the output a row; one matrix may serve many sides.
+  double Substitute() const { return SizeOf(OutputShape(op_, 0)) * columns_; }
   double LeastSquares() const {
     const double least = std::min(rows_, columns_);
     return SizeOf(InputShape(op_, 0)) * 2 *
@@ -125,32 +128,40 @@ class MatrixArithmetic {
 
   template <int kDims>
   double Fourier() const {
-    return Fourier(kDims);
+    return 5 * Transformed(OutputShape(op_, 0), kDims);
+  }
+  // Half of it, of the side that holds real numbers.
+  template <int kDims>
+  double OfReals() const {
+    return 2.5 * Transformed(InputShape(op_, 0), kDims);
   }
   template <int kDims>
-  double RealFourier() const {
-    return RealFourier(kDims);
+  double ToReals() const {
+    return 2.5 * Transformed(OutputShape(op_, 0), kDims);
   }
   // Of so many axes as there are lengths; which ones only a step knows.
-  double FourierOfMany() const { return Fourier(Lengths()); }
-  double RealFourierOfMany() const { return RealFourier(Lengths()); }
+  double OfMany() const {
+    return 5 * Transformed(OutputShape(op_, 0), Lengths());
+  }
+  double OfManyReals() const {
+    return 2.5 * Transformed(InputShape(op_, 0), Lengths());
+  }
+  double ToManyReals() const {
+    return 2.5 * Transformed(OutputShape(op_, 0), Lengths());
+  }
   int Lengths() const {
-    return static_cast<int>(FromLast(InputShape(op_, 1), 0));
-  }
-
-  double Fourier(int dims) const {
-    return 5 * Transformed(OutputShape(op_, 0), dims);
-  }
-  // The larger side holds the real numbers.
-  double RealFourier(int dims) const {
-    return 2.5 * std::max(Transformed(InputShape(op_, 0), dims),
-                          Transformed(OutputShape(op_, 0), dims));
+    return static_cast<int>(std::min(FromLast(InputShape(op_, 1), 0), 8.));
   }
   // All numbers times the logarithm of those that are transformed together.
   static double Transformed(const TensorShapeProto* shape, int dims) {
     double together = 1;
     for (int i = 0; i < dims; ++i) together *= FromLast(shape, i);
     return together > 0 ? SizeOf(shape) * std::log2(together) : 0;
+  }
+
+  bool IsComplex() const {
+    const auto type = op_.inputs_size() ? op_.inputs(0).dtype() : DT_INVALID;
+    return type == DT_COMPLEX64 || type == DT_COMPLEX128;
   }
 
   bool Wants(const char* attribute) const {

@@ -185,7 +185,7 @@ class AnchoredPlacer:
     if self._asks_policy(worth_s) and deadline.left_s:
       found = _with(problem, found, self._of_policy(problem))
     begin = found.starts()
-    ahead = self._ahead(problem, begin, rng, worth_s, deadline.left_s)
+    ahead = self._ahead(problem, begin, rng, worth_s, deadline)
     if ahead:
       worth_s *= 1 - multilevel.SHARE
     refined, *in_order = local_search.searched(
@@ -203,7 +203,7 @@ class AnchoredPlacer:
 
   def _ahead(self, problem: placer_lib.Problem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
-             left_s: float) -> list[np.ndarray]:
+             deadline: stopwatch.Deadline) -> list[np.ndarray]:
     """int32 [K, G], what a smaller problem says; none where it would not pay.
 
     Args:
@@ -211,15 +211,18 @@ class AnchoredPlacer:
       starts: int [S, G], where to begin.
       rng: Of the search.
       worth_s: Seconds that all of the search is worth.
-      left_s: Seconds that are left for it.
+      deadline: When it ends.
     """
-    seconds = multilevel.SHARE * min(worth_s, _budget_s(problem))
-    coarse = multilevel.coarsened(problem, seconds)
+    left_s = deadline.left_s
+    if left_s and _is_by_count(problem):
+      left_s = _budget_s(problem)
+    coarse = multilevel.coarsened(problem,
+                                  multilevel.SHARE * min(worth_s, left_s))
     if coarse is None:
       return []
     progress_lib.doing('searching a smaller graph')
     limit = _limit(coarse.problem, multilevel.SHARE * worth_s,
-                   multilevel.SHARE * left_s, self._clock)
+                   multilevel.SHARE * deadline.left_s, self._clock)
     return [multilevel.in_order(coarse, starts, rng, limit, self._model)]
 
   def _quick(self, problem: placer_lib.Problem) -> list[str]:
@@ -327,6 +330,11 @@ def _budget_s(problem: placer_lib.Problem) -> float:
   return problem.time_budget_s
 
 
+def _is_by_count(problem: placer_lib.Problem) -> bool:
+  """Whether what is priced, and not the clock, is to end a search."""
+  return problem.repeatable or problem.time_budget_s is None
+
+
 def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
            clock: Callable[[], float]) -> local_search.Limit:
   """Of a search, which begins now.
@@ -343,8 +351,7 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   """
   count = local_search.evaluations_for(problem)
   seconds = min(left_s, worth_s)
-  by_count = problem.repeatable or problem.time_budget_s is None
-  if not by_count or not problem.evaluator.simulated:
+  if not _is_by_count(problem) or not problem.evaluator.simulated:
     return local_search.Limit(count, seconds, clock=clock)
   rate = _OPS_PER_S * (_WAITED_FOR if problem.repeatable else 1.)
   affordable = int(worth_s * rate / (problem.graph.num_ops + _DRAWN_OPS))

@@ -6,11 +6,13 @@ from typing import Iterator
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import contraction
 from gdp_grappler.graph import label_rows
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 from gdp_grappler.placers import placer as placer_lib
 
@@ -20,13 +22,15 @@ _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
 _FEWEST_NODES = 1500
 # A price costs little less where there are more nodes than that, for each op.
 _MOST_NODES = 1 / 3
+# The share of its work by which a cell is judged.
+_MOST = .5
 
 
 class CoarseProblem:
   """A problem whose groups are cells of another one's.
 
-  A price in it takes a tenth of the other one's and is within a few percent of
-  it, unless a cell is divided.
+  A price in it takes a tenth of the other one's, and is within a few percent of
+  it where all groups of a cell may be, and are, on its device.
 
   Attributes:
     problem: C groups; priced without luck.
@@ -41,22 +45,18 @@ class CoarseProblem:
     self._fine, self.cells = fine, cells
     graph, cluster = contracted.graph, fine.cluster
     coordinates_lib.tell(graph, coordinates)
-    prices = simulator_lib.Simulator(
+    prices = _Simulator(
         cluster,
         fixed_costs.FixedCostModel(contracted.summed(fine.op_seconds),
                                    simulator.cost_model.contention(cluster)),
-        simulator.threads)
+        simulator.threads, _orderable(fine, simulator, contracted))
     self.problem = placer_lib.Problem(graph, cluster, prices, fine.seed,
                                       time_budget_s=fine.time_budget_s,
                                       simulator=prices, clock=fine.clock,
                                       repeatable=fine.repeatable)
-    self._work = np.bincount(fine.graph.groups,
-                             fine.op_seconds[:, cluster.accelerators[0]],
-                             fine.graph.num_groups)
-    by_work = np.lexsort((self._work, cells))
-    heaviest = by_work[np.flatnonzero(np.diff(cells[by_work], append=-1))]
+    self._work = _work(fine)
     # As `Problem.until` does: nothing in the graph says it.
-    self.problem.__dict__['allowed'] = fine.allowed[heaviest]
+    self.problem.__dict__['allowed'] = _allowed(fine, cells, self._work)
 
   def projected(self, devices: np.ndarray) -> np.ndarray:
     """int32 [K, C], where most of each cell's work is, of int [K, G]."""
@@ -75,6 +75,57 @@ class CoarseProblem:
     fallback = constraints.fallback_devices(allowed, self._fine.cluster.host)
     legal = allowed[np.arange(len(self.cells)), rows]
     return np.where(legal, rows, fallback).astype(np.int32)
+
+
+class _Simulator(simulator_lib.Simulator):
+  """Of one graph, whose types do not say what edges may join."""
+
+  def __init__(self, cluster: cluster_lib.Cluster,
+               cost_model: fixed_costs.FixedCostModel, threads: int,
+               may: np.ndarray) -> None:
+    super().__init__(cluster, cost_model, threads)
+    self._may = may
+
+  def orderable(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """bool [M], as of `Simulator`."""
+    del graph
+    return self._may
+
+
+def _work(problem: placer_lib.Problem) -> np.ndarray:
+  """float64 [G], seconds of each group where it may be and is quickest."""
+  groups, count = problem.graph.groups, problem.graph.num_groups
+  seconds = np.stack(
+      [np.bincount(groups, of, count) for of in problem.op_seconds.T], axis=1)
+  return np.where(problem.allowed, seconds, np.inf).min(axis=1)
+
+
+def _allowed(problem: placer_lib.Problem, cells: np.ndarray,
+             work: np.ndarray) -> np.ndarray:
+  """bool [C, D], where most of a cell's work may be; else its heaviest group.
+
+  Of what does no work groups count.
+  """
+  weights = work + 1e-15
+  may = np.stack(
+      [np.bincount(cells, weights * column) for column in problem.allowed.T],
+      axis=1)
+  result = may >= _MOST * np.bincount(cells, weights)[:, None]
+  by_work = np.lexsort((work, cells))
+  heaviest = by_work[np.flatnonzero(np.diff(cells[by_work], append=-1))]
+  nowhere = ~result.any(axis=1)
+  result[nowhere] = problem.allowed[heaviest[nowhere]]
+  return result
+
+
+def _orderable(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+               contracted: contraction.Contraction) -> np.ndarray:
+  """bool [M], nodes most of whose work edges may join."""
+  may = simulator.orderable(problem.graph)
+  seconds = problem.op_seconds[:, problem.cluster.accelerators[0]] + 1e-15
+  own = np.bincount(contracted.nodes, seconds * may, contracted.graph.num_ops)
+  return own >= _MOST * np.bincount(contracted.nodes, seconds,
+                                    contracted.graph.num_ops)
 
 
 def of(problem: placer_lib.Problem) -> CoarseProblem | None:

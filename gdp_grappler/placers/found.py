@@ -84,13 +84,13 @@ class Found:
     """The best, which is no worse than one device and fits if that can be.
 
     Each device alone is looked at; what would be faster if there were more
-    memory is made to fit; and if nothing fits even so, what a local search
-    makes of the best is looked at.
+    memory is made to fit; and if nothing fits even so, and prices cost little,
+    what a local search makes of the best is looked at.
     """
     self.see(single_device.of_each_kind(self._problem))
     if not self.enough:
       self.mend()
-    if not self.fits:
+    if not self.fits and self._problem.evaluator.simulated:
       self.see([annealing.relieved(self._problem, self.best)])
     return placement_lib.from_groups(self._problem.graph, self.best,
                                      self._problem.cluster)

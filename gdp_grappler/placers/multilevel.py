@@ -16,6 +16,7 @@ import numpy as np
 from gdp_grappler.placers import coarse_problem
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_model
+from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import races
@@ -60,11 +61,17 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   rows = np.unique(coarse.projected(starts), axis=0)
   prices = problem.evaluator.price_groups(problem.graph, rows)
   rows = rows[prices.ranking()[:prioritized.STARTS]]
+  first, moves = problem.graph.first_ops, moves_lib.Moves(problem)
   found: list[prioritized.PrioritizedSearch] = []
   for part in races.Phase().parts(_RACERS):
     found.insert(
-        0, prioritized.PrioritizedSearch(problem, rows, rng, models(problem)))
+        0,
+        prioritized.PrioritizedSearch(problem, rows, rng, models(problem),
+                                      moves))
+    # The others have the same start, the best in order.
+    rows = found[0].starts[0].devices[None, first]
     local_search.run(found, limit, part)
+    if limit.progress(sum(search.evaluations for search in found)) >= 1:
+      break
   ranked = sorted(found, key=lambda search: search.best_key)[:_TOLD]
-  first = problem.graph.first_ops
   return coarse.spread(np.stack([s.best.devices[first] for s in ranked]))

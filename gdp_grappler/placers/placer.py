@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-from typing import Callable, Protocol, runtime_checkable
+from typing import Any, Callable, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -66,8 +66,15 @@ class Problem:
 
   def until(self, deadline: deadlines.Deadline) -> Problem:
     """The same with the time until then; what is known of it stays known."""
-    result = dataclasses.replace(self, time_budget_s=deadline.left_s,
-                                 clock=deadline.clock)
+    return self._with(time_budget_s=deadline.left_s, clock=deadline.clock)
+
+  def priced_by(self, evaluator: evaluator_lib.Evaluator) -> Problem:
+    """The same with other prices and the same seconds of ops."""
+    return self._with(evaluator=evaluator)
+
+  def _with(self, **changes: Any) -> Problem:
+    """The same with other fields; what is known of it stays known."""
+    result = dataclasses.replace(self, **changes)
     for name in ('allowed', 'op_seconds'):
       if name in self.__dict__:
         result.__dict__[name] = self.__dict__[name]

@@ -78,9 +78,9 @@ class PrioritizedSearch:
         self._placement(starts[row], priorities[row]) for row in ranking)
     first = ranking[0]
     self._order = _Order(problem.evaluator, priorities[first])
-    self._search = annealing.Annealing(
-        dataclasses.replace(problem, evaluator=self._order),
-        starts[first:first + 1], rng, model, moves)
+    self._search = annealing.Annealing(problem.priced_by(self._order),
+                                       starts[first:first + 1], rng, model,
+                                       moves)
     self._tell_order()
     self._refreshed, self._steps = 0., 0
     self._keep()

@@ -75,6 +75,8 @@ class GdpPlacer:
     Raises:
       InfeasiblePlacementError: no placement sampled was valid.
     """
+    if not problem.graph.num_ops:
+      return placement_lib.Placement(np.zeros(0, np.int32), problem.cluster)
     deadline = deadlines.within(self._budget_s(problem), self._clock)
     trainers = self._trainers(problem)
     own = trainers[0].state

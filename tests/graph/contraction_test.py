@@ -16,7 +16,9 @@ def test_a_cell_is_one_node_where_nothing_comes_between():
   found = contraction.contract(graph, np.array([0, 0, 1, 1]))
   small = found.graph
   assert found.nodes.tolist() == [0, 0, 1, 1]
-  assert small.names == ('op1', 'op2') and small.groups.tolist() == [0, 1]
+  assert small.names == ('op1', 'op2')
+  assert small.op_types == (contraction.TYPE,) * 2
+  assert small.groups.tolist() == [0, 1]
   assert small.flops.tolist() == [6, 5] and small.io_bytes.tolist() == [20, 20]
   assert small.param_bytes.tolist() == [8, 8]
   # The same node needs both tensors.

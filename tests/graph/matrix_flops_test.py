@@ -104,6 +104,23 @@ def test_what_is_like_products_and_convolutions(make, flops):
   assert _flops(make) == pytest.approx(flops)
 
 
+def test_one_matrix_for_many_sides():
+  assert _flops(lambda: tf.raw_ops.MatrixTriangularSolve(
+      matrix=tf.zeros([_N, _N]), rhs=tf.zeros([100, _N, _K]), name='found')
+               ) == 100 * _N * _N * _K
+
+
+def test_complex_numbers_take_four_times_as_much():
+  assert _flops(lambda: tf.raw_ops.Cholesky(input=_square(tf.complex64), name=
+                                            'found')) == 4 * 2 * _N**3 / 3
+
+
+def test_a_transform_of_unknown_length_is_as_long_as_its_input():
+  assert _flops(lambda: tf.raw_ops.RFFT(
+      input=tf.zeros([3, 8]), fft_length=tf.compat.v1.placeholder(
+          tf.int32, [1]), name='found')) == pytest.approx(3 * 8 * _FFT / 2)
+
+
 def test_matrices_of_unknown_size():
   """As large as a batch where nobody knows, as all open sizes are."""
 

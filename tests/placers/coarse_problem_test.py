@@ -91,6 +91,51 @@ def test_a_cell_may_be_where_its_heaviest_group_may():
                                                                     cell] == 2
 
 
+def test_one_heavy_group_does_not_say_where_a_cell_may_be():
+  step = unrolled.make(2, 3)
+  tanh = np.array([t == 'Tanh' for t in step.graph.op_types])
+  allowed = np.ones((step.graph.num_ops, 2), bool)
+  allowed[tanh, 1] = False
+  product = np.array([t == 'MatMul' for t in step.graph.op_types])
+  coarse = coarse_problem.of(
+      _problem(step.graph.replace(allowed_types=allowed),
+               seconds=np.where(tanh, 1.01, product * 1.)))
+  cell = coarse.cells[step.graph.names.index('layer0/step1/MatMul')]
+  assert coarse.problem.allowed[cell].all()
+
+
+def test_nodes_are_orderable_where_most_of_their_work_is(monkeypatch):
+  step = unrolled.make(2, 3)
+  problem = _problem(step.graph)
+  may = np.array([t != 'MatMul' for t in step.graph.op_types])
+  monkeypatch.setattr(problem.simulator, 'orderable', lambda graph: may)
+  small = coarse_problem.of(problem).problem
+  own = small.simulator.orderable(small.graph)
+  products = np.array(['MatMul' in name for name in small.graph.names])
+  assert products.any() and not own[products].any() and own.any()
+
+
+def test_switches_are_nothing_in_the_small_graph():
+  """Their inputs may be in their own node, and it looked at them."""
+  step = unrolled.make(2, 3)
+  count = step.graph.num_ops
+  product = step.graph.names.index('layer0/step0/MatMul')
+  more = [(count, count + 2), (count + 1, count + 2), (count + 2, count + 3),
+          (count + 3, product)]
+  tensors = len(step.graph.tensor_ops)
+  graph = graphs.make_graph(num_ops=count + 4).replace(
+      names=(*step.graph.names, 'a', 'b', 'switch', 'merge'),
+      op_types=(*step.graph.op_types, 'Placeholder', 'Placeholder', 'Switch',
+                'Merge'), flops=np.append(step.graph.flops, [0] * 4),
+      edges=np.concatenate([step.graph.edges, more]),
+      edge_tensors=np.append(step.graph.edge_tensors, tensors + np.arange(4)),
+      tensor_ops=np.append(step.graph.tensor_ops,
+                           [count, count + 1, count + 2, count + 3]),
+      tensor_bytes=np.append(step.graph.tensor_bytes, [4] * 4))
+  small = coarse_problem.of(_problem(graph)).problem
+  assert small.simulator.orderable(small.graph).shape == (small.graph.num_ops,)
+
+
 def test_prices_are_close():
   step = unrolled.make(4, 12)
   cluster = presets.preset('2xP100')

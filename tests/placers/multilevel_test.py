@@ -78,6 +78,37 @@ def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
   assert multilevel.coarsened(problem) is None
 
 
+def test_cells_stay_where_they_may_be(monkeypatch):
+  """The search did not know, and priced what could not be."""
+  step = unrolled.make(3, 8)
+  allowed = np.ones((step.graph.num_ops, 2), bool)
+  allowed[step.layer == 1, 1] = False
+  problem = _problem(step.graph.replace(allowed_types=allowed))
+  coarse = multilevel.coarsened(problem)
+  may, seen = coarse.problem.allowed, []
+  assert not may.all()
+  stock = coarse.spread
+  monkeypatch.setattr(coarse, 'spread', lambda rows:
+                      (seen.append(rows), stock(rows))[1])
+  starts = np.zeros((1, problem.graph.num_groups), np.int32)
+  multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                      local_search.Limit(300), lambda problem: None)
+  rows, = seen
+  assert may[np.arange(rows.shape[1]), rows].all() and rows.any()
+
+
+def test_without_time_one_search_looks_at_the_starts(monkeypatch):
+  problem, made = _problem(), []
+  stock = prioritized.PrioritizedSearch
+  monkeypatch.setattr(prioritized, 'PrioritizedSearch', lambda *arguments:
+                      (made.append(1), stock(*arguments))[1])
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  rows = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                             local_search.Limit(100, 0.), lambda problem: None)
+  assert len(made) == len(rows) == 1
+
+
 def _asked(monkeypatch, budget_s):
   """What the default placer's search in order begins with, too."""
   seen = []

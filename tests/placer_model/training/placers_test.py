@@ -67,6 +67,12 @@ def test_returns_the_best_placement_it_sampled():
                              placement) == sampled.step().best_step_time_s
 
 
+def test_nothing_to_place():
+  problem = problems.make(graphs.make_graph())
+  for placer in (_placer(), placers.FineTunedPlacer('somewhere')):
+    assert placer.place(problem).devices.shape == (0,)
+
+
 def test_nothing_fits():
   with pytest.raises(errors.InfeasiblePlacementError, match='None of 32 sampl'):
     _placer(iterations=2).place(_problem(memory_bytes=50))
@@ -190,8 +196,8 @@ def test_fine_tuned_is_no_slower_than_one_device(monkeypatch):
   problem = _problem()
   slow = np.zeros(problem.graph.num_ops, int)
   monkeypatch.setattr(
-      placers.GdpPlacer, 'place', lambda self, problem: placement_lib.Placement(
-          slow, problem.cluster))
+      placers.GdpPlacer, 'place',
+      lambda self, problem: placement_lib.Placement(slow, problem.cluster))
   placement = placers.FineTunedPlacer('somewhere').place(problem)
   assert problems.seconds_of(problem, placement) == pytest.approx(
       problem.graph.num_ops * _OP_S)
