@@ -77,7 +77,7 @@ def test_what_may_not_be_there_is_on_the_host():
   assert coarse.problem.allowed.shape == (coarse.problem.graph.num_groups, 3)
 
 
-def test_a_cell_may_be_where_its_heaviest_group_may():
+def test_a_cell_may_be_where_most_of_its_work_may():
   step = unrolled.make(2, 2)
   pins = [''] * step.graph.num_ops
   for k, name in enumerate(step.graph.names):
@@ -165,10 +165,16 @@ def test_what_is_hardly_smaller_is_none(monkeypatch):
 
 
 def test_finer_where_there_would_be_few_nodes(monkeypatch):
-  problem = _problem(unrolled.make(2, 6).graph)
+  graph = unrolled.make(2, 6).graph
+  values = coordinates.of(graph).values.copy()
+  # As if each cell had two variables.
+  variable = coordinates.NAMES.index('variable')
+  values[:, variable] = np.arange(graph.num_groups) % 2
+  coordinates.tell(graph, values)
+  problem = _problem(graph)
   few = coarse_problem.of(problem)
   monkeypatch.setattr(coarse_problem, '_FEWEST_NODES',
                       few.problem.graph.num_ops + 1)
   many = coarse_problem.of(problem)
-  assert many is None or (many.problem.graph.num_ops
-                          > few.problem.graph.num_ops)
+  assert many.problem.graph.num_ops > few.problem.graph.num_ops
+  assert set(coordinates.of(many.problem.graph)['variable']) == {0, 1}
