@@ -63,6 +63,24 @@ def fallback_devices(allowed: np.ndarray, host: int) -> np.ndarray:
   return np.where(allowed[:, host], host, allowed.argmax(axis=1))
 
 
+def made_legal(devices: np.ndarray, allowed: np.ndarray,
+               host: int) -> np.ndarray:
+  """int32 [K, G], on the fallback where a group may not be on its device.
+
+  Args:
+    devices: int [K, G], where groups are wanted.
+    allowed: bool [G, D] of `allowed_devices`.
+    host: Index of the host.
+  """
+  result = np.array(devices, np.int32)
+  # Most groups may be anywhere.
+  limited = np.flatnonzero(~allowed.all(axis=1))
+  asked = result[:, limited]
+  result[:, limited] = np.where(allowed[limited, asked], asked,
+                                fallback_devices(allowed, host)[limited])
+  return result
+
+
 def _kernels(graph: op_graph.OpGraph,
              cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D]."""

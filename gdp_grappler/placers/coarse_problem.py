@@ -71,10 +71,8 @@ class CoarseProblem:
 
   def spread(self, devices: np.ndarray) -> np.ndarray:
     """int32 [K, G], groups where their cells int [K, C] are, or the host."""
-    rows, allowed = devices[:, self.cells], self._fine.allowed
-    fallback = constraints.fallback_devices(allowed, self._fine.cluster.host)
-    legal = allowed[np.arange(len(self.cells)), rows]
-    return np.where(legal, rows, fallback).astype(np.int32)
+    return constraints.made_legal(devices[:, self.cells], self._fine.allowed,
+                                  self._fine.cluster.host)
 
 
 class _Simulator(simulator_lib.Simulator):

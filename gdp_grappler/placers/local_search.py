@@ -365,12 +365,6 @@ def _blocks(problem: placer_lib.Problem,
     row = np.empty(graph.num_groups, int)
     row[order] = devices[np.searchsorted(ends * work[-1], work)]
     rows.append(row)
-  return _legal(problem, np.array(rows, int).reshape(-1, graph.num_groups))
-
-
-def _legal(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
-  """int [K, G], on the host or the first allowed device where one is not."""
-  allowed = problem.allowed
-  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
-  ok = allowed[np.arange(allowed.shape[0]), devices]
-  return np.where(ok, devices, fallback)
+  return constraints.made_legal(
+      np.array(rows, int).reshape(-1, graph.num_groups), problem.allowed,
+      cluster.host)

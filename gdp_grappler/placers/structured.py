@@ -113,7 +113,8 @@ def candidates(problem: placer_lib.Problem, weights: np.ndarray) -> np.ndarray:
     rows = rows[_promising(_scores(problem, cells, work, rows, workers), most)]
     result.append(workers[rows].astype(np.int32)[:, cells.groups])
     left -= len(rows)
-  return _legal(problem, np.concatenate(result))
+  return constraints.made_legal(np.concatenate(result), problem.allowed,
+                                problem.cluster.host)
 
 
 def _scores(problem: placer_lib.Problem, cells: coordinate_maps.Cells,
@@ -218,14 +219,3 @@ def _shares(problem: placer_lib.Problem, workers: np.ndarray) -> np.ndarray:
   """float64 [k], in proportion to speed."""
   speeds = 1 / np.maximum(problem.op_seconds[:, workers].sum(axis=0), 1e-30)
   return speeds / speeds.sum()
-
-
-def _legal(problem: placer_lib.Problem, rows: np.ndarray) -> np.ndarray:
-  """int [K, G], on the host or the first allowed device where one is not."""
-  allowed = problem.allowed
-  fallback = constraints.fallback_devices(allowed, problem.cluster.host)
-  # Most groups may be anywhere.
-  limited = np.flatnonzero(~allowed.all(axis=1))
-  asked = rows[:, limited]
-  rows[:, limited] = np.where(allowed[limited, asked], asked, fallback[limited])
-  return rows

@@ -82,3 +82,12 @@ def test_against_a_plain_loop(seed):
       for d in _CLUSTER.devices
   ] for op in range(60)]
   assert constraints.allowed_devices(graph, _CLUSTER).tolist() == expected
+
+
+def test_what_may_not_be_where_it_is_wanted_is_on_the_host_or_where_it_may():
+  allowed = np.array([[True, True, True], [True, False, True],
+                      [False, False, True]])
+  wanted = np.array([[1, 1, 1], [2, 2, 2]])
+  legal = constraints.made_legal(wanted, allowed, 0)
+  assert legal.tolist() == [[1, 0, 2], [2, 2, 2]]
+  assert legal.dtype == np.int32 and wanted.tolist() == [[1, 1, 1], [2, 2, 2]]
