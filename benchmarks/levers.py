@@ -143,11 +143,10 @@ def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,
   coarse = multilevel.coarsened(problem, multilevel.SHARE * seconds)
   if coarse is None:
     return []
-  return [
-      multilevel.in_order(coarse, starts, rng,
-                          _limit(multilevel.SHARE * seconds),
-                          lambda problem: _model(problem, levers))
-  ]
+  ahead = multilevel.in_order(coarse, starts, rng,
+                              _limit(multilevel.SHARE * seconds),
+                              lambda problem: _model(problem, levers))
+  return [ahead.rows]
 
 
 def _limit(seconds: float) -> local_search.Limit:

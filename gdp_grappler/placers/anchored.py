@@ -185,13 +185,15 @@ class AnchoredPlacer:
     if self._asks_policy(worth_s) and deadline.left_s:
       found = _with(problem, found, self._of_policy(problem))
     begin = found.starts()
+    further = []
     ahead = self._ahead(problem, begin, rng, worth_s, deadline)
-    if ahead:
-      worth_s *= 1 - multilevel.SHARE
+    if ahead is not None:
+      worth_s *= 1 - multilevel.SHARE * ahead.progress
+      further = [ahead.rows]
     refined, *in_order = local_search.searched(
         problem, begin, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
-        functools.partial(self._model, problem), further=ahead)
+        functools.partial(self._model, problem), further=further)
     first = problem.graph.first_ops
     found = _priced(problem,
                     {REFINED: refined.devices[first][None]}).joined(found)
@@ -203,8 +205,8 @@ class AnchoredPlacer:
 
   def _ahead(self, problem: placer_lib.Problem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
-             deadline: stopwatch.Deadline) -> list[np.ndarray]:
-    """int32 [K, G], what a smaller problem says; none where it would not pay.
+             deadline: stopwatch.Deadline) -> multilevel.Ahead | None:
+    """What a smaller problem says; None where it would not pay.
 
     Args:
       problem: G groups.
@@ -219,11 +221,11 @@ class AnchoredPlacer:
     coarse = multilevel.coarsened(problem,
                                   multilevel.SHARE * min(worth_s, left_s))
     if coarse is None:
-      return []
+      return None
     progress_lib.doing('searching a smaller graph')
     limit = _limit(coarse.problem, multilevel.SHARE * worth_s,
                    multilevel.SHARE * deadline.left_s, self._clock)
-    return [multilevel.in_order(coarse, starts, rng, limit, self._model)]
+    return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
   def _quick(self, problem: placer_lib.Problem) -> list[str]:
     """Anchors that are asked at once, in turn."""

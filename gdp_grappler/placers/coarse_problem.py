@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Iterator
 
 import numpy as np
@@ -22,6 +23,9 @@ _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
 _FEWEST_NODES = 1500
 # A price costs little less where there are more nodes than that, for each op.
 _MOST_NODES = 1 / 3
+# What does so much of an accelerator's even share of the work, such as a piece of
+# a large softmax, is worth a device of its own choice.
+_ALONE = 1 / 32
 # The share of its work by which a cell is judged.
 _MOST = .5
 
@@ -43,6 +47,7 @@ class CoarseProblem:
                coordinates: np.ndarray) -> None:
     """See `of`."""
     self._fine, self.cells = fine, cells
+    self._simulator, self._contracted = simulator, contracted
     graph, cluster = contracted.graph, fine.cluster
     coordinates_lib.tell(graph, coordinates)
     prices = _Simulator(
@@ -57,6 +62,26 @@ class CoarseProblem:
     self._work = _work(fine)
     # As `Problem.until` does: nothing in the graph says it.
     self.problem.__dict__['allowed'] = _allowed(fine, cells, self._work)
+
+  def wholes(self) -> CoarseProblem:
+    """The same nodes, so the same prices, in fewer groups.
+
+    Those are layers without the cells that do much by themselves, and these.
+    """
+    graph, fine = self.problem.graph, self._fine
+    known = coordinates_lib.of(graph)
+    cells = np.arange(graph.num_groups)
+    work = np.bincount(self.cells, self._work, graph.num_groups)
+    share = work.sum() / len(fine.cluster.accelerators)
+    alone = np.where(work >= _ALONE * share, cells, -1)
+    (layers, _), of_cells = label_rows.distinct([known['layer'], alone])
+    values = np.full((len(layers), len(known.names)), -1)
+    values[:, known.names.index('layer')] = layers
+    return CoarseProblem(
+        fine, self._simulator, of_cells[self.cells],
+        dataclasses.replace(self._contracted,
+                            graph=graph.replace(groups=of_cells[graph.groups])),
+        values)
 
   def projected(self, devices: np.ndarray) -> np.ndarray:
     """int32 [K, C], where most of each cell's work is, of int [K, G]."""

@@ -13,7 +13,8 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import placer as placer_lib
 
 # For how long edges are looked for.
-_ASKED = control_edges.OrderConfig(max_simulated_ops=500_000, only_wanted=False)
+_ASKED = control_edges.OrderConfig(max_simulated_ops=1_000_000,
+                                   only_wanted=False)
 
 
 class Enforced:

@@ -40,11 +40,12 @@ _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
 # as long as so many leaves time for the search.
 _RANKED = 8
 # Placements for which control edges are looked for, to know which is the best
-# with them; one if the time is over before.
-_COMPARED = 3
+# with them, as edges keep more of one order than of another; more where a clock
+# says how long it may take, one if the time is over before.
+_COMPARED, _CLOCKED = 3, 12
 # What of the time that is left it may take to look at starts in order, and at
 # the last to look for edges. On large graphs all of either would take it all.
-_STARTING, _COMPARING = .25, .1
+_STARTING, _COMPARING = .25, .2
 
 
 class LocalSearchPlacer:
@@ -136,6 +137,11 @@ class Limit:
     return max(progress, (spent - self._grace) / (1 - self._grace))
 
   @property
+  def clocked(self) -> bool:
+    """Whether the clock counts from the beginning."""
+    return self._seconds is not None and not self._grace
+
+  @property
   def spent_s(self) -> float:
     """Seconds since it began."""
     return self._clock() - self._begin
@@ -154,6 +160,17 @@ class Limit:
       return most
     left_s = share * max(self._seconds - self.spent_s, 0.)
     return int(min(max(left_s / max(each_s, 1e-9), 1), most))
+
+  def part(self, share: float, most: int) -> Limit:
+    """Begins now, and ends sooner.
+
+    Args:
+      share: Of all that may be priced, and of the time.
+      most: Placements to price.
+    """
+    seconds = None if self._seconds is None else share * self._seconds
+    return Limit(min(math.ceil(share * self.evaluations), most), seconds,
+                 self._grace, self._clock)
 
   def keep(self, seconds: float) -> None:
     """Ends so much sooner, for what is left to do afterwards."""
@@ -241,7 +258,9 @@ def searched(
     begin_s = limit.spent_s
     in_order = edges.key(halfway)
     each_s = limit.spent_s - begin_s
-    compared = limit.affordable(each_s, _COMPARED, _COMPARING)
+    compared = limit.affordable(each_s,
+                                _CLOCKED if limit.clocked else _COMPARED,
+                                _COMPARING)
     limit.keep(compared * each_s)
     # Where there is no time to look for edges twice, none are looked for here.
     key = edges.key(found) if compared > 1 else plain.best_key
@@ -249,8 +268,10 @@ def searched(
       searches = [plain, ordered, *slower]
     run(searches, limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
+  asked = _distinct([ordered.best, *ordered.starts], compared)
+  # Of what was best halfway is known what edges bring.
   return (_fastest(problem, [found, halfway, ordered.best]),
-          edges.best(_distinct([ordered.best, *ordered.starts], compared)))
+          edges.best([*asked, halfway]))
 
 
 def _distinct(placements: Sequence[placement_lib.Placement],

@@ -39,33 +39,35 @@ def test_finds_what_is_faster_in_order():
   problem = _problem()
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  rows = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                             local_search.Limit(600), lambda problem: None)
-  assert rows.shape == (2, problem.graph.num_groups)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                              local_search.Limit(600), lambda problem: None)
+  rows = ahead.rows
+  assert rows.shape[1] == problem.graph.num_groups and 0 < ahead.progress <= 1
+  assert len(np.unique(rows, axis=0)) == len(rows)
   assert problem.allowed[np.arange(rows.shape[1]), rows].all()
   assert _in_order_s(problem, rows[0]) < .8 * _in_order_s(problem, starts[0])
 
 
-def test_says_the_same_again_and_prices_no_more_than_it_may():
+def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
   problem = _problem()
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  found = []
+  found, asked = [], []
+  stock = coarse_problem._Simulator._prices
+
+  def counting(self, graph, devices, *rest):
+    asked.append(len(devices))
+    return stock(self, graph, devices, *rest)
+
+  monkeypatch.setattr(coarse_problem._Simulator, '_prices', counting)
   for _ in range(2):
     coarse = multilevel.coarsened(problem)
-    asked = []
-    stock = coarse.problem.evaluator._prices
-
-    def counting(graph, devices, *rest, stock=stock, asked=asked):
-      asked.append(len(devices))
-      return stock(graph, devices, *rest)
-
-    coarse.problem.evaluator._prices = counting
+    asked.clear()
     found.append(
         multilevel.in_order(coarse, starts, np.random.default_rng(3),
                             local_search.Limit(96),
-                            lambda problem: None).tolist())
-    # Beside it the starts, for each racer, and its priorities.
-    assert 96 <= sum(asked) <= 96 + 20
+                            lambda problem: None).rows.tolist())
+    # Beside it the starts, for each search, and its priorities.
+    assert 96 <= sum(asked) <= 96 + 40
   assert found[0] == found[1]
 
 
@@ -100,13 +102,14 @@ def test_cells_stay_where_they_may_be(monkeypatch):
 def test_without_time_one_search_looks_at_the_starts(monkeypatch):
   problem, made = _problem(), []
   stock = prioritized.PrioritizedSearch
-  monkeypatch.setattr(prioritized, 'PrioritizedSearch', lambda *arguments:
-                      (made.append(1), stock(*arguments))[1])
+  monkeypatch.setattr(
+      prioritized, 'PrioritizedSearch', lambda *arguments, **fields:
+      (made.append(1), stock(*arguments, **fields))[1])
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  rows = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                             local_search.Limit(100, 0.), lambda problem: None)
-  assert len(made) == len(rows) == 1
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                              local_search.Limit(100, 0.), lambda problem: None)
+  assert len(made) == len(ahead.rows) == ahead.progress == 1
 
 
 def _asked(monkeypatch, budget_s):
@@ -132,5 +135,5 @@ def _asked(monkeypatch, budget_s):
 
 def test_the_default_placer_begins_with_it_where_it_has_the_time(monkeypatch):
   problem, (rows,) = _asked(monkeypatch, 10.)
-  assert rows.shape == (2, problem.graph.num_groups)
+  assert len(rows) and rows.shape[1] == problem.graph.num_groups
   assert not _asked(monkeypatch, 1.)[1]

@@ -90,7 +90,7 @@ def test_what_is_affordable_may_take_a_share():
   assert limit.affordable(1., 8, .1) == 1
 
 
-@pytest.mark.parametrize('each_s, least, most', [(0., 3, 4), (2., 1, 2)])
+@pytest.mark.parametrize('each_s, least, most', [(0., 4, 7), (2., 1, 2)])
 def test_edges_are_looked_for_as_far_as_there_is_time(monkeypatch, each_s,
                                                       least, most):
   """On large graphs that took two of ten seconds, and one step was priced."""
