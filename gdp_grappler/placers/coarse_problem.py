@@ -23,8 +23,8 @@ _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
 _FEWEST_NODES = 1500
 # A price costs little less where there are more nodes than that, for each op.
 _MOST_NODES = 1 / 3
-# What does so much of an accelerator's even share of the work, such as a piece of
-# a large softmax, is worth a device of its own choice.
+# What does so much of an accelerator's even share of the work, such as a piece
+# of a large softmax, is worth a device of its own choice.
 _ALONE = 1 / 32
 # The share of its work by which a cell is judged.
 _MOST = .5

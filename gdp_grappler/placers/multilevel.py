@@ -30,16 +30,15 @@ SHARE, _LEAST_S = .35, 1.
 # Smaller graphs are priced quickly as they are.
 _FEWEST_OPS = 10_000
 # What moves first, in searches of so many placements, or of so much of the time
-# where that is shorter, until so much of it is over. A network that chooses moves
-# takes longer than to price them, and there are few.
+# where that is shorter, until so much of it is over. A network that chooses
+# moves takes longer than to price them, and there are few.
 _WHOLES = 'group', 'slab_whole', 'slab_trade'
-_PRICED, _ROUND, _OF_WHOLES = 1500, .2, .7
-# Of whose best placements is told.
-_TOLD = 16
-
-# Two searches whose best differ by no more have found what there is, if the last
+_PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
+# Two of them whose best differ by no more have found what there is, if the last
 # one has priced so many.
 _ALIKE, _FEWEST_PRICED = 3e-4, 500
+# Of whose best placements is told.
+_TOLD = 16
 
 Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 
@@ -88,7 +87,8 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   """
   whole = _Searches(coarse.wholes(), starts, rng, limit, _WHOLES)
   while not whole.found or whole.progress < _OF_WHOLES and not whole.settled:
-    whole.search(min(_ROUND, _OF_WHOLES - whole.progress), _PRICED)
+    left = max(_OF_WHOLES - whole.progress, 0.)
+    whole.search(min(_ROUND, left), _PRICED)
   rows, progress = whole.best(), whole.progress
   if progress < 1:
     single = _Searches(coarse, np.concatenate([starts, rows]), rng, limit,
@@ -128,9 +128,12 @@ class _Searches:
 
   @property
   def settled(self) -> bool:
-    """Whether the last one found nothing but what was known."""
+    """Whether the last one found nothing but what was known, or could not."""
+    search = self.found[-1]
+    if not search.can_move:
+      return True
     *before, last = [search.best_key[-1] for search in self.found]
-    return (self.found[-1].evaluations >= _FEWEST_PRICED and bool(before) and
+    return (search.evaluations >= _FEWEST_PRICED and bool(before) and
             abs(last - min(before)) <= _ALIKE * last)
 
   def search(self, share: float, most: int = sys.maxsize,
