@@ -136,6 +136,61 @@ def test_switches_are_nothing_in_the_small_graph():
   assert small.simulator.orderable(small.graph).shape == (small.graph.num_ops,)
 
 
+def _heavy(graph):
+  """Seconds of ops: one step of a layer more than the rest of the graph."""
+  names = np.array(graph.names)
+  light = np.char.find(names, 'MatMul') >= 0
+  return light * 1. + 4000. * (names == 'layer1/step1/Tanh')
+
+
+def test_wholes_are_layers_and_what_does_much_alone():
+  step = unrolled.make(3, 8)
+  coarse = coarse_problem.of(_problem(step.graph, seconds=_heavy(step.graph)))
+  wholes = coarse.wholes()
+  known = coordinates.of(step.graph)
+  heavy = step.graph.names.index('layer1/step1/Tanh')
+  alone = coarse.cells == coarse.cells[heavy]
+  assert alone.sum() > 1 and (known['layer'][alone] == 1).all()
+  assert len(set(wholes.cells[alone])) == 1
+  groups = {}
+  for unit, layer, apart in zip(wholes.cells, known['layer'], alone):
+    groups.setdefault((layer, apart), set()).add(unit)
+  assert all(len(units) == 1 for units in groups.values())
+  assert len(groups) == wholes.problem.graph.num_groups
+  own = coordinates.of(wholes.problem.graph)['layer']
+  for unit, layer in zip(wholes.cells, known['layer']):
+    assert own[unit] == layer
+
+
+def test_wholes_have_the_prices_of_their_cells():
+  step = unrolled.make(3, 6)
+  cluster = presets.preset('2xP100')
+  prices = simulator.Simulator(cluster, threads=1)
+  coarse = coarse_problem.of(
+      placer_lib.Problem(step.graph, cluster, prices, simulator=prices))
+  wholes = coarse.wholes()
+  rows = np.random.default_rng(2).integers(1, 3,
+                                           (8, wholes.problem.graph.num_groups))
+  spread = wholes.spread(rows)
+  assert (wholes.projected(spread) == rows).all()
+  small, large = (of.problem.evaluator.price_groups(of.problem.graph,
+                                                    of.projected(spread))
+                  for of in (wholes, coarse))
+  np.testing.assert_array_equal(small.seconds, large.seconds)
+  np.testing.assert_array_equal(small.peak_bytes, large.peak_bytes)
+
+
+def test_wholes_are_where_most_of_their_work_may_be():
+  step = unrolled.make(2, 4)
+  allowed = np.ones((step.graph.num_ops, 2), bool)
+  allowed[step.layer == 1, 1] = False
+  coarse = coarse_problem.of(_problem(
+      step.graph.replace(allowed_types=allowed)))
+  wholes = coarse.wholes()
+  layer = wholes.cells[step.graph.names.index('layer1/step1/MatMul')]
+  assert wholes.problem.allowed[layer].tolist() == [True, False, False]
+
+
 def test_prices_are_close():
   step = unrolled.make(4, 12)
   cluster = presets.preset('2xP100')

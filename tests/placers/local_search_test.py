@@ -290,3 +290,27 @@ def test_edges_decide_between_starts_not_what_priorities_promise(monkeypatch):
   _, ordered = local_search.searched(problem, starts, rng, limit)
   np.testing.assert_array_equal(ordered.devices, wanted)
   assert ordered.priorities is not None
+
+
+def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
+  """It was faster in order later, of which edges kept less."""
+  graph = graphs.random_graph(2, 40)
+  problem = problems.make(graph, presets.preset('2xP100'))
+  problem = dataclasses.replace(problem,
+                                simulator=simulator.Simulator(problem.cluster))
+  asked, first = enforced.Enforced._asked, []
+
+  def kept(self, placement):
+    first.append(placement.devices)
+    key, placement = asked(self, placement)
+    is_first = (placement.devices == first[0]).all()
+    return (*key[:3], 0.) if is_first else key, placement
+
+  monkeypatch.setattr(enforced.Enforced, '_asked', kept)
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
+  _, ordered = local_search.searched(problem, starts, rng,
+                                     local_search.Limit(3000))
+  assert (first[0] != starts[0, graph.groups]).any()
+  assert (first[2] != first[0]).any()
+  np.testing.assert_array_equal(ordered.devices, first[0])

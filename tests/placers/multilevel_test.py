@@ -1,4 +1,5 @@
 import dataclasses
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -46,6 +47,61 @@ def test_finds_what_is_faster_in_order():
   assert len(np.unique(rows, axis=0)) == len(rows)
   assert problem.allowed[np.arange(rows.shape[1]), rows].all()
   assert _in_order_s(problem, rows[0]) < .8 * _in_order_s(problem, starts[0])
+
+
+def test_layers_move_before_their_time_steps(monkeypatch):
+  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  problem, groups = _problem(), []
+  stock = prioritized.PrioritizedSearch
+
+  def watched(problem, *arguments, **fields):
+    groups.append(problem.graph.num_groups)
+    return stock(problem, *arguments, **fields)
+
+  monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  limit = local_search.Limit(20_000)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
+                              lambda problem: None)
+  *wholes, cells = groups
+  assert {*wholes} == {coarse.wholes().problem.graph.num_groups}
+  assert cells == coarse.problem.graph.num_groups > wholes[0]
+  # Two found the same, and what is left goes to the search of the graph.
+  assert 2 <= len(wholes) < 10 and ahead.progress < .9
+
+
+def test_searches_settle_where_they_agree():
+  found = [
+      mock.Mock(best_key=(0, 0, 0, step_s), evaluations=count, can_move=True)
+      for step_s, count in ((1., 900), (1.1, 900), (1.0001, 900), (1., 100))
+  ]
+  searches = object.__new__(multilevel._Searches)
+  for count, expected in ((1, False), (2, False), (3, True), (4, False)):
+    searches.found = found[:count]
+    assert searches.settled == expected
+  found[0].can_move = False
+  searches.found = found[:1]
+  assert searches.settled
+
+
+def test_what_may_not_move_takes_no_time():
+  """It was searched again and again until the time was over."""
+  problem = _problem()
+  pinned = problem.graph.replace(pins=['GPU:0'] * problem.graph.num_ops)
+  problem = _problem(pinned)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  now = [0.]
+
+  def clock():
+    now[0] += .01
+    return now[0]
+
+  limit = local_search.Limit(10**9, 100., clock=clock)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
+                              lambda problem: None)
+  assert (ahead.rows == 1).all() and ahead.progress < .1
 
 
 def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):

@@ -90,6 +90,36 @@ def test_what_is_affordable_may_take_a_share():
   assert limit.affordable(1., 8, .1) == 1
 
 
+def test_a_part_begins_now_and_ends_sooner():
+  now = [0.]
+  limit = local_search.Limit(1000, 10., clock=lambda: now[0])
+  now[0] = 5.
+  part = limit.part(.2, 150)
+  assert part.evaluations == 150 and part.progress(75) == .5
+  now[0] = 6.
+  assert part.progress(0) == .5 and limit.progress(0) == .6
+  assert limit.part(.1, 150).evaluations == 100
+  assert limit.part(0., 150).progress(0) == 1.
+  assert local_search.Limit(1000).part(.5, 10**9).progress(250) == .5
+
+
+def test_a_part_forgives_as_much_of_its_time():
+  now = [0.]
+  limit = local_search.Limit(1000, 10., .5, lambda: now[0])
+  part = limit.part(.4, 100)
+  now[0] = 2.
+  assert part.progress(10) == .1
+  now[0] = 3.
+  assert part.progress(10) == .5
+
+
+@pytest.mark.parametrize('seconds, grace, expected', [(None, 0., False),
+                                                      (9., 0., True),
+                                                      (9., .5, False)])
+def test_what_the_clock_ends(seconds, grace, expected):
+  assert local_search.Limit(10, seconds, grace).clocked == expected
+
+
 @pytest.mark.parametrize('each_s, least, most', [(0., 4, 7), (2., 1, 2)])
 def test_edges_are_looked_for_as_far_as_there_is_time(monkeypatch, each_s,
                                                       least, most):
