@@ -121,7 +121,7 @@ class Limit:
       clock: Seconds since any moment.
     """
     self.evaluations, self._seconds = evaluations, seconds
-    self._grace, self._clock = grace, clock
+    self._grace, self._clock, self._kept_s = grace, clock, 0.
     self._begin = clock()
 
   def progress(self, evaluations: int) -> float:
@@ -140,6 +140,12 @@ class Limit:
   def clocked(self) -> bool:
     """Whether the clock counts from the beginning."""
     return self._seconds is not None and not self._grace
+
+  @property
+  def passed(self) -> bool:
+    """Whether all its time is over, and what was kept of it, too."""
+    return (self._seconds is not None and
+            self.spent_s >= self._seconds + self._kept_s)
 
   @property
   def spent_s(self) -> float:
@@ -175,6 +181,7 @@ class Limit:
   def keep(self, seconds: float) -> None:
     """Ends so much sooner, for what is left to do afterwards."""
     if self._seconds is not None:
+      self._kept_s += min(seconds, self._seconds)
       self._seconds = max(self._seconds - seconds, 0.)
 
 
@@ -269,9 +276,8 @@ def searched(
     run(searches, limit, _REST)
   found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
   asked = _distinct([ordered.best, *ordered.starts], compared)
-  # Of what was best halfway is known what edges bring.
   return (_fastest(problem, [found, halfway, ordered.best]),
-          edges.best([*asked, halfway]))
+          edges.best([*asked, halfway], lambda: limit.passed))
 
 
 def _distinct(placements: Sequence[placement_lib.Placement],
@@ -300,19 +306,22 @@ _REST = races.Phase(.5, 1., .5, 1.)
 Searches = Sequence[annealing.Annealing | prioritized.PrioritizedSearch]
 
 
-def run(searches: Searches, limit: Limit, phase: races.Phase) -> None:
+def run(searches: Searches, limit: Limit, phase: races.Phase,
+        reports: bool = True) -> None:
   """Goes on with the first of some searches.
 
   Args:
     searches: What they have priced counts together.
     limit: Of all.
     phase: Of the first one.
+    reports: Whether to tell of the progress of all.
   """
   search = searches[0]
   while search.can_move:
     evaluations = _evaluations(searches)
     progress = limit.progress(evaluations)
-    progress_lib.reached(progress)
+    if reports:
+      progress_lib.reached(progress)
     if progress >= phase.last:
       break
     share = max(progress - phase.first, 0.) / (phase.last - phase.first)

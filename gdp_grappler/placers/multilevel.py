@@ -4,19 +4,22 @@ As partitioners coarsen a graph and refine what they find in the small one
 (Hendrickson and Leland, "A multilevel algorithm for partitioning graphs",
 Supercomputing 1995). First whole layers move, of which there are so few that
 where they are best is found in about a second, then time steps of layers. Ten
-times as many placements are priced as in the graph itself, and where a search
-ends in part by luck, several can race.
+times as many placements are priced as in the graph itself, and as a search ends
+in part by luck, there are several, one after the other.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 import sys
 from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import progress as progress_lib
+from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import coarse_problem
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_model
@@ -37,8 +40,9 @@ _PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
 # Two of them whose best differ by no more have found what there is, if the last
 # one has priced so many.
 _ALIKE, _FEWEST_PRICED = 3e-4, 500
-# Of whose best placements is told.
-_TOLD = 16
+# How many placements are told of, none that takes so many times as long as the
+# best, and how many layers' places the search of their time steps begins with.
+_TOLD, _FAR, _FURTHER = 16, 1.1, 4
 
 Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 
@@ -48,7 +52,7 @@ class Ahead:
   """What a search of a smaller problem says of a larger one.
 
   Attributes:
-    rows: int32 [K, G], placements, none twice; at least one.
+    rows: int32 [K, G], placements, the best first, none twice; at least one.
     progress: What it took of its time, from 0 to 1.
   """
 
@@ -75,8 +79,8 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              models: Models) -> Ahead:
   """Placements that are likely fast in order.
 
-  All are worth a price in the graph itself: what takes as long in the small
-  problem, to a percent, takes up to a tenth longer there or less.
+  All are worth a price in the graph itself: those that take as long in the
+  small problem, to a percent, may differ by ten percent there.
 
   Args:
     coarse: Of G groups.
@@ -89,15 +93,29 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   while not whole.found or whole.progress < _OF_WHOLES and not whole.settled:
     left = max(_OF_WHOLES - whole.progress, 0.)
     whole.search(min(_ROUND, left), _PRICED)
-  rows, progress = whole.best(), whole.progress
+  told, progress = whole.told(), whole.progress
   if progress < 1:
-    single = _Searches(coarse, np.concatenate([starts, rows]), rng, limit,
-                       moves_lib.Moves.kinds, whole.evaluations)
+    further = np.stack([row for _, row in told[:_FURTHER]])
+    single = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds,
+                       whole.evaluations, further)
     single.search(min(1 - _OF_WHOLES, 1 - single.progress),
                   model=models(coarse.problem))
-    rows, progress = np.concatenate([single.best(), rows]), single.progress
-  first = np.unique(rows, axis=0, return_index=True)[1]
-  return Ahead(rows[np.sort(first)][:_TOLD], min(progress, 1.))
+    told, progress = single.told() + told, single.progress
+  return Ahead(_worth_telling(told), min(progress, 1.))
+
+
+_Told = tuple[evaluator_lib.Key, np.ndarray]
+
+
+def _worth_telling(told: Sequence[_Told]) -> np.ndarray:
+  """int32 [K, G], the best first."""
+  ranked = sorted(told, key=operator.itemgetter(0))
+  best = ranked[0][0]
+  rows = {
+      row.tobytes(): row for key, row in ranked
+      if key[:-1] == best[:-1] and key[-1] <= _FAR * best[-1]
+  }
+  return np.stack(list(rows.values())[:_TOLD])
 
 
 class _Searches:
@@ -110,8 +128,19 @@ class _Searches:
 
   def __init__(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
                rng: np.random.Generator, limit: local_search.Limit,
-               kinds: Sequence[str], evaluations: int = 0) -> None:
-    """Prices the starts, int [S, G], first in, first out."""
+               kinds: Sequence[str], evaluations: int = 0,
+               further: np.ndarray | None = None) -> None:
+    """Prices the starts, int [S, G], first in, first out.
+
+    Args:
+      coarse: Of G groups.
+      starts: int [S, G], of which the best few are looked at in order.
+      rng: Of the searches.
+      limit: Of all of them.
+      kinds: Of moves.
+      evaluations: Placements that others have priced before.
+      further: int [K, G], all of which are looked at in order, too.
+    """
     self._coarse, self._rng, self._limit = coarse, rng, limit
     self.evaluations = evaluations
     self.found: list[prioritized.PrioritizedSearch] = []
@@ -119,6 +148,8 @@ class _Searches:
     rows = np.unique(coarse.projected(starts), axis=0)
     prices = problem.evaluator.price_groups(problem.graph, rows)
     self._rows = rows[prices.ranking()[:prioritized.STARTS]]
+    if further is not None:
+      self._rows = np.concatenate([coarse.projected(further), self._rows])
     self._moves = moves_lib.Moves(problem, kinds)
 
   @property
@@ -129,25 +160,30 @@ class _Searches:
   @property
   def settled(self) -> bool:
     """Whether the last one found nothing but what was known, or could not."""
-    search = self.found[-1]
-    if not search.can_move:
+    if not self.found[-1].can_move:
       return True
-    *before, last = [search.best_key[-1] for search in self.found]
-    return (search.evaluations >= _FEWEST_PRICED and bool(before) and
-            abs(last - min(before)) <= _ALIKE * last)
+    *before, last = [search.best_key for search in self.found]
+    if not before or self.found[-1].evaluations < _FEWEST_PRICED:
+      return False
+    best = min(before)
+    return (last[:-1] == best[:-1] and
+            abs(last[-1] - best[-1]) <= _ALIKE * last[-1])
 
   def search(self, share: float, most: int = sys.maxsize,
              model: move_model.MoveModel | None = None) -> None:
     """Ends after such a share of the time, or so many placements."""
     search = prioritized.PrioritizedSearch(self._coarse.problem, self._rows,
                                            self._rng, model, self._moves)
-    local_search.run([search], self._limit.part(share, most), races.Phase())
+    local_search.run([search], self._limit.part(share, most), races.Phase(),
+                     reports=False)
     self.found.append(search)
     self.evaluations += search.evaluations
+    progress_lib.reached(min(self.progress, 1.))
 
-  def best(self) -> np.ndarray:
-    """int32 [K, G], what each found, the best first."""
+  def told(self) -> list[_Told]:
+    """What each found, int32 [G], and what it ranks by; the best first."""
     first = self._coarse.problem.graph.first_ops
     ranked = sorted(self.found, key=lambda search: search.best_key)
-    return self._coarse.spread(
+    rows = self._coarse.spread(
         np.stack([search.best.devices[first] for search in ranked]))
+    return [(search.best_key, row) for search, row in zip(ranked, rows)]

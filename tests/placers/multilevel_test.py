@@ -71,18 +71,86 @@ def test_layers_move_before_their_time_steps(monkeypatch):
   assert 2 <= len(wholes) < 10 and ahead.progress < .9
 
 
-def test_searches_settle_where_they_agree():
-  found = [
-      mock.Mock(best_key=(0, 0, 0, step_s), evaluations=count, can_move=True)
-      for step_s, count in ((1., 900), (1.1, 900), (1.0001, 900), (1., 100))
-  ]
+def _settled(*keys):
   searches = object.__new__(multilevel._Searches)
-  for count, expected in ((1, False), (2, False), (3, True), (4, False)):
-    searches.found = found[:count]
-    assert searches.settled == expected
-  found[0].can_move = False
-  searches.found = found[:1]
-  assert searches.settled
+  searches.found = [
+      mock.Mock(best_key=key, evaluations=900, can_move=True) for key in keys
+  ]
+  return searches.settled
+
+
+def test_searches_settle_where_they_agree():
+  fits = False, False, 0
+  assert not _settled((*fits, 1.))
+  assert not _settled((*fits, 1.), (*fits, 1.1))
+  assert _settled((*fits, 1.), (*fits, 1.1), (*fits, 1.0001))
+  assert _settled((*fits, 0.), (*fits, 0.))
+  # What overflows settles nothing, however fast it is.
+  assert not _settled((True, False, 9, 1.), (True, False, 4, 1.))
+  assert not _settled((True, False, 9, 1.), (*fits, 1.))
+  assert _settled((True, False, 9, .5), (*fits, 1.), (*fits, 1.))
+
+
+def test_a_search_of_few_placements_settles_nothing():
+  searches = object.__new__(multilevel._Searches)
+  searches.found = [
+      mock.Mock(best_key=(0, 0, 0, 1.), evaluations=count, can_move=True)
+      for count in (900, 100)
+  ]
+  assert not searches.settled
+
+
+def test_tells_of_what_is_fast_and_fits_the_best_first():
+  rows = np.eye(5, dtype=np.int32)
+  told = [((False, False, 0, 2.), rows[0]), ((False, False, 0, 1.05), rows[1]),
+          ((False, False, 0, 1.), rows[2]), ((False, False, 0, 1.), rows[2]),
+          ((True, False, 8, .5), rows[3]), ((False, False, 0, 1.09), rows[4])]
+  np.testing.assert_array_equal(multilevel._worth_telling(told), rows[[2, 1,
+                                                                       4]])
+  np.testing.assert_array_equal(multilevel._worth_telling(told[4:5]), rows[[3]])
+
+
+def _seen(monkeypatch, limit, models=lambda problem: None):
+  """What each search began with, and what was told, as if all were as fast."""
+  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  monkeypatch.setattr(multilevel, '_FAR', 1e9)
+  problem, begun = _problem(), []
+  stock = prioritized.PrioritizedSearch
+
+  def watched(problem, starts, rng, model=None, moves=None):
+    search = stock(problem, starts, rng, model, moves)
+    begun.append((problem, starts, model, search))
+    return search
+
+  monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
+                              models)
+  return coarse, begun, ahead
+
+
+def test_the_last_search_begins_with_where_layers_are_and_all_are_told_of(
+    monkeypatch):
+  model = mock.Mock(draws=1)
+  model.amended = lambda here, rows, names, rng: names
+  model.choose = lambda here, rows, names, count: np.arange(count)
+  coarse, begun, ahead = _seen(monkeypatch, local_search.Limit(2000),
+                               lambda problem: model)
+  *wholes, (problem, starts, asked, last) = begun
+  assert problem is coarse.problem and asked is model
+  told = {row.tobytes() for row in ahead.rows}
+  first = problem.graph.first_ops
+  assert coarse.spread(last.best.devices[first][None]).tobytes() in told
+  assert all(none is None for _, _, none, _ in wholes)
+  found = {
+      coarse.wholes().spread(
+          search.best.devices[small.graph.first_ops][None]).tobytes()
+      for small, _, _, search in wholes
+  }
+  assert found <= told
+  begins = {row.tobytes() for row in coarse.spread(starts)}
+  assert found & begins
 
 
 def test_what_may_not_move_takes_no_time():
@@ -193,3 +261,25 @@ def test_the_default_placer_begins_with_it_where_it_has_the_time(monkeypatch):
   problem, (rows,) = _asked(monkeypatch, 10.)
   assert len(rows) and rows.shape[1] == problem.graph.num_groups
   assert not _asked(monkeypatch, 1.)[1]
+
+
+def test_time_that_the_small_graph_did_not_take_is_the_large_ones(monkeypatch):
+  counts = []
+  for progress in (1., .5, 0.):
+    searched, ahead = local_search.searched, multilevel.in_order
+
+    def told(*args, progress=progress, ahead=ahead):
+      return multilevel.Ahead(ahead(*args).rows, progress)
+
+    def watched(problem, starts, rng, limit, *args, searched=searched,
+                **fields):
+      counts.append(limit.evaluations)
+      return searched(problem, starts, rng, limit, *args, **fields)
+
+    with monkeypatch.context() as patch:
+      patch.setattr(multilevel, 'in_order', told)
+      patch.setattr(local_search, 'searched', watched)
+      _asked(patch, 10.)
+  least, some, most = counts
+  assert least < some < most
+  assert least / most == pytest.approx(1 - multilevel.SHARE, abs=.1)

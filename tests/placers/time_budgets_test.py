@@ -148,6 +148,58 @@ def test_edges_are_looked_for_as_far_as_there_is_time(monkeypatch, each_s,
   assert least <= len(asked) <= most
 
 
+def test_edges_of_one_may_take_much_longer_than_those_of_another(monkeypatch):
+  """The first took no time, and twelve others twice what there was."""
+  now, asked = [0.], []
+  stock = enforced.Enforced._asked
+
+  def taking(self, placement):
+    asked.append(placement)
+    now[0] += .5 if len(asked) > 2 else .001
+    return stock(self, placement)
+
+  monkeypatch.setattr(enforced.Enforced, '_asked', taking)
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(2, 40), cluster)
+  problem = dataclasses.replace(problem, simulator=simulator.Simulator(cluster))
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (14, problem.graph.num_groups)).astype(np.int32)
+
+  def clock():
+    now[0] += .001
+    return now[0]
+
+  limit = local_search.Limit(10**6, 3., clock=clock)
+  local_search.searched(problem, starts, rng, limit)
+  assert 3 <= len(asked) <= 4 and now[0] < 4.
+
+
+def test_more_are_compared_by_the_clock(monkeypatch):
+  asked = []
+  stock = enforced.Enforced._asked
+  monkeypatch.setattr(
+      enforced.Enforced, '_asked', lambda self, placement:
+      (asked.append(placement), stock(self, placement))[1])
+  cluster = presets.preset('2xP100')
+  problem = problems.make(graphs.random_graph(2, 40), cluster)
+  problem = dataclasses.replace(problem, simulator=simulator.Simulator(cluster))
+  starts = np.random.default_rng(0).integers(
+      1, 3, (14, problem.graph.num_groups)).astype(np.int32)
+  counts = []
+  for seconds in (None, 3.):
+    now = [0.]
+
+    def clock(now=now):
+      now[0] += .001
+      return now[0]
+
+    asked.clear()
+    limit = local_search.Limit(10**6 if seconds else 900, seconds, clock=clock)
+    local_search.searched(problem, starts, np.random.default_rng(0), limit)
+    counts.append(len(asked))
+  assert counts[0] <= 5 and 7 <= counts[1] <= 14
+
+
 def test_what_is_kept_ends_a_search_sooner():
   now = [0.]
   limit = local_search.Limit(100, 10., clock=lambda: now[0])
