@@ -282,4 +282,4 @@ def test_time_that_the_small_graph_did_not_take_is_the_large_ones(monkeypatch):
       _asked(patch, 10.)
   least, some, most = counts
   assert least < some < most
-  assert least / most == pytest.approx(1 - multilevel.SHARE, abs=.1)
+  assert .4 < least / most < .8
