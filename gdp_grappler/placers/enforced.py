@@ -86,3 +86,12 @@ def _name(placement: placement_lib.Placement) -> tuple[bytes, bytes | None]:
   priorities = placement.priorities
   return (placement.devices.tobytes(),
           None if priorities is None else priorities.tobytes())
+
+
+def distinct(placements: Sequence[placement_lib.Placement],
+             most: int) -> list[placement_lib.Placement]:
+  """The first few whose devices differ."""
+  first: dict[bytes, placement_lib.Placement] = {}
+  for placement in placements:
+    first.setdefault(placement.devices.tobytes(), placement)
+  return list(first.values())[:most]

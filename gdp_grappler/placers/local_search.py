@@ -248,8 +248,8 @@ def searched(
   run([plain], limit, _FIRST)
   # The best start is looked at in both orders, even if time is over.
   count = limit.affordable(each_s, prioritized.STARTS, _STARTING)
-  likely = starts[plain.ranking[:count]]
-  both = np.concatenate([plain.best[None], *further, likely])
+  both = np.concatenate(
+      [plain.best[None], *further, starts[plain.ranking[:count]]])
   ordered, *slower = races.raced(
       lambda: prioritized.PrioritizedSearch(problem, both, rng, models(), moves
                                            ), _SECOND,
@@ -258,42 +258,33 @@ def searched(
   edges = enforced.Enforced(problem)
   searches: Searches = [ordered, plain, *slower]
   halfway, compared = ordered.best, limit.affordable(0., _COMPARED)
-  priced = _evaluations(searches)
-  if limit.progress(priced) < 1:
+  if limit.progress(_evaluations(searches)) < 1:
     found = placement_lib.from_groups(problem.graph, plain.best,
                                       problem.cluster)
     begin_s = limit.spent_s
     in_order = edges.key(halfway)
     each_s = limit.spent_s - begin_s
-    compared = limit.affordable(each_s,
-                                _CLOCKED if limit.clocked else _COMPARED,
-                                _COMPARING)
+    most = _CLOCKED if limit.clocked else _COMPARED
+    compared = limit.affordable(each_s, most, _COMPARING)
     limit.keep(compared * each_s)
     # Where there is no time to look for edges twice, none are looked for here.
     key = edges.key(found) if compared > 1 else plain.best_key
-    if limit.progress(priced) < 1 and key <= in_order:
+    if limit.progress(_evaluations(searches)) < 1 and key <= in_order:
       searches = [plain, ordered, *slower]
     run(searches, limit, _REST)
-  found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
-  asked = _distinct([ordered.best, *ordered.starts], compared)
-  return (_fastest(problem, [found, halfway, ordered.best]),
+  asked = enforced.distinct([ordered.best, *ordered.starts], compared)
+  return (_fastest(problem, plain.best, [halfway, ordered.best]),
           edges.best([*asked, halfway], lambda: limit.passed))
 
 
-def _distinct(placements: Sequence[placement_lib.Placement],
-              most: int) -> list[placement_lib.Placement]:
-  """The first few whose devices differ."""
-  first: dict[bytes, placement_lib.Placement] = {}
-  for placement in placements:
-    first.setdefault(placement.devices.tobytes(), placement)
-  return list(first.values())[:most]
-
-
 def _fastest(
-    problem: placer_lib.Problem,
+    problem: placer_lib.Problem, row: np.ndarray,
     placements: Sequence[placement_lib.Placement]) -> placement_lib.Placement:
-  """The best first in, first out, without priorities."""
-  devices = np.stack([placement.devices for placement in placements])
+  """The best of int [G] and others first in, first out, without priorities."""
+  devices = np.stack([
+      row[problem.graph.groups],
+      *(placement.devices for placement in placements)
+  ])
   best = problem.evaluator.price(problem.graph, devices).best()
   return placement_lib.Placement(devices[best], problem.cluster)
 

@@ -11,6 +11,7 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import enforced
+from helpers import clusters
 from helpers import graphs
 from helpers import problems
 
@@ -77,3 +78,13 @@ def test_nothing_is_looked_for_twice(problem, monkeypatch):
     edges.best([placement])
     edges.key(critical)
   assert len(asked) == 2
+
+
+def test_distinct_placements_are_the_first_on_their_devices():
+  cluster = clusters.make_cluster(2)
+  first, again, other = (placement_lib.Placement(np.array(devices, np.int32),
+                                                 cluster, np.full(2, priority))
+                         for devices, priority in (([1, 2], 1.), ([1, 2], 2.),
+                                                   ([2, 1], 3.)))
+  assert enforced.distinct([first, again, other], 9) == [first, other]
+  assert enforced.distinct([first, again, other], 1) == [first]
