@@ -120,84 +120,63 @@ def test_what_the_clock_ends(seconds, grace, expected):
   assert local_search.Limit(10, seconds, grace).clocked == expected
 
 
+class _Asked:
+  """A search of which edges are asked for, by a clock that stands still else.
+
+  Attributes:
+    placements: Those that were asked for.
+    now: [seconds], which edges may add to.
+  """
+
+  def __init__(self, monkeypatch, takes=lambda count: 0.) -> None:
+    """`takes` says what the first, second ... look for edges takes."""
+    self.placements, self.now = [], [0.]
+    stock = enforced.Enforced._asked
+
+    def asked(edges, placement):
+      self.placements.append(placement)
+      self.now[0] += takes(len(self.placements))
+      return stock(edges, placement)
+
+    monkeypatch.setattr(enforced.Enforced, '_asked', asked)
+
+  def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001):
+    """Of a random graph, from so many random starts."""
+
+    def clock():
+      self.now[0] += tick_s
+      return self.now[0]
+
+    cluster = presets.preset('2xP100')
+    problem = problems.make(graphs.random_graph(2, 40), cluster)
+    problem = dataclasses.replace(problem,
+                                  simulator=simulator.Simulator(cluster))
+    rng = np.random.default_rng(0)
+    rows = rng.integers(1, 3,
+                        (starts, problem.graph.num_groups)).astype(np.int32)
+    limit = local_search.Limit(evaluations, seconds, clock=clock)
+    local_search.searched(problem, rows, rng, limit)
+    return len(self.placements)
+
+
 @pytest.mark.parametrize('each_s, least, most', [(0., 4, 7), (2., 1, 2)])
 def test_edges_are_looked_for_as_far_as_there_is_time(monkeypatch, each_s,
                                                       least, most):
   """On large graphs that took two of ten seconds, and one step was priced."""
-  now, asked = [0.], []
-  stock = enforced.Enforced._asked
-
-  def taking(self, placement):
-    now[0] += each_s
-    asked.append(placement)
-    return stock(self, placement)
-
-  monkeypatch.setattr(enforced.Enforced, '_asked', taking)
-  cluster = presets.preset('2xP100')
-  problem = problems.make(graphs.random_graph(2, 40), cluster)
-  problem = dataclasses.replace(problem, simulator=simulator.Simulator(cluster))
-  rng = np.random.default_rng(0)
-  starts = rng.integers(1, 3, (4, problem.graph.num_groups)).astype(np.int32)
-
-  def clock():
-    now[0] += .01
-    return now[0]
-
-  limit = local_search.Limit(10**6, 10., clock=clock)
-  local_search.searched(problem, starts, rng, limit)
-  assert least <= len(asked) <= most
+  asked = _Asked(monkeypatch, lambda _: each_s)
+  assert least <= asked.search(4, 10., tick_s=.01) <= most
 
 
 def test_edges_of_one_may_take_much_longer_than_those_of_another(monkeypatch):
   """The first took no time, and twelve others twice what there was."""
-  now, asked = [0.], []
-  stock = enforced.Enforced._asked
-
-  def taking(self, placement):
-    asked.append(placement)
-    now[0] += .5 if len(asked) > 2 else .001
-    return stock(self, placement)
-
-  monkeypatch.setattr(enforced.Enforced, '_asked', taking)
-  cluster = presets.preset('2xP100')
-  problem = problems.make(graphs.random_graph(2, 40), cluster)
-  problem = dataclasses.replace(problem, simulator=simulator.Simulator(cluster))
-  rng = np.random.default_rng(0)
-  starts = rng.integers(1, 3, (14, problem.graph.num_groups)).astype(np.int32)
-
-  def clock():
-    now[0] += .001
-    return now[0]
-
-  limit = local_search.Limit(10**6, 3., clock=clock)
-  local_search.searched(problem, starts, rng, limit)
-  assert 3 <= len(asked) <= 4 and now[0] < 4.
+  asked = _Asked(monkeypatch, lambda count: .5 if count > 2 else .001)
+  assert 3 <= asked.search(14, 3.) <= 4 and asked.now[0] < 4.
 
 
 def test_more_are_compared_by_the_clock(monkeypatch):
-  asked = []
-  stock = enforced.Enforced._asked
-  monkeypatch.setattr(
-      enforced.Enforced, '_asked', lambda self, placement:
-      (asked.append(placement), stock(self, placement))[1])
-  cluster = presets.preset('2xP100')
-  problem = problems.make(graphs.random_graph(2, 40), cluster)
-  problem = dataclasses.replace(problem, simulator=simulator.Simulator(cluster))
-  starts = np.random.default_rng(0).integers(
-      1, 3, (14, problem.graph.num_groups)).astype(np.int32)
-  counts = []
-  for seconds in (None, 3.):
-    now = [0.]
-
-    def clock(now=now):
-      now[0] += .001
-      return now[0]
-
-    asked.clear()
-    limit = local_search.Limit(10**6 if seconds else 900, seconds, clock=clock)
-    local_search.searched(problem, starts, np.random.default_rng(0), limit)
-    counts.append(len(asked))
-  assert counts[0] <= 5 and 7 <= counts[1] <= 14
+  with monkeypatch.context() as patch:
+    assert _Asked(patch).search(14, evaluations=900) <= 5
+  assert 7 <= _Asked(monkeypatch).search(14, 3.) <= 14
 
 
 def test_what_is_kept_ends_a_search_sooner():
