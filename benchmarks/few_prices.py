@@ -27,6 +27,7 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import best_of
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_network
@@ -79,7 +80,7 @@ def _rows(task: str, priced: int, seeds: int) -> list[_Row]:
     for name, network in (('plain', None), ('chosen', shipped_moves.network())):
       found = local_search.annealed(problem, starts,
                                     np.random.default_rng(seed),
-                                    local_search.Limit(priced),
+                                    limits.Limit(priced),
                                     functools.partial(_model, problem, network))
       row[f'{name}_s'] = seconds(
           placement_lib.from_groups(problem.graph, found, problem.cluster))

@@ -42,6 +42,7 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import choosing
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import moves
@@ -149,8 +150,8 @@ def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,
   return [ahead.rows]
 
 
-def _limit(seconds: float) -> local_search.Limit:
-  return local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
+def _limit(seconds: float) -> limits.Limit:
+  return limits.Limit(sys.maxsize, seconds, clock=time.process_time)
 
 
 def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],

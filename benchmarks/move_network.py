@@ -27,6 +27,7 @@ import numpy as np
 from benchmarks import tables
 from gdp_grappler import progress
 from gdp_grappler.placers import annealing
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import moves
@@ -74,7 +75,7 @@ def _rows(task: str, seconds: float, seeds: int, ordered: bool) -> list[_Row]:
     row: _Row = {'task': task, 'seed': seed}
     for name in _WAYS:
       search = _search(problem, starts, seed, name, ordered)
-      limit = local_search.Limit(sys.maxsize, seconds, clock=time.process_time)
+      limit = limits.Limit(sys.maxsize, seconds, clock=time.process_time)
       while (done := limit.progress(search.evaluations)) < 1:
         search.step(done, annealing.BATCH)
       row[f'{name}_s'] = search.best_key[-1]

@@ -21,7 +21,9 @@ from gdp_grappler.evaluation import bounds
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
+from gdp_grappler.placers import coarse_problem
 from gdp_grappler.placers import learned
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import multilevel
@@ -39,15 +41,20 @@ POLICY, REFINED = 'policy', 'refined'
 _PARTITIONER, _STRUCTURED = 'metis', 'structured'
 ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
            'heft')
+# Those that read what repeats itself. Where it makes a smaller graph, others
+# find nothing that a search of that does not.
+_OF_STRUCTURE = registry.EXPERT, 'hierarchical', _STRUCTURED
 # With more groups times devices a partition takes longer than coordinates do.
 _LARGE = 200_000
 # They say what somebody else has thought of, or nothing of graphs that do not
 # repeat themselves.
 _MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
-# Anchors that take two to five seconds, in a process of their own, each with
-# the module that has to be there. They are asked where that is little beside
-# what the search is worth, of no more groups than they are that quick for.
-_SLOW, _SLOW_S, _SLOW_GROUPS = {'mt_kahypar': 'mtkahypar'}, 20., 10_000
+# Anchors in a process of their own, each with the module that has to be there.
+# On one core they take so many seconds, and so many more for each group and
+# device; they are asked where that is no more than a share of what the search is
+# worth.
+_SLOW = {'mt_kahypar': 'mtkahypar'}
+_SLOW_S, _EACH_S, _SLOW_SHARE = .5, 2e-4, .05
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
 # Ops that refinement prices per second where its end is to be the same again
@@ -176,7 +183,9 @@ class AnchoredPlacer:
     worth = _Worth(problem)
     if self._asks_policy(worth.seconds(found)):
       learned.load_ahead(self._policy)
-    found = self._with_anchors(problem, found, deadline, self._quick(problem))
+    coarse = _coarsened(problem, worth.seconds(found), deadline)
+    found = self._with_anchors(problem, found, deadline,
+                               self._quick(problem, coarse))
     found = _with(problem, found, blocks)
     if _has_time(problem, worth.seconds(found), deadline):
       slow = [name for name in self._anchors if _is_there(name)]
@@ -186,8 +195,9 @@ class AnchoredPlacer:
       found = _with(problem, found, self._of_policy(problem))
     begin = found.starts()
     further = []
-    ahead = self._ahead(problem, begin, rng, worth_s, deadline)
-    if ahead is not None:
+    if coarse is not None and multilevel.is_worth(
+        _ahead_s(problem, worth_s, deadline)):
+      ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
       worth_s *= 1 - multilevel.SHARE * ahead.progress
       further = [ahead.rows]
     refined, *in_order = local_search.searched(
@@ -203,33 +213,29 @@ class AnchoredPlacer:
                                         problem.cluster)
               for row in best), *in_order)
 
-  def _ahead(self, problem: placer_lib.Problem, starts: np.ndarray,
+  def _ahead(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
              rng: np.random.Generator, worth_s: float,
-             deadline: stopwatch.Deadline) -> multilevel.Ahead | None:
-    """What a smaller problem says; None where it would not pay.
+             deadline: stopwatch.Deadline) -> multilevel.Ahead:
+    """What a smaller problem says.
 
     Args:
-      problem: G groups.
+      coarse: Of G groups.
       starts: int [S, G], where to begin.
       rng: Of the search.
       worth_s: Seconds that all of the search is worth.
       deadline: When it ends.
     """
-    left_s = deadline.left_s
-    if left_s and _is_by_count(problem):
-      left_s = _budget_s(problem)
-    coarse = multilevel.coarsened(problem,
-                                  multilevel.SHARE * min(worth_s, left_s))
-    if coarse is None:
-      return None
     progress_lib.doing('searching a smaller graph')
     limit = _limit(coarse.problem, multilevel.SHARE * worth_s,
                    multilevel.SHARE * deadline.left_s, self._clock)
     return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
-  def _quick(self, problem: placer_lib.Problem) -> list[str]:
+  def _quick(self, problem: placer_lib.Problem,
+             coarse: coarse_problem.CoarseProblem | None) -> list[str]:
     """Anchors that are asked at once, in turn."""
     quick = [name for name in self._anchors if name not in _SLOW]
+    if coarse is not None and _STRUCTURED in quick:
+      return [name for name in quick if name in _OF_STRUCTURE]
     if _is_large(problem) and {_PARTITIONER, _STRUCTURED} <= {*quick}:
       quick.remove(_PARTITIONER)
       quick.insert(quick.index(_STRUCTURED) + 1, _PARTITIONER)
@@ -313,8 +319,25 @@ def _with(problem: placer_lib.Problem, found: _Anchors,
 def _has_time(problem: placer_lib.Problem, worth_s: float,
               deadline: stopwatch.Deadline) -> bool:
   """Whether slow anchors are little beside the search that follows."""
-  return (worth_s >= _SLOW_S and problem.graph.num_groups <= _SLOW_GROUPS and
-          deadline.left_s > _budget_s(problem) / 2)
+  each = problem.graph.num_groups * problem.cluster.num_devices
+  slow_s = _SLOW_S + _EACH_S * each
+  return slow_s <= _SLOW_SHARE * min(worth_s, deadline.left_s)
+
+
+def _coarsened(
+    problem: placer_lib.Problem, worth_s: float,
+    deadline: stopwatch.Deadline) -> coarse_problem.CoarseProblem | None:
+  """A smaller problem; None where a search of it would not pay."""
+  return multilevel.coarsened(problem, _ahead_s(problem, worth_s, deadline))
+
+
+def _ahead_s(problem: placer_lib.Problem, worth_s: float,
+             deadline: stopwatch.Deadline) -> float:
+  """Seconds that the search of a smaller problem may take."""
+  left_s = deadline.left_s
+  if left_s and _is_by_count(problem):
+    left_s = _budget_s(problem)
+  return multilevel.SHARE * min(worth_s, left_s)
 
 
 def _is_large(problem: placer_lib.Problem) -> bool:
@@ -338,7 +361,7 @@ def _is_by_count(problem: placer_lib.Problem) -> bool:
 
 
 def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
-           clock: Callable[[], float]) -> local_search.Limit:
+           clock: Callable[[], float]) -> limits.Limit:
   """Of a search, which begins now.
 
   Whoever says how long it may take gets all that it is worth of that. Else, or
@@ -354,8 +377,8 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   count = local_search.evaluations_for(problem)
   seconds = min(left_s, worth_s)
   if not _is_by_count(problem) or not problem.evaluator.simulated:
-    return local_search.Limit(count, seconds, clock=clock)
+    return limits.Limit(count, seconds, clock=clock)
   rate = _OPS_PER_S * (_WAITED_FOR if problem.repeatable else 1.)
   affordable = int(worth_s * rate / (problem.graph.num_ops + _DRAWN_OPS))
   count = min(affordable, count) // annealing.BATCH * annealing.BATCH
-  return local_search.Limit(count, seconds, _GRACE, clock)
+  return limits.Limit(count, seconds, _GRACE, clock)

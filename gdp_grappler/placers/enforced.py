@@ -16,6 +16,12 @@ from gdp_grappler.placers import placer as placer_lib
 _ASKED = control_edges.OrderConfig(max_simulated_ops=1_000_000,
                                    only_wanted=False)
 
+# What a placement ranks by in the order of its priorities, and the placement.
+Ranked = tuple[evaluator_lib.Key, placement_lib.Placement]
+# Of so many it is always asked what edges keep: one does not say how much more
+# that may be of the next.
+_FEWEST = 2
+
 
 class Enforced:
   """Ranks placements by their steps with the control edges that pay.
@@ -38,6 +44,31 @@ class Enforced:
   def key(self, placement: placement_lib.Placement) -> evaluator_lib.Key:
     """What a placement ranks by, as of `Prices.keys`."""
     return self._with_edges(placement)[0]
+
+  def compared(self, placements: Sequence[Ranked],
+               goes_on: Callable[[int], bool]) -> list[placement_lib.Placement]:
+    """The first few, as long as the next may well be the best with edges.
+
+    By what edges have kept of those before, more or less: where that differs
+    much, what is slow in order may be fast with edges.
+
+    Args:
+      placements: The best in order first; at least one.
+      goes_on: Whether more are to be looked at, after so many.
+    """
+    kept: list[float] = []
+    best = None
+    for count, (key, placement) in enumerate(placements):
+      if count and not goes_on(count):
+        break
+      if best and count >= _FEWEST:
+        least = 2 * min(kept) - max(kept)
+        if (*key[:-1], least * key[-1]) >= best:
+          break
+      found = self.key(placement)
+      kept.append(found[-1] / key[-1] if 0 < key[-1] < math.inf else 1.)
+      best = min(best or found, found)
+    return [placement for _, placement in placements[:len(kept)]]
 
   def best(
       self, placements: Sequence[placement_lib.Placement],
@@ -88,10 +119,9 @@ def _name(placement: placement_lib.Placement) -> tuple[bytes, bytes | None]:
           None if priorities is None else priorities.tobytes())
 
 
-def distinct(placements: Sequence[placement_lib.Placement],
-             most: int) -> list[placement_lib.Placement]:
-  """The first few whose devices differ."""
-  first: dict[bytes, placement_lib.Placement] = {}
-  for placement in placements:
-    first.setdefault(placement.devices.tobytes(), placement)
-  return list(first.values())[:most]
+def distinct(placements: Sequence[Ranked]) -> list[Ranked]:
+  """The best first, of each that has the same devices one."""
+  first: dict[bytes, Ranked] = {}
+  for ranked in sorted(placements, key=operator.itemgetter(0)):
+    first.setdefault(ranked[1].devices.tobytes(), ranked)
+  return list(first.values())

@@ -13,9 +13,11 @@ from gdp_grappler import deadlines
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import enforced
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import moves as moves_lib
 from gdp_grappler.placers import placer as placer_lib
@@ -43,9 +45,9 @@ _RANKED = 8
 # with them, as edges keep more of one order than of another; more where a clock
 # says how long it may take, one if the time is over before.
 _COMPARED, _CLOCKED = 3, 12
-# What of the time that is left it may take to look at starts in order, and at
-# the last to look for edges. On large graphs all of either would take it all.
-_STARTING, _COMPARING = .25, .2
+# What of the time that is left it may take to look at starts in order, and of
+# all to look for edges. On large graphs all of either would take it all.
+_STARTING, _COMPARING = .25, .15
 
 
 class LocalSearchPlacer:
@@ -94,95 +96,12 @@ class LocalSearchPlacer:
     if problem.time_budget_s is not None:
       deadline = deadlines.within(_STARTS_SHARE * problem.time_budget_s,
                                   self._clock)
-    limit = Limit((evaluations_for(problem) if self._evaluations is None else
-                   self._evaluations), problem.time_budget_s, clock=self._clock)
+    limit = limits.Limit((evaluations_for(problem)
+                          if self._evaluations is None else self._evaluations),
+                         problem.time_budget_s, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
     return searched(problem, np.concatenate(list(starts.values())), rng, limit)
-
-
-class Limit:
-  """How far a search has come, by what it prices and by the clock.
-
-  Attributes:
-    evaluations: Placements to price.
-  """
-
-  def __init__(self, evaluations: int, seconds: float | None = None,
-               grace: float = 0.,
-               clock: Callable[[], float] = time.monotonic) -> None:
-    """Starts the clock.
-
-    Args:
-      evaluations: Placements to price.
-      seconds: What that may take; None for any time. A search that the clock
-        hurries or stops depends on the speed of the machine.
-      grace: Share of the seconds in which the clock does not count yet.
-      clock: Seconds since any moment.
-    """
-    self.evaluations, self._seconds = evaluations, seconds
-    self._grace, self._clock, self._kept_s = grace, clock, 0.
-    self._begin = clock()
-
-  def progress(self, evaluations: int) -> float:
-    """From 0 to 1, when it is over, or more."""
-    if evaluations >= self.evaluations:
-      return 1.
-    progress = evaluations / self.evaluations
-    if self._seconds is None:
-      return progress
-    if not self._seconds:
-      return 1.
-    spent = self.spent_s / self._seconds
-    return max(progress, (spent - self._grace) / (1 - self._grace))
-
-  @property
-  def clocked(self) -> bool:
-    """Whether the clock counts from the beginning."""
-    return self._seconds is not None and not self._grace
-
-  @property
-  def passed(self) -> bool:
-    """Whether all its time is over, and what was kept of it, too."""
-    return (self._seconds is not None and
-            self.spent_s >= self._seconds + self._kept_s)
-
-  @property
-  def spent_s(self) -> float:
-    """Seconds since it began."""
-    return self._clock() - self._begin
-
-  def affordable(self, each_s: float, most: int, share: float = 1.) -> int:
-    """How many there is time for of what takes so long each.
-
-    At least one, and as many as are wanted where the clock does not count.
-
-    Args:
-      each_s: Seconds.
-      most: How many are wanted.
-      share: Of the time that is left, which they may take.
-    """
-    if self._seconds is None or self.spent_s <= self._grace * self._seconds:
-      return most
-    left_s = share * max(self._seconds - self.spent_s, 0.)
-    return int(min(max(left_s / max(each_s, 1e-9), 1), most))
-
-  def part(self, share: float, most: int) -> Limit:
-    """Begins now, and ends sooner.
-
-    Args:
-      share: Of all that may be priced, and of the time.
-      most: Placements to price.
-    """
-    seconds = None if self._seconds is None else share * self._seconds
-    return Limit(min(math.ceil(share * self.evaluations), most), seconds,
-                 self._grace, self._clock)
-
-  def keep(self, seconds: float) -> None:
-    """Ends so much sooner, for what is left to do afterwards."""
-    if self._seconds is not None:
-      self._kept_s += min(seconds, self._seconds)
-      self._seconds = max(self._seconds - seconds, 0.)
 
 
 # Makes a model that chooses the steps of one search.
@@ -194,7 +113,8 @@ def _no_model() -> None:
 
 
 def annealed(problem: placer_lib.Problem, starts: np.ndarray,
-             rng: np.random.Generator, limit: Limit, models: Models = _no_model,
+             rng: np.random.Generator, limit: limits.Limit,
+             models: Models = _no_model,
              kinds: Sequence[str] = moves_lib.Moves.kinds) -> np.ndarray:
   """int [G], the best that a search from the best of some starts has priced.
 
@@ -217,7 +137,7 @@ def annealed(problem: placer_lib.Problem, starts: np.ndarray,
 
 def searched(
     problem: placer_lib.Problem, starts: np.ndarray, rng: np.random.Generator,
-    limit: Limit, models: Models = _no_model,
+    limit: limits.Limit, models: Models = _no_model,
     kinds: Sequence[str] = moves_lib.Moves.kinds,
     further: Sequence[np.ndarray] = ()
 ) -> tuple[placement_lib.Placement, ...]:
@@ -257,24 +177,35 @@ def searched(
       lambda racers, part: run([*racers, plain], limit, part))
   edges = enforced.Enforced(problem)
   searches: Searches = [ordered, plain, *slower]
-  halfway, compared = ordered.best, limit.affordable(0., _COMPARED)
+  known: Sequence[placement_lib.Placement] = []
   if limit.progress(_evaluations(searches)) < 1:
-    found = placement_lib.from_groups(problem.graph, plain.best,
-                                      problem.cluster)
     begin_s = limit.spent_s
-    in_order = edges.key(halfway)
-    each_s = limit.spent_s - begin_s
-    most = _CLOCKED if limit.clocked else _COMPARED
-    compared = limit.affordable(each_s, most, _COMPARING)
-    limit.keep(compared * each_s)
-    # Where there is no time to look for edges twice, none are looked for here.
-    key = edges.key(found) if compared > 1 else plain.best_key
-    if limit.progress(_evaluations(searches)) < 1 and key <= in_order:
+    part = limit.part(_COMPARING, _CLOCKED if limit.clocked else _COMPARED)
+    likely = _likely(problem, plain, [ordered, *slower])
+    known = edges.compared(likely, lambda count: part.progress(count) < 1)
+    limit.keep((limit.spent_s - begin_s) / len(known))
+    leader = min(known, key=edges.key)
+    if leader.priorities is None or plain.best_key <= edges.key(leader):
       searches = [plain, ordered, *slower]
     run(searches, limit, _REST)
-  asked = enforced.distinct([ordered.best, *ordered.starts], compared)
-  return (_fastest(problem, plain.best, [halfway, ordered.best]),
-          edges.best([*asked, halfway], lambda: limit.passed))
+  # Edges of what has no order yet are looked for by whoever gets it.
+  asked = [ordered.best, *(p for p in known if p.priorities is not None)]
+  return (_fastest(problem, plain.best,
+                   asked), edges.best(asked, lambda: limit.passed))
+
+
+def _likely(
+    problem: placer_lib.Problem, plain: annealing.Annealing,
+    searches: Sequence[prioritized.PrioritizedSearch]) -> list[enforced.Ranked]:
+  """What is likely to be fast with edges, the fastest in order first."""
+  assert problem.simulator is not None  # Orders pay.
+  found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
+  promised_s = control_edges.promised_s(problem.graph, found, problem.simulator)
+  key = plain.best_key
+  return enforced.distinct([
+      *((search.best_key, search.best) for search in searches),
+      *searches[0].starts, ((*key[:3], min(key[3], promised_s)), found)
+  ])
 
 
 def _fastest(
@@ -297,7 +228,7 @@ _REST = races.Phase(.5, 1., .5, 1.)
 Searches = Sequence[annealing.Annealing | prioritized.PrioritizedSearch]
 
 
-def run(searches: Searches, limit: Limit, phase: races.Phase,
+def run(searches: Searches, limit: limits.Limit, phase: races.Phase,
         reports: bool = True) -> None:
   """Goes on with the first of some searches.
 

@@ -11,6 +11,7 @@ in part by luck, there are several, one after the other.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import operator
 import sys
@@ -21,6 +22,7 @@ import numpy as np
 from gdp_grappler import progress as progress_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.placers import coarse_problem
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import moves as moves_lib
@@ -40,6 +42,11 @@ _PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
 # Two of them whose best differ by no more have found what there is, if the last
 # one has priced so many.
 _ALIKE, _FEWEST_PRICED = 3e-4, 500
+# Layers do not move where the best start takes so many times as long with each
+# of them on one device, and no longer where they find nothing that is faster.
+# Where they find what is faster by so much, their time steps, which then bring
+# little, move for so much of the time only.
+_TORN, _FASTER, _SHORT = 1.5, 1.05, .1
 # How many placements are told of, none that takes so many times as long as the
 # best, and how many layers' places the search of their time steps begins with.
 _TOLD, _FAR, _FURTHER = 16, 1.1, 4
@@ -60,6 +67,11 @@ class Ahead:
   progress: float
 
 
+def is_worth(seconds: float) -> bool:
+  """Whether a search of so many seconds would pay."""
+  return seconds >= _LEAST_S
+
+
 def coarsened(problem: placer_lib.Problem,
               seconds: float = math.inf) -> coarse_problem.CoarseProblem | None:
   """The smaller problem; None if there is none or a search of it would not pay.
@@ -68,14 +80,14 @@ def coarsened(problem: placer_lib.Problem,
     problem: G groups.
     seconds: That the search would have.
   """
-  if (seconds < _LEAST_S or problem.graph.num_ops < _FEWEST_OPS or
+  if (not is_worth(seconds) or problem.graph.num_ops < _FEWEST_OPS or
       not prioritized.pays(problem)):
     return None
   return coarse_problem.of(problem)
 
 
 def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-             rng: np.random.Generator, limit: local_search.Limit,
+             rng: np.random.Generator, limit: limits.Limit,
              models: Models) -> Ahead:
   """Placements that are likely fast in order.
 
@@ -90,21 +102,45 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     models: Choose the steps of the last one, in a problem.
   """
   whole = _Searches(coarse.wholes(), starts, rng, limit, _WHOLES)
-  while not whole.found or whole.progress < _OF_WHOLES and not whole.settled:
-    left = max(_OF_WHOLES - whole.progress, 0.)
-    whole.search(min(_ROUND, left), _PRICED)
-  told, progress = whole.told(), whole.progress
+  start = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds).first_key
+  told: list[_Told] = []
+  if not _is_behind(whole.first_key, start, _TORN):
+    told = _of_wholes(whole, start)
+  progress = whole.progress
   if progress < 1:
-    further = np.stack([row for _, row in told[:_FURTHER]])
+    brief = bool(told) and _is_behind(start, told[0][0], _FASTER)
     single = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds,
-                       whole.evaluations, further)
-    single.search(min(1 - _OF_WHOLES, 1 - single.progress),
-                  model=models(coarse.problem))
+                       whole.evaluations, [row for _, row in told[:_FURTHER]])
+    _of_cells(single, brief, models)
     told, progress = single.told() + told, single.progress
   return Ahead(_worth_telling(told), min(progress, 1.))
 
 
 _Told = tuple[evaluator_lib.Key, np.ndarray]
+
+
+def _of_wholes(whole: _Searches, start: evaluator_lib.Key) -> list[_Told]:
+  """What layers find, the best first, as long as they beat a start."""
+  while True:
+    left = max(_OF_WHOLES - whole.progress, 0.)
+    whole.search(min(_ROUND, left), _PRICED)
+    told = whole.told()
+    if (whole.progress >= _OF_WHOLES or whole.settled or
+        _is_behind(told[0][0], start)):
+      return told
+
+
+def _of_cells(single: _Searches, brief: bool, models: Models) -> None:
+  """Lets time steps move, for all the time that is left or for a short one."""
+  share = _SHORT if brief else _ROUND
+  while not single.found or not brief and single.goes_on:
+    single.search(min(share, 1 - single.progress), models=models)
+
+
+def _is_behind(key: evaluator_lib.Key, other: evaluator_lib.Key,
+               times: float = 1.) -> bool:
+  """Whether it takes so many times as long, at least, and is no better else."""
+  return key[:-1] >= other[:-1] and key[-1] >= times * other[-1]
 
 
 def _worth_telling(told: Sequence[_Told]) -> np.ndarray:
@@ -126,10 +162,10 @@ class _Searches:
     evaluations: Placements priced so far, by others before them, too.
   """
 
-  def __init__(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-               rng: np.random.Generator, limit: local_search.Limit,
-               kinds: Sequence[str], evaluations: int = 0,
-               further: np.ndarray | None = None) -> None:
+  def __init__(
+      self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
+      rng: np.random.Generator, limit: limits.Limit, kinds: Sequence[str],
+      evaluations: int = 0, further: Sequence[np.ndarray] = ()) -> None:
     """Prices the starts, int [S, G], first in, first out.
 
     Args:
@@ -139,7 +175,7 @@ class _Searches:
       limit: Of all of them.
       kinds: Of moves.
       evaluations: Placements that others have priced before.
-      further: int [K, G], all of which are looked at in order, too.
+      further: K of int [G], all of which are looked at in order, too.
     """
     self._coarse, self._rng, self._limit = coarse, rng, limit
     self.evaluations = evaluations
@@ -148,14 +184,25 @@ class _Searches:
     rows = np.unique(coarse.projected(starts), axis=0)
     prices = problem.evaluator.price_groups(problem.graph, rows)
     self._rows = rows[prices.ranking()[:prioritized.STARTS]]
-    if further is not None:
-      self._rows = np.concatenate([coarse.projected(further), self._rows])
+    if further:
+      self._rows = np.concatenate(
+          [coarse.projected(np.stack(further)), self._rows])
     self._moves = moves_lib.Moves(problem, kinds)
 
   @property
   def progress(self) -> float:
     """Of all that there is time for, from 0 to 1, or more."""
     return self._limit.progress(self.evaluations)
+
+  @property
+  def first_key(self) -> evaluator_lib.Key:
+    """What the best start ranks by, in order."""
+    return self._first.best_key
+
+  @property
+  def goes_on(self) -> bool:
+    """Whether there is time for another, which would find something else."""
+    return self.progress < 1 and self.found[-1].can_move
 
   @property
   def settled(self) -> bool:
@@ -170,15 +217,26 @@ class _Searches:
             abs(last[-1] - best[-1]) <= _ALIKE * last[-1])
 
   def search(self, share: float, most: int = sys.maxsize,
-             model: move_model.MoveModel | None = None) -> None:
+             models: Models = lambda problem: None) -> None:
     """Ends after such a share of the time, or so many placements."""
-    search = prioritized.PrioritizedSearch(self._coarse.problem, self._rows,
-                                           self._rng, model, self._moves)
+    model = models(self._coarse.problem)
+    begun = not self.found and model is None
+    search = self._first if begun else self._begun(model)
     local_search.run([search], self._limit.part(share, most), races.Phase(),
                      reports=False)
     self.found.append(search)
     self.evaluations += search.evaluations
     progress_lib.reached(min(self.progress, 1.))
+
+  @functools.cached_property
+  def _first(self) -> prioritized.PrioritizedSearch:
+    return self._begun()
+
+  def _begun(
+      self, model: move_model.MoveModel | None = None
+  ) -> prioritized.PrioritizedSearch:
+    return prioritized.PrioritizedSearch(self._coarse.problem, self._rows,
+                                         self._rng, model, self._moves)
 
   def told(self) -> list[_Told]:
     """What each found, int32 [G], and what it ranks by; the best first."""

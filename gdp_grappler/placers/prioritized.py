@@ -50,8 +50,8 @@ class PrioritizedSearch:
   Attributes:
     best: The best placement so far, with the priorities that go with it.
     best_key: What it ranks by, if these are obeyed.
-    starts: [S] where the search may begin, likewise with priorities, the best
-      first.
+    starts: [S] where the search may begin, likewise with priorities, each with
+      what it ranks by, the best first.
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
@@ -73,9 +73,10 @@ class PrioritizedSearch:
                                               starts[:, problem.graph.groups],
                                               priorities)
     self._priced = len(starts)
-    ranking = prices.ranking()
+    ranking, keys = prices.ranking(), prices.keys()
     self.starts = tuple(
-        self._placement(starts[row], priorities[row]) for row in ranking)
+        (keys[row], self._placement(starts[row], priorities[row]))
+        for row in ranking)
     first = ranking[0]
     self._order = _Order(problem.evaluator, priorities[first])
     self._search = annealing.Annealing(problem.priced_by(self._order),

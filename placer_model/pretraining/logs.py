@@ -13,7 +13,7 @@ from gdp_grappler import array_files
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.placers import annealing
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import move_model
 from gdp_grappler.placers import placer as placer_lib
@@ -107,7 +107,7 @@ def collect(problem: placer_lib.Problem, starts: np.ndarray, evaluations: int,
   collector = Collector(problem)
   search = (prioritized.PrioritizedSearch(problem, starts, rng, collector) if
             ordered else annealing.Annealing(problem, starts, rng, collector))
-  limit = local_search.Limit(evaluations)
+  limit = limits.Limit(evaluations)
   while search.can_move:
     progress = limit.progress(search.evaluations)
     if progress >= 1:

@@ -14,6 +14,7 @@ from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import learned
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
 from gdp_grappler.placers import placer as placer_lib
@@ -232,7 +233,7 @@ def test_anchors_have_a_share_of_the_time(monkeypatch, large, share):
     [
         (1., 40., True, True),
         (1., 40., False, False),
-        (1., 10., True, False),  # No search is worth twenty seconds.
+        (1., 9., True, False),  # It would take a twentieth of that.
         (1e-5, 40., True, False),
     ])
 def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
@@ -248,10 +249,19 @@ def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
          ] == ['single_device', *['mt_kahypar'] * asked]
 
 
-def test_slow_anchors_are_not_asked_when_half_of_the_time_is_over(monkeypatch):
+def test_slow_anchors_of_many_groups_need_more_time(monkeypatch):
+  """On eight devices it took a fifth of a minute, and found nothing."""
+  deadline = stopwatch.Deadline(60.)
+  few, many = (problems.make(graphs.chain(count)) for count in (100, 9000))
+  assert anchored._has_time(few, 60., deadline)
+  assert not anchored._has_time(many, 60., deadline)
+  assert anchored._has_time(many, 300., stopwatch.Deadline(300.))
+
+
+def test_slow_anchors_are_not_asked_when_most_of_the_time_is_over(monkeypatch):
   monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',))
   clock = _Clock()
-  names = _watched_anchors(monkeypatch, clock, 24)
+  names = _watched_anchors(monkeypatch, clock, 31)
   placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
                                    clock=clock)
   placer.place(_problem(1., time_budget_s=40.))
@@ -290,15 +300,15 @@ def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
         clock.now += 100
 
   monkeypatch.setattr(learned, 'LearnedPlacer', Slow)
-  limits = []
-  stock = local_search.Limit
+  allowed = []
+  stock = limits.Limit
   monkeypatch.setattr(
-      local_search, 'Limit',
-      lambda evaluations, seconds, *rest: limits.append(seconds) or stock(
+      limits, 'Limit',
+      lambda evaluations, seconds, *rest: allowed.append(seconds) or stock(
           evaluations, seconds, *rest))
   anchored.AnchoredPlacer(anchors=_SINGLE,
                           clock=clock).place(_problem(1., time_budget_s=8.))
-  assert limits == [8]
+  assert allowed == [8]
 
 
 def test_what_cannot_be_placed_is_refused():

@@ -12,6 +12,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import enforced
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import random_placer
@@ -268,8 +269,8 @@ def test_large_graphs_get_fewer_evaluations(num_ops, expected):
   assert local_search.evaluations_for(problem) == expected
 
 
-def test_edges_decide_between_starts_not_what_priorities_promise(monkeypatch):
-  """A start promised more in order than another one, and kept less of it."""
+def test_edges_decide_what_is_best_not_what_priorities_promise(monkeypatch):
+  """A search and a start promised more than another one, and kept less."""
   graph = graphs.random_graph(2, 40)
   problem = problems.make(graph, presets.preset('2xP100'))
   problem = dataclasses.replace(problem,
@@ -277,16 +278,19 @@ def test_edges_decide_between_starts_not_what_priorities_promise(monkeypatch):
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (3, graph.num_groups)).astype(np.int32)
   priced = prioritized.PrioritizedSearch(problem, starts, rng).starts
-  wanted = priced[1].devices
+  wanted, lost = priced[1][1].devices, []
   asked = enforced.Enforced._asked
 
   def kept(self, placement):
     key, placement = asked(self, placement)
     is_wanted = (placement.devices == wanted).all()
-    return (*key[:3], 0.) if is_wanted else key, placement
+    lost.append(1 + len(lost) % 2)
+    return (*key[:3], 0. if is_wanted else key[3] * lost[-1]), placement
 
   monkeypatch.setattr(enforced.Enforced, '_asked', kept)
-  limit = local_search.Limit(1)
+  # How much is kept differs, so that all are looked at.
+  monkeypatch.setattr(local_search, '_COMPARED', 99)
+  limit = limits.Limit(400)
   _, ordered = local_search.searched(problem, starts, rng, limit)
   np.testing.assert_array_equal(ordered.devices, wanted)
   assert ordered.priorities is not None
@@ -309,8 +313,7 @@ def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
   monkeypatch.setattr(enforced.Enforced, '_asked', kept)
   rng = np.random.default_rng(0)
   starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
-  _, ordered = local_search.searched(problem, starts, rng,
-                                     local_search.Limit(3000))
+  _, ordered = local_search.searched(problem, starts, rng, limits.Limit(3000))
   assert (first[0] != starts[0, graph.groups]).any()
   assert (first[2] != first[0]).any()
   np.testing.assert_array_equal(ordered.devices, first[0])

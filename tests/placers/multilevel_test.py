@@ -8,6 +8,7 @@ from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import coarse_problem
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
@@ -41,7 +42,7 @@ def test_finds_what_is_faster_in_order():
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              local_search.Limit(600), lambda problem: None)
+                              limits.Limit(600), lambda problem: None)
   rows = ahead.rows
   assert rows.shape[1] == problem.graph.num_groups and 0 < ahead.progress <= 1
   assert len(np.unique(rows, axis=0)) == len(rows)
@@ -61,12 +62,13 @@ def test_layers_move_before_their_time_steps(monkeypatch):
   monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
-  limit = local_search.Limit(20_000)
+  limit = limits.Limit(20_000)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
                               lambda problem: None)
-  *wholes, cells = groups
+  # The first one says what the best start takes in cells.
+  start, *wholes, cells = groups
   assert {*wholes} == {coarse.wholes().problem.graph.num_groups}
-  assert cells == coarse.problem.graph.num_groups > wholes[0]
+  assert start == cells == coarse.problem.graph.num_groups > wholes[0]
   # Two found the same, and what is left goes to the search of the graph.
   assert 2 <= len(wholes) < 10 and ahead.progress < .9
 
@@ -135,9 +137,9 @@ def test_the_last_search_begins_with_where_layers_are_and_all_are_told_of(
   model = mock.Mock(draws=1)
   model.amended = lambda here, rows, names, rng: names
   model.choose = lambda here, rows, names, count: np.arange(count)
-  coarse, begun, ahead = _seen(monkeypatch, local_search.Limit(2000),
+  coarse, begun, ahead = _seen(monkeypatch, limits.Limit(2000),
                                lambda problem: model)
-  *wholes, (problem, starts, asked, last) = begun
+  _, *wholes, (problem, starts, asked, last) = begun
   assert problem is coarse.problem and asked is model
   told = {row.tobytes() for row in ahead.rows}
   first = problem.graph.first_ops
@@ -153,6 +155,31 @@ def test_the_last_search_begins_with_where_layers_are_and_all_are_told_of(
   assert found & begins
 
 
+def _groups_of(begun):
+  return [problem.graph.num_groups for problem, *_ in begun]
+
+
+def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
+  """Time steps were a start of .2 s, on whose layers .3 s were the best."""
+  monkeypatch.setattr(multilevel, '_TORN', 0.)
+  coarse, begun, ahead = _seen(monkeypatch, limits.Limit(2000))
+  *_, first, second, third = _groups_of(begun)
+  assert first == second == third == coarse.problem.graph.num_groups
+  assert ahead.progress == 1 and len(ahead.rows) >= 2
+
+
+def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
+  fast = mock.PropertyMock(side_effect=[(False, False, 0,
+                                         1e-9), (False, False, 0, 1.)])
+  monkeypatch.setattr(multilevel, '_TORN', 1e99)
+  monkeypatch.setattr(multilevel._Searches, 'first_key', fast)
+  coarse, begun, ahead = _seen(monkeypatch, limits.Limit(20_000))
+  whole, *cells = _groups_of(begun)
+  assert whole == coarse.wholes().problem.graph.num_groups
+  assert len(cells) > 1 and {*cells} == {coarse.problem.graph.num_groups}
+  assert ahead.progress == 1
+
+
 def test_what_may_not_move_takes_no_time():
   """It was searched again and again until the time was over."""
   problem = _problem()
@@ -166,7 +193,7 @@ def test_what_may_not_move_takes_no_time():
     now[0] += .01
     return now[0]
 
-  limit = local_search.Limit(10**9, 100., clock=clock)
+  limit = limits.Limit(10**9, 100., clock=clock)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0), limit,
                               lambda problem: None)
   assert (ahead.rows == 1).all() and ahead.progress < .1
@@ -188,10 +215,10 @@ def test_says_the_same_again_and_prices_no_more_than_it_may(monkeypatch):
     asked.clear()
     found.append(
         multilevel.in_order(coarse, starts, np.random.default_rng(3),
-                            local_search.Limit(96),
+                            limits.Limit(96),
                             lambda problem: None).rows.tolist())
     # Beside it the starts, for each search, and its priorities.
-    assert 96 <= sum(asked) <= 96 + 40
+    assert 48 <= sum(asked) <= 96 + 40
   assert found[0] == found[1]
 
 
@@ -218,7 +245,7 @@ def test_cells_stay_where_they_may_be(monkeypatch):
                       (seen.append(rows), stock(rows))[1])
   starts = np.zeros((1, problem.graph.num_groups), np.int32)
   multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                      local_search.Limit(300), lambda problem: None)
+                      limits.Limit(300), lambda problem: None)
   rows, = seen
   assert may[np.arange(rows.shape[1]), rows].all() and rows.any()
 
@@ -232,8 +259,8 @@ def test_without_time_one_search_looks_at_the_starts(monkeypatch):
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              local_search.Limit(100, 0.), lambda problem: None)
-  assert len(made) == len(ahead.rows) == ahead.progress == 1
+                              limits.Limit(100, 0.), lambda problem: None)
+  assert len(made) == 2 and len(ahead.rows) == ahead.progress == 1
 
 
 def _asked(monkeypatch, budget_s):

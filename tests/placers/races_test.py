@@ -5,6 +5,7 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import prioritized
 from gdp_grappler.placers import races
@@ -84,7 +85,7 @@ def _searches(monkeypatch, evaluations):
   monkeypatch.setattr(prioritized, 'PrioritizedSearch', Watched)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   local_search.searched(problem, starts, np.random.default_rng(0),
-                        local_search.Limit(evaluations))
+                        limits.Limit(evaluations))
   return searches
 
 
