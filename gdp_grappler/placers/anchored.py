@@ -51,8 +51,8 @@ _LARGE = 200_000
 _MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
 # Anchors in a process of their own, each with the module that has to be there.
 # On one core they take so many seconds, and so many more for each group and
-# device; they are asked where that is no more than a share of what the search is
-# worth.
+# device. They are asked where that is no more than this share of what a search
+# is worth.
 _SLOW = {'mt_kahypar': 'mtkahypar'}
 _SLOW_S, _EACH_S, _SLOW_SHARE = .5, 2e-4, .05
 # Seconds that it may take where nobody says how many.
