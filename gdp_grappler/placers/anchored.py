@@ -41,8 +41,8 @@ POLICY, REFINED = 'policy', 'refined'
 _PARTITIONER, _STRUCTURED = 'metis', 'structured'
 ANCHORS = (registry.EXPERT, 'hierarchical', _PARTITIONER, _STRUCTURED, 'm_etf',
            'heft')
-# Those that read what repeats itself. Where it makes a smaller graph, others
-# find nothing that a search of that does not.
+# Those that read what repeats itself. Where it makes a smaller graph, a search
+# of that finds all that others do, unless what is fast overflows a memory.
 _OF_STRUCTURE = registry.EXPERT, 'hierarchical', _STRUCTURED
 # With more groups times devices a partition takes longer than coordinates do.
 _LARGE = 200_000
@@ -107,6 +107,13 @@ class _Anchors:
     What is slow first in, first out may be fast in order.
     """
     return self.devices[self._distinct()[:prioritized.STARTS]]
+
+  @property
+  def overflows(self) -> bool:
+    """Whether what is fastest overflows a memory."""
+    fits = self.prices.valid
+    return bool(self.prices.seconds.min() < self.prices.seconds[fits].min(
+        initial=np.inf))
 
   def _distinct(self) -> list[int]:
     """All rows, the best first, none twice."""
@@ -184,9 +191,11 @@ class AnchoredPlacer:
     if self._asks_policy(worth.seconds(found)):
       learned.load_ahead(self._policy)
     coarse = _coarsened(problem, worth.seconds(found), deadline)
-    found = self._with_anchors(problem, found, deadline,
-                               self._quick(problem, coarse))
+    first, rest = self._quick(problem, coarse is not None)
+    found = self._with_anchors(problem, found, deadline, first)
     found = _with(problem, found, blocks)
+    if found.overflows:
+      found = self._with_anchors(problem, found, deadline, rest)
     if _has_time(problem, worth.seconds(found), deadline):
       slow = [name for name in self._anchors if _is_there(name)]
       found = self._with_anchors(problem, found, deadline, slow)
@@ -204,9 +213,8 @@ class AnchoredPlacer:
         problem, begin, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
         functools.partial(self._model, problem), further=further)
-    first = problem.graph.first_ops
-    found = _priced(problem,
-                    {REFINED: refined.devices[first][None]}).joined(found)
+    row = refined.devices[problem.graph.first_ops]
+    found = _priced(problem, {REFINED: row[None]}).joined(found)
     best = found.best()
     self._winner = found.names[best[0]]
     return (*(placement_lib.from_groups(problem.graph, found.devices[row],
@@ -231,15 +239,21 @@ class AnchoredPlacer:
     return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
   def _quick(self, problem: placer_lib.Problem,
-             coarse: coarse_problem.CoarseProblem | None) -> list[str]:
-    """Anchors that are asked at once, in turn."""
+             repeats: bool) -> tuple[list[str], list[str]]:
+    """Anchors that are asked at once, in turn; those where these overflow.
+
+    Args:
+      problem: What is to be placed.
+      repeats: Whether there is a smaller one to be searched.
+    """
     quick = [name for name in self._anchors if name not in _SLOW]
-    if coarse is not None and _STRUCTURED in quick:
-      return [name for name in quick if name in _OF_STRUCTURE]
     if _is_large(problem) and {_PARTITIONER, _STRUCTURED} <= {*quick}:
       quick.remove(_PARTITIONER)
       quick.insert(quick.index(_STRUCTURED) + 1, _PARTITIONER)
-    return quick
+    if not repeats or _STRUCTURED not in quick:
+      return quick, []
+    first = [name for name in quick if name in _OF_STRUCTURE]
+    return first, [name for name in quick if name not in first]
 
   def _asks_policy(self, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):

@@ -45,6 +45,10 @@ class Enforced:
     """What a placement ranks by, as of `Prices.keys`."""
     return self._with_edges(placement)[0]
 
+  def orders(self, placement: placement_lib.Placement) -> bool:
+    """Whether it has an order, its own or one that edges bring it."""
+    return self._with_edges(placement)[1].priorities is not None
+
   def compared(self, placements: Sequence[Ranked],
                goes_on: Callable[[int], bool]) -> list[placement_lib.Placement]:
     """The first few, as long as the next may well be the best with edges.

@@ -43,11 +43,11 @@ _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
 _RANKED = 8
 # Placements for which control edges are looked for, to know which is the best
 # with them, as edges keep more of one order than of another; more where a clock
-# says how long it may take, one if the time is over before.
+# says how long it may take, none more than known if the time is over before.
 _COMPARED, _CLOCKED = 3, 12
-# What of the time that is left it may take to look at starts in order, and of
-# all to look for edges. On large graphs all of either would take it all.
-_STARTING, _COMPARING = .25, .15
+# What of the time that is left it may take to look at starts in order, and
+# halfway to look for edges. On large graphs all of either would take it all.
+_STARTING, _COMPARING = .25, .3
 
 
 class LocalSearchPlacer:
@@ -180,31 +180,40 @@ def searched(
   known: Sequence[placement_lib.Placement] = []
   if limit.progress(_evaluations(searches)) < 1:
     begin_s = limit.spent_s
-    part = limit.part(_COMPARING, _CLOCKED if limit.clocked else _COMPARED)
-    likely = _likely(problem, plain, [ordered, *slower])
-    known = edges.compared(likely, lambda count: part.progress(count) < 1)
+    most = _CLOCKED if limit.clocked else _COMPARED
+
+    def goes_on(count: int) -> bool:
+      each_s = (limit.spent_s - begin_s) / count
+      return count < limit.affordable(each_s, most, _COMPARING)
+
+    known = edges.compared(_likely(problem, plain, [ordered, *slower]), goes_on)
     limit.keep((limit.spent_s - begin_s) / len(known))
     leader = min(known, key=edges.key)
     if leader.priorities is None or plain.best_key <= edges.key(leader):
       searches = [plain, ordered, *slower]
     run(searches, limit, _REST)
-  # Edges of what has no order yet are looked for by whoever gets it.
-  asked = [ordered.best, *(p for p in known if p.priorities is not None)]
-  return (_fastest(problem, plain.best,
-                   asked), edges.best(asked, lambda: limit.passed))
+  # If time is over, what is known is enough.
+  asked = [*filter(edges.orders, known), ordered.best]
+  fastest = _fastest(problem, plain.best, asked)
+  if known and len(asked) == 1 and limit.passed:
+    return fastest, ordered.best
+  return fastest, edges.best(asked, lambda: limit.passed)
 
 
 def _likely(
     problem: placer_lib.Problem, plain: annealing.Annealing,
     searches: Sequence[prioritized.PrioritizedSearch]) -> list[enforced.Ranked]:
   """What is likely to be fast with edges, the fastest in order first."""
-  assert problem.simulator is not None  # Orders pay.
-  found = placement_lib.from_groups(problem.graph, plain.best, problem.cluster)
-  promised_s = control_edges.promised_s(problem.graph, found, problem.simulator)
+  simulator, graph = problem.simulator, problem.graph
+  assert simulator is not None  # Orders pay.
+  found = placement_lib.from_groups(graph, plain.best, problem.cluster)
+  promised_s = control_edges.promised_s(graph, found, simulator)
+  fifo_s = float(simulator.price(graph, found.devices[None]).seconds[0])
+  gain = promised_s / fifo_s if 0 < fifo_s < math.inf else 1.
   key = plain.best_key
   return enforced.distinct([
       *((search.best_key, search.best) for search in searches),
-      *searches[0].starts, ((*key[:3], min(key[3], promised_s)), found)
+      *searches[0].starts, ((*key[:3], key[3] * min(gain, 1.)), found)
   ])
 
 

@@ -43,7 +43,7 @@ _PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
 # one has priced so many.
 _ALIKE, _FEWEST_PRICED = 3e-4, 500
 # Layers do not move where the best start takes so many times as long with each
-# of them on one device, and no longer where they find nothing that is faster.
+# of them on one device; searches of them end where they find nothing faster.
 # Where they find what is faster by so much, their time steps, which then bring
 # little, move for so much of the time only.
 _TORN, _FASTER, _SHORT = 1.5, 1.05, .1
@@ -107,8 +107,10 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   if not _is_behind(whole.first_key, start, _TORN):
     told = _of_wholes(whole, start)
   progress = whole.progress
-  if progress < 1:
-    brief = bool(told) and _is_behind(start, told[0][0], _FASTER)
+  if progress < 1 or not told:
+    # Layers may be ahead by overflowing less: then cells have to make it fit.
+    fits = bool(told) and not any(told[0][0][:-1])
+    brief = fits and _is_behind(start, told[0][0], _FASTER)
     single = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds,
                        whole.evaluations, [row for _, row in told[:_FURTHER]])
     _of_cells(single, brief, models)
@@ -134,7 +136,7 @@ def _of_cells(single: _Searches, brief: bool, models: Models) -> None:
   """Lets time steps move, for all the time that is left or for a short one."""
   share = _SHORT if brief else _ROUND
   while not single.found or not brief and single.goes_on:
-    single.search(min(share, 1 - single.progress), models=models)
+    single.search(max(min(share, 1 - single.progress), 0.), models=models)
 
 
 def _is_behind(key: evaluator_lib.Key, other: evaluator_lib.Key,

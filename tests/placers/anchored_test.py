@@ -17,6 +17,7 @@ from gdp_grappler.placers import learned
 from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
+from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import shipped_moves
@@ -266,6 +267,22 @@ def test_slow_anchors_are_not_asked_when_most_of_the_time_is_over(monkeypatch):
                                    clock=clock)
   placer.place(_problem(1., time_budget_s=40.))
   assert [name for name, _ in names] == ['single_device']
+
+
+@pytest.mark.parametrize('memory_bytes, expected',
+                         [(1 << 40, ['structured']),
+                          (1000, ['structured', 'metis', 'm_etf'])])
+def test_where_a_graph_repeats_itself_others_are_asked_if_nothing_fits(
+    monkeypatch, memory_bytes, expected):
+  asked = _watched_anchors(monkeypatch, _Clock(), 0)
+  monkeypatch.setattr(multilevel, 'coarsened', lambda *arguments: object())
+  monkeypatch.setattr(multilevel, 'is_worth', lambda seconds: False)
+  problem = problems.make(graphs.make_graph(num_ops=12, param_bytes=400),
+                          clusters.make_cluster(2, memory_bytes=memory_bytes),
+                          np.ones((12, 3)))
+  anchored.AnchoredPlacer(anchors=('metis', 'structured', 'm_etf'),
+                          clock=_Clock()).place(problem)
+  assert [name for name, _ in asked] == expected
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,22 @@ def test_the_best_has_the_order_that_its_edges_enforce(problem):
   assert edges.best(placements[at:at + 1]) is best
 
 
+def test_an_order_is_its_own_or_one_that_edges_bring(problem):
+  edges = enforced.Enforced(problem)
+  critical = [
+      ordering.with_critical_path_order(problem.graph, placement,
+                                        problem.simulator)
+      for placement in _placements(problem, 6)
+  ]
+  assert all(map(edges.orders, critical))
+  for placement in _placements(problem, 6):
+    order = control_edges.control_edges(
+        problem.graph, placement, problem.simulator,
+        control_edges.OrderConfig(max_simulated_ops=1_000_000,
+                                  only_wanted=False))
+    assert edges.orders(placement) == bool(len(order.control_edges))
+
+
 def test_nothing_is_looked_for_twice(problem, monkeypatch):
   asked, stock = [], control_edges.control_edges
   monkeypatch.setattr(

@@ -317,3 +317,26 @@ def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
   assert (first[0] != starts[0, graph.groups]).any()
   assert (first[2] != first[0]).any()
   np.testing.assert_array_equal(ordered.devices, first[0])
+
+
+def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
+  """Those of the best first in, first out, which went on to something else."""
+  cluster = presets.preset('2xP100')
+  for seed in range(16):
+    graph = graphs.random_graph(seed, 60)
+    problem = problems.make(graph, cluster,
+                            simulator=simulator.Simulator(cluster))
+    compared, known = enforced.Enforced.compared, []
+
+    def watched(self, placements, goes_on, compared=compared, known=known):
+      found = compared(self, placements, goes_on)
+      known.extend(map(self.key, found))
+      return found
+
+    with monkeypatch.context() as patch:
+      patch.setattr(enforced.Enforced, 'compared', watched)
+      rng = np.random.default_rng(seed)
+      starts = rng.integers(1, 3, (4, graph.num_groups)).astype(np.int32)
+      found = local_search.searched(problem, starts, rng, limits.Limit(600))
+    edges = enforced.Enforced(problem)
+    assert min(map(edges.key, found)) <= min(known)

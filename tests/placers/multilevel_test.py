@@ -168,6 +168,33 @@ def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
   assert ahead.progress == 1 and len(ahead.rows) >= 2
 
 
+@pytest.mark.parametrize('limit', [(100, 0.), (0,)])
+def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
+  """It told of nothing, and the placer ended with an IndexError."""
+  monkeypatch.setattr(multilevel, '_TORN', 0.)
+  _, _, ahead = _seen(monkeypatch, limits.Limit(*limit))
+  assert (ahead.rows == 1).all() and len(ahead.rows) == ahead.progress == 1
+
+
+def test_cells_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
+  problem = _problem(unrolled.make(3, 8).graph)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  told, stock = [], multilevel._Searches.told
+
+  def overflowing(self):
+    result = [((True, False, 7, key[-1]), row) for key, row in stock(self)]
+    told.append(result)
+    return result
+
+  monkeypatch.setattr(multilevel._Searches, 'told', overflowing)
+  monkeypatch.setattr(multilevel, '_is_behind',
+                      lambda key, other, times=1.: times == multilevel._FASTER)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                              limits.Limit(900), lambda problem: None)
+  assert told and ahead.progress == 1
+
+
 def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
   fast = mock.PropertyMock(side_effect=[(False, False, 0,
                                          1e-9), (False, False, 0, 1.)])

@@ -90,7 +90,8 @@ class _Asked:
 
     monkeypatch.setattr(enforced.Enforced, '_asked', asked)
 
-  def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001):
+  def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001,
+             grace=0., seed=2):
     """Of a random graph, from so many random starts."""
 
     def clock():
@@ -98,13 +99,13 @@ class _Asked:
       return self.now[0]
 
     cluster = presets.preset('2xP100')
-    problem = problems.make(graphs.random_graph(2, 40), cluster)
+    problem = problems.make(graphs.random_graph(seed, 40), cluster)
     problem = dataclasses.replace(problem,
                                   simulator=simulator.Simulator(cluster))
     rng = np.random.default_rng(0)
     rows = rng.integers(1, 3,
                         (starts, problem.graph.num_groups)).astype(np.int32)
-    limit = limits.Limit(evaluations, seconds, clock=clock)
+    limit = limits.Limit(evaluations, seconds, grace, clock)
     local_search.searched(problem, rows, rng, limit)
     return len(self.placements)
 
@@ -121,6 +122,32 @@ def test_edges_of_one_may_take_much_longer_than_those_of_another(monkeypatch):
   """The first took no time, and twelve others twice what there was."""
   asked = _Asked(monkeypatch, lambda count: .5 if count > 2 else .001)
   assert 3 <= asked.search(14, 3.) <= 4 and asked.now[0] < 4.
+
+
+def test_time_is_kept_for_the_last_look(monkeypatch):
+  ends = []
+  for seed in range(6):
+    with monkeypatch.context() as patch:
+      asked = _Asked(patch, lambda _: .5)
+      asked.search(4, 10., tick_s=.05, seed=seed)
+    ends.append(asked.now[0])
+  # Where it is for something known it takes no time.
+  assert all(9.4 < end < 10.2 for end in ends) and max(ends) > 9.9
+
+
+@pytest.mark.parametrize('seed', range(12))
+def test_time_is_overrun_by_one_look_at_most(monkeypatch, seed):
+  """What was fastest in order was looked at as well, when time was over."""
+  assert _Asked(monkeypatch, lambda _: 100.).search(4, 10., tick_s=.02,
+                                                    seed=seed) == 1
+
+
+@pytest.mark.parametrize('each_s', [.6, 1.5])
+def test_the_clock_does_not_count_before_its_grace(monkeypatch, each_s):
+  with monkeypatch.context() as patch:
+    alike = _Asked(patch).search(4, 10., 600, grace=.5)
+  asked = _Asked(monkeypatch, lambda _: each_s)
+  assert asked.search(4, 10., 600, grace=.5) == alike > 2
 
 
 def test_more_are_compared_by_the_clock(monkeypatch):
