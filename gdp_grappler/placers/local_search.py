@@ -180,13 +180,8 @@ def searched(
   known: Sequence[placement_lib.Placement] = []
   if limit.progress(_evaluations(searches)) < 1:
     begin_s = limit.spent_s
-    most = _CLOCKED if limit.clocked else _COMPARED
-
-    def goes_on(count: int) -> bool:
-      each_s = (limit.spent_s - begin_s) / count
-      return count < limit.affordable(each_s, most, _COMPARING)
-
-    known = edges.compared(_likely(problem, plain, [ordered, *slower]), goes_on)
+    known = edges.compared(_likely(problem, plain, [ordered, *slower]),
+                           _while_affordable(limit))
     limit.keep((limit.spent_s - begin_s) / len(known))
     leader = min(known, key=edges.key)
     if leader.priorities is None or plain.best_key <= edges.key(leader):
@@ -198,6 +193,18 @@ def searched(
   if known and len(asked) == 1 and limit.passed:
     return fastest, ordered.best
   return fastest, edges.best(asked, lambda: limit.passed)
+
+
+def _while_affordable(limit: limits.Limit) -> Callable[[int], bool]:
+  """Whether, after so many looks for edges from now on, there is one more."""
+  begin_s = limit.spent_s
+  most = _CLOCKED if limit.clocked else _COMPARED
+
+  def goes_on(count: int) -> bool:
+    each_s = (limit.spent_s - begin_s) / count
+    return count < limit.affordable(each_s, most, _COMPARING)
+
+  return goes_on
 
 
 def _likely(

@@ -17,7 +17,6 @@ from gdp_grappler.placers import learned
 from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import shipped_moves
@@ -25,6 +24,7 @@ from gdp_grappler.placers import stopwatch
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import watched_anchors
 
 _SINGLE = ('single_device',)
 
@@ -120,8 +120,9 @@ def test_repeatable_legal_and_none_proposed_twice(seed):
 
   def proposals():
     # No time passes: on a busy machine the clock would stop the search.
-    return anchored.AnchoredPlacer(anchors=_SINGLE, clock=_Clock()).proposals(
-        problems.make(graphs.random_graph(seed, 60), seed=seed))
+    return anchored.AnchoredPlacer(
+        anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(
+            problems.make(graphs.random_graph(seed, 60), seed=seed))
 
   first = [p.devices.tolist() for p in proposals()]
   assert first == [p.devices.tolist() for p in proposals()]
@@ -136,8 +137,8 @@ def test_what_is_fast_in_order_is_proposed_where_edges_may_be_added(wanted):
   problem = problems.make(
       graphs.random_graph(3, 80), cluster, 1.,
       simulator=simulator.Simulator(cluster) if wanted else None)
-  found = anchored.AnchoredPlacer(anchors=_SINGLE,
-                                  clock=_Clock()).proposals(problem)
+  found = anchored.AnchoredPlacer(
+      anchors=_SINGLE, clock=watched_anchors.Clock()).proposals(problem)
   assert any(p.priorities is not None for p in found) == wanted
   assert not any(p.violations(problem.graph) for p in found)
 
@@ -159,40 +160,17 @@ def test_a_time_budget_stops_the_search():
   assert next(ticks) == 10
 
 
-class _Clock:
-  """Says what it was set to."""
-
-  def __init__(self):
-    self.now = 0.
-
-  def __call__(self):
-    return self.now
-
-
-def _watched_anchors(monkeypatch, clock, seconds):
-  """Names of anchors as they are asked, each of which takes so long."""
-  asked = []
-  stock = best_of.propose_each
-
-  def propose_each(problem, names, *deadline):
-    asked.extend((name, _Policy.ahead) for name in names)
-    clock.now += seconds * len(names)
-    return stock(problem, names, *deadline)
-
-  monkeypatch.setattr(best_of, 'propose_each', propose_each)
-  return asked
-
-
 def test_the_policy_is_loaded_while_anchors_are_asked(monkeypatch):
-  asked = _watched_anchors(monkeypatch, _Clock(), 0)
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0,
+                                lambda: _Policy.ahead)
   anchored.AnchoredPlacer(anchors=_SINGLE).place(_problem(1.))
   assert ('single_device', 1) in asked
 
 
 def test_no_anchor_and_no_policy_is_asked_when_the_time_is_over(
     monkeypatch, policy):
-  clock = _Clock()
-  asked = _watched_anchors(monkeypatch, clock, 5)
+  clock = watched_anchors.Clock()
+  asked = watched_anchors.watch(monkeypatch, clock, 5)
   anchors = 'single_device', 'round_robin', 'm_topo', 'm_etf'
   placer = anchored.AnchoredPlacer(anchors=anchors, clock=clock)
   problem = _problem(1., time_budget_s=4.)
@@ -225,64 +203,9 @@ def test_anchors_have_a_share_of_the_time(monkeypatch, large, share):
 
   monkeypatch.setattr(registry, 'create', create)
   anchored.AnchoredPlacer(anchors=('round_robin', 'm_topo'),
-                          clock=_Clock()).place(_problem(1., time_budget_s=40.))
+                          clock=watched_anchors.Clock()).place(
+                              _problem(1., time_budget_s=40.))
   assert budgets == [40 * share] * 2
-
-
-@pytest.mark.parametrize(
-    'seconds, budget_s, installed, asked',
-    [
-        (1., 40., True, True),
-        (1., 40., False, False),
-        (1., 9., True, False),  # It would take a twentieth of that.
-        (1e-5, 40., True, False),
-    ])
-def test_slow_anchors_are_asked_where_they_are_little_beside_the_search(
-    monkeypatch, seconds, budget_s, installed, asked):
-  clock = _Clock()
-  monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',)
-                      if installed else ())
-  names = _watched_anchors(monkeypatch, clock, 0)
-  placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
-                                   clock=clock)
-  placer.place(_problem(seconds, time_budget_s=budget_s))
-  assert [name for name, _ in names
-         ] == ['single_device', *['mt_kahypar'] * asked]
-
-
-def test_slow_anchors_of_many_groups_need_more_time(monkeypatch):
-  """On eight devices it took a fifth of a minute, and found nothing."""
-  deadline = stopwatch.Deadline(60.)
-  few, many = (problems.make(graphs.chain(count)) for count in (100, 9000))
-  assert anchored._has_time(few, 60., deadline)
-  assert not anchored._has_time(many, 60., deadline)
-  assert anchored._has_time(many, 300., stopwatch.Deadline(300.))
-
-
-def test_slow_anchors_are_not_asked_when_most_of_the_time_is_over(monkeypatch):
-  monkeypatch.setattr(anchored.extras, 'of_placers', lambda: ('mtkahypar',))
-  clock = _Clock()
-  names = _watched_anchors(monkeypatch, clock, 31)
-  placer = anchored.AnchoredPlacer(anchors=('single_device', 'mt_kahypar'),
-                                   clock=clock)
-  placer.place(_problem(1., time_budget_s=40.))
-  assert [name for name, _ in names] == ['single_device']
-
-
-@pytest.mark.parametrize('memory_bytes, expected',
-                         [(1 << 40, ['structured']),
-                          (1000, ['structured', 'metis', 'm_etf'])])
-def test_where_a_graph_repeats_itself_others_are_asked_if_nothing_fits(
-    monkeypatch, memory_bytes, expected):
-  asked = _watched_anchors(monkeypatch, _Clock(), 0)
-  monkeypatch.setattr(multilevel, 'coarsened', lambda *arguments: object())
-  monkeypatch.setattr(multilevel, 'is_worth', lambda seconds: False)
-  problem = problems.make(graphs.make_graph(num_ops=12, param_bytes=400),
-                          clusters.make_cluster(2, memory_bytes=memory_bytes),
-                          np.ones((12, 3)))
-  anchored.AnchoredPlacer(anchors=('metis', 'structured', 'm_etf'),
-                          clock=_Clock()).place(problem)
-  assert [name for name, _ in asked] == expected
 
 
 @pytest.mark.parametrize(
@@ -295,7 +218,7 @@ def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
                                                       expected):
   # A busy machine: pricing one device after the other took all of it.
   ticks = itertools.count(step=100.)
-  asked = _watched_anchors(monkeypatch, _Clock(), 0)
+  asked = watched_anchors.watch(monkeypatch, watched_anchors.Clock(), 0)
   monkeypatch.setattr(anchored, '_LARGE', large)
   problem = _problem(1., time_budget_s=budget_s)
   problem = dataclasses.replace(
@@ -306,7 +229,7 @@ def test_one_anchor_is_asked_where_nobody_gave_a_time(monkeypatch, policy,
 
 
 def test_waiting_for_the_policy_takes_nothing_of_the_budget(monkeypatch):
-  watch = stopwatch.Stopwatch(clock := _Clock())
+  watch = stopwatch.Stopwatch(clock := watched_anchors.Clock())
   monkeypatch.setattr(stopwatch, 'LOADING', watch)
 
   class Slow(_Policy):

@@ -11,6 +11,7 @@ import pytest
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing
 from gdp_grappler.placers import enforced
 from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
@@ -340,3 +341,32 @@ def test_edges_that_were_known_halfway_are_not_forgotten(monkeypatch):
       found = local_search.searched(problem, starts, rng, limits.Limit(600))
     edges = enforced.Enforced(problem)
     assert min(map(edges.key, found)) <= min(known)
+
+
+@pytest.mark.parametrize('ordered', [False, True])
+def test_the_rest_belongs_to_the_order_that_is_better_with_edges(
+    monkeypatch, ordered):
+  cluster = presets.preset('2xP100')
+  graph = graphs.random_graph(2, 40)
+  problem = problems.make(graph, cluster,
+                          simulator=simulator.Simulator(cluster))
+  asked, first, run = enforced.Enforced._asked, [], local_search.run
+
+  def kept(self, placement):
+    is_ordered = placement.priorities is not None
+    key, placement = asked(self, placement)
+    return (*key[:3], 0. if is_ordered == ordered else 9.), placement
+
+  def watched(searches, *arguments):
+    first.append(type(searches[0]))
+    return run(searches, *arguments)
+
+  monkeypatch.setattr(enforced.Enforced, '_asked', kept)
+  monkeypatch.setattr(enforced, '_FEWEST', 99)
+  monkeypatch.setattr(local_search, '_COMPARED', 99)
+  monkeypatch.setattr(local_search, 'run', watched)
+  rng = np.random.default_rng(0)
+  starts = rng.integers(1, 3, (1, graph.num_groups)).astype(np.int32)
+  local_search.searched(problem, starts, rng, limits.Limit(800))
+  wanted = prioritized.PrioritizedSearch if ordered else annealing.Annealing
+  assert first[-1] is wanted

@@ -168,6 +168,16 @@ def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
   assert ahead.progress == 1 and len(ahead.rows) >= 2
 
 
+@pytest.mark.parametrize('faster, brief', [(0., True), (1e9, False)])
+def test_cells_move_for_a_short_time_where_layers_are_far_ahead(
+    monkeypatch, faster, brief):
+  monkeypatch.setattr(multilevel, '_FASTER', faster)
+  coarse, begun, ahead = _seen(monkeypatch, limits.Limit(4000))
+  *_, search = begun[-1]
+  assert search.evaluations < 450 if brief else search.evaluations > 600
+  assert ahead.progress < .95 if brief else ahead.progress == 1
+
+
 @pytest.mark.parametrize('limit', [(100, 0.), (0,)])
 def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
   """It told of nothing, and the placer ended with an IndexError."""
