@@ -190,7 +190,8 @@ class AnchoredPlacer:
     worth = _Worth(problem)
     if self._asks_policy(worth.seconds(found)):
       learned.load_ahead(self._policy)
-    coarse = _coarsened(problem, worth.seconds(found), deadline)
+    coarse = multilevel.coarsened(
+        problem, _ahead_s(problem, worth.seconds(found), deadline))
     first, rest = self._quick(problem, coarse is not None)
     found = self._with_anchors(problem, found, deadline, first)
     found = _with(problem, found, blocks)
@@ -213,8 +214,8 @@ class AnchoredPlacer:
         problem, begin, rng,
         _limit(problem, worth_s, deadline.left_s, self._clock),
         functools.partial(self._model, problem), further=further)
-    row = refined.devices[problem.graph.first_ops]
-    found = _priced(problem, {REFINED: row[None]}).joined(found)
+    groups = refined.devices[problem.graph.first_ops]
+    found = _priced(problem, {REFINED: groups[None]}).joined(found)
     best = found.best()
     self._winner = found.names[best[0]]
     return (*(placement_lib.from_groups(problem.graph, found.devices[row],
@@ -336,13 +337,6 @@ def _has_time(problem: placer_lib.Problem, worth_s: float,
   each = problem.graph.num_groups * problem.cluster.num_devices
   slow_s = _SLOW_S + _EACH_S * each
   return slow_s <= _SLOW_SHARE * min(worth_s, deadline.left_s)
-
-
-def _coarsened(
-    problem: placer_lib.Problem, worth_s: float,
-    deadline: stopwatch.Deadline) -> coarse_problem.CoarseProblem | None:
-  """A smaller problem; None where a search of it would not pay."""
-  return multilevel.coarsened(problem, _ahead_s(problem, worth_s, deadline))
 
 
 def _ahead_s(problem: placer_lib.Problem, worth_s: float,

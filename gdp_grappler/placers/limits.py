@@ -74,7 +74,7 @@ class Limit:
     return int(min(max(left_s / max(each_s, 1e-9), 1), most))
 
   def part(self, share: float, most: int) -> Limit:
-    """Begins now, and ends sooner.
+    """Begins now, its grace too, and ends sooner.
 
     Args:
       share: Of all that may be priced, and of the time.

@@ -99,7 +99,7 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     starts: int [S, G], where to begin.
     rng: Of the searches.
     limit: Of all of them.
-    models: Choose the steps of the last one, in a problem.
+    models: Choose the steps of those that move time steps, in a problem.
   """
   whole = _Searches(coarse.wholes(), starts, rng, limit, _WHOLES)
   start = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds).first_key
