@@ -55,24 +55,30 @@ def contract(graph: op_graph.OpGraph, cells: np.ndarray) -> Contraction:
     graph: N ops in G groups.
     cells: int [G], from 0 to C - 1.
   """
-  of_op = cells[graph.groups]
-  _, nodes = label_rows.distinct([of_op, *_depths(graph, of_op)])
-  count = int(nodes.max(initial=-1)) + 1
-  heaviest = _heaviest(graph, nodes)
-  sent = _sent(graph, nodes, count)
-  control = _between(nodes, graph.edges[graph.edge_tensors < 0])
+  of_op = nodes(graph, cells)
+  count = int(of_op.max(initial=-1)) + 1
+  heaviest = _heaviest(graph, of_op)
+  sent = _sent(graph, of_op, count)
+  control = _between(of_op, graph.edges[graph.edge_tensors < 0])
   data = np.stack([sent.sources[sent.tensors], sent.consumers], axis=1)
   contracted = op_graph.OpGraph(
       graph.name, tuple(graph.names[op] for op in heaviest), (TYPE,) * count,
       np.concatenate([data, control]),
       np.concatenate([sent.tensors, np.full(len(control), -1)]), sent.sources,
-      sent.sizes, np.bincount(nodes, graph.flops, count),
-      np.bincount(nodes, graph.io_bytes, count),
-      np.bincount(nodes, graph.param_bytes, count), of_op[heaviest],
+      sent.sizes, np.bincount(of_op, graph.flops, count),
+      np.bincount(of_op, graph.io_bytes, count),
+      np.bincount(of_op, graph.param_bytes, count),
+      cells[graph.groups[heaviest]],
       np.ones((count, len(op_graph.DEVICE_TYPES)), bool), ('',) * count,
       np.zeros(count, bool), ('',) * count,
-      np.bincount(nodes, graph.executions > 0, count) > 0)
-  return Contraction(contracted, nodes)
+      np.bincount(of_op, graph.executions > 0, count) > 0)
+  return Contraction(contracted, of_op)
+
+
+def nodes(graph: op_graph.OpGraph, cells: np.ndarray) -> np.ndarray:
+  """int64 [N], from 0, which ops are one node; see `contract`."""
+  of_op = cells[graph.groups]
+  return label_rows.distinct([of_op, *_depths(graph, of_op)])[1]
 
 
 def _depths(graph: op_graph.OpGraph,

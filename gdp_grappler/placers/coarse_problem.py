@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Iterator
 
 import numpy as np
 
@@ -21,6 +20,8 @@ from gdp_grappler.placers import placer as placer_lib
 # the order of the graph's ops.
 _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
 _FEWEST_NODES = 1500
+# What tells layers apart, and what parts of them.
+_LAYER, _PART = 'layer', 'strand'
 # A price costs little less where there are more nodes than that, for each op.
 _MOST_NODES = 1 / 3
 # What does so much of an accelerator's even share of the work, such as a piece
@@ -44,9 +45,9 @@ class CoarseProblem:
   def __init__(self, fine: placer_lib.Problem,
                simulator: simulator_lib.Simulator, cells: np.ndarray,
                contracted: contraction.Contraction,
-               coordinates: np.ndarray) -> None:
+               names: tuple[str, ...], coordinates: np.ndarray) -> None:
     """See `of`."""
-    self._fine, self.cells = fine, cells
+    self._fine, self._names, self.cells = fine, names, cells
     self._simulator, self._contracted = simulator, contracted
     graph, cluster = contracted.graph, fine.cluster
     coordinates_lib.tell(graph, coordinates)
@@ -66,22 +67,35 @@ class CoarseProblem:
   def wholes(self) -> CoarseProblem:
     """The same nodes, so the same prices, in fewer groups.
 
-    Those are layers without the cells that do much by themselves, and these.
+    Those are layers, or their parts, without the cells that do much by
+    themselves, and these.
     """
     graph, fine = self.problem.graph, self._fine
     known = coordinates_lib.of(graph)
-    cells = np.arange(graph.num_groups)
+    names = tuple(name for name in (_LAYER, _PART) if name in self._names)
     work = np.bincount(self.cells, self._work, graph.num_groups)
     share = work.sum() / len(fine.cluster.accelerators)
-    alone = np.where(work >= _ALONE * share, cells, -1)
-    (layers, _), of_cells = label_rows.distinct([known['layer'], alone])
-    values = np.full((len(layers), len(known.names)), -1)
-    values[:, known.names.index('layer')] = layers
+    alone = np.where(work >= _ALONE * share, np.arange(graph.num_groups), -1)
+    (*columns, _), of_cells = label_rows.distinct(
+        [*(known[name] for name in names), alone])
+    values = np.full((len(columns[0]), len(known.names)), -1)
+    for name, column in zip(names, columns):
+      values[:, known.names.index(name)] = column
     return CoarseProblem(
         fine, self._simulator, of_cells[self.cells],
         dataclasses.replace(self._contracted,
                             graph=graph.replace(groups=of_cells[graph.groups])),
-        values)
+        names, values)
+
+  def parted(self) -> CoarseProblem | None:
+    """Cells in two: what a chain of time steps waits for, and what feeds it.
+
+    None if there are no such chains, or it is not smaller than the graph.
+    """
+    known = coordinates_lib.of(self._fine.graph)
+    if _PART not in known.readable:
+      return None
+    return _coarse(self._fine, known, (*self._names, _PART))
 
   def projected(self, devices: np.ndarray) -> np.ndarray:
     """int32 [K, C], where most of each cell's work is, of int [K, G]."""
@@ -161,24 +175,25 @@ def of(problem: placer_lib.Problem) -> CoarseProblem | None:
   known = coordinates_lib.of(problem.graph)
   if not {'layer', 'segment'} <= {*known.readable}:
     return None
-  most = _MOST_NODES * problem.graph.num_ops
-  for names, cells in _cells(known):
-    contracted = contraction.contract(problem.graph, cells)
-    if contracted.graph.num_ops > most:
+  for names in _COORDINATES:
+    found = _coarse(problem, known, names)
+    if found is None:
       break
-    if contracted.graph.num_ops >= _FEWEST_NODES:
-      values = np.full((int(cells.max()) + 1, len(known.names)), -1)
-      for index, name in enumerate(known.names):
-        if name in names:
-          values[cells, index] = known[name]
-      return CoarseProblem(problem, problem.simulator, cells, contracted,
-                           values)
+    if found.problem.graph.num_ops >= _FEWEST_NODES:
+      return found
   return None
 
 
-def _cells(
-    known: coordinates_lib.Coordinates
-) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
-  """By which coordinates, and int64 [G], finer and finer."""
-  for names in _COORDINATES:
-    yield names, label_rows.distinct([known[name] for name in names])[1]
+def _coarse(problem: placer_lib.Problem, known: coordinates_lib.Coordinates,
+            names: tuple[str, ...]) -> CoarseProblem | None:
+  """Cells by some coordinates; None if these are too many."""
+  assert problem.simulator is not None
+  cells = label_rows.distinct([known[name] for name in names])[1]
+  contracted = contraction.contract(problem.graph, cells)
+  if contracted.graph.num_ops > _MOST_NODES * problem.graph.num_ops:
+    return None
+  values = np.full((int(cells.max()) + 1, len(known.names)), -1)
+  for name in names:
+    values[cells, known.names.index(name)] = known[name]
+  return CoarseProblem(problem, problem.simulator, cells, contracted, names,
+                       values)

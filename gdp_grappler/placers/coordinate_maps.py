@@ -23,6 +23,8 @@ _STRIDES = (1, 2, 4, 8, 16)
 # Axes that say when, and those that say what.
 _WHEN = ('segment', 'repetition')
 _PART = 'part'
+# No map deals it out: what is in one step of one layer waits for each other.
+_STRAND = 'strand'
 # Rows and edges that are looked at in one go: what fits into a cache.
 _ROWS, _EDGES = 32, 4096
 
@@ -109,6 +111,9 @@ def axes(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
   """
   variable = coordinates['variable']
   columns = {name: coordinates[name] for name in coordinates.readable}
+  if {'layer', _STRAND} <= set(columns):
+    columns[_STRAND] = label_rows.distinct(
+        [columns['layer'], columns[_STRAND]])[1]
   if {'layer', 'variable'} <= set(columns):
     columns[_PART] = _place_in_layer(columns['layer'], variable)
   result: dict[str, np.ndarray] = {}
@@ -124,6 +129,7 @@ def cells(graph: op_graph.OpGraph,
           coordinates: coordinates_lib.Coordinates) -> Cells | None:
   """The cells of a graph's G groups; None if coordinates tell none apart."""
   columns = axes(coordinates)
+  columns.pop(_STRAND, None)
   if not columns:
     return None
   values, groups = label_rows.distinct(list(columns.values()))

@@ -38,7 +38,8 @@ _FEWEST_OPS = 10_000
 # where that is shorter, until so much of it is over. A network that chooses
 # moves takes longer than to price them, and there are few.
 _WHOLES = 'group', 'slab_whole', 'slab_trade'
-_PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
+_PRICED, _ROUND, _OF_WHOLES, _OF_LAYERS = 1500, .35, .7, .35
+_LEAST_PARTS, _OF_PARTS = .1, .8
 # Two of them whose best differ by no more have found what there is, if the last
 # one has priced so many.
 _ALIKE, _FEWEST_PRICED = 3e-4, 500
@@ -104,30 +105,45 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   whole = _Searches(coarse.wholes(), starts, rng, limit, _WHOLES)
   start = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds).first_key
   told: list[_Told] = []
+  last = whole
   if not _is_behind(whole.first_key, start, _TORN):
-    told = _of_wholes(whole, start)
-  progress = whole.progress
+    parted = coarse.parted()
+    told = _of_wholes(whole, start, _OF_WHOLES if parted is None else _OF_LAYERS)
+    if parted is not None and whole.progress < _OF_WHOLES - _LEAST_PARTS:
+      last = _Searches(parted.wholes(), starts, rng, limit, _WHOLES,
+                       whole.evaluations, _rows(told))
+      told = _of_wholes(last, start, _OF_PARTS) + told
+      coarse = parted
+  progress = last.progress
   if progress < 1 or not told:
     # Layers may be ahead by overflowing less: then cells have to make it fit.
     fits = bool(told) and not any(told[0][0][:-1])
     brief = fits and _is_behind(start, told[0][0], _FASTER)
     single = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds,
-                       whole.evaluations, [row for _, row in told[:_FURTHER]])
+                       last.evaluations, _rows(told))
     _of_cells(single, brief, models)
     told, progress = single.told() + told, single.progress
   return Ahead(_worth_telling(told), min(progress, 1.))
 
 
+def _rows(told: Sequence[_Told]) -> list[np.ndarray]:
+  """K of int32 [G], the best, where others begin."""
+  return [row for _, row in told[:_FURTHER]]
+
+
 _Told = tuple[evaluator_lib.Key, np.ndarray]
 
 
-def _of_wholes(whole: _Searches, start: evaluator_lib.Key) -> list[_Told]:
+def _of_wholes(whole: _Searches, start: evaluator_lib.Key,
+               until: float) -> list[_Told]:
   """What layers find, the best first, as long as they beat a start."""
   while True:
     left = max(_OF_WHOLES - whole.progress, 0.)
     whole.search(min(_ROUND, left), _PRICED)
     told = whole.told()
-    if (whole.progress >= _OF_WHOLES or whole.settled or
+    priced = max(search.evaluations for search in whole.found)
+    enough = until if priced >= _PRICED else _OF_WHOLES
+    if (whole.progress >= enough or whole.settled or
         _is_behind(told[0][0], start)):
       return told
 

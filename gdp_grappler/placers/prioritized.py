@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 
 import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import move_model
@@ -29,7 +31,9 @@ from gdp_grappler.placers import placer as placer_lib
 # what of a placement's seconds that may lose.
 _REFRESHES, _FEWEST, _LOSS = 12, 4, 1e-2
 # Placements that are priced for it.
-_REFRESHING = 2
+_REFRESHING = orders.COUNT + 1
+# Of the starts that many are priced in all `orders`, the fastest by ranks.
+_SEVERAL = 8
 # Starts that are worth priorities of their own; others are much slower without.
 STARTS = 8
 
@@ -44,14 +48,30 @@ def pays(problem: placer_lib.Problem) -> bool:
           sum(device.asynchronous for device in devices) > 1)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _InOrder:
+  """A placement, the priorities [N] that are the best for it, and a key.
+
+  Attributes:
+    key: What the placement ranks by in this order.
+    row: int [G].
+    priorities: float64 [N].
+  """
+
+  key: evaluator_lib.Key
+  row: np.ndarray
+  priorities: np.ndarray
+
+
+_key = operator.attrgetter('key')
+
+
 class PrioritizedSearch:
   """A search under priorities.
 
   Attributes:
     best: The best placement so far, with the priorities that go with it.
     best_key: What it ranks by, if these are obeyed.
-    starts: [S] where the search may begin, likewise with priorities, each with
-      what it ranks by, the best first.
   """
 
   def __init__(self, problem: placer_lib.Problem, starts: np.ndarray,
@@ -68,23 +88,33 @@ class PrioritizedSearch:
       moves: As of `annealing.Annealing`.
     """
     self._problem, self._model = problem, model
-    priorities = np.stack([self._ranks(row) for row in starts])
-    prices = problem.evaluator.price_in_order(problem.graph,
-                                              starts[:, problem.graph.groups],
-                                              priorities)
-    self._priced = len(starts)
-    ranking, keys = prices.ranking(), prices.keys()
-    self.starts = tuple(
-        (keys[row], self._placement(starts[row], priorities[row]))
-        for row in ranking)
-    first = ranking[0]
-    self._order = _Order(problem.evaluator, priorities[first])
+    self._priced = 0
+    priced = sorted((self._priced_in(
+        row, self._ranks(row)[None]) for row in starts), key=_key)
+    self._started = [
+        min(first, self._priced_in(first.row,
+                                   orders.others(problem.graph,
+                                                 first.priorities)), key=_key)
+        for first in priced[:_SEVERAL]
+    ] + priced[_SEVERAL:]
+    self._started.sort(key=_key)
+    best = self._started[0]
+    self._order = _Order(problem.evaluator, best.priorities)
     self._search = annealing.Annealing(problem.priced_by(self._order),
-                                       starts[first:first + 1], rng, model,
-                                       moves)
+                                       best.row[None], rng, model, moves)
     self._tell_order()
     self._refreshed, self._steps = 0., 0
     self._keep()
+
+  @property
+  def starts(
+      self) -> tuple[tuple[evaluator_lib.Key, placement_lib.Placement], ...]:
+    """[S] where the search may have begun, the best first.
+
+    With priorities, each with what it ranks by.
+    """
+    return tuple((start.key, self._placement(start.row, start.priorities))
+                 for start in self._started)
 
   @property
   def evaluations(self) -> int:
@@ -110,16 +140,14 @@ class PrioritizedSearch:
   def _refresh(self, progress: float) -> None:
     """Makes priorities of the best placement, unless they are worse."""
     self._refreshed, self._steps = progress, 0
-    row = self._search.best[None]
-    priorities = self._ranks(row[0])
-    now_s = self._problem.evaluator.price_in_order(
-        self._problem.graph, row[:, self._problem.graph.groups],
-        priorities).seconds[0]
-    self._priced += 1
-    if now_s <= self._search.best_key[-1] * (1 + _LOSS):
-      self._order.priorities = priorities
+    row, ranks = self._search.best, self._ranks(self._search.best)
+    found = self._priced_in(
+        row, np.concatenate([ranks[None],
+                             orders.others(self._problem.graph, ranks)]))
+    if found.key[-1] <= self._search.best_key[-1] * (1 + _LOSS):
+      self._order.priorities = found.priorities
       self._tell_order()
-      self._search.restart(row, progress)
+      self._search.restart(row[None], progress)
 
   def _tell_order(self) -> None:
     if self._model is not None:
@@ -129,6 +157,15 @@ class PrioritizedSearch:
     problem = self._problem
     return ordering.upward_ranks(problem.graph, row[problem.graph.groups],
                                  problem.cluster, problem.op_seconds)
+
+  def _priced_in(self, row: np.ndarray, wanted: np.ndarray) -> _InOrder:
+    """A placement int [G] in the best of some orders, float64 [K, N]."""
+    graph = self._problem.graph
+    devices = np.broadcast_to(row[graph.groups], wanted.shape)
+    prices = self._problem.evaluator.price_in_order(graph, devices, wanted)
+    self._priced += len(wanted)
+    best = prices.best()
+    return _InOrder(prices.keys()[best], row, wanted[best])
 
   def _keep(self) -> None:
     self.best_key = self._search.best_key

@@ -4,8 +4,7 @@ TensorFlow starts ready ops first in, first out, and takes no priorities. A
 control edge from one op of a device to another that would start too early has
 the same effect. Each costs a little, so only those are chosen that the
 simulation shows to be needed; `edge_search` says how. A placement without
-priorities gets the better of two orders: the critical path first, or one
-result after the other.
+priorities gets the best of some orders (`orders`).
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
-from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.ordering import edge_search
 from gdp_grappler.evaluation.ordering import order as order_lib
-from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
@@ -121,12 +119,12 @@ def control_edges(
     raise ValueError(
         f'The placement is on cluster "{placement.cluster.name}", the '
         f'simulator is for "{simulator.cluster.name}".')
-  orders = _orders(graph, placement, simulator, config.only_wanted)
-  devices = np.broadcast_to(placement.devices, orders.shape)
+  wanted = _orders(graph, placement, simulator, config.only_wanted)
+  devices = np.broadcast_to(placement.devices, wanted.shape)
   # Equal priorities are not the same: asynchronous devices run ahead without.
   fifo = simulator.price(graph, devices[:1])
   fifo_s = float(fifo.seconds[0])
-  wanted_s = simulator.price(graph, devices, orders).seconds
+  wanted_s = simulator.price(graph, devices, wanted).seconds
   nothing = Order(edge_pricer.as_edges([]), fifo_s, float(wanted_s.min()),
                   fifo_s)
   # Many graphs end here, before anything that costs time.
@@ -134,7 +132,7 @@ def control_edges(
     return nothing
   try:
     found, order = _found(graph, placement, simulator, config,
-                          orders[np.argsort(wanted_s, kind='stable')])
+                          wanted[np.argsort(wanted_s, kind='stable')])
   except errors.InvalidGraphError:
     return nothing  # Loops that feed each other in a circle: leave them alone.
   # What edges cost is little, but may by luck be what makes them pay.
@@ -159,9 +157,9 @@ def promised_s(graph: op_graph.OpGraph, placement: placement_lib.Placement,
     placement: Of these ops, on the simulator's cluster.
     simulator: Prices.
   """
-  orders = _orders(graph, placement, simulator)
-  devices = np.broadcast_to(placement.devices, orders.shape)
-  return float(simulator.price_in_order(graph, devices, orders).seconds.min())
+  wanted = _orders(graph, placement, simulator)
+  devices = np.broadcast_to(placement.devices, wanted.shape)
+  return float(simulator.price_in_order(graph, devices, wanted).seconds.min())
 
 
 def chooser(
@@ -232,15 +230,16 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   own = [] if placement.priorities is None else [placement.priorities]
   if own and only_wanted:
     return np.stack(own)
-  critical = ordering.with_critical_path_order(
-      graph, dataclasses.replace(placement, priorities=None), simulator)
-  assert critical.priorities is not None  # It has just got them.
-  return np.stack([*own, critical.priorities, depth_first.priorities(graph)])
+  return np.concatenate([
+      np.reshape(own, (len(own), graph.num_ops)),
+      orders.of(graph, placement.devices, simulator.cluster,
+                simulator.op_seconds(graph))
+  ])
 
 
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
            simulator: simulator_lib.Simulator, config: OrderConfig,
-           orders: np.ndarray) -> tuple[edge_search.Found, np.ndarray]:
+           wanted: np.ndarray) -> tuple[edge_search.Found, np.ndarray]:
   """The best edges for any of the orders, float64 [K, N], and which it was.
 
   The orders come with the one of the fastest wanted step first.
@@ -250,11 +249,11 @@ def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   nothing = edge_pricer.as_edges([])
   plain = edge_search.Found(nothing, pricer.schedule(nothing))
   tried: list[tuple[edge_search.Found, edge_search.EdgeSearch, np.ndarray]] = []
-  for order in orders:
-    wanted = pricer.wanted(order)
-    if tried and wanted.step_time_s >= min(t[0].step_s for t in tried):
+  for order in wanted:
+    obeyed = pricer.wanted(order)
+    if tried and obeyed.step_time_s >= min(t[0].step_s for t in tried):
       break
-    search = edge_search.EdgeSearch(pricer, plain, wanted, config.kept_gain,
+    search = edge_search.EdgeSearch(pricer, plain, obeyed, config.kept_gain,
                                     config.heavy_shares)
     tried.append((search.best(), search, order))
   found, search, order = min(tried, key=lambda t: t[0].step_s)

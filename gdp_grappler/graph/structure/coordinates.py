@@ -16,11 +16,12 @@ from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.structure import inheritance
+from gdp_grappler.graph.structure import recurrence
 from gdp_grappler.graph.structure import scopes as scopes_lib
 from gdp_grappler.graph.structure import variable_uses
 
 NAMES = ('layer', 'segment', 'stack', 'cell', 'branch', 'variable',
-         'repetition')
+         'repetition', 'strand')
 # Of numbers in names, those of most ops are looked at.
 _MOST_FAMILIES = 16
 # Share of a family's members that have to hang on one another to be a sequence.
@@ -49,6 +50,8 @@ class Coordinates:
       branch: which of those that do not follow one another.
       variable: which variable the group uses or holds, by first use.
       repetition: the how manyeth use of that variable it is.
+      strand: the part of a layer: what a chain of time steps uses, and what
+        feeds it (`recurrence`).
     names: [C], `NAMES`.
   """
 
@@ -129,8 +132,17 @@ class _Reader:
     if not self._enough(found['segment']):
       found['segment'] = self._times()
     values = np.stack([self._complete(found[name]) for name in NAMES], axis=1)
+    values[:, NAMES.index('strand')] = self._strands(values)
     self._own_variables(values)
     return values
+
+  def _strands(self, values: np.ndarray) -> np.ndarray:
+    """int [N], those of variables."""
+    layer, segment, variable = (values[:, NAMES.index(name)]
+                                for name in ('layer', 'segment', 'variable'))
+    found = recurrence.strands(self._graph, self._forward & ~self._uses.reads,
+                               layer, segment, self._uses.variables)
+    return np.append(found, -1)[variable]
 
   def _enough(self, labels: np.ndarray) -> bool:
     using = self._using

@@ -1,0 +1,45 @@
+"""Orders that a placement may run in, none of which is always the best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.ordering import depth_first
+from gdp_grappler.evaluation.ordering import ordering
+from gdp_grappler.evaluation.ordering import step_by_step
+from gdp_grappler.graph import op_graph
+
+# At the most.
+COUNT = 3
+
+
+def of(graph: op_graph.OpGraph, devices: np.ndarray,
+       cluster: cluster_lib.Cluster, op_seconds: np.ndarray) -> np.ndarray:
+  """float64 [K, N], priorities: the critical path first, then `others`.
+
+  Args:
+    graph: N ops.
+    devices: int [N], indices into the cluster's devices.
+    cluster: D devices.
+    op_seconds: float64 [N, D].
+
+  Raises:
+    ValueError: not a device of the cluster per op.
+    InvalidGraphError: the edges of the graph form a cycle.
+  """
+  ranks = ordering.upward_ranks(graph, devices, cluster, op_seconds)
+  return np.concatenate([ranks[None], others(graph, ranks)])
+
+
+def others(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray:
+  """float64 [K, N], one result after the other; and one time step, if any.
+
+  Args:
+    graph: N ops.
+    ranks: float64 [N], of `ordering.upward_ranks`.
+  """
+  by_steps = step_by_step.priorities(graph, ranks)
+  return np.stack([
+      depth_first.priorities(graph), *([] if by_steps is None else [by_steps])
+  ])
