@@ -64,8 +64,9 @@ def contract(graph: op_graph.OpGraph, cells: np.ndarray) -> Contraction:
   contracted = op_graph.OpGraph(
       graph.name, tuple(graph.names[op] for op in heaviest), (TYPE,) * count,
       np.concatenate([data, control]),
-      np.concatenate([sent.tensors, np.full(len(control), -1)]), sent.sources,
-      sent.sizes, np.bincount(of_op, graph.flops, count),
+      np.concatenate([sent.tensors, np.full(len(control),
+                                            -1)]), sent.sources, sent.sizes,
+      np.bincount(of_op, graph.flops, count),
       np.bincount(of_op, graph.io_bytes, count),
       np.bincount(of_op, graph.param_bytes, count),
       cells[graph.groups[heaviest]],

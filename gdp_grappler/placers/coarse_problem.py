@@ -44,8 +44,8 @@ class CoarseProblem:
 
   def __init__(self, fine: placer_lib.Problem,
                simulator: simulator_lib.Simulator, cells: np.ndarray,
-               contracted: contraction.Contraction,
-               names: tuple[str, ...], coordinates: np.ndarray) -> None:
+               contracted: contraction.Contraction, names: tuple[str, ...],
+               coordinates: np.ndarray) -> None:
     """See `of`."""
     self._fine, self._names, self.cells = fine, names, cells
     self._simulator, self._contracted = simulator, contracted
@@ -90,12 +90,14 @@ class CoarseProblem:
   def parted(self) -> CoarseProblem | None:
     """Cells in two: what a chain of time steps waits for, and what feeds it.
 
-    None if there are no such chains, or it is not smaller than the graph.
+    None if nothing tells them apart, or it is not smaller than the graph.
     """
     known = coordinates_lib.of(self._fine.graph)
-    if _PART not in known.readable:
+    found = _coarse(self._fine, known, (*self._names, _PART))
+    if found is None or (found.problem.graph.num_groups
+                         == self.problem.graph.num_groups):
       return None
-    return _coarse(self._fine, known, (*self._names, _PART))
+    return found
 
   def projected(self, devices: np.ndarray) -> np.ndarray:
     """int32 [K, C], where most of each cell's work is, of int [K, G]."""

@@ -112,8 +112,8 @@ def axes(coordinates: coordinates_lib.Coordinates) -> dict[str, np.ndarray]:
   variable = coordinates['variable']
   columns = {name: coordinates[name] for name in coordinates.readable}
   if {'layer', _STRAND} <= set(columns):
-    columns[_STRAND] = label_rows.distinct(
-        [columns['layer'], columns[_STRAND]])[1]
+    columns[_STRAND] = label_rows.distinct([columns['layer'],
+                                            columns[_STRAND]])[1]
   if {'layer', 'variable'} <= set(columns):
     columns[_PART] = _place_in_layer(columns['layer'], variable)
   result: dict[str, np.ndarray] = {}

@@ -3,9 +3,11 @@
 As partitioners coarsen a graph and refine what they find in the small one
 (Hendrickson and Leland, "A multilevel algorithm for partitioning graphs",
 Supercomputing 1995). First whole layers move, of which there are so few that
-where they are best is found in about a second, then time steps of layers. Ten
-times as many placements are priced as in the graph itself, and as a search ends
-in part by luck, there are several, one after the other.
+where they are best is found in about a second, then their parts, such as the
+products with the input of a recurrent layer, which feed those with its state
+from any device, then time steps of these. Ten times as many placements are
+priced as in the graph itself, and as a search ends in part by luck, there are
+several, one after the other.
 """
 
 from __future__ import annotations
@@ -38,8 +40,11 @@ _FEWEST_OPS = 10_000
 # where that is shorter, until so much of it is over. A network that chooses
 # moves takes longer than to price them, and there are few.
 _WHOLES = 'group', 'slab_whole', 'slab_trade'
-_PRICED, _ROUND, _OF_WHOLES, _OF_LAYERS = 1500, .35, .7, .35
-_LEAST_PARTS, _OF_PARTS = .1, .8
+_PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
+# Where layers have parts, these move as soon as layers have had one such search
+# and so much of the time, until so much of it is over; not where there would be
+# less than that for them.
+_OF_LAYERS, _OF_PARTS, _LEAST_PARTS = .35, .8, .1
 # Two of them whose best differ by no more have found what there is, if the last
 # one has priced so many.
 _ALIKE, _FEWEST_PRICED = 3e-4, 500
@@ -108,11 +113,13 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   last = whole
   if not _is_behind(whole.first_key, start, _TORN):
     parted = coarse.parted()
-    told = _of_wholes(whole, start, _OF_WHOLES if parted is None else _OF_LAYERS)
+    told = _of_wholes(whole, start,
+                      _OF_WHOLES if parted is None else _OF_LAYERS)
     if parted is not None and whole.progress < _OF_WHOLES - _LEAST_PARTS:
       last = _Searches(parted.wholes(), starts, rng, limit, _WHOLES,
                        whole.evaluations, _rows(told))
-      told = _of_wholes(last, start, _OF_PARTS) + told
+      told = sorted(
+          _of_wholes(last, start, _OF_PARTS) + told, key=operator.itemgetter(0))
       coarse = parted
   progress = last.progress
   if progress < 1 or not told:
@@ -136,15 +143,21 @@ _Told = tuple[evaluator_lib.Key, np.ndarray]
 
 def _of_wholes(whole: _Searches, start: evaluator_lib.Key,
                until: float) -> list[_Told]:
-  """What layers find, the best first, as long as they beat a start."""
+  """What they find, the best first, as long as they beat a start.
+
+  Args:
+    whole: Searches that have not begun.
+    start: What is to be beaten.
+    until: Progress at which they end if one has priced all that it wanted; else
+      they go on until `_OF_WHOLES`, at least.
+  """
+  last = max(until, _OF_WHOLES)
   while True:
-    left = max(_OF_WHOLES - whole.progress, 0.)
-    whole.search(min(_ROUND, left), _PRICED)
+    whole.search(max(min(_ROUND, last - whole.progress), 0.), _PRICED)
     told = whole.told()
-    priced = max(search.evaluations for search in whole.found)
-    enough = until if priced >= _PRICED else _OF_WHOLES
-    if (whole.progress >= enough or whole.settled or
-        _is_behind(told[0][0], start)):
+    most = max(search.evaluations for search in whole.found)
+    if (whole.progress >= (until if most >= _PRICED else last) or
+        whole.settled or _is_behind(told[0][0], start)):
       return told
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
+from typing import Sequence
 
 import numpy as np
 
@@ -89,15 +90,7 @@ class PrioritizedSearch:
     """
     self._problem, self._model = problem, model
     self._priced = 0
-    priced = sorted((self._priced_in(
-        row, self._ranks(row)[None]) for row in starts), key=_key)
-    self._started = [
-        min(first, self._priced_in(first.row,
-                                   orders.others(problem.graph,
-                                                 first.priorities)), key=_key)
-        for first in priced[:_SEVERAL]
-    ] + priced[_SEVERAL:]
-    self._started.sort(key=_key)
+    self._started = self._in_some_order(starts)
     best = self._started[0]
     self._order = _Order(problem.evaluator, best.priorities)
     self._search = annealing.Annealing(problem.priced_by(self._order),
@@ -140,10 +133,8 @@ class PrioritizedSearch:
   def _refresh(self, progress: float) -> None:
     """Makes priorities of the best placement, unless they are worse."""
     self._refreshed, self._steps = progress, 0
-    row, ranks = self._search.best, self._ranks(self._search.best)
-    found = self._priced_in(
-        row, np.concatenate([ranks[None],
-                             orders.others(self._problem.graph, ranks)]))
+    row = self._search.best
+    found = self._in_some_order(row[None])[0]
     if found.key[-1] <= self._search.best_key[-1] * (1 + _LOSS):
       self._order.priorities = found.priorities
       self._tell_order()
@@ -158,14 +149,34 @@ class PrioritizedSearch:
     return ordering.upward_ranks(problem.graph, row[problem.graph.groups],
                                  problem.cluster, problem.op_seconds)
 
-  def _priced_in(self, row: np.ndarray, wanted: np.ndarray) -> _InOrder:
-    """A placement int [G] in the best of some orders, float64 [K, N]."""
+  def _in_some_order(self, rows: np.ndarray) -> list[_InOrder]:
+    """Placements int [S, G], each in the best order it was priced in.
+
+    The best first. The first few by ranks are priced in other orders as well.
+    """
     graph = self._problem.graph
-    devices = np.broadcast_to(row[graph.groups], wanted.shape)
-    prices = self._problem.evaluator.price_in_order(graph, devices, wanted)
+    found = self._priced_in([*rows], [self._ranks(row) for row in rows])
+    found.sort(key=_key)
+    more = [(index, order) for index, ranked in enumerate(found[:_SEVERAL])
+            for order in orders.others(graph, ranked.priorities)]
+    others = self._priced_in([found[index].row for index, _ in more],
+                             [order for _, order in more])
+    for (index, _), other in zip(more, others):
+      found[index] = min(found[index], other, key=_key)
+    return sorted(found, key=_key)
+
+  def _priced_in(self, rows: Sequence[np.ndarray],
+                 wanted: Sequence[np.ndarray]) -> list[_InOrder]:
+    """K placements int [G], each in an order float64 [N]."""
+    graph = self._problem.graph
+    prices = self._problem.evaluator.price_in_order(
+        graph,
+        np.stack(rows)[:, graph.groups], np.stack(wanted))
     self._priced += len(wanted)
-    best = prices.best()
-    return _InOrder(prices.keys()[best], row, wanted[best])
+    return [
+        _InOrder(key, row, order)
+        for key, row, order in zip(prices.keys(), rows, wanted)
+    ]
 
   def _keep(self) -> None:
     self.best_key = self._search.best_key

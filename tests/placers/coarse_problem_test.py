@@ -11,6 +11,7 @@ from gdp_grappler.placers import placer as placer_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
+from helpers import recurrent
 from helpers import unrolled
 
 
@@ -233,3 +234,37 @@ def test_finer_where_there_would_be_few_nodes(monkeypatch):
   many = coarse_problem.of(problem)
   assert many.problem.graph.num_ops > few.problem.graph.num_ops
   assert set(coordinates.of(many.problem.graph)['variable']) == {0, 1}
+
+
+def test_cells_are_parted_by_what_chains_wait_for():
+  graph = recurrent.two_readers(6)
+  coarse = coarse_problem.of(_problem(graph))
+  parted = coarse.parted()
+  known = coordinates.of(graph)
+  at = [
+      graph.names.index(f'layer0/{end}/step4/{k}') for end in ('ahead', 'back')
+      for k in 'xh'
+  ]
+  assert len({*coarse.cells[at].tolist()}) == 1
+  assert len({*parted.cells[at].tolist()}) == 4
+  own = coordinates.of(parted.problem.graph)
+  for name in ('layer', 'segment', 'strand'):
+    assert (own[name][parted.cells] == known[name]).all()
+  # Nothing is lost, and no layer is in two parts of its own whole.
+  whole = parted.wholes()
+  assert whole.problem.graph.num_ops == parted.problem.graph.num_ops
+  assert whole.problem.op_seconds.sum() == pytest.approx(
+      coarse.problem.op_seconds.sum())
+  assert len({*whole.cells[at].tolist()}) == 4
+
+
+def test_what_chains_use_alone_is_not_parted():
+  assert coarse_problem.of(_problem(unrolled.make(3, 8).graph)).parted() is None
+
+
+def test_parts_that_are_too_many_are_not_looked_at(monkeypatch):
+  graph = recurrent.two_readers(6)
+  coarse = coarse_problem.of(_problem(graph))
+  nodes = coarse.problem.graph.num_ops
+  monkeypatch.setattr(coarse_problem, '_MOST_NODES', nodes / graph.num_ops)
+  assert coarse.parted() is None

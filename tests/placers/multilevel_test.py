@@ -14,6 +14,7 @@ from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from helpers import graphs
+from helpers import recurrent
 from helpers import unrolled
 
 
@@ -347,3 +348,38 @@ def test_time_that_the_small_graph_did_not_take_is_the_large_ones(monkeypatch):
   least, some, most = counts
   assert least < some < most
   assert .4 < least / most < .8
+
+
+def test_parts_of_layers_move_after_layers(monkeypatch):
+  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  problem = _problem(recurrent.two_readers(12, flops=1e10))
+  groups = []
+  stock = prioritized.PrioritizedSearch
+
+  def watched(problem, *arguments, **fields):
+    groups.append(problem.graph.num_groups)
+    return stock(problem, *arguments, **fields)
+
+  monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                              limits.Limit(20_000), lambda problem: None)
+  layers = coarse.wholes().problem.graph.num_groups
+  parts = coarse.parted().wholes().problem.graph.num_groups
+  assert layers < parts
+  assert [count for count in groups if count in (layers, parts)
+         ] == sorted(count for count in groups if count in (layers, parts))
+  # At last the steps of these parts.
+  assert groups[-1] == coarse.parted().problem.graph.num_groups
+  without = _in_order_s(problem, _best_of_layers(coarse, starts))
+  assert _in_order_s(problem, ahead.rows[0]) < .95 * without
+
+
+def _best_of_layers(coarse, starts):
+  """int [G], the fastest in the small graph with each layer on one device."""
+  whole = multilevel._Searches(coarse.wholes(),
+                               starts, np.random.default_rng(0),
+                               limits.Limit(4000), multilevel._WHOLES)
+  whole.search(1.)
+  return whole.told()[0][1]

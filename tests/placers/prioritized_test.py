@@ -7,12 +7,14 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import prioritized
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import stopwatches
+from helpers import unrolled
 
 
 def _problem(graph, cluster=None, **fields):
@@ -175,3 +177,36 @@ def test_a_model_hears_every_order_before_it_is_asked():
   plain = _search(problem)
   _run(plain, 40)
   assert plain.best_key == search.best_key
+
+
+def test_a_start_gets_the_best_of_all_orders():
+  winners = set()
+  for seed in range(6):
+    graph = unrolled.make(4, 6).graph
+    problem = _problem(graph)
+    row = np.random.default_rng(seed).integers(1, 3, graph.num_groups).astype(
+        np.int32)
+    wanted = orders.of(graph, row[graph.groups], problem.cluster,
+                       problem.op_seconds)
+    keys = problem.evaluator.price_in_order(
+        graph, np.broadcast_to(row[graph.groups], wanted.shape), wanted).keys()
+    search = _search(problem, row[None])
+    assert search.best_key == min(keys)
+    assert _price(problem, search.best).keys() == [search.best_key]
+    winners.add(keys.index(min(keys)))
+  assert winners - {0}
+
+
+def test_priorities_made_anew_are_the_best_of_all_orders(monkeypatch):
+  problem = _problem(unrolled.make(4, 6).graph)
+  search = _search(problem)
+  stock, asked = search._in_some_order, []
+
+  def watched(rows):
+    asked.append(stock(rows))
+    return asked[-1]
+
+  monkeypatch.setattr(search, '_in_some_order', watched)
+  before = search.evaluations
+  _run(search, 40)
+  assert asked and search.evaluations == before + 40 * 16

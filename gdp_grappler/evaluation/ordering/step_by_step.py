@@ -21,8 +21,8 @@ _COORDINATES = 'layer', 'segment'
 # Of the longest path: by so much ranks differ within a node, at the most.
 _WITHIN = 1e-9
 # Nodes of graphs; None for one that has no time steps.
-_known: weakref.WeakKeyDictionary[
-    op_graph.OpGraph, np.ndarray | None] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[op_graph.OpGraph, np.ndarray
+                                  | None] = weakref.WeakKeyDictionary()
 
 
 def priorities(graph: op_graph.OpGraph, ranks: np.ndarray) -> np.ndarray | None:

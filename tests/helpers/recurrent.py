@@ -1,0 +1,74 @@
+"""Forward steps of layers that are unrolled in time, and what they wait for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.graph import op_graph
+from helpers import graphs
+
+_HELD, _SENT = 4000, 1000
+
+
+def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
+  """A layer that reads from both ends, one above it, and logits of each step.
+
+  Each reader and the layer above have products with their input ('x') and with
+  their state ('h'); logits, of one product per step, follow the latter.
+  """
+  names, types, edges, held = [], [], [], []
+
+  def op(name: str, kind: str, *inputs: int) -> int:
+    names.append(name)
+    types.append(kind)
+    held.append(_HELD * (kind == 'VarHandleOp'))
+    edges.extend((i, len(names) - 1, _SENT) for i in inputs)
+    return len(names) - 1
+
+  def layer(scope: str, inputs: list[int]) -> list[int]:
+    kernels = [op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xh']
+    state, states = op(f'{scope}/zeros', 'Fill'), []
+    for step, value in enumerate(inputs):
+      at = f'{scope}/step{step}'
+      products = [
+          op(f'{at}/{k}', 'MatMul', value_, kernel)
+          for k, value_, kernel in zip('xh', (value, state), kernels)
+      ]
+      state = op(f'{at}/Tanh', 'Tanh', op(f'{at}/add', 'AddV2', *products))
+      states.append(state)
+    return states
+
+  batch = op('batch', 'Placeholder')
+  first = op('layer0/unstack', 'Unpack', batch)
+  ahead = layer('layer0/ahead', [first] * steps)
+  back = layer('layer0/back', [first] * steps)[::-1]
+  both = [
+      op(f'layer0/both_{step}', 'ConcatV2', *pair)
+      for step, pair in enumerate(zip(ahead, back))
+  ]
+  above = layer('layer1/above', both)
+  logits = op('layer2/kernel', 'VarHandleOp')
+  for step, state in enumerate(above):
+    op(f'layer2/step{step}/logits', 'MatMul', state, logits)
+  return graphs.make_graph(edges, len(names), names=names, op_types=types,
+                           param_bytes=held,
+                           flops=[flops * (k == 'MatMul') for k in types])
+
+
+def labels(graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
+  """What names of `two_readers` say: layer, segment, variable, int [N]."""
+  layer, segment, variable = (np.full(graph.num_ops, -1) for _ in range(3))
+  known: dict[str, int] = {}
+  for index, name in enumerate(graph.names):
+    scope, *rest = name.split('/')
+    if not scope.startswith('layer'):
+      continue
+    layer[index] = int(scope[5:])
+    step = [part[4:] for part in rest if part.startswith('step')]
+    if 'kernel' in rest or 'zeros' in rest:
+      continue
+    segment[index] = int(step[0]) if step else 0
+    if graph.op_types[index] == 'MatMul':
+      key = f'{scope}/{rest[0] if len(rest) == 3 else ""}/{rest[-1]}'
+      variable[index] = known.setdefault(key, len(known))
+  return {'layer': layer, 'segment': segment, 'variable': variable}
