@@ -14,7 +14,8 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
   """A layer that reads from both ends, one above it, and logits of each step.
 
   Each reader and the layer above have products with their input ('x') and with
-  their state ('h'); logits, of one product per step, follow the latter.
+  their state ('h'), and one of each new state ('y') that they hand on; logits,
+  of one product per step, follow.
   """
   names, types, edges, held = [], [], [], []
 
@@ -26,8 +27,8 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
     return len(names) - 1
 
   def layer(scope: str, inputs: list[int]) -> list[int]:
-    kernels = [op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xh']
-    state, states = op(f'{scope}/zeros', 'Fill'), []
+    *kernels, last = [op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xhy']
+    state, outputs = op(f'{scope}/zeros', 'Fill'), []
     for step, value in enumerate(inputs):
       at = f'{scope}/step{step}'
       products = [
@@ -35,8 +36,8 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
           for k, value_, kernel in zip('xh', (value, state), kernels)
       ]
       state = op(f'{at}/Tanh', 'Tanh', op(f'{at}/add', 'AddV2', *products))
-      states.append(state)
-    return states
+      outputs.append(op(f'{at}/y', 'MatMul', state, last))
+    return outputs
 
   batch = op('batch', 'Placeholder')
   first = op('layer0/unstack', 'Unpack', batch)
@@ -48,8 +49,8 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
   ]
   above = layer('layer1/above', both)
   logits = op('layer2/kernel', 'VarHandleOp')
-  for step, state in enumerate(above):
-    op(f'layer2/step{step}/logits', 'MatMul', state, logits)
+  for step, value in enumerate(above):
+    op(f'layer2/step{step}/logits', 'MatMul', value, logits)
   return graphs.make_graph(edges, len(names), names=names, op_types=types,
                            param_bytes=held,
                            flops=[flops * (k == 'MatMul') for k in types])

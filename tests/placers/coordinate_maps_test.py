@@ -6,6 +6,7 @@ import pytest
 from gdp_grappler.graph.structure import coordinates
 from gdp_grappler.placers import coordinate_maps
 from helpers import graphs
+from helpers import recurrent
 from helpers import unrolled
 
 
@@ -122,3 +123,14 @@ def test_a_variable_in_the_layer_of_most_of_its_users():
   made = unrolled.make(3, 4)
   # One variable per layer: it is the first of its layer.
   assert 'part' not in _cells(made.graph).axes
+
+
+def test_parts_of_layers_are_an_axis_of_moves_and_of_no_map():
+  graph = recurrent.two_readers(5)
+  axes = coordinate_maps.axes(coordinates.of(graph))
+  products = [
+      op for op, name in enumerate(graph.names)
+      if '/step3/' in name and name[-2:] in ('/x', '/h')
+  ]
+  assert len({*axes['strand'][products].tolist()}) == 6
+  assert 'strand' not in _cells(graph).axes

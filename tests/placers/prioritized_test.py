@@ -62,6 +62,18 @@ def test_the_start_that_is_best_in_order_is_taken():
   assert _search(problem, starts).best_key == min(keys)
 
 
+@pytest.mark.parametrize('seed', range(6))
+def test_starts_rank_by_the_best_of_their_orders(seed):
+  problem = _problem(unrolled.make(4, 6).graph)
+  rng = np.random.default_rng(seed)
+  rows = rng.integers(1, 3, (12, problem.graph.num_groups)).astype(np.int32)
+  search = _search(problem, rows)
+  keys = [key for key, _ in search.starts]
+  assert keys == sorted(keys) and search.best_key == keys[0]
+  for key, placement in search.starts:
+    assert _price(problem, placement).keys() == [key]
+
+
 def test_repeatable():
   first, second = (
       _search(_problem(graphs.random_graph(2, 60)), seed=3) for _ in range(2))

@@ -83,18 +83,14 @@ class _Layers:
   def chains(self) -> np.ndarray:
     """int [N], the chain that an op is on, or feeds, or that feeds it.
 
-    From 0 in each layer; -1 where there is none, and where the layer has only
-    one. On a chain is what hangs on another time of its layer and is needed at
+    From 0 in each layer; -1 where there is none. On a chain is what hangs on another time of its layer and is needed at
     another; an op feeds one by way of ops of its own layer and time.
     """
     on = (self.before > 0) & (self.after > 0)
     sets = union_find.UnionFind(len(on))
     for a, b in self._edges[on[self._edges].all(axis=1)].tolist():
       sets.join(a, b)
-    chains = self._numbered(np.where(on, sets.numbers(), -1))
-    several = np.zeros(int(self._layer.max(initial=-1)) + 2, bool)
-    several[self._layer[chains > 0]] = True
-    labels = np.where(several[self._layer], chains, -1) + 1.
+    labels = self._numbered(np.where(on, sets.numbers(), -1)) + 1.
     for spread in (self._on, self._back):
       labels = np.where(labels > 0, labels, spread(self._within, labels))
     return labels.astype(int) - 1

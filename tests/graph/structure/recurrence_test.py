@@ -27,10 +27,13 @@ def test_chains_and_what_feeds_them(steps):
   assert _strands(recurrent.two_readers(steps)) == {
       'layer0/ahead/x': 0,
       'layer0/ahead/h': 1,
+      'layer0/ahead/y': 0,
       'layer0/back/x': 2,
       'layer0/back/h': 3,
+      'layer0/back/y': 2,
       'layer1/above/x': 0,
       'layer1/above/h': 1,
+      'layer1/above/y': 0,
       'layer2/logits': 0,
   }
 
