@@ -386,6 +386,7 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
 def test_all_that_parts_price_counts(monkeypatch, most):
   # As if no two searches ever agreed.
   monkeypatch.setattr(multilevel, '_ALIKE', -1.)
+  monkeypatch.setattr(multilevel, '_PRICED', 150)
   problem = _problem(recurrent.two_readers(12))
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
@@ -393,6 +394,7 @@ def test_all_that_parts_price_counts(monkeypatch, most):
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
                               limits.Limit(most), lambda problem: None)
   # The first one only says what the best start takes.
+  assert len({count for count, _ in begun[1:]}) == 3
   searches = [search for _, search in begun[1:]]
   priced = sum(search.evaluations for search in searches)
   assert ahead.progress == pytest.approx(min(priced / most, 1.), abs=.02)
