@@ -31,7 +31,7 @@ from gdp_grappler.placers import placer as placer_lib
 # How often priorities are made anew, after how many steps at the least, and
 # what of a placement's seconds that may lose.
 _REFRESHES, _FEWEST, _LOSS = 12, 4, 1e-2
-# Placements that are priced for it.
+# Placements that are priced for it, at the most.
 _REFRESHING = orders.COUNT + 1
 # Of the starts that many are priced in all `orders`, the fastest by ranks.
 _SEVERAL = 8
@@ -123,8 +123,9 @@ class PrioritizedSearch:
     """Prices `count` placements at some progress from 0 to 1."""
     due = progress - self._refreshed >= 1 / _REFRESHES
     if due and self._steps >= _FEWEST and count > _REFRESHING:
+      before = self.evaluations
       self._refresh(progress)
-      count -= _REFRESHING
+      count -= self.evaluations - before
     self._steps += 1
     self._search.step(progress, count)
     if self._search.best_key < self.best_key:

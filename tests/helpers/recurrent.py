@@ -10,12 +10,23 @@ from helpers import graphs
 _HELD, _SENT = 4000, 1000
 
 
-def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
+def two_readers(steps: int, flops: float = 1e9, gates: int = 1,
+                masked: bool = False, collected: bool = False,
+                looks_back: bool = False) -> op_graph.OpGraph:
   """A layer that reads from both ends, one above it, and logits of each step.
 
   Each reader and the layer above have products with their input ('x') and with
   their state ('h'), and one of each new state ('y') that they hand on; logits,
   of one product per step, follow.
+
+  Args:
+    steps: In time.
+    flops: Of a product.
+    gates: Products with the state in each step, of one kernel.
+    masked: Whether the kernels of states are masked once, before the first
+      step.
+    collected: Whether the first layer stacks what it hands on.
+    looks_back: Whether a state hangs on all states before it.
   """
   names, types, edges, held = [], [], [], []
 
@@ -27,16 +38,20 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
     return len(names) - 1
 
   def layer(scope: str, inputs: list[int]) -> list[int]:
-    *kernels, last = [op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xhy']
-    state, outputs = op(f'{scope}/zeros', 'Fill'), []
+    x, h, y = (op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xhy')
+    if masked:
+      shape = op(f'{scope}/h/shape', 'Const')
+      drawn = op(f'{scope}/h/draw', 'RandomUniform', shape)
+      h = op(f'{scope}/h/mask', 'Mul', h, drawn)
+    states, outputs = [op(f'{scope}/zeros', 'Fill')], []
     for step, value in enumerate(inputs):
       at = f'{scope}/step{step}'
-      products = [
-          op(f'{at}/{k}', 'MatMul', value_, kernel)
-          for k, value_, kernel in zip('xh', (value, state), kernels)
-      ]
-      state = op(f'{at}/Tanh', 'Tanh', op(f'{at}/add', 'AddV2', *products))
-      outputs.append(op(f'{at}/y', 'MatMul', state, last))
+      before = states if looks_back else states[-1:]
+      products = [op(f'{at}/x', 'MatMul', value, x)]
+      products += [op(f'{at}/h', 'MatMul', *before, h) for _ in range(gates)]
+      states.append(op(f'{at}/Tanh', 'Tanh', op(f'{at}/add', 'AddN',
+                                                *products)))
+      outputs.append(op(f'{at}/y', 'MatMul', states[-1], y))
     return outputs
 
   batch = op('batch', 'Placeholder')
@@ -44,9 +59,11 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
   ahead = layer('layer0/ahead', [first] * steps)
   back = layer('layer0/back', [first] * steps)[::-1]
   both = [
-      op(f'layer0/both_{step}', 'ConcatV2', *pair)
+      op(f'layer0/step{step}/both', 'ConcatV2', *pair)
       for step, pair in enumerate(zip(ahead, back))
   ]
+  if collected:
+    op('layer0/stack', 'Pack', *both)
   above = layer('layer1/above', both)
   logits = op('layer2/kernel', 'VarHandleOp')
   for step, value in enumerate(above):
@@ -56,7 +73,8 @@ def two_readers(steps: int, flops: float = 1e9) -> op_graph.OpGraph:
                            flops=[flops * (k == 'MatMul') for k in types])
 
 
-def labels(graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
+def labels(graph: op_graph.OpGraph,
+           masked: bool = False) -> dict[str, np.ndarray]:
   """What names of `two_readers` say: layer, segment, variable, int [N]."""
   layer, segment, variable = (np.full(graph.num_ops, -1) for _ in range(3))
   known: dict[str, int] = {}
@@ -69,7 +87,9 @@ def labels(graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
     if 'kernel' in rest or 'zeros' in rest:
       continue
     segment[index] = int(step[0]) if step else 0
-    if graph.op_types[index] == 'MatMul':
+    if rest[-1] == 'mask':
+      variable[index] = known.setdefault(f'{scope}/{rest[0]}/h', len(known))
+    elif graph.op_types[index] == 'MatMul' and not (masked and rest[-1] == 'h'):
       key = f'{scope}/{rest[0] if len(rest) == 3 else ""}/{rest[-1]}'
       variable[index] = known.setdefault(key, len(known))
   return {'layer': layer, 'segment': segment, 'variable': variable}

@@ -230,11 +230,10 @@ def _orders(graph: op_graph.OpGraph, placement: placement_lib.Placement,
   own = [] if placement.priorities is None else [placement.priorities]
   if own and only_wanted:
     return np.stack(own)
-  return np.concatenate([
-      np.reshape(own, (len(own), graph.num_ops)),
-      orders.of(graph, placement.devices, simulator.cluster,
-                simulator.op_seconds(graph))
-  ])
+  usual = orders.of(graph, placement.devices, simulator.cluster,
+                    simulator.op_seconds(graph))
+  different = {order.tobytes(): order for order in (*own, *usual)}
+  return np.stack([*different.values()])
 
 
 def _found(graph: op_graph.OpGraph, placement: placement_lib.Placement,

@@ -140,8 +140,9 @@ class _Reader:
     """int [N], those of variables."""
     layer, segment, variable = (values[:, NAMES.index(name)]
                                 for name in ('layer', 'segment', 'variable'))
-    found = recurrence.strands(self._graph, self._forward & ~self._uses.reads,
-                               layer, segment, self._uses.variables)
+    held = self._uses.reads | _constants(self._graph)
+    found = recurrence.strands(self._graph, self._forward, held, layer, segment,
+                               self._uses.variables)
     return np.append(found, -1)[variable]
 
   def _enough(self, labels: np.ndarray) -> bool:

@@ -17,15 +17,17 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import union_find
 
 # A chain uses a variable again and again: some use of it has more than this
-# share of the others before it, and some has them after it.
-_MOST = .5
+# share of its other times before it, and some has them after it. Of fewer times
+# than that nothing can be told.
+_MOST, _FEWEST = .5, 3
 # At so many times a state is needed: at the next one, and where several chains
-# meet.
+# meet. What is handed to more, or collected from more, joins no chains.
 _FEW = 2
 
 
-def strands(graph: op_graph.OpGraph, forward: np.ndarray, layer: np.ndarray,
-            segment: np.ndarray, variable: np.ndarray) -> np.ndarray:
+def strands(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
+            layer: np.ndarray, segment: np.ndarray,
+            variable: np.ndarray) -> np.ndarray:
   """int [V], what part of its layer a variable is used in.
 
   An odd number for what a chain uses, an even one for the rest, which it does
@@ -35,25 +37,66 @@ def strands(graph: op_graph.OpGraph, forward: np.ndarray, layer: np.ndarray,
 
   Args:
     graph: N ops.
-    forward: bool [N], what is no part of gradients and updates, and holds no
-      variable.
+    forward: bool [N], what is no part of gradients and updates.
+    held: bool [N], what holds or hands on a variable, or is a constant.
     layer: int [N]; -1 where unknown.
     segment: int [N], the time step; -1 where unknown.
     variable: int [N], the variable that an op uses; -1 for none.
   """
-  layers = _Layers(graph, forward, layer, segment)
-  users = np.flatnonzero(forward & (variable >= 0))
-  of = variable[users]
+  forward = forward & ~held
   count = int(variable.max(initial=-1)) + 1
-  least = _MOST * (np.bincount(of, minlength=count) - 1)
-  chained = np.ones(count, int)
-  for times in (layers.before, layers.after):
+  users, of = _uses(graph, forward, held, variable)
+  layers = _Layers(graph, forward, layer, segment)
+  times = _times(of, segment[users], count)
+  chained = (times >= _FEWEST).astype(int)
+  for changes in (layers.before, layers.after):
     most = np.zeros(count)
-    np.maximum.at(most, of, times[users])
-    chained &= most > least
+    np.maximum.at(most, of, changes[users])
+    chained &= most > _MOST * (times - 1)
   near = layers.chains()[users]
   chains = _usual(of[near >= 0], near[near >= 0], count)
   return 2 * np.maximum(chains, 0) + chained
+
+
+def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
+          variable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+  """int [U] each, ops and the variables that they use, the first uses first.
+
+  An op that hangs on variables and constants alone, such as a slice or a mask of
+  a kernel, may run long before: what needs it is the user.
+  """
+  order = graph.topological_order
+  edges = graph.edges[graph.edge_tensors >= 0]
+  begins = ~held
+  begins[edges[:, 1]] = False
+  early = held | (native_graph.ranks(edges[:, ::-1], order[::-1].copy(),
+                                     np.zeros(len(edges)), begins.astype(float))
+                  == 0)
+  users = np.flatnonzero(forward & (variable >= 0))
+  pairs = np.stack([users, variable[users]])
+  passed = np.zeros(graph.num_ops, bool)
+  leaving = edges[early[edges[:, 0]] & forward[edges[:, 1]]]
+  leaving = leaving[np.argsort(leaving[:, 0], kind='stable')]
+  while (early[pairs[0]] & ~passed[pairs[0]]).any():
+    now = early[pairs[0]] & ~passed[pairs[0]]
+    passed[pairs[0, now]] = True
+    first = np.searchsorted(leaving[:, 0], pairs[0, now])
+    sizes = np.searchsorted(leaving[:, 0], pairs[0, now], 'right') - first
+    where = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(
+        sizes.sum())
+    further = np.stack([leaving[where, 1], np.repeat(pairs[1, now], sizes)])
+    pairs = label_rows.distinct(
+        list(np.concatenate([pairs[:, ~now], further], axis=1)))[0]
+  position = np.empty(graph.num_ops, int)
+  position[order] = np.arange(graph.num_ops)
+  users, of = pairs[:, np.argsort(position[pairs[0]], kind='stable')]
+  return users, of
+
+
+def _times(of: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
+  """int [count], at how many times each of the variables [U] is used."""
+  (variables, _), _ = label_rows.distinct([of, segments])
+  return np.bincount(variables, minlength=count)
 
 
 class _Layers:
@@ -72,28 +115,35 @@ class _Layers:
                         & inside[graph.edges].all(axis=1)]
     edges = edges[layer[edges[:, 0]] == layer[edges[:, 1]]]
     now = segment[edges[:, 0]] == segment[edges[:, 1]]
-    self._within = edges[now]
-    across = _handed_on(edges[~now], segment)
-    self._edges = np.concatenate([self._within, across])
-    changes = np.repeat([0., 1.], [len(self._within), len(across)])
-    none = np.zeros(graph.num_ops)
-    self.after = self._on(self._edges, none, changes)
-    self.before = self._back(self._edges, none, changes)
+    self._within, across = edges[now], edges[~now]
+    self.before, self.after = self._changes(across)
+    few = _needed(across, segment) & _needed(across[:, ::-1], segment)
+    self._across = across[few]
 
   def chains(self) -> np.ndarray:
     """int [N], the chain that an op is on, or feeds, or that feeds it.
 
-    From 0 in each layer; -1 where there is none. On a chain is what hangs on another time of its layer and is needed at
-    another; an op feeds one by way of ops of its own layer and time.
+    From 0 in each layer; -1 where there is none. On a chain is what hangs on
+    another time of its layer and is needed at another; an op feeds one by way
+    of ops of its own layer and time.
     """
-    on = (self.before > 0) & (self.after > 0)
+    before, after = self._changes(self._across)
+    on = (before > 0) & (after > 0)
+    edges = np.concatenate([self._within, self._across])
     sets = union_find.UnionFind(len(on))
-    for a, b in self._edges[on[self._edges].all(axis=1)].tolist():
+    for a, b in edges[on[edges].all(axis=1)].tolist():
       sets.join(a, b)
     labels = self._numbered(np.where(on, sets.numbers(), -1)) + 1.
     for spread in (self._on, self._back):
       labels = np.where(labels > 0, labels, spread(self._within, labels))
     return labels.astype(int) - 1
+
+  def _changes(self, across: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Most changes of time before and after each op, by int [E, 2] edges."""
+    edges = np.concatenate([self._within, across])
+    changes = np.repeat([0., 1.], [len(self._within), len(across)])
+    none = np.zeros(len(self._order))
+    return (self._back(edges, none, changes), self._on(edges, none, changes))
 
   def _on(self, edges: np.ndarray, values: np.ndarray,
           each: np.ndarray | None = None) -> np.ndarray:
@@ -129,14 +179,11 @@ class _Layers:
     return result
 
 
-def _handed_on(edges: np.ndarray, segment: np.ndarray) -> np.ndarray:
-  """int [E', 2], edges [E, 2] of ops that few other segments need.
-
-  A batch that is taken apart into steps is no chain.
-  """
+def _needed(edges: np.ndarray, segment: np.ndarray) -> np.ndarray:
+  """bool [E], edges [E, 2] of sources that few segments have an edge with."""
   pairs, _ = label_rows.distinct([edges[:, 0], segment[edges[:, 1]]])
-  needed = np.bincount(pairs[0], minlength=len(segment))
-  return edges[needed[edges[:, 0]] <= _FEW]
+  segments = np.bincount(pairs[0], minlength=len(segment))
+  return segments[edges[:, 0]] <= _FEW
 
 
 def _usual(keys: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -7,39 +9,57 @@ from helpers import graphs
 from helpers import recurrent
 
 
-def _strands(graph, **changed):
-  """By what the product of the last step is called."""
-  known = {**recurrent.labels(graph), **changed}
-  forward = np.array([kind != 'VarHandleOp' for kind in graph.op_types])
-  found = recurrence.strands(graph, forward, known['layer'], known['segment'],
-                             known['variable'])
+def _strands(graph, masked=False):
+  """Of each kernel."""
+  known = recurrent.labels(graph, masked)
+  held = np.isin(graph.op_types, ['VarHandleOp', 'Const'])
+  found = recurrence.strands(graph, ~held, held, **known)
   return {
-      name.replace(f'step{int(known["segment"].max())}/', ''):
-          int(found[known['variable'][op]])
-      for op, name in enumerate(graph.names)
-      if graph.op_types[op] == 'MatMul' and
-      known['segment'][op] == known['segment'].max()
+      re.sub(r'step\d+/', '', graph.names[op]).replace('mask', 'h').replace(
+          'h/h', 'h'):
+          int(found[variable]) for op, variable in enumerate(known['variable'])
+      if variable >= 0
   }
+
+
+_EXPECTED = {
+    'layer0/ahead/x': 0,
+    'layer0/ahead/h': 1,
+    'layer0/ahead/y': 0,
+    'layer0/back/x': 2,
+    'layer0/back/h': 3,
+    'layer0/back/y': 2,
+    'layer1/above/x': 0,
+    'layer1/above/h': 1,
+    'layer1/above/y': 0,
+    'layer2/logits': 0,
+}
 
 
 @pytest.mark.parametrize('steps', [4, 5, 12])
-def test_chains_and_what_feeds_them(steps):
-  assert _strands(recurrent.two_readers(steps)) == {
-      'layer0/ahead/x': 0,
-      'layer0/ahead/h': 1,
-      'layer0/ahead/y': 0,
-      'layer0/back/x': 2,
-      'layer0/back/h': 3,
-      'layer0/back/y': 2,
-      'layer1/above/x': 0,
-      'layer1/above/h': 1,
-      'layer1/above/y': 0,
-      'layer2/logits': 0,
-  }
+@pytest.mark.parametrize('options', [{}, {'gates': 4}, {'masked': True}],
+                         ids=str)
+def test_chains_and_what_feeds_them(steps, options):
+  graph = recurrent.two_readers(steps, **options)
+  assert _strands(graph, 'masked' in options) == _EXPECTED
 
 
-def test_a_single_step_has_no_chain():
-  assert {*_strands(recurrent.two_readers(1)).values()} == {0}
+@pytest.mark.parametrize('steps', [6, 12])
+def test_what_collects_all_steps_joins_no_chains(steps):
+  graph = recurrent.two_readers(steps, collected=True)
+  assert _strands(graph) == _EXPECTED
+
+
+@pytest.mark.parametrize('steps', [3, 6])
+def test_a_state_that_all_later_ones_need_is_on_a_chain(steps):
+  found = _strands(recurrent.two_readers(steps, looks_back=True))
+  assert {name for name, strand in found.items() if strand % 2
+         } == {name for name in _EXPECTED if name.endswith('/h')}
+
+
+@pytest.mark.parametrize('steps', [1, 2])
+def test_of_fewer_than_three_steps_nothing_is_told(steps):
+  assert not any(s % 2 for s in _strands(recurrent.two_readers(steps)).values())
 
 
 def test_an_input_that_two_readers_share_is_no_chain():
@@ -71,6 +91,7 @@ def test_what_has_no_layer_or_time_is_on_no_chain():
     nowhere = np.full(graph.num_ops, -1)
     known = recurrent.labels(graph)
     found = recurrence.strands(graph, np.ones(graph.num_ops, bool),
+                               np.zeros(graph.num_ops, bool),
                                **{**known, name: nowhere})
     assert not found.any() and len(found) == known['variable'].max() + 1
 
@@ -78,7 +99,7 @@ def test_what_has_no_layer_or_time_is_on_no_chain():
 def test_no_variables():
   graph = graphs.chain(3)
   none = np.full(graph.num_ops, -1)
-  assert recurrence.strands(graph, np.ones(graph.num_ops, bool), none, none,
+  assert recurrence.strands(graph, none < 0, none > 0, none, none,
                             none).tolist() == []
 
 
@@ -90,14 +111,10 @@ def _naive_before(graph, inside, layer, segment):
            b), tensor in zip(graph.edges.tolist(), graph.edge_tensors.tolist())
       if tensor >= 0 and inside[a] and inside[b] and layer[a] == layer[b]
   ]
-  needs = {}
-  for a, b in edges:
-    if segment[a] != segment[b]:
-      needs.setdefault(a, set()).add(segment[b])
   result = np.zeros(graph.num_ops, int)
   for op in graph.topological_order.tolist():
     for a, b in edges:
-      if b == op and (segment[a] == segment[b] or len(needs[a]) <= 2):
+      if b == op:
         result[b] = max(result[b], result[a] + (segment[a] != segment[b]))
   return result
 
