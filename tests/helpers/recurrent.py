@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from gdp_grappler.graph import op_graph
@@ -10,9 +12,63 @@ from helpers import graphs
 _HELD, _SENT = 4000, 1000
 
 
-def two_readers(steps: int, flops: float = 1e9, gates: int = 1,
-                masked: bool = False, collected: bool = False,
-                looks_back: bool = False) -> op_graph.OpGraph:
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """How a layer computes.
+
+  Attributes:
+    gates: Products with the state in each step, of one kernel.
+    masked: Whether the kernels of states are masked once, before the first
+      step.
+    collected: Whether the first layer stacks what it hands on.
+    looks_back: Whether a state hangs on all states before it.
+  """
+
+  gates: int = 1
+  masked: bool = False
+  collected: bool = False
+  looks_back: bool = False
+
+
+class _Builder:
+
+  def __init__(self, options: Options) -> None:
+    self._options = options
+    self.names: list[str] = []
+    self.types: list[str] = []
+    self.edges: list[tuple[int, int, int]] = []
+
+  def op(self, name: str, kind: str, *inputs: int) -> int:
+    self.names.append(name)
+    self.types.append(kind)
+    number = len(self.names) - 1
+    self.edges.extend((i, number, _SENT) for i in inputs)
+    return number
+
+  def layer(self, scope: str, inputs: list[int]) -> list[int]:
+    x, h, y = (self.op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xhy')
+    if self._options.masked:
+      shape = self.op(f'{scope}/h/shape', 'Const')
+      drawn = self.op(f'{scope}/h/draw', 'RandomUniform', shape)
+      h = self.op(f'{scope}/h/mask', 'Mul', h, drawn)
+    states, outputs = [self.op(f'{scope}/zeros', 'Fill')], []
+    for step, value in enumerate(inputs):
+      at = f'{scope}/step{step}'
+      before = states if self._options.looks_back else states[-1:]
+      products = [self.op(f'{at}/x', 'MatMul', value, x)]
+      products += [
+          self.op(f'{at}/h', 'MatMul', *before, h)
+          for _ in range(self._options.gates)
+      ]
+      total = self.op(f'{at}/add', 'AddN', *products)
+      states.append(self.op(f'{at}/Tanh', 'Tanh', total))
+      outputs.append(self.op(f'{at}/y', 'MatMul', states[-1], y))
+    return outputs
+
+
+def two_readers(
+    steps: int, flops: float = 1e9,
+    options: Options = Options()) -> op_graph.OpGraph:
   """A layer that reads from both ends, one above it, and logits of each step.
 
   Each reader and the layer above have products with their input ('x') and with
@@ -22,55 +78,26 @@ def two_readers(steps: int, flops: float = 1e9, gates: int = 1,
   Args:
     steps: In time.
     flops: Of a product.
-    gates: Products with the state in each step, of one kernel.
-    masked: Whether the kernels of states are masked once, before the first
-      step.
-    collected: Whether the first layer stacks what it hands on.
-    looks_back: Whether a state hangs on all states before it.
+    options: Of each layer.
   """
-  names, types, edges, held = [], [], [], []
-
-  def op(name: str, kind: str, *inputs: int) -> int:
-    names.append(name)
-    types.append(kind)
-    held.append(_HELD * (kind == 'VarHandleOp'))
-    edges.extend((i, len(names) - 1, _SENT) for i in inputs)
-    return len(names) - 1
-
-  def layer(scope: str, inputs: list[int]) -> list[int]:
-    x, h, y = (op(f'{scope}/{k}/kernel', 'VarHandleOp') for k in 'xhy')
-    if masked:
-      shape = op(f'{scope}/h/shape', 'Const')
-      drawn = op(f'{scope}/h/draw', 'RandomUniform', shape)
-      h = op(f'{scope}/h/mask', 'Mul', h, drawn)
-    states, outputs = [op(f'{scope}/zeros', 'Fill')], []
-    for step, value in enumerate(inputs):
-      at = f'{scope}/step{step}'
-      before = states if looks_back else states[-1:]
-      products = [op(f'{at}/x', 'MatMul', value, x)]
-      products += [op(f'{at}/h', 'MatMul', *before, h) for _ in range(gates)]
-      states.append(op(f'{at}/Tanh', 'Tanh', op(f'{at}/add', 'AddN',
-                                                *products)))
-      outputs.append(op(f'{at}/y', 'MatMul', states[-1], y))
-    return outputs
-
-  batch = op('batch', 'Placeholder')
-  first = op('layer0/unstack', 'Unpack', batch)
-  ahead = layer('layer0/ahead', [first] * steps)
-  back = layer('layer0/back', [first] * steps)[::-1]
+  b = _Builder(options)
+  first = b.op('layer0/unstack', 'Unpack', b.op('batch', 'Placeholder'))
+  ahead = b.layer('layer0/ahead', [first] * steps)
+  back = b.layer('layer0/back', [first] * steps)[::-1]
   both = [
-      op(f'layer0/step{step}/both', 'ConcatV2', *pair)
+      b.op(f'layer0/step{step}/both', 'ConcatV2', *pair)
       for step, pair in enumerate(zip(ahead, back))
   ]
-  if collected:
-    op('layer0/stack', 'Pack', *both)
-  above = layer('layer1/above', both)
-  logits = op('layer2/kernel', 'VarHandleOp')
+  if options.collected:
+    b.op('layer0/stack', 'Pack', *both)
+  above = b.layer('layer1/above', both)
+  logits = b.op('layer2/kernel', 'VarHandleOp')
   for step, value in enumerate(above):
-    op(f'layer2/step{step}/logits', 'MatMul', value, logits)
-  return graphs.make_graph(edges, len(names), names=names, op_types=types,
-                           param_bytes=held,
-                           flops=[flops * (k == 'MatMul') for k in types])
+    b.op(f'layer2/step{step}/logits', 'MatMul', value, logits)
+  return graphs.make_graph(
+      b.edges, len(b.names), names=b.names, op_types=b.types,
+      param_bytes=[_HELD * (k == 'VarHandleOp') for k in b.types],
+      flops=[flops * (k == 'MatMul') for k in b.types])
 
 
 def labels(graph: op_graph.OpGraph,

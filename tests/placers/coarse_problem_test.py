@@ -268,3 +268,13 @@ def test_parts_that_are_too_many_are_not_looked_at(monkeypatch):
   nodes = coarse.problem.graph.num_ops
   monkeypatch.setattr(coarse_problem, '_MOST_NODES', nodes / graph.num_ops)
   assert coarse.parted() is None
+
+
+def test_layers_have_parts_where_cells_are_by_variables(monkeypatch):
+  monkeypatch.setattr(coarse_problem, '_COORDINATES',
+                      (('layer', 'segment', 'variable'),))
+  coarse = coarse_problem.of(_problem(recurrent.two_readers(6)))
+  parted = coarse.parted()
+  assert parted.problem.graph.num_groups == coarse.problem.graph.num_groups
+  assert (parted.wholes().problem.graph.num_groups
+          > coarse.wholes().problem.graph.num_groups)

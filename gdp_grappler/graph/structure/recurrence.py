@@ -62,8 +62,8 @@ def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
           variable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   """int [U] each, ops and the variables that they use, the first uses first.
 
-  An op that hangs on variables and constants alone, such as a slice or a mask of
-  a kernel, may run long before: what needs it is the user.
+  An op that hangs on variables and constants alone, such as a slice or a mask
+  of a kernel, may run long before: what needs it is the user.
   """
   order = graph.topological_order
   edges = graph.edges[graph.edge_tensors >= 0]

@@ -18,6 +18,7 @@ from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from helpers import clusters
 from helpers import graphs
 from helpers import orders
+from helpers import unrolled
 
 _CLUSTER = presets.preset('4xP100')
 _FREE = control_edges.OrderConfig(edge_s=0.)
@@ -377,3 +378,17 @@ def test_evaluate_has_the_edges_in_every_evaluator():
   assert control_edges.evaluate(graph, placement, stopwatch,
                                 simulator).step_time_s == 6.
   assert asked[0] is not None
+
+
+def test_an_order_that_a_placement_has_already_is_tried_once():
+  graph = unrolled.make(3, 4).graph
+  prices = simulator_lib.Simulator(presets.preset('2xP100'))
+  devices = np.random.default_rng(0).integers(1, 3, graph.num_ops)
+  without = placement_lib.Placement(devices, prices.cluster)
+  usual = control_edges._orders(graph, without, prices)
+  for order in usual:
+    found = control_edges._orders(
+        graph, dataclasses.replace(without, priorities=order), prices,
+        only_wanted=False)
+    assert len(found) == len(usual) == len(np.unique(found, axis=0))
+    np.testing.assert_array_equal(found[0], order)

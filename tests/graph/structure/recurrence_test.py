@@ -40,19 +40,22 @@ _EXPECTED = {
 @pytest.mark.parametrize('options', [{}, {'gates': 4}, {'masked': True}],
                          ids=str)
 def test_chains_and_what_feeds_them(steps, options):
-  graph = recurrent.two_readers(steps, **options)
+  graph = recurrent.two_readers(steps, options=recurrent.Options(**options))
   assert _strands(graph, 'masked' in options) == _EXPECTED
 
 
 @pytest.mark.parametrize('steps', [6, 12])
 def test_what_collects_all_steps_joins_no_chains(steps):
-  graph = recurrent.two_readers(steps, collected=True)
+  graph = recurrent.two_readers(steps,
+                                options=recurrent.Options(collected=True))
   assert _strands(graph) == _EXPECTED
 
 
 @pytest.mark.parametrize('steps', [3, 6])
 def test_a_state_that_all_later_ones_need_is_on_a_chain(steps):
-  found = _strands(recurrent.two_readers(steps, looks_back=True))
+  graph = recurrent.two_readers(steps,
+                                options=recurrent.Options(looks_back=True))
+  found = _strands(graph)
   assert {name for name, strand in found.items() if strand % 2
          } == {name for name in _EXPECTED if name.endswith('/h')}
 

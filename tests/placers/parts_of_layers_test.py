@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import coarse_problem
+from gdp_grappler.placers import limits
+from gdp_grappler.placers import multilevel
+from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import prioritized
+from helpers import recurrent
+
+
+@pytest.fixture(autouse=True)
+def _however_small(monkeypatch):
+  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
+  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
+  monkeypatch.setattr(multilevel, '_FEWEST_OPS', 1)
+
+
+def _problem(graph):
+  prices = simulator.Simulator(presets.preset('2xP100'), threads=1)
+  return placer_lib.Problem(graph, prices.cluster, prices, simulator=prices)
+
+
+def _in_order_s(problem, row):
+  search = prioritized.PrioritizedSearch(problem, row[None],
+                                         np.random.default_rng(0))
+  return search.best_key[-1]
+
+
+def _watched(monkeypatch):
+  """Searches, in turn, with the number of their groups."""
+  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  begun = []
+  stock = prioritized.PrioritizedSearch
+
+  def watched(problem, *arguments, **fields):
+    begun.append((problem.graph.num_groups, stock(problem, *arguments,
+                                                  **fields)))
+    return begun[-1][1]
+
+  monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
+  return begun
+
+
+def test_parts_of_layers_move_after_layers(monkeypatch):
+  problem = _problem(recurrent.two_readers(12, flops=1e10))
+  begun = _watched(monkeypatch)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                              limits.Limit(20_000), lambda problem: None)
+  layers = coarse.wholes().problem.graph.num_groups
+  parts = coarse.parted().wholes().problem.graph.num_groups
+  counts = [count for count, _ in begun if count in (layers, parts)]
+  assert layers < parts and counts == sorted(counts) and parts in counts
+  # At last the steps of these parts.
+  assert begun[-1][0] == coarse.parted().problem.graph.num_groups
+  without = _in_order_s(problem, _best_of_layers(coarse, starts))
+  assert _in_order_s(problem, ahead.rows[0]) < .95 * without
+
+
+@pytest.mark.parametrize('most', [1000, 3000])
+def test_all_that_parts_price_counts(monkeypatch, most):
+  # As if no two searches ever agreed.
+  monkeypatch.setattr(multilevel, '_ALIKE', -1.)
+  monkeypatch.setattr(multilevel, '_PRICED', 150)
+  problem = _problem(recurrent.two_readers(12))
+  begun = _watched(monkeypatch)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                              limits.Limit(most), lambda problem: None)
+  # The first one only says what the best start takes.
+  assert len({count for count, _ in begun[1:]}) == 3
+  searches = [search for _, search in begun[1:]]
+  priced = sum(search.evaluations for search in searches)
+  assert ahead.progress == pytest.approx(min(priced / most, 1.), abs=.02)
+  assert priced < 1.1 * most + 40
+  # None only looks at where it might begin.
+  assert all(search.evaluations > 40 for search in searches)
+
+
+def _best_of_layers(coarse, starts):
+  """int [G], the fastest in the small graph with each layer on one device."""
+  whole = multilevel._Searches(coarse.wholes(),
+                               starts, np.random.default_rng(0),
+                               limits.Limit(4000), multilevel._WHOLES)
+  whole.search(1.)
+  return whole.told()[0][1]
