@@ -20,6 +20,8 @@ from gdp_grappler.graph import union_find
 # share of its other times before it, and some has them after it. Of fewer times
 # than that nothing can be told.
 _MOST, _FEWEST = .5, 3
+# Ops between a kernel and what uses it.
+_PASSED = 3
 # At so many times a state is needed: at the next one, and where several chains
 # meet. What is handed to more, or collected from more, joins no chains.
 _FEW = 2
@@ -62,35 +64,37 @@ def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
           variable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
   """int [U] each, ops and the variables that they use, the first uses first.
 
-  An op that hangs on variables and constants alone, such as a slice or a mask
-  of a kernel, may run long before: what needs it is the user.
+  An op that hangs on variables and constants alone and has little to do, such
+  as a slice or a mask of a kernel, may run long before: what needs it is the
+  user. With inputs that are constant nothing hangs on anything else, so that
+  products are users in any case, and few ops are passed.
   """
   order = graph.topological_order
   edges = graph.edges[graph.edge_tensors >= 0]
   begins = ~held
   begins[edges[:, 1]] = False
-  early = held | (native_graph.ranks(edges[:, ::-1], order[::-1].copy(),
-                                     np.zeros(len(edges)), begins.astype(float))
-                  == 0)
-  users = np.flatnonzero(forward & (variable >= 0))
-  pairs = np.stack([users, variable[users]])
-  passed = np.zeros(graph.num_ops, bool)
-  leaving = edges[early[edges[:, 0]] & forward[edges[:, 1]]]
+  hangs = native_graph.ranks(edges[:, ::-1], order[::-1].copy(),
+                             np.zeros(len(edges)), begins.astype(float)) > 0
+  passed = ~hangs & (graph.flops <= graph.output_bytes)
+  leaving = edges[passed[edges[:, 0]] & forward[edges[:, 1]]]
   leaving = leaving[np.argsort(leaving[:, 0], kind='stable')]
-  while (early[pairs[0]] & ~passed[pairs[0]]).any():
-    now = early[pairs[0]] & ~passed[pairs[0]]
-    passed[pairs[0, now]] = True
-    first = np.searchsorted(leaving[:, 0], pairs[0, now])
-    sizes = np.searchsorted(leaving[:, 0], pairs[0, now], 'right') - first
-    where = np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(
-        sizes.sum())
-    further = np.stack([leaving[where, 1], np.repeat(pairs[1, now], sizes)])
-    pairs = label_rows.distinct(
-        list(np.concatenate([pairs[:, ~now], further], axis=1)))[0]
+  users = np.flatnonzero(forward & (variable >= 0))
+  of = variable[users]
+  for _ in range(_PASSED):
+    now = passed[users]
+    first, last = (np.searchsorted(leaving[:, 0], users[now], side)
+                   for side in ('left', 'right'))
+    # The edges of each, one after the other.
+    each = last - first
+    where = np.arange(each.sum()) + np.repeat(last - np.cumsum(each), each)
+    users, of = label_rows.distinct([
+        np.concatenate([users[~now], leaving[where, 1]]),
+        np.concatenate([of[~now], np.repeat(of[now], each)])
+    ])[0]
   position = np.empty(graph.num_ops, int)
   position[order] = np.arange(graph.num_ops)
-  users, of = pairs[:, np.argsort(position[pairs[0]], kind='stable')]
-  return users, of
+  by_time = np.argsort(position[users], kind='stable')
+  return users[by_time], of[by_time]
 
 
 def _times(of: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:

@@ -51,6 +51,13 @@ def test_what_collects_all_steps_joins_no_chains(steps):
   assert _strands(graph) == _EXPECTED
 
 
+def test_inputs_may_be_constant():
+  graph = recurrent.two_readers(6)
+  types = tuple('Const' if kind in ('Placeholder', 'Fill') else kind
+                for kind in graph.op_types)
+  assert _strands(graph.replace(op_types=types)) == _EXPECTED
+
+
 @pytest.mark.parametrize('steps', [3, 6])
 def test_a_state_that_all_later_ones_need_is_on_a_chain(steps):
   graph = recurrent.two_readers(steps,
