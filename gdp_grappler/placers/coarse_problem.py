@@ -87,17 +87,14 @@ class CoarseProblem:
                             graph=graph.replace(groups=of_cells[graph.groups])),
         names, values)
 
-  @property
-  def has_parts(self) -> bool:
-    """Whether layers may have parts."""
-    return _PART in coordinates_lib.of(self._fine.graph).readable
-
   def parted(self) -> CoarseProblem | None:
     """Cells in two: what a chain of time steps waits for, and what feeds it.
 
     None if nothing tells them apart, or it is not smaller than the graph.
     """
     known = coordinates_lib.of(self._fine.graph)
+    if _PART not in known.readable:
+      return None
     found = _coarse(self._fine, known, (*self._names, _PART))
     if found is None or (found.wholes().problem.graph.num_groups
                          == self.wholes().problem.graph.num_groups):

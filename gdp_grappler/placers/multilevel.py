@@ -112,12 +112,11 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
   told: list[_Told] = []
   last = whole
   if not _is_behind(whole.first_key, start, _TORN):
-    parts = coarse.has_parts
-    told = _of_wholes(whole, start, _OF_LAYERS if parts else _OF_WHOLES)
-    parted = None
-    if parts and whole.progress < _OF_WHOLES - _LEAST_PARTS:
-      parted = coarse.parted()
-    if parted is not None:
+    has_time = whole.progress < _OF_WHOLES - _LEAST_PARTS
+    parted = coarse.parted() if has_time else None
+    told = _of_wholes(whole, start,
+                      _OF_WHOLES if parted is None else _OF_LAYERS)
+    if parted is not None and whole.progress < _OF_WHOLES - _LEAST_PARTS:
       last = _Searches(parted.wholes(), starts, rng, limit, _WHOLES,
                        whole.evaluations, _rows(told))
       told = sorted(

@@ -3,10 +3,10 @@
 A placement that is fast in the order in which TensorFlow starts ops need not be
 the one that is fast when control edges let the critical path go first. So this
 search prices placements in the order of priorities, as edges can keep it
-(`evaluator.Evaluator.price_in_order`). They are the upward ranks of one
-placement and hold for all that come out of it, until they are made anew: ranks
-of its own for each would cost more than its price. A placement and the
-priorities under which it was priced belong together.
+(`evaluator.Evaluator.price_in_order`). They are those of one placement, in the
+best of some `orders`, and hold for all that come out of it, until they are made
+anew: an order of its own for each would cost more than its price. A placement
+and the priorities under which it was priced belong together.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import prioritized
 from helpers import recurrent
+from helpers import unrolled
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +81,24 @@ def test_all_that_parts_price_counts(monkeypatch, most):
   assert priced < 1.1 * most + 40
   # None only looks at where it might begin.
   assert all(search.evaluations > 40 for search in searches)
+
+
+@pytest.mark.parametrize('make, parts',
+                         [(recurrent.two_readers, True),
+                          (lambda n: unrolled.make(3, n).graph, False)])
+def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
+  """Where a chain used all variables, layers had half of their time."""
+  monkeypatch.setattr(multilevel, '_ALIKE', -1.)
+  monkeypatch.setattr(multilevel, '_PRICED', 150)
+  problem = _problem(make(12))
+  begun = _watched(monkeypatch)
+  coarse = multilevel.coarsened(problem)
+  starts = np.ones((1, problem.graph.num_groups), np.int32)
+  multilevel.in_order(coarse, starts, np.random.default_rng(0),
+                      limits.Limit(3000), lambda problem: None)
+  layers = coarse.wholes().problem.graph.num_groups
+  priced = sum(s.evaluations for count, s in begun[1:] if count == layers)
+  assert (priced >= .65 * 3000) == (not parts)
 
 
 def _best_of_layers(coarse, starts):

@@ -62,18 +62,18 @@ def strands(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
 
 def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
           variable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-  """int [U] each, ops and the variables that they use, the first uses first.
+  """int [U] each, ops and the variables that they use.
 
   An op that hangs on variables and constants alone and has little to do, such
   as a slice or a mask of a kernel, may run long before: what needs it is the
   user. With inputs that are constant nothing hangs on anything else, so that
   products are users in any case, and few ops are passed.
   """
-  order = graph.topological_order
   edges = graph.edges[graph.edge_tensors >= 0]
   begins = ~held
   begins[edges[:, 1]] = False
-  hangs = native_graph.ranks(edges[:, ::-1], order[::-1].copy(),
+  hangs = native_graph.ranks(edges[:, ::-1],
+                             graph.topological_order[::-1].copy(),
                              np.zeros(len(edges)), begins.astype(float)) > 0
   passed = ~hangs & (graph.flops <= graph.output_bytes)
   leaving = edges[passed[edges[:, 0]] & forward[edges[:, 1]]]
@@ -91,10 +91,7 @@ def _uses(graph: op_graph.OpGraph, forward: np.ndarray, held: np.ndarray,
         np.concatenate([users[~now], leaving[where, 1]]),
         np.concatenate([of[~now], np.repeat(of[now], each)])
     ])[0]
-  position = np.empty(graph.num_ops, int)
-  position[order] = np.arange(graph.num_ops)
-  by_time = np.argsort(position[users], kind='stable')
-  return users[by_time], of[by_time]
+  return users, of
 
 
 def _times(of: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
