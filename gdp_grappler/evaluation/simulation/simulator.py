@@ -88,12 +88,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import threading
 import weakref
 
 import numpy as np
 
+from gdp_grappler import cores
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -129,7 +129,7 @@ class Simulator(evaluator.Evaluator):
     Args:
       cluster: The devices.
       cost_model: Seconds of each op; by default the roofline.
-      threads: By default one per core.
+      threads: By default one for each core that this process may use.
 
     Raises:
       ValueError: `threads` is not positive.
@@ -138,7 +138,7 @@ class Simulator(evaluator.Evaluator):
       raise ValueError(f'threads is {threads}; give 1 or more.')
     self.cluster = cluster
     self.cost_model = cost_model or roofline.Roofline()
-    self.threads = threads or os.cpu_count() or 1
+    self.threads = threads or cores.own()
     self._prepared: weakref.WeakKeyDictionary[
         op_graph.OpGraph,
         native_simulator.PreparedGraph] = weakref.WeakKeyDictionary()

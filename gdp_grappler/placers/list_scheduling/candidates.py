@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from concurrent import futures
-import os
 from typing import Callable, Sequence
 
 import numpy as np
 
+from gdp_grappler import cores
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import annealing
@@ -85,7 +85,7 @@ def _answers(
     propose, pool_bytes = asked[index]
     return propose(pool_bytes)
 
-  with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+  with futures.ThreadPoolExecutor(cores.own()) as pool:
     rows = list(pool.map(answer, range(len(asked))))
   return [
       (question, row) for question, row in zip(asked, rows) if row is not None

@@ -30,13 +30,13 @@ its favourites is shorter than with those of `solve`, and it takes milliseconds.
 from __future__ import annotations
 
 from concurrent import futures
-import os
 import types
 from typing import Any
 
 from absl import logging
 import numpy as np
 
+from gdp_grappler import cores
 from gdp_grappler import extras
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
@@ -102,7 +102,7 @@ def solve(tasks: task_graph.TaskGraph, work_s: np.ndarray,
 
   result = np.full(tasks.num_tasks, -1, np.int32)
   # The solver lets other threads run.
-  with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+  with futures.ThreadPoolExecutor(cores.own()) as pool:
     for chosen in pool.map(favourites, range(0, tasks.num_tasks, window)):
       result[pairs[chosen, 0]] = pairs[chosen, 1]
   return result

@@ -6,12 +6,12 @@ mapping with given block weights has no solution.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import mtkahypar
 import numpy as np
 
+from gdp_grappler import cores
 from gdp_grappler.placers import group_graph
 from gdp_grappler.placers.partitioning import partition_process
 
@@ -22,11 +22,7 @@ _SEED_RANGE = 1 << 31
 
 def run(jobs: list[dict[str, Any]]) -> list[np.ndarray]:
   """The part of each vertex, int [V], for each job (the fields of `Job`)."""
-  try:
-    threads = len(os.sched_getaffinity(0))
-  except AttributeError:  # Not Linux.
-    threads = os.cpu_count() or 1
-  library = mtkahypar.initialize(threads, False)
+  library = mtkahypar.initialize(cores.own(), False)
   return [_map(library, partition_process.Job(**job)) for job in jobs]
 
 
