@@ -1,4 +1,4 @@
-"""Compiled Keras models whose steps two devices can share, to be measured.
+"""Compiled Keras models whose steps devices can share, to be measured.
 
 Each function takes no arguments, so that it is given as
 `benchmarks.keras_models:NAME` wherever a graph is asked for. Batches are of a
@@ -70,6 +70,62 @@ def two_towers() -> keras.Model:
   return model
 
 
+def translator() -> keras.Model:
+  """A recurrent encoder, and a decoder that attends to it, step by step."""
+  source, target = (
+      keras.Input((40,), batch_size=32, dtype='int32') for _ in range(2))
+  words = layers.Embedding(8000, 512)(source)
+  encoded, *state = _steps(512, return_state=True)(words)
+  words = layers.Embedding(8000, 512)(target)
+  decoded = _steps(512)(words, initial_state=state)
+  attended = layers.Attention()([decoded, encoded])
+  return _classifier([source, target],
+                     layers.Concatenate()([decoded, attended]), 8000)
+
+
+def language_model() -> keras.Model:
+  """Four wide recurrent layers, step by step."""
+  words = keras.Input((35,), batch_size=20, dtype='int32')
+  hidden = layers.Embedding(10_000, 1500)(words)
+  for _ in range(4):
+    hidden = _steps(1500)(hidden)
+  return _classifier(words, hidden, 10_000)
+
+
+def recognizer() -> keras.Model:
+  """Three recurrent layers that read from both ends, step by step."""
+  sounds = hidden = keras.Input((50, 128), batch_size=64)
+  for _ in range(3):
+    hidden = layers.Bidirectional(
+        layers.GRU(384, return_sequences=True, unroll=True))(hidden)
+  return _classifier(sounds, hidden, 64)
+
+
+def unet() -> keras.Model:
+  """Convolutions down to an eighth of the image and up again, with skips."""
+  image = hidden = keras.Input((128, 128, 3), batch_size=16)
+  skips = []
+  for filters in (64, 128, 256):
+    skips.append(_convolutions(hidden, filters))
+    hidden = layers.MaxPooling2D()(skips[-1])
+  hidden = _convolutions(hidden, 512)
+  for skip in reversed(skips):
+    up = layers.Conv2DTranspose(skip.shape[-1], 2, strides=2)(hidden)
+    hidden = _convolutions(layers.Concatenate()([up, skip]), skip.shape[-1])
+  return _classifier(image, hidden, 2)
+
+
+def _steps(units: int, **options: bool) -> keras.layers.LSTM:
+  """A recurrent layer whose time steps are ops of their own, not a loop."""
+  return layers.LSTM(units, return_sequences=True, unroll=True, **options)
+
+
+def _convolutions(image: keras.KerasTensor, filters: int) -> keras.KerasTensor:
+  for _ in range(2):
+    image = layers.Conv2D(filters, 3, padding='same', activation='relu')(image)
+  return image
+
+
 def _tower(image: keras.KerasTensor, width: int) -> keras.KerasTensor:
   """Convolutions `width` wide, and what is left of the image after them."""
   hidden = image
@@ -89,8 +145,8 @@ def _dense(features: keras.KerasTensor, units: int,
   return features
 
 
-def _classifier(inputs: keras.KerasTensor, hidden: keras.KerasTensor,
-                classes: int) -> keras.Model:
+def _classifier(inputs: keras.KerasTensor | list[keras.KerasTensor],
+                hidden: keras.KerasTensor, classes: int) -> keras.Model:
   model = keras.Model(inputs, layers.Dense(classes)(hidden))
   model.compile('adam',
                 keras.losses.SparseCategoricalCrossentropy(from_logits=True))
