@@ -29,7 +29,8 @@ class Verdict:
     bound_by: 'critical path' or 'work': which bound is the larger one.
     reason: 'bound', 'transfers', 'link', 'device' or 'waiting'.
     is_full: Whether it fills a memory nearly.
-    needs_several: Whether one accelerator cannot hold the graph.
+    needs_several: Whether one accelerator cannot hold the graph; None if that
+      was not tried.
     ordered: Who is fastest with control edges; None if nobody is
       priced so.
     ordered_step_time_s: Of that one.
@@ -43,7 +44,7 @@ class Verdict:
   bound_by: str
   reason: str
   is_full: bool
-  needs_several: bool
+  needs_several: bool | None
   ordered: str | None
   ordered_step_time_s: float | None
 
@@ -102,6 +103,6 @@ def _is_full(record: figures.Record) -> bool:
              for device, capacity in record['capacity_bytes'].items())
 
 
-def _needs_several(cells: Mapping[str, figures.Record]) -> bool:
+def _needs_several(cells: Mapping[str, figures.Record]) -> bool | None:
   alone = cells.get('gpu_only')
-  return alone is not None and alone['status'] == cell_lib.OOM
+  return None if alone is None else alone['status'] == cell_lib.OOM

@@ -156,8 +156,8 @@ def _headroom(tasks: Sequence[dict[str, Any]]) -> str:
       f'where data has to move. The best placements take {mean:.2f} times the '
       f'bound (geometric mean of {count} tasks); {len(rows)} of {count} are '
       'more than 5 % above it. TensorFlow runs ready ops first in, first out; '
-      'the last two columns are for those that would run the critical path '
-      'first.')
+      'the last two columns are for control edges that make it keep a better '
+      'order.')
   return text + '\n\n' + _verdict_table(rows or verdicts)
 
 
@@ -177,8 +177,9 @@ def _bound(tasks: Sequence[dict[str, Any]]) -> str:
       ]
   }
   lines = [f'* By {kind}: {_names(found)}.' for kind, found in kinds.items()]
-  several = [v for v in verdicts if v.needs_several]
-  lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
+  if any(v.needs_several is not None for v in verdicts):
+    several = [v for v in verdicts if v.needs_several]
+    lines.append(f'* No accelerator holds the graph alone: {_names(several)}.')
   return ('What lasts 90 % of the step of the best placement limits it: the '
           'longest path with its transfers, one wire, or one device.\n\n'
           + '\n'.join(lines))

@@ -38,7 +38,8 @@ def test_near_the_bound_there_is_nothing_to_gain():
 
 
 def test_one_card_is_too_small():
-  assert not _verdict().needs_several
+  assert _verdict().needs_several is None  # Nobody tried.
+  assert _verdict(others={'gpu_only': _CELL(1.)}).needs_several is False
   verdict = _verdict(others={'gpu_only': _CELL(None)})
   assert verdict.needs_several and not verdict.is_full
   assert verdict.text.endswith('one accelerator does not hold the graph')

@@ -77,6 +77,12 @@ def test_headroom_and_limits():
   assert 'alone: net@2xP100.' in text
 
 
+def test_what_one_card_holds_is_said_of_graphs_that_were_tried_on_one():
+  said = 'No accelerator holds the graph alone'
+  assert said in _index()
+  assert said not in _index([bench_results.task(metis=_CELL(1.25))])
+
+
 def test_measured_steps_have_no_bound():
   task = bench_results.task(
       metis=_CELL(1., lower_bound_s=None, over_bound=None, limits=None))
