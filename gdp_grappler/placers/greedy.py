@@ -1,4 +1,4 @@
-"""What the network that chooses moves says by itself, nothing priced."""
+"""What the network that chooses moves says by itself, unpriced."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ TERMS = {
         'transfers for nothing, or all work divided evenly over all '
         'devices, whichever is longer.',
     'cell':
-        'One placer on one task of `gdp_bench`.',
+        'One placer on one task of `gdp_bench`; of a graph that repeats itself: one '
+        'layer in one time step.',
     'channel':
         'A wire, copy engine or network card that carries one transfer '
         'at a time.',
@@ -205,7 +206,7 @@ TERMS = {
         'How often a while loop runs.',
     'unit':
         'Groups joined along their largest tensors; what the policy '
-        'decides, about a sixteenth as many as groups.',
+        'decides: about a sixteenth as many as groups, or about 256.',
     'valid':
         'A placement that runs: it fits, and every op has a kernel '
         'where it is.',

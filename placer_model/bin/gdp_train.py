@@ -78,8 +78,9 @@ _UNITS = flags.DEFINE_enum(
     'units', 'coarse', ['coarse', 'fine'], 'One decision per cluster of ops, '
     'or one per group of ops that have to stay together.')
 _INIT_POLICY = flags.DEFINE_string(
-    'init_policy', None, 'Model directory of another run; start from its '
-    'weights.')
+    'init_policy', None, 'Start from the weights of a policy, its folder or '
+    "'shipped' for the one that is installed, or of another run with the same "
+    'config, its model_dir.')
 _RESTART = flags.DEFINE_boolean(
     'restart', False, 'Begin anew in a model_dir that holds a run; what it has '
     'learned is removed.')
@@ -218,7 +219,7 @@ def _options(task_lib: types.ModuleType) -> Any:
       trip_count=command_line.TRIP_COUNT.value,
       profile=command_line.PROFILE.value or '', iterations=_ITERATIONS.value,
       rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
-      init_policy=(pathlib.Path(_INIT_POLICY.value)
+      init_policy=(task_lib.initial.folder(_INIT_POLICY.value)
                    if _INIT_POLICY.value else None), restart=_RESTART.value,
       searches=_SEARCHES.value, ray=command_line.RAY.value)
 

@@ -168,7 +168,7 @@ def load_placer(directory: pathlib.Path, placer: tf.keras.layers.Layer,
     return
   raise errors.GdpError(
       f'No weights in {directory} fit this network: {complaints[0]}. Give a '
-      'run with the same --config.')
+      'run with the same --config, or the folder "policy" that it exported.')
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ from placer_model.training import baselines as baselines_lib
 from placer_model.training import batch as batch_lib
 from placer_model.training import checkpoints
 from placer_model.training import environment as environment_lib
+from placer_model.training import initial
 from placer_model.training import interrupts
 from placer_model.training import job_pricing
 from placer_model.training import json_files
@@ -84,7 +85,8 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
   exporting = deadline.earlier(EXPORT_S)
   learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
-  placer_config = config_lib.preset(options.config).replace(seed=options.seed)
+  placer_config = initial.config(options.init_policy, options.config,
+                                 options.seed)
   tasks = [
       task_lib.load(one, progress_lib.teller(console), exporting)
       for one in every
@@ -150,9 +152,7 @@ def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
   baselines = references.place_all(options, tasks, deadline, pricing)
   for task, results in zip(tasks, baselines):
     _check_that_steps_run(task, results)
-  network = network_lib.PlacerNetwork(placer_config)
-  if options.init_policy:
-    checkpoints.load_placer(options.init_policy / 'checkpoints', network)
+  network = initial.network(options.init_policy, placer_config)
   optimizers = optimizers_lib.Optimizers.make(config)
   return [
       _Entrant(

@@ -34,6 +34,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request as request_lib
 from gdp_grappler.problems import rewards
+from placer_model.training import initial
 from placer_model.training import train_config
 
 UNITS = (coarsening.COARSE, coarsening.FINE)
@@ -60,7 +61,8 @@ class Options:
     iterations: Instead of the preset's; None keeps it.
     rollouts: Instead of the preset's; None keeps it.
     time_budget_s: What the whole run may take; None: only `iterations` counts.
-    init_policy: Model directory of another run whose weights to start from.
+    init_policy: Model directory of another run, or folder of a policy, whose
+      weights to start from. With a policy come its sizes and its units.
     restart: Whether to begin anew where a run is already there.
     target: 'grpc://host:port' of the TensorFlow cluster to measure on.
     local_workers: Servers to start on this machine and to measure on.
@@ -97,8 +99,13 @@ class Options:
   @property
   def kind_of_units(self) -> str:
     """What `coarsening.units` knows."""
-    return (coarsening.FINE
-            if self.units == coarsening.FINE else self.train_config().units)
+    if self.units == coarsening.FINE:
+      return coarsening.FINE
+    policy = initial.policy(self.init_policy) or {}
+    # What draws for nested sets has to have them.
+    nested = coarsening.NESTED in (self.train_config().units,
+                                   policy.get('units'))
+    return coarsening.NESTED if nested else coarsening.COARSE
 
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan
+from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph.sources import sources
 from helpers import small_training
@@ -249,6 +250,19 @@ def test_starts_from_another_runs_weights(graph_path, tmp_path, finished,
   _train(_options(graph_path, tmp_path, seed=1, init_policy=first))
   identity = json.loads((tmp_path / 'config.json').read_text())
   assert identity['init_policy'] == str(first)
+
+
+def test_starts_from_a_policy_that_was_exported(graph_path, tmp_path, finished,
+                                                no_export):
+  """It had to be a run with the same config."""
+  first, *_ = finished
+  _train(
+      _options(graph_path, tmp_path, config='paper',
+               init_policy=first / 'policy'))
+  there = json.loads((first / 'config.json').read_text())
+  identity = json.loads((tmp_path / 'config.json').read_text())
+  assert identity['placer'] == there['placer']
+  assert identity['units'] == coarsening.NESTED != there['units']
 
 
 def test_graph_that_fits_nowhere_is_an_error(graph_path, tmp_path, no_export):

@@ -1,0 +1,90 @@
+"""Where a run's first weights come from."""
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from gdp_grappler import errors
+from gdp_grappler.graph import coarsening
+from placer_model import config as config_lib
+from placer_model import export
+from placer_model.training import initial
+from placer_model.training import task as task_lib
+
+_SHIPPED = initial.folder(initial.SHIPPED)
+
+
+def _options(**changes) -> task_lib.Options:
+  return dataclasses.replace(
+      task_lib.Options('net.pb', '2xP100', 'simulated', pathlib.Path('model')),
+      **changes)
+
+
+def test_chance_makes_them_by_the_preset_and_the_seed():
+  config = initial.config(None, 'paper', 3)
+  assert config == config_lib.preset('paper').replace(seed=3)
+  assert initial.network(None, config).config == config
+
+
+def test_a_policy_brings_its_sizes_its_weights_and_its_units():
+  config = initial.config(_SHIPPED, 'default', 3)
+  assert config != config_lib.preset('default').replace(seed=3)
+  found = initial.network(_SHIPPED, config).get_weights()
+  expected = export.load_network(_SHIPPED).get_weights()
+  assert len(found) == len(expected) > 0
+  for one, other in zip(found, expected):
+    np.testing.assert_array_equal(one, other)
+  assert _options(init_policy=_SHIPPED).kind_of_units == coarsening.NESTED
+
+
+def test_without_a_policy_units_are_those_of_the_config():
+  assert _options().kind_of_units == coarsening.COARSE
+  assert _options(config='paper').kind_of_units == coarsening.NESTED
+  assert _options(init_policy=_SHIPPED,
+                  units='fine').kind_of_units == coarsening.FINE
+
+
+@pytest.fixture(name='coarse')
+def _coarse(tmp_path):
+  """A policy that decides about coarse units."""
+  folder = tmp_path / 'policy'
+  shutil.copytree(_SHIPPED, folder)
+  description = json.loads((folder / 'policy.json').read_text())
+  (folder / 'policy.json').write_text(
+      json.dumps(description | {'units': coarsening.COARSE}))
+  return folder
+
+
+def test_what_draws_for_nested_sets_has_them_whatever_the_policy(coarse):
+  options = _options(init_policy=coarse)
+  assert options.kind_of_units == coarsening.COARSE
+  assert dataclasses.replace(options,
+                             config='paper').kind_of_units == coarsening.NESTED
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_neither_a_policy_nor_a_run_is_one_error(tmp_path, there):
+  folder = tmp_path / 'somewhere'
+  if there:
+    (folder / 'checkpoints').mkdir(parents=True)
+  with pytest.raises(errors.GdpError, match='neither a policy nor checkpoints'):
+    initial.config(folder, 'default', 0)
+
+
+def test_a_policy_for_other_features_is_refused(coarse):
+  description = json.loads((coarse / 'policy.json').read_text())
+  (coarse / 'policy.json').write_text(
+      json.dumps(description | {'schema': 'other'}))
+  with pytest.raises(errors.PolicyMismatchError, match='other features'):
+    initial.config(coarse, 'default', 0)
+
+
+def test_a_damaged_policy_is_refused_before_anything_is_priced(coarse):
+  weights = coarse / 'variables' / 'variables.data-00000-of-00001'
+  weights.write_bytes(weights.read_bytes()[:-100])
+  with pytest.raises(errors.PolicyMismatchError):
+    initial.config(coarse, 'default', 0)
