@@ -29,8 +29,8 @@ TERMS = {
         'transfers for nothing, or all work divided evenly over all '
         'devices, whichever is longer.',
     'cell':
-        'One placer on one task of `gdp_bench`; of a graph that repeats itself: one '
-        'layer in one time step.',
+        'One placer on one task of `gdp_bench`; of a graph that repeats '
+        'itself: one layer in one time step.',
     'channel':
         'A wire, copy engine or network card that carries one transfer '
         'at a time.',
