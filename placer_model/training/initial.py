@@ -37,9 +37,11 @@ def policy(start: pathlib.Path | None) -> Mapping[str, Any] | None:
   return learned.metadata(start)
 
 
-def config(start: pathlib.Path | None, preset: str,
-           seed: int) -> config_lib.PlacerConfig:
-  """Sizes and switches of the network: a policy's own, or a preset.
+def network(start: pathlib.Path | None, preset: str,
+            seed: int) -> network_lib.PlacerNetwork:
+  """A network with the weights that a run begins with.
+
+  Its sizes and switches are a policy's own, or those of a preset.
 
   Args:
     start: As of `policy`.
@@ -48,33 +50,18 @@ def config(start: pathlib.Path | None, preset: str,
 
   Raises:
     PolicyMismatchError: a policy cannot be read.
-    GdpError: there is neither a policy nor another run.
+    GdpError: there is neither a policy nor another run, or that has no weights
+      that fit.
   """
   if start is not None and policy(start) is not None:
-    return export.load_network(start).config
+    return export.load_network(start)
   if start is not None and not checkpoints.newest_first(_run(start)):
     raise errors.GdpError(
         f'--init_policy={start} holds neither a policy nor checkpoints of a '
         f'run. Give the folder of a policy, the --model_dir of a run, or '
         f'{SHIPPED} for the policy that is installed.')
-  return config_lib.preset(preset).replace(seed=seed)
-
-
-def network(start: pathlib.Path | None,
-            sizes: config_lib.PlacerConfig) -> network_lib.PlacerNetwork:
-  """A network with the weights that a run begins with.
-
-  Args:
-    start: As of `policy`.
-    sizes: As of `config`.
-
-  Raises:
-    PolicyMismatchError: a policy cannot be read.
-    GdpError: another run has no weights that fit.
-  """
-  if start is not None and policy(start) is not None:
-    return export.load_network(start)
-  result = network_lib.PlacerNetwork(sizes)
+  result = network_lib.PlacerNetwork(
+      config_lib.preset(preset).replace(seed=seed))
   if start is not None:
     checkpoints.load_placer(_run(start), result)
   return result

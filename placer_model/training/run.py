@@ -85,8 +85,7 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
   exporting = deadline.earlier(EXPORT_S)
   learning = exporting.earlier(_DISTILL_SHARE * (options.time_budget_s or 0.))
   config = options.train_config()
-  placer_config = initial.config(options.init_policy, options.config,
-                                 options.seed)
+  network = initial.network(options.init_policy, options.config, options.seed)
   tasks = [
       task_lib.load(one, progress_lib.teller(console), exporting)
       for one in every
@@ -96,14 +95,13 @@ def train(every: Sequence[task_lib.Options], console: rich.console.Console,
     if options.restart:
       checkpoints.discard(options.model_dir)
     checkpoints.claim(options.model_dir,
-                      _identity(options, config, placer_config, tasks))
+                      _identity(options, config, network.config, tasks))
     stack.enter_context(interrupts.told_what_is_kept(options.model_dir))
     for task in tasks:
       stack.enter_context(task.processes)
     pricing = references.pricing(options, tasks, stack)
     with interrupts.Interrupt() as interrupt:
-      entrants = _entrants(options, config, placer_config, tasks, learning,
-                           pricing)
+      entrants = _entrants(options, config, network, tasks, learning, pricing)
       batch = batch_lib.Batch([e.trainer for e in entrants], config.iterations)
       store = checkpoints.Checkpoints(options.model_dir / 'checkpoints',
                                       batch.checkpoint())
@@ -145,14 +143,13 @@ def _identity(options: task_lib.Options, config: train_config.TrainConfig,
 
 
 def _entrants(options: task_lib.Options, config: train_config.TrainConfig,
-              placer_config: config_lib.PlacerConfig,
+              network: network_lib.PlacerNetwork,
               tasks: Sequence[task_lib.Task], deadline: deadlines.Deadline,
               pricing: job_pricing.Pricing | None) -> list[_Entrant]:
   """All graphs with their baselines, and trainers that share one network."""
   baselines = references.place_all(options, tasks, deadline, pricing)
   for task, results in zip(tasks, baselines):
     _check_that_steps_run(task, results)
-  network = initial.network(options.init_policy, placer_config)
   optimizers = optimizers_lib.Optimizers.make(config)
   return [
       _Entrant(

@@ -99,13 +99,13 @@ class Options:
   @property
   def kind_of_units(self) -> str:
     """What `coarsening.units` knows."""
-    if self.units == coarsening.FINE:
-      return coarsening.FINE
     policy = initial.policy(self.init_policy) or {}
-    # What draws for nested sets has to have them.
-    nested = coarsening.NESTED in (self.train_config().units,
-                                   policy.get('units'))
-    return coarsening.NESTED if nested else coarsening.COARSE
+    wanted = self.units, self.train_config().units, policy.get('units')
+    # What draws for nested sets has to have them, or finer ones.
+    return next(
+        (kind
+         for kind in (coarsening.FINE, coarsening.NESTED) if kind in wanted),
+        coarsening.COARSE)
 
   def train_config(self) -> train_config.TrainConfig:
     """The preset, cut down for measuring, with what was given."""

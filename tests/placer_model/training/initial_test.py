@@ -25,18 +25,17 @@ def _options(**changes) -> task_lib.Options:
 
 
 def test_chance_makes_them_by_the_preset_and_the_seed():
-  config = initial.config(None, 'paper', 3)
+  config = initial.network(None, 'paper', 3).config
   assert config == config_lib.preset('paper').replace(seed=3)
-  assert initial.network(None, config).config == config
 
 
 def test_a_policy_brings_its_sizes_its_weights_and_its_units():
-  config = initial.config(_SHIPPED, 'default', 3)
-  assert config != config_lib.preset('default').replace(seed=3)
-  found = initial.network(_SHIPPED, config).get_weights()
-  expected = export.load_network(_SHIPPED).get_weights()
-  assert len(found) == len(expected) > 0
-  for one, other in zip(found, expected):
+  found = initial.network(_SHIPPED, 'default', 3)
+  expected = export.load_network(_SHIPPED)
+  assert found.config == expected.config
+  assert found.config != config_lib.preset('default').replace(seed=3)
+  assert len(found.get_weights()) == len(expected.get_weights()) > 0
+  for one, other in zip(found.get_weights(), expected.get_weights()):
     np.testing.assert_array_equal(one, other)
   assert _options(init_policy=_SHIPPED).kind_of_units == coarsening.NESTED
 
@@ -48,19 +47,25 @@ def test_without_a_policy_units_are_those_of_the_config():
                   units='fine').kind_of_units == coarsening.FINE
 
 
-@pytest.fixture(name='coarse')
-def _coarse(tmp_path):
-  """A policy that decides about coarse units."""
-  folder = tmp_path / 'policy'
-  shutil.copytree(_SHIPPED, folder)
-  description = json.loads((folder / 'policy.json').read_text())
-  (folder / 'policy.json').write_text(
-      json.dumps(description | {'units': coarsening.COARSE}))
-  return folder
+@pytest.fixture(name='copy')
+def _copy(tmp_path):
+  """The policy that is shipped, to be changed."""
+  return shutil.copytree(_SHIPPED, tmp_path / 'policy')
 
 
-def test_what_draws_for_nested_sets_has_them_whatever_the_policy(coarse):
-  options = _options(init_policy=coarse)
+def _say(folder, **changes):
+  path = folder / 'policy.json'
+  path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_policy_of_fine_units_decides_about_fine_ones(copy):
+  _say(copy, units=coarsening.FINE)
+  assert _options(init_policy=copy).kind_of_units == coarsening.FINE
+
+
+def test_what_draws_for_nested_sets_has_them_whatever_the_policy(copy):
+  _say(copy, units=coarsening.COARSE)
+  options = _options(init_policy=copy)
   assert options.kind_of_units == coarsening.COARSE
   assert dataclasses.replace(options,
                              config='paper').kind_of_units == coarsening.NESTED
@@ -72,19 +77,18 @@ def test_neither_a_policy_nor_a_run_is_one_error(tmp_path, there):
   if there:
     (folder / 'checkpoints').mkdir(parents=True)
   with pytest.raises(errors.GdpError, match='neither a policy nor checkpoints'):
-    initial.config(folder, 'default', 0)
+    initial.network(folder, 'default', 0)
 
 
-def test_a_policy_for_other_features_is_refused(coarse):
-  description = json.loads((coarse / 'policy.json').read_text())
-  (coarse / 'policy.json').write_text(
-      json.dumps(description | {'schema': 'other'}))
+def test_a_policy_for_other_features_is_refused(copy):
+  _say(copy, schema='other')
   with pytest.raises(errors.PolicyMismatchError, match='other features'):
-    initial.config(coarse, 'default', 0)
+    initial.network(copy, 'default', 0)
 
 
-def test_a_damaged_policy_is_refused_before_anything_is_priced(coarse):
-  weights = coarse / 'variables' / 'variables.data-00000-of-00001'
+def test_a_damaged_policy_is_refused(copy):
+  assert initial.network(copy, 'default', 0)
+  weights = copy / 'variables' / 'variables.data-00000-of-00001'
   weights.write_bytes(weights.read_bytes()[:-100])
   with pytest.raises(errors.PolicyMismatchError):
-    initial.config(coarse, 'default', 0)
+    initial.network(copy, 'default', 0)
