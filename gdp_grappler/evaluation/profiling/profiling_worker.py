@@ -300,12 +300,15 @@ def _overheads(tf: types.ModuleType, setup: Setup) -> tuple[float, float]:
       with tf.control_dependencies([last]):
         last = tf.raw_ops.NoOp(name='link')
   with _session(tf, setup, graph, setup.pool) as session:
-    empty, chain = (_median_step_s(session.make_callable([op]), setup)
-                    for op in (first, last))
+    empty, chain = _median_steps_s(
+        [session.make_callable([op]) for op in (first, last)], setup)
   return empty, max(0., chain - empty) / _CHAIN
 
 
-def _median_step_s(step: Callable[[], Any], setup: Setup) -> float:
-  for _ in range(20):
+def _median_steps_s(steps: Sequence[Callable[[], Any]],
+                    setup: Setup) -> list[float]:
+  """Of each, taken in turns, so that whatever disturbs one disturbs all."""
+  for step in steps * 20:
     step()
-  return _median_s([_clocked(step) for _ in range(100)], setup)
+  turns = [[_clocked(step) for step in steps] for _ in range(100)]
+  return [_median_s(seconds, setup) for seconds in zip(*turns)]

@@ -37,16 +37,17 @@ def _source(name):
 
 @pytest.fixture(name='lasting')
 def fixture_lasting(monkeypatch):
-  """Steps take longer than empty ones, so that profiles are kept.
+  """Steps take longer than empty ones, and a chain of ops longer than none.
 
-  On a busy machine that of a tiny graph may not.
+  On a busy machine those of a tiny graph may not.
   """
   stock = profiler._record
 
   def record(*arguments):
     seen = stock(*arguments)
     return dataclasses.replace(
-        seen, empty_step_s=min(seen.empty_step_s, seen.step_s / 2))
+        seen, empty_step_s=min(seen.empty_step_s, seen.step_s / 2),
+        chain_visit_s=max(seen.chain_visit_s, 1e-9))
 
   monkeypatch.setattr(profiler, '_record', record)
 
