@@ -15,6 +15,7 @@ from gdp_grappler import errors
 from gdp_grappler.placers import background
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import batches
+from gdp_grappler.plugin import garbage
 from gdp_grappler.plugin import library
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import placer_thread
@@ -111,9 +112,11 @@ class Host:
       return library.NeedsGraph if task else self._known(query, key, start)
     try:
       settings = _settings(query)
-      decision, message = self._thread.run(
-          functools.partial(self._serve, query, settings, directory, key, task),
-          settings.time_budget_s, _excused_s)
+      # As long as somebody waits for it.
+      with garbage.uncollected():
+        decision, message = self._thread.run(
+            functools.partial(self._serve, query, settings, directory, key,
+                              task), settings.time_budget_s, _excused_s)
     except KeyboardInterrupt:
       raise
     except BaseException as error:

@@ -31,6 +31,12 @@ def test_readable_name(graph_id, origins, expected):
   assert capture.readable_name(graph_id, _graph(*origins)) == expected
 
 
+def test_most_of_a_large_graph_names_it():
+  names = [['__inference_step_1']] * 70_000 + [['__inference_helper_2']
+                                              ] * 30_000
+  assert capture.readable_name('__inference_f_3', _graph(*names)) == 'step'
+
+
 def test_writes_what_can_be_read(tmp_path):
   source = source_graph.SourceGraph('a/b <c>', _graph([], []), ('n0',), ('n1',),
                                     ('/d',))

@@ -1,4 +1,5 @@
 import dataclasses
+import gc
 import re
 import threading
 
@@ -204,6 +205,21 @@ def test_answer_that_comes_too_late_serves_the_next_query(lines):
   processes.wait_until(answered)
   assert answers[-1] == _ALTERNATING
   assert _untimed(lines) == ['done; spent, from the cache']
+
+
+def test_no_garbage_is_collected_while_a_program_waits(lines):
+  del lines
+  seen = []
+
+  def fail(*_):
+    seen.append(gc.isenabled())
+    raise ValueError
+
+  gc.enable()
+  for optimize in (fail, _Optimizer()):
+    _host(optimize).answer(_query())
+    assert gc.isenabled()
+  assert seen == [False]
 
 
 def test_placers_own_graphs_are_left_alone(lines):

@@ -7,19 +7,17 @@
 // simulator_machine.h runs it.
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <numeric>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gdp_grappler/evaluation/simulation/simulator_graph.h"
 #include "gdp_grappler/evaluation/simulation/simulator_machine.h"
+#include "gdp_grappler/workers.h"
 
 using gdp::kNone;
 
@@ -274,43 +272,25 @@ int32_t gdp_simulator_run(GdpSimulator* simulator, int64_t count,
                           const uint8_t* orderable, const double* ceiling_s,
                           int32_t threads, double* step_time_s,
                           int64_t* peak_bytes) {
-  std::atomic<int64_t> next{0};
-  std::atomic<int32_t> status{kOk};
-  auto work = [&]() {
-    try {
-      std::unique_ptr<gdp::Machine> machine = TakeMachine(simulator);
-      for (int64_t k; (k = next++) < count;) {
-        const int32_t* placement = devices + k * simulator->num_ops;
-        const double* order =
-            priorities ? priorities + k * simulator->num_ops : nullptr;
-        int64_t* peaks = peak_bytes + k * simulator->num_pools;
-        const double ceiling = ceiling_s ? ceiling_s[k] : gdp::kInfinity;
-        if (orderable) {
-          machine->RunInOrder(placement, order, orderable, ceiling,
-                              step_time_s + k, peaks);
-        } else {
-          machine->Run(placement, order, ceiling, step_time_s + k, peaks,
-                       nullptr);
-        }
+  const auto work = [&](int32_t, gdp::Numbers* numbers) {
+    std::unique_ptr<gdp::Machine> machine = TakeMachine(simulator);
+    for (int64_t k; numbers->Next(&k);) {
+      const int32_t* placement = devices + k * simulator->num_ops;
+      const double* order =
+          priorities ? priorities + k * simulator->num_ops : nullptr;
+      int64_t* peaks = peak_bytes + k * simulator->num_pools;
+      const double ceiling = ceiling_s ? ceiling_s[k] : gdp::kInfinity;
+      if (orderable) {
+        machine->RunInOrder(placement, order, orderable, ceiling,
+                            step_time_s + k, peaks);
+      } else {
+        machine->Run(placement, order, ceiling, step_time_s + k, peaks,
+                     nullptr);
       }
-      GiveBack(simulator, std::move(machine));
-    } catch (const std::bad_alloc&) {
-      status = kOutOfMemory;
     }
+    GiveBack(simulator, std::move(machine));
   };
-  std::vector<std::thread> others;
-  try {
-    const int64_t wanted = std::min<int64_t>(threads, count) - 1;
-    others.reserve(std::max<int64_t>(wanted, 0));
-    while (static_cast<int64_t>(others.size()) < wanted) {
-      others.emplace_back(work);
-    }
-  } catch (const std::exception&) {
-    // No more threads to be had: those there are do it all.
-  }
-  work();
-  for (std::thread& thread : others) thread.join();
-  return status;
+  return gdp::ShareOut(count, threads, work) ? kOk : kOutOfMemory;
 }
 
 // Simulates one placement and keeps what happened; null if memory runs out.

@@ -3,8 +3,9 @@
 // Plain C interface over arrays; no TensorFlow, no Python. What the features
 // mean is said in schema.py and featurizer.py.
 
+#include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <deque>
 #include <new>
 
 #include "gdp_grappler/features/moves/move_candidates.h"
@@ -12,27 +13,52 @@
 #include "gdp_grappler/features/moves/move_incumbent.h"
 #include "gdp_grappler/features/moves/move_repair.h"
 #include "gdp_grappler/features/moves/move_ties.h"
-
-struct GdpMoveFeatures {
-  gdp::MoveGraph graph;
-  gdp::Incumbent incumbent;
-  gdp::Ties ties;
-  gdp::Candidates candidates;
-  gdp::Repair repair;
-
-  explicit GdpMoveFeatures(const GdpMoveGraph& g)
-      : graph(g),
-        incumbent(graph),
-        candidates(graph, incumbent, ties),
-        repair(graph, incumbent) {}
-};
+#include "gdp_grappler/workers.h"
 
 namespace {
 
 // Results of the C functions.
 enum Status : int32_t { kOk = 0, kOutOfMemory = 1 };
 
+// A thread of its own is not worth it for fewer groups of all moves.
+constexpr int64_t kFewestGroups = 1 << 14;
+
+// What one thread works with.
+struct Desk {
+  gdp::Candidates candidates;
+  gdp::Repair repair;
+
+  Desk(const gdp::MoveGraph& graph, const gdp::Incumbent& incumbent,
+       const gdp::Ties& ties)
+      : candidates(graph, incumbent, ties), repair(graph, incumbent) {}
+};
+
 }  // namespace
+
+struct GdpMoveFeatures {
+  gdp::MoveGraph graph;
+  gdp::Incumbent incumbent;
+  gdp::Ties ties;
+  std::deque<Desk> desks;
+
+  explicit GdpMoveFeatures(const GdpMoveGraph& g)
+      : graph(g), incumbent(graph) {}
+
+  // Calls `work(desk, k)` for each of `count` moves, in as many threads.
+  template <typename Work>
+  Status OfEach(int64_t count, int32_t threads, const Work& work) {
+    const int64_t groups = count * graph.num_groups;
+    const int64_t wanted =
+        std::clamp<int64_t>(groups / kFewestGroups, 1, threads);
+    while (static_cast<int64_t>(desks.size()) < std::min(wanted, count)) {
+      desks.emplace_back(graph, incumbent, ties);
+    }
+    const auto all = [&](int32_t worker, gdp::Numbers* numbers) {
+      for (int64_t k; numbers->Next(&k);) work(&desks[worker], k);
+    };
+    return gdp::ShareOut(count, wanted, all) ? kOk : kOutOfMemory;
+  }
+};
 
 extern "C" {
 
@@ -59,35 +85,34 @@ int32_t gdp_move_features_observe(GdpMoveFeatures* features,
 }
 
 // Features [count, F] of placements `devices` [count, G] as moves from the one
-// observed last. Returns a Status.
+// observed last, in up to `threads` threads. Returns a Status.
 int32_t gdp_move_features_describe(GdpMoveFeatures* features, int64_t count,
-                                   const int32_t* devices, float* out) try {
+                                   const int32_t* devices, int32_t threads,
+                                   float* out) try {
   const int64_t groups = features->graph.num_groups;
-  for (int64_t k = 0; k < count; ++k) {
-    features->candidates.Describe(devices + k * groups,
-                                  out + k * gdp::kNumFeatures);
-  }
-  return kOk;
+  return features->OfEach(count, threads, [&](Desk* desk, int64_t k) {
+    desk->candidates.Describe(devices + k * groups,
+                              out + k * gdp::kNumFeatures);
+  });
 } catch (const std::bad_alloc&) {
   return kOutOfMemory;
 }
 
 // Places what moves in rows of `devices` [count, G] anew, with `weights`
 // [count, 3] of `RepairWeights`, where `places` [count] says so, if it is more
-// than one group and not more than so many. `allowed` [G, D]. Afterwards
-// `places` says where it did. Returns a Status.
+// than one group and not more than so many; in up to `threads` threads.
+// `allowed` [G, D]. Afterwards `places` says where it did. Returns a Status.
 int32_t gdp_move_features_replace(GdpMoveFeatures* features, int64_t count,
                                   const uint8_t* allowed, const double* weights,
-                                  int32_t most, uint8_t* places,
-                                  int32_t* devices) try {
+                                  int32_t most, int32_t threads,
+                                  uint8_t* places, int32_t* devices) try {
   const int64_t groups = features->graph.num_groups;
-  for (int64_t k = 0; k < count; ++k) {
-    if (!places[k]) continue;
+  return features->OfEach(count, threads, [&](Desk* desk, int64_t k) {
+    if (!places[k]) return;
     const double* w = weights + 3 * k;
-    places[k] = features->repair.Replace(allowed, {w[0], w[1], w[2]}, most,
-                                         devices + k * groups);
-  }
-  return kOk;
+    places[k] = desk->repair.Replace(allowed, {w[0], w[1], w[2]}, most,
+                                     devices + k * groups);
+  });
 } catch (const std::bad_alloc&) {
   return kOutOfMemory;
 }

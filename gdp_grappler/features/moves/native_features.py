@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 
+from gdp_grappler import cores
 from gdp_grappler import native
 from gdp_grappler.features.moves import schema
 
@@ -87,7 +88,7 @@ class NativeFeatures:
     Raises:
       MemoryError: there is not enough.
     """
-    self._lib = _library()
+    self._lib, self._threads = _library(), cores.own()
     self._num_groups = int(layout.groups.max(initial=-1)) + 1
     self._num_devices = len(layout.pools)
     arrays = [
@@ -133,7 +134,7 @@ class NativeFeatures:
     assert devices.shape[1:] == (self._num_groups,)
     result = np.empty((len(devices), len(schema.NATIVE)), np.float32)
     if self._lib.gdp_move_features_describe(self._handle, len(devices),
-                                            devices.ctypes.data,
+                                            devices.ctypes.data, self._threads,
                                             result.ctypes.data):
       raise MemoryError('No memory for the features of moves.')
     return result
@@ -166,7 +167,7 @@ class NativeFeatures:
                                            allowed.ctypes.data,
                                            weights.ctypes.data,
                                            min(most, self._num_groups),
-                                           done.ctypes.data,
+                                           self._threads, done.ctypes.data,
                                            devices.ctypes.data):
       raise MemoryError('No memory to place groups anew.')
     return done.astype(bool)
@@ -214,9 +215,9 @@ def _library() -> ctypes.CDLL:
                                    [pointer]), ('gdp_move_features_observe',
                                                 i32, [pointer, pointer]),
                                   ('gdp_move_features_describe', i32,
-                                   [pointer, i64, pointer, pointer
+                                   [pointer, i64, pointer, i32, pointer
                                    ]), ('gdp_move_features_replace', i32, [
-                                       pointer, i64, pointer, pointer, i32,
+                                       pointer, i64, pointer, pointer, i32, i32,
                                        pointer, pointer
                                    ])):
     function = getattr(lib, name)

@@ -11,6 +11,7 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.features.moves import featurizer
+from gdp_grappler.features.moves import native_features
 from gdp_grappler.features.moves import schema
 from gdp_grappler.graph import op_graph
 from helpers import clusters
@@ -188,3 +189,29 @@ def test_any_cluster_and_any_move_can_be_described(name):
     rows = rng.integers(cluster.num_devices, size=(9, graph.num_groups))
     found = _described(graph, rows[0], rows[1:], cluster)
     assert max(np.abs(column).max() for column in found.values()) < 20
+
+
+def test_threads_do_not_matter(monkeypatch):
+  graph, cluster = graphs.random_graph(1, 900), clusters.make_cluster(3)
+  rng = np.random.default_rng(1)
+  now = rng.integers(4, size=graph.num_groups).astype(np.int32)
+  rows = np.where(
+      rng.random((200, graph.num_groups)) < rng.random((200, 1)), 1,
+      now).astype(np.int32)
+  weights = rng.random((200, 3))
+  allowed = np.ones((graph.num_groups, cluster.num_devices), bool)
+
+  def found(threads):
+    monkeypatch.setattr(native_features.cores, 'own', lambda: threads)
+    moves = featurizer.MoveFeaturizer(graph, cluster,
+                                      np.ones((900, cluster.num_devices)))
+    moves.observe(now)
+    placed = rows.copy()
+    done = moves.replace(placed, np.ones(200, bool), allowed, weights, 900)
+    return moves.describe(rows), done, placed
+
+  alone, *others = [found(threads) for threads in (1, 2, 7)]
+  assert alone[1].any()
+  for other in others:
+    for one, another in zip(alone, other):
+      np.testing.assert_array_equal(one, another)

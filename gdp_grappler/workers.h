@@ -1,0 +1,60 @@
+// Work that consists of many alike, shared out among threads.
+
+#ifndef GDP_GRAPPLER_WORKERS_H_
+#define GDP_GRAPPLER_WORKERS_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <thread>
+#include <vector>
+
+namespace gdp {
+
+// Numbers from 0 up to `count`, each for one of those who ask.
+class Numbers {
+ public:
+  explicit Numbers(int64_t count) : count_(count) {}
+
+  // False if there is none left.
+  bool Next(int64_t* number) { return (*number = next_++) < count_; }
+
+ private:
+  const int64_t count_;
+  std::atomic<int64_t> next_{0};
+};
+
+// Calls `work(worker, numbers)` in up to `threads` threads at once, the
+// caller's among them; workers have numbers from 0. Each takes numbers up to
+// `count` until there is none left. False if one of them had no memory.
+template <typename Work>
+bool ShareOut(int64_t count, int64_t threads, const Work& work) {
+  Numbers numbers(count);
+  std::atomic<bool> has_memory{true};
+  const auto run = [&](int32_t worker) {
+    try {
+      work(worker, &numbers);
+    } catch (const std::bad_alloc&) {
+      has_memory = false;
+    }
+  };
+  std::vector<std::thread> others;
+  try {
+    const int64_t wanted = std::min(threads, count) - 1;
+    others.reserve(std::max<int64_t>(wanted, 0));
+    while (static_cast<int64_t>(others.size()) < wanted) {
+      others.emplace_back(run, static_cast<int32_t>(others.size()) + 1);
+    }
+  } catch (const std::exception&) {
+    // No more threads to be had: those there are do it all.
+  }
+  run(0);
+  for (std::thread& thread : others) thread.join();
+  return has_memory;
+}
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_WORKERS_H_
