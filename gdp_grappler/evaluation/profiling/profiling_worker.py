@@ -305,7 +305,7 @@ def _overheads(tf: types.ModuleType, setup: Setup) -> tuple[float, float]:
   return empty, max(0., chain - empty) / _CHAIN
 
 
-def _median_steps_s(steps: Sequence[Callable[[], Any]],
+def _median_steps_s(steps: list[Callable[[], Any]],
                     setup: Setup) -> list[float]:
   """Of each, taken in turns, so that whatever disturbs one disturbs all."""
   for step in steps * 20:
