@@ -32,7 +32,7 @@ from gdp_grappler.plugin import optimizer
 
 _TITLE = 'Pass'
 _HEAD = ('ops', 'first', 'cached', 'refining, CPU s', 'all else, CPU s')
-_LAYERS = (100, 400, 1500, 5600)
+_LAYERS = (100, 400, 800, 1500, 5600)
 _REPEATS = 5
 _DEVICES = 4
 

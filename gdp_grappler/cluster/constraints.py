@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from typing import Sequence
 
 import numpy as np
@@ -45,7 +44,7 @@ def demands(graph: op_graph.OpGraph,
       lacks.
   """
   by_op = _kernels(graph, cluster)
-  for pin, ops in _pinned_ops(graph).items():
+  for pin, ops in graph.pinned_ops.items():
     device = _pinned_device(graph, pin, ops, cluster)
     by_op[ops] &= np.arange(cluster.num_devices) == device
   return by_op
@@ -87,15 +86,6 @@ def _kernels(graph: op_graph.OpGraph,
   return graph.allowed_types[:, [
       op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices
   ]]
-
-
-def _pinned_ops(graph: op_graph.OpGraph) -> dict[str, list[int]]:
-  """The ops of each pin."""
-  result = collections.defaultdict(list)
-  for op, pin in enumerate(graph.pins):
-    if pin:
-      result[pin].append(op)
-  return result
 
 
 def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],

@@ -118,8 +118,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     properties = op_properties.estimate(table, unknown_dim)
     signatures, sets, allowed_types, variables = asked.result()
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
-  called = calls.find(nodes, raw_edges,
-                      lambda tensor: properties.shape(*tensor))
+  called = (calls.find(nodes, raw_edges,
+                       lambda tensor: properties.shape(*tensor)) if any(
+                           map(calls.is_called, table.types)) else {})
   for op, call in called.items():
     flops[op], io_bytes[op] = call.flops, call.io_bytes
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)

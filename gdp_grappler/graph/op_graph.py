@@ -134,6 +134,14 @@ class OpGraph:
     return np.unique(self.groups, return_index=True)[1]
 
   @functools.cached_property
+  def pinned_ops(self) -> dict[str, list[int]]:
+    """The ops of each pin, where there are any."""
+    result: dict[str, list[int]] = {}
+    for op in np.flatnonzero(np.fromiter(map(bool, self.pins), bool)).tolist():
+      result.setdefault(self.pins[op], []).append(op)
+    return result
+
+  @functools.cached_property
   def edge_bytes(self) -> np.ndarray:
     """int64 [E], bytes an edge carries; 0 for control edges."""
     result = np.zeros(len(self.edges), np.int64)

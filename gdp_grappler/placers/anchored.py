@@ -64,7 +64,7 @@ DEFAULT_BUDGET_S = 10.
 # takes as long as to price so many ops. A program that waits gets its answer
 # sooner, after so much of what there would be time for.
 _OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
-_WAITED_FOR = .6
+_WAITED_FOR = .5
 # What anchors may take of the time, and where graphs are large: list schedulers
 # would take all of it.
 _ANCHORS_SHARE, _OF_LARGE = .3, .2

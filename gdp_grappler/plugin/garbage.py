@@ -32,6 +32,8 @@ class _Pauses:
     with self._lock:
       self._count -= 1
       if not self._count and self._was_on:
+        # Or what was made meanwhile would be a reason to look at all at once.
+        gc.collect(0)
         gc.enable()
 
 
