@@ -8,6 +8,7 @@ the rest; whoever edits such a graph removes it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 
 from tensorflow.core.framework import graph_pb2
@@ -45,10 +46,15 @@ class SourceGraph:
   devices: tuple[str, ...] = ()
   fingerprint: str = ''
 
+  @functools.cached_property
+  def op_types(self) -> list[str]:
+    """[N], of the nodes; to ask each of many takes its time."""
+    return [node.op for node in self.graph_def.node]
+
   def leaves_sizes_open(self) -> bool:
     """Whether it is given tensors of a size that it does not know."""
-    for node in self.graph_def.node:
-      if node.op not in _SOURCES:
+    for node, op_type in zip(self.graph_def.node, self.op_types):
+      if op_type not in _SOURCES:
         continue
       for name in _SHAPES:
         value = node.attr[name] if name in node.attr else None

@@ -115,13 +115,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
 
 def _why_not(source: source_graph.SourceGraph) -> str:
   """Why a graph must not be touched; '' if nothing speaks against it."""
-  nodes = source.graph_def.node
-  kinds = {
-      kind for kind in {node.op for node in nodes}
-      if _REPLICA_OP.fullmatch(kind)
-  }
-  for node in nodes:
-    if node.op in kinds or ('replica_' in node.name and
+  kinds = set(filter(_REPLICA_OP.fullmatch, set(source.op_types)))
+  for node, op_type in zip(source.graph_def.node, source.op_types):
+    if op_type in kinds or ('replica_' in node.name and
                             _REPLICA_NAME.search(node.name)):
       return ('it holds replicas of a distribution strategy '
               f'("{node.name}"). Switch gdp_placement off, or train without '
