@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import threading
 from typing import Iterator
 
 
 class _Pauses:
-  """How many there are, on any thread."""
+  """How many there are, on any thread; none in the child of a fork."""
 
   def __init__(self) -> None:
-    self._lock = threading.Lock()
-    self._count = 0
     self._was_on = False
+    self._reset()
+    os.register_at_fork(after_in_child=self._resume)
 
   def begin(self) -> None:
     with self._lock:
@@ -29,12 +30,24 @@ class _Pauses:
       self._count += 1
 
   def end(self) -> None:
+    if self._count == 1 and self._was_on:
+      # Or what was made meanwhile would be a reason to look at all at once.
+      # Finalizers may end up here, so that nobody may be kept waiting.
+      gc.collect(0)
     with self._lock:
       self._count -= 1
       if not self._count and self._was_on:
-        # Or what was made meanwhile would be a reason to look at all at once.
-        gc.collect(0)
         gc.enable()
+
+  def _reset(self) -> None:
+    self._lock = threading.Lock()
+    self._count = 0
+
+  def _resume(self) -> None:
+    # Whoever has begun is not there to end.
+    if self._count and self._was_on:
+      gc.enable()
+    self._reset()
 
 
 _pauses = _Pauses()

@@ -1,4 +1,5 @@
 import gc
+import os
 import threading
 
 import pytest
@@ -46,4 +47,31 @@ def test_it_waits_for_the_last_of_several():
   assert not gc.isenabled()
   ends.set()
   other.join()
+  assert gc.isenabled()
+
+
+class _PausesWhenItGoes:
+  """Garbage whose end is a pass of its own."""
+
+  def __init__(self):
+    self.itself = self
+
+  def __del__(self):
+    with garbage.uncollected():
+      pass
+
+
+def test_finalizers_may_pause_it_too():
+  with garbage.uncollected():
+    _PausesWhenItGoes()
+  assert gc.isenabled()
+
+
+def test_the_child_of_a_fork_has_it_on():
+  with garbage.uncollected():
+    child = os.fork()
+    if not child:
+      os._exit(0 if gc.isenabled() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not gc.isenabled()
   assert gc.isenabled()
