@@ -118,9 +118,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     properties = op_properties.estimate(table, unknown_dim)
     signatures, sets, allowed_types, variables = asked.result()
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
-  called = (calls.find(nodes, raw_edges,
-                       lambda tensor: properties.shape(*tensor)) if any(
-                           map(calls.is_called, table.types)) else {})
+  called = _called(calls, table, properties)
   for op, call in called.items():
     flops[op], io_bytes[op] = call.flops, call.io_bytes
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)
@@ -162,6 +160,16 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables)
   return result, frames
+
+
+def _called(
+    calls: calls_lib.Calls, table: node_table.NodeTable,
+    properties: op_properties.OpProperties) -> dict[int, calls_lib.Call]:
+  """What nodes that call functions do."""
+  if not any(map(calls.is_called, table.types)):
+    return {}
+  return calls.find(table.nodes, table.edges,
+                    lambda tensor: properties.shape(*tensor))
 
 
 def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,

@@ -47,7 +47,7 @@ def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
 
 
 @pytest.mark.parametrize('budget_s, waits, by_count', [(None, False, 10),
-                                                       (10., True, 6)])
+                                                       (10., True, 5)])
 def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
   monkeypatch.setattr(anchored, '_OPS_PER_S', 50 * (12 + 1500))
