@@ -42,6 +42,7 @@ NATIVE_LIBRARIES = {
         "hdrs": [
             "gdp_grappler/graph/matrix_flops.h",
             "gdp_grappler/graph/node_table.h",
+            "gdp_grappler/graph/op_estimator.h",
             "gdp_grappler/graph/op_flops.h",
             "gdp_grappler/graph/shape_sizes.h",
             "gdp_grappler/plugin/graph_fingerprint.h",

@@ -17,3 +17,12 @@ def test_that_it_was_kept_from_some_counts():
     assert simulator_lib.Simulator(presets.preset('2xP100')).threads == 1
   finally:
     os.sched_setaffinity(0, allowed)
+
+
+def test_others_have_the_rest(monkeypatch):
+  monkeypatch.setattr(cores, '_share', cores._share)
+  allowed = len(os.sched_getaffinity(0))
+  cores.keep_to(allowed + 1)
+  assert cores.own() == allowed
+  cores.keep_to(1)
+  assert cores.own() == 1

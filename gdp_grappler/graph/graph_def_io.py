@@ -118,7 +118,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
     properties = op_properties.estimate(table, unknown_dim)
     signatures, sets, allowed_types, variables = asked.result()
   flops, io_bytes = properties.flops.copy(), properties.io_bytes.copy()
-  called = _called(calls, table, properties)
+  types = table.each(lambda node: node.op)
+  called = calls.find(nodes, types, raw_edges,
+                      lambda tensor: properties.shape(*tensor))
   for op, call in called.items():
     flops[op], io_bytes[op] = call.flops, call.io_bytes
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)
@@ -147,29 +149,17 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   kept = _acyclic(table, frames, shared_lists)
   sources, outputs, targets = kept.T
   result = op_graph.OpGraph(
-      name=source.name, names=tuple(table.names), op_types=tuple(
-          table.each(lambda node: node.op)), edges=np.stack([sources, targets],
-                                                            axis=1),
-      edge_tensors=np.where(outputs >= 0, starts[sources] + outputs,
-                            -1), tensor_ops=np.repeat(np.arange(len(nodes)),
-                                                      np.diff(starts)),
-      tensor_bytes=tensor_bytes, flops=flops, io_bytes=io_bytes,
-      param_bytes=variable_bytes, groups=groups, allowed_types=allowed_types,
-      pins=tuple(pins), user_pins=user_pins, devices=tuple(devices),
-      executions=frames.executions,
+      name=source.name, names=tuple(table.names), op_types=tuple(types),
+      edges=np.stack([sources, targets], axis=1), edge_tensors=np.where(
+          outputs >= 0, starts[sources] + outputs,
+          -1), tensor_ops=np.repeat(np.arange(len(nodes)),
+                                    np.diff(starts)), tensor_bytes=tensor_bytes,
+      flops=flops, io_bytes=io_bytes, param_bytes=variable_bytes, groups=groups,
+      allowed_types=allowed_types, pins=tuple(pins), user_pins=user_pins,
+      devices=tuple(devices), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables)
   return result, frames
-
-
-def _called(
-    calls: calls_lib.Calls, table: node_table.NodeTable,
-    properties: op_properties.OpProperties) -> dict[int, calls_lib.Call]:
-  """What nodes that call functions do."""
-  if not any(map(calls.is_called, table.types)):
-    return {}
-  return calls.find(table.nodes, table.edges,
-                    lambda tensor: properties.shape(*tensor))
 
 
 def _keep_numbers(sets: union_find.UnionFind, table: node_table.NodeTable,

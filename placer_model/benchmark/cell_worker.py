@@ -20,6 +20,7 @@ import tempfile
 import time
 from typing import BinaryIO, Callable, NoReturn
 
+from gdp_grappler import cores
 from gdp_grappler import errors
 from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
@@ -125,7 +126,7 @@ class _Holder:
     # What the graph remembers once asked is there before the first cell, so
     # that no placer pays for others.
     for prepared in ('topological_order', 'successors', 'edge_bytes',
-                     'output_bytes', 'num_groups', 'fingerprint'):
+                     'output_bytes', 'pinned_ops', 'num_groups', 'fingerprint'):
       getattr(graph, prepared)
 
   def run(self, request: Request) -> Files:
@@ -166,6 +167,8 @@ class _Holder:
       os.dup2(null, 0)
       messages.end_with_parent(holder)
       messages.volunteer_for_oom()
+      # Whatever a placer does in threads, not its simulations alone.
+      cores.keep_to(self._simulator.threads)
       if isinstance(request, Draw):
         self._draw(request, folder)
       else:

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 
+from gdp_grappler import cores
 from gdp_grappler import errors
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.placers import registry
@@ -66,13 +67,17 @@ def _refuse():
   raise errors.GdpError('It needs the package nowhere.')
 
 
+def _count():
+  raise errors.GdpError(f'It may use {cores.own()} of the cores.')
+
+
 def _give_up():
   raise errors.InfeasiblePlacementError('Nothing fits.')
 
 
 _DOING = {
     'crash': _crash, 'exit': _exit, 'raise': _raise, 'refuse': _refuse,
-    'give_up': _give_up, 'hang': signal.pause
+    'count': _count, 'give_up': _give_up, 'hang': signal.pause
 }
 
 

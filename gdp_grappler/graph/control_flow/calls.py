@@ -93,7 +93,7 @@ class Calls:
     self._refuse_recursion()
 
   def find(
-      self, nodes: Sequence[node_def_pb2.NodeDef],
+      self, nodes: Sequence[node_def_pb2.NodeDef], types: Sequence[str],
       edges: Sequence[tuple[int, int,
                             int]], shape_of: Callable[[tuple[int, int]],
                                                       Sequence[int] | None]
@@ -102,11 +102,11 @@ class Calls:
 
     Args:
       nodes: [N].
+      types: [N], of their ops; to ask each of many takes its time.
       edges: (producer, output index or -1, consumer).
       shape_of: Dimensions of a tensor; None if their number is unknown.
     """
-    types = [node.op for node in nodes]
-    called = set(filter(self.is_called, set(types)))
+    called = set(filter(self._is_called, set(types)))
     ops = [i for i, kind in enumerate(types) if kind in called]
     if not ops:
       return {}
@@ -138,7 +138,7 @@ class Calls:
     """Raises an error for a function that calls itself, however indirectly."""
     calls = {
         name: {
-            called for node in function.node_def if self.is_called(node.op)
+            called for node in function.node_def if self._is_called(node.op)
             for called in self._names(node)
         } for name, function in self._functions.items()
     }
@@ -151,8 +151,7 @@ class Calls:
             'so it has no cost. Write it as a loop.')
       left -= leaves
 
-  def is_called(self, op_type: str) -> bool:
-    """Whether ops of a type call functions."""
+  def _is_called(self, op_type: str) -> bool:
     return op_type in KINDS or op_type in self._functions
 
   def _call(self, node: node_def_pb2.NodeDef,
@@ -205,7 +204,7 @@ class Calls:
 
   def _graph_cost(self, nodes: Sequence[node_def_pb2.NodeDef]) -> Call:
     graph_def = graph_pb2.GraphDef(node=nodes)
-    if any(self.is_called(node.op) for node in nodes):
+    if any(self._is_called(node.op) for node in nodes):
       graph_def.library.CopyFrom(self._library)
     graph, number = self._read(graph_def)
     owners = _owners(graph)

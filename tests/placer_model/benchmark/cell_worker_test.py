@@ -20,7 +20,7 @@ _FAILURES = {
     'crash': 'crashed with SIGSEGV', 'exit': 'ended with exit code 3',
     'raise': 'RuntimeError: two lines',
     'refuse': 'It needs the package nowhere.',
-    'torn': 'ILLEGAL PLACEMENT by torn',
+    'count': 'It may use 1 of the cores.', 'torn': 'ILLEGAL PLACEMENT by torn',
     'hang': 'no result within 2 s; the cell was ended'
 }
 

@@ -1,0 +1,165 @@
+// What Grappler's estimator says of an op: its FLOPs and traffic.
+
+#ifndef GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
+#define GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gdp_grappler/graph/op_flops.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/grappler/costs/cost_estimator.h"
+#include "tensorflow/core/grappler/costs/op_context.h"
+#include "tensorflow/core/grappler/costs/op_level_cost_estimator.h"
+#include "tensorflow/core/grappler/costs/utils.h"
+
+namespace tensorflow {
+namespace grappler {
+
+using TensorProperties = OpInfo::TensorProperties;
+
+// A device on which Grappler's nanoseconds read as plain operations and bytes:
+// 1 GHz, one core, no vector unit; 1 GB/s.
+inline DeviceProperties UnitDevice() {
+  DeviceProperties device;
+  device.set_type("CPU");
+  device.set_frequency(1000);
+  device.set_num_cores(1);
+  device.set_bandwidth(1000000);
+  return device;
+}
+
+struct Estimate {
+  double flops, io_bytes;
+};
+
+// Asks Grappler's estimator, and only once about ops that it cannot tell apart:
+// of one kind, with equal inputs and outputs.
+class Estimator {
+ public:
+  // `edges` and `kinds` are those of the NodeTable that `graph` was in.
+  Estimator(const GraphDef& graph, const std::vector<int32_t>& edges,
+            const std::vector<int32_t>& kinds)
+      : graph_(graph), edges_(edges), kinds_(kinds), device_(UnitDevice()) {}
+
+  // Of nodes in ascending order.
+  Estimate Ask(int32_t op, const std::vector<TensorProperties>& inputs,
+               const std::vector<TensorProperties>& outputs) {
+    while (at_ < edges_.size() && edges_[at_ + 2] < op) at_ += 3;
+    if (!FindKey(op, inputs, outputs)) return Predict(op, inputs, outputs);
+    const auto known = known_.find(key_);
+    if (known != known_.end()) return known->second;
+    return known_[key_] = Predict(op, inputs, outputs);
+  }
+
+ private:
+  // Tensors of more bytes are not compared.
+  static constexpr size_t kMostBytes = 256;
+
+  void AddPart(const std::string& part) {
+    const uint64_t size = part.size();
+    key_.append(reinterpret_cast<const char*>(&size), sizeof(size));
+    key_.append(part);
+  }
+
+  bool AddTensors(const std::vector<TensorProperties>& tensors) {
+    key_.push_back('|');
+    for (const TensorProperties& tensor : tensors) {
+      if (tensor.has_value() && tensor.value().ByteSizeLong() > kMostBytes) {
+        return false;
+      }
+      tensor.SerializeToString(&text_);
+      AddPart(text_);
+    }
+    return true;
+  }
+
+  // A kind does not say what tensors its attributes are. A Const costs the same
+  // whatever it holds.
+  static bool SaysAll(const NodeDef& node) {
+    if (node.op() == "Const") return true;
+    for (const auto& [name, value] : node.attr()) {
+      if (value.value_case() == AttrValue::kTensor) return false;
+    }
+    return true;
+  }
+
+  // What the estimate hangs on: BuildOpInfoWithoutDevice looks at the ops that
+  // make the inputs and at the values of constants. False if it is too much.
+  bool FindKey(int32_t op, const std::vector<TensorProperties>& inputs,
+               const std::vector<TensorProperties>& outputs) {
+    if (!SaysAll(graph_.node(op))) return false;
+    const int32_t kind = kinds_[op];
+    key_.assign(reinterpret_cast<const char*>(&kind), sizeof(kind));
+    if (!AddTensors(inputs) || !AddTensors(outputs)) return false;
+    for (size_t i = at_; i < edges_.size() && edges_[i + 2] == op; i += 3) {
+      if (edges_[i + 1] < 0) continue;
+      const NodeDef& maker = graph_.node(edges_[i]);
+      AddPart(maker.op());
+      if (maker.op() != "Const") continue;
+      const auto value = maker.attr().find("value");
+      if (value == maker.attr().end()) continue;
+      if (value->second.ByteSizeLong() > kMostBytes) return false;
+      value->second.SerializeToString(&text_);
+      AddPart(text_);
+    }
+    return true;
+  }
+
+  Estimate Predict(int32_t op, const std::vector<TensorProperties>& inputs,
+                   const std::vector<TensorProperties>& outputs) const {
+    const NodeDef& node = graph_.node(op);
+    std::unordered_map<std::string, const NodeDef*> makers;
+    for (size_t i = at_; i < edges_.size() && edges_[i + 2] == op; i += 3) {
+      const NodeDef& maker = graph_.node(edges_[i]);
+      makers[maker.name()] = &maker;
+    }
+    OpContext context;
+    context.name = node.name();
+    context.device_name = "/CPU:0";
+    context.function_library = &graph_.library();
+    context.op_info = BuildOpInfoWithoutDevice(node, makers, inputs);
+    *context.op_info.mutable_device() = device_;
+    for (const TensorProperties& output : outputs) {
+      *context.op_info.add_outputs() = output;
+    }
+    const Costs costs = estimator_.PredictCosts(context);
+    return {Flops(&context, costs),
+            static_cast<double>(costs.memory_time.count())};
+  }
+
+  // By a rule of ours, else what the estimator knows of the op or of one that
+  // does the same. The context is of no use afterwards.
+  double Flops(OpContext* context, const Costs& costs) const {
+    OpInfo* op = &context->op_info;
+    const double flops = Arithmetic(*op).Flops();
+    if (flops >= 0) return flops;
+    const char* known = Counterpart(op->op());
+    if (known == nullptr) {
+      return static_cast<double>(costs.compute_time.count());
+    }
+    op->set_op(known);
+    while (op->inputs_size() > 2) op->mutable_inputs()->RemoveLast();
+    return static_cast<double>(
+        estimator_.PredictCosts(*context).compute_time.count());
+  }
+
+  const GraphDef& graph_;
+  const std::vector<int32_t>& edges_;
+  const std::vector<int32_t>& kinds_;
+  const OpLevelCostEstimator estimator_;
+  const DeviceProperties device_;
+  std::unordered_map<std::string, Estimate> known_;
+  size_t at_ = 0;  // The first edge into the op that is asked about.
+  std::string key_, text_;
+};
+
+}  // namespace grappler
+}  // namespace tensorflow
+
+#endif  // GDP_GRAPPLER_GRAPH_OP_ESTIMATOR_H_
