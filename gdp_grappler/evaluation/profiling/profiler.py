@@ -90,7 +90,7 @@ def profile_graph(
   progress.doing(f'profiling {graph.name} on {device}')
   seen = _record(
       profiling_worker.Setup(runnable.convert(source, batch_size), graph.names,
-                             _devices(graph, device), device,
+                             devices(graph, device), device,
                              target() if callable(target) else target,
                              () if remote else cores, steps, _WARMUP, pool),
       graph.name)
@@ -196,7 +196,7 @@ def _with_contention(
     graph = graph_def_io.read(source, unknown_dim=batch_size)
     ready = runnable.convert(source, batch_size)
     found = contention.measure([
-        profiling_worker.Setup(ready, graph.names, _devices(graph, name), name,
+        profiling_worker.Setup(ready, graph.names, devices(graph, name), name,
                                target() if len(names) > 1 else '', (), 0, 0, 1)
         for name in names
     ], profile.graph)
@@ -334,7 +334,7 @@ def _record(setup: profiling_worker.Setup,
   return answer
 
 
-def _devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
+def devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
   """[N], the device, or its host for ops that it has no kernel for."""
   host = re.sub(r'device:\w+:\d+$', 'device:CPU:0', device)
   kind = cluster_lib.device_type(device)
