@@ -13,13 +13,14 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
 _TASK = '/job:localhost/replica:0/task:0'
 _HOSTED = re.compile(r'([A-Za-z]\w*)/(\d+)/([A-Za-z]+:\d+)')
 _JOB_AND_TASK = re.compile(r'/job:([^/]+)/replica:0/task:(\d+)')
-_Part = TypeVar('_Part', bound='Device | Link | Cluster')
+_Part = TypeVar('_Part', bound='Device | Link | Calibrated | Cluster')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +108,19 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True)
+class Calibrated:
+  """What was measured of some devices of a cluster.
+
+  Attributes:
+    devices: Their full names.
+    calibration: Of a card such as theirs.
+  """
+
+  devices: tuple[str, ...]
+  calibration: calibration_lib.Calibration
+
+
+@dataclasses.dataclass(frozen=True)
 class Cluster:
   """D devices, all linked with all. The first CPU is the host.
 
@@ -118,6 +132,8 @@ class Cluster:
       its messages to the workers.
     notes: What a reader should know: which figures are assumed, what was
       measured and how well.
+    calibrated: What `gdp calibrate` measured of its devices, each of which is
+      in one of these at most. Kernels are priced by it.
 
   Raises:
     ClusterError: no device, no CPU, a name twice or at odds with its type, one
@@ -129,9 +145,10 @@ class Cluster:
   links: tuple[Link, ...]
   step_s: float = 0.
   notes: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+  calibrated: tuple[Calibrated, ...] = ()
 
   def __post_init__(self) -> None:
-    for field in ('devices', 'links', 'notes'):
+    for field in ('devices', 'links', 'notes', 'calibrated'):
       object.__setattr__(self, field, tuple(getattr(self, field)))
     validation.check(self)
 
@@ -207,6 +224,12 @@ class Cluster:
       channels[key] = [wires[channel] for channel in padded]
     return latency, bandwidth, channels
 
+  def calibration(self, device: str) -> calibration_lib.Calibration | None:
+    """What was measured of a device, by its full name."""
+    return next(
+        (part.calibration for part in self.calibrated if device in part.devices
+        ), None)
+
   def device_index(self, name: str) -> int:
     """Index of a device given as 'GPU:0', 'worker/1/GPU:0' or in full.
 
@@ -233,7 +256,14 @@ class Cluster:
 
   def to_json(self) -> str:
     """The cluster as text that `load_cluster` reads back."""
-    return json.dumps(dataclasses.asdict(self), indent=2)
+    fields = dataclasses.asdict(dataclasses.replace(self, calibrated=()))
+    del fields['calibrated']
+    if self.calibrated:
+      fields['calibrated'] = [{
+          'devices': list(part.devices),
+          'calibration': part.calibration.fields()
+      } for part in self.calibrated]
+    return json.dumps(fields, indent=2)
 
 
 def canonical_device(name: str) -> str:
@@ -336,6 +366,9 @@ def from_fields(fields: object, origin: str) -> Cluster:
           _from_object(kind, f'{field}[{index}]', item)
           for index, item in enumerate(_list(field, fields.get(field))))
     fields['notes'] = tuple(_list('notes', fields.get('notes', [])))
+    fields['calibrated'] = tuple(
+        _calibrated(f'calibrated[{index}]', item) for index, item in enumerate(
+            _list('calibrated', fields.get('calibrated', []))))
     return _from_object(Cluster, '', fields)
   except errors.ClusterError as error:
     raise errors.ClusterError(f'{origin}: {error}') from error
@@ -367,6 +400,16 @@ def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
     channels = _list(f'{at}.channels', fields['channels'])
     fields = {**fields, 'channels': tuple(channels)}
   return kind(**fields)
+
+
+def _calibrated(at: str, fields: object) -> Calibrated:
+  part = _from_object(Calibrated, at, fields)
+  names = _list(f'{at}.devices', part.devices)
+  try:
+    found = calibration_lib.from_fields(part.calibration, at)
+  except errors.GdpError as error:
+    raise errors.ClusterError(str(error)) from error
+  return Calibrated(tuple(names), found)
 
 
 def _list(at: str, value: object) -> Sequence[Any]:

@@ -7,7 +7,7 @@ import importlib
 import math
 import pathlib
 import sys
-from typing import Callable, TYPE_CHECKING, TypeVar
+from typing import Any, Callable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -44,12 +44,41 @@ def add_priced_graph(parser: argparse.ArgumentParser,
                       default=assumptions.DEFAULT_TRIP_COUNT,
                       help=f'{help_texts.TRIP_COUNT} (default %(default)s)')
   parser.add_argument('--profile', default='', help=help_texts.PROFILE)
+  add_calibration(parser)
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
   """The arguments that `planned_step` takes."""
   add_priced_graph(parser, f"{help_texts.CLUSTER}; by default the plan's own",
                    cluster_required=False)
+
+
+def add_calibration(parser: argparse.ArgumentParser) -> None:
+  """The argument that `cluster` looks at beside --cluster."""
+  parser.add_argument('--calibration', default='',
+                      help=help_texts.CALIBRATION)
+
+
+def cluster(arguments: argparse.Namespace) -> Any:
+  """What --cluster says, with what --calibration measured of its cards.
+
+  Raises:
+    GdpError: there is a calibration, but no cluster with such a card.
+  """
+  name, path = arguments.cluster, arguments.calibration
+  if not path:
+    return name
+  if not name:
+    raise errors.GdpError(
+        f'--calibration={path} is for the cards of a cluster. Give --cluster, '
+        'too.')
+  from gdp_grappler.cluster import calibrated
+  from gdp_grappler.cluster import calibration
+  from gdp_grappler.cluster import resolve
+  found = calibration.load(path)
+  if name == resolve.LOCAL or name.startswith('grpc:'):
+    load_tensorflow()
+  return calibrated.applied(resolve.resolve(name), found)
 
 
 def planned_step(arguments: argparse.Namespace,
@@ -59,7 +88,7 @@ def planned_step(arguments: argparse.Namespace,
   from gdp_grappler.api import placing
   asked = request(arguments)
   load_what_it_needs(asked)
-  return placing.load_plan(plan, asked, arguments.cluster,
+  return placing.load_plan(plan, asked, cluster(arguments),
                            batch_size=arguments.batch_size,
                            trip_count=arguments.trip_count, tell=tell)
 

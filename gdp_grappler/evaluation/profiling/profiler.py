@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import pathlib
-import platform
 import re
 from typing import Any, Callable, Sequence
 
@@ -34,6 +33,7 @@ from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import machine
 from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import graph_def_io
@@ -81,7 +81,7 @@ def profile_graph(
   graph = graph_def_io.read(source, unknown_dim=batch_size)
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
-  model = str(target) if remote and not cores else _model(device)
+  model = str(target) if remote and not cores else machine.model(device)
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = cache.path('profiles', f'{key}.json', folder=cache_dir)
   if not refresh and (known := _remembered(path, steps, tell)):
@@ -249,7 +249,7 @@ def local_places(cores: Sequence[int] = ()) -> list[Place]:
   """The CPU and one GPU of each kind of this machine."""
   import tensorflow as tf
   kinds = {
-      _model(name): name for name in reversed([
+      machine.model(name): name for name in reversed([
           cluster_lib.canonical_device(d.name)
           for d in tf.config.list_logical_devices('GPU')
       ])
@@ -369,26 +369,3 @@ def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
            tf.__version__, 1)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
-
-
-def _model(device: str) -> str:
-  """What the hardware of this machine calls itself."""
-  if cluster_lib.device_type(device) == 'GPU':
-    import tensorflow as tf
-    cards = tf.config.list_physical_devices('GPU')
-    number = int(device.rsplit(':', 1)[1])
-    if number >= len(cards):
-      raise errors.MeasurementError(
-          f'This machine has no {device}. Profile on one that has it.')
-    return tf.config.experimental.get_device_details(cards[number]).get(
-        'device_name', 'GPU')
-  return _cpu_model()
-
-
-def _cpu_model() -> str:
-  try:
-    text = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8')
-  except OSError:  # Not Linux.
-    return platform.processor() or platform.machine()
-  match = re.search(r'^model name\s*:\s*(.+)$', text, re.MULTILINE)
-  return match[1].strip() if match else platform.machine()

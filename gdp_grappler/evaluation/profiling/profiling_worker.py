@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, TYPE_CHECKING
 import numpy as np
 
 from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.evaluation.profiling import traces
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages
 
@@ -254,7 +255,7 @@ def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
         continue
       if stats.device == device:
         host[op].append((node, index.get(name) == op))
-      elif stats.device.endswith(_all_streams(device)):
+      elif stats.device.endswith(traces.all_streams(device)):
         # On a GPU the executor's record ends with the launch.
         kernels[op] += (node.op_end_rel_nanos or node.all_end_rel_nanos)
   result = {}
@@ -265,10 +266,6 @@ def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
     result[op] = (max(nanos, kernels[op]) * 1e-9, sum(own for _, own in nodes),
                   max(_temporary_bytes(node) for node, _ in nodes))
   return result
-
-
-def _all_streams(device: str) -> str:
-  return f'device:{device.rsplit("device:", 1)[1]}/stream:all'
 
 
 def _temporary_bytes(node: Any) -> int:
