@@ -36,6 +36,8 @@ from gdp_grappler import files
 
 _FORMAT, _VERSION = 'gdp_calibration', 1
 _TYPES = ('CPU', 'GPU')
+# How lines end that tell of what there was no time for.
+NO_TIME = 'no time left'
 UNNAMED = 'GPU'  # What a card is called that does not say.
 _MOST_BYTES = 16 << 20
 _MOST_KERNELS = 100_000
@@ -119,6 +121,11 @@ class Calibration:
   def figure(self, name: str) -> float | None:
     """One of `FIGURES`; None if it was not measured."""
     return dict(self.figures).get(name)
+
+  @property
+  def left_out_for_time(self) -> tuple[str, ...]:
+    """What another calibration would go on with."""
+    return tuple(why for why in self.left_out if why.endswith(NO_TIME))
 
   def fields(self) -> dict[str, Any]:
     """As JSON has them."""

@@ -70,7 +70,40 @@ def local_cluster(names: Sequence[str] = (),
     ClusterError: there is no CPU among the names.
   """
   source = source or nvml.installed()
-  cluster, titles = _assumed(names, source)
+  return _with_kept(*_assumed(names, source), source)
+
+
+def uncalibrated(source: nvml.Source | None = None) -> tuple[str, ...]:
+  """What cards of this process call themselves of which nothing is measured.
+
+  Args:
+    source: As of `local_cluster`.
+
+  Raises:
+    ClusterError: TensorFlow does not describe its devices.
+  """
+  import tensorflow as tf
+  if not tf.config.list_physical_devices('GPU'):
+    return ()
+  source = source or nvml.installed()
+  cluster, titles = _assumed((), source)
+  measured = {
+      name for part in _with_kept(cluster, titles, source).calibrated
+      for name in part.devices
+  }
+  return tuple(
+      dict.fromkeys(t for name, t in titles.items() if name not in measured))
+
+
+def assumed(names: Sequence[str] = (),
+            source: nvml.Source | None = None) -> cluster_lib.Cluster:
+  """As `local_cluster`, without what was measured of cards."""
+  return _assumed(names, source or nvml.installed())[0]
+
+
+def _with_kept(cluster: cluster_lib.Cluster, titles: Mapping[str, str],
+               source: nvml.Source) -> cluster_lib.Cluster:
+  """With what is kept of the cards of these titles."""
   if not titles:
     return cluster
   import tensorflow as tf
@@ -81,12 +114,6 @@ def local_cluster(names: Sequence[str] = (),
       cluster = calibrated.applied(
           cluster, found, [n for n, t in titles.items() if t == title])
   return cluster
-
-
-def assumed(names: Sequence[str] = (),
-            source: nvml.Source | None = None) -> cluster_lib.Cluster:
-  """As `local_cluster`, without what was measured of cards."""
-  return _assumed(names, source or nvml.installed())[0]
 
 
 def _assumed(

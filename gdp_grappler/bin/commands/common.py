@@ -7,7 +7,7 @@ import importlib
 import math
 import pathlib
 import sys
-from typing import Any, Callable, TYPE_CHECKING, TypeVar
+from typing import Callable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -19,6 +19,7 @@ from gdp_grappler.reports import tables
 if TYPE_CHECKING:
   # Imported where they are used: a command says its first line before.
   from gdp_grappler.api import placed_step
+  from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.evaluation import evaluator
   from gdp_grappler.problems import request as request_lib
 
@@ -59,7 +60,8 @@ def add_calibration(parser: argparse.ArgumentParser) -> None:
                       help=help_texts.CALIBRATION)
 
 
-def cluster(arguments: argparse.Namespace) -> Any:
+def cluster(
+    arguments: argparse.Namespace) -> str | cluster_lib.Cluster | None:
   """What --cluster says, with what --calibration measured of its cards.
 
   Raises:
@@ -67,18 +69,29 @@ def cluster(arguments: argparse.Namespace) -> Any:
   """
   name, path = arguments.cluster, arguments.calibration
   if not path:
-    return name
+    return arguments.cluster
   if not name:
     raise errors.GdpError(
         f'--calibration={path} is for the cards of a cluster. Give --cluster, '
         'too.')
-  from gdp_grappler.cluster import calibrated
-  from gdp_grappler.cluster import calibration
   from gdp_grappler.cluster import resolve
-  found = calibration.load(path)
   if name == resolve.LOCAL or name.startswith('grpc:'):
     load_tensorflow()
-  return calibrated.applied(resolve.resolve(name), found)
+  return with_calibration(arguments, resolve.resolve(name))
+
+
+def with_calibration(arguments: argparse.Namespace,
+                     known: cluster_lib.Cluster) -> cluster_lib.Cluster:
+  """A cluster with what --calibration measured, if it is given.
+
+  Raises:
+    GdpError: the file cannot be used, or the cluster has no such card.
+  """
+  if not arguments.calibration:
+    return known
+  from gdp_grappler.cluster import calibrated
+  from gdp_grappler.cluster import calibration
+  return calibrated.applied(known, calibration.load(arguments.calibration))
 
 
 def planned_step(arguments: argparse.Namespace,

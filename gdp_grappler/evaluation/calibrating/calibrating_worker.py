@@ -17,6 +17,7 @@ from gdp_grappler import deadlines
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.calibrating import clocks
+from gdp_grappler.evaluation.calibrating import exchange
 from gdp_grappler.evaluation.calibrating import host_figures
 from gdp_grappler.evaluation.calibrating import kernel_times
 from gdp_grappler.evaluation.calibrating import steps as steps_lib
@@ -28,51 +29,6 @@ _SMALL_BYTES = 1 << 29
 # Of the memory of a card: programs beside this one have some of it.
 _MEMORY_SHARE = .4
 _LEAST_BYTES = 1 << 30
-
-
-@dataclasses.dataclass(frozen=True)
-class Setup:
-  """What to calibrate.
-
-  Attributes:
-    device_type: 'GPU', or 'CPU' for a CPU in place of a card.
-    number: Of the GPU, as TensorFlow counts them.
-  """
-
-  device_type: str = 'GPU'
-  number: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Card:
-  """What is there.
-
-  Attributes:
-    name: What the card calls itself.
-    driver: Its version; '' if nobody tells.
-    tensorflow: Version that runs.
-  """
-
-  name: str
-  driver: str
-  tensorflow: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-  """What a step gave.
-
-  Attributes:
-    figures: Of `calibration.FIGURES`.
-    kernels: Of an op type.
-    left_out: What was not measured, and why.
-    complete: Whether nothing was left out for want of time.
-  """
-
-  figures: dict[str, float] = dataclasses.field(default_factory=dict)
-  kernels: tuple[calibration_lib.Kernel, ...] = ()
-  left_out: tuple[str, ...] = ()
-  complete: bool = True
 
 
 def main() -> None:
@@ -109,7 +65,7 @@ class Measurer:
     self._ahead: int | None = None
 
   def measure(self, step: steps_lib.Step,
-              budget_s: float | None) -> Answer | messages.Failure:
+              budget_s: float | None) -> exchange.Answer | messages.Failure:
     """One step, or why it cannot be measured."""
     bench = dataclasses.replace(self._bench, until=deadlines.within(budget_s))
     try:
@@ -118,9 +74,13 @@ class Measurer:
       if step.kind is not None:
         kernels, left_out = kernel_times.of_kind(self._tf, bench, step.kind,
                                                  step.sizes, self._ahead)
-        late = any(why.endswith(kernel_times.NO_TIME) for why in left_out)
-        return Answer({}, tuple(kernels), tuple(left_out), not late)
-      return Answer(self._host(step.name, bench, self._ahead))
+        late = any(why.endswith(calibration_lib.NO_TIME) for why in left_out)
+        return exchange.Answer({}, tuple(kernels), tuple(left_out), not late)
+      found = self._host(step.name, bench, self._ahead)
+      return exchange.Answer(
+          {name: value for name, value in found.items() if value > 0},
+          left_out=tuple(f'{name}: lost in noise'
+                         for name, value in found.items() if value <= 0))
     except (self._tf.errors.OpError, ValueError) as error:
       return messages.Failure(messages.cause(error))
 
@@ -136,7 +96,7 @@ class Measurer:
     return measure(self._tf, bench)
 
 
-def describe(tf: types.ModuleType, setup: Setup) -> Card | messages.Failure:
+def describe(tf: types.ModuleType, setup: exchange.Setup) -> exchange.Card | messages.Failure:
   """What the card calls itself; a failure if it is not there.
 
   Neither makes devices, which are made by the first session, in parts.
@@ -144,7 +104,7 @@ def describe(tf: types.ModuleType, setup: Setup) -> Card | messages.Failure:
   from gdp_grappler.cluster import nvml
   from gdp_grappler.evaluation.profiling import machine
   if setup.device_type == 'CPU':
-    return Card(machine.cpu_model(), '', tf.__version__)
+    return exchange.Card(machine.cpu_model(), '', tf.__version__)
   cards = tf.config.list_physical_devices('GPU')
   if not cards:
     why = ('this TensorFlow is a build without CUDA'
@@ -155,12 +115,12 @@ def describe(tf: types.ModuleType, setup: Setup) -> Card | messages.Failure:
     return messages.Failure(f'TensorFlow {tf.__version__} sees no GPU here: '
                             f'{why}')
   details = tf.config.experimental.get_device_details(cards[0])
-  return Card(
+  return exchange.Card(
       details.get('device_name') or calibration_lib.UNNAMED, nvml.installed().driver(),
       tf.__version__)
 
 
-def bench_of(tf: types.ModuleType, setup: Setup) -> clocks.Bench:
+def bench_of(tf: types.ModuleType, setup: exchange.Setup) -> clocks.Bench:
   """The card in parts, and figures that are assumed of it."""
   from gdp_grappler.cluster import local_devices
   cpu, gpu = (cluster_lib.local_name(kind, 0) for kind in ('CPU', 'GPU'))

@@ -15,7 +15,7 @@ from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.cluster import calibration as calibration_lib
-from gdp_grappler.evaluation.calibrating import calibrating_worker
+from gdp_grappler.evaluation.calibrating import exchange
 from gdp_grappler.evaluation.calibrating import steps as steps_lib
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
@@ -72,7 +72,8 @@ def calibrate(options: Options = Options(),
     try:
       for name, answer in _answers(process, _missing(result, options), until):
         result = _with(result, name, answer)
-        calibration_lib.keep(result, tell, options.cache_dir)
+        calibration_lib.keep(_with_rest(result, options), tell,
+                             options.cache_dir)
     except worker_process.Died as error:
       if not result.done:
         raise errors.MeasurementError(
@@ -85,7 +86,7 @@ def calibrate(options: Options = Options(),
 def _answers(
     process: worker_process.WorkerProcess, missing: Iterable[steps_lib.Step],
     until: deadlines.Deadline
-) -> Iterator[tuple[str, calibrating_worker.Answer | messages.Failure]]:
+) -> Iterator[tuple[str, exchange.Answer | messages.Failure]]:
   """What each step gave, until time is out."""
   for step in missing:
     left_s = until.left_s
@@ -99,7 +100,7 @@ def _answers(
 @contextlib.contextmanager
 def _process(options: Options) -> Iterator[worker_process.WorkerProcess]:
   """The worker, which sees the card in question first."""
-  process = worker_process.WorkerProcess(f'{calibrating_worker.__name__}:main',
+  process = worker_process.WorkerProcess(exchange.WORKER,
                                          (), _visible(options), keras=False)
   with contextlib.closing(process):
     yield process
@@ -122,10 +123,10 @@ def _visible(options: Options) -> dict[str, str]:
 
 
 def _card(process: worker_process.WorkerProcess,
-          options: Options) -> calibrating_worker.Card:
+          options: Options) -> exchange.Card:
   try:
     process.send(
-        calibrating_worker.Setup(options.device_type, options.number))
+        exchange.Setup(options.device_type, options.number))
     answer = process.receive(_START_S)
   except worker_process.Died as error:
     raise errors.MeasurementError(
@@ -140,7 +141,7 @@ def _card(process: worker_process.WorkerProcess,
   return answer
 
 
-def _begun(card: calibrating_worker.Card, options: Options,
+def _begun(card: exchange.Card, options: Options,
            tell: Tell) -> calibration_lib.Calibration:
   """What is known of the card, which is nothing if all is to be anew."""
   fresh = calibration_lib.Calibration(card.name, card.driver, card.tensorflow,
@@ -151,6 +152,9 @@ def _begun(card: calibrating_worker.Card, options: Options,
                                options.cache_dir)
   if known is None or known.device_type != options.device_type:
     return fresh
+  known = dataclasses.replace(
+      known, left_out=tuple(why for why in known.left_out
+                            if why not in known.left_out_for_time))
   if _missing(known, options):
     tell(f'Going on with the calibration of {card.name}: {len(known.done)} '
          'steps are done; --refresh measures all anew.')
@@ -167,7 +171,7 @@ def _missing(known: calibration_lib.Calibration,
 
 def _with(
     known: calibration_lib.Calibration, name: str,
-    answer: calibrating_worker.Answer | messages.Failure
+    answer: exchange.Answer | messages.Failure
 ) -> calibration_lib.Calibration:
   """With what a step gave; a step without time for all of it is not done."""
   if isinstance(answer, messages.Failure):
@@ -185,5 +189,6 @@ def _with(
 def _with_rest(known: calibration_lib.Calibration,
                options: Options) -> calibration_lib.Calibration:
   """Says which steps there was no time for."""
-  rest = tuple(f'{step.name}: no time left' for step in _missing(known, options))
+  rest = tuple(f'{step.name}: {calibration_lib.NO_TIME}'
+               for step in _missing(known, options))
   return dataclasses.replace(known, left_out=(*known.left_out, *rest))

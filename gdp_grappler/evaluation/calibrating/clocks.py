@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import statistics
 import time
 import types
 from typing import Any, Callable, Iterator, Sequence
+
+import numpy as np
 
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -96,9 +97,12 @@ class Bench:
       yield session
 
 
-def medians(steps: Sequence[Callable[[], Any]],
+def quick(steps: Sequence[Callable[[], Any]],
             until: deadlines.Deadline = deadlines.NEVER) -> list[float]:
-  """Seconds of each of some steps, run in turns; fewer turns if time is out."""
+  """Seconds of each of some steps, run in turns; fewer turns if time is out.
+
+  The first quartile: what other programs take is in the longer ones.
+  """
   for step in steps:
     for _ in range(_WARM_STEPS):
       step()
@@ -110,4 +114,4 @@ def medians(steps: Sequence[Callable[[], Any]],
       begin = time.perf_counter()
       step()
       row.append(time.perf_counter() - begin)
-  return [statistics.median(row) for row in seconds]
+  return [float(np.quantile(row, .25)) for row in seconds]

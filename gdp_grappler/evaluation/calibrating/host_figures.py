@@ -113,14 +113,14 @@ def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
 
 def _steps(tf: types.ModuleType, bench: clocks.Bench,
            build: Callable[[inputs.Inputs], Sequence[Any]]) -> list[float]:
-  """Median seconds of steps of one graph; `build` returns lists of targets."""
+  """Seconds of steps of one graph; `build` returns lists of targets."""
   with tf.Graph().as_default():
     make = inputs.Inputs(tf, bench.on_gpu)
     with tf.device(bench.name()):
       targets = build(make)
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
-      return clocks.medians([session.make_callable(list(t)) for t in targets],
+      return clocks.quick([session.make_callable(list(t)) for t in targets],
                             bench.until)
 
 

@@ -33,8 +33,6 @@ _COPIES_S = 1e-3
 _LEAST_COPIES, _MOST_COPIES = 2, 40
 # An op that takes longer is left out.
 _LONGEST_S = .03
-# How lines end that tell of ops for which there was no time.
-NO_TIME = 'no time left'
 # Share of the memory that inputs and outputs of one op may have.
 _MEMORY_SHARE = .2
 
@@ -62,7 +60,7 @@ def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
       ends = [products(make, count) for count in (1, 1 + _PROBE)]
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
-      short_s, long_s = clocks.medians(
+      short_s, long_s = clocks.quick(
           [session.make_callable([end.op]) for end in ends], bench.until)
   one_s = max((long_s - short_s) / _PROBE, 1e-7)
   return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
@@ -89,7 +87,7 @@ def of_kind(
   # One after the other: the inputs of all may not fit at a time.
   for size in chosen:
     if bench.until.passed:
-      left_out.append(f'{kind.op_type} {_label(size.size)}: {NO_TIME}')
+      left_out.append(f'{kind.op_type} {_label(size.size)}: {calibration_lib.NO_TIME}')
       continue
     seconds = _seconds(tf, bench, kind, size, ahead)
     if seconds > 0:
@@ -155,7 +153,7 @@ def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
       given = [tensor.op for tensor in copies[0].inputs]
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
-      alone_s, with_s = clocks.medians([
+      alone_s, with_s = clocks.quick([
           session.make_callable([*before, *given]),
           session.make_callable([*before, *given, *copies])
       ], bench.until)
