@@ -12,8 +12,6 @@ from gdp_grappler.cluster import device_figures
 
 # A launch that takes so much longer beside others waits for a lock.
 _CONTENDED = 1.2
-_FIELDS = frozenset(
-    field.name for field in dataclasses.fields(cluster_lib.Device))
 
 
 def applied(
@@ -88,28 +86,34 @@ def _device(device: cluster_lib.Device,
     launch_s = figure('launching_op_s')
     return device if launch_s is None else dataclasses.replace(
         device, launch_s=launch_s)
-  found: dict[str, Any] = {
+  found: dict[str, float | None] = {
       'dispatch_s': figure('launching_op_s'),
       'visit_s': figure('other_op_s'),
       'gap_s': figure('gap_s'),
-      'lock_s': _lock_s(calibration),
+      'lock_s': _lock_s(device, calibration),
       'copy_dispatch_s': figure('copy_issue_s'),
       **_callback(device, calibration)
   }
-  return dataclasses.replace(
-      device, **{
-          name: value for name, value in found.items()
-          if value is not None and name in _FIELDS
-      })
+  changes: dict[str, Any] = {
+      name: value for name, value in found.items() if value is not None
+  }
+  return dataclasses.replace(device, **changes)
 
 
-def _lock_s(calibration: calibration_lib.Calibration) -> float | None:
-  """The part of a launch that GPUs of one process take one after the other."""
+def _lock_s(device: cluster_lib.Device,
+            calibration: calibration_lib.Calibration) -> float:
+  """The part of a launch that GPUs of one process take one after the other.
+
+  Where they were not timed side by side it is what was assumed, at most all of
+  a launch.
+  """
   alone_s = calibration.figure('launching_op_s')
   each_s = calibration.figure('side_by_side_op_s')
   count = calibration.figure('side_by_side_devices')
-  if alone_s is None or each_s is None or count is None:
-    return None
+  if alone_s is None:
+    return device.lock_s
+  if each_s is None or count is None:
+    return min(device.lock_s, alone_s)
   return min(each_s, alone_s) if each_s * count > _CONTENDED * alone_s else 0.
 
 
@@ -121,13 +125,12 @@ def _callback(device: cluster_lib.Device,
                   'busy_host_hop_s')
   if hop_s is None:
     return {}
-  issued_s = calibration.figure('copy_issue_s') or 0.
-  result = {
-      'callback_s': max(0., hop_s - issued_s - device_figures.COPY_LATENCY_S)
-  }
+  issued_s = calibration.figure('copy_issue_s')
+  crossed_s = device_figures.COPY_LATENCY_S + (
+      device.copy_dispatch_s if issued_s is None else issued_s)
+  result = {'callback_s': max(0., hop_s - crossed_s)}
   if busy_s is not None:
-    # Whoever looks every period finds a thing after half of one.
-    result['poll_s'] = 2 * max(0., busy_s - hop_s)
+    result['poll_s'] = max(0., busy_s - hop_s)
   return result
 
 

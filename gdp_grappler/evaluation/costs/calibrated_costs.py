@@ -34,6 +34,7 @@ from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
+_LEAST_S = 1e-8  # Of an op that launches a kernel.
 _ONE_PLACE = 1e-3  # Points nearer than that, in the plane, are one.
 
 
@@ -71,6 +72,10 @@ class CalibratedCostModel(cost_model.CostModel):
                       found)
     return result
 
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N]; the roofline's."""
+    return self.base.launches(graph)
+
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
     """int64 [N, D]; the roofline's."""
@@ -91,13 +96,15 @@ class CalibratedCostModel(cost_model.CostModel):
       law = table.law(op_type)
       if op_type in op_kinds.NO_KERNEL:
         visit_s = calibration.figure('other_op_s')
-        if visit_s is not None:
+        if visit_s is not None and not device.asynchronous:
           seconds[types == op_type] = visit_s
       elif law is not None:
         rows = np.flatnonzero(types == op_type)
-        seconds[rows] = law.seconds(
+        measured_s = law.seconds(
             flops[rows], io_bytes[rows],
             table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows]))
+        # The gap before a kernel was measured with it, and is the stream's.
+        seconds[rows] = np.maximum(measured_s - device.gap_s, _LEAST_S)
 
 
 def of(cluster: cluster_lib.Cluster) -> cost_model.CostModel:
@@ -118,7 +125,7 @@ class _Table:
   def __init__(self, base: roofline_lib.Roofline, device: cluster_lib.Device,
                calibration: calibration_lib.Calibration) -> None:
     self._base = base
-    # Of the roofline only what grows with the size.
+    # Of the roofline only what grows with the size, of any op of the table.
     self._device = dataclasses.replace(device, launch_s=0.)
     self._columns = calibration.columns
     self._laws: dict[str, _Law | None] = {}

@@ -37,6 +37,8 @@ class EmulatedGraph:
     aliases: bool [N], ops that hand on their first input.
     seconds: float64 [N, D], in the cluster's order of devices.
     workspace_bytes: int64 [N, D].
+    launches: int64 [N, 2], how often each op runs in a step, at least once, and
+      how many kernels it launches then if it launches any.
   """
 
   edges: np.ndarray
@@ -47,6 +49,7 @@ class EmulatedGraph:
   aliases: np.ndarray
   seconds: np.ndarray
   workspace_bytes: np.ndarray
+  launches: np.ndarray
 
   @property
   def num_ops(self) -> int:
@@ -74,7 +77,11 @@ def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,
       graph.tensor_bytes * alive[graph.tensor_ops], graph.param_bytes,
       simulator_lib.aliases(graph),
       cost_model.op_seconds(graph, machine.cluster),
-      cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None])
+      cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None],
+      np.column_stack([
+          np.maximum(graph.executions, 1),
+          np.rint(cost_model.launches(graph))
+      ]).astype(np.int64))
 
 
 def node_defs(graph: EmulatedGraph) -> Any:

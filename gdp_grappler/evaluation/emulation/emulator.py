@@ -22,8 +22,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
-from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.costs import calibrated_costs
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.emulation import emulated_graph
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulation_worker
