@@ -92,12 +92,23 @@ def _device(device: cluster_lib.Device,
       'gap_s': figure('gap_s'),
       'lock_s': _lock_s(device, calibration),
       'copy_dispatch_s': figure('copy_issue_s'),
+      'launch_s': _least_kernel_s(calibration),
       **_callback(device, calibration)
   }
   changes: dict[str, Any] = {
       name: value for name, value in found.items() if value is not None
   }
   return dataclasses.replace(device, **changes)
+
+
+def _least_kernel_s(
+    calibration: calibration_lib.Calibration) -> float | None:
+  """Of a kernel that has next to nothing to do."""
+  small_s, gap_s = calibration.figure('small_kernel_s'), calibration.figure(
+      'gap_s')
+  if small_s is None or gap_s is None:
+    return None
+  return max(0., small_s - gap_s)
 
 
 def _lock_s(device: cluster_lib.Device,

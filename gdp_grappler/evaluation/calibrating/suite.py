@@ -230,7 +230,7 @@ def _batch_norm(make: Any, batch: int, side: int,
 
 def _batch_norm_grad(make: Any, batch: int, side: int,
                      channels: int) -> Callable[[], Any]:
-  x = make.floats(*make.image(batch, side, channels))
+  x, y = (make.floats(*make.image(batch, side, channels)) for _ in range(2))
   scale = make.floats(channels)
   forward = make.ops.FusedBatchNormV3(
       x=x, scale=scale, offset=scale, mean=make.none, variance=make.none,
@@ -239,7 +239,7 @@ def _batch_norm_grad(make: Any, batch: int, side: int,
                reserve_space_2=forward.reserve_space_2,
                reserve_space_3=forward.reserve_space_3)
   return lambda: make.ops.FusedBatchNormGradV3(
-      y_backprop=x, x=x, scale=scale, is_training=True, data_format=make.
+      y_backprop=y, x=x, scale=scale, is_training=True, data_format=make.
       data_format, **saved)
 
 
@@ -299,7 +299,7 @@ def _adam(make: Any, count: int) -> Callable[[], Any]:
 _COUNTS = ((1 << 8,), (1 << 12,), (1 << 16,), (1 << 20,), (1 << 23,),
            (1 << 26,))
 _ROWS = ((64, 64), (512, 256), (4096, 256), (8192, 1024), (4096, 32_000))
-_AXES = ((64, 64, 1), (64, 64, 0), (4096, 256, 1), (4096, 256, 0),
+_AXES = ((64, 64, 1), (128, 64, 0), (4096, 256, 1), (4096, 256, 0),
          (65_536, 256, 0), (8192, 4096, 1), (8192, 4096, 0))
 _IMAGES = ((8, 8, 32), (16, 16, 64), (64, 28, 64), (64, 56, 64), (64, 56, 256))
 _CONVOLUTIONS = ((1, 8, 16, 16, 3, 1), (64, 32, 3, 64, 3, 1),

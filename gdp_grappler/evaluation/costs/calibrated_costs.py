@@ -35,7 +35,9 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
 _LEAST_S = 1e-8  # Of an op that launches a kernel.
-_ONE_PLACE = 1e-3  # Points nearer than that, in the plane, are one.
+# Points of one cell of a grid this wide, in the plane, are one: sizes that
+# differ by less are of ops that differ by something else.
+_ONE_PLACE = .05
 
 
 @dataclasses.dataclass(frozen=True)
