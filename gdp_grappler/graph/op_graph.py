@@ -50,6 +50,9 @@ class OpGraph:
     stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
     variables: [N] the variable that an op stands for, such as 'dense/kernel',
       where its own name does not say so ('unknown_5'); else ''.
+    rounds: float64 [N], how often an execution launches its kernels, one time
+      after the other: time steps times layers of a recurrent network that is
+      one op, else 1.
   """
 
   name: str
@@ -71,6 +74,7 @@ class OpGraph:
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
   variables: tuple[str, ...] = None  # type: ignore[assignment]
+  rounds: np.ndarray = None  # type: ignore[assignment]
 
   def __post_init__(self) -> None:
     if self.executions is None:
@@ -79,6 +83,8 @@ class OpGraph:
       object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
     if self.variables is None:
       object.__setattr__(self, 'variables', ('',) * len(self.names))
+    if self.rounds is None:
+      object.__setattr__(self, 'rounds', np.ones(len(self.names)))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
                                                                np.int32, (-1,)),
                                 ('tensor_ops', np.int32,
@@ -91,7 +97,9 @@ class OpGraph:
                                  (-1, len(DEVICE_TYPES))), ('user_pins',
                                                             np.bool_, (-1,)),
                                 ('executions', np.float64,
-                                 (-1,)), ('stateful', np.bool_, (-1,))):
+                                 (-1,)), ('stateful', np.bool_,
+                                          (-1,)), ('rounds', np.float64,
+                                                   (-1,))):
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
@@ -103,7 +111,7 @@ class OpGraph:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
                   'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-                  'stateful', 'variables'):
+                  'stateful', 'variables', 'rounds'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):
