@@ -160,7 +160,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       devices=tuple(devices), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables,
-      rounds=recurrence_rounds.rounds(nodes, types, properties.shape))
+      rounds_by_name=recurrence_rounds.by_name(nodes, types, properties.shape))
   return result, frames
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -50,9 +50,9 @@ class OpGraph:
     stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
     variables: [N] the variable that an op stands for, such as 'dense/kernel',
       where its own name does not say so ('unknown_5'); else ''.
-    rounds: float64 [N], how often an execution launches its kernels, one time
-      after the other: time steps times layers of a recurrent network that is
-      one op, else 1.
+    rounds_by_name: How often an execution of an op launches its kernels, one
+      time after the other, where that is not once: time steps times layers of
+      a recurrent network that is one op.
   """
 
   name: str
@@ -74,7 +74,7 @@ class OpGraph:
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
   variables: tuple[str, ...] = None  # type: ignore[assignment]
-  rounds: np.ndarray = None  # type: ignore[assignment]
+  rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self) -> None:
     if self.executions is None:
@@ -83,8 +83,6 @@ class OpGraph:
       object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
     if self.variables is None:
       object.__setattr__(self, 'variables', ('',) * len(self.names))
-    if self.rounds is None:
-      object.__setattr__(self, 'rounds', np.ones(len(self.names)))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
                                                                np.int32, (-1,)),
                                 ('tensor_ops', np.int32,
@@ -97,9 +95,7 @@ class OpGraph:
                                  (-1, len(DEVICE_TYPES))), ('user_pins',
                                                             np.bool_, (-1,)),
                                 ('executions', np.float64,
-                                 (-1,)), ('stateful', np.bool_,
-                                          (-1,)), ('rounds', np.float64,
-                                                   (-1,))):
+                                 (-1,)), ('stateful', np.bool_, (-1,))):
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
@@ -111,7 +107,7 @@ class OpGraph:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
                   'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-                  'stateful', 'variables', 'rounds'):
+                  'stateful', 'variables'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):
@@ -140,6 +136,13 @@ class OpGraph:
   def first_ops(self) -> np.ndarray:
     """int [G], an op of each group, by which what all share can be read."""
     return np.unique(self.groups, return_index=True)[1]
+
+  @functools.cached_property
+  def rounds(self) -> np.ndarray:
+    """float64 [N], `rounds_by_name` of all ops."""
+    if not self.rounds_by_name:
+      return np.ones(self.num_ops)
+    return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
 
   @functools.cached_property
   def pinned_ops(self) -> dict[str, list[int]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Callable, Sequence
 
-import numpy as np
 from tensorflow.core.framework import node_def_pb2
 
 # An op and one of its outputs -> dimensions; None if their number is unknown.
@@ -16,9 +16,9 @@ _BLOCK = re.compile(r'BlockLSTM(Grad)?(V2)?')
 _TIME_MAJOR = 'time_major'
 
 
-def rounds(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
-           shape_of: ShapeOf) -> np.ndarray:
-  """float64 [N], as of `OpGraph.rounds`.
+def by_name(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
+            shape_of: ShapeOf) -> dict[str, float]:
+  """As of `OpGraph.rounds_by_name`.
 
   A time step needs the state that the one before has left, and a layer what the
   one below has computed. (cuDNN runs layers side by side as far as it can;
@@ -29,13 +29,13 @@ def rounds(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
     op_types: [N]
     shape_of: Of the outputs.
   """
-  result = np.ones(len(nodes))
-  for kind in set(op_types):
-    if _CUDNN.fullmatch(kind) or _BLOCK.fullmatch(kind):
-      for op in (op for op, other in enumerate(op_types) if other == kind):
-        result[op] = _rounds(nodes[op], lambda output, op=op: shape_of(
-            op, output))
-  return result
+  kinds = {t for t in set(op_types) if _CUDNN.fullmatch(t) or _BLOCK.fullmatch(t)}
+  if not kinds:
+    return {}
+  return {
+      nodes[op].name: _rounds(nodes[op], functools.partial(shape_of, op))
+      for op, kind in enumerate(op_types) if kind in kinds
+  }
 
 
 def _rounds(node: node_def_pb2.NodeDef,

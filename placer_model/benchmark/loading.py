@@ -26,7 +26,7 @@ from placer_model.benchmark import tasks as tasks_lib
 # Fields that change the price of a placement without changing its graph's
 # fingerprint.
 _PRICED = ('tensor_ops', 'flops', 'io_bytes', 'groups', 'allowed_types',
-           'user_pins', 'executions', 'stateful', 'rounds')
+           'user_pins', 'executions', 'stateful')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
