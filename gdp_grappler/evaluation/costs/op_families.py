@@ -59,18 +59,22 @@ Sources:
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 
 
 # [H100] What the host does for an op of TensorFlow's own beyond a bare launch
 # (shapes, outputs, the choice of the kernel), in bare launches.
-_OP_WORK = 1.3
+_OP_WORK = 1.2
 # [H100] The same where cuDNN is asked: the plan of the algorithm is looked up,
 # described and run.
-_CUDNN_WORK = 12.
+_CUDNN_WORK = 14.
 # [H100], [Little]
-_PLAIN_BYTES_PER_S = 1.85e12
+_PLAIN_BYTES_PER_S = 2.2e12
+# [H100] Convolutions whose channels come first: cuDNN multiplies them by the
+# instructions of A100, which no later card has made faster by much.
+_CONVOLUTION_FLOPS_PER_S = 70e12
 # [Hockney]: TensorFlow's smallest products take 5 to 8 us on any card.
 _FILL_S = 4e-6
 
@@ -86,7 +90,8 @@ class Family:
     cpu_compute: As `gpu_compute`, on a CPU.
     cpu_bandwidth: As `gpu_bandwidth`, on a CPU.
     kernels: How many it launches on a GPU in each round.
-    most_bytes_per_s: Traffic that it reaches on no GPU.
+    most_bytes_per_s: Traffic that it exceeds on no GPU.
+    most_flops_per_s: Arithmetic that it exceeds on no GPU.
     fill_s: Seconds in which a GPU's multipliers wait for the first and after
       the last tiles.
     host_work: Seconds of the host beyond a bare launch on a GPU, as a multiple
@@ -100,6 +105,7 @@ class Family:
   cpu_bandwidth: float
   kernels: int
   most_bytes_per_s: float = _PLAIN_BYTES_PER_S
+  most_flops_per_s: float = math.inf
   fill_s: float = 0.
   host_work: float = _OP_WORK
 
@@ -109,33 +115,33 @@ class Family:
             (self.cpu_compute, self.cpu_bandwidth))
 
 
-def _dense(name: str, gpu_compute: float, gpu_bandwidth: float,
-           cpu_compute: float, kernels: int = 1,
-           host_work: float = _OP_WORK) -> Family:
-  """Of products, whose tiles are loaded ahead of what multiplies them."""
-  return Family(name, gpu_compute, gpu_bandwidth, cpu_compute, .8, kernels,
-                math.inf, _FILL_S, host_work)
+# Products load tiles ahead of what multiplies them.
+_dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
+                           fill_s=_FILL_S)
+_convolution = functools.partial(_dense, gpu_bandwidth=.27,
+                                 most_flops_per_s=_CONVOLUTION_FLOPS_PER_S,
+                                 host_work=_CUDNN_WORK)
 
 
-# Name, GPU arithmetic and bandwidth, CPU arithmetic (and bandwidth), kernels.
+# Name, GPU arithmetic and bandwidth, CPU arithmetic and bandwidth, kernels.
 FAMILIES = {
     family.name: family for family in (
         # By definition; [Jia], [STREAM].
-        _dense('matmul', 1., .8, 1.),
+        _dense('matmul', 1., .8, 1., kernels=1),
         # [Batched]; [Measured] .68.
-        _dense('batch_matmul', .6, .8, .7),
+        _dense('batch_matmul', .6, .8, .7, kernels=1),
         # [Chetlur]. TensorFlow turns the filter, and cuDNN input and output,
         # where multipliers want channels last and the graph has them first: a
         # kernel each, and input and output are read and written twice more.
         # [Measured] .42: the input is unfolded on the way.
-        _dense('convolution', .8, .27, .4, 4, _CUDNN_WORK),
+        _convolution('convolution', .8, cpu_compute=.4, kernels=4),
         # [DeepBench], [Chetlur]; as before, and the last kernel sums what the
         # product split. [Measured] .41 for the input, .31 for the filter.
-        _dense('convolution_gradient', .65, .27, .35, 5, _CUDNN_WORK),
+        _convolution('convolution_gradient', .65, cpu_compute=.35, kernels=5),
         # [Depthwise]; [Measured] .23.
         Family('depthwise', .1, .5, .2, .5, 1),
-        # [Appleyard]. [H100] seven kernels for each time step.
-        Family('recurrent', .5, .8, .5, .8, 7, host_work=_CUDNN_WORK),
+        # [Appleyard]. [H100] six kernels for each time step.
+        Family('recurrent', .5, .8, .5, .8, 6, host_work=_CUDNN_WORK),
         # [Fused multiply-add]; [Jia], [STREAM].
         Family('elementwise', .25, .8, .25, .8, 1),
         # Nothing is computed; [Jia] and [STREAM] of the copy itself.

@@ -91,9 +91,9 @@ def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
   copies_s = sum(
       copy_s[end] + size * s_per_byte[end] for end in (source, target))
   # Zero where devices are synchronous.
-  callback_s = np.array([d.callback_s for d in cluster.devices])
+  hop_s = np.array([d.hop_s for d in cluster.devices])
   runs_ahead = np.array([d.asynchronous for d in cluster.devices])
-  heard_s = callback_s[np.where(runs_ahead[source], source, target)]
+  heard_s = hop_s[np.where(runs_ahead[source], source, target)]
   transfer_s = (latency_s[source, target] + size / bytes_per_s[source, target]
                 + copies_s + heard_s)
   return np.where(source == target, 0., transfer_s)
