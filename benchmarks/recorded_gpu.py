@@ -30,6 +30,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from benchmarks import tables
+from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import presets
@@ -38,7 +39,7 @@ from gdp_grappler.evaluation.ordering import edge_pricer
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
-RUNS = pathlib.Path('tests/testdata/gpu_runs')
+RUNS = pathlib.Path(__file__).parents[1] / 'tests' / 'testdata' / 'gpu_runs'
 _MEASURED = 'measured.json'
 _MEASURED_OF_OLD = 'runtime_measured.json'
 # A copy that is a kernel: an idle hop of 64 bytes takes 32 us, and one behind a
@@ -85,15 +86,21 @@ def load_runs(folder: pathlib.Path) -> list[Run]:
   """All runs that a folder tells of.
 
   Raises:
-    OSError, ValueError: a file is not there, or is no JSON.
+    GdpError: `measured.json` is not there, or is something else.
   """
   path = folder / _MEASURED
-  if not path.exists():
+  if not path.exists() and (folder / _MEASURED_OF_OLD).exists():
     path = folder / _MEASURED_OF_OLD
-  return [
-      Run(row['task'], row['run'], folder / row['file'], row['duration_scale'],
-          tuple(row['steps_s'])) for row in json.loads(path.read_text())
-  ]
+  try:
+    return [
+        Run(row['task'],
+            row['run'], folder / row['file'], row['duration_scale'],
+            tuple(row['steps_s'])) for row in json.loads(path.read_text())
+    ]
+  except (OSError, ValueError, KeyError, TypeError) as error:
+    raise errors.GdpError(
+        f'{path} does not tell of runs ({errors.one_line(error)}). Name a '
+        'folder with recorded runs by --runs.') from error
 
 
 def card(num_gpus: int) -> cluster_lib.Cluster:

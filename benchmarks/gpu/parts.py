@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import Any, Sequence
 
+from gdp_grappler import environment
+
 _KERAS = 'benchmarks.keras_models'
 _OURS = 'benchmarks.gpu.models'
 # Whose steps are predicted and measured, the quick ones first.
@@ -141,13 +143,13 @@ def program(name: str) -> Part:
 def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
   """Its process, which writes its log."""
   log = part.log(setting.out_dir).open('w')
-  environment = {**os.environ, 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
-  environment.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+  variables = {**os.environ, 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
+  variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
   # Programs that place nothing say so for themselves.
-  environment.pop('GDP_DISABLE', None)
+  variables.pop(environment.DISABLE, None)
   return subprocess.Popen([sys.executable, *part.command], stdout=log,
                           stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                          env=environment)
+                          env=variables)
 
 
 def finish(part: Part, process: subprocess.Popen[Any],

@@ -48,9 +48,11 @@ def _cluster(device: str) -> Any:
   """The host and one device, by data sheets."""
   from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.cluster import local_devices
+  from gdp_grappler.plugin import step_costs
   names = [cluster_lib.local_name('CPU', 0)]
   names.append(cluster_lib.local_name(device, int(device == 'CPU')))
-  return local_devices.assumed(names)
+  # As `steps` calls them, which is not by `fit`.
+  return step_costs.of_function(local_devices.assumed(names))
 
 
 def _measured_names(cluster: Any, device: str) -> list[str]:

@@ -86,8 +86,11 @@ def _device(device: cluster_lib.Device,
     launch_s = figure('launching_op_s')
     return device if launch_s is None else dataclasses.replace(
         device, launch_s=launch_s)
+  launching_s = figure('launching_op_s')
   found: dict[str, float | None] = {
-      'dispatch_s': figure('launching_op_s'),
+      # What TensorFlow does for its ops beyond a bare launch is in the costs.
+      'dispatch_s':
+          None if launching_s is None else min(device.dispatch_s, launching_s),
       'visit_s': figure('other_op_s'),
       'gap_s': figure('gap_s'),
       'lock_s': _lock_s(device, calibration),
@@ -123,9 +126,10 @@ def _lock_s(device: cluster_lib.Device,
   count = calibration.figure('side_by_side_devices')
   if alone_s is None:
     return device.lock_s
+  launch_s = min(device.dispatch_s, alone_s)
   if each_s is None or count is None:
-    return min(device.lock_s, alone_s)
-  return min(each_s, alone_s) if each_s * count > _CONTENDED * alone_s else 0.
+    return min(device.lock_s, launch_s)
+  return min(each_s, launch_s) if each_s * count > _CONTENDED * alone_s else 0.
 
 
 def _callback(device: cluster_lib.Device,

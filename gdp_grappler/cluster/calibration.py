@@ -48,6 +48,7 @@ _LARGEST = 1e18
 FIGURES = {
     'empty_step_s': 'a step that does nothing',
     'launching_op_s': 'from one op that launches a kernel to the next',
+    'cudnn_op_s': 'from one op that asks cuDNN to the next',
     'other_op_s': 'from one op that launches none to the next',
     'small_kernel_s': 'from one of the smallest kernels to the next, as the '
                       'stream runs them',

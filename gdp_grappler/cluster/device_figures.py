@@ -37,6 +37,11 @@ _COPY_DISPATCH_S = 16e-6
 _CALLBACK_S = 13e-6
 # Behind a kernel of 20 us a hop takes 67 us more than the kernel.
 _POLL_S = 39e-6
+# What the smallest kernel takes of a stream, beside the gap. Kernels of 1 us come
+# at the rate of dispatch, so a gap and a kernel are below that; the driver of
+# 2009 launched 334,000 a second (Boyer, "CUDA Kernel Overhead", University of
+# Virginia), 3 us from one to the next, gap and all.
+GPU_LAUNCH_S = 1.5e-6
 # How cards run: of a `cluster.Device`.
 CARD_LAUNCH: dict[str, Any] = {
     'launch': 'asynchronous',
@@ -92,7 +97,7 @@ class Card:
     peers: NVLink or Infinity Fabric; None for PCIe alone.
     through_host: Whether the driver refuses to copy from card to card over
       PCIe, and copies to the host and on.
-    launch_s: Seconds from one op to the next.
+    launch_s: Seconds of the smallest kernel.
   """
 
   name: str
@@ -104,7 +109,7 @@ class Card:
   cpu: str
   peers: Peers | None = None
   through_host: bool = False
-  launch_s: float = 5e-6
+  launch_s: float = GPU_LAUNCH_S
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +168,6 @@ CPU_LAUNCH_S = 2e-6
 # and three logical CPUs (two cores of a Xeon).
 CPU_COPY_S = 3.5e-6
 GPU_EFFICIENCY = 0.7
-GPU_LAUNCH_S = 5e-6
 # cudaMemcpyAsync and the event that TensorFlow's poller waits for.
 COPY_LATENCY_S = 10e-6
 # Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s; the same share of 4.0

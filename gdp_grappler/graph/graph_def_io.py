@@ -20,6 +20,7 @@ from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
+from gdp_grappler.graph import recurrence_rounds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph import variable_names
@@ -158,7 +159,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       allowed_types=allowed_types, pins=tuple(pins), user_pins=user_pins,
       devices=tuple(devices), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
-      variables=variables)
+      variables=variables,
+      rounds_by_name=recurrence_rounds.by_name(nodes, types, properties.shape))
   return result, frames
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -50,6 +50,9 @@ class OpGraph:
     stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
     variables: [N] the variable that an op stands for, such as 'dense/kernel',
       where its own name does not say so ('unknown_5'); else ''.
+    rounds_by_name: How often an execution of an op launches its kernels, one
+      time after the other, where that is not once: time steps times layers of
+      a recurrent network that is one op.
   """
 
   name: str
@@ -71,6 +74,7 @@ class OpGraph:
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
   variables: tuple[str, ...] = None  # type: ignore[assignment]
+  rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self) -> None:
     if self.executions is None:
@@ -132,6 +136,13 @@ class OpGraph:
   def first_ops(self) -> np.ndarray:
     """int [G], an op of each group, by which what all share can be read."""
     return np.unique(self.groups, return_index=True)[1]
+
+  @functools.cached_property
+  def rounds(self) -> np.ndarray:
+    """float64 [N], `rounds_by_name` of all ops."""
+    if not self.rounds_by_name:
+      return np.ones(self.num_ops)
+    return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
 
   @functools.cached_property
   def pinned_ops(self) -> dict[str, list[int]]:

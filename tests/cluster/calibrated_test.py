@@ -60,6 +60,13 @@ def test_what_was_not_measured_stays():
   assert after == dataclasses.replace(before, dispatch_s=2e-6, lock_s=2e-6)
 
 
+def test_a_launch_is_at_most_what_an_op_takes_and_the_rest_is_in_the_costs():
+  before = presets.preset('1xH100').devices[1]
+  made = calibrations.make(launching_op_s=3 * before.dispatch_s)
+  after = calibrated.applied(presets.preset('1xH100'), made).devices[1]
+  assert after.dispatch_s == before.dispatch_s
+
+
 def test_only_such_cards_of_a_mixed_cluster():
   cluster = calibrated.applied(presets.preset('1xH100+1xP100'),
                                calibrations.make())

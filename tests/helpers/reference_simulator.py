@@ -59,7 +59,7 @@ class ReferenceSimulator:
                seconds: np.ndarray, devices, aliases=(), priorities=None,
                workspace: np.ndarray | None = None, buses=None, contention=None,
                dispatch_factors=None, root_ranks=None, launches=None,
-               poll_factors=None):
+               poll_factors=None, host_work=None):
     """Runs the simulation.
 
     Args:
@@ -78,6 +78,8 @@ class ReferenceSimulator:
         None for the topological one.
       launches: [N], kernels of an op in a step; None for one each time that it
         runs.
+      host_work: [N], what the host does for it beyond, in dispatches; None for
+        nothing.
       poll_factors: [N], how many times `poll_s` what an op sends takes; None
         for once.
     """
@@ -94,6 +96,7 @@ class ReferenceSimulator:
                        * graph.num_ops if root_ranks is None else root_ranks)
     self.runs = np.maximum(graph.executions, 1)
     self.launches = self.runs if launches is None else launches
+    self.host_work = 0. * self.runs if host_work is None else host_work
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
                   for (p, c), t in zip(graph.edges, graph.edge_tensors)]
@@ -219,7 +222,9 @@ class ReferenceSimulator:
       self.start[op] = self.end[op] = now + factor * runs * host.visit_s
       return self.start[op]
     done = self._hold_lock(
-        device, now + factor * runs * (host.dispatch_s - host.lock_s),
+        device, now + factor *
+        (runs *
+         (host.dispatch_s - host.lock_s) + self.host_work[op] * host.dispatch_s),
         factor * self.launches[op] * host.lock_s)
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]

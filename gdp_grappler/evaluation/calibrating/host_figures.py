@@ -42,11 +42,13 @@ def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
           _star(tf, make, device[0], _OPS, _launching),
           [_chain(make, device, _OPS, _passing)],
           _star(tf, make, device[0], _OPS, _passing),
+          _convolutions(make),
       ])
-  each = [max(0., s - empty_s) / _OPS for s in whole_s]
+  each = [max(0., s - empty_s) / _OPS for s in whole_s[:-1]]
   result = {
       'empty_step_s': empty_s, 'launching_op_s': sum(each[:2]) / 2,
-      'other_op_s': sum(each[2:]) / 2
+      'other_op_s': sum(each[2:]) / 2,
+      'cudnn_op_s': max(0., whole_s[-1] - empty_s) / _COPIES
   }
   if bench.device.asynchronous:
     small_s = _small_kernel_s(tf, bench, ahead)
@@ -172,6 +174,17 @@ def _star(tf: types.ModuleType, make: inputs.Inputs, device: str, count: int,
   with tf.device(device):
     root = step(make, make.floats(_SMALL))
     return [step(make, root).op for _ in range(count)]
+
+
+def _convolutions(make: inputs.Inputs) -> list[Any]:
+  """Convolutions that have next to nothing to do."""
+  image = make.floats(*make.image(1, 8, 16))
+  filters = make.floats(3, 3, 16, 16)
+  return [
+      make.ops.Conv2D(input=image, filter=filters, strides=make.strides(1),
+                      padding='SAME', data_format=make.data_format).op
+      for _ in range(_COPIES)
+  ]
 
 
 def _small_kernel_s(tf: types.ModuleType, bench: clocks.Bench,

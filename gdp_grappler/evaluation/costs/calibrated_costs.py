@@ -30,10 +30,12 @@ import numpy as np
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 
+_PLAIN_WORK = op_families.family('AddV2').host_work
 _LEAST_S = 1e-8  # Of an op that launches a kernel.
 # Points of one cell of a grid this wide, in the plane, are one: sizes that
 # differ by less are of ops that differ by something else.
@@ -46,18 +48,24 @@ class CalibratedCostModel(cost_model.CostModel):
 
   Attributes:
     base: The roofline for the rest.
+    op_work: What the host does for an op beyond a bare launch, as of
+      `host_work`; None for the roofline's.
+    cudnn_work: The same for an op that asks cuDNN.
   """
 
   base: roofline_lib.Roofline = roofline_lib.Roofline()
+  op_work: float | None = None
+  cudnn_work: float | None = None
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
-    return self.seconds(graph.op_types, graph.flops, graph.io_bytes,
-                        cluster) * graph.executions[:, None]
+    return self.seconds(graph.op_types, graph.flops, graph.io_bytes, cluster,
+                        graph.rounds) * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
-              io_bytes: np.ndarray, cluster: cluster_lib.Cluster) -> np.ndarray:
+              io_bytes: np.ndarray, cluster: cluster_lib.Cluster,
+              rounds: np.ndarray | None = None) -> np.ndarray:
     """float64 [M, D], seconds of one execution of M ops.
 
     Args:
@@ -65,8 +73,10 @@ class CalibratedCostModel(cost_model.CostModel):
       flops: [M]
       io_bytes: [M]
       cluster: D devices.
+      rounds: As of `Roofline.seconds`.
     """
-    result = self.base.seconds(op_types, flops, io_bytes, cluster.devices)
+    result = self.base.seconds(op_types, flops, io_bytes, cluster.devices,
+                               rounds)
     for column, device in enumerate(cluster.devices):
       found = cluster.calibration(device.name)
       if found is not None:
@@ -75,8 +85,20 @@ class CalibratedCostModel(cost_model.CostModel):
     return result
 
   def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N]; the roofline's."""
+    """float64 [N], the roofline's."""
     return self.base.launches(graph)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], as measured, of one card for all; else the roofline's."""
+    result = self.base.host_work(graph)
+    families = {t: op_families.family(t) for t in set(graph.op_types)}
+    asks = np.array(
+        [families[t].host_work > _PLAIN_WORK for t in graph.op_types], bool)
+    times = np.maximum(graph.executions, 1)
+    for work, rows in ((self.op_work, ~asks), (self.cudnn_work, asks)):
+      if work is not None:
+        result[rows] = work * times[rows]
+    return result
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -111,8 +133,22 @@ class CalibratedCostModel(cost_model.CostModel):
 
 def of(cluster: cluster_lib.Cluster) -> cost_model.CostModel:
   """The usual prices of a cluster: measured ones as far as it has them."""
-  return CalibratedCostModel() if cluster.calibrated else roofline_lib.Roofline(
-  )
+  if not cluster.calibrated:
+    return roofline_lib.Roofline()
+  device = next((d for d in cluster.devices
+                 if d.asynchronous and cluster.calibration(d.name)), None)
+  if device is None or not device.dispatch_s:
+    return CalibratedCostModel()
+  found = cluster.calibration(device.name)
+  assert found is not None
+  return CalibratedCostModel(
+      op_work=_work(found.figure('launching_op_s'), device.dispatch_s),
+      cudnn_work=_work(found.figure('cudnn_op_s'), device.dispatch_s))
+
+
+def _work(seconds: float | None, launch_s: float) -> float | None:
+  """Beyond a bare launch, as a multiple of it."""
+  return None if seconds is None else max(0., seconds / launch_s - 1)
 
 
 @functools.lru_cache(maxsize=64)

@@ -80,8 +80,12 @@ class ProfiledCostModel(cost_model.CostModel):
     return result
 
   def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
-    """float64 [N]; the roofline's."""
+    """float64 [N], the roofline's."""
     return self.base.launches(graph)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], the roofline's."""
+    return self.base.host_work(graph)
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

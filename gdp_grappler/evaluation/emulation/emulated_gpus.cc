@@ -65,11 +65,12 @@ void gdp_emulation_set_costs(const double* seconds,
   gdp::TheMachine().SetCosts(std::move(costs), std::move(links), num_channels);
 }
 
-// How often ops run and what they launch then, int64 [N, 2].
+// How often ops run, what they launch then, and thousandths of a dispatch that
+// the host does beyond that, int64 [N, 3].
 void gdp_emulation_set_launches(const int64_t* launches, int64_t num_ops) {
   std::vector<gdp::Launches> rows(num_ops);
   for (int64_t i = 0; i < num_ops; ++i) {
-    rows[i] = {launches[2 * i], launches[2 * i + 1]};
+    rows[i] = {launches[3 * i], launches[3 * i + 1], launches[3 * i + 2]};
   }
   gdp::TheMachine().SetLaunches(std::move(rows));
 }

@@ -37,8 +37,9 @@ class EmulatedGraph:
     aliases: bool [N], ops that hand on their first input.
     seconds: float64 [N, D], in the cluster's order of devices.
     workspace_bytes: int64 [N, D].
-    launches: int64 [N, 2], how often each op runs in a step, at least once, and
-      how many kernels it launches then if it launches any.
+    launches: int64 [N, 3], how often each op runs in a step, at least once, how
+      many kernels it launches then if it launches any, and thousandths of a
+      dispatch that the host does beyond that.
   """
 
   edges: np.ndarray
@@ -80,7 +81,8 @@ def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,
       cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None],
       np.column_stack([
           np.maximum(graph.executions, 1),
-          np.rint(cost_model.launches(graph))
+          np.rint(cost_model.launches(graph)),
+          np.rint(1000 * cost_model.host_work(graph))
       ]).astype(np.int64))
 
 

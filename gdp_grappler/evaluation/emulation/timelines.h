@@ -78,9 +78,10 @@ struct Cost {
   int64_t workspace_bytes;
 };
 
-// How often an op runs in a step, and kernels that it launches then.
+// How often an op runs in a step, kernels that it launches then, and thousandths
+// of a dispatch that the host does beyond that.
 struct Launches {
-  int64_t runs, kernels;
+  int64_t runs, kernels, work;
 };
 
 struct Link {
@@ -148,9 +149,10 @@ class Machine {
     if (costs_[op * (num_gpus() + 1) + gpu].duration_ns == 0) {
       return NowNs() + launches.runs * host.visit_ns;
     }
-    return Lock(host,
-                NowNs() + launches.runs * (host.dispatch_ns - host.lock_ns),
-                launches.kernels * host.lock_ns);
+    const int64_t prepared_ns =
+        launches.runs * (host.dispatch_ns - host.lock_ns) +
+        launches.work * host.dispatch_ns / 1000;
+    return Lock(host, NowNs() + prepared_ns, launches.kernels * host.lock_ns);
   }
 
   // When a thread that issues a copy has done so. It holds the lock of the

@@ -32,6 +32,7 @@ class Layout:
     contention: Of the devices.
     control_edges: int32 [C, 2], that come after the graph's own.
     launches: float64 [N], kernels that each op launches in a step.
+    host_work: float64 [N], as of `CostModel.host_work`; None for nothing.
     dispatch_factors: float64 [N], how many times as long as usual a thread
       takes for an op, and for what it sends; None for once.
     poll_factors: float64 [N], how many times `poll_s` what an op sends takes;
@@ -50,6 +51,7 @@ class Layout:
   contention: cost_model.Contention
   control_edges: np.ndarray
   launches: np.ndarray
+  host_work: np.ndarray | None = None
   dispatch_factors: np.ndarray | None = None
   poll_factors: np.ndarray | None = None
   root_ranks: np.ndarray | None = None
@@ -99,7 +101,8 @@ class PreparedGraph:
              (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
               graph.param_bytes, aliases, graph.groups,
               None if len(layout.control_edges) else graph.topological_order,
-              runs, launches, layout.dispatch_factors, layout.poll_factors,
+              runs, launches, layout.host_work, layout.dispatch_factors,
+              layout.poll_factors,
               layout.root_ranks)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
@@ -252,7 +255,7 @@ class _NativeGraph(ctypes.Structure):
       (name, ctypes.c_void_p)
       for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
                    'param_bytes', 'aliases', 'groups', 'order', 'runs',
-                   'launches', 'dispatch_factors', 'poll_factors', 'root_ranks')
+                   'launches', 'host_work', 'dispatch_factors', 'poll_factors', 'root_ranks')
   ]
 
 

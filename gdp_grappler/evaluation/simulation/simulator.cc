@@ -149,6 +149,7 @@ struct GdpGraph {
   const int32_t* order;            // [N], producers before consumers, or null
   const double* runs;              // [N], at least 1
   const double* launches;          // [N]
+  const double* host_work;         // [N], or null: none
   const double* dispatch_factors;  // [N], or null: all are 1
   const double* poll_factors;      // [N], or null: all are 1
   const double* root_ranks;        // [N], or null: topological
@@ -243,6 +244,7 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   if (workspace) s->workspace.resize(int64_t{n} * d);
   s->runs.resize(n);
   s->launches.resize(n);
+  s->host_work.assign(n, 0.0);
   s->ops.assign(n + 1, gdp::Op{0, 0, 0, false});
   for (int32_t i = 0; i < n; ++i) {
     const int32_t op = s->order[i];
@@ -250,6 +252,7 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
     s->ops[i].alias = graph->aliases[op];
     s->runs[i] = graph->runs[op];
     s->launches[i] = graph->launches[op];
+    if (graph->host_work) s->host_work[i] = graph->host_work[op];
     const int64_t bytes = graph->param_bytes[op];
     if (bytes) s->params.push_back({i, bytes});
     std::copy_n(seconds + int64_t{op} * d, d, &s->seconds[int64_t{i} * d]);

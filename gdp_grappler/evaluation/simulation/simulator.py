@@ -51,7 +51,8 @@ the executor when it stands on the device's compute stream. There:
 * An op of some duration launches kernels: a thread takes it up, prepares it for
   `dispatch_s` less `lock_s`, waits for the lock of the driver's context and
   holds it for `lock_s`, as much again for each further kernel. An op that runs
-  several times takes as many times as long. A lock serves in the order in which
+  several times takes as many times as long. What TensorFlow does for an op
+  beyond a bare launch (`CostModel.host_work`) comes before the lock. A lock serves in the order in which
   threads took up what needs it. An op of no duration takes `visit_s`.
 * Then the op has been dispatched: it starts when all that was dispatched to its
   compute unit before has ended and `gap_s` have passed since. It needs no slot.
@@ -340,7 +341,8 @@ class Simulator(evaluator.Evaluator):
     return native_simulator.Layout(
         graph, self.cluster, **figures,
         contention=self.cost_model.contention(self.cluster),
-        launches=self.cost_model.launches(graph), control_edges=np.zeros(
+        launches=self.cost_model.launches(graph),
+        host_work=self.cost_model.host_work(graph), control_edges=np.zeros(
             (0, 2), np.int32))
 
   def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:

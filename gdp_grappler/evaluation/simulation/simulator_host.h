@@ -26,11 +26,14 @@ class Host {
     return now + times * g_.host[device].visit_s;
   }
 
-  // `launches` kernels in so many runs of an op.
-  double EndOfLaunch(int32_t device, double runs, double launches, double now) {
+  // Of an op, by how much longer than usual it takes: before it launches its
+  // kernels a thread prepares each run, outside of the lock.
+  double EndOfLaunch(int32_t device, int32_t op, double times, double now) {
     const HostTimes& host = g_.host[device];
-    return Lock(device, now + runs * (host.dispatch_s - host.lock_s),
-                launches * host.lock_s);
+    const double prepared_s = g_.runs[op] * (host.dispatch_s - host.lock_s) +
+                              g_.host_work[op] * host.dispatch_s;
+    return Lock(device, now + times * prepared_s,
+                times * g_.launches[op] * host.lock_s);
   }
 
   // The lock is held for the same share as of a launch.

@@ -303,8 +303,7 @@ class alignas(64) Machine {
     const double runs = g_.runs[op];
     double end, start;
     if (seconds > 0) {
-      end = host_.EndOfLaunch(device, factor * runs, factor * g_.launches[op],
-                              now_);
+      end = host_.EndOfLaunch(device, op, factor, now_);
       const double gap = Gap(device);
       const double filled = seconds + (runs - 1) * gap;
       start = units_.Fill(g_.unit[device], filled, seconds, gap, end);

@@ -74,6 +74,7 @@ def test_ops_of_chains_and_stars(bench, monkeypatch):
   found = host_figures.ops(tf, bench, 3)
   assert found['launching_op_s'] == pytest.approx(1e-6, rel=.01)
   assert found['other_op_s'] == pytest.approx(1e-6, rel=.01)
+  assert found['cudnn_op_s'] == pytest.approx(1e-6, rel=.05)
   assert found['small_kernel_s'] == pytest.approx(1e-6, rel=.05)
   # Where the card does not tell what a kernel takes, all of it is the gap.
   assert found['gap_s'] == found['small_kernel_s']

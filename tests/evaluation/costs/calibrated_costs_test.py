@@ -102,6 +102,20 @@ def test_as_often_as_an_op_runs():
   assert found[0, 1] == pytest.approx(3e-2)
 
 
+def test_what_the_host_does_for_an_op_is_what_was_measured():
+  bare_s = presets.preset('1xH100').devices[1].dispatch_s
+  cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),), launching_op_s=3 * bare_s,
+                     cudnn_op_s=11 * bare_s)
+  graph = graphs.make_graph(num_ops=2, op_types=['Mul', 'Conv2D'])
+  np.testing.assert_allclose(
+      calibrated_costs.of(cluster).host_work(graph), [2, 10])
+  # What was not measured is the roofline's.
+  cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),), gap_s=1e-6)
+  np.testing.assert_array_equal(
+      calibrated_costs.of(cluster).host_work(graph),
+      roofline.Roofline().host_work(graph))
+
+
 def test_the_simulator_takes_it_where_the_cluster_is_calibrated():
   cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),))
   assert isinstance(

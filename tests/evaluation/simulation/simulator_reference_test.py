@@ -133,12 +133,14 @@ def test_agrees_exactly_where_dispatch_differs(block):
     polls = rng.choice([0., 1., .3, 2.], graph.num_ops)
     launches = rng.integers(1, 4, graph.num_ops) * np.maximum(
         graph.executions, 1)
+    work = rng.choice([0., .3, 2.], graph.num_ops)
     ranks = rng.integers(0, 4, graph.num_ops).astype(float)
     costs = clusters.FixedCosts(seconds, workspace)
     layout = dataclasses.replace(
         simulator.Simulator(cluster,
                             costs).layout(graph), dispatch_factors=factors,
-        poll_factors=polls, root_ranks=ranks, launches=launches)
+        poll_factors=polls, root_ranks=ranks, launches=launches,
+        host_work=work)
     found, _ = native_simulator.PreparedGraph(layout).run(
         placements, None if priorities is None else priorities.astype(float), 1)
     expected = [
@@ -146,7 +148,7 @@ def test_agrees_exactly_where_dispatch_differs(block):
             graph, cluster, seconds, devices, ('Identity',),
             None if priorities is None else priorities[k], workspace,
             dispatch_factors=factors, poll_factors=polls, root_ranks=ranks,
-            launches=launches).step_time for k, devices in enumerate(placements)
+            launches=launches, host_work=work).step_time for k, devices in enumerate(placements)
     ]
     assert found.tolist() == expected, seed
 
