@@ -137,7 +137,7 @@ def test_another_graph_in_the_cache_is_built_again(cache, built, monkeypatch,
   source, _ = built
   right, wrong = (
       g.to_meta_graph().SerializeToString() for g in (source, change(source)))
-  monkeypatch.setattr(capture, '_build', lambda name: right)
+  monkeypatch.setattr(capture, '_build', lambda *_: right)
   path = capture.cache_path(_WORKLOAD, rnnlm)
   path.parent.mkdir(parents=True)
   path.write_bytes(capture._digest(wrong) + wrong)
@@ -160,7 +160,7 @@ def test_damaged_cache_is_built_again(cache, built, folder, monkeypatch):
   del built
   (whole,) = (folder / 'workloads').iterdir()
   data = whole.read_bytes()[len(capture._digest(b'')):]
-  monkeypatch.setattr(capture, '_build', lambda name: data)
+  monkeypatch.setattr(capture, '_build', lambda *_: data)
   path = capture.cache_path(_WORKLOAD, rnnlm)
   path.parent.mkdir(parents=True)
   path.write_bytes(b'no graph')
@@ -204,7 +204,7 @@ def test_a_cache_that_cannot_be_written_costs_one_line(monkeypatch, tmp_path,
   del built
   (path,) = (folder / 'workloads').iterdir()
   data = path.read_bytes()[len(capture._digest(b'')):]
-  monkeypatch.setattr(capture, '_build', lambda name: data)
+  monkeypatch.setattr(capture, '_build', lambda *_: data)
   (tmp_path / 'file').write_text('')
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path / 'file'))
   told = []
