@@ -1,9 +1,9 @@
 """What the driver calls the architecture of a cluster's cards.
 
-Grappler asks for it where a program has half-precision arithmetic: convolutions
-keep the layout that tensor cores want from compute capability 7.0 on
-(tensorflow/core/grappler/optimizers/generic_layout_optimizer.cc), and more
-products are fused from 8.0 on (remapper.cc).
+Grappler asks for it: convolutions in half precision keep the layout that tensor
+cores want from compute capability 7.0 on, and some in float32 from 8.0 on
+(tensorflow/core/grappler/optimizers/generic_layout_optimizer.cc); more products
+are fused from 8.0 on (remapper.cc).
 """
 
 from __future__ import annotations

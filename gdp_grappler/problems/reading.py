@@ -142,7 +142,7 @@ def source(request: request_lib.Request, tell: Tell = logging.info,
   from gdp_grappler.workloads import registry
   if request.graph in registry.names():
     # It was built where nobody looked for devices.
-    built = registry.source(request.graph, tell, for_gpus=bool(architecture))
+    built = registry.source(request.graph, tell, architecture)
     return dataclasses.replace(built, devices=())
   if not (request.origin.names_function or request.origin.path.exists()):
     near = suggestions.did_you_mean(request.graph, registry.names())

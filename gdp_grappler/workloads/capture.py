@@ -1,6 +1,6 @@
 """The training step of a workload as the pass receives it, cached on disk.
 
-Once as it is for CPUs, and once as it is for GPUs (`gpu_rewrites`).
+As it is for CPUs, and as it is for each generation of GPUs (`gpu_rewrites`).
 """
 
 from __future__ import annotations
@@ -34,44 +34,51 @@ _PACKAGE = 'gdp_grappler.workloads.'
 
 def capture(workload: workload_lib.Workload, family: types.ModuleType,
             tell: Callable[[str], None],
-            for_gpus: bool = False) -> source_graph.SourceGraph:
+            architecture: str = '') -> source_graph.SourceGraph:
   """Builds a workload in a process of its own, or finds it in the cache.
 
   Args:
     workload: A registered one: the process finds it by name.
     family: The module that defines it.
     tell: Hears one line if the graph is built.
-    for_gpus: As Grappler rewrites it for a card; for which one does not
-      matter, as workloads compute in float32.
+    architecture: Of the cards that Grappler rewrites it for, as of
+      `architectures.of`; '' for CPUs.
 
   Raises:
     InvalidGraphError: it cannot be built.
   """
-  path = cache_path(workload, family, for_gpus)
+  cards = gpu_rewrites.generation(architecture)
+  path = cache_path(workload, family, cards)
   known = cached(path, tell)
   if known is not None and known.name == workload.name:
     return known
   tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
   progress.doing(f'building {workload.name}')
-  data = _build(workload.name, for_gpus)
+  data = _build(workload.name, cards)
   cache.keep(path, _digest(data) + data, tell)
   return _parsed(data)
 
 
 def cache_path(workload: workload_lib.Workload, family: types.ModuleType,
-               for_gpus: bool = False) -> pathlib.Path:
-  """Where a workload is kept: another place for every version of its code."""
+               cards: str = '') -> pathlib.Path:
+  """Where a workload is kept: another place for every version of its code.
+
+  Args:
+    workload: A registered one.
+    family: The module that defines it.
+    cards: The generation that it is for, as of `gpu_rewrites.generation`.
+  """
   digest = hashlib.sha256(versions.VERSION.encode())
   here = pathlib.Path(__file__)
   sources = [
       pathlib.Path(inspect.getfile(module)) for module in _modules(family)
   ]
-  if for_gpus:
+  if cards:
     sources.append(pathlib.Path(inspect.getfile(gpu_rewrites)))
   for source in (here, here.with_name('capture_worker.py'), *sources):
     digest.update(source.read_bytes())
   key = digest.hexdigest()[:16]
-  kind = '_gpu' if for_gpus else ''
+  kind = f'_gpu{cards}' if cards else ''
   return cache.path('workloads',
                     f'{workload.name.replace("@", "_")}{kind}_{key}.pb')
 
@@ -116,10 +123,10 @@ def _digest(data: bytes) -> bytes:
   return hashlib.sha256(data).hexdigest().encode() + b'\n'
 
 
-def _build(name: str, for_gpus: bool) -> bytes:
+def _build(name: str, cards: str) -> bytes:
   """A serialized captured graph, made in a process of its own."""
   try:
-    data = calls.call(_WORKER, name, for_gpus, timeout_s=_TIMEOUT_S,
+    data = calls.call(_WORKER, name, cards, timeout_s=_TIMEOUT_S,
                       environment=_ENVIRONMENT)
   except calls.CallError as error:
     raise errors.InvalidGraphError(

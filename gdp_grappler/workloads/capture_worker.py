@@ -22,33 +22,31 @@ from gdp_grappler.workloads import workload as workload_lib
 
 tf1 = tf.compat.v1
 _ITERATIONS = 2
-# Workloads have no half-precision arithmetic: that of any card.
-_ARCHITECTURE = '8.0'
 
 
-def build(name: str, for_gpus: bool) -> bytes:
+def build(name: str, architecture: str) -> bytes:
   """The captured graph of the workload `name`, a serialized MetaGraphDef."""
-  graph = capture(registry.get(name), for_gpus)
+  graph = capture(registry.get(name), architecture)
   return graph.to_meta_graph().SerializeToString()
 
 
 def capture(workload: workload_lib.Workload,
-            for_gpus: bool = False) -> source_graph.SourceGraph:
+            architecture: str = '') -> source_graph.SourceGraph:
   """The training step of a workload as the pass receives it.
 
   Registers with the pass, so it is for a process of its own.
 
   Args:
     workload: What to build.
-    for_gpus: As it would be where there is a GPU.
+    architecture: Of a card that it is rewritten for; '' for the CPU.
 
   Raises:
     InvalidGraphError: the pass did not see it.
   """
-  query, step = _seen(workload, for_gpus)
+  query, step = _seen(workload, bool(architecture))
   graph_def = tf1.GraphDef.FromString(query.graph)
-  if for_gpus:
-    graph_def = gpu_rewrites.rewritten(graph_def, (step,), _ARCHITECTURE,
+  if architecture:
+    graph_def = gpu_rewrites.rewritten(graph_def, (step,), architecture,
                                        workload.name)
   return source_graph.SourceGraph(workload.name, graph_def, query.feeds,
                                   (step,), query.devices)

@@ -73,7 +73,7 @@ def _loop(tmp_path):
 def _stand_in(monkeypatch):
   """Dense layers stand for every workload; as from another machine."""
   monkeypatch.setattr(registry, 'source',
-                      lambda name, tell, for_gpus: sources.load(
+                      lambda name, tell, architecture: sources.load(
                           _DENSE, name=name))
 
 

@@ -14,9 +14,11 @@ H100: it has the same ops, but for one constant in 2,828.
 
 from __future__ import annotations
 
+import re
 from typing import Sequence
 
 from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf import device_properties_pb2
 from tensorflow.core.protobuf import meta_graph_pb2
@@ -31,6 +33,8 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.sources import graph_files
 
+_CAPABILITY = re.compile(r'(\d+)\.\d+')
+_SHAPES = '_output_shapes'
 _TASK = '/job:localhost/replica:0/task:0'
 _CPU, _GPU = f'{_TASK}/device:CPU:0', f'{_TASK}/device:GPU:0'
 _GPU_TYPE = op_graph.DEVICE_TYPES.index('GPU')
@@ -55,17 +59,40 @@ def rewritten(
   """
   meta_graph = meta_graph_pb2.MetaGraphDef()
   meta_graph.graph_def.CopyFrom(graph_def)
+  graph_files.check_nodes(graph_def, path)
   _place(meta_graph.graph_def)
+  arguments = _without_arguments(meta_graph.graph_def)
   meta_graph.collection_def['train_op'].node_list.value.extend(targets)
   try:
-    return tf_optimizer.OptimizeGraph(_config(rewriting), meta_graph,
-                                      graph_id=b'gdp',
-                                      cluster=_cluster(architecture))
+    result = tf_optimizer.OptimizeGraph(_config(rewriting), meta_graph,
+                                        graph_id=b'gdp',
+                                        cluster=_cluster(architecture))
   except (tf_errors.OpError, ValueError, RuntimeError) as error:
     reason = str(error).strip().splitlines()[0]
     raise errors.InvalidGraphError(
         f'{path} cannot be rewritten for GPUs: {reason}. Capture its graph on '
         'a machine with a GPU and give that.') from error
+  for node in result.node:
+    if node.name in arguments:
+      node.CopyFrom(arguments[node.name])
+  return result
+
+
+def generation(architecture: str) -> str:
+  """One of the architectures that Grappler treats alike; '' of ''.
+
+  It asks whether a card has tensor cores for halves, and whether it has some
+  for float32 (TF32) as well.
+
+  Args:
+    architecture: As of `architectures.of`. AMD's, which are no numbers, are
+      taken for cards without tensor cores, as Grappler does.
+  """
+  if not architecture:
+    return ''
+  number = _CAPABILITY.fullmatch(architecture)
+  major = int(number[1]) if number else 0
+  return '8.0' if major >= 8 else '7.0' if major == 7 else '6.0'
 
 
 def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
@@ -81,6 +108,30 @@ def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
       node.name for node in graph_def.node
       if node.op in op_kinds.RETURNS or node.name not in read and
       (node.op == 'NoOp' or kernels.is_stateful(node.op)))
+
+
+def _without_arguments(
+    graph_def: graph_pb2.GraphDef) -> dict[str, node_def_pb2.NodeDef]:
+  """Puts placeholders where a function receives tensors of a known shape.
+
+  This door to Grappler forgets the shapes of arguments, but reads those of
+  placeholders. Without them most of a network has no shapes, and is left as it
+  is.
+
+  Returns:
+    The arguments by their names.
+  """
+  result = {}
+  for node in graph_def.node:
+    shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else ()
+    if node.op in op_kinds.ARGUMENTS and len(shapes) == 1:
+      result[node.name] = node_def_pb2.NodeDef()
+      result[node.name].CopyFrom(node)
+      node.op = 'Placeholder'
+      node.attr.clear()
+      node.attr['shape'].shape.CopyFrom(shapes[0])
+      node.attr['dtype'].CopyFrom(result[node.name].attr['T'])
+  return result
 
 
 def _place(graph_def: graph_pb2.GraphDef) -> None:

@@ -38,7 +38,7 @@ def test_a_profile_prices_the_ops(tmp_path):
 
 def test_a_workload_brings_its_expert(tmp_path, monkeypatch):
   monkeypatch.setattr(registry, 'source',
-                      lambda name, tell, for_gpus: sources.load(
+                      lambda name, tell, architecture: sources.load(
                           _DENSE, name=name))
   task = _load(tmp_path, 'rnnlm-2@tiny', seed=3)
   assert task.graph.name == 'rnnlm-2@tiny' and task.problem.seed == 3
