@@ -126,7 +126,7 @@ def test_shapes_of_what_a_function_receives_are_known():
       node.attr['T'].type = tf.float32.as_datatype_enum
       node.attr['index'].i = 0
       del node.attr['shape'], node.attr['dtype']
-  rewritten = gpu_rewrites.rewritten(graph_def, ('Conv2D',), '6.0', 'test')
+  rewritten = gpu_rewrites.rewritten(graph_def, ('Identity',), '6.0', 'test')
   argument, = (n for n in rewritten.node if n.op == '_Arg')
   assert argument.attr['_output_shapes'].list.shape
   assert _types(rewritten)['Transpose'] and not _types(rewritten)['Placeholder']
