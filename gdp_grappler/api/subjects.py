@@ -10,6 +10,7 @@ from typing import Any, Callable, Sequence, TYPE_CHECKING
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import assumptions
@@ -126,15 +127,17 @@ def read(
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   from gdp_grappler.api import models
   found = where(())
-  source, *rest = models.read(graph, how.batch_size, how.signature, how.tell)
+  source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
+                              architectures.of(found))
   step = reading.of_source(source, how.request(source.name), found, where,
                            how.tell)
   if not rest:
     return Subject(step, how, lambda: step)
   return Subject(
       step, how,
-      functools.partial(step_lib.of_source, rest[0], step.cluster,
-                        batch_size=how.batch_size, trip_count=how.trip_count))
+      functools.partial(step_lib.of_source,
+                        reading.without_cpu_kernels(rest[0], step.cluster),
+                        step.cluster, batch_size=how.batch_size, trip_count=how.trip_count))
 
 
 def _where(cluster: str | cluster_lib.Cluster) -> reading.Where:
