@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import op_graph
 
 
@@ -116,10 +117,7 @@ def _types(cluster: cluster_lib.Cluster) -> np.ndarray:
 
 def _all_of_groups(graph: op_graph.OpGraph, by_op: np.ndarray) -> np.ndarray:
   """bool [G, D], what all ops of a group agree to, of bool [N, D]."""
-  return np.stack([
-      np.bincount(graph.groups, ~column, graph.num_groups) == 0
-      for column in by_op.T
-  ], axis=1)
+  return choices.of_all(by_op, graph.groups, graph.num_groups)
 
 
 def _same_numbers(graph: op_graph.OpGraph,
