@@ -41,6 +41,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
+          may_round: bool = False,
           tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -70,6 +71,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       needed where it has an input signature.
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
+    may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
+      round it otherwise. A plan that was made so may in any case.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -84,7 +87,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   registry.factory(placer, policy)
   subject = subjects.read(
       graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+      subjects.Reading(batch_size, trip_count, profile, signature, tell,
+                       may_round))
   step = _with_whole(subject) if whole_graph else subject.step
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
@@ -134,7 +138,7 @@ def load_plan(
     cluster: str | cluster_lib.Cluster | None = None, *,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
     trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
-    signature: Sequence[Any] | None = None,
+    signature: Sequence[Any] | None = None, may_round: bool = False,
     tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
@@ -148,6 +152,7 @@ def load_plan(
     trip_count: As of `place`.
     profile: As of `place`.
     signature: As of `place`.
+    may_round: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -158,7 +163,8 @@ def load_plan(
   own = plan_lib.read(os.fspath(plan))
   subject = subjects.read(
       graph, own.cluster if cluster is None else cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+      subjects.Reading(batch_size, trip_count, profile, signature, tell,
+                       may_round))
   return of_plan(subject, plan)
 
 
@@ -232,6 +238,8 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
     name = 'a map of layers'
   else:
     name = os.fspath(plan)
+    if plan_lib.read(name).may_round and not step.graph.may_round:
+      subject, step = subject.that_may_round(), step.that_may_round()
     placement = plan_lib.load(name, step.graph, step.cluster)
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(

@@ -56,17 +56,21 @@ def demands(graph: op_graph.OpGraph,
   return by_op & (same | ~ruled[graph.groups, None])
 
 
-def moved_between_types(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-                        devices: np.ndarray) -> np.ndarray:
+def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+            devices: np.ndarray) -> np.ndarray:
   """bool [N], ops that compute other numbers than if nobody placed them.
+
+  None where all devices are of one type: there it was no placement's choice.
 
   Args:
     graph: N ops.
     cluster: The devices.
     devices: int [N], where the ops are.
   """
-  return ~graph.same_numbers[np.arange(graph.num_ops),
-                             _types(cluster)[devices]]
+  types = _types(cluster)
+  if (types == types[0]).all():
+    return np.zeros(graph.num_ops, bool)
+  return ~graph.same_numbers[np.arange(graph.num_ops), types[devices]]
 
 
 def _possible(graph: op_graph.OpGraph,

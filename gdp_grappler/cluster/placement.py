@@ -18,9 +18,10 @@ class Violation:
   """One breach of what a graph or a cluster demands.
 
   Attributes:
-    kind: 'device' (not allowed for the op), 'colocation' (a group is torn),
-      'memory' (too much on a device), 'shape' (not a device per op) or
-      'priority' (not a finite number per op).
+    kind: 'device' (not allowed for the op), 'numbers' (allowed, but the op
+      would compute other numbers), 'colocation' (a group is torn), 'memory'
+      (too much on a device), 'shape' (not a device per op) or 'priority' (not a
+      finite number per op).
     message: What, where and by how much.
   """
 
@@ -100,13 +101,23 @@ class Placement:
   def _wrong_devices(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     allowed = constraints.allowed_devices(graph, self.cluster)
     ok = allowed[graph.groups, self.devices]
-    for op in np.flatnonzero(~ok):
+    wrong = np.flatnonzero(~ok)
+    if not wrong.size:
+      return
+    if_rounded = constraints.allowed_devices(graph.replace(may_round=True),
+                                             self.cluster)
+    for op in wrong:
       suited = ', '.join(label for label, a in zip(
           self.cluster.device_labels, allowed[graph.groups[op]]) if a)
+      label = self.cluster.device_labels[self.devices[op]]
+      rounds = if_rounded[graph.groups[op], self.devices[op]]
+      why = (f', where its numbers, or those of an op that stays with it, are '
+             'rounded otherwise' if rounds else '')
+      allow = '; or allow that by may_round' if rounds else ''
       yield Violation(
-          'device', f'{graph.label(op)} ({graph.op_types[op]}) is on '
-          f'{self.cluster.device_labels[self.devices[op]]}; allowed: '
-          f'{suited}')
+          'numbers' if rounds else 'device',
+          f'{graph.label(op)} ({graph.op_types[op]}) is on {label}{why}; '
+          f'allowed: {suited}{allow}')
 
   def _wrong_priorities(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     if self.priorities is None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
@@ -27,6 +28,7 @@ from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import single_device
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
@@ -76,7 +78,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   cluster = _cluster(source, settings)
   step = step_lib.of_source(
       source, cluster, live=True, relocatable=relocatable,
-      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE)
+      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
+      may_round=settings.may_round or planned.may_round(settings.plan))
   if settings.profile is not None:
     step = dataclasses.replace(
         step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
@@ -86,7 +89,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       time_budget_s=min(_SEARCH_SHARE * settings.time_budget_s,
                         deadline.left_s), repeatable=True,
       simulator=None if settings.order == order_lib.FIFO else simulator)
-  before = _as_it_was(graph, cluster)
+  before = _as_it_was(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
@@ -146,9 +149,16 @@ def _cluster(source: source_graph.SourceGraph,
   return cluster
 
 
-def _as_it_was(graph: op_graph.OpGraph,
-               cluster: cluster_lib.Cluster) -> placement_lib.Placement:
-  """The placement TensorFlow chose; on the host where the cluster has none."""
+def _as_it_was(problem: placer_lib.Problem,
+               source: source_graph.SourceGraph) -> placement_lib.Placement:
+  """The placement TensorFlow chose; on the host where the cluster has none.
+
+  What it would choose, where the cluster has GPUs and the program has none.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  gpu = single_device.first_device(cluster, 'GPU')
+  if gpu is not None and not any('/device:GPU:' in d for d in source.devices):
+    return single_device.OnlyDevicePlacer(gpu).place(problem)
   index = {}
   for name in set(graph.devices):
     try:
@@ -203,6 +213,9 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[1] < prices.overflow_bytes[0]:
       said += '; as it was, it would have exceeded a memory'
+    rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
+    if rounded:
+      said += f'; {units.count(int(rounded), "op")} will round otherwise'
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
   else:

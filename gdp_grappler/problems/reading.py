@@ -78,7 +78,8 @@ def read(request: request_lib.Request, where: Where,
           f'{request.graph} brings the costs of its ops, and --profile='
           f'{request.profile} would replace them. Leave out --profile.')
     graph, costs = request.given
-    return step_lib.Step(graph, cluster, None, costs)
+    step = step_lib.Step(graph, cluster, None, costs)
+    return step.that_may_round() if request.may_round else step
   step = of_source(source(request, tell), request, cluster, where, tell)
   return dataclasses.replace(step, expert=_expert(request))
 
@@ -101,7 +102,8 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
   if cluster.name == _LOCAL and found.devices:
     cluster = where(found.devices)
   step = step_lib.of_source(found, cluster, batch_size=request.batch_size,
-                            trip_count=request.trip_count, tell=tell)
+                            trip_count=request.trip_count,
+                            may_round=request.may_round, tell=tell)
   return dataclasses.replace(
       step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
@@ -150,7 +152,8 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
     return step
   return step_lib.of_source(unpruned, step.cluster,
                             batch_size=request.batch_size,
-                            trip_count=request.trip_count)
+                            trip_count=request.trip_count,
+                            may_round=request.may_round)
 
 
 def workload(request: request_lib.Request) -> workload_lib.Workload | None:

@@ -108,9 +108,39 @@ def test_random_on_shared_cpus_is_no_gain(source):
 def test_a_gain_is_kept():
   source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
   outcome = optimizer.optimize(
-      source, settings_lib.Settings(placer='single_device', cluster='2xP100'))
+      source,
+      settings_lib.Settings(placer='single_device', cluster='2xP100',
+                            may_round=True))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
+  assert '2 ops will round otherwise' in outcome.message
+
+
+@pytest.mark.parametrize('at_home', [graph_defs.CPU(0), graph_defs.GPU(1)])
+def test_float_arithmetic_keeps_to_its_kind_of_device(at_home):
+  source = _source(*_branches(at_home), devices=_GPUS)
+  for seed in range(8):
+    outcome = optimizer.optimize(
+        source, dataclasses.replace(_RANDOM, cluster='2xP100', seed=seed))
+    on = dict(
+        zip([n.name for n in source.graph_def.node], outcome.devices or
+            [n.device for n in source.graph_def.node]))
+    kind = at_home.rstrip('01')
+    assert on['b0'].startswith(kind) and on['b1'].startswith(kind)
+    assert 'otherwise' not in outcome.message
+
+
+def test_a_program_without_gpus_is_reported_on_as_one_that_has_them():
+  source = _source(*_branches(graph_defs.CPU(0)), devices=_CPUS[:1])
+  settings = settings_lib.Settings(cluster='2xP100', mode='report',
+                                   placer='metis')
+  said = optimizer.optimize(source, settings)
+  # Beside one GPU, where TensorFlow would have put it, not beside the CPU.
+  alone = optimizer.optimize(
+      _source(*_branches(graph_defs.GPU(0)), devices=_GPUS), settings)
+  # Streams of random numbers stay on the CPU, and are sent from there.
+  assert alone.before_s < said.before_s < 3 * alone.before_s
+  assert 'would be placed' in said.message and 'otherwise' not in said.message
 
 
 def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
@@ -207,7 +237,7 @@ def test_what_fits_replaces_a_faster_step_that_overflows(monkeypatch):
   monkeypatch.setattr(network.resolve, 'resolve', lambda *_: small)
   apart = {'a': 1, 'b0': 2, 'b1': 0}
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(apart))
-  outcome = optimizer.optimize(source, settings_lib.Settings())
+  outcome = optimizer.optimize(source, settings_lib.Settings(may_round=True))
   assert outcome.devices is not None
   assert outcome.after_s > outcome.before_s
   assert 'as it was, it would have exceeded a memory' in outcome.message
@@ -225,7 +255,8 @@ def test_the_best_proposal_is_taken(monkeypatch):
   source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
   half, all_of_it = {'b1': 1}, {'b': 1}
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(half, all_of_it))
-  outcome = optimizer.optimize(source, settings_lib.Settings(cluster='2xP100'))
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(cluster='2xP100', may_round=True))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
   assert outcome.after_s < outcome.before_s
@@ -377,7 +408,7 @@ def _branching():
   """Products of several sizes that meet in the end."""
   big = {'type': 1}
   flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
-  device = graph_defs.CPU(0)
+  device = graph_defs.GPU(0)
   shape = graph_defs.node('shape', 'Const', device=device, dtype={'type': 3})
   value = shape.attr['value'].tensor
   value.dtype = 3
