@@ -234,8 +234,10 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
   if isinstance(plan, Mapping):
     problem = step.problem()
-    placement = planned.place(layer_map.checked(plan), problem).placement
-    name = 'a map of layers'
+    found = planned.place(layer_map.checked(plan), problem)
+    placement, name = found.placement, 'a map of layers'
+    for line in found.refused:
+      subject.how.tell(f'Of the ops in the map of layers, {line}.')
   else:
     name = os.fspath(plan)
     if plan_lib.read(name).may_round and not step.graph.may_round:

@@ -47,10 +47,12 @@ class Planned:
     placement: Keeps the graph's rules; with the priorities of a plan that
       names every op.
     origin: What to call it, and how far the plan was obeyed.
+    refused: Of that, what was not obeyed, and why.
   """
 
   placement: placement_lib.Placement
   origin: str
+  refused: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,9 +102,10 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
       problem,
       dataclasses.replace(wishes, devices=np.where(
           rounds, -1, wishes.devices)))[graph.groups]
-  notes = (*wishes.notes, *_refused(problem, wishes, rounds, devices))
+  refused = tuple(_refused(problem, wishes, rounds, devices))
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
-                 f'{wishes.origin} ({"; ".join(notes)})')
+                 f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',
+                 refused)
 
 
 def _of_file(path: str, graph: op_graph.OpGraph,

@@ -86,8 +86,11 @@ def test_a_plan_says_yes_or_no(plan, value):
 
 def test_a_map_of_layers_is_told_what_would_round():
   """By hand, float arithmetic does not go to the CPU either."""
-  placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'})
+  told = []
+  placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'},
+                              tell=told.append)
   assert not _on_cpu(placed)
+  assert 'would be rounded otherwise' in told[-1] and 'may_round' in told[-1]
   placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'},
                               may_round=True)
   assert set(placed.placement.devices.tolist()) == {0}
