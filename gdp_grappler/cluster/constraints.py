@@ -73,6 +73,21 @@ def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return ~graph.same_numbers[np.arange(graph.num_ops), types[devices]]
 
 
+def way_out_of_memory(graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> str:
+  """What would let a graph that does not fit use more memories; '' if nothing.
+
+  Args:
+    graph: Of which a placement exceeds a memory.
+    cluster: The devices.
+  """
+  lifted = allowed_devices(graph.replace(may_round=True), cluster)
+  if (lifted == allowed_devices(graph, cluster)).all():
+    return ''
+  return ('float arithmetic of GPUs stays there, as CPUs round it otherwise; '
+          'may_round lets it move to where there is memory')
+
+
 def _possible(graph: op_graph.OpGraph,
               cluster: cluster_lib.Cluster) -> np.ndarray:
   """bool [N, D], the devices that suit each op by its kernels and its pin."""

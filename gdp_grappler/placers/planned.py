@@ -260,7 +260,7 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
   graph, cluster = problem.graph, problem.cluster
   wrong = (wishes.devices >= 0) & ~wishes.weak & (wishes.devices != devices)
   holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
-  rounds = wrong & rounds
+  rounds = rounds & (wishes.devices != devices)
   of_state = wrong & holds[graph.groups] & ~rounds
   if of_state.any():
     yield f'{of_state.sum()} stay with their variables'

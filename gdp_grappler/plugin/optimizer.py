@@ -220,6 +220,8 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     said = f'left as they were: {origin} gives no gain; {predicted}'
   else:
     said = ''
+  if said and prices.overflow_bytes[1]:
+    said += _said_of_memory(graph, after.cluster)
   order = choice.order
   edges: tuple[tuple[int, int], ...] = ()
   if order is not None:
@@ -234,6 +236,12 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,
       edges if apply else (), old_s, new_s)
+
+
+def _said_of_memory(graph: op_graph.OpGraph,
+                    cluster: cluster_lib.Cluster) -> str:
+  way_out = constraints.way_out_of_memory(graph, cluster)
+  return f'; it exceeds a memory: {way_out}' if way_out else ''
 
 
 def _order_config(

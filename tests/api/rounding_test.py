@@ -1,5 +1,6 @@
 """What `may_round` does to placements, plans and their prices."""
 
+import dataclasses
 import json
 import pathlib
 
@@ -8,6 +9,7 @@ import pytest
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import presets
 
 _GRAPH = str(
     pathlib.Path(__file__).parents[1] / 'testdata' / 'dense_train_step.pb')
@@ -99,3 +101,26 @@ def test_a_map_of_layers_is_told_what_would_round():
 def test_plans_are_compared_whichever_may_round(rounding):
   exact = gdp_grappler.place(_GRAPH, '2xP100', placer='random')
   assert gdp_grappler.diff(rounding, exact).to_json()
+
+
+def _tight():
+  """A GPU too small for the graph, and a CPU with room."""
+  cluster = presets.preset('1xP100')
+  cpu, gpu = cluster.devices
+  return dataclasses.replace(
+      cluster, devices=(cpu, dataclasses.replace(gpu, memory_bytes=20_000)))
+
+
+def test_what_only_a_cpu_has_room_for_is_said_with_the_way_out():
+  placed = gdp_grappler.place(_GRAPH, _tight())
+  assert not placed.fits and not _on_cpu(placed)
+  assert 'may_round lets it move' in placed.warnings[-1]
+  assert 'may_round' in placed.summary()
+  lifted = gdp_grappler.place(_GRAPH, _tight(), may_round=True)
+  assert lifted.fits and not lifted.warnings and _on_cpu(lifted)
+
+
+def test_where_nothing_would_help_nothing_is_said():
+  placed = gdp_grappler.place(_GRAPH, _tight(), placer='gpu_only',
+                              may_round=True)
+  assert not placed.fits and 'may_round' not in placed.summary()

@@ -7,7 +7,7 @@ import importlib
 import math
 import pathlib
 import sys
-from typing import Callable, TYPE_CHECKING, TypeVar
+from typing import Callable, Iterable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -128,10 +128,14 @@ def check_folder(path: str) -> None:
 
 def warn(evaluation: evaluator.Evaluation) -> None:
   """Prints what makes an evaluation invalid."""
+  warn_of([violation.message for violation in evaluation.violations])
+
+
+def warn_of(messages: Iterable[str]) -> None:
+  """Prints what is wrong with a placement."""
   progress.idle()
-  for violation in evaluation.violations:
-    print(f'gdp: warning: {errors.one_line(violation.message)}',
-          file=sys.stderr)
+  for message in messages:
+    print(f'gdp: warning: {errors.one_line(message)}', file=sys.stderr)
 
 
 def positive(text: str) -> int:
