@@ -67,12 +67,10 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with, such as tensor specs; not
-      needed where it has an input signature.
+    signature: What a `tf.function` without an input signature is called with.
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
-    may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
-      round it otherwise. A plan that was made so may in any case.
+    may_round: Whether float arithmetic may go where it is rounded otherwise.
     tell: Hears one line for everything that was assumed.
 
   Raises:
