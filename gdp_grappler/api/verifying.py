@@ -100,8 +100,8 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
 
   Each runs in a process of its own for each kind of device, first as it is and
   then placed, and its losses are compared: those on GPUs with those on GPUs,
-  those on the CPU, with all GPUs hidden, with those on the CPU. The GPUs are the
-  first card, cut in two. Takes less than a minute per kind.
+  those on the CPU, with all GPUs hidden, with those on the CPU. The GPUs are
+  halves of the first card. Takes less than a minute per kind.
 
     assert gdp_grappler.verify().works
 
@@ -122,7 +122,8 @@ def verify(kinds: Sequence[str] | None = None) -> Verification:
   with concurrent.futures.ThreadPoolExecutor(len(_PROGRAMS)) as pool:
     for program in pool.map(lambda run: _verified(*run), runs):
       done.append(program)
-      progress.reached(len(done) / len(runs), f'{len(done)} of {len(runs)} done')
+      progress.reached(
+          len(done) / len(runs), f'{len(done)} of {len(runs)} done')
   return Verification(tuple(done))
 
 

@@ -52,8 +52,9 @@ def demands(graph: op_graph.OpGraph,
   same = _same_numbers(graph, cluster)
   if same is None:
     return by_op
-  ruled = _all_of_groups(graph, by_op & same).any(axis=1)
-  return by_op & (same | ~ruled[graph.groups, None])
+  # Groups that keep some device by it are under the rule.
+  ruled = np.asarray(_all_of_groups(graph, by_op & same).any(axis=1))
+  return by_op & (same | ~ruled[graph.groups][:, None])
 
 
 def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,

@@ -100,24 +100,23 @@ class Placement:
 
   def _wrong_devices(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     allowed = constraints.allowed_devices(graph, self.cluster)
-    ok = allowed[graph.groups, self.devices]
-    wrong = np.flatnonzero(~ok)
+    wrong = np.flatnonzero(~allowed[graph.groups, self.devices])
     if not wrong.size:
       return
-    if_rounded = constraints.allowed_devices(graph.replace(may_round=True),
-                                             self.cluster)
-    for op in wrong:
-      suited = ', '.join(label for label, a in zip(
-          self.cluster.device_labels, allowed[graph.groups[op]]) if a)
-      label = self.cluster.device_labels[self.devices[op]]
-      rounds = if_rounded[graph.groups[op], self.devices[op]]
-      why = (f', where its numbers, or those of an op that stays with it, are '
-             'rounded otherwise' if rounds else '')
-      allow = '; or allow that by may_round' if rounds else ''
-      yield Violation(
-          'numbers' if rounds else 'device',
-          f'{graph.label(op)} ({graph.op_types[op]}) is on {label}{why}; '
-          f'allowed: {suited}{allow}')
+    rounded = constraints.allowed_devices(graph.replace(may_round=True),
+                                          self.cluster)
+    labels = self.cluster.device_labels
+    for op in wrong.tolist():
+      group, device = graph.groups[op], self.devices[op]
+      suited = ', '.join(np.array(labels)[allowed[group]].tolist())
+      said = f'{graph.label(op)} ({graph.op_types[op]}) is on {labels[device]}'
+      if rounded[group, device]:
+        yield Violation(
+            'numbers', f'{said}, where its numbers, or those of an op that '
+            f'stays with it, are rounded otherwise; allowed: {suited}; or '
+            'allow that by may_round')
+      else:
+        yield Violation('device', f'{said}; allowed: {suited}')
 
   def _wrong_priorities(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     if self.priorities is None:

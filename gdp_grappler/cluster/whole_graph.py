@@ -41,9 +41,9 @@ def with_rules(step: op_graph.OpGraph,
     InvalidGraphError: the whole graph lacks an op of the step.
   """
   rows = positions(step, whole)
-  allowed, same = (
-      choices.of_all(by_op, whole.groups, whole.num_groups)[whole.groups[rows]]
-      for by_op in (whole.allowed_types, whole.same_numbers))
+  allowed, same = (choices.of_all(by_op, whole.groups,
+                                  whole.num_groups)[whole.groups[rows]]
+                   for by_op in (whole.allowed_types, whole.same_numbers))
   # Where initializers and updates are at home apart, the step has its way.
   same = np.where(same.any(axis=1, keepdims=True), same, step.same_numbers)
   _, groups = np.unique(whole.groups[rows], return_inverse=True)

@@ -158,8 +158,9 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       allowed_types=allowed_types, pins=tuple(pins), user_pins=user_pins,
       devices=tuple(devices), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
-      variables=variables, same_numbers=rounding.same_numbers(
-          table, groups, allowed_types, pins, source.devices))
+      variables=variables,
+      same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
+                                         source.devices))
   return result, frames
 
 
@@ -367,7 +368,8 @@ def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:
   """bool [N, 2], kernels; a node that stays may stay whatever they say."""
   allowed = np.array(table.of_kinds(kernels.allowed_types), bool)
   if live:
-    own = np.array(table.of_kinds(lambda node: rounding.device_type(node.device)))
+    own = np.array(
+        table.of_kinds(lambda node: rounding.device_type(node.device)))
     keeps = np.array(table.of_kinds(pins_lib.keeps_type), bool)
     allowed[keeps & (own >= 0)] = False
     allowed[own >= 0, own[own >= 0]] = True

@@ -100,8 +100,9 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
   rounds = _would_round(graph, wishes, cluster)
   devices = _of_groups(
       problem,
-      dataclasses.replace(wishes, devices=np.where(
-          rounds, -1, wishes.devices)))[graph.groups]
+      dataclasses.replace(wishes,
+                          devices=np.where(rounds, -1,
+                                           wishes.devices)))[graph.groups]
   refused = tuple(_refused(problem, wishes, rounds, devices))
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
                  f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',

@@ -105,8 +105,7 @@ _LINE = command_line.CommandLine(
      command_line.LOCAL_WORKERS, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
      command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS, command_line.BATCH_SIZE,
      command_line.TRIP_COUNT, command_line.PROFILE, command_line.MAY_ROUND,
-     _INIT_POLICY, _SEARCHES,
-     command_line.RAY, _RESTART), _missing)
+     _INIT_POLICY, _SEARCHES, command_line.RAY, _RESTART), _missing)
 
 
 def run() -> None:

@@ -23,8 +23,7 @@ def _on_cpu(placed):
 
 @pytest.fixture(scope='module')
 def rounding():
-  placed = gdp_grappler.place(_GRAPH, '2xP100', placer='random',
-                              may_round=True)
+  placed = gdp_grappler.place(_GRAPH, '2xP100', placer='random', may_round=True)
   assert _on_cpu(placed)
   return placed
 
@@ -40,8 +39,8 @@ def _edited(plan, **changes):
   fields = json.loads(plan.read_text())
   del fields['digest']
   fields = {**fields, **changes}
-  plan.write_text(
-      json.dumps({k: v for k, v in fields.items() if v is not None}))
+  plan.write_text(json.dumps({k: v for k, v in fields.items() if v is not None
+                             }))
   return plan
 
 

@@ -100,9 +100,10 @@ _ON_GPU, _ANYWHERE, _ON_CPU = [0, 1], [1, 1], [1, 0]
 def test_what_rounds_keeps_to_its_kind_of_device():
   """And so does what stays with it."""
   same = [_ANYWHERE, _ON_GPU, _ON_CPU, _ANYWHERE]
-  assert _allowed(4, groups=[0, 0, 1, 2], same_numbers=same) == [
-      [False, True, True], [True, False, False], [True, True, True]
-  ]
+  assert _allowed(4, groups=[0, 0, 1,
+                             2], same_numbers=same) == [[False, True, True],
+                                                        [True, False, False],
+                                                        [True, True, True]]
 
 
 def test_what_may_round_goes_anywhere():
@@ -112,12 +113,12 @@ def test_what_may_round_goes_anywhere():
 
 def test_kernels_and_pins_have_the_first_word():
   """Numbers that nothing can keep are nobody's rule."""
-  assert _allowed(4, same_numbers=[_ON_GPU] * 4,
-                  allowed_types=[[1, 0], [1, 1], [1, 1], [1, 1]],
-                  pins=['', 'CPU:0', 'GPU:1', '']) == [
-                      [True, False, False], [True, False, False],
-                      [False, False, True], [False, True, True]
-                  ]
+  assert _allowed(4, same_numbers=[_ON_GPU] * 4, allowed_types=[[1, 0], [1, 1],
+                                                                [1, 1], [1, 1]],
+                  pins=['', 'CPU:0', 'GPU:1', '']) == [[True, False, False],
+                                                       [True, False, False],
+                                                       [False, False, True],
+                                                       [False, True, True]]
 
 
 def test_a_cluster_of_one_kind_has_nothing_to_keep():
@@ -146,6 +147,7 @@ def test_demands_agree_with_what_groups_may():
 
 def test_what_rounds_is_counted_where_it_is():
   graph = graphs.chain(3, same_numbers=[_ON_GPU, _ON_CPU, _ANYWHERE])
-  assert constraints.rounded(graph, _CLUSTER, np.array(
-      [0, 1, 0])).tolist() == [True, True, False]
+  assert constraints.rounded(graph, _CLUSTER,
+                             np.array([0, 1,
+                                       0])).tolist() == [True, True, False]
   assert not constraints.rounded(graph, _CLUSTER, np.array([2, 0, 0])).any()

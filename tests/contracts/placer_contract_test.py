@@ -122,9 +122,9 @@ def test_what_rounds_stays_on_its_kind_of_device(name, cluster):
   rounded = constraints.rounded(graph, cluster, placement.devices)
   assert not rounded[free & alone].any() or len(types) == 1
   # It is the rule that keeps them.
-  assert len(types) == 1 or (constraints.allowed_devices(
-      graph, cluster) != constraints.allowed_devices(
-          graph.replace(may_round=True), cluster)).any()
+  assert len(types) == 1 or (constraints.allowed_devices(graph, cluster)
+                             != constraints.allowed_devices(
+                                 graph.replace(may_round=True), cluster)).any()
 
 
 @_each_cluster

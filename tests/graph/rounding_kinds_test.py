@@ -2,8 +2,8 @@
 
 Says for TensorFlow's whole registry why a type may change its kind of device.
 Whoever gets here with a new TensorFlow: look at the kernels of the types that
-are named, on CPUs and on GPUs, and enter each in `rounding_kinds`, as exact only
-if nothing is computed.
+are named, on CPUs and on GPUs, and enter each in `rounding_kinds`, as exact
+only if nothing is computed.
 """
 
 import collections
@@ -32,16 +32,16 @@ _WHOLE = rounding._WITHOUT_FLOATS
 def _types(op_def, attribute):
   """DataTypes that a type attribute may have."""
   found = next(a for a in op_def.attr if a.name == attribute)
-  return set(found.allowed_values.list.type) or set(
-      types_pb2.DataType.values()) - {0}
+  return set(
+      found.allowed_values.list.type) or set(types_pb2.DataType.values()) - {0}
 
 
 def _with_kernel(kernels, attribute):
   """Those that some kernel takes; None for all."""
   result = set()
   for kernel in kernels:
-    constraint = next(
-        (c for c in kernel.constraint if c.name == attribute), None)
+    constraint = next((c for c in kernel.constraint if c.name == attribute),
+                      None)
     if constraint is None or not constraint.allowed_values.list.type:
       return None
     result.update(constraint.allowed_values.list.type)
@@ -105,8 +105,9 @@ def test_every_type_with_floats_on_both_kinds_is_classified():
 
 
 def test_nothing_is_classified_that_is_not_there():
-  known = {kernel.op for kernel in
-           tf_kernels.get_all_registered_kernels().kernel}
+  known = {
+      kernel.op for kernel in tf_kernels.get_all_registered_kernels().kernel
+  }
   assert not (_EXACT | _ROUNDS) - known - op_kinds.HANDED_ON
   # Arithmetic that only one kind of device has needs no entry.
   assert not _ROUNDS - _on_both()
@@ -114,7 +115,8 @@ def test_nothing_is_classified_that_is_not_there():
 
 def test_no_type_is_in_two_sets():
   for sets in (rounding_kinds.EXACT, rounding_kinds.ROUNDS):
-    assert sum(map(len, sets.values())) == len(frozenset().union(*sets.values()))
+    assert sum(map(len,
+                   sets.values())) == len(frozenset().union(*sets.values()))
   assert not _EXACT & _ROUNDS
   assert rounding_kinds.ROUND_INSIDE <= _ROUNDS
   assert rounding_kinds.CASTS <= _ROUNDS
@@ -137,26 +139,23 @@ _NOT_RUN = {
             'TensorArrayGradWithShape', 'TensorArrayV2', 'TensorArrayV3',
             'TensorListPushBackBatch', 'VarHandleOp', '_VarHandlesOp'
         },
-    'they have no value but what a program or another op gives them':
-        {
-            'Const', 'DestroyTemporaryVariable', 'Empty', 'FakeParam',
-            'HostConst', 'StackPop', 'StackPopV2', 'TemporaryVariable'
-        },
-    'TensorFlow puts them into graphs, or takes them for older programs':
-        {
-            'CheckPinned', 'DebugIdentity', 'DeserializeSparse',
-            'IsVariableInitialized', 'ParallelConcat', 'StridedSliceAssign',
-            'TensorArrayConcat', 'TensorArrayConcatV2', 'TensorArrayGather',
-            'TensorArrayGatherV2', 'TensorArrayPack', 'TensorArrayRead',
-            'TensorArrayReadV2', 'TensorArraySize', 'TensorArraySizeV2',
-            '_ArrayToList', '_EagerConst', '_ListToArray',
-            '_ParallelConcatStart', '_ParallelConcatUpdate', '_ReadVariablesOp'
-        },
-    'TensorFlow removed them; graphs of old programs may hold them':
-        {
-            'BatchMatrixBandPart', 'BatchMatrixDiag', 'BatchMatrixDiagPart',
-            'BatchMatrixSetDiag'
-        },
+    'they have no value but what a program or another op gives them': {
+        'Const', 'DestroyTemporaryVariable', 'Empty', 'FakeParam', 'HostConst',
+        'StackPop', 'StackPopV2', 'TemporaryVariable'
+    },
+    'TensorFlow puts them into graphs, or takes them for older programs': {
+        'CheckPinned', 'DebugIdentity', 'DeserializeSparse',
+        'IsVariableInitialized', 'ParallelConcat', 'StridedSliceAssign',
+        'TensorArrayConcat', 'TensorArrayConcatV2', 'TensorArrayGather',
+        'TensorArrayGatherV2', 'TensorArrayPack', 'TensorArrayRead',
+        'TensorArrayReadV2', 'TensorArraySize', 'TensorArraySizeV2',
+        '_ArrayToList', '_EagerConst', '_ListToArray', '_ParallelConcatStart',
+        '_ParallelConcatUpdate', '_ReadVariablesOp'
+    },
+    'TensorFlow removed them; graphs of old programs may hold them': {
+        'BatchMatrixBandPart', 'BatchMatrixDiag', 'BatchMatrixDiagPart',
+        'BatchMatrixSetDiag'
+    },
     'see below':
         rounding_kinds.EXACT['it draws bits'],
 }
@@ -172,7 +171,9 @@ def test_every_exact_type_is_run_or_has_a_reason():
 def test_what_comes_out_went_in_to_the_last_bit(op_type):
   found = exact_ops.MOVES[op_type]()
   assert found.dtype == tf.float32 and tf.size(found)
-  known = np.concatenate([exact_ops.bits(exact_ops.VALUES), exact_ops.bits([0., 1.])])
+  known = np.concatenate(
+      [exact_ops.bits(exact_ops.VALUES),
+       exact_ops.bits([0., 1.])])
   assert np.isin(exact_ops.bits(found), known).all()
 
 
@@ -183,17 +184,22 @@ def test_what_is_counted_is_no_float(op_type):
 
 def test_arithmetic_would_be_seen():
   """The values are such that hardly any arithmetic hands them on."""
-  known = np.concatenate([exact_ops.bits(exact_ops.VALUES), exact_ops.bits([0., 1.])])
-  for run in (lambda: exact_ops.X + exact_ops.X, lambda: tf.nn.softplus(exact_ops.X),
-              lambda: tf.math.cumsum(exact_ops.X), lambda: tf.matmul(exact_ops.X, exact_ops.X)):
+  known = np.concatenate(
+      [exact_ops.bits(exact_ops.VALUES),
+       exact_ops.bits([0., 1.])])
+  for run in (lambda: exact_ops.X + exact_ops.X,
+              lambda: tf.nn.softplus(exact_ops.X),
+              lambda: tf.math.cumsum(exact_ops.X),
+              lambda: tf.matmul(exact_ops.X, exact_ops.X)):
     assert not np.isin(exact_ops.bits(run()), known).all()
 
 
 def test_uniform_numbers_are_bits_with_an_exponent():
   key = tf.constant([7], tf.uint64)
   counter = tf.constant([1, 2], tf.uint64)
-  bits = raw.StatelessRandomUniformFullIntV2(
-      shape=[64], key=key, counter=counter, alg=1, dtype=tf.uint32).numpy()
+  bits = raw.StatelessRandomUniformFullIntV2(shape=[64], key=key,
+                                             counter=counter, alg=1,
+                                             dtype=tf.uint32).numpy()
   made = ((bits & 0x7fffff) | 0x3f800000).view(np.float32)
   drawn = raw.StatelessRandomUniformV2(shape=[64], key=key, counter=counter,
                                        alg=1)
@@ -211,6 +217,6 @@ def test_older_uniform_numbers_have_no_more_bits(draw):
 
 
 def test_normal_numbers_are_computed():
-  scaled = raw.StatelessRandomNormal(
-      shape=[64], seed=[1, 2]).numpy().astype(np.float64) * 2**23
+  scaled = raw.StatelessRandomNormal(shape=[64], seed=[1, 2]).numpy().astype(
+      np.float64) * 2**23
   assert (scaled != np.round(scaled)).any()

@@ -45,12 +45,12 @@ def branches(device: str, **attributes) -> tuple[tf.compat.v1.NodeDef, ...]:
   flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
   nodes = []
   for i in range(2):
-    start = node(f'a{i}', 'RandomUniform', ['shape'], device,
-                            T={'type': 3}, dtype=big)
+    start = node(f'a{i}', 'RandomUniform', ['shape'], device, T={'type': 3},
+                 dtype=big)
     nodes += [
         start,
-        node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'], device, T=big,
-                        **flags, **attributes)
+        node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'], device, T=big, **flags,
+             **attributes)
     ]
   shape = node('shape', 'Const', device=device, dtype={'type': 3})
   value = shape.attr['value'].tensor

@@ -220,8 +220,9 @@ def test_a_quick_machine_is_to_say_the_same_again(monkeypatch):
       _Fixed, 'proposals',
       lambda self, problem: asked.append(problem) or stock(self, problem))
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed({}))
-  optimizer.optimize(_source(*graph_defs.branches(graph_defs.CPU(0)), devices=_GPUS),
-                     settings_lib.Settings(cluster='2xP100'))
+  optimizer.optimize(
+      _source(*graph_defs.branches(graph_defs.CPU(0)), devices=_GPUS),
+      settings_lib.Settings(cluster='2xP100'))
   problem, = asked
   assert problem.repeatable and problem.time_budget_s is not None
 
@@ -259,7 +260,8 @@ def test_conflicting_pins_are_an_error():
 
 
 def test_devices_outside_the_cluster_count_as_the_host():
-  nodes = graph_defs.branches('/job:localhost/replica:0/task:0/device:XLA_CPU:0')
+  nodes = graph_defs.branches(
+      '/job:localhost/replica:0/task:0/device:XLA_CPU:0')
   outcome = optimizer.optimize(_source(*nodes), _RANDOM)
   assert set(outcome.devices) <= set(_CPUS)
 

@@ -140,7 +140,8 @@ class Reasons:
   def _why_it_rounds(self, op: int) -> str:
     graph = self._graph
     others = [
-        kind for kind, same in zip(op_graph.DEVICE_TYPES, graph.same_numbers[op])
+        kind
+        for kind, same in zip(op_graph.DEVICE_TYPES, graph.same_numbers[op])
         if not same
     ]
     what = 'it computes with floats'
@@ -159,8 +160,8 @@ class Reasons:
     if pin:
       return Reason(STAYS, f'stays where it is: {self._why_it_stays(op)}')
     if self._rounds_elsewhere(op):
-      return Reason(
-          NUMBERS, f'stays on its type of device: {self._why_it_rounds(op)}')
+      return Reason(NUMBERS,
+                    f'stays on its type of device: {self._why_it_rounds(op)}')
     types = [
         kind for kind, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])
         if ok

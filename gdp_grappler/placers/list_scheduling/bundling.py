@@ -63,7 +63,8 @@ def _fuse_once(tasks: task_graph.TaskGraph, link: tuple[float, float],
     pairs, position = pairs[:, ::-1], -position
   order = np.argsort(position[pairs[:, 0]], kind='stable')
   labels = native_scheduler.fuse(pairs[order], sent_s[order], work_s(tasks),
-                                 choices.kinds(tasks.allowed)[tasks.bundles], grain)
+                                 choices.kinds(tasks.allowed)[tasks.bundles],
+                                 grain)
   if (labels == np.arange(tasks.num_tasks)).all():
     return tasks
   joined = np.stack([tasks.bundles, tasks.bundles[labels]], axis=1)

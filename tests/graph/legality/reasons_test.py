@@ -108,8 +108,8 @@ def test_arithmetic_that_a_cpu_would_round_otherwise():
 
   found = _of(make)['product']
   assert found.kind == 'free' and found.text.endswith(
-      'it may not be on CPU:0, as it multiplies matrices, and a CPU would round '
-      'that otherwise')
+      'it may not be on CPU:0, as it multiplies matrices, and a CPU would '
+      'round that otherwise')
 
 
 def test_arithmetic_that_only_one_device_rounds_as_before():

@@ -34,10 +34,10 @@ def _node(op, inputs=(), device='', **attributes):
     (_node('ResourceGather', dtype=graph_defs.FLOAT, Tindices=_INT32), ''),
     (_node('ResourceApplyAdam', T=graph_defs.FLOAT), 'it updates a variable'),
     (_node('ResizeNearestNeighbor', T=_INT32), 'it resamples'),
-    (_node('StatelessRandomUniformV2', dtype=graph_defs.FLOAT, Tshape=_INT32),
-     ''),
-    (_node('StatelessRandomNormalV2', dtype=graph_defs.FLOAT, Tshape=_INT32),
-     'it makes a distribution'),
+    (_node('StatelessRandomUniformV2', dtype=graph_defs.FLOAT,
+           Tshape=_INT32), ''),
+    (_node('StatelessRandomNormalV2', dtype=graph_defs.FLOAT,
+           Tshape=_INT32), 'it makes a distribution'),
     (_node('Cast', SrcT=graph_defs.FLOAT, DstT=_INT32), 'it rounds to fewer'),
     (_node('Cast', SrcT={'type': 10}, DstT=graph_defs.FLOAT), ''),
     (_node('_FusedConv2D', T=graph_defs.FLOAT), 'it is a convolution'),
@@ -60,7 +60,7 @@ _CASTS = [
 ]
 
 
-@pytest.mark.parametrize('source, target', 
+@pytest.mark.parametrize('source, target',
                          list(itertools.product(_CASTS, _CASTS)))
 def test_a_cast_is_exact_only_if_every_value_comes_back(source, target):
   if not rounding.is_exact_cast(source.as_datatype_enum,
@@ -184,6 +184,7 @@ def test_a_pin_of_the_program_is_obeyed():
 
 
 def test_a_variable_goes_with_the_strictest_of_what_works_on_it():
+
   def make():
     tf1 = tf.compat.v1
     table = tf1.get_variable('table', [8, 8], use_resource=True,
@@ -194,8 +195,7 @@ def test_a_variable_goes_with_the_strictest_of_what_works_on_it():
     tf1.assign_sub(trained, tf.ones([8, 8]))
 
   graph_def = graph_defs.built(make)
-  graph = graph_def_io.read(
-      graph_defs.source(graph_def, devices=()))
+  graph = graph_def_io.read(graph_defs.source(graph_def, devices=()))
   allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
   on = dict(zip(graph.names, allowed[graph.groups].tolist()))
   assert on['table'] == [True] * 3
