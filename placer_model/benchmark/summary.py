@@ -31,7 +31,7 @@ def show(results: dict[str, Any], out_dir: str,
   """
   kind = results['settings']['reward']
   small = ', small variants' if results['settings']['quick'] else ''
-  rounding = ', may round' if results['settings'].get('may_round', True) else ''
+  rounding = ', may round' if results['settings'].get('may_round') else ''
   means = tables.means(results['tasks'])
   columns = [means.head.index(head) for head in _SHOWN]
   rows = [tuple(_SHOWN.values())]
