@@ -44,6 +44,8 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 # Each worker of these runs its own steps, between variables that all share.
 _PARAMETER_SERVER = '/job:ps/'
 
+_GPU = '/device:GPU:'
+
 # What TensorFlow calls the graph in which the variables of a function come into
 # being. It runs once, and plans are for other graphs: nobody has to be told.
 _MAKES_VARIABLES = 'initialize_variables'
@@ -151,22 +153,29 @@ def _cluster(source: source_graph.SourceGraph,
 
 def _as_it_was(problem: placer_lib.Problem,
                source: source_graph.SourceGraph) -> placement_lib.Placement:
-  """The placement TensorFlow chose; on the host where the cluster has none.
+  """The placement TensorFlow chose.
 
-  What it would choose, where the cluster has GPUs and the program has none.
+  What it would choose, where the cluster has GPUs and the program has none. Ops
+  on devices that the cluster lacks are on the host, or on the first device that
+  they may have.
   """
   graph, cluster = problem.graph, problem.cluster
   gpu = single_device.first_device(cluster, 'GPU')
-  if gpu is not None and not any('/device:GPU:' in d for d in source.devices):
+  if gpu is not None and not any(_GPU in device for device in source.devices):
     return single_device.OnlyDevicePlacer(gpu).place(problem)
-  index = {}
-  for name in set(graph.devices):
-    try:
-      index[name] = cluster.device_index(name)
-    except errors.ClusterError:
-      index[name] = cluster.host
+  index = {name: _in_cluster(name, cluster) for name in set(graph.devices)}
+  devices = np.array([index[name] for name in graph.devices])
+  instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(
-      np.array([index[name] for name in graph.devices]), cluster)
+      np.where(devices < 0, instead[graph.groups], devices), cluster)
+
+
+def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
+  """Index of a device; -1 where the cluster lacks it."""
+  try:
+    return cluster.device_index(device)
+  except errors.ClusterError:
+    return -1
 
 
 def _proposals(

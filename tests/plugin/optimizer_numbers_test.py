@@ -84,3 +84,11 @@ def test_what_only_the_cpu_could_hold_is_said(monkeypatch):
   said = optimizer.optimize(source, settings_lib.Settings(placer='random'))
   assert 'it exceeds a memory: ' in said.message
   assert 'may_round lets it move' in said.message
+
+
+def test_a_gpu_that_the_cluster_lacks_is_one_of_those_that_it_has():
+  source = _source(*graph_defs.branches(graph_defs.GPU(1)))
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(placer='random', cluster='1xP100'))
+  assert outcome.before_s is None or outcome.before_s < float('inf')
+  assert 'against a pin' not in outcome.message
