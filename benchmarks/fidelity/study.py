@@ -14,6 +14,7 @@ from benchmarks.fidelity import placements
 from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.link_timing import ping_pong
@@ -186,4 +187,4 @@ def load(
   found = files.read_compressed_json(path)
   return ([Row(**row) for row in found['rows']],
           [Ordered(**order) for order in found['orders']],
-          cluster_lib.from_json(json.dumps(found['cluster']), str(path)))
+          cluster_json.from_json(json.dumps(found['cluster']), str(path)))

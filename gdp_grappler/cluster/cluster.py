@@ -6,20 +6,17 @@ import dataclasses
 import functools
 import json
 import re
-from typing import Any, Sequence, TypeVar
+from typing import Sequence
 
 import numpy as np
 
 from gdp_grappler import errors
-from gdp_grappler import files
-from gdp_grappler import suggestions
 from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
 _TASK = '/job:localhost/replica:0/task:0'
 _HOSTED = re.compile(r'([A-Za-z]\w*)/(\d+)/([A-Za-z]+:\d+)')
 _JOB_AND_TASK = re.compile(r'/job:([^/]+)/replica:0/task:(\d+)')
-_Part = TypeVar('_Part', bound='Device | Link | Cluster')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,10 +45,23 @@ class Device:
       `ASYNCHRONOUS`: it is done for the executor when it has been put on the
       device's compute stream, as on a GPU; see `simulator`. Such a device has
       one slot and copy engines.
-    dispatch_s: Seconds from one op to the next in a thread that puts ops on
-      the stream.
+    dispatch_s: Seconds that a thread of the executor takes for an op that
+      launches a kernel.
+    visit_s: Seconds that it takes for an op that launches none.
+    copy_dispatch_s: Seconds that it takes to issue a copy to another device.
+    lock_s: Seconds of each launch in which the thread holds the lock of the
+      driver's context; at most `dispatch_s`. Launches are in turn there.
+    gap_s: Seconds that lie between two kernels of the compute stream.
+    switch_s: Seconds by which each other stream of its context that has work
+      lengthens that gap.
     callback_s: Seconds from the end of a copy on one of its streams to the
-      dispatch of what waits for it.
+      dispatch of what waits for it, if TensorFlow's event manager finds the
+      copy done when it first looks.
+    poll_s: Seconds that are added to `callback_s`, on average, if the event
+      manager has to look again.
+    context: Devices with the same value share a context of the driver: they are
+      logical devices of one card in one process. By default those with the same
+      `compute` do.
   """
 
   name: str
@@ -68,12 +78,24 @@ class Device:
   copy_bytes_per_s: float | None = None
   launch: str = SYNCHRONOUS
   dispatch_s: float = 0.
+  visit_s: float = 0.
+  copy_dispatch_s: float = 0.
+  lock_s: float = 0.
+  gap_s: float = 0.
+  switch_s: float = 0.
   callback_s: float = 0.
+  poll_s: float = 0.
+  context: str = ''
 
   @property
   def asynchronous(self) -> bool:
     """Whether ops are put on a stream and run later."""
     return self.launch == ASYNCHRONOUS
+
+  @property
+  def hop_s(self) -> float:
+    """Seconds from the end of a copy that was waited for to its consumer."""
+    return self.callback_s + self.poll_s
 
   @property
   def short_name(self) -> str:
@@ -171,6 +193,11 @@ class Cluster:
     return _numbered([d.compute for d in self.devices])
 
   @functools.cached_property
+  def contexts(self) -> np.ndarray:
+    """int32 [D], devices with the same number share a context of the driver."""
+    return _numbered([d.context or d.compute for d in self.devices])
+
+  @functools.cached_property
   def memory_pools(self) -> np.ndarray:
     """int32 [D], devices with the same number share one memory."""
     return _numbered([d.memory for d in self.devices])
@@ -232,7 +259,7 @@ class Cluster:
            if own else f'It has: {", ".join(self.device_labels)}.'))
 
   def to_json(self) -> str:
-    """The cluster as text that `load_cluster` reads back."""
+    """The cluster as text that `cluster_json.from_json` reads back."""
     return json.dumps(dataclasses.asdict(self), indent=2)
 
 
@@ -298,82 +325,6 @@ def _host(name: str) -> str:
 def local_name(kind: str, number: int) -> str:
   """Full name of a device of this process, from 'GPU', 0."""
   return f'{_TASK}/device:{kind}:{number}'
-
-
-def from_json(text: str, origin: str) -> Cluster:
-  """Reads what `Cluster.to_json` wrote.
-
-  Args:
-    text: JSON.
-    origin: Where it came from, for the error message.
-
-  Raises:
-    ClusterError: not JSON, a missing or unknown field, or a wrong figure.
-  """
-  try:
-    fields = files.parse_json(text)
-  except ValueError as error:
-    raise not_a_cluster_file(origin, f'{error}') from error
-  return from_fields(fields, origin)
-
-
-def from_fields(fields: object, origin: str) -> Cluster:
-  """The cluster that `dataclasses.asdict` took apart.
-
-  Args:
-    fields: As JSON has them.
-    origin: Where they came from, for the error message.
-
-  Raises:
-    ClusterError: a missing or unknown field, or a wrong figure.
-  """
-  if not isinstance(fields, dict):
-    raise not_a_cluster_file(origin, 'it is no JSON object')
-  try:
-    fields = {'name': origin, **fields}
-    for field, kind in (('devices', Device), ('links', Link)):
-      fields[field] = tuple(
-          _from_object(kind, f'{field}[{index}]', item)
-          for index, item in enumerate(_list(field, fields.get(field))))
-    fields['notes'] = tuple(_list('notes', fields.get('notes', [])))
-    return _from_object(Cluster, '', fields)
-  except errors.ClusterError as error:
-    raise errors.ClusterError(f'{origin}: {error}') from error
-
-
-def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
-  """The error to raise where a text is not one of ours at all."""
-  return errors.ClusterError(
-      f'{origin} is not a cluster file: {why.rstrip(".")}. It is JSON or '
-      'protobuf text with "devices" and "links"; `gdp cluster 2xP100 --json` '
-      'prints an example.')
-
-
-def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
-  """A dataclass from a JSON object; `at` is '' for the whole file."""
-  if not isinstance(fields, dict):
-    raise errors.ClusterError(f'{at} is {fields!r}; give a JSON object.')
-  prefix = f'{at}.' if at else ''
-  known = {field.name: field for field in dataclasses.fields(kind)}
-  for name in fields:
-    if name not in known:
-      raise errors.ClusterError(
-          f'{prefix}{name} is an unknown field; known are {", ".join(known)}.'
-          + suggestions.did_you_mean(name, known))
-  for name, field in known.items():
-    if name not in fields and field.default is dataclasses.MISSING:
-      raise errors.ClusterError(f'{prefix}{name} is missing; add it.')
-  if kind is Link:
-    channels = _list(f'{at}.channels', fields['channels'])
-    fields = {**fields, 'channels': tuple(channels)}
-  return kind(**fields)
-
-
-def _list(at: str, value: object) -> Sequence[Any]:
-  if not isinstance(value, (list, tuple)):
-    problem = 'missing; add it' if value is None else f'{value!r}; give a list'
-    raise errors.ClusterError(f'{at} is {problem}.')
-  return value
 
 
 def _numbered(labels: list[str]) -> np.ndarray:

@@ -21,6 +21,7 @@ from typing import Any, Mapping, Sequence
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_json
 
 # Ten thousand links have less.
 _MOST_BYTES = 16 << 20
@@ -35,13 +36,13 @@ def read(path: str) -> cluster_lib.Cluster:
   """
   text = _text(path)
   if not text.strip():
-    raise cluster_lib.not_a_cluster_file(path, 'it is empty')
+    raise cluster_json.not_a_cluster_file(path, 'it is empty')
   if pathlib.Path(path).suffix not in _TEXT_SUFFIXES:
     try:
       fields = files.parse_json(text)
     except ValueError as error:
       if text.lstrip()[0] in '{[' or not _looks_like_text(text):
-        raise cluster_lib.not_a_cluster_file(path, str(error)) from error
+        raise cluster_json.not_a_cluster_file(path, str(error)) from error
     else:
       return _from_json(fields, path)
   return _named_devices().from_text(text, path)
@@ -69,7 +70,7 @@ def _from_json(fields: int | Sequence[Any] | Mapping[str, Any] | None,
       isinstance(device, dict) and 'properties' in device
       for device in devices):
     return _named_devices().from_json(fields, path)
-  return cluster_lib.from_fields(fields, path)
+  return cluster_json.from_fields(fields, path)
 
 
 def _named_devices() -> types.ModuleType:
@@ -85,7 +86,7 @@ def _text(path: str) -> str:
     raise errors.ClusterError(
         f'Cannot read cluster file {path}: {error.strerror}.') from error
   except UnicodeDecodeError as error:
-    raise cluster_lib.not_a_cluster_file(path, 'it is not text') from error
+    raise cluster_json.not_a_cluster_file(path, 'it is not text') from error
 
 
 def _looks_like_text(text: str) -> bool:

@@ -6,11 +6,10 @@ counts as two slots of half its rate each, so that slots together never exceed
 the chip. In HDP's table (Mirhoseini et al. 2018) one CPU takes 4.1 to 4.4 times
 as long as one K40 on Inception and RNNLM; these figures give 4.5.
 
-`launch_s` of cards: about 5 us from one small kernel to the next through
-TensorFlow's executor and the driver, whatever the card. Of CPUs: 2 us.
-
-`dispatch_s` and `callback_s` are those of TensorFlow 2.21's executor and event
-manager over emulated GPUs, without a driver.
+What the host and the driver take for a card was measured on one machine: an
+H100 with driver 580 and TensorFlow 2.21, chains of ops that do nothing but
+launch one kernel, 2026. Drivers differ less than cards do, so all cards have
+these figures. `gdp calibrate` measures them on another machine.
 """
 
 from __future__ import annotations
@@ -19,11 +18,41 @@ import dataclasses
 import re
 from typing import Any
 
+# A chain or a star of 2,000 ops that launch a kernel takes 4.6 to 6.3 us an op.
+_DISPATCH_S = 5.2e-6
+# The same of ops that launch none: 0.35 to 1.3 us.
+_VISIT_S = .85e-6
+# Four logical GPUs of one card launch 2.3 to 2.8 us apart in all, since their
+# threads share the lock of the context.
+_LOCK_S = 2.5e-6
+# A chain of kernels of 20 us takes 21.9 us per kernel.
+_GAP_S = 1.9e-6
+# Four logical GPUs of one card, with kernels of 200 us each, leave 5.8 to 6.6
+# us between two kernels of one of them: three others are at work.
+_SWITCH_S = 1.4e-6
+# An idle hop of 64 bytes from GPU to GPU takes 40 us: a visit, the issue of the
+# copy, its latency, and the way back to the consumer. Nobody has timed the
+# parts; a copy is about six calls of the driver where a launch is one or two.
+_COPY_DISPATCH_S = 16e-6
+_CALLBACK_S = 13e-6
+# Behind a kernel of 20 us a hop takes 67 us more than the kernel.
+_POLL_S = 39e-6
+# What the smallest kernel takes of a stream, beside the gap. Kernels of 1 us come
+# at the rate of dispatch, so a gap and a kernel are below that; the driver of
+# 2009 launched 334,000 a second (Boyer, "CUDA Kernel Overhead", University of
+# Virginia), 3 us from one to the next, gap and all.
+GPU_LAUNCH_S = 1.5e-6
 # How cards run: of a `cluster.Device`.
 CARD_LAUNCH: dict[str, Any] = {
     'launch': 'asynchronous',
-    'dispatch_s': 1.5e-6,
-    'callback_s': 1e-4,
+    'dispatch_s': _DISPATCH_S,
+    'visit_s': _VISIT_S,
+    'copy_dispatch_s': _COPY_DISPATCH_S,
+    'lock_s': _LOCK_S,
+    'gap_s': _GAP_S,
+    'switch_s': _SWITCH_S,
+    'callback_s': _CALLBACK_S,
+    'poll_s': _POLL_S,
 }
 _SLOTS_PER_SOCKET = 2
 # Behind the name of a card: another one.
@@ -68,7 +97,7 @@ class Card:
     peers: NVLink or Infinity Fabric; None for PCIe alone.
     through_host: Whether the driver refuses to copy from card to card over
       PCIe, and copies to the host and on.
-    launch_s: Seconds from one op to the next.
+    launch_s: Seconds of the smallest kernel.
   """
 
   name: str
@@ -80,7 +109,7 @@ class Card:
   cpu: str
   peers: Peers | None = None
   through_host: bool = False
-  launch_s: float = 5e-6
+  launch_s: float = GPU_LAUNCH_S
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +168,6 @@ CPU_LAUNCH_S = 2e-6
 # and three logical CPUs (two cores of a Xeon).
 CPU_COPY_S = 3.5e-6
 GPU_EFFICIENCY = 0.7
-GPU_LAUNCH_S = 5e-6
 # cudaMemcpyAsync and the event that TensorFlow's poller waits for.
 COPY_LATENCY_S = 10e-6
 # Large copies over PCIe 3.0 x16 reach 12 of 15.75 GB/s; the same share of 4.0

@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import pathlib
-import re
 import types
 from typing import Any, Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import local_cpu
 from gdp_grappler.cluster import nvml
 
 # Two CPU devices of one process hand on a pointer through the rendezvous.
 _SAME_PROCESS = (5e-6, 1e12)
-# Of one core, where /proc/cpuinfo does not tell.
-_CORE_HERTZ, _CORE_SETS = 2.5e9, 'AVX2'
-_CPU_BYTES_PER_S = 20e9
 _CPU_SLOTS = 2
 # What large copies reach over a lane of PCIe 1; each generation has twice as
 # much. 3.0 x16 makes 12 GB/s of it.
@@ -120,35 +116,21 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
 
 def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
   """The cores that this process may use; as many ops at a time as a socket."""
-  cores = len(os.sched_getaffinity(0))
-  slots = min(_CPU_SLOTS, cores)
-  hertz, sets = _processor()
-  if hertz is None:
-    hertz = _CORE_HERTZ
-    notes.append(f'{name.rsplit("device:", 1)[-1]}: cores of '
-                 f'{hertz / 1e9:g} GHz are assumed; the system does not tell.')
+  found = local_cpu.processor()
+  slots = min(_CPU_SLOTS, found.cores)
+  said = f'host CPU: {found.describe()}'
+  if found.is_assumed:
+    said += '; the clock is assumed, the system does not tell'
+  if f'{said}.' not in notes:
+    notes.append(f'{said}.')
   return cluster_lib.Device(
       name=name, type='CPU', memory_bytes=_host_memory_bytes(),
-      peak_flops=device_figures.cpu_flops(cores, hertz, sets) / slots,
+      peak_flops=device_figures.cpu_flops(found.cores, found.hertz,
+                                          found.instruction_sets) / slots,
       efficiency=device_figures.CPU_EFFICIENCY,
-      bandwidth_bytes_per_s=_CPU_BYTES_PER_S / slots,
+      bandwidth_bytes_per_s=found.bandwidth_bytes_per_s / slots,
       launch_s=device_figures.CPU_LAUNCH_S, compute='host CPU',
       memory='host memory', slots=slots, copy_s=device_figures.CPU_COPY_S)
-
-
-def _processor() -> tuple[float | None, str]:
-  """Nominal clock and instruction sets of a core.
-
-  The clock of the moment would make each run another cluster.
-  """
-  try:
-    text = pathlib.Path('/proc/cpuinfo').read_text()
-  except OSError:
-    return None, _CORE_SETS
-  clock = re.search(r'^model name.*@ *([\d.]+) *GHz', text, re.MULTILINE)
-  flags = re.search(r'^flags\s*: (.*)$', text, re.MULTILINE)
-  return (float(clock[1]) * 1e9 if clock else None,
-          flags[1] if flags else _CORE_SETS)
 
 
 def _cards(tf: types.ModuleType, source: nvml.Source,

@@ -29,8 +29,9 @@ Units are TensorFlow's: MHz, bytes, kB/s. Rates follow as in Grappler's
 `OpLevelCostEstimator::GetDeviceInfo` (see `device_figures`). Entries of
 `environment` override or add: peak_flops, efficiency, bandwidth_bytes_per_s and
 launch_s as in `cluster.Device`, all per slot; slots; copy_s and
-copy_bytes_per_s; launch, dispatch_s and callback_s; compute and memory, which
-devices with the same value share. GPUs are asynchronous unless said otherwise.
+copy_bytes_per_s; launch, and what the host takes (`validation.HOST_TIMES`);
+compute, memory and context, which devices with the same value share. GPUs are
+asynchronous unless said otherwise.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler import text_protos
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import validation
 
 _FIELDS = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
-            'slots', 'copy_s', 'copy_bytes_per_s', 'dispatch_s', 'callback_s')
-_OURS = _NUMBERS + ('compute', 'memory', 'launch')
+            'slots', 'copy_s', 'copy_bytes_per_s', *validation.HOST_TIMES)
+_OURS = _NUMBERS + ('compute', 'memory', 'context', 'launch')
 # What Grappler takes for a device that does not tell, bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}
 _CPU_SLOTS = 2
@@ -75,7 +77,7 @@ def from_text(text: str, origin: str) -> cluster_lib.Cluster:
   try:
     message = text_protos.parse(text, _message_class()())
   except ValueError as error:
-    raise cluster_lib.not_a_cluster_file(origin, _one_line(error)) from error
+    raise cluster_json.not_a_cluster_file(origin, _one_line(error)) from error
   return _read(message, origin)
 
 
@@ -92,7 +94,7 @@ def from_json(fields: dict[str, Any], origin: str) -> cluster_lib.Cluster:
   try:
     message = json_format.ParseDict(fields, _message_class()())
   except json_format.ParseError as error:
-    raise cluster_lib.not_a_cluster_file(origin, _one_line(error)) from error
+    raise cluster_json.not_a_cluster_file(origin, _one_line(error)) from error
   return _read(message, origin)
 
 

@@ -36,6 +36,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.graph import op_graph
@@ -188,7 +189,7 @@ def _cluster(path: str,
   try:
     if isinstance(description, str):
       return presets.preset(description)
-    return cluster_lib.from_json(json.dumps(description), 'its cluster')
+    return cluster_json.from_json(json.dumps(description), 'its cluster')
   except errors.ClusterError as error:
     raise _damaged(path, str(error)) from error
 

@@ -14,6 +14,9 @@ _MOST_CHANNELS = 8
 _TYPES = ('CPU', 'GPU')
 # How a device runs what it is given.
 LAUNCHES = ('synchronous', 'asynchronous')
+# Fields of an asynchronous device: what the host and the driver take for it.
+HOST_TIMES = ('dispatch_s', 'visit_s', 'copy_dispatch_s', 'lock_s', 'gap_s',
+              'switch_s', 'callback_s', 'poll_s')
 
 
 def check(cluster: Any) -> None:
@@ -41,6 +44,8 @@ def check(cluster: Any) -> None:
 def _check_device(at: str, device: Any) -> None:
   for field in ('name', 'type', 'compute', 'memory'):
     _check_text(f'{at}.{field}', getattr(device, field))
+  if device.context != '':
+    _check_text(f'{at}.context', device.context)
   where = f' ({device.name})'
   if device.type not in _TYPES:
     raise errors.ClusterError(
@@ -55,7 +60,7 @@ def _check_device(at: str, device: Any) -> None:
     raise errors.ClusterError(
         f'{at}.efficiency{where} is {device.efficiency!r}; give the share of '
         'peak_flops that is reached, up to 1.')
-  for field in ('launch_s', 'copy_s', 'dispatch_s', 'callback_s'):
+  for field in ('launch_s', 'copy_s', *HOST_TIMES):
     _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
   if device.copy_bytes_per_s is not None:
     _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
@@ -71,6 +76,10 @@ def _check_launch(at: str, device: Any, where: str) -> None:
   if device.launch not in LAUNCHES:
     raise errors.ClusterError(f'{at}.launch{where} is {device.launch!r}; give '
                               f'{" or ".join(LAUNCHES)}.')
+  if device.lock_s > device.dispatch_s:
+    raise errors.ClusterError(
+        f'{at}.lock_s{where} is {device.lock_s!r}, more than dispatch_s, '
+        f'{device.dispatch_s!r}, of which it is a part.')
   if device.asynchronous:
     for field, only in (('slots', 1), ('copy_s', 0), ('copy_bytes_per_s',
                                                       None)):

@@ -57,6 +57,9 @@ class RobustConfig:
     dispatch_jitter: The same of the seconds in which a thread dispatches an op
       or a copy to an asynchronous device; unless it is 0, ops that wait for
       nothing are dispatched in any order.
+    poll_jitter: The same of how much later the event manager finds a copy done
+      that it has to look for again: it looks at fixed times, whenever the copy
+      ends.
     seed: Of the draws.
   """
 
@@ -64,12 +67,13 @@ class RobustConfig:
   op_jitter: float = .1
   wire_jitter: float = .2
   dispatch_jitter: float = .2
+  poll_jitter: float = .55
   seed: int = 0
 
   def __post_init__(self) -> None:
     if self.pairs < 1:
       raise ValueError(f'pairs is {self.pairs}; give 1 or more.')
-    for field in ('op_jitter', 'wire_jitter', 'dispatch_jitter'):
+    for field in ('op_jitter', 'wire_jitter', 'dispatch_jitter', 'poll_jitter'):
       value = getattr(self, field)
       if not 0 <= value * _HALF_WIDTH < 1:
         raise ValueError(f'{field} is {value}; give 0 or more, less than '
@@ -235,6 +239,7 @@ class _Draws:
       wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)
       dispatch = _deviations(graph.num_ops, config.dispatch_jitter, rng)
       ranks = rng.random(graph.num_ops) * (config.dispatch_jitter > 0)
+      polls = _deviations(graph.num_ops, config.poll_jitter, rng)
       self._steps += [
           native_simulator.PreparedGraph(
               dataclasses.replace(
@@ -242,7 +247,8 @@ class _Draws:
                   tensor_bytes=np.rint(layout.tensor_bytes *
                                        (1 + sign * wires)),
                   dispatch_factors=1 + sign * dispatch,
-                  root_ranks=sign * ranks)) for sign in _SIGNS
+                  poll_factors=1 + sign * polls, root_ranks=sign * ranks))
+          for sign in _SIGNS
       ]
     singles = one_device.of_each_kind(
         simulator.cluster, constraints.allowed_devices(graph,

@@ -19,6 +19,7 @@ from gdp_grappler.graph import node_table
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import op_properties
+from gdp_grappler.graph import recurrence_rounds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import union_find
 from gdp_grappler.graph import variable_names
@@ -160,7 +161,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables,
       same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
-                                         source.devices))
+                                         source.devices),
+      rounds_by_name=recurrence_rounds.by_name(nodes, types, properties.shape))
   return result, frames
 
 

@@ -129,8 +129,29 @@ class Estimator {
       *context.op_info.add_outputs() = output;
     }
     const Costs costs = estimator_.PredictCosts(context);
+    const double touches = Touches(context.op_info);
     return {Flops(&context, costs),
-            static_cast<double>(costs.memory_time.count())};
+            touches * static_cast<double>(costs.memory_time.count())};
+  }
+
+  // How many times the bytes that the estimator sees an op moves. It sees what
+  // an update of a variable is given, not what lies behind the handles: as much
+  // is read and written for each.
+  static double Touches(const OpInfo& op) {
+    static const auto* const updates =
+        new std::vector<std::string>{"ResourceApply", "ResourceSparseApply",
+                                     "ResourceScatter", "AssignAddVariable",
+                                     "AssignSubVariable"};
+    bool is_update = false;
+    for (const std::string& start : *updates) {
+      is_update |= op.op().compare(0, start.size(), start) == 0;
+    }
+    if (!is_update) return 1;
+    double handles = 0;
+    for (const TensorProperties& input : op.inputs()) {
+      handles += input.dtype() == DT_RESOURCE;
+    }
+    return 1 + 2 * handles;
   }
 
   // By a rule of ours, else what the estimator knows of the op or of one that

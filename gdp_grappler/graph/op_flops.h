@@ -132,7 +132,9 @@ class Arithmetic {
   double CudnnGradient() const { return 2 * Cudnn(); }
 
   // How many weights there are often only a step knows; a layer has a matrix
-  // for what comes from below and one for its state per gate.
+  // for what comes from below and one for its state per gate. States are
+  // [layers, examples, units], or [examples, layers, units] where the input
+  // begins with examples, too.
   double Cudnn() const {
     const TensorShapeProto* state = Input(1);
     if (!state || state->dim_size() < 3) return 0;
@@ -140,10 +142,16 @@ class Arithmetic {
     const std::string kind =
         mode == op_.attr().end() ? "lstm" : mode->second.s();
     const double gates = kind == "lstm" ? 4 : kind == "gru" ? 3 : 1;
+    const double layers = state->dim(IsTimeMajor() ? 0 : 1).size();
     const double units = Last(state);
     const double weights =
-        state->dim(0).size() * gates * units * (Last(Input(0)) + units);
+        layers * gates * units * (Last(Input(0)) + units);
     return Products(Input(0), std::max(weights, Size(Input(3))));
+  }
+  // Only the third version may be otherwise.
+  bool IsTimeMajor() const {
+    const auto found = op_.attr().find("time_major");
+    return found == op_.attr().end() || found->second.b();
   }
   double GatedCell() const {
     return Products(Input(0), Size(Input(2)) + Size(Input(3)));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class OpGraph:
       `DEVICE_TYPES`, what it would if nobody placed it, to the last bit; all
       True for ops that nothing is known of.
     may_round: Ops may go where they compute other numbers.
+    rounds_by_name: How often an execution of an op launches its kernels, one
+      time after the other, where that is not once: time steps times layers of
+      a recurrent network that is one op.
   """
 
   name: str
@@ -77,6 +80,7 @@ class OpGraph:
   variables: tuple[str, ...] = None  # type: ignore[assignment]
   same_numbers: np.ndarray = None  # type: ignore[assignment]
   may_round: bool = False
+  rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self) -> None:
     if self.executions is None:
@@ -143,6 +147,13 @@ class OpGraph:
   def first_ops(self) -> np.ndarray:
     """int [G], an op of each group, by which what all share can be read."""
     return np.unique(self.groups, return_index=True)[1]
+
+  @functools.cached_property
+  def rounds(self) -> np.ndarray:
+    """float64 [N], `rounds_by_name` of all ops."""
+    if not self.rounds_by_name:
+      return np.ones(self.num_ops)
+    return np.array([self.rounds_by_name.get(name, 1.) for name in self.names])
 
   @functools.cached_property
   def pinned_ops(self) -> dict[str, list[int]]:

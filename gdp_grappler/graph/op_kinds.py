@@ -97,7 +97,8 @@ _METADATA = frozenset(('Rank', 'Shape', 'ShapeN', 'Size', 'VariableShape',
 # Ops that hand on a buffer or nothing: the executor visits them, but no kernel
 # touches their data.
 NO_KERNEL = (_UNTOUCHED | VIEWS | MERGES | VARIABLES | RETURNS | _KNOWN_BEFORE
-             | _METADATA | {'IdentityN', 'NoOp', 'ReadVariableOp'})
+             | _METADATA
+             | {'AssignVariableOp', 'IdentityN', 'NoOp', 'ReadVariableOp'})
 
 # State that is gone after a step.
 STEP_STATE = frozenset(('Stack', 'StackV2', 'TemporaryVariable', 'TensorArray',

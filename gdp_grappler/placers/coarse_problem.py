@@ -29,6 +29,9 @@ _MOST_NODES = 1 / 3
 _ALONE = 1 / 32
 # The share of its work by which a cell is judged.
 _MOST = .5
+# Of an op beside its kernel, in seconds, so that ops without one count where
+# there is nothing else.
+_LEAST_WORK = 1e-15
 
 
 class CoarseProblem:
@@ -136,8 +139,10 @@ class _Simulator(simulator_lib.Simulator):
 def _work(problem: placer_lib.Problem) -> np.ndarray:
   """float64 [G], seconds of each group where it may be and is quickest."""
   groups, count = problem.graph.groups, problem.graph.num_groups
-  seconds = np.stack(
-      [np.bincount(groups, of, count) for of in problem.op_seconds.T], axis=1)
+  seconds = np.stack([
+      np.bincount(groups, of + _LEAST_WORK, count)
+      for of in problem.op_seconds.T
+  ], axis=1)
   return np.where(problem.allowed, seconds, np.inf).min(axis=1)
 
 
@@ -147,7 +152,7 @@ def _allowed(problem: placer_lib.Problem, cells: np.ndarray,
 
   Of what does no work groups count.
   """
-  weights = work + 1e-15
+  weights = work + _LEAST_WORK
   may = np.stack(
       [np.bincount(cells, weights * column) for column in problem.allowed.T],
       axis=1)
@@ -163,7 +168,8 @@ def _orderable(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
                contracted: contraction.Contraction) -> np.ndarray:
   """bool [M], nodes most of whose work edges may join."""
   may = simulator.orderable(problem.graph)
-  seconds = problem.op_seconds[:, problem.cluster.accelerators[0]] + 1e-15
+  seconds = (problem.op_seconds[:, problem.cluster.accelerators[0]]
+             + _LEAST_WORK)
   own = np.bincount(contracted.nodes, seconds * may, contracted.graph.num_ops)
   return own >= _MOST * np.bincount(contracted.nodes, seconds,
                                     contracted.graph.num_ops)

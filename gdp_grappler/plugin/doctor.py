@@ -20,6 +20,10 @@ _LOADER = 'libgdp_loader.so'
 _REINSTALL = 'Run: pip install --force-reinstall --no-deps gdp-grappler'
 _TIMEOUT_S = 120.
 _PROBE = 'gdp_grappler.plugin.probe:main'
+_NO_GPU = ('With fewer than two physical devices nothing can get faster; graphs '
+           'are then left as they are.')
+_ONE_GPU = ('With one GPU little can get faster: what is rounded on it stays '
+            "there, unless 'may_round' is set.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,15 +147,15 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
     works = len(report['used']) > 1
     yield Finding(
         GOOD if works else BAD, 'placement',
-        f'a function really ran on {len(report["used"])} of 2 logical CPUs' +
+        f'a function really ran on {len(report["used"])} of '
+        f'{len(report["logical"])} logical CPUs' +
         (f': {said[-1]}' if said and not works else ''),
         '' if works else _REINSTALL)
   gpus = report['gpus']
   yield Finding(
       GOOD if len(gpus) > 1 else NOTE, 'devices', ', '.join(gpus) or
-      'one CPU, no GPU',
-      '' if len(gpus) > 1 else 'With fewer than two physical devices nothing '
-      'can get faster; graphs are then left as they are.')
+      'one CPU, no GPU', _ONE_GPU if len(gpus) == 1 else _NO_GPU
+      if not gpus else '')
   yield _next_fit(len(gpus))
 
 
@@ -173,7 +177,8 @@ def _next_fit(num_gpus: int) -> Finding:
                    'Make logical devices to try it out.')
   where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
   return Finding(
-      GOOD, 'next fit', f'{_course_of(on)}, {where}; '
+      GOOD, 'next fit',
+      f'{_course_of(on)}, {where}; what GPUs round stays on GPUs; '
       'jit_compile="auto" means no XLA')
 
 

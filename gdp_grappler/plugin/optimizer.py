@@ -34,6 +34,7 @@ from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import step_costs
 from gdp_grappler.reports import units
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -77,7 +78,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
-  cluster = _cluster(source, settings)
+  # Variables move in a `fit` alone.
+  called = step_costs.of_fit if relocatable else step_costs.of_function
+  cluster = called(_cluster(source, settings))
   step = step_lib.of_source(
       source, cluster, live=True, relocatable=relocatable,
       batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,

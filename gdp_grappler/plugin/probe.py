@@ -1,7 +1,8 @@
 """What the doctor has a fresh process try out: whether ops really get placed.
 
 It runs as a user's program does: a bare TensorFlow, two CPU devices, and a
-function whose ops must really end up on both.
+function whose ops must really end up on both. GPUs are hidden from it: what is
+rounded on one would not leave it.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ def report() -> dict[str, Any]:
   """
   import tensorflow as tf
   from tensorflow.python.eager import context
+  gpus = [d.name for d in tf.config.list_physical_devices('GPU')]
+  tf.config.set_visible_devices([], 'GPU')
   tf.config.set_logical_device_configuration(
       tf.config.list_physical_devices('CPU')[0],
       [tf.config.LogicalDeviceConfiguration()] * 2)
   result = {
       'logical': [d.name for d in tf.config.list_logical_devices()],
-      'gpus': [d.name for d in tf.config.list_physical_devices('GPU')],
+      'gpus': gpus,
       'hook': hasattr(context.Context, '_gdp_hook')
   }
   if result['hook']:

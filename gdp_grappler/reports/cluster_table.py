@@ -90,8 +90,11 @@ def _copy(figures: cluster_lib.Device) -> str:
 def _launch(figures: cluster_lib.Device) -> str:
   if not figures.asynchronous:
     return 'waits'
-  return (f'ahead: {_seconds(figures.dispatch_s)} per op, '
-          f'{_seconds(figures.callback_s)} after a copy')
+  return (
+      f'ahead: {_seconds(figures.dispatch_s)} per kernel, '
+      f'{_seconds(figures.visit_s)} per other op, '
+      f'{_seconds(figures.callback_s)} to {_seconds(figures.hop_s)} after a '
+      'copy')
 
 
 def _links(cluster: cluster_lib.Cluster) -> str:

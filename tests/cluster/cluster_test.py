@@ -7,6 +7,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
+from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import presets
 from helpers import clusters
 
@@ -123,7 +124,7 @@ def test_files_from_before_slots_and_copies():
     for field in ('slots', 'copy_s', 'copy_bytes_per_s'):
       del device[field]
   del fields['step_s'], fields['notes']
-  assert cluster_lib.from_json(json.dumps(fields), 'old') == cluster
+  assert cluster_json.from_json(json.dumps(fields), 'old') == cluster
 
 
 def test_what_a_file_keeps():
@@ -132,7 +133,7 @@ def test_what_a_file_keeps():
                             copy_bytes_per_s=2e9)
   cluster = dataclasses.replace(cluster, devices=(odd, *cluster.devices[1:]),
                                 step_s=1e-3, notes=('measured: step_s',))
-  read = cluster_lib.from_json(cluster.to_json(), 'x')
+  read = cluster_json.from_json(cluster.to_json(), 'x')
   assert read == cluster and read.notes == cluster.notes
 
 
@@ -149,4 +150,4 @@ def test_devices_of_a_type_without_figures(tmp_path):
 @pytest.mark.parametrize('text', ['', '[1]', 'null', '{', '3', '[' * 100_000])
 def test_texts_that_are_no_clusters(text):
   with pytest.raises(errors.ClusterError, match='x is not a cluster file'):
-    cluster_lib.from_json(text, 'x')
+    cluster_json.from_json(text, 'x')

@@ -7,6 +7,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import cluster_json
 from helpers import clusters
 
 _CPU = '/job:localhost/replica:0/task:0/device:CPU:0'
@@ -88,7 +89,7 @@ def _fields(path, value):
 ])
 def test_wrong_files_are_explained(path, value, message):
   with pytest.raises(errors.ClusterError) as error:
-    cluster_lib.from_json(_fields(path, value), 'cluster.json')
+    cluster_json.from_json(_fields(path, value), 'cluster.json')
   assert message in str(error.value)
   assert str(error.value).startswith('cluster.json: ')
   assert '\n' not in str(error.value)
@@ -99,7 +100,7 @@ def test_wrong_files_are_explained(path, value, message):
                                          (['devices', 2, 'memory'], _CPU),
                                          (['step_s'], 0)])
 def test_figures_at_the_border_are_right(path, value):
-  cluster_lib.from_json(_fields(path, value), 'cluster.json')
+  cluster_json.from_json(_fields(path, value), 'cluster.json')
 
 
 def test_one_memory_has_one_size():

@@ -27,7 +27,8 @@ from helpers import stopwatches
 _many = settings(max_examples=50, deadline=None, derandomize=True)
 _seeds = st.integers(0, 1 << 30)
 _CPU, _GPU0, _GPU1 = range(3)
-_NONE = robust.RobustConfig(op_jitter=0., wire_jitter=0., dispatch_jitter=0.)
+_NONE = robust.RobustConfig(op_jitter=0., wire_jitter=0., dispatch_jitter=0.,
+                            poll_jitter=0.)
 
 
 def _case(seed: int) -> tuple[op_graph.OpGraph, simulator_lib.Simulator]:

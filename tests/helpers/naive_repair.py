@@ -232,7 +232,7 @@ class NaiveRepair:
   def _delay_s(self, source: int, target: int) -> float:
     """From the end of a transfer until the receiver's side knows of it."""
     sender, receiver = (self._cluster.devices[d] for d in (source, target))
-    return (sender if sender.asynchronous else receiver).callback_s
+    return (sender if sender.asynchronous else receiver).hop_s
 
   def _sends(self, net: Net, source: int, target: int) -> float:
     """Seconds; 0 on one device."""

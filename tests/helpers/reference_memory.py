@@ -114,7 +114,7 @@ class Memory:
         for t in self.transfers:
           if t.tensor == tensor:
             received[tensor, t.target] = Buffer(t.bytes, self._pool(t.target),
-                                                t.issued, t.done)
+                                                t.taken_up, t.done)
             _prolong(local[tensor], t.done)
         for _, consumer, t in edges:
           if t == tensor:

@@ -58,7 +58,8 @@ class ReferenceSimulator:
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                seconds: np.ndarray, devices, aliases=(), priorities=None,
                workspace: np.ndarray | None = None, buses=None, contention=None,
-               dispatch_factors=None, root_ranks=None):
+               dispatch_factors=None, root_ranks=None, launches=None,
+               poll_factors=None, host_work=None):
     """Runs the simulation.
 
     Args:
@@ -71,10 +72,16 @@ class ReferenceSimulator:
       workspace: [N, D] bytes, or None for none.
       buses: [D], devices with one number share a bus; None for none.
       contention: [D], what is slowed by others of the bus, or None.
-      dispatch_factors: [N], how many times `dispatch_s` an op takes, and what
-        it sends; None for once.
+      dispatch_factors: [N], how many times as long as usual a thread takes for
+        an op, and what it sends; None for once.
       root_ranks: [N], in which order ops that wait for nothing are dispatched;
         None for the topological one.
+      launches: [N], kernels of an op in a step; None for one each time that it
+        runs.
+      host_work: [N], what the host does for it beyond, in dispatches; None for
+        nothing.
+      poll_factors: [N], how many times `poll_s` what an op sends takes; None
+        for once.
     """
     self.graph, self.cluster = graph, cluster
     self.seconds, self.devices = seconds, [int(d) for d in devices]
@@ -87,6 +94,10 @@ class ReferenceSimulator:
                              if dispatch_factors is None else dispatch_factors)
     self.root_ranks = ([0.0]
                        * graph.num_ops if root_ranks is None else root_ranks)
+    self.runs = np.maximum(graph.executions, 1)
+    self.launches = self.runs if launches is None else launches
+    self.host_work = 0. * self.runs if host_work is None else host_work
+    self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
                   for (p, c), t in zip(graph.edges, graph.edge_tensors)]
     self.inputs = [[(p, t) for p, c, t in self.edges if c == op]
@@ -98,7 +109,7 @@ class ReferenceSimulator:
     self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
     self.allocated, self.released = {}, {}
     self.works, self.ended, self.chains, self.constants = [], set(), [], []
-    self.wires = reference_transfers.Wires(cluster)
+    self.wires = reference_transfers.Wires(cluster, poll_factors)
     self.transfers = self.wires.transfers
     self.step_time = max([self._run(), *self.end.values()])
     self.memory = reference_memory.Memory(graph, cluster, self.devices, aliases,
@@ -187,20 +198,62 @@ class ReferenceSimulator:
       self.chains.remove(chain)
       return
     item = chain.current = chain.queue.pop(0)
-    op = item if isinstance(item, int) else item.op
-    chain.due = now + (self.cluster.devices[chain.device].dispatch_s
-                       * self.dispatch_factors[op])
+    host = self.cluster.devices[chain.device]
+    factor = self.dispatch_factors[item if isinstance(item, int) else item.op]
     if isinstance(item, int):
-      unit = self.cluster.compute_units[chain.device]
-      self.allocated[item], self.slot[item] = now, 0
-      self.start[item] = max(now, self.wires.filled[unit])
-      self.end[item] = self.start[item] + self.seconds[item, chain.device]
-      self.wires.filled[unit] = self.end[item]
+      chain.due = self._dispatch(item, chain.device, factor, now)
     elif item.tensor is None and item not in self.constants:
       self.constants.append(item)
       chain.queue.append(item)
+      chain.due = now + factor * host.visit_s
     else:
-      self.wires.issue(item, now)
+      seconds = factor * host.copy_dispatch_s
+      held = seconds * host.lock_s / host.dispatch_s if host.dispatch_s else 0
+      chain.due = self._hold_lock(chain.device, now + (seconds - held), held)
+      self.wires.issue(item, now, chain.due)
+
+  def _dispatch(self, op: int, device: int, factor: float, now: float) -> float:
+    """Puts an op on its compute stream; when it has been dispatched."""
+    host, unit = self.cluster.devices[device], self.cluster.compute_units[
+        device]
+    self.allocated[op], self.slot[op] = now, 0
+    seconds, runs = self.seconds[op, device], self.runs[op]
+    if not seconds:
+      self.start[op] = self.end[op] = now + factor * runs * host.visit_s
+      return self.start[op]
+    done = self._hold_lock(
+        device, now + factor *
+        (runs *
+         (host.dispatch_s - host.lock_s) + self.host_work[op] * host.dispatch_s),
+        factor * self.launches[op] * host.lock_s)
+    gap = host.gap_s + self._busy_others(device, now) * host.switch_s
+    filled = self.wires.filled[unit]
+    self.start[op] = max(done, filled + gap) if filled else done
+    self.end[op] = self.start[op] + (seconds + (runs - 1) * gap)
+    self.wires.filled[unit] = self.end[op]
+    return done
+
+  def _hold_lock(self, device: int, wanted: float, seconds: float) -> float:
+    """Waits for the lock of a context and holds it; until when."""
+    if not seconds:
+      return wanted
+    context = self.cluster.contexts[device]
+    self.locks[context] = max(wanted, self.locks[context]) + seconds
+    return self.locks[context]
+
+  def _busy_others(self, device: int, now: float) -> int:
+    """Streams of the card that have work, but for the device's own kernels."""
+    contexts, units = self.cluster.contexts, self.cluster.compute_units
+    card = [
+        d for d in range(self.cluster.num_devices) if
+        self.cluster.devices[d].asynchronous and contexts[d] == contexts[device]
+    ]
+    if len(card) == 1:
+      return 0
+    computing = sum(
+        units[d] != units[device] and self.wires.filled[units[d]] > now
+        for d in card)
+    return computing + sum(self.wires.is_sending(d, now) for d in card)
 
   def _arrive(self, transfer: reference_transfers.Transfer, now: float) -> None:
     """The receiver knows; what waited for nothing else is dispatched."""

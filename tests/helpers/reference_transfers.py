@@ -15,14 +15,15 @@ class Transfer:
   """A tensor (or None, a control edge) on its way to another device.
 
   Times are None until they are known. `start` to `end` it is on the link, from
-  `issued` to `done` both memories hold it; on a stream it waits for its
-  `earliest` start.
+  `taken_up` to `done` both memories hold it; on a stream it waits for its
+  `earliest` start, which is not before it was `issued`.
   """
   tensor: int | None
   op: int
   source: int
   target: int
   bytes: int
+  taken_up: float | None = None
   issued: float | None = None
   earliest: float | None = None
   start: float | None = None
@@ -41,8 +42,14 @@ class Wires:
     filled: Compute unit -> when its stream of kernels will have ended.
   """
 
-  def __init__(self, cluster: cluster_lib.Cluster):
-    """Before anything is sent."""
+  def __init__(self, cluster: cluster_lib.Cluster, poll_factors=None):
+    """Before anything is sent.
+
+    Args:
+      cluster: The cluster.
+      poll_factors: By op, or None for 1.
+    """
+    self._poll_factors = poll_factors
     self._cluster = cluster
     self.transfers: list[Transfer] = []
     self.streams: dict[tuple[int, int], list[Transfer]] = {}
@@ -53,16 +60,21 @@ class Wires:
     return any(self._cluster.devices[device].asynchronous
                for device in (transfer.source, transfer.target))
 
-  def issue(self, transfer: Transfer, now: float) -> None:
-    """Requests a transfer, or puts it on a stream."""
-    transfer.issued = now
+  def issue(self, transfer: Transfer, now: float,
+            issued: float | None = None) -> None:
+    """Requests a transfer, or puts it on a stream, where it is once issued."""
+    transfer.taken_up = now
     if not self.streamed(transfer):
       self._request(transfer, now)
-      transfer.issued, transfer.done = transfer.start, transfer.end
+      transfer.taken_up, transfer.done = transfer.start, transfer.end
       return
     sends, receives = (self._cluster.devices[device].asynchronous
                        for device in (transfer.source, transfer.target))
-    waits = [now]
+    transfer.issued = now if issued is None else issued
+    if not sends:
+      receiver = self._cluster.devices[transfer.target]
+      transfer.issued = now + receiver.copy_dispatch_s
+    waits = [transfer.issued]
     if sends:
       waits.append(self.filled[self._cluster.compute_units[transfer.source]])
     if receives and (transfer.bytes or not sends):
@@ -86,7 +98,16 @@ class Wires:
     transfer = next(t for t in self.streams[stream] if t.start is None)
     self._request(transfer, now)
     device = self._cluster.devices[stream[0]]
-    transfer.done = transfer.end + device.callback_s
+    hop = device.callback_s
+    if transfer.end - transfer.issued > 2 * self._link(transfer).latency_s:
+      factors = self._poll_factors
+      hop += device.poll_s * (1 if factors is None else factors[transfer.op])
+    transfer.done = transfer.end + hop
+
+  def is_sending(self, device: int, now: float) -> bool:
+    """Whether a device copies to asynchronous ones, or is to, now."""
+    copies = self.streams.get((device, 0), [])
+    return any(t.start is None or (t.bytes and t.end > now) for t in copies)
 
   def copy_seconds(self, device: int, transfer: Transfer) -> float:
     """What a device has to do itself for a transfer."""

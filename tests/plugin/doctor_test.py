@@ -58,6 +58,20 @@ def test_what_a_fresh_process_reports(changes, bad):
   assert ('placement' in _states(found)) == (_SOUND | changes)['hook']
 
 
+def test_devices_are_counted_among_those_that_were_tried():
+  report = _SOUND | {'logical': ['CPU:0', 'CPU:1', 'CPU:2']}
+  found = {f.what: f for f in doctor._read_report(report, [])}
+  assert found['placement'].detail.endswith('on 2 of 3 logical CPUs')
+
+
+def test_one_gpu_is_told_what_may_leave_it():
+  found = {
+      f.what: f for f in doctor._read_report(_SOUND | {'gpus': ['GPU:0']}, [])
+  }
+  assert 'rounded on it stays' in found['devices'].remedy
+  assert 'left as they are' not in found['devices'].remedy
+
+
 @pytest.fixture
 def loaders(tmp_path, monkeypatch):
   """Makes a folder of sys.path with plugins of given names."""

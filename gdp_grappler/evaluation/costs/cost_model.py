@@ -41,6 +41,21 @@ class CostModel(Protocol):
     What an op takes once, as often as the graph says that it runs.
     """
 
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], kernels that each op launches on a GPU in one step.
+
+    Of an op that launches any there; by default one each time that it runs.
+    """
+    return np.maximum(graph.executions, 1).astype(np.float64)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], what the host does for each op beyond bare launches.
+
+    In one step, as a multiple of `Device.dispatch_s`; of an op that launches a
+    kernel. By default nothing.
+    """
+    return np.zeros(graph.num_ops)
+
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
     """int64 [N, D], memory each op needs on each device while it runs."""

@@ -41,6 +41,17 @@ Sources:
   core of an AMD EPYC of 2024, TensorFlow 2.21: arithmetic relative to the
   product of matrices of 512 x 512, bandwidth relative to 20 GB/s, which is
   what one such core gets from memory.
+* [Little] Little's law: to draw a bandwidth from a memory, so many bytes have to
+  be on their way as it carries while a load takes. Kernels in which each thread
+  loads a number, computes and stores it keep a few kilobytes per
+  multiprocessor on their way, so that the newest memories wait for them.
+* [Hockney] Hockney and Jesshope, "Parallel Computers", 1981: a pipeline of rate
+  r reaches half of it at the work n_1/2 = r s, s being the seconds it takes to
+  fill and to drain. Products load their first tiles before they multiply, and
+  store the last ones when multipliers idle.
+* [H100] Steps of a CNN, an LSTM and ResNet50 on one H100, TensorFlow 2.21
+  (docs/simulator.md, "Keras on one card"), whose Transformer and MLP were not
+  looked at.
 * [Fused multiply-add] Element by element there is none, which halves the peak;
   exponentials and divisions take about four times an addition.
 """
@@ -48,7 +59,24 @@ Sources:
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 import re
+
+
+# [H100] What the host does for an op of TensorFlow's own beyond a bare launch
+# (shapes, outputs, the choice of the kernel), in bare launches.
+_OP_WORK = 1.2
+# [H100] The same where cuDNN is asked: the plan of the algorithm is looked up,
+# described and run.
+_CUDNN_WORK = 14.
+# [H100], [Little]
+_PLAIN_BYTES_PER_S = 2.2e12
+# [H100] Convolutions whose channels come first: cuDNN multiplies them by the
+# instructions of A100, which no later card has made faster by much.
+_CONVOLUTION_FLOPS_PER_S = 70e12
+# [Hockney]: TensorFlow's smallest products take 5 to 8 us on any card.
+_FILL_S = 4e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +89,13 @@ class Family:
     gpu_bandwidth: Share of the memory's bandwidth, likewise.
     cpu_compute: As `gpu_compute`, on a CPU.
     cpu_bandwidth: As `gpu_bandwidth`, on a CPU.
-    kernels: How many it launches on a GPU.
+    kernels: How many it launches on a GPU in each round.
+    most_bytes_per_s: Traffic that it exceeds on no GPU.
+    most_flops_per_s: Arithmetic that it exceeds on no GPU.
+    fill_s: Seconds in which a GPU's multipliers wait for the first and after
+      the last tiles.
+    host_work: Seconds of the host beyond a bare launch on a GPU, as a multiple
+      of what that takes.
   """
 
   name: str
@@ -70,6 +104,10 @@ class Family:
   cpu_compute: float
   cpu_bandwidth: float
   kernels: int
+  most_bytes_per_s: float = _PLAIN_BYTES_PER_S
+  most_flops_per_s: float = math.inf
+  fill_s: float = 0.
+  host_work: float = _OP_WORK
 
   def shares(self, device_type: str) -> tuple[float, float]:
     """Of arithmetic and bandwidth on 'GPU' or 'CPU'."""
@@ -77,23 +115,33 @@ class Family:
             (self.cpu_compute, self.cpu_bandwidth))
 
 
+# Products load tiles ahead of what multiplies them.
+_dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
+                           fill_s=_FILL_S)
+_convolution = functools.partial(_dense, gpu_bandwidth=.27,
+                                 most_flops_per_s=_CONVOLUTION_FLOPS_PER_S,
+                                 host_work=_CUDNN_WORK)
+
+
 # Name, GPU arithmetic and bandwidth, CPU arithmetic and bandwidth, kernels.
 FAMILIES = {
     family.name: family for family in (
         # By definition; [Jia], [STREAM].
-        Family('matmul', 1., .8, 1., .8, 1),
+        _dense('matmul', 1., .8, 1., kernels=1),
         # [Batched]; [Measured] .68.
-        Family('batch_matmul', .6, .8, .7, .8, 1),
-        # [Chetlur]; a layout change on the way is the second kernel. [Measured]
-        # .42: the input is unfolded on the way.
-        Family('convolution', .8, .8, .4, .8, 2),
-        # [DeepBench], [Chetlur]; a second kernel sums what the first one split.
-        # [Measured] .41 for the input, .31 for the filter.
-        Family('convolution_gradient', .65, .8, .35, .8, 2),
+        _dense('batch_matmul', .6, .8, .7, kernels=1),
+        # [Chetlur]. TensorFlow turns the filter, and cuDNN input and output,
+        # where multipliers want channels last and the graph has them first: a
+        # kernel each, and input and output are read and written twice more.
+        # [Measured] .42: the input is unfolded on the way.
+        _convolution('convolution', .8, cpu_compute=.4, kernels=4),
+        # [DeepBench], [Chetlur]; as before, and the last kernel sums what the
+        # product split. [Measured] .41 for the input, .31 for the filter.
+        _convolution('convolution_gradient', .65, cpu_compute=.35, kernels=5),
         # [Depthwise]; [Measured] .23.
         Family('depthwise', .1, .5, .2, .5, 1),
-        # [Appleyard].
-        Family('recurrent', .5, .8, .5, .8, 1),
+        # [Appleyard]. [H100] six kernels for each time step.
+        Family('recurrent', .5, .8, .5, .8, 6, host_work=_CUDNN_WORK),
         # [Fused multiply-add]; [Jia], [STREAM].
         Family('elementwise', .25, .8, .25, .8, 1),
         # Nothing is computed; [Jia] and [STREAM] of the copy itself.
@@ -107,7 +155,7 @@ FAMILIES = {
         # A reduction and what is made of it: maximum, sum, quotient.
         Family('normalization', .25, .5, .25, .4, 3),
         # Each window is read several times, from caches at best.
-        Family('pooling', .25, .5, .25, .4, 1),
+        Family('pooling', .25, .5, .25, .4, 1, host_work=_CUDNN_WORK),
         # [Spatter]; scatters clear or copy first, hence two kernels. [Measured]
         # 6 GB/s for sums by segment.
         Family('gather', .25, .3, .25, .3, 1),

@@ -78,6 +78,14 @@ class ProfiledCostModel(cost_model.CostModel):
         result[:, column] = self._seconds(graph, device, measured)
     return result
 
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], the roofline's."""
+    return self.base.launches(graph)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], the roofline's."""
+    return self.base.host_work(graph)
+
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
     """int64 [N, D]; measured where the op is known."""

@@ -32,7 +32,8 @@ class Roofline(cost_model.CostModel):
   """The roofline and the constants that belong to no device and no family.
 
   Attributes:
-    visit_s: Seconds the executor spends on an op that launches no kernel.
+    visit_s: Seconds the executor spends on an op that launches no kernel, on a
+      device that is not asynchronous; what it spends on others says the device.
       `gdp profile` on one core of an AMD EPYC of 2024 finds 0.1 us for loops
       of such ops and 0.4 us for constants and reads of variables.
     kernel_s: Seconds for each further kernel of an op on a GPU. Boyer, "CUDA
@@ -51,12 +52,12 @@ class Roofline(cost_model.CostModel):
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
     once = self.seconds(graph.op_types, graph.flops, graph.io_bytes,
-                        cluster.devices)
+                        cluster.devices, graph.rounds)
     return once * graph.executions[:, None]
 
   def seconds(self, op_types: Sequence[str], flops: np.ndarray,
-              io_bytes: np.ndarray,
-              devices: Sequence[cluster_lib.Device]) -> np.ndarray:
+              io_bytes: np.ndarray, devices: Sequence[cluster_lib.Device],
+              rounds: np.ndarray | None = None) -> np.ndarray:
     """float64 [M, D], seconds of one execution of M ops on D devices.
 
     Args:
@@ -64,22 +65,34 @@ class Roofline(cost_model.CostModel):
       flops: [M]
       io_bytes: [M]
       devices: [D]
+      rounds: [M], as of `OpGraph.rounds`; None for one each.
     """
     families, rows = _families(op_types)
     idle = np.array([t in op_kinds.NO_KERNEL for t in op_types], bool)
+    times = np.ones(len(op_types)) if rounds is None else rounds
     result = np.empty((len(op_types), len(devices)))
     for column, device in enumerate(devices):
-      shares = np.array([f.shares(device.type) for f in families])
-      compute, bandwidth = shares.reshape(-1, 2)[rows].T
-      further = np.array(
-          [f.kernels - 1 if device.type == 'GPU' else 0 for f in families],
-          float)[rows]
-      result[:, column] = np.maximum(
-          flops / (device.peak_flops * device.efficiency * compute), io_bytes /
-          (device.bandwidth_bytes_per_s
-           * bandwidth)) + device.launch_s + further * self.kernel_s
-    result[idle] = self.visit_s
+      laws = [_law(f, device) for f in families]
+      flops_per_s, bytes_per_s, fill_s, kernels = np.array(laws).reshape(
+          -1, 4)[rows].T
+      result[:, column] = (
+          np.maximum(flops / flops_per_s + (flops > 0) * fill_s,
+                     io_bytes / bytes_per_s) + device.launch_s +
+          np.maximum(kernels * times - 1, 0) * self.kernel_s)
+      result[idle, column] = 0 if device.asynchronous else self.visit_s
     return result
+
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], see `CostModel.launches`."""
+    families, rows = _families(graph.op_types)
+    kernels = np.array([f.kernels for f in families], float)[rows]
+    return kernels * graph.rounds * np.maximum(graph.executions, 1)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], see `CostModel.host_work`."""
+    families, rows = _families(graph.op_types)
+    once = np.array([f.host_work for f in families], float)[rows]
+    return once * np.maximum(graph.executions, 1)
 
   def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
     """None: it differs by machine and graph, and has to be measured."""
@@ -114,6 +127,18 @@ def family(op_type: str) -> str:
   """Name of an op's family, or 'visit' if it launches no kernel."""
   return VISIT if op_type in op_kinds.NO_KERNEL else op_families.family(
       op_type).name
+
+
+def _law(of: op_families.Family,
+         device: cluster_lib.Device) -> tuple[float, float, float, float]:
+  """FLOPs and bytes per second, seconds to fill, kernels to launch."""
+  compute, bandwidth = of.shares(device.type)
+  flops_per_s = device.peak_flops * device.efficiency * compute
+  bytes_per_s = device.bandwidth_bytes_per_s * bandwidth
+  if device.type != 'GPU':
+    return flops_per_s, bytes_per_s, 0., 0.
+  return (min(flops_per_s, of.most_flops_per_s),
+          min(bytes_per_s, of.most_bytes_per_s), of.fill_s, float(of.kernels))
 
 
 def _kinds(op_types: Sequence[str]) -> np.ndarray:

@@ -65,14 +65,30 @@ void gdp_emulation_set_costs(const double* seconds,
   gdp::TheMachine().SetCosts(std::move(costs), std::move(links), num_channels);
 }
 
-// What the host takes for each GPU, double [GPUs].
-void gdp_emulation_set_host_times(const double* dispatch_s,
-                                  const double* callback_s) {
-  const double scale = gdp::kNanoseconds;
+// How often ops run, what they launch then, and thousandths of a dispatch that
+// the host does beyond that, int64 [N, 3].
+void gdp_emulation_set_launches(const int64_t* launches, int64_t num_ops) {
+  std::vector<gdp::Launches> rows(num_ops);
+  for (int64_t i = 0; i < num_ops; ++i) {
+    rows[i] = {launches[3 * i], launches[3 * i + 1], launches[3 * i + 2]};
+  }
+  gdp::TheMachine().SetLaunches(std::move(rows));
+}
+
+// What the host takes for each GPU: double [GPUs, 9], in the order of
+// `HostTime`, and contexts, int64 [GPUs].
+void gdp_emulation_set_host_times(const double* seconds,
+                                  const int64_t* contexts) {
   std::vector<gdp::HostTime> times(gdp::TheMachine().num_gpus());
   for (size_t i = 0; i < times.size(); ++i) {
-    times[i] = {std::llround(dispatch_s[i] * scale),
-                std::llround(callback_s[i] * scale)};
+    gdp::HostTime& time = times[i];
+    for (int64_t* field :
+         {&time.dispatch_ns, &time.visit_ns, &time.copy_dispatch_ns,
+          &time.lock_ns, &time.gap_ns, &time.switch_ns, &time.callback_ns,
+          &time.poll_ns, &time.first_look_ns}) {
+      *field = std::llround(*seconds++ * gdp::kNanoseconds);
+    }
+    time.context = contexts[i];
   }
   gdp::TheMachine().SetHostTimes(std::move(times));
 }

@@ -37,6 +37,9 @@ class EmulatedGraph:
     aliases: bool [N], ops that hand on their first input.
     seconds: float64 [N, D], in the cluster's order of devices.
     workspace_bytes: int64 [N, D].
+    launches: int64 [N, 3], how often each op runs in a step, at least once, how
+      many kernels it launches then if it launches any, and thousandths of a
+      dispatch that the host does beyond that.
   """
 
   edges: np.ndarray
@@ -47,6 +50,7 @@ class EmulatedGraph:
   aliases: np.ndarray
   seconds: np.ndarray
   workspace_bytes: np.ndarray
+  launches: np.ndarray
 
   @property
   def num_ops(self) -> int:
@@ -74,7 +78,12 @@ def of(graph: op_graph.OpGraph, cost_model: cost_model_lib.CostModel,
       graph.tensor_bytes * alive[graph.tensor_ops], graph.param_bytes,
       simulator_lib.aliases(graph),
       cost_model.op_seconds(graph, machine.cluster),
-      cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None])
+      cost_model.workspace_bytes(graph, machine.cluster) * alive[:, None],
+      np.column_stack([
+          np.maximum(graph.executions, 1),
+          np.rint(cost_model.launches(graph)),
+          np.rint(1000 * cost_model.host_work(graph))
+      ]).astype(np.int64))
 
 
 def node_defs(graph: EmulatedGraph) -> Any:

@@ -157,10 +157,8 @@ void ComputeOnGpu(void* data, TF_OpKernelContext* context) {
   Status status(TF_NewStatus());
   SP_Stream stream = TF_GetStream(context, status.get());
   if (Ok(status)) {
-    const int64_t begin_ns = NowNs();
     const Cost cost = TheMachine().CostOf(kernel.op, stream->device);
-    TheClock().WaitUntil(begin_ns +
-                         TheMachine().HostTimeOf(stream->device).dispatch_ns);
+    TheClock().WaitUntil(TheMachine().EndOfDispatch(stream->device, kernel.op));
     const Tensor workspace =
         Allocate(kernel, context, cost.workspace_bytes, status);
     if (Ok(status)) {

@@ -9,6 +9,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import validation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,11 +64,26 @@ class Machine:
     return [self.cluster.devices[i].memory_bytes for i in self.order[:-1]]
 
   @property
-  def host_times(self) -> tuple[np.ndarray, np.ndarray]:
-    """Of the GPUs: `dispatch_s` and `callback_s`, float64 [D - 1] in s."""
-    gpus = [self.cluster.devices[i] for i in self.order[:-1]]
-    return (np.array([gpu.dispatch_s for gpu in gpus], np.float64),
-            np.array([gpu.callback_s for gpu in gpus], np.float64))
+  def host_times(self) -> np.ndarray:
+    """Of the GPUs, float64 [D - 1, 9]: `validation.HOST_TIMES` and one more.
+
+    That is from the issue of a copy until the event manager first looks; as in
+    the simulator, twice the latency of a link.
+    """
+    gpus = self.order[:-1]
+    times = [[
+        getattr(self.cluster.devices[gpu], name)
+        for name in validation.HOST_TIMES
+    ] for gpu in gpus]
+    first_look_s = 2 * self.cluster.link_arrays[0][gpus].max(axis=1)
+    return np.column_stack([np.array(times, np.float64), first_look_s])
+
+  @property
+  def contexts(self) -> np.ndarray:
+    """int64 [D - 1], GPUs with the same number share a driver's context."""
+    _, numbers = np.unique(self.cluster.contexts[self.order[:-1]],
+                           return_inverse=True)
+    return numbers.astype(np.int64)
 
   @property
   def host_slots(self) -> int:

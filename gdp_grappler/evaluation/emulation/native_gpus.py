@@ -55,10 +55,11 @@ class NativeGpus:
         np.ascontiguousarray(latency_s), np.ascontiguousarray(bytes_per_s),
         np.ascontiguousarray(channels), channels.shape[-1],
         int(channels.max()) + 1, float(not timeless))
-    dispatch_s, callback_s = self._machine.host_times
-    if timeless:
-      dispatch_s, callback_s = 0. * dispatch_s, 0. * callback_s
-    self._library.gdp_emulation_set_host_times(dispatch_s, callback_s)
+    self._library.gdp_emulation_set_launches(
+        np.ascontiguousarray(graph.launches, np.int64), graph.num_ops)
+    host_s = self._machine.host_times * float(not timeless)
+    self._library.gdp_emulation_set_host_times(np.ascontiguousarray(host_s),
+                                               self._machine.contexts)
 
   def run(self, step: Callable[[], object],
           num_ops: int) -> timeline_lib.Timeline:
@@ -90,7 +91,9 @@ def _library() -> ctypes.CDLL:
       ctypes.c_int64, ctypes.c_int64, ctypes.c_double
   ]
   library.gdp_emulation_set_costs.restype = None
-  library.gdp_emulation_set_host_times.argtypes = [_FLOAT64, _FLOAT64]
+  library.gdp_emulation_set_launches.argtypes = [_INT64, ctypes.c_int64]
+  library.gdp_emulation_set_launches.restype = None
+  library.gdp_emulation_set_host_times.argtypes = [_FLOAT64, _INT64]
   library.gdp_emulation_set_host_times.restype = None
   library.gdp_emulation_begin.restype = ctypes.c_int64
   library.gdp_emulation_num_records.restype = ctypes.c_int64

@@ -13,7 +13,8 @@
 // By these names TensorFlow knows them.
 struct SP_Event_st {
   std::atomic<int64_t> moment_ns;
-  SP_Stream stream;  // That it was last put on.
+  SP_Stream stream;     // That it was last put on.
+  int64_t recorded_ns;  // When that was.
 };
 
 struct SP_Timer_st {
@@ -72,6 +73,11 @@ void DestroyStream(const SP_Device*, SP_Stream stream) {
 
 void AddDependency(const SP_Device*, SP_Stream dependent, SP_Stream other,
                    TF_Status*) {
+  // What is to be copied waits for the device's own kernels first, and for
+  // those of the other device, if any, later: so once per copy.
+  if (dependent->device == other->device) {
+    TheClock().WaitUntil(TheMachine().EndOfIssue(dependent->device));
+  }
   TheMachine().WaitFor(dependent, other);
 }
 
@@ -85,7 +91,7 @@ void BlockForEvent(SP_Event event) {
 }
 
 void CreateEvent(const SP_Device*, SP_Event* event, TF_Status*) {
-  *event = new SP_Event_st{0, nullptr};
+  *event = new SP_Event_st{0, nullptr, 0};
 }
 
 void DestroyEvent(const SP_Device*, SP_Event event) {
@@ -94,16 +100,26 @@ void DestroyEvent(const SP_Device*, SP_Event event) {
   delete event;
 }
 
+// From the end of what was recorded until whoever asks is told. The event
+// manager looks soon after it has recorded, and then again and again.
+int64_t HopNs(const gdp::HostTime& host, int64_t recorded_ns,
+              int64_t moment_ns) {
+  const bool at_first = moment_ns - recorded_ns <= host.first_look_ns;
+  return host.callback_ns + (at_first ? 0 : host.poll_ns);
+}
+
 // When whoever asks is told that something has ended on a device.
-int64_t Told(int64_t device, int64_t moment_ns) {
+int64_t Told(int64_t device, SP_Event event) {
+  const int64_t moment_ns = event->moment_ns;
   return moment_ns == kUnknown
              ? kUnknown
-             : moment_ns + TheMachine().HostTimeOf(device).callback_ns;
+             : moment_ns + HopNs(TheMachine().HostTimeOf(device),
+                                 event->recorded_ns, moment_ns);
 }
 
 // Asked by the event manager, which then calls back.
 SE_EventStatus EventStatus(const SP_Device* device, SP_Event event) {
-  return TheClock().HasCome(event, Told(device->ordinal, event->moment_ns))
+  return TheClock().HasCome(event, Told(device->ordinal, event))
              ? SE_EVENT_COMPLETE
              : SE_EVENT_PENDING;
 }
@@ -112,14 +128,15 @@ void RecordEvent(const SP_Device* device, SP_Stream stream, SP_Event event,
                  TF_Status*) {
   TheMachine().Forget(event);
   TheClock().Recorded(event, stream);
-  const int64_t callback_ns =
-      TheMachine().HostTimeOf(device->ordinal).callback_ns;
+  const gdp::HostTime host = TheMachine().HostTimeOf(device->ordinal);
   event->stream = stream;
+  event->recorded_ns = NowNs();
   event->moment_ns = kUnknown;
-  const int64_t moment_ns = TheMachine().WhenEnded(
-      stream, event, [event, callback_ns](int64_t end_ns) {
+  const int64_t moment_ns =
+      TheMachine().WhenEnded(stream, event, [event, host](int64_t end_ns) {
         event->moment_ns = end_ns;
-        TheClock().IsToCome(event, end_ns + callback_ns);
+        TheClock().IsToCome(event,
+                            end_ns + HopNs(host, event->recorded_ns, end_ns));
       });
   if (moment_ns != kUnknown) event->moment_ns = moment_ns;
 }

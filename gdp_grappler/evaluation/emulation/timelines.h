@@ -45,6 +45,8 @@ struct SP_Stream_st {
   int64_t device, number;
   int64_t tail_ns;      // When all items that have their times will have ended.
   int64_t earliest_ns;  // When items to come may start.
+  bool computes;        // It has had kernels.
+  bool sends;           // It has had copies to GPUs.
   std::deque<gdp::Waiting> waiting;  // After all others.
 };
 
@@ -76,16 +78,25 @@ struct Cost {
   int64_t workspace_bytes;
 };
 
+// How often an op runs in a step, kernels that it launches then, and thousandths
+// of a dispatch that the host does beyond that.
+struct Launches {
+  int64_t runs, kernels, work;
+};
+
 struct Link {
   double latency_ns;
   double ns_per_byte;
   std::vector<int64_t> channels;  // Each carries one copy at a time.
 };
 
-// What the host takes for a GPU beyond what TensorFlow itself does here.
+// What the host and the driver take for a GPU beyond what TensorFlow itself
+// does here; see `cluster.Device`.
 struct HostTime {
-  int64_t dispatch_ns;  // Of an op.
-  int64_t callback_ns;  // From the end of a copy to who waits for it.
+  int64_t dispatch_ns, visit_ns, copy_dispatch_ns, lock_ns, gap_ns, switch_ns,
+      callback_ns, poll_ns;
+  int64_t first_look_ns;  // From the issue of a copy to the event manager's.
+  int64_t context;
 };
 
 // The GPUs of this process, numbered from 0, and the host after the last one.
@@ -117,11 +128,43 @@ class Machine {
   void SetHostTimes(std::vector<HostTime> times) {
     std::lock_guard<std::mutex> lock(mutex_);
     host_times_ = std::move(times);
+    lock_free_ns_.assign(host_times_.size(), 0);
+  }
+
+  void SetLaunches(std::vector<Launches> launches) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    launches_ = std::move(launches);
   }
 
   HostTime HostTimeOf(int64_t gpu) {
     std::lock_guard<std::mutex> lock(mutex_);
-    return host_times_.empty() ? HostTime{0, 0} : host_times_[gpu];
+    return HostTimeUnlocked(gpu);
+  }
+
+  // When a thread that takes up an op now has dispatched it.
+  int64_t EndOfDispatch(int64_t gpu, int64_t op) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const HostTime host = HostTimeUnlocked(gpu);
+    const Launches& launches = launches_[op];
+    if (costs_[op * (num_gpus() + 1) + gpu].duration_ns == 0) {
+      return NowNs() + launches.runs * host.visit_ns;
+    }
+    const int64_t prepared_ns =
+        launches.runs * (host.dispatch_ns - host.lock_ns) +
+        launches.work * host.dispatch_ns / 1000;
+    return Lock(host, NowNs() + prepared_ns, launches.kernels * host.lock_ns);
+  }
+
+  // When a thread that issues a copy has done so. It holds the lock of the
+  // context for the same share of this time as of a launch.
+  int64_t EndOfIssue(int64_t gpu) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const HostTime host = HostTimeUnlocked(gpu);
+    const int64_t held_ns =
+        host.dispatch_ns > 0
+            ? host.copy_dispatch_ns * host.lock_ns / host.dispatch_ns
+            : 0;
+    return Lock(host, NowNs() + host.copy_dispatch_ns - held_ns, held_ns);
   }
 
   int64_t num_gpus() const { return memory_bytes_.size(); }
@@ -135,7 +178,8 @@ class Machine {
 
   Stream* NewStream(int64_t device) {
     std::lock_guard<std::mutex> lock(mutex_);
-    streams_.push_back(new Stream{device, num_streams_++, 0, 0, {}});
+    streams_.push_back(
+        new Stream{device, num_streams_++, 0, 0, false, false, {}});
     return streams_.back();
   }
 
@@ -211,8 +255,17 @@ class Machine {
   void EnqueueKernel(Stream* stream, int64_t op, int64_t duration_ns) {
     std::lock_guard<std::mutex> lock(mutex_);
     const int64_t now_ns = NowNs();
-    const int64_t start_ns = std::max(now_ns, NextMoment(*stream));
-    stream->tail_ns = start_ns + duration_ns;
+    int64_t start_ns = std::max(now_ns, NextMoment(*stream));
+    int64_t filled_ns = duration_ns;
+    if (duration_ns > 0) {
+      const int64_t gap_ns = GapUnlocked(*stream, now_ns);
+      if (stream->computes) {
+        start_ns = std::max(start_ns, stream->tail_ns + gap_ns);
+      }
+      filled_ns += (launches_[op].runs - 1) * gap_ns;
+      stream->computes = true;
+    }
+    stream->tail_ns = start_ns + filled_ns;
     records_.push_back({Kind::kKernel, stream->device, kNobody, stream->number,
                         op, 0, now_ns, start_ns, stream->tail_ns});
   }
@@ -227,6 +280,7 @@ class Machine {
     const auto writer = writers_.find(from);
     const int64_t op = writer == writers_.end() ? kNobody : writer->second;
     writers_[to] = op;
+    stream->sends |= !from_host && target != host();
     const int64_t now_ns = NowNs();
     const int64_t earliest_ns = std::max(now_ns, stream->earliest_ns);
     stream->waiting.push_back({earliest_ns,
@@ -274,6 +328,8 @@ class Machine {
     records_.clear();
     writers_.clear();
     std::fill(slot_free_ns_.begin(), slot_free_ns_.end(), 0);
+    std::fill(lock_free_ns_.begin(), lock_free_ns_.end(), 0);
+    for (Stream* stream : streams_) stream->computes = stream->sends = false;
   }
 
   std::vector<Record> records() {
@@ -285,6 +341,40 @@ class Machine {
   struct Region {
     int64_t bytes, device;
   };
+
+  HostTime HostTimeUnlocked(int64_t gpu) const {
+    return host_times_.empty() ? HostTime{} : host_times_[gpu];
+  }
+
+  // Takes the lock of a context for so long, from `wanted_ns` on; returns when
+  // it is let go of.
+  int64_t Lock(const HostTime& host, int64_t wanted_ns, int64_t held_ns) {
+    if (held_ns == 0) return wanted_ns;
+    int64_t& free_ns = lock_free_ns_[host.context];
+    free_ns = std::max(wanted_ns, free_ns) + held_ns;
+    return free_ns;
+  }
+
+  // Between two kernels of a stream: what else its card has to do lengthens it.
+  int64_t GapUnlocked(const Stream& stream, int64_t now_ns) const {
+    const HostTime host = HostTimeUnlocked(stream.device);
+    int64_t others = 0;
+    for (const Stream* other : streams_) {
+      if (other == &stream || !(other->computes || other->sends) ||
+          HostTimeUnlocked(other->device).context != host.context) {
+        continue;
+      }
+      others += !other->waiting.empty() || other->tail_ns > now_ns;
+    }
+    return host.gap_ns + others * (SharesContext(host) ? host.switch_ns : 0);
+  }
+
+  bool SharesContext(const HostTime& host) const {
+    return std::count_if(host_times_.begin(), host_times_.end(),
+                         [&host](const HostTime& other) {
+                           return other.context == host.context;
+                         }) > 1;
+  }
 
   // The GPU whose memory this is; the host if it is none's.
   int64_t OwnerOf(const void* place) const {
@@ -357,6 +447,8 @@ class Machine {
   std::vector<Link> links_;               // [D, D]
   std::vector<int64_t> channel_free_ns_;  // [channels]
   std::vector<HostTime> host_times_;      // [GPUs]
+  std::vector<int64_t> lock_free_ns_;     // [contexts], at most GPUs
+  std::vector<Launches> launches_;        // [N]
   std::vector<Stream*> streams_;
   std::vector<Record> records_;
   std::map<const void*, Region> regions_;

@@ -153,7 +153,7 @@ class EdgeSearch:
                callbacks: float) -> np.ndarray:
     """int32 [T, 2], for each copy that waits long for its receiver's stream."""
     placement = self._pricer.placement
-    callback_s = np.array([d.callback_s for d in placement.cluster.devices])
+    hop_s = np.array([d.hop_s for d in placement.cluster.devices])
     own = []  # By device, in the order of starts.
     for device in range(placement.cluster.num_devices):
       ops = np.flatnonzero(self._may & (placement.devices == device))
@@ -161,7 +161,7 @@ class EdgeSearch:
     waits_s: dict[tuple[int, int], float] = {}
     ready_s = now.end_s[now.transfer_ops]
     late = ((now.transfer_tensors >= 0) &
-            (now.transfer_start_s - ready_s > callback_s[now.transfer_targets]))
+            (now.transfer_start_s - ready_s > hop_s[now.transfer_targets]))
     for copy in np.flatnonzero(late).tolist():
       senders = own[now.transfer_sources[copy]]
       targets = own[now.transfer_targets[copy]]
@@ -170,7 +170,7 @@ class EdgeSearch:
         continue
       sender = senders[before - 1 - back]
       free_s = (now.end_s[sender]
-                + callbacks * callback_s[now.transfer_targets[copy]])
+                + callbacks * hop_s[now.transfer_targets[copy]])
       place = np.searchsorted(now.start_s[targets], free_s, 'right')
       if (place < len(targets) and
           now.start_s[targets[place]] < now.transfer_start_s[copy]):

@@ -11,6 +11,7 @@ import numpy as np
 
 from gdp_grappler import native
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import validation
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
@@ -30,8 +31,12 @@ class Layout:
     workspace_bytes: int64 [N, D].
     contention: Of the devices.
     control_edges: int32 [C, 2], that come after the graph's own.
-    dispatch_factors: float64 [N], how many times `dispatch_s` of its device an
-      op takes, and so does what it sends; None for once.
+    launches: float64 [N], kernels that each op launches in a step.
+    host_work: float64 [N], as of `CostModel.host_work`; None for nothing.
+    dispatch_factors: float64 [N], how many times as long as usual a thread
+      takes for an op, and for what it sends; None for once.
+    poll_factors: float64 [N], how many times `poll_s` what an op sends takes;
+      None for once.
     root_ranks: float64 [N], ops that wait for nothing are dispatched in
       ascending order; None for the topological one.
   """
@@ -45,7 +50,10 @@ class Layout:
   workspace_bytes: np.ndarray
   contention: cost_model.Contention
   control_edges: np.ndarray
+  launches: np.ndarray
+  host_work: np.ndarray | None = None
   dispatch_factors: np.ndarray | None = None
+  poll_factors: np.ndarray | None = None
   root_ranks: np.ndarray | None = None
 
   def edges(self) -> tuple[np.ndarray, np.ndarray]:
@@ -80,9 +88,12 @@ class PreparedGraph:
                               np.int64), (layout.aliases,
                                           np.uint8), (layout.allowed, np.uint8),
                              (layout.seconds,
-                              np.float64), (layout.workspace_bytes, np.int64))
+                              np.float64), (layout.workspace_bytes, np.int64),
+                             (np.maximum(graph.executions, 1),
+                              np.float64), (layout.launches, np.float64))
     ]
-    tensor_bytes, aliases, allowed, seconds, workspace = arrays
+    (tensor_bytes, aliases, allowed, seconds, workspace, runs,
+     launches) = arrays
     edges, edge_tensors = layout.edges()
     native_graph = _NativeGraph(
         graph.num_ops, len(edges), len(graph.tensor_ops), graph.num_groups,
@@ -90,7 +101,9 @@ class PreparedGraph:
              (edges, edge_tensors, graph.tensor_ops, tensor_bytes,
               graph.param_bytes, aliases, graph.groups,
               None if len(layout.control_edges) else graph.topological_order,
-              layout.dispatch_factors, layout.root_ranks)))
+              runs, launches, layout.host_work, layout.dispatch_factors,
+              layout.poll_factors,
+              layout.root_ranks)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
@@ -223,12 +236,12 @@ def _cluster_arrays(cluster: cluster_lib.Cluster,
       for d in cluster.devices
   ], np.float64)
   asynchronous = np.array([d.asynchronous for d in cluster.devices], np.uint8)
-  dispatch_s = np.array([d.dispatch_s for d in cluster.devices], np.float64)
-  callback_s = np.array([d.callback_s for d in cluster.devices], np.float64)
+  host = np.array([[getattr(d, name) for name in validation.HOST_TIMES]
+                   for d in cluster.devices], np.float64)
   return [
       np.ascontiguousarray(array)
       for array in (cluster.compute_units, cluster.memory_pools, slots, copy_s,
-                    copy_bytes_per_s, asynchronous, dispatch_s, callback_s,
+                    copy_bytes_per_s, asynchronous, host, cluster.contexts,
                     bus_of_unit, contention.shares, *cluster.link_arrays)
   ]
 
@@ -238,10 +251,12 @@ class _NativeGraph(ctypes.Structure):
   _fields_ = [
       (name, ctypes.c_int32)
       for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups')
-  ] + [(name, ctypes.c_void_p)
-       for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
-                    'param_bytes', 'aliases', 'groups', 'order',
-                    'dispatch_factors', 'root_ranks')]
+  ] + [
+      (name, ctypes.c_void_p)
+      for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
+                   'param_bytes', 'aliases', 'groups', 'order', 'runs',
+                   'launches', 'host_work', 'dispatch_factors', 'poll_factors', 'root_ranks')
+  ]
 
 
 class _NativeCluster(ctypes.Structure):
@@ -252,8 +267,8 @@ class _NativeCluster(ctypes.Structure):
                    'channels_per_link')
   ] + [(name, ctypes.c_void_p)
        for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
-                    'asynchronous', 'dispatch_s', 'callback_s', 'buses',
-                    'contention', 'latency_s', 'bytes_per_s', 'channels')
+                    'asynchronous', 'host', 'contexts', 'buses', 'contention',
+                    'latency_s', 'bytes_per_s', 'channels')
       ] + [('step_s', ctypes.c_double)]
 
 

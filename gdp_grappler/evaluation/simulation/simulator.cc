@@ -147,7 +147,11 @@ struct GdpGraph {
   const uint8_t* aliases;          // [N]
   const int32_t* groups;           // [N]
   const int32_t* order;            // [N], producers before consumers, or null
+  const double* runs;              // [N], at least 1
+  const double* launches;          // [N]
+  const double* host_work;         // [N], or null: none
   const double* dispatch_factors;  // [N], or null: all are 1
+  const double* poll_factors;      // [N], or null: all are 1
   const double* root_ranks;        // [N], or null: topological
 };
 
@@ -159,8 +163,8 @@ struct GdpCluster {
   const double* copy_s;            // [D]
   const double* copy_bytes_per_s;  // [D], infinite with copy engines
   const uint8_t* asynchronous;     // [D]
-  const double* dispatch_s;        // [D]
-  const double* callback_s;        // [D]
+  const gdp::HostTimes* host;      // [D]
+  const int32_t* contexts;         // [D]
   const int32_t* buses;            // [units], -1: a bus of its own
   const double* contention;        // [D]
   const double* latency_s;         // [D, D]
@@ -198,8 +202,15 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
     s->copy_work |= s->copy_s[i] > 0 || s->copy_bytes_per_s[i] < gdp::kInfinity;
   }
   s->asynchronous.assign(cluster->asynchronous, cluster->asynchronous + d);
-  s->dispatch_s.assign(cluster->dispatch_s, cluster->dispatch_s + d);
-  s->callback_s.assign(cluster->callback_s, cluster->callback_s + d);
+  s->host.assign(cluster->host, cluster->host + d);
+  s->context.assign(cluster->contexts, cluster->contexts + d);
+  s->shares_context.assign(d, 0);
+  for (int32_t i = 0; i < d; ++i) {
+    for (int32_t j = 0; j < d; ++j) {
+      s->shares_context[i] |=
+          i != j && s->asynchronous[j] && s->context[i] == s->context[j];
+    }
+  }
   s->streams = false;
   for (const uint8_t asynchronous : s->asynchronous) s->streams |= asynchronous;
   s->bus.assign(cluster->buses, cluster->buses + s->num_units);
@@ -224,15 +235,24 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
     s->dispatch_factors.assign(graph->dispatch_factors,
                                graph->dispatch_factors + n);
   }
+  if (graph->poll_factors) {
+    s->poll_factors.assign(graph->poll_factors, graph->poll_factors + n);
+  }
   s->allowed.assign(allowed, allowed + int64_t{s->num_groups} * d);
   s->position.resize(n);
   s->seconds.resize(int64_t{n} * d);
   if (workspace) s->workspace.resize(int64_t{n} * d);
+  s->runs.resize(n);
+  s->launches.resize(n);
+  s->host_work.assign(n, 0.0);
   s->ops.assign(n + 1, gdp::Op{0, 0, 0, false});
   for (int32_t i = 0; i < n; ++i) {
     const int32_t op = s->order[i];
     s->position[op] = i;
     s->ops[i].alias = graph->aliases[op];
+    s->runs[i] = graph->runs[op];
+    s->launches[i] = graph->launches[op];
+    if (graph->host_work) s->host_work[i] = graph->host_work[op];
     const int64_t bytes = graph->param_bytes[op];
     if (bytes) s->params.push_back({i, bytes});
     std::copy_n(seconds + int64_t{op} * d, d, &s->seconds[int64_t{i} * d]);

@@ -44,33 +44,52 @@ A device may be asynchronous (`Device.launch`), as GPUs are: an op is done for
 the executor when it stands on the device's compute stream. There:
 
 * Threads dispatch, each from a first in, first out queue of its own, one item
-  per `dispatch_s`. One thread has all ops that wait for nothing, in topological
+  after the other. One thread has all ops that wait for nothing, in topological
   order; every op that became ready because something arrived from another
   device gets a thread of its own. Threads of one moment act in the order in
   which they began.
-* An op is dispatched at the head of its queue, and starts when all that was
-  dispatched to its compute unit before has ended. It needs no slot. After
-  `dispatch_s`, whether it has started or not, its outputs are handed on: what
-  became ready joins the end of the same queue, and so does what has to be sent,
-  tensors in the order of the graph and in each the consumers, then control
-  edges. So dispatch is breadth first and runs far ahead of the stream.
-* A transfer from or to such a device is issued at the head of the queue, a
-  message when it is there for the second time: TensorFlow makes an empty tensor
-  of it first. From a synchronous device it is issued when the op has ended. A
-  device has three streams for copies: to asynchronous devices, to others, and
-  from others. Each takes them one after the other in the order of issue, and a
-  blocked one holds up the rest; messages and empty tensors only wait.
-* A copy waits for the compute streams as filled when it was issued: for its
-  sender's because the result must be there, for its receiver's because the
-  memory must be free. From a synchronous device empty ones wait as well, else
-  they do not wait for the receiver. Then it is requested of the link.
+* An op of some duration launches kernels: a thread takes it up, prepares it for
+  `dispatch_s` less `lock_s`, waits for the lock of the driver's context and
+  holds it for `lock_s`, as much again for each further kernel. An op that runs
+  several times takes as many times as long. What TensorFlow does for an op
+  beyond a bare launch (`CostModel.host_work`) comes before the lock. A lock serves in the order in which
+  threads took up what needs it. An op of no duration takes `visit_s`.
+* Then the op has been dispatched: it starts when all that was dispatched to its
+  compute unit before has ended and `gap_s` have passed since. It needs no slot.
+  At the same moment its outputs are handed on: what became ready joins the end
+  of the same queue, and so does what has to be sent, tensors in the order of
+  the graph and in each the consumers, then control edges. So dispatch is
+  breadth first and runs far ahead of the stream.
+* Where asynchronous devices share a context, they are cut from one card, which
+  takes turns between its streams: the gap before a kernel is longer by
+  `switch_s` for each other stream that has work when the kernel is taken up.
+  Streams are the compute streams of the other devices, and those on which a
+  device of the context copies to asynchronous ones. There is as large a gap
+  between the runs of an op.
+* A transfer from or to such a device is issued at the head of the queue, which
+  takes `copy_dispatch_s`, in the last part of which the thread holds the lock:
+  the share that `lock_s` has of `dispatch_s`. A message is issued when it is
+  there for the second time: TensorFlow makes an empty tensor of it first, which
+  takes `visit_s`. From a synchronous device a transfer is issued by another
+  thread, `copy_dispatch_s` after the op has ended. A device has three streams
+  for copies: to asynchronous devices, to others, and from others. Each takes
+  them one after the other in the order of issue, and a blocked one holds up the
+  rest; messages and empty tensors only wait.
+* A copy waits until it has been issued, and for the compute streams as filled
+  when its thread took it up: for its sender's because the result must be there,
+  for its receiver's because the memory must be free. From a synchronous device
+  empty ones wait as well, else they do not wait for the receiver. Then it is
+  requested of the link.
 * What a copy brings arrives, and its sender's memory is let go of, `callback_s`
-  after its end: the event manager polls. It is that of the asynchronous sender,
-  or else of the receiver.
-* Memory is the allocator's: an op's outputs are there from its dispatch, what
-  is received from its issue, and an op lets go of its inputs and its workspace
-  when it has been dispatched, because whatever takes the place comes later on
-  the same stream.
+  after its end if the event manager sees the copy done when it looks for the
+  first time. That is so if no more than twice the latency of the link has
+  passed since the copy was issued. Else the event manager looks again and
+  again, and finds the copy `poll_s` later, on average. Figures are those of the
+  asynchronous sender, or else of the receiver.
+* Memory is the allocator's: an op's outputs are there from when a thread takes
+  it up, and so is what is received; an op lets go of its inputs and its
+  workspace when it has been dispatched, because whatever takes the place comes
+  later on the same stream.
 * Such devices neither slow a bus nor are slowed.
 * TensorFlow has no priorities, and dispatch leaves nothing to choose from. With
   priorities the device runs op by op as a synchronous one, copies as above:
@@ -100,6 +119,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.evaluation.costs import roofline
+from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.graph import op_graph
@@ -194,8 +214,8 @@ class Simulator(evaluator.Evaluator):
         is no number.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
-    devices = _checked_devices(graph, devices, 2)
-    priorities = _checked_priorities(graph, priorities, devices.shape)
+    devices = arguments.checked_devices(graph, devices, 2)
+    priorities = arguments.checked_priorities(graph, priorities, devices.shape)
     return self._prices(graph, devices, priorities, None, ceiling_s)
 
   def price_in_order(
@@ -214,8 +234,8 @@ class Simulator(evaluator.Evaluator):
         is no number.
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
-    devices = _checked_devices(graph, devices, 2)
-    order = _checked_priorities(graph, priorities, devices.shape)
+    devices = arguments.checked_devices(graph, devices, 2)
+    order = arguments.checked_priorities(graph, priorities, devices.shape)
     return self._prices(graph, devices, order, self.orderable(graph), ceiling_s)
 
   def _prices(self, graph: op_graph.OpGraph, devices: np.ndarray,
@@ -260,9 +280,10 @@ class Simulator(evaluator.Evaluator):
       InfeasiblePlacementError: the cluster cannot hold the graph at all.
     """
     self._check_cluster(placement)
-    devices = _checked_devices(graph, placement.devices, 1)
+    devices = arguments.checked_devices(graph, placement.devices, 1)
     result = self._prepare(graph).schedule(
-        devices, _checked_priorities(graph, placement.priorities,
+        devices,
+        arguments.checked_priorities(graph, placement.priorities,
                                      devices.shape))
     if result is None:
       first = placement.violations(graph)[0].message
@@ -320,7 +341,9 @@ class Simulator(evaluator.Evaluator):
     return native_simulator.Layout(
         graph, self.cluster, **figures,
         contention=self.cost_model.contention(self.cluster),
-        control_edges=np.zeros((0, 2), np.int32))
+        launches=self.cost_model.launches(graph),
+        host_work=self.cost_model.host_work(graph), control_edges=np.zeros(
+            (0, 2), np.int32))
 
   def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
     """Of a `Layout`, what the cluster and the cost model say of the graph."""
@@ -359,41 +382,3 @@ def aliases(graph: op_graph.OpGraph) -> np.ndarray:
   enters = np.array([t in op_kinds.ENTERS for t in graph.op_types], bool)
   enters[graph.edges[graph.edge_tensors >= 0, 1]] = False
   return hand_on & ~enters & (graph.executions > 0)
-
-
-def _checked_devices(graph: op_graph.OpGraph, devices: np.ndarray,
-                     rank: int) -> np.ndarray:
-  """Contiguous int32, of `rank` axes whose last is N."""
-  devices = np.asarray(devices)
-  if devices.ndim != rank or devices.shape[-1] != graph.num_ops:
-    wanted = ('K, ' if rank == 2 else '') + str(graph.num_ops)
-    raise ValueError(f'devices has shape {list(devices.shape)} where '
-                     f'[{wanted}] is needed for graph "{graph.name}".')
-  if not np.issubdtype(devices.dtype, np.integer):
-    raise ValueError(f'devices is {devices.dtype}; give integers.')
-  if devices.dtype != np.int32:
-    # What does not fit stays out of range instead of wrapping round.
-    limits = np.iinfo(np.int32)
-    devices = devices.clip(max(limits.min,
-                               np.iinfo(devices.dtype).min),
-                           min(limits.max,
-                               np.iinfo(devices.dtype).max))
-  return np.ascontiguousarray(devices, np.int32)
-
-
-def _checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
-                        shape: tuple[int, ...]) -> np.ndarray | None:
-  """Contiguous float64 of the shape of the devices, [K, N] or [N]."""
-  if priorities is None:
-    return None
-  priorities = np.asarray(priorities, np.float64)
-  if priorities.shape not in (shape, shape[-1:]):
-    wanted = ', '.join(map(str, shape))
-    raise ValueError(f'priorities has shape {list(priorities.shape)} where '
-                     f'[{wanted}] is needed for graph "{graph.name}".')
-  wrong = np.argwhere(np.isnan(priorities))
-  if wrong.size:
-    raise ValueError(
-        f'The priority of op "{graph.label(wrong[0, -1])}" is not a number; '
-        'give it one, or None for all for first in, first out.')
-  return np.ascontiguousarray(np.broadcast_to(priorities, shape))

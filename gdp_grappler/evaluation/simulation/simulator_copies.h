@@ -16,6 +16,7 @@ namespace gdp {
 // A transfer of a tensor, or a message, to another device.
 struct Copy {
   double start_s, end_s;  // On a stream, first the earliest start.
+  double issued_s;        // On a stream.
   int64_t bytes;
   int32_t number;  // Copies count in the order of their requests.
   int32_t lane;
@@ -90,8 +91,10 @@ class Copies {
 
   void End(int32_t index) { free_.push_back(index); }
 
-  // Requests a transfer, or puts it on the stream that will.
-  void Issue(int32_t index, double now) {
+  // Requests a transfer, or puts it on the stream that will, where it starts
+  // once it has been `issued`. What a synchronous device sends to another one
+  // is issued by a thread of its own.
+  void Issue(int32_t index, double issued, double now) {
     Copy& copy = copies_[index];
     copy.sent = true;
     const int32_t source = Source(copy), target = Target(copy);
@@ -100,7 +103,11 @@ class Copies {
       EnterLane(index, now);
     } else {
       memory_.Add(g_.pool[target], copy.bytes);
-      copy.start_s = Earliest(source, target, copy.bytes > 0, now);
+      if (!g_.asynchronous[source]) {
+        issued = now + g_.host[target].copy_dispatch_s;
+      }
+      copy.issued_s = issued;
+      copy.start_s = Earliest(source, target, copy.bytes > 0, issued);
       EnterStream(index, source, target);
     }
   }
@@ -124,13 +131,17 @@ class Copies {
     const int32_t index = stream.first;
     Copy& copy = copies_[index];
     Request(&copy, now);
-    const int32_t source = Source(copy);
-    const int32_t manager = g_.asynchronous[source] ? source : Target(copy);
-    events_.Push(copy.end_s + g_.callback_s[manager],
+    events_.Push(copy.end_s + HopSeconds(copy),
                  EventItem(kArrival, copy.number, index));
     if (copy.bytes > 0) stream.free_s = copy.end_s;
     stream.first = copy.next;
     if (stream.first != kNone) AwaitFirst(number);
+  }
+
+  // Whether a device sends to asynchronous ones at this moment, or is to.
+  bool IsSending(int32_t device, double now) const {
+    const Stream& stream = streams_[3 * device];
+    return stream.first != kNone || stream.free_s > now;
   }
 
  private:
@@ -170,6 +181,19 @@ class Copies {
       schedule_->transfers[copy->number].start_s = copy->start_s;
       schedule_->transfers[copy->number].end_s = copy->end_s;
     }
+  }
+
+  // From a copy's end until who waits for it knows. The event manager looks
+  // when it has been told of the copy, and then again and again.
+  double HopSeconds(const Copy& copy) const {
+    const int32_t source = Source(copy);
+    const HostTimes& host =
+        g_.host[g_.asynchronous[source] ? source : Target(copy)];
+    const double first_s = 2 * g_.links[copy.lane / 2].latency_s;
+    if (copy.end_s - copy.issued_s <= first_s) return host.callback_s;
+    return host.callback_s +
+           host.poll_s *
+               (g_.poll_factors.empty() ? 1 : g_.poll_factors[copy.op]);
   }
 
   void EnterLane(int32_t index, double now) {

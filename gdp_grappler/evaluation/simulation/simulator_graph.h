@@ -44,6 +44,13 @@ struct Link {
   int32_t channels[kMaxChannels];  // The last one repeats.
 };
 
+// What the host and the driver take for an asynchronous device; see
+// `cluster.Device`. Python writes rows of these.
+struct HostTimes {
+  double dispatch_s, visit_s, copy_dispatch_s, lock_s, gap_s, switch_s,
+      callback_s, poll_s;
+};
+
 // What a schedule reports of a transfer.
 struct Transfer {
   int32_t tensor, op, source, target;
@@ -96,9 +103,15 @@ struct Graph {
   std::vector<int32_t> slots;       // [units]
   std::vector<double> copy_s, copy_bytes_per_s;  // [D]
   std::vector<uint8_t> asynchronous;             // [D]
-  std::vector<double> dispatch_s, callback_s;    // [D]
+  std::vector<HostTimes> host;                   // [D]
+  std::vector<int32_t> context;                  // [D]
+  // [D] there are other asynchronous devices in the context.
+  std::vector<uint8_t> shares_context;
+  std::vector<double> runs;      // [N] how often an op runs, at least once.
+  std::vector<double> launches;  // [N] kernels that it launches then.
+  std::vector<double> host_work;  // [N] beyond bare launches, in dispatches.
   // [N] by op of the graph, or empty: all are 1.
-  std::vector<double> dispatch_factors;
+  std::vector<double> dispatch_factors, poll_factors;
   std::vector<int32_t> bus;        // [units], kNone: its own.
   std::vector<double> contention;  // [D]
   std::vector<Link> links;         // [D, D]

@@ -12,6 +12,7 @@
 #include "gdp_grappler/evaluation/simulation/simulator_chains.h"
 #include "gdp_grappler/evaluation/simulation/simulator_copies.h"
 #include "gdp_grappler/evaluation/simulation/simulator_graph.h"
+#include "gdp_grappler/evaluation/simulation/simulator_host.h"
 #include "gdp_grappler/evaluation/simulation/simulator_memory.h"
 #include "gdp_grappler/evaluation/simulation/simulator_queues.h"
 #include "gdp_grappler/evaluation/simulation/simulator_units.h"
@@ -28,6 +29,7 @@ class alignas(64) Machine {
         memory_(graph.num_pools),
         units_(graph),
         copies_(graph, &events_, &memory_, &units_),
+        host_(graph),
         chains_(graph.streams ? graph.num_ops : 0),
         state_(graph.num_ops),
         next_on_device_(graph.num_ops),
@@ -79,7 +81,7 @@ class alignas(64) Machine {
     const int32_t unit = g_.unit[device];
     const double seconds =
         units_.Slowed(device, g_.seconds[Cell(op, device)], now_);
-    if (g_.asynchronous[device]) units_.Fill(unit, seconds, now_);
+    if (g_.asynchronous[device]) units_.Fill(unit, seconds, seconds, 0, now_);
     const double end = now_ + seconds;
     Allocate(op, device);
     if (schedule_) Report(op, now_, end, units_.TakeSlot(unit));
@@ -153,6 +155,7 @@ class alignas(64) Machine {
     units_.Reset(priorities, schedule, ceiling_);
     chains_.Reset();
     copies_.Reset(schedule);
+    host_.Reset();
     std::fill(copy_on_.begin(), copy_on_.end(), std::make_pair(kNone, kNone));
     if (schedule) {
       schedule->start_s.assign(g_.num_ops, 0.0);
@@ -270,17 +273,22 @@ class alignas(64) Machine {
       chain_ = kNone;
     }
     if (!chains_.Advance(chain)) return chains_.End(chain);
-    const int32_t item = chains_.current(chain);
-    if (item >= 0) {
-      Dispatch(item, device);
-    } else if (copies_[~item].constant) {
+    events_.Push(TakeUp(chain, chains_.current(chain), device),
+                 EventItem(kChain, chains_.number(chain), chain));
+  }
+
+  // What a thread does now; returns when it will be done with that.
+  double TakeUp(int32_t chain, int32_t item, int32_t device) {
+    const double factor = DispatchFactor(item);
+    if (item >= 0) return Dispatch(item, device, factor);
+    if (copies_[~item].constant) {
       copies_[~item].constant = false;
       chains_.Append(chain, item);
-    } else {
-      copies_.Issue(~item, now_);
+      return host_.EndOfVisit(device, factor, now_);
     }
-    events_.Push(now_ + g_.dispatch_s[device] * DispatchFactor(item),
-                 EventItem(kChain, chains_.number(chain), chain));
+    const double issued = host_.EndOfIssue(device, factor, now_);
+    copies_.Issue(~item, issued, now_);
+    return issued;
   }
 
   double DispatchFactor(int32_t item) const {
@@ -288,12 +296,40 @@ class alignas(64) Machine {
     return g_.dispatch_factors[item >= 0 ? g_.order[item] : copies_[~item].op];
   }
 
-  // Puts an op on its device's compute stream.
-  void Dispatch(int32_t op, int32_t device) {
+  // Puts an op on its device's compute stream, if it launches a kernel; returns
+  // when it is there.
+  double Dispatch(int32_t op, int32_t device, double factor) {
     const double seconds = g_.seconds[Cell(op, device)];
-    const double start = units_.Fill(g_.unit[device], seconds, now_);
+    const double runs = g_.runs[op];
+    double end, start;
+    if (seconds > 0) {
+      end = host_.EndOfLaunch(device, op, factor, now_);
+      const double gap = Gap(device);
+      const double filled = seconds + (runs - 1) * gap;
+      start = units_.Fill(g_.unit[device], filled, seconds, gap, end);
+      if (schedule_) Report(op, start, start + filled, 0);
+    } else {
+      start = end = host_.EndOfVisit(device, factor * runs, now_);
+      if (schedule_) Report(op, start, start, 0);
+    }
     Allocate(op, device);
-    if (schedule_) Report(op, start, start + seconds, 0);
+    return end;
+  }
+
+  // Between two kernels of a device: what else its card has to do lengthens it.
+  double Gap(int32_t device) const {
+    const HostTimes& host = g_.host[device];
+    if (host.switch_s == 0 || !g_.shares_context[device]) return host.gap_s;
+    int32_t others = 0;
+    for (int32_t other = 0; other < g_.num_devices; ++other) {
+      if (!g_.asynchronous[other] || g_.context[other] != g_.context[device]) {
+        continue;
+      }
+      others += g_.unit[other] != g_.unit[device] &&
+                units_.filled_s(g_.unit[other]) > now_;
+      others += copies_.IsSending(other, now_);
+    }
+    return host.gap_s + others * host.switch_s;
   }
 
   void Allocate(int32_t op, int32_t device) {
@@ -376,7 +412,7 @@ class alignas(64) Machine {
     if (IsChained(source)) {
       chains_.Append(chain_, ~index);
     } else if (!Owe(source, index)) {
-      copies_.Issue(index, now_);
+      copies_.Issue(index, now_, now_);
     }
     return index;
   }
@@ -423,7 +459,7 @@ class alignas(64) Machine {
     if (copy.sent) {
       FinishCopy(index);
     } else {
-      copies_.Issue(index, now_);
+      copies_.Issue(index, now_, now_);
     }
   }
 
@@ -442,6 +478,7 @@ class alignas(64) Machine {
   Memory memory_;
   Units units_;
   Copies copies_;
+  Host host_;
   Chains chains_;
   bool records_ = false;            // What starts.
   bool follows_ = false;            // Ops wait for the one before.

@@ -103,13 +103,16 @@ class Units {
     return index;
   }
 
-  // Puts an op behind all that its unit's compute stream has; returns its
-  // start.
-  double Fill(int32_t unit, double seconds, double now) {
-    const double start = std::max(now, filled_s_[unit]);
+  // Puts an op behind all that its unit's compute stream has, and a gap;
+  // returns its start, which is not before `now`. It takes `seconds`, of which
+  // `told` were told of.
+  double Fill(int32_t unit, double seconds, double told, double gap,
+              double now) {
+    const bool first = filled_s_[unit] == 0;
+    const double start = first ? now : std::max(now, filled_s_[unit] + gap);
     filled_s_[unit] = start + seconds;
     last_s_ = std::max(last_s_, filled_s_[unit]);
-    left_s_[unit] -= seconds;
+    left_s_[unit] -= told;
     is_over_ |= filled_s_[unit] + left_s_[unit] > ceiling_;
     return start;
   }

@@ -61,9 +61,8 @@ class MoveFeaturizer:
         cluster, fixed_costs.FixedCostModel(op_seconds), threads=1)
     # What is received is known once the event manager has polled.
     asynchronous = np.array([d.asynchronous for d in cluster.devices])
-    callback_s = np.array([d.callback_s for d in cluster.devices])
-    self._callback_s = np.where(asynchronous[:, None], callback_s[:, None],
-                                callback_s[None])
+    hop_s = np.array([d.hop_s for d in cluster.devices])
+    self._hop_s = np.where(asynchronous[:, None], hop_s[:, None], hop_s[None])
     self._features = native_features.NativeFeatures(self._layout(op_seconds))
 
   def observe(self, devices: np.ndarray,
@@ -104,8 +103,8 @@ class MoveFeaturizer:
 
   def _arrival_s(self, step: schedule_lib.Schedule) -> np.ndarray:
     """float64 [M], when what is transferred can be used."""
-    arrival_s = step.transfer_end_s + self._callback_s[step.transfer_sources,
-                                                       step.transfer_targets]
+    arrival_s = step.transfer_end_s + self._hop_s[step.transfer_sources,
+                                                  step.transfer_targets]
     # The receiver's own work comes after the sender's.
     np.maximum.at(arrival_s, step.work_transfers, step.work_end_s)
     return arrival_s
@@ -122,7 +121,6 @@ class MoveFeaturizer:
         edges=graph.edges, edge_tensors=graph.edge_tensors,
         tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
         groups=graph.groups, order=graph.topological_order, seconds=op_seconds,
-        memory_bytes=graph.param_bytes + own,
-        latency_s=latency_s + self._callback_s, bytes_per_s=bytes_per_s,
-        pools=cluster.memory_pools, pool_bytes=cluster.pool_bytes, units=units,
-        serial=slots == 1)
+        memory_bytes=graph.param_bytes + own, latency_s=latency_s + self._hop_s,
+        bytes_per_s=bytes_per_s, pools=cluster.memory_pools,
+        pool_bytes=cluster.pool_bytes, units=units, serial=slots == 1)

@@ -289,23 +289,24 @@ def _running_ahead():
   cluster = clusters.make_cluster()
   return dataclasses.replace(
       cluster, devices=tuple(
-          dataclasses.replace(d, launch='asynchronous', dispatch_s=.125,
-                              callback_s=.5) if d.type == 'GPU' else d
+          dataclasses.
+          replace(d, launch='asynchronous', dispatch_s=.125, visit_s=.125,
+                  copy_dispatch_s=.125, callback_s=.5) if d.type == 'GPU' else d
           for d in cluster.devices))
 
 
 def test_a_throttle_lets_a_copy_start_before_what_was_handed_over():
   # Ops 0 to 7 follow each other on GPU:0; op 7 sends for 8 s to op 8 on GPU:1,
   # which has three ops of 4 s of its own. All of them have been handed over
-  # when the copy is issued, so that it starts at 12 s, though op 7 ends at 5.
+  # when the copy is issued, so that it starts at 12.125 s; op 7 ends at 5 s.
   graph = graphs.make_graph([(i, i + 1) for i in range(7)] + [(7, 8, 700)], 12)
   placement = placement_lib.Placement([1] * 8 + [2] * 4, _running_ahead())
   simulator = simulator_lib.Simulator(
       placement.cluster, clusters.FixedCosts([.125] * 7 + [4.] * 5))
   order = control_edges.control_edges(graph, placement, simulator, _FREE)
-  # With the last of them held back by GPU:0, the copy starts at 8 s.
-  assert order.control_edges.tolist() == [[5, 11]]
-  assert (order.fifo_s, order.with_edges_s) == (24.5, 20.5)
+  # With the last two of them held back by GPU:0, the copy starts at 6.125 s.
+  assert order.control_edges.tolist() == [[5, 10], [5, 11]]
+  assert (order.fifo_s, order.with_edges_s) == (24.75, 18.75)
   assert order.with_edges_s == _simulated(graph, placement, order.control_edges,
                                           simulator)
 

@@ -36,20 +36,19 @@ def test_arrays_of_a_cluster():
                             copy_bytes_per_s=7.)
   gpus = [
       dataclasses.replace(device, launch=cluster_lib.ASYNCHRONOUS,
-                          dispatch_s=.25, callback_s=.125)
+                          dispatch_s=.25, callback_s=.125, context='card')
       for device in cluster.devices[1:]
   ]
   cluster = dataclasses.replace(cluster, devices=(cpu, *gpus))
   contention = cost_model.Contention(np.array([5, 6, 6]), np.array([.1, .2,
                                                                     .3]))
   arrays = native_simulator._cluster_arrays(cluster, contention)
-  (units, pools, slots, copy_s, rates, streams, dispatch_s, callback_s, buses,
-   shares, latency_s, _, channels) = (array.tolist() for array in arrays)
+  (units, pools, slots, copy_s, rates, streams, host, contexts, buses, shares,
+   latency_s, _, channels) = (array.tolist() for array in arrays)
   assert (units, pools, slots) == ([0, 1, 1], [0, 1, 2], [3, 1])
   assert (copy_s, rates) == ([.5, 0, 0], [7., np.inf, np.inf])
-  assert (streams, dispatch_s, callback_s) == ([0, 1,
-                                                1], [0, .25,
-                                                     .25], [0, .125, .125])
+  assert (streams, contexts) == ([0, 1, 1], [0, 1, 1])
+  assert host == [[0.] * 8] + 2 * [[.25, 0, 0, 0, 0, 0, .125, 0]]
   assert (buses, shares) == ([5, 6], [.1, .2, .3])
   assert latency_s[0] == [0, 1, 1] and np.shape(channels) == (3, 3, 2)
   assert all(array.flags.c_contiguous for array in arrays)

@@ -65,10 +65,16 @@ def _random_cluster(rng):
 
 def _asynchronous(device: cluster_lib.Device,
                   rng: np.random.Generator) -> cluster_lib.Device:
-  return dataclasses.replace(device, slots=1, copy_s=0., copy_bytes_per_s=None,
-                             launch=cluster_lib.ASYNCHRONOUS,
-                             dispatch_s=float(rng.choice([0, 0.25, 1, 0.3])),
-                             callback_s=float(rng.choice([0, 0.5, 1, 0.4])))
+  dispatch_s = float(rng.choice([0, 0.25, 1, 0.3]))
+  return dataclasses.replace(
+      device, slots=1, copy_s=0., copy_bytes_per_s=None,
+      launch=cluster_lib.ASYNCHRONOUS, dispatch_s=dispatch_s,
+      lock_s=dispatch_s * float(rng.choice([0, 0.5, 1])),
+      context=str(rng.choice(['', 'card'])), **{
+          name: float(rng.choice([0, 0.5, 1, 0.4]))
+          for name in ('visit_s', 'copy_dispatch_s', 'gap_s', 'switch_s',
+                       'callback_s', 'poll_s')
+      })
 
 
 def _random_case(seed):
@@ -124,19 +130,25 @@ def test_agrees_exactly_where_dispatch_differs(block):
         _random_case(seed))
     rng = np.random.default_rng(seed)
     factors = rng.choice([0., .5, 1., 3., .77], graph.num_ops)
+    polls = rng.choice([0., 1., .3, 2.], graph.num_ops)
+    launches = rng.integers(1, 4, graph.num_ops) * np.maximum(
+        graph.executions, 1)
+    work = rng.choice([0., .3, 2.], graph.num_ops)
     ranks = rng.integers(0, 4, graph.num_ops).astype(float)
     costs = clusters.FixedCosts(seconds, workspace)
     layout = dataclasses.replace(
-        simulator.Simulator(cluster, costs).layout(graph),
-        dispatch_factors=factors, root_ranks=ranks)
+        simulator.Simulator(cluster,
+                            costs).layout(graph), dispatch_factors=factors,
+        poll_factors=polls, root_ranks=ranks, launches=launches,
+        host_work=work)
     found, _ = native_simulator.PreparedGraph(layout).run(
         placements, None if priorities is None else priorities.astype(float), 1)
     expected = [
         reference_simulator.ReferenceSimulator(
             graph, cluster, seconds, devices, ('Identity',),
             None if priorities is None else priorities[k], workspace,
-            dispatch_factors=factors, root_ranks=ranks).step_time
-        for k, devices in enumerate(placements)
+            dispatch_factors=factors, poll_factors=polls, root_ranks=ranks,
+            launches=launches, host_work=work).step_time for k, devices in enumerate(placements)
     ]
     assert found.tolist() == expected, seed
 

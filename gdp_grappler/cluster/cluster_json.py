@@ -1,0 +1,91 @@
+"""Reads clusters that were written as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Sequence, TypeVar
+
+from gdp_grappler import errors
+from gdp_grappler import files
+from gdp_grappler import suggestions
+from gdp_grappler.cluster import cluster as cluster_lib
+
+_Part = TypeVar(
+    '_Part', bound=cluster_lib.Device | cluster_lib.Link | cluster_lib.Cluster)
+
+
+def from_json(text: str, origin: str) -> cluster_lib.Cluster:
+  """Reads what `cluster.Cluster.to_json` wrote.
+
+  Args:
+    text: JSON.
+    origin: Where it came from, for the error message.
+
+  Raises:
+    ClusterError: not JSON, a missing or unknown field, or a wrong figure.
+  """
+  try:
+    fields = files.parse_json(text)
+  except ValueError as error:
+    raise not_a_cluster_file(origin, f'{error}') from error
+  return from_fields(fields, origin)
+
+
+def from_fields(fields: object, origin: str) -> cluster_lib.Cluster:
+  """The cluster that `dataclasses.asdict` took apart.
+
+  Args:
+    fields: As JSON has them.
+    origin: Where they came from, for the error message.
+
+  Raises:
+    ClusterError: a missing or unknown field, or a wrong figure.
+  """
+  if not isinstance(fields, dict):
+    raise not_a_cluster_file(origin, 'it is no JSON object')
+  try:
+    fields = {'name': origin, **fields}
+    for field, kind in (('devices', cluster_lib.Device), ('links',
+                                                          cluster_lib.Link)):
+      fields[field] = tuple(
+          _from_object(kind, f'{field}[{index}]', item)
+          for index, item in enumerate(_list(field, fields.get(field))))
+    fields['notes'] = tuple(_list('notes', fields.get('notes', [])))
+    return _from_object(cluster_lib.Cluster, '', fields)
+  except errors.ClusterError as error:
+    raise errors.ClusterError(f'{origin}: {error}') from error
+
+
+def not_a_cluster_file(origin: str, why: str) -> errors.ClusterError:
+  """The error to raise where a text is not one of ours at all."""
+  return errors.ClusterError(
+      f'{origin} is not a cluster file: {why.rstrip(".")}. It is JSON or '
+      'protobuf text with "devices" and "links"; `gdp cluster 2xP100 --json` '
+      'prints an example.')
+
+
+def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
+  """A dataclass from a JSON object; `at` is '' for the whole file."""
+  if not isinstance(fields, dict):
+    raise errors.ClusterError(f'{at} is {fields!r}; give a JSON object.')
+  prefix = f'{at}.' if at else ''
+  known = {field.name: field for field in dataclasses.fields(kind)}
+  for name in fields:
+    if name not in known:
+      raise errors.ClusterError(
+          f'{prefix}{name} is an unknown field; known are {", ".join(known)}.'
+          + suggestions.did_you_mean(name, known))
+  for name, field in known.items():
+    if name not in fields and field.default is dataclasses.MISSING:
+      raise errors.ClusterError(f'{prefix}{name} is missing; add it.')
+  if kind is cluster_lib.Link:
+    channels = _list(f'{at}.channels', fields['channels'])
+    fields = {**fields, 'channels': tuple(channels)}
+  return kind(**fields)
+
+
+def _list(at: str, value: object) -> Sequence[Any]:
+  if not isinstance(value, (list, tuple)):
+    problem = 'missing; add it' if value is None else f'{value!r}; give a list'
+    raise errors.ClusterError(f'{at} is {problem}.')
+  return value

@@ -1,0 +1,62 @@
+// The threads of the host that feed asynchronous devices: what they take.
+
+#ifndef GDP_GRAPPLER_EVALUATION_SIMULATOR_HOST_H_
+#define GDP_GRAPPLER_EVALUATION_SIMULATOR_HOST_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gdp_grappler/evaluation/simulation/simulator_graph.h"
+#include "gdp_grappler/evaluation/simulation/simulator_queues.h"
+
+namespace gdp {
+
+// When threads have done what they take up, and who holds the locks of the
+// contexts until when. A lock serves in the order in which threads took up what
+// needs it.
+class Host {
+ public:
+  explicit Host(const Graph& graph)
+      : g_(graph), lock_free_s_(graph.num_devices) {}
+
+  void Reset() { std::fill(lock_free_s_.begin(), lock_free_s_.end(), 0.0); }
+
+  // Times of a dispatch to a device, by how much longer than usual it takes.
+  double EndOfVisit(int32_t device, double times, double now) const {
+    return now + times * g_.host[device].visit_s;
+  }
+
+  // Of an op, by how much longer than usual it takes: before it launches its
+  // kernels a thread prepares each run, outside of the lock.
+  double EndOfLaunch(int32_t device, int32_t op, double times, double now) {
+    const HostTimes& host = g_.host[device];
+    const double prepared_s = g_.runs[op] * (host.dispatch_s - host.lock_s) +
+                              g_.host_work[op] * host.dispatch_s;
+    return Lock(device, now + times * prepared_s,
+                times * g_.launches[op] * host.lock_s);
+  }
+
+  // The lock is held for the same share as of a launch.
+  double EndOfIssue(int32_t device, double times, double now) {
+    const HostTimes& host = g_.host[device];
+    const double seconds = times * host.copy_dispatch_s;
+    const double held =
+        host.dispatch_s > 0 ? seconds * host.lock_s / host.dispatch_s : 0;
+    return Lock(device, now + (seconds - held), held);
+  }
+
+ private:
+  double Lock(int32_t device, double wanted_s, double held_s) {
+    if (held_s == 0) return wanted_s;
+    double& free_s = lock_free_s_[g_.context[device]];
+    free_s = std::max(wanted_s, free_s) + held_s;
+    return free_s;
+  }
+
+  const Graph& g_;
+  Vector<double> lock_free_s_;  // [contexts], at most D.
+};
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_EVALUATION_SIMULATOR_HOST_H_
