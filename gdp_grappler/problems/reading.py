@@ -79,7 +79,8 @@ def read(request: request_lib.Request, where: Where,
           f'{request.graph} brings the costs of its ops, and --profile='
           f'{request.profile} would replace them. Leave out --profile.')
     graph, costs = request.given
-    return step_lib.Step(graph, cluster, None, costs)
+    step = step_lib.Step(graph, cluster, None, costs)
+    return step.that_may_round() if request.may_round else step
   found = source(request, tell, architectures.of(cluster))
   step = of_source(found, request, cluster, where, tell)
   return dataclasses.replace(step, expert=_expert(request))
@@ -104,7 +105,8 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
     cluster = where(found.devices)
   step = step_lib.of_source(without_cpu_kernels(found, cluster, tell), cluster,
                             batch_size=request.batch_size,
-                            trip_count=request.trip_count, tell=tell)
+                            trip_count=request.trip_count,
+                            may_round=request.may_round, tell=tell)
   return dataclasses.replace(
       step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
@@ -174,7 +176,8 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   return step_lib.of_source(without_cpu_kernels(unpruned, step.cluster, _silent),
                             step.cluster,
                             batch_size=request.batch_size,
-                            trip_count=request.trip_count)
+                            trip_count=request.trip_count,
+                            may_round=request.may_round)
 
 
 def _silent(_: str) -> None:
