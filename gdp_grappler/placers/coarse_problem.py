@@ -54,11 +54,9 @@ class CoarseProblem:
     self._simulator, self._contracted = simulator, contracted
     graph, cluster = contracted.graph, fine.cluster
     coordinates_lib.tell(graph, coordinates)
-    prices = _Simulator(
-        cluster,
-        fixed_costs.FixedCostModel(contracted.summed(fine.op_seconds),
-                                   simulator.cost_model.contention(cluster)),
-        simulator.threads, _orderable(fine, simulator, contracted))
+    prices = _Simulator(cluster, _costs(fine, simulator, contracted),
+                        simulator.threads,
+                        _orderable(fine, simulator, contracted))
     self.problem = placer_lib.Problem(graph, cluster, prices, fine.seed,
                                       time_budget_s=fine.time_budget_s,
                                       simulator=prices, clock=fine.clock,
@@ -134,6 +132,40 @@ class _Simulator(simulator_lib.Simulator):
     """bool [M], as of `Simulator`."""
     del graph
     return self._may
+
+
+def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+           contracted: contraction.Contraction) -> fixed_costs.FixedCostModel:
+  """What nodes take: as much of the host and of a GPU as their ops.
+
+  A node runs once. So the gaps between its ops' kernels count as seconds, and
+  what the host does for all ops but one as work for the node.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  seconds = contracted.summed(problem.op_seconds)
+  contended = simulator.cost_model.contention(cluster)
+  gpu = cluster.accelerators[0]
+  host = cluster.devices[gpu]
+  if not host.asynchronous or not host.dispatch_s:
+    return fixed_costs.FixedCostModel(seconds, contended)
+  launches = problem.op_seconds[:, gpu] > 0
+  runs = np.maximum(graph.executions, 1)
+  prepared_s = np.where(
+      launches,
+      runs * (host.dispatch_s - host.lock_s)
+      + simulator.cost_model.host_work(graph) * host.dispatch_s,
+      runs * host.visit_s)
+  of_ops = np.stack([
+      launches * runs, launches * simulator.cost_model.launches(graph),
+      prepared_s
+  ], axis=1)
+  kernel_runs, kernels, prepared_s = contracted.summed(of_ops).T
+  prepared_s -= host.dispatch_s - host.lock_s
+  streams = [i for i, d in enumerate(cluster.devices) if d.asynchronous]
+  gap_s = np.array([cluster.devices[i].gap_s for i in streams])
+  seconds[:, streams] += np.maximum(kernel_runs - 1, 0)[:, None] * gap_s
+  return fixed_costs.FixedCostModel(seconds, contended, np.maximum(kernels, 1),
+                                    np.maximum(prepared_s, 0) / host.dispatch_s)
 
 
 def _work(problem: placer_lib.Problem) -> np.ndarray:

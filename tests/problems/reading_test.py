@@ -74,7 +74,8 @@ def _loop(tmp_path):
 def _stand_in(monkeypatch):
   """Dense layers stand for every workload; as from another machine."""
   monkeypatch.setattr(registry, 'source',
-                      lambda name, tell: sources.load(_DENSE, name=name))
+                      lambda name, tell, architecture: sources.load(
+                          _DENSE, name=name))
 
 
 def test_costs_of_its_own(towers):
