@@ -46,9 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
   """
   arguments = _parser().parse_args(argv)
   if arguments.device == 'GPU' and not _has_card():
-    print('benchmarks.gpu: error: TensorFlow sees no GPU here. Run it where '
-          'there is one, with TensorFlow\'s CUDA build (gdp calibrate says '
-          'what is missing); --device=CPU is a dry run.', file=sys.stderr)
+    print(
+        'benchmarks.gpu: error: TensorFlow sees no GPU here. Run it where '
+        'there is one, with TensorFlow\'s CUDA build (gdp calibrate says '
+        'what is missing); --device=CPU is a dry run.', file=sys.stderr)
     return 2
   setting = _setting(arguments)
   setting.out_dir.mkdir(parents=True, exist_ok=True)
@@ -87,9 +88,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
-  return parts_lib.Setting(
-      arguments.device, arguments.out_dir, arguments.models, arguments.placed,
-      arguments.profiled, arguments.steps, arguments.calibrate_s)
+  return parts_lib.Setting(arguments.device, arguments.out_dir,
+                           arguments.models, arguments.placed,
+                           arguments.profiled, arguments.steps,
+                           arguments.calibrate_s)
 
 
 def _has_card() -> bool:

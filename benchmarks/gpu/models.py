@@ -1,4 +1,4 @@
-"""Models whose steps are predicted and measured, beside `benchmarks.keras_models`."""
+"""Models whose steps are measured, beside those of `benchmarks.keras_models`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def vgg16() -> keras.Model:
 
 def _of_images(application: Any, side: int, batch: int) -> keras.Model:
   model = application(
-      weights=None, classes=_CLASSES,
-      input_tensor=keras.Input((side, side, 3), batch_size=batch))
+      weights=None, classes=_CLASSES, input_tensor=keras.Input(
+          (side, side, 3), batch_size=batch))
   model.compile('sgd', keras.losses.SparseCategoricalCrossentropy())
   return model

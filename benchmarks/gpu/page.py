@@ -27,8 +27,12 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
   if found is not None:
     blocks.append(_figures(found))
     blocks.append(_kernels(found))
-  blocks += [_steps(setting), _profiles(setting), _losses(setting),
-             _programs(setting)]
+  blocks += [
+      _steps(setting),
+      _profiles(setting),
+      _losses(setting),
+      _programs(setting)
+  ]
   if left_out:
     blocks.append(f'Left out for want of time: {", ".join(left_out)}. Run it '
                   'again: it goes on with these.')
@@ -71,10 +75,10 @@ def _kernels(found: calibration_lib.Calibration) -> str:
   rows = []
   for op_type, columns in found.columns.items():
     flops, io_bytes, seconds = columns[columns[:, 2].argsort()].T
-    rows.append((op_type, str(len(seconds)), f'{seconds[0] * 1e6:.1f}',
-                 f'{seconds[-1] * 1e6:.1f}',
-                 f'{(flops / seconds).max() / 1e12:.3g}',
-                 f'{(io_bytes / seconds).max() / 1e9:.0f}'))
+    rows.append(
+        (op_type, str(len(seconds)), f'{seconds[0] * 1e6:.1f}',
+         f'{seconds[-1] * 1e6:.1f}', f'{(flops / seconds).max() / 1e12:.3g}',
+         f'{(io_bytes / seconds).max() / 1e9:.0f}'))
   head = ('op type', 'sizes', 'smallest, us', 'largest, us', 'most TFLOP/s',
           'most GB/s')
   return _table('Kernels', head, rows)
@@ -83,7 +87,9 @@ def _kernels(found: calibration_lib.Calibration) -> str:
 def _steps(setting: parts_lib.Setting) -> str:
   measured = _read(setting.out_dir / 'steps.json')
   predicted = _read(setting.out_dir / 'predictions.json')
-  rows, errors_before, errors_after = [], [], []
+  rows: list[tuple[str, ...]] = []
+  errors_before: list[float] = []
+  errors_after: list[float] = []
   for name, step in measured.items():
     if 'error' in step:
       rows.append((name, step['error'], '', '', '', ''))
@@ -121,8 +127,8 @@ def _profiles(setting: parts_lib.Setting) -> str:
     except errors.GdpError as error:
       rows.append((name, str(error), '', ''))
       continue
-    rows.append((name, str(int((device.executions > 0).sum())),
-                 f'{device.seconds.sum() * 1e3:.2f}',
+    rows.append((name, str(int(
+        (device.executions > 0).sum())), f'{device.seconds.sum() * 1e3:.2f}',
                  f'{device.step_s * 1e3:.2f}'))
   head = ('graph', 'ops seen', 'kernels, ms', 'step of a session, ms')
   return _table('Profiles (other programs were on the card)', head, rows)
@@ -154,7 +160,8 @@ def _programs(setting: parts_lib.Setting) -> str:
   return _table('Programs', ('', 'exit code', 'last lines'), rows)
 
 
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(title: str, head: Sequence[str],
+           rows: Sequence[Sequence[str]]) -> str:
   if not rows:
     return ''
   lines = [f'## {title}', '', *_rows([head, ['---'] * len(head), *rows])]
@@ -174,8 +181,7 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
     return {}
 
 
-def _calibration(
-    out_dir: pathlib.Path) -> calibration_lib.Calibration | None:
+def _calibration(out_dir: pathlib.Path) -> calibration_lib.Calibration | None:
   try:
     return calibration_lib.load(out_dir / 'calibration.json')
   except errors.GdpError:

@@ -1,4 +1,4 @@
-"""The parts of `benchmarks.gpu`: what each runs, and the file that it leaves."""
+"""The parts of `benchmarks.gpu`: what each runs, and the file it leaves."""
 
 from __future__ import annotations
 
@@ -20,9 +20,8 @@ MODELS = (f'{_KERAS}:cnn', f'{_KERAS}:mlp', f'{_KERAS}:lstm',
           f'{_OURS}:resnet50', f'{_OURS}:mobilenet', f'{_OURS}:vgg16',
           f'{_KERAS}:unet')
 # Whose losses are compared.
-PLACED = tuple(
-    f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer', 'mlp',
-                                    'experts', 'two_towers'))
+PLACED = tuple(f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer',
+                                               'mlp', 'experts', 'two_towers'))
 # Whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
 _LONGEST_S = 280.
@@ -94,6 +93,7 @@ class Part:
 def calibrate(setting: Setting) -> Part:
   """Figures of the host and kernels by size."""
   out = setting.out_dir / 'calibration.json'
+  command: tuple[str, ...]
   if setting.device == 'GPU':
     command = ('-m', 'gdp_grappler.bin.gdp', 'calibrate', f'--output={out}',
                f'--time_budget_s={setting.calibrate_s}')
@@ -105,34 +105,34 @@ def calibrate(setting: Setting) -> Part:
 
 def steps(setting: Setting) -> Part:
   """Steps and graphs of models."""
-  return Part('steps', ('-m', 'benchmarks.gpu.steps', *_of_models(
-      setting, setting.steps, setting.models)), 'steps.json',
-              _short(setting.models))
+  return Part('steps', ('-m', 'benchmarks.gpu.steps',
+                        *_of_models(setting, setting.steps, setting.models)),
+              'steps.json', _short(setting.models))
 
 
 def losses(setting: Setting) -> Part:
   """Losses, placed and not."""
-  return Part('losses', ('-m', 'benchmarks.gpu.losses', *_of_models(
-      setting, min(setting.steps, 6), setting.placed)), 'losses.json',
-              _short(setting.placed))
+  return Part('losses',
+              ('-m', 'benchmarks.gpu.losses',
+               *_of_models(setting, min(setting.steps, 6), setting.placed)),
+              'losses.json', _short(setting.placed))
 
 
 def predictions(setting: Setting) -> Part:
   """Of the graphs of steps; always anew."""
-  return Part('predictions', ('-m', 'benchmarks.gpu.predictions',
-                              setting.device, str(setting.out_dir)),
-              'predictions.json', always=True)
+  return Part('predictions',
+              ('-m', 'benchmarks.gpu.predictions', setting.device,
+               str(setting.out_dir)), 'predictions.json', always=True)
 
 
 def profile(setting: Setting, name: str) -> Part:
   """Ops of the graph of a model."""
   out = setting.out_dir / f'profile_{name}.json'
-  return Part(
-      f'profile_{name}',
-      ('-m', 'gdp_grappler.bin.gdp', 'profile',
-       str(setting.out_dir / 'graphs' / f'{name}.pb'), f'--output={out}',
-       f'--time_budget_s={setting.profile_s}', '--steps=10',
-       f'--devices={setting.device.lower()}'), out.name)
+  return Part(f'profile_{name}',
+              ('-m', 'gdp_grappler.bin.gdp', 'profile',
+               str(setting.out_dir / 'graphs' / f'{name}.pb'),
+               f'--output={out}', f'--time_budget_s={setting.profile_s}',
+               '--steps=10', f'--devices={setting.device.lower()}'), out.name)
 
 
 def program(name: str) -> Part:
@@ -152,8 +152,7 @@ def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
                           env=variables)
 
 
-def finish(part: Part, process: subprocess.Popen[Any],
-           setting: Setting) -> int:
+def finish(part: Part, process: subprocess.Popen[Any], setting: Setting) -> int:
   """Waits for it; its exit code is kept where it makes no file."""
   try:
     code = process.wait(_LONGEST_S)

@@ -63,10 +63,11 @@ def _predicted_s(graph: str, cluster: Any) -> float:
   """Of a step whose ops are where TensorFlow put them."""
   from gdp_grappler.problems import reading
   from gdp_grappler.problems import request
-  step = reading.read(
-      request.Request(graph), lambda unused: cluster, lambda unused: None)
+  step = reading.read(request.Request(graph), lambda unused: cluster,
+                      lambda unused: None)
   devices = [cluster.device_index(name) for name in step.graph.devices]
-  return float(step.simulator().price(step.graph, np.array([devices])).seconds[0])
+  return float(step.simulator().price(step.graph,
+                                      np.array([devices])).seconds[0])
 
 
 if __name__ == '__main__':

@@ -24,8 +24,8 @@ _ALONE = 8
 _REPEATS = 5
 
 
-def main(device: str, out_dir: str, steps: str, seconds: str,
-         *names: str) -> None:
+def main(device: str, out_dir: str, steps: str, seconds: str, *names:
+         str) -> None:
   """Measures what is not yet in the file."""
   out = pathlib.Path(out_dir)
   (out / 'graphs').mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,8 @@ def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
   os.replace(temporary, path)
 
 
-def _measured(tf: Any, name: str, out: pathlib.Path, steps: int) -> dict[str, Any]:
+def _measured(tf: Any, name: str, out: pathlib.Path,
+              steps: int) -> dict[str, Any]:
   """Seconds of a step, and the file of its graph."""
   import keras
 
@@ -69,7 +70,8 @@ def _measured(tf: Any, name: str, out: pathlib.Path, steps: int) -> dict[str, An
   data = tf.data.Dataset.from_tensors(timed_fits.batch(model)).repeat()
   iterator = iter(data)
   begin = time.perf_counter()
-  graph = _captured(tf, model, iterator, out / 'graphs' / f'{here.short(name)}.pb')
+  graph = _captured(tf, model, iterator,
+                    out / 'graphs' / f'{here.short(name)}.pb')
   first_s = time.perf_counter() - begin
   for _ in range(_WARM):
     logs = model.train_function(iterator)

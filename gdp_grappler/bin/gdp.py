@@ -24,8 +24,8 @@ from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
 from gdp_grappler.reports import progress_line
 
-_COMMANDS = (place, simulate, explain, diff, report, profile, calibrate, cluster,
-             verify, doctor, glossary, completion)
+_COMMANDS = (place, simulate, explain, diff, report, profile, calibrate,
+             cluster, verify, doctor, glossary, completion)
 
 
 def main() -> int:

@@ -14,9 +14,9 @@ from gdp_grappler.cluster import device_figures
 _CONTENDED = 1.2
 
 
-def applied(
-    cluster: cluster_lib.Cluster, calibration: calibration_lib.Calibration,
-    names: Collection[str] | None = None) -> cluster_lib.Cluster:
+def applied(cluster: cluster_lib.Cluster,
+            calibration: calibration_lib.Calibration,
+            names: Collection[str] | None = None) -> cluster_lib.Cluster:
   """The cluster with a calibration of some of its devices.
 
   Args:
@@ -36,10 +36,10 @@ def applied(
   by_name = {device.name: device for device in devices}
   links = tuple(
       _link(link, calibration, chosen, by_name) for link in cluster.links)
-  others = tuple(
-      part for part in (dataclasses.replace(
-          part, devices=tuple(n for n in part.devices if n not in chosen))
-                        for part in cluster.calibrated) if part.devices)
+  others = tuple(part for part in (dataclasses.replace(
+      part, devices=tuple(
+          n for n in part.devices
+          if n not in chosen)) for part in cluster.calibrated) if part.devices)
   part = cluster_lib.Calibrated(
       tuple(d.name for d in devices if d.name in chosen), calibration)
   labels = ', '.join(cluster_lib.labels(part.devices))
@@ -91,11 +91,16 @@ def _device(device: cluster_lib.Device,
       # What TensorFlow does for its ops beyond a bare launch is in the costs.
       'dispatch_s':
           None if launching_s is None else min(device.dispatch_s, launching_s),
-      'visit_s': figure('other_op_s'),
-      'gap_s': figure('gap_s'),
-      'lock_s': _lock_s(device, calibration),
-      'copy_dispatch_s': figure('copy_issue_s'),
-      'launch_s': _least_kernel_s(calibration),
+      'visit_s':
+          figure('other_op_s'),
+      'gap_s':
+          figure('gap_s'),
+      'lock_s':
+          _lock_s(device, calibration),
+      'copy_dispatch_s':
+          figure('copy_issue_s'),
+      'launch_s':
+          _least_kernel_s(calibration),
       **_callback(device, calibration)
   }
   changes: dict[str, Any] = {
@@ -104,8 +109,7 @@ def _device(device: cluster_lib.Device,
   return dataclasses.replace(device, **changes)
 
 
-def _least_kernel_s(
-    calibration: calibration_lib.Calibration) -> float | None:
+def _least_kernel_s(calibration: calibration_lib.Calibration) -> float | None:
   """Of a kernel that has next to nothing to do."""
   small_s, gap_s = calibration.figure('small_kernel_s'), calibration.figure(
       'gap_s')
@@ -141,16 +145,16 @@ def _callback(device: cluster_lib.Device,
   if hop_s is None:
     return {}
   issued_s = calibration.figure('copy_issue_s')
-  crossed_s = device_figures.COPY_LATENCY_S + (
-      device.copy_dispatch_s if issued_s is None else issued_s)
+  crossed_s = device_figures.COPY_LATENCY_S + (device.copy_dispatch_s if
+                                               issued_s is None else issued_s)
   result = {'callback_s': max(0., hop_s - crossed_s)}
   if busy_s is not None:
     result['poll_s'] = max(0., busy_s - hop_s)
   return result
 
 
-def _first(calibration: calibration_lib.Calibration,
-           *names: str) -> float | None:
+def _first(calibration: calibration_lib.Calibration, *names:
+           str) -> float | None:
   """The first of some figures that was measured."""
   found = (calibration.figure(name) for name in names)
   return next((value for value in found if value is not None), None)

@@ -275,12 +275,11 @@ def _parsed(content: Mapping[str, Any]) -> Calibration:
   kernels = content['kernels']
   if not isinstance(kernels, list) or len(kernels) > _MOST_KERNELS:
     raise ValueError('kernels is no list of a size that makes sense')
-  return Calibration(
-      _text(content, 'card'), _text(content, 'driver'),
-      _text(content, 'tensorflow'), content['device_type'],
-      tuple((name, _figure(figures, name)) for name in figures),
-      tuple(map(_parsed_kernel, kernels)), _texts(content, 'done'),
-      _texts(content, 'left_out'))
+  return Calibration(_text(content, 'card'), _text(content, 'driver'),
+                     _text(content, 'tensorflow'), content['device_type'],
+                     tuple((name, _figure(figures, name)) for name in figures),
+                     tuple(map(_parsed_kernel, kernels)),
+                     _texts(content, 'done'), _texts(content, 'left_out'))
 
 
 def _parsed_kernel(content: Any) -> Kernel:

@@ -253,9 +253,9 @@ class Cluster:
 
   def calibration(self, device: str) -> calibration_lib.Calibration | None:
     """What was measured of a device, by its full name."""
-    return next(
-        (part.calibration for part in self.calibrated if device in part.devices
-        ), None)
+    return next((
+        part.calibration for part in self.calibrated if device in part.devices),
+                None)
 
   def device_index(self, name: str) -> int:
     """Index of a device given as 'GPU:0', 'worker/1/GPU:0' or in full.

@@ -107,14 +107,13 @@ def _with_kept(cluster: cluster_lib.Cluster, titles: Mapping[str, str],
   for title in dict.fromkeys(titles.values()):
     found = calibration.kept(title, driver, tf.__version__, logging.warning)
     if found is not None:
-      cluster = calibrated.applied(
-          cluster, found, [n for n, t in titles.items() if t == title])
+      cluster = calibrated.applied(cluster, found,
+                                   [n for n, t in titles.items() if t == title])
   return cluster
 
 
-def _assumed(
-    names: Sequence[str],
-    source: nvml.Source) -> tuple[cluster_lib.Cluster, dict[str, str]]:
+def _assumed(names: Sequence[str],
+             source: nvml.Source) -> tuple[cluster_lib.Cluster, dict[str, str]]:
   """The cluster, and what the card of each GPU calls itself."""
   import tensorflow as tf
   names = tuple(names) or tuple(
@@ -136,8 +135,8 @@ def _assumed(
       for name, card in of_card.items() if card is not None
   }
   links = tuple(
-      _link(source, target, of_card) for source in devices
-      for target in devices if source != target)
+      _link(source, target, of_card) for source in devices for target in devices
+      if source != target)
   return cluster_lib.Cluster('local', tuple(devices), links,
                              notes=tuple(notes)), titles
 
@@ -184,9 +183,9 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
   if f'{said}.' not in notes:
     notes.append(f'{said}.')
   return cluster_lib.Device(
-      name=name, type='CPU', memory_bytes=_host_memory_bytes(),
-      peak_flops=device_figures.cpu_flops(found.cores, found.hertz,
-                                          found.instruction_sets) / slots,
+      name=name, type='CPU',
+      memory_bytes=_host_memory_bytes(), peak_flops=device_figures.cpu_flops(
+          found.cores, found.hertz, found.instruction_sets) / slots,
       efficiency=device_figures.CPU_EFFICIENCY,
       bandwidth_bytes_per_s=found.bandwidth_bytes_per_s / slots,
       launch_s=device_figures.CPU_LAUNCH_S, compute='host CPU',

@@ -49,8 +49,8 @@ def _value(name: str, value: float) -> str:
 
 def _kernels(found: calibration_lib.Calibration) -> str:
   """Of each op type the smallest and the largest size."""
-  rows = [('op type', 'sizes', 'the smallest', 'the largest', 'FLOP/s', 'bytes/s')
-         ]
+  rows = [('op type', 'sizes', 'the smallest', 'the largest', 'FLOP/s',
+           'bytes/s')]
   for op_type, columns in found.columns.items():
     flops, io_bytes, seconds = columns[np.argsort(columns[:, 2])].T
     rows.append((op_type, str(len(seconds)), f'{seconds[0] * 1e6:.3g} us',
@@ -63,5 +63,5 @@ def _kernels(found: calibration_lib.Calibration) -> str:
 def _left_out(found: calibration_lib.Calibration) -> str:
   shown = '; '.join(found.left_out[:_MOST_LEFT_OUT])
   more = len(found.left_out) - _MOST_LEFT_OUT
-  return tables.wrapped(f'Left out: {shown}' +
-                        (f'; and {more} more' if more > 0 else '') + '.')
+  return tables.wrapped(f'Left out: {shown}'
+                        + (f'; and {more} more' if more > 0 else '') + '.')

@@ -18,8 +18,8 @@ _DRY = ('--device=CPU', '--out_dir=out', '--models=models:branches',
 def _setting(folder, **changes):
   return parts.Setting(
       **{
-          'device': 'GPU', 'out_dir': folder, 'models': ('a:cnn',),
-          'placed': ('a:cnn',), 'profiled': ('cnn',), **changes
+          'device': 'GPU', 'out_dir': folder, 'models': ('a:cnn',), 'placed': (
+              'a:cnn',), 'profiled': ('cnn',), **changes
       })
 
 
@@ -74,8 +74,8 @@ def test_a_program_is_done_when_its_exit_code_is_kept(tmp_path):
 
 def test_commands_are_those_of_a_user(tmp_path):
   setting = _setting(tmp_path)
-  assert parts.calibrate(setting).command[:3] == (
-      '-m', 'gdp_grappler.bin.gdp', 'calibrate')
+  assert parts.calibrate(setting).command[:3] == ('-m', 'gdp_grappler.bin.gdp',
+                                                  'calibrate')
   assert '--devices=gpu' in parts.profile(setting, 'cnn').command
 
 
@@ -91,17 +91,18 @@ def test_tables_of_what_is_there(tmp_path):
   calibrations.make().save(tmp_path / 'calibration.json')
   (tmp_path / 'steps.json').write_text(
       json.dumps({
-          'cnn': {'graph': 'g.pb', 'step_s': .02, 'alone_s': .021,
-                  'first_s': 7.},
-          'mlp': {'error': 'ResourceExhaustedError: OOM'}
+          'cnn': {
+              'graph': 'g.pb', 'step_s': .02, 'alone_s': .021, 'first_s': 7.
+          }, 'mlp': {'error': 'ResourceExhaustedError: OOM'}
       }))
   (tmp_path / 'predictions.json').write_text(
       json.dumps({'cnn': {'before_s': .01, 'after_s': .022}}))
   (tmp_path / 'losses.json').write_text(
       json.dumps({
-          'cnn': {'equal': True, 'was_placed': True,
-                  'said': 'step: 9 ops placed by random; predicted step 1 ms'},
-          'mlp': {'equal': False, 'was_placed': True, 'said': 'placed'}
+          'cnn': {
+              'equal': True, 'was_placed': True,
+              'said': 'step: 9 ops placed by random; predicted step 1 ms'
+          }, 'mlp': {'equal': False, 'was_placed': True, 'said': 'placed'}
       }))
   (tmp_path / 'verify.rc').write_text('0\n')
   (tmp_path / 'verify.log').write_text('one\nAll is well.\n')
@@ -111,7 +112,8 @@ def test_tables_of_what_is_there(tmp_path):
   assert '| cnn | 20.00 | 21.00 | 10.00 (-50%) | 22.00 (+10%) | 7 |' in text
   assert '| mean of absolute errors |  |  | 50% | 10% |  |' in text
   assert '| mlp | ResourceExhaustedError: OOM |' in text
-  assert '| cnn | equal to the last bit | step: 9 ops placed by random |' in text
+  assert ('| cnn | equal to the last bit | step: 9 ops placed by random |'
+          in text)
   assert '| mlp | differ | placed |' in text
   assert '| gdp verify | 0 | one / All is well. |' in text
   assert 'Left out for want of time: doctor.' in text

@@ -58,8 +58,8 @@ def test_a_damaged_one_that_is_kept_is_told_and_not_used(tmp_path):
     ({'figures': {'speed': 1.}}, 'unknown "speed"'),
     ({'figures': {'hop_s': -1.}}, 'out of range'),
     ({'figures': {'hop_s': float('nan')}}, 'NaN|out of range'),
-    ({'kernels': [{'op_type': 'a', 'flops': 1, 'io_bytes': 1, 'seconds': 0}]},
-     'seconds of a kernel is 0'),
+    ({'kernels': [{'op_type': 'a', 'flops': 1, 'io_bytes': 1, 'seconds': 0}]
+     }, 'seconds of a kernel is 0'),
     ({'kernels': 7}, 'no list'),
     ({'done': [1]}, 'no list of texts'),
     ({'driver': None}, 'driver is no text'),

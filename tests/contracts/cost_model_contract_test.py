@@ -28,9 +28,12 @@ _CLUSTERS = (clusters.make_cluster(), presets.preset('2xP100'),
              dataclasses.replace(
                  calibrated.applied(
                      presets.preset('2xP100'),
-                     calibrations.make('Tesla P100-PCIE-16GB', kernels=(
-                         ('MatMul', 1e6, 1e5, 1e-5), ('MatMul', 1e9, 1e7, 1e-3),
-                         ('Relu', 1e6, 1e7, 1e-4)))), name='calibrated'))
+                     calibrations.make(
+                         'Tesla P100-PCIE-16GB',
+                         kernels=(('MatMul', 1e6, 1e5, 1e-5),
+                                  ('MatMul', 1e9, 1e7, 1e-3), ('Relu', 1e6, 1e7,
+                                                               1e-4)))),
+                 name='calibrated'))
 
 
 def _given(graph: op_graph.OpGraph) -> cost_model.CostModel:

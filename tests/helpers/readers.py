@@ -246,9 +246,8 @@ READERS: dict[str, Reader] = {
         Reader(
             lambda p: cluster_file.write(
                 str(p),
-                calibrated.applied(presets.preset('2xH100'),
-                                   calibrations.make())),
-            lambda p: cluster_file.read(str(p))),
+                calibrated.applied(presets.preset('2xH100'), calibrations.make(
+                ))), lambda p: cluster_file.read(str(p))),
     'profile.json':
         Reader(lambda p: profiles.make_profile(3).save(p), profile_lib.load),
     'policy/saved_model.pb':

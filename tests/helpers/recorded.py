@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import pathlib
 
-
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import sources
@@ -24,5 +23,3 @@ def unpacked(name: str, folder: pathlib.Path) -> pathlib.Path:
 def source(name: str, folder: pathlib.Path) -> source_graph.SourceGraph:
   """One of `NAMES`, read."""
   return sources.read(origin.Origin(str(unpacked(name, folder))))
-
-

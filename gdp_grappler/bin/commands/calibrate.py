@@ -14,8 +14,8 @@ _EPILOG = """\
 What is measured is kept for this card, driver and TensorFlow; cluster `local`,
 and with it the option in a program, uses it from then on. Elsewhere
 --calibration=FILE of gdp place and others takes what --output=FILE wrote, and
-gdp cluster NAME --calibration=FILE --output=CLUSTER.json makes a cluster file of
-it. A calibration that ran out of time goes on where it ended."""
+gdp cluster NAME --calibration=FILE --output=CLUSTER.json makes a cluster file
+of it. A calibration that ran out of time goes on where it ended."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -58,20 +58,18 @@ def add_planned_graph(parser: argparse.ArgumentParser) -> None:
 
 def add_calibration(parser: argparse.ArgumentParser) -> None:
   """The argument that `cluster` looks at beside --cluster."""
-  parser.add_argument('--calibration', default='',
-                      help=help_texts.CALIBRATION)
+  parser.add_argument('--calibration', default='', help=help_texts.CALIBRATION)
 
 
-def cluster(
-    arguments: argparse.Namespace) -> str | cluster_lib.Cluster | None:
+def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
   """What --cluster says, with what --calibration measured of its cards.
 
   Raises:
     GdpError: there is a calibration, but no cluster with such a card.
   """
-  name, path = arguments.cluster, arguments.calibration
+  name, path = arguments.cluster or '', arguments.calibration
   if not path:
-    return arguments.cluster
+    return name
   if not name:
     raise errors.GdpError(
         f'--calibration={path} is for the cards of a cluster. Give --cluster, '
@@ -103,7 +101,9 @@ def planned_step(arguments: argparse.Namespace,
   from gdp_grappler.api import placing
   asked = request(arguments)
   load_what_it_needs(asked)
-  return placing.load_plan(plan, asked, cluster(arguments),
+  named = bool(arguments.cluster or arguments.calibration)
+  return placing.load_plan(plan, asked,
+                           cluster(arguments) if named else None,
                            batch_size=arguments.batch_size,
                            trip_count=arguments.trip_count, tell=tell)
 

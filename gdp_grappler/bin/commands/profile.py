@@ -62,14 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
       request.Request(arguments.graph, arguments.batch_size), common.tell)
   options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
                  refresh=arguments.refresh, cache_dir=arguments.cache_dir,
-                 budget_s=arguments.time_budget_s,
-                 tell=common.tell)
+                 budget_s=arguments.time_budget_s, tell=common.tell)
   if arguments.local_workers:
     result = profiler.profile_local_workers(source, arguments.local_workers,
                                             **options)
   else:
-    places = (profiler.local_places(arguments.cores, arguments.devices) if arguments.cluster
-              == 'local' else profiler.remote_places(arguments.cluster))
+    places = (profiler.local_places(arguments.cores, arguments.devices)
+              if arguments.cluster == 'local' else profiler.remote_places(
+                  arguments.cluster))
     result = profiler.profile_devices(source, places, **options)
   result.save(arguments.output)
   for device in result.devices:
@@ -112,7 +112,8 @@ def _check(arguments: argparse.Namespace) -> None:
 def _kinds(text: str) -> tuple[str, ...]:
   kinds = tuple(text.upper().split(','))
   if not set(kinds) <= {'CPU', 'GPU'}:
-    raise argparse.ArgumentTypeError(f'it is {text!r}; give gpu, cpu or gpu,cpu')
+    raise argparse.ArgumentTypeError(
+        f'it is {text!r}; give gpu, cpu or gpu,cpu')
   return kinds
 
 

@@ -89,14 +89,14 @@ class Measurer:
     if name == steps_lib.OPS:
       return host_figures.ops(self._tf, bench, ahead)
     measure = {
-        steps_lib.HOPS: host_figures.hops,
-        steps_lib.LINKS: host_figures.links,
+        steps_lib.HOPS: host_figures.hops, steps_lib.LINKS: host_figures.links,
         steps_lib.TOGETHER: host_figures.side_by_side
     }[name]
     return measure(self._tf, bench)
 
 
-def describe(tf: types.ModuleType, setup: exchange.Setup) -> exchange.Card | messages.Failure:
+def describe(tf: types.ModuleType,
+             setup: exchange.Setup) -> exchange.Card | messages.Failure:
   """What the card calls itself; a failure if it is not there.
 
   Neither makes devices, which are made by the first session, in parts.
@@ -109,15 +109,15 @@ def describe(tf: types.ModuleType, setup: exchange.Setup) -> exchange.Card | mes
   if not cards:
     why = ('this TensorFlow is a build without CUDA'
            if not tf.test.is_built_with_cuda() else
-           'CUDA_VISIBLE_DEVICES hides them' if os.environ.get(
-               'CUDA_VISIBLE_DEVICES') is not None else
+           'CUDA_VISIBLE_DEVICES hides them'
+           if os.environ.get('CUDA_VISIBLE_DEVICES') is not None else
            'the driver or a CUDA library is missing')
     return messages.Failure(f'TensorFlow {tf.__version__} sees no GPU here: '
                             f'{why}')
   details = tf.config.experimental.get_device_details(cards[0])
   return exchange.Card(
-      details.get('device_name') or calibration_lib.UNNAMED, nvml.installed().driver(),
-      tf.__version__)
+      details.get('device_name') or calibration_lib.UNNAMED,
+      nvml.installed().driver(), tf.__version__)
 
 
 def bench_of(tf: types.ModuleType, setup: exchange.Setup) -> clocks.Bench:
@@ -130,8 +130,8 @@ def bench_of(tf: types.ModuleType, setup: exchange.Setup) -> clocks.Bench:
     return clocks.Bench(
         dataclasses.replace(
             device, slots=1, peak_flops=device.peak_flops * device.slots,
-            bandwidth_bytes_per_s=device.bandwidth_bytes_per_s
-            * device.slots), 2)
+            bandwidth_bytes_per_s=device.bandwidth_bytes_per_s * device.slots),
+        2)
   _, device = local_devices.assumed([cpu, gpu]).devices
   logical = max(2, min(_MOST_LOGICAL, len(os.sched_getaffinity(0))))
   memory_bytes = max(_LEAST_BYTES, int(_MEMORY_SHARE * device.memory_bytes))

@@ -48,8 +48,8 @@ class Options:
   device_type: str = 'GPU'
   number: int = 0
   cache_dir: str | os.PathLike[str] | None = None
-  steps: tuple[steps_lib.Step, ...] = dataclasses.field(
-      default_factory=steps_lib.all_steps)
+  steps: tuple[steps_lib.Step,
+               ...] = dataclasses.field(default_factory=steps_lib.all_steps)
 
 
 def calibrate(options: Options = Options(),
@@ -100,8 +100,8 @@ def _answers(
 @contextlib.contextmanager
 def _process(options: Options) -> Iterator[worker_process.WorkerProcess]:
   """The worker, which sees the card in question first."""
-  process = worker_process.WorkerProcess(exchange.WORKER,
-                                         (), _visible(options), keras=False)
+  process = worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
+                                         keras=False)
   with contextlib.closing(process):
     yield process
 
@@ -116,8 +116,8 @@ def _visible(options: Options) -> dict[str, str]:
   cards = given.split(',')
   if options.number >= len(cards):
     raise errors.MeasurementError(
-        f'There is no GPU:{options.number}: CUDA_VISIBLE_DEVICES={given} leaves '
-        f'{len(cards)}. Give a lower number.')
+        f'There is no GPU:{options.number}: CUDA_VISIBLE_DEVICES={given} '
+        f'leaves {len(cards)}. Give a lower number.')
   cards.insert(0, cards.pop(options.number))
   return {'CUDA_VISIBLE_DEVICES': ','.join(cards)}
 
@@ -125,8 +125,7 @@ def _visible(options: Options) -> dict[str, str]:
 def _card(process: worker_process.WorkerProcess,
           options: Options) -> exchange.Card:
   try:
-    process.send(
-        exchange.Setup(options.device_type, options.number))
+    process.send(exchange.Setup(options.device_type, options.number))
     answer = process.receive(_START_S)
   except worker_process.Died as error:
     raise errors.MeasurementError(
@@ -153,8 +152,8 @@ def _begun(card: exchange.Card, options: Options,
   if known is None or known.device_type != options.device_type:
     return fresh
   known = dataclasses.replace(
-      known, left_out=tuple(why for why in known.left_out
-                            if why not in known.left_out_for_time))
+      known, left_out=tuple(
+          why for why in known.left_out if why not in known.left_out_for_time))
   if _missing(known, options):
     tell(f'Going on with the calibration of {card.name}: {len(known.done)} '
          'steps are done; --refresh measures all anew.')
@@ -171,8 +170,7 @@ def _missing(known: calibration_lib.Calibration,
 
 def _with(
     known: calibration_lib.Calibration, name: str,
-    answer: exchange.Answer | messages.Failure
-) -> calibration_lib.Calibration:
+    answer: exchange.Answer | messages.Failure) -> calibration_lib.Calibration:
   """With what a step gave; a step without time for all of it is not done."""
   if isinstance(answer, messages.Failure):
     return dataclasses.replace(

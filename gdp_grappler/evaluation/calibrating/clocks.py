@@ -80,8 +80,8 @@ class Bench:
     if self.on_gpu:
       parts = config.gpu_options.experimental.virtual_devices
       parts.add(memory_limit_mb=[
-          self.memory_bytes >> 20, *([self.small_bytes >> 20] *
-                                     (self.logical - 1))
+          self.memory_bytes >> 20, *([self.small_bytes >> 20]
+                                     * (self.logical - 1))
       ])
       for _ in range(self.cards - 1):
         parts.add(memory_limit_mb=[self.small_bytes >> 20])
@@ -98,7 +98,7 @@ class Bench:
 
 
 def quick(steps: Sequence[Callable[[], Any]],
-            until: deadlines.Deadline = deadlines.NEVER) -> list[float]:
+          until: deadlines.Deadline = deadlines.NEVER) -> list[float]:
   """Seconds of each of some steps, run in turns; fewer turns if time is out.
 
   The first quartile: what other programs take is in the longer ones.

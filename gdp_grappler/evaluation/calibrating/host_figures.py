@@ -54,8 +54,8 @@ def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
     small_s = _small_kernel_s(tf, bench, ahead)
     result['small_kernel_s'] = small_s
     kernel_s = _traced_kernel_s(tf, bench)
-    result['gap_s'] = (min(small_s, _ASSUMED_GAP_S) if kernel_s is None else
-                       max(0., small_s - kernel_s))
+    result['gap_s'] = (min(small_s, _ASSUMED_GAP_S)
+                       if kernel_s is None else max(0., small_s - kernel_s))
   return result
 
 
@@ -64,15 +64,14 @@ def side_by_side(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
   if bench.logical < 2:
     return {}
   empty_s, all_s = _steps(
-      tf, bench, lambda make: [[
-          _end(make, 'NoOp')
-      ], [
-          _chain(make, [bench.name(i)], _OPS, _launching)
-          for i in range(bench.logical)
-      ]])
+      tf, bench,
+      lambda make: [[_end(make, 'NoOp')],
+                    [
+                        _chain(make, [bench.name(i)], _OPS, _launching)
+                        for i in range(bench.logical)
+                    ]])
   return {
-      'side_by_side_op_s':
-          max(0., all_s - empty_s) / (_OPS * bench.logical),
+      'side_by_side_op_s': max(0., all_s - empty_s) / (_OPS * bench.logical),
       'side_by_side_devices': float(bench.logical)
   }
 
@@ -107,9 +106,7 @@ def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
     pairs['between_devices_bytes_per_s'] = here, bench.name(1)
   if bench.other_card:
     pairs['between_cards_bytes_per_s'] = here, bench.other_card
-  result = {
-      name: _bytes_per_s(tf, bench, *ends) for name, ends in pairs.items()
-  }
+  result = {name: _bytes_per_s(tf, bench, *ends) for name, ends in pairs.items()}
   return {name: rate for name, rate in result.items() if rate}
 
 
@@ -123,7 +120,7 @@ def _steps(tf: types.ModuleType, bench: clocks.Bench,
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
       return clocks.quick([session.make_callable(list(t)) for t in targets],
-                            bench.until)
+                          bench.until)
 
 
 def _end(make: inputs.Inputs, op_type: str) -> Any:
@@ -155,9 +152,9 @@ def _behind(rows: int) -> Callable[[inputs.Inputs, Any], Any]:
   return step
 
 
-def _chain(make: inputs.Inputs, devices: Sequence[str],
-           count: int, step: Callable[..., Any], other: Callable[..., Any] |
-           None = None) -> Any:
+def _chain(make: inputs.Inputs, devices: Sequence[str], count: int,
+           step: Callable[...,
+                          Any], other: Callable[..., Any] | None = None) -> Any:
   """The last of `count` ops, which take turns on the devices."""
   with make.on(devices[0]):
     last = make.floats(_SMALL)
@@ -218,6 +215,7 @@ def _hop_s(tf: types.ModuleType, bench: clocks.Bench, other: str,
            step: Callable[..., Any],
            there: Callable[..., Any] | None = None) -> float:
   """What a hop takes beyond the ops at its ends."""
+
   def build(make: inputs.Inputs) -> list[list[Any]]:
     here = bench.name()
     return [[_chain(make, devices, _HOPS, step, there)]

@@ -47,9 +47,8 @@ class Inputs:
   def variable(self, *shape: int) -> Any:
     """A variable of its own that ops may change."""
     result = self._tf.compat.v1.Variable(
-        lambda: self._tf.raw_ops.RandomUniform(
-            shape=self.shape(shape), dtype=self._tf.float32),
-        use_resource=True, trainable=False)
+        lambda: self._tf.raw_ops.RandomUniform(shape=self.shape(
+            shape), dtype=self._tf.float32), use_resource=True, trainable=False)
     self.variables.append(result)
     return result
 

@@ -20,7 +20,6 @@ from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
-from gdp_grappler.graph.legality import kernels
 
 # The products last as long as the launches of this many ops do at most.
 _AHEAD_S = 2.5e-3
@@ -66,10 +65,9 @@ def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
   return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
 
 
-def of_kind(
-    tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
-    sizes: Sequence[tuple[int, ...]],
-    ahead: int) -> tuple[list[calibration_lib.Kernel], list[str]]:
+def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
+            sizes: Sequence[tuple[int, ...]],
+            ahead: int) -> tuple[list[calibration_lib.Kernel], list[str]]:
   """Times some sizes of an op type.
 
   Args:
@@ -87,7 +85,8 @@ def of_kind(
   # One after the other: the inputs of all may not fit at a time.
   for size in chosen:
     if bench.until.passed:
-      left_out.append(f'{kind.op_type} {_label(size.size)}: {calibration_lib.NO_TIME}')
+      left_out.append(
+          f'{kind.op_type} {_label(size.size)}: {calibration_lib.NO_TIME}')
       continue
     seconds = _seconds(tf, bench, kind, size, ahead)
     if seconds > 0:
@@ -109,12 +108,14 @@ def _chosen(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
   for size, name in zip(sizes, names):
     op = index[name]
     flops, io_bytes = float(graph.flops[op]), float(graph.io_bytes[op])
-    estimate_s = float(roofline.Roofline().seconds(
-        [kind.op_type], graph.flops[[op]], graph.io_bytes[[op]],
-        (bench.device,))[0, 0])
+    estimate_s = float(roofline.Roofline().seconds([kind.op_type],
+                                                   graph.flops[[op]],
+                                                   graph.io_bytes[[op]],
+                                                   (bench.device,))[0, 0])
     why = ('no kernel' if not graph.allowed_types[op, column] else
-           'takes too long' if estimate_s > _LONGEST_S else 'needs more memory'
-           if io_bytes > _MEMORY_SHARE * bench.memory_bytes else '')
+           'takes too long' if estimate_s > _LONGEST_S else
+           'needs more memory' if io_bytes > _MEMORY_SHARE
+           * bench.memory_bytes else '')
     if why:
       left_out.append(f'{kind.op_type} {_label(size)}: {why}')
       continue

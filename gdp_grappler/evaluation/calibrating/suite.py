@@ -70,9 +70,8 @@ def _convolution(which: str) -> Build:
         'Conv2D':
             lambda: make.ops.Conv2D(input=x, filter=kernel, **how),
         'Conv2DBackpropInput':
-            lambda: make.ops.Conv2DBackpropInput(
-                input_sizes=make.shape(shape), filter=kernel, out_backprop=y, **
-                how),
+            lambda: make.ops.Conv2DBackpropInput(input_sizes=make.shape(
+                shape), filter=kernel, out_backprop=y, **how),
         'Conv2DBackpropFilter':
             lambda: make.ops.Conv2DBackpropFilter(
                 input=x, filter_sizes=make.shape(
@@ -94,16 +93,15 @@ def _depthwise(which: str) -> Build:
                data_format=make.data_format)
     calls = {
         'DepthwiseConv2dNative':
-            lambda: make.ops.DepthwiseConv2dNative(input=x, filter=kernel, **
-                                                   how),
+            lambda: make.ops.DepthwiseConv2dNative(input=x, filter=kernel, **how
+                                                  ),
         'DepthwiseConv2dNativeBackpropInput':
             lambda: make.ops.DepthwiseConv2dNativeBackpropInput(
                 input_sizes=make.shape(shape), filter=kernel, out_backprop=y, **
-                how),
-        'DepthwiseConv2dNativeBackpropFilter':
-            lambda: make.ops.DepthwiseConv2dNativeBackpropFilter(
-                input=x, filter_sizes=make.shape((width, width, channels, 1)),
-                out_backprop=y, **how)
+                how), 'DepthwiseConv2dNativeBackpropFilter':
+                    lambda: make.ops.DepthwiseConv2dNativeBackpropFilter(
+                        input=x, filter_sizes=make.shape(
+                            (width, width, channels, 1)), out_backprop=y, **how)
     }
     return calls[which]
 
@@ -112,11 +110,11 @@ def _depthwise(which: str) -> Build:
 
 def _cudnn_tensors(make: Any, batch: int, steps: int, inputs: int,
                    units: int) -> dict[str, Any]:
-  return dict(
-      input=make.floats(steps, batch, inputs),
-      input_h=make.floats(1, batch, units), input_c=make.floats(
-          1, batch, units), params=make.floats(4 * units * (inputs + units + 2)),
-      sequence_lengths=make.filled(steps, batch))
+  return dict(input=make.floats(steps, batch,
+                                inputs), input_h=make.floats(1, batch, units),
+              input_c=make.floats(1, batch, units),
+              params=make.floats(4 * units * (inputs + units + 2)),
+              sequence_lengths=make.filled(steps, batch))
 
 
 def _cudnn_forward(make: Any, *size: int) -> Callable[[], Any]:
@@ -232,9 +230,10 @@ def _batch_norm_grad(make: Any, batch: int, side: int,
                      channels: int) -> Callable[[], Any]:
   x, y = (make.floats(*make.image(batch, side, channels)) for _ in range(2))
   scale = make.floats(channels)
-  forward = make.ops.FusedBatchNormV3(
-      x=x, scale=scale, offset=scale, mean=make.none, variance=make.none,
-      is_training=True, data_format=make.data_format)
+  forward = make.ops.FusedBatchNormV3(x=x, scale=scale, offset=scale,
+                                      mean=make.none, variance=make.none,
+                                      is_training=True,
+                                      data_format=make.data_format)
   saved = dict(reserve_space_1=forward.reserve_space_1,
                reserve_space_2=forward.reserve_space_2,
                reserve_space_3=forward.reserve_space_3)
@@ -246,9 +245,9 @@ def _batch_norm_grad(make: Any, batch: int, side: int,
 def _max_pool(make: Any, batch: int, side: int,
               channels: int) -> Callable[[], Any]:
   x = make.floats(*make.image(batch, side, channels))
-  return lambda: make.ops.MaxPool(
-      input=x, ksize=make.strides(2), strides=make.strides(2), padding='VALID',
-      data_format=make.data_format)
+  return lambda: make.ops.MaxPool(input=x, ksize=make.strides(
+      2), strides=make.strides(2), padding='VALID', data_format=make.data_format
+                                 )
 
 
 def _max_pool_grad(make: Any, batch: int, side: int,
@@ -262,15 +261,15 @@ def _max_pool_grad(make: Any, batch: int, side: int,
 
 def _gather(make: Any, table: int, width: int, rows: int) -> Callable[[], Any]:
   params, indices = make.floats(table, width), make.rows(rows, table)
-  return lambda: make.ops.GatherV2(params=params, indices=indices,
-                                   axis=make.zero)
+  return lambda: make.ops.GatherV2(params=params, indices=indices, axis=make.
+                                   zero)
 
 
 def _segment_sum(make: Any, table: int, width: int,
                  rows: int) -> Callable[[], Any]:
   data, segments = make.floats(rows, width), make.rows(rows, table)
-  return lambda: make.ops.UnsortedSegmentSum(
-      data=data, segment_ids=segments, num_segments=make.scalar(table))
+  return lambda: make.ops.UnsortedSegmentSum(data=data, segment_ids=segments,
+                                             num_segments=make.scalar(table))
 
 
 def _random(make: Any, count: int) -> Callable[[], Any]:
@@ -292,8 +291,8 @@ def _adam(make: Any, count: int) -> Callable[[], Any]:
   var, m, v = (make.variable(count) for _ in range(3))
   grad, rate = make.floats(count), make.constant(.001)
   return lambda: make.ops.ResourceApplyAdam(
-      var=var.handle, m=m.handle, v=v.handle, beta1_power=rate, beta2_power=rate,
-      lr=rate, beta1=rate, beta2=rate, epsilon=rate, grad=grad)
+      var=var.handle, m=m.handle, v=v.handle, beta1_power=rate, beta2_power=
+      rate, lr=rate, beta1=rate, beta2=rate, epsilon=rate, grad=grad)
 
 
 _COUNTS = ((1 << 8,), (1 << 12,), (1 << 16,), (1 << 20,), (1 << 23,),
@@ -306,12 +305,12 @@ _CONVOLUTIONS = ((1, 8, 16, 16, 3, 1), (64, 32, 3, 64, 3, 1),
                  (64, 32, 64, 64, 5, 1), (64, 7, 512, 512, 3, 1),
                  (64, 14, 256, 1024, 1, 1), (64, 16, 128, 128, 3, 1),
                  (64, 56, 64, 256, 1, 1), (64, 224, 3, 64, 7, 2),
-                 (64, 56, 64, 64, 3, 1), (64, 56, 128, 128, 3, 2),
-                 (64, 56, 128, 256, 3, 1))
+                 (64, 56, 64, 64, 3, 1), (64, 56, 128, 128, 3, 2), (64, 56, 128,
+                                                                    256, 3, 1))
 _DEPTHWISE = ((1, 8, 32, 3), (32, 28, 144, 3), (64, 14, 384, 3),
               (64, 56, 144, 5), (64, 112, 96, 3))
-_CELLS = ((8, 8, 64, 64), (64, 16, 256, 256), (64, 48, 512, 512),
-          (20, 35, 1500, 1500))
+_CELLS = ((8, 8, 64, 64), (64, 16, 256, 256), (64, 48, 512, 512), (20, 35, 1500,
+                                                                   1500))
 _TABLES = ((1000, 16, 64), (4000, 512, 3072), (20_000, 512, 4096),
            (200_000, 128, 10_240))
 
@@ -341,9 +340,8 @@ KINDS = (
     Kind('RealDiv', _binary('RealDiv'), _COUNTS),
     Kind('Sum', _reduction('Sum'), _AXES),
     Kind('Mean', _reduction('Mean'), _AXES),
-    Kind('Transpose', _transpose,
-         ((1, 64, 64), (1, 1024, 1024), (64, 196, 256), (64, 3136, 64),
-          (64, 3136, 256))),
+    Kind('Transpose', _transpose, ((1, 64, 64), (1, 1024, 1024), (64, 196, 256),
+                                   (64, 3136, 64), (64, 3136, 256))),
     Kind('FusedBatchNormV3', _batch_norm, _IMAGES),
     Kind('FusedBatchNormGradV3', _batch_norm_grad, _IMAGES),
     Kind('Softmax', _softmax, _ROWS),

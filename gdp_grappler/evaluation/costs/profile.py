@@ -36,7 +36,7 @@ class DeviceProfile:
 
   `seconds.sum() + visits.sum() * visit_s + empty_step_s == step_s`, up to
   rounding: the stopwatch decides, tracing only says who had which share. Not so
-  of a GPU, whose `seconds` are those of kernels, while the host launches others:
+  of a GPU, whose `seconds` are those of kernels, while the host launches more:
   there `visit_s` is 0.
 
   Attributes:

@@ -1,7 +1,7 @@
 """Measures what each op of a graph takes on the devices of this machine.
 
-Steps run on made-up data (`measuring.runnable`) in a process of its own, pinned to
-the cores in question, or on a TensorFlow server. All ops are on one device and
+Steps run on made-up data (`measuring.runnable`) in a process of its own, pinned
+to the cores in question, or on a TensorFlow server. All ops are on one device and
 run one at a time: where ops overlap, their clocks count each other's time.
 TensorFlow's own trace (`RunOptions.FULL_TRACE`) says how long each op took; the
 median over some steps is kept. Tracing itself costs time, so the untraced step
@@ -100,8 +100,9 @@ def profile_graph(
                              () if remote else cores, steps, _WARMUP, pool,
                              budget_s), graph.name)
   if seen.how != profiling_worker.TRACED:
-    tell(f'The trace of {device} tells nothing of kernels (CUPTI is missing, or '
-         f'may not be used): distinct ops were {seen.how}.')
+    tell(
+        f'The trace of {device} tells nothing of kernels (CUPTI is missing, or '
+        f'may not be used): distinct ops were {seen.how}.')
   result = _profile(
       graph, batch_size, seen,
       profile_lib.DeviceProfile(device, cluster_lib.device_type(device), model,

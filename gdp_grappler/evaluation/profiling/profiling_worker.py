@@ -139,7 +139,8 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
     seconds, executions, workspace = _medians(steps, len(setup.op_names))
     how = TRACED
     if setup.on_gpu and not seconds.any():
-      seconds, how = _one_by_one_s(tf, alone, setup, executions, until), ONE_BY_ONE
+      seconds, how = _one_by_one_s(tf, alone, setup, executions,
+                                   until), ONE_BY_ONE
   empty_step_s, chain_visit_s = _overheads(tf, setup)
   return Recording(step_s, empty_step_s, disturbed, chain_visit_s, seconds,
                    executions, workspace, how)
@@ -148,7 +149,7 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
 def _one_by_one_s(tf: types.ModuleType, session: Any, setup: Setup,
                   executions: np.ndarray,
                   until: deadlines.Deadline) -> np.ndarray:
-  """[N] seconds of ops of which the card tells nothing; 0 for those not timed."""
+  """[N] seconds of ops of which the card tells nothing; 0 if not timed."""
   from gdp_grappler.evaluation.profiling import single_ops
   there = {
       name for name, device in zip(setup.op_names, setup.devices)
@@ -208,9 +209,8 @@ def _session(tf: types.ModuleType, setup: Setup, graph: Any, pool: int) -> Any:
   return tf.compat.v1.Session(setup.target, graph=graph, config=config)
 
 
-def _trace(
-    alone: Any, wide: Any, setup: Setup,
-    until: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
+def _trace(alone: Any, wide: Any, setup: Setup,
+           until: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
   Every traced step follows some untraced ones: reading the trace of the last

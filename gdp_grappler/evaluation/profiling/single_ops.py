@@ -48,9 +48,8 @@ class _Distinct:
   @property
   def size_bytes(self) -> int:
     """Of the inputs."""
-    return sum(
-        t.shape.num_elements() * t.dtype.size for t in self.inputs
-        if t.dtype.size)
+    return sum(t.shape.num_elements() * t.dtype.size for t in self.inputs
+               if t.dtype.size)
 
 
 def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
@@ -74,8 +73,8 @@ def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
   for chunk in _chunks(kinds):
     if until.passed:
       break
-    for kind, found in zip(
-        chunk, _timed(tf, chunk, known, device, products, until)):
+    for kind, found in zip(chunk,
+                           _timed(tf, chunk, known, device, products, until)):
       if found is not None:
         result.update(dict.fromkeys(kind.names, found))
   return result
@@ -126,11 +125,10 @@ def _is_small_integer(tensor: Any) -> bool:
 
 def _can_be_made(kind: _Distinct, known: Mapping[str, np.ndarray]) -> bool:
   """Whether all inputs can be made up."""
-  return all(
-      t.name in known or t.dtype.base_dtype.name == 'resource' and
-      _variable(t) is not None or t.shape.is_fully_defined() and
-      (t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool)
-      for t in kind.inputs)
+  return all(t.name in known or t.dtype.base_dtype.name == 'resource' and
+             _variable(t) is not None or t.shape.is_fully_defined() and
+             (t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool)
+             for t in kind.inputs)
 
 
 def _variable(handle: Any) -> tuple[Any, Any] | None:
@@ -185,9 +183,9 @@ def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
                   copies: Sequence[Any]) -> float | None:
   import time
   try:
-    steps = [session.make_callable(ops) for ops in ([
-        *before
-    ], [*before, *copies])]
+    steps = [
+        session.make_callable(ops) for ops in ([*before], [*before, *copies])
+    ]
     rows: list[list[float]] = [[], []]
     for number in range(1 + _ROUNDS):
       for step, row in zip(steps, rows):
@@ -215,7 +213,8 @@ def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
     for key in [k for k in node.attr if k.startswith('_')]:
       del node.attr[key]
   mapped = {f'in_{i}:0': tensor for i, tensor in enumerate(given)}
-  mapped.update({'^busy': op for op in busy})
+  if busy:
+    mapped['^busy'] = busy[0]
   tf.graph_util.import_graph_def(graph_def, input_map=mapped, name='')
   return [
       graph.get_operation_by_name(f'gdp_{number}_{copy}')
@@ -226,8 +225,8 @@ def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
 class _Makers:
   """Makes inputs; ops share those of one type and shape."""
 
-  def __init__(self, tf: types.ModuleType,
-               known: Mapping[str, np.ndarray]) -> None:
+  def __init__(self, tf: types.ModuleType, known: Mapping[str,
+                                                          np.ndarray]) -> None:
     """Has made nothing yet."""
     self._tf, self._known = tf, known
     self._made: dict[tuple[Any, ...], Any] = {}
@@ -243,14 +242,14 @@ class _Makers:
     dims = self._tf.TensorShape(shape).as_list()
     key = (self._tf.as_dtype(dtype), *dims, ordinal)
     if key not in self._made:
-      self._made[key] = self._new(*key[:1], dims)
+      self._made[key] = self._new(self._tf.as_dtype(dtype), dims)
     made = self._made[key]
     return made.handle if variable else self._value(made, tensor.dtype)
 
   def _new(self, dtype: Any, dims: list[int]) -> Any:
     kept = dtype if dtype.is_floating else self._tf.int64
-    return self._tf.compat.v1.Variable(
-        lambda: self._tf.ones(dims, kept), use_resource=True, trainable=False)
+    return self._tf.compat.v1.Variable(lambda: self._tf.ones(dims, kept),
+                                       use_resource=True, trainable=False)
 
   def _value(self, variable: Any, dtype: Any) -> Any:
     """Integers are kept as int64, which GPUs have variables of."""

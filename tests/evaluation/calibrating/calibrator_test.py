@@ -15,10 +15,11 @@ _STEPS = tuple(
 
 
 def _options(folder, **changes):
-  return calibrator.Options(**{
-      'budget_s': 600., 'device_type': 'CPU', 'cache_dir': folder,
-      'steps': _STEPS, **changes
-  })
+  return calibrator.Options(
+      **{
+          'budget_s': 600., 'device_type': 'CPU', 'cache_dir': folder,
+          'steps': _STEPS, **changes
+      })
 
 
 @pytest.fixture(name='measured', scope='module')

@@ -9,9 +9,10 @@ from gdp_grappler.evaluation.calibrating import clocks
 
 def _bench(**changes):
   return clocks.Bench(
-      presets.preset('1xH100').devices[1],
-      **{'logical': 3, 'memory_bytes': 8 << 30, 'small_bytes': 1 << 29,
-         **changes})
+      presets.preset('1xH100').devices[1], **{
+          'logical': 3, 'memory_bytes': 8 << 30, 'small_bytes': 1 << 29,
+          **changes
+      })
 
 
 def test_parts_of_the_card_and_of_another_one():
@@ -31,8 +32,8 @@ def test_a_cpu_in_place_of_a_card():
 
 
 def test_what_others_take_does_not_count(monkeypatch):
-  now = iter(x for begin in range(100) for x in (begin, begin + (
-      9. if begin % 2 else .5)))
+  now = iter(x for begin in range(100)
+             for x in (begin, begin + (9. if begin % 2 else .5)))
   monkeypatch.setattr(time, 'perf_counter', lambda: next(now))
   assert clocks.quick([lambda: None]) == [.5]
 

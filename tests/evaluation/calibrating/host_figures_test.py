@@ -1,4 +1,4 @@
-"""What graphs of the host's figures are made of, with the stopwatch replaced."""
+"""What graphs of the host's figures are made of; the stopwatch is replaced."""
 
 import contextlib
 

@@ -16,9 +16,9 @@ _GPU = '/job:localhost/replica:0/task:0/device:GPU:0'
 _ON_GPU = op_graph.DEVICE_TYPES.index('GPU')
 # What the issue asks for, by the names of `op_families`.
 _FAMILIES = {
-    'matmul', 'batch_matmul', 'convolution', 'convolution_gradient', 'depthwise',
-    'recurrent', 'elementwise', 'movement', 'transpose', 'reduction',
-    'normalization', 'pooling', 'gather', 'scatter', 'random'
+    'matmul', 'batch_matmul', 'convolution', 'convolution_gradient',
+    'depthwise', 'recurrent', 'elementwise', 'movement', 'transpose',
+    'reduction', 'normalization', 'pooling', 'gather', 'scatter', 'random'
 }
 
 
@@ -40,10 +40,9 @@ def _graph_of(kind, on_gpu=True):
 def test_all_that_is_on_the_card_has_a_kernel_there(kind):
   graph, made = _graph_of(kind)
   assert {op.type for op in made} == {kind.op_type}
-  lacking = [
-      (node.name, node.op) for node in graph.as_graph_def().node
-      if node.device == _GPU and not kernels.allowed_types(node)[_ON_GPU]
-  ]
+  lacking = [(node.name, node.op) for node in graph.as_graph_def().node
+             if node.device == _GPU and not kernels.allowed_types(node)[_ON_GPU]
+            ]
   assert not lacking
 
 

@@ -21,8 +21,8 @@ def _cluster(kernels, **figures):
   # Without a gap, so that seconds are what was measured.
   plain = presets.preset('1xH100')
   plain = dataclasses.replace(
-      plain, devices=tuple(
-          dataclasses.replace(d, gap_s=0.) for d in plain.devices))
+      plain,
+      devices=tuple(dataclasses.replace(d, gap_s=0.) for d in plain.devices))
   return calibrated.applied(plain, made)
 
 
@@ -35,8 +35,8 @@ def _seconds(cluster, op_types, flops, io_bytes):
 def test_measured_sizes_take_what_they_took():
   cluster = _cluster(tuple(('MatMul', *size) for size in _SIZES))
   flops, io_bytes, seconds = np.array(_SIZES).T
-  np.testing.assert_allclose(
-      _seconds(cluster, ['MatMul'] * 3, flops, io_bytes), seconds)
+  np.testing.assert_allclose(_seconds(cluster, ['MatMul'] * 3, flops, io_bytes),
+                             seconds)
 
 
 def test_between_two_sizes_it_is_a_line_of_the_logarithms():
@@ -45,14 +45,16 @@ def test_between_two_sizes_it_is_a_line_of_the_logarithms():
   share = .8  # Of movement; the ratios, not the seconds, are what counts.
   sizes = [1e6, 1e8, 1e10]
   ideal = np.array(sizes) / bandwidth / share
-  kernels = tuple(('Slice', 0., size, k * s)
-                  for size, k, s in zip(sizes, (2, 4, 2), ideal))
+  kernels = tuple(
+      ('Slice', 0., size, k * s) for size, k, s in zip(sizes, (2, 4, 2), ideal))
   found = _seconds(_cluster(kernels), ['Slice'] * 2, [0., 0.], [1e7, 1e9])
-  np.testing.assert_allclose(
-      found, np.array([1e7, 1e9]) / bandwidth / share * 8**.5, rtol=1e-6)
+  np.testing.assert_allclose(found,
+                             np.array([1e7, 1e9]) / bandwidth / share * 8**.5,
+                             rtol=1e-6)
 
 
-def test_beyond_the_largest_the_share_stays_and_below_the_smallest_the_seconds():
+def test_beyond_the_largest_the_share_stays_and_below_the_smallest_the_seconds(
+):
   cluster = _cluster(tuple(('MatMul', *size) for size in _SIZES))
   large, small = _seconds(cluster, ['MatMul'] * 2, [8e12, 1.], [8e9, 1.])
   assert large == pytest.approx(8 * 2e-2, rel=.05)
@@ -78,15 +80,14 @@ def test_a_family_that_was_not_measured_is_on_the_roofline():
 def test_the_gap_before_a_kernel_is_the_streams():
   made = calibrations.make(kernels=(('Mul', 1e6, 1e9, 1e-2),), gap_s=2e-6)
   cluster = calibrated.applied(presets.preset('1xH100'), made)
-  assert _seconds(cluster, ['Mul'], [1e6], [1e9])[0] == pytest.approx(1e-2 -
-                                                                      2e-6)
+  assert _seconds(cluster, ['Mul'], [1e6],
+                  [1e9])[0] == pytest.approx(1e-2 - 2e-6)
 
 
 def test_what_launches_no_kernel_has_no_time_on_the_stream():
   cluster = _cluster((('Mul', 1e6, 1e9, 1e-2),))
-  assert _seconds(cluster, ['Reshape', 'Const'], [0, 0], [8, 8]).tolist() == [
-      0, 0
-  ]
+  assert _seconds(cluster, ['Reshape', 'Const'], [0, 0],
+                  [8, 8]).tolist() == [0, 0]
 
 
 def test_points_of_one_size_are_averaged():

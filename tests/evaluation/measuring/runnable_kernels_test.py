@@ -63,15 +63,16 @@ def _matching(node):
       kernel for kernel in _KERNELS.get(node.op, ())
       if kernel.label == label and all(
           set(_values(node, c.name)) <= set(c.allowed_values.list.type)
-          for c in kernel.constraint
-          if c.allowed_values.list.type)
+          for c in kernel.constraint if c.allowed_values.list.type)
   ]
 
 
 def _touched(graph_def):
   """Handle -> the devices of those that touch it by name."""
-  handles = {n.name: {n.device} for n in graph_def.node if n.op in (
-      'VarHandleOp', 'VariableV2', 'Variable')}
+  handles = {
+      n.name: {n.device} for n in graph_def.node
+      if n.op in ('VarHandleOp', 'VariableV2', 'Variable')
+  }
   for node in graph_def.node:
     for tensor in node.input[:1]:
       if tensor.split(':')[0] in handles:

@@ -31,6 +31,25 @@ def _net():
   x.assign_add(y, name='update')
 
 
+def test_copies_wait_for_what_keeps_the_device_busy(monkeypatch):
+  monkeypatch.setattr(single_ops, '_PRODUCT', 16)
+  monkeypatch.setattr(single_ops, '_products_ahead', lambda *_: 3)
+  with tf.Graph().as_default() as graph, tf.device(_CPU):
+    _net()
+    with tf1.Session() as session:
+      session.run(tf1.global_variables_initializer())
+      found = single_ops.seconds(tf, session, ['product0', 'sum'], _CPU, True,
+                                 deadlines.NEVER)
+  del graph
+  assert set(found) == {'product0', 'sum'}
+
+
+def test_products_ahead_are_counted_by_what_they_take(monkeypatch):
+  monkeypatch.setattr(single_ops, '_PRODUCT', 16)
+  # Less than the least that a product is taken to last.
+  assert 1 < single_ops._products_ahead(tf, _CPU) <= 201
+
+
 def test_ops_that_are_alike_take_the_same():
   found = _seconds(_net)
   assert found['product0'] == found['product1'] == found['product2']
@@ -51,8 +70,8 @@ def test_other_attributes_and_shapes_make_another_op():
     tf.matmul(a, b, name='again')
     kinds = single_ops._distinct(graph,
                                  ['plain', 'transposed', 'wide', 'again'])
-  assert [kind.names for kind in kinds
-         ] == [('plain', 'again'), ('transposed',), ('wide',)]
+  assert [kind.names for kind in kinds] == [('plain', 'again'), ('transposed',),
+                                            ('wide',)]
 
 
 def test_small_integers_are_those_of_the_graph():
