@@ -79,8 +79,7 @@ def read(name: str) -> op_graph.OpGraph:
   """A recorded graph."""
   with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder) / f'{name}.pb'
-    path.write_bytes(gzip.decompress(
-        (FOLDER / f'{name}.pb.gz').read_bytes()))
+    path.write_bytes(gzip.decompress((FOLDER / f'{name}.pb.gz').read_bytes()))
     return graph_def_io.read(sources.read(origin.Origin(str(path))))
 
 
@@ -90,8 +89,10 @@ def predicted_s(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> float:
   allowed = constraints.allowed_devices(graph, called)
   places = one_device.on_each(called, allowed)[called.accelerators[0]]
   return float(
-      simulator_lib.Simulator(called, threads=1).price_groups(
-          graph, np.stack([places])).seconds[0])
+      simulator_lib.Simulator(called,
+                              threads=1).price_groups(graph,
+                                                      np.stack([places
+                                                               ])).seconds[0])
 
 
 def main(argv: list[str]) -> None:
@@ -104,9 +105,9 @@ def main(argv: list[str]) -> None:
   print('graph         predicted   measured      alone    error')
   for step in steps():
     fitted = '' if step.graph in FITTED else '  (kept back)'
-    times = '  '.join(
-        f'{seconds * 1e3:6.1f} ms'
-        for seconds in (step.predicted_s, step.measured_s, step.alone_s))
+    times = '  '.join(f'{seconds * 1e3:6.1f} ms'
+                      for seconds in (step.predicted_s, step.measured_s,
+                                      step.alone_s))
     print(f'{step.graph:12s}  {times}  '
           f'{100 * (step.predicted_s / step.measured_s - 1):+5.0f} %{fitted}')
 

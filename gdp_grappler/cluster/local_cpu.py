@@ -84,8 +84,8 @@ def parse(text: str, count: int) -> Processor:
   chips = len(set(re.findall(r'^physical id\s*: (.*)$', text, re.MULTILINE)))
   return Processor(count, hertz or _HERTZ, fields.get('flags', _SETS),
                    _bandwidth(fields, count, max(1, chips)),
-                   ' '.join(fields.get('model name', '').split()),
-                   hertz is None)
+                   ' '.join(fields.get('model name',
+                                       '').split()), hertz is None)
 
 
 def _hertz(fields: dict[str, str]) -> float | None:

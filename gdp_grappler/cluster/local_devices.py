@@ -124,9 +124,9 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
   if f'{said}.' not in notes:
     notes.append(f'{said}.')
   return cluster_lib.Device(
-      name=name, type='CPU', memory_bytes=_host_memory_bytes(),
-      peak_flops=device_figures.cpu_flops(found.cores, found.hertz,
-                                          found.instruction_sets) / slots,
+      name=name, type='CPU',
+      memory_bytes=_host_memory_bytes(), peak_flops=device_figures.cpu_flops(
+          found.cores, found.hertz, found.instruction_sets) / slots,
       efficiency=device_figures.CPU_EFFICIENCY,
       bandwidth_bytes_per_s=found.bandwidth_bytes_per_s / slots,
       launch_s=device_figures.CPU_LAUNCH_S, compute='host CPU',

@@ -63,7 +63,6 @@ import functools
 import math
 import re
 
-
 # [H100] What the host does for an op of TensorFlow's own beyond a bare launch
 # (shapes, outputs, the choice of the kernel), in bare launches.
 _OP_WORK = 1.2
@@ -121,7 +120,6 @@ _dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
 _convolution = functools.partial(_dense, gpu_bandwidth=.27,
                                  most_flops_per_s=_CONVOLUTION_FLOPS_PER_S,
                                  host_work=_CUDNN_WORK)
-
 
 # Name, GPU arithmetic and bandwidth, CPU arithmetic and bandwidth, kernels.
 FAMILIES = {

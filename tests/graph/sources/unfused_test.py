@@ -24,25 +24,24 @@ _CASES = [
     ('_MklSwish', {}, ((3, 5),)),
     ('_MklFusedMish', {}, ((3, 5),)),
     ('_UnaryOpsComposition', dict(op_names=['Exp', 'Log1p']), ((3, 5),)),
-    ('_UnaryOpsComposition', dict(op_names=['Square', 'Sqrt', 'Tanh']),
-     ((3, 5),)),
+    ('_UnaryOpsComposition', dict(op_names=['Square', 'Sqrt', 'Tanh']), ((3,
+                                                                          5),)),
     ('_UnaryOpsComposition', dict(op_names=['Neg', 'Exp']), ((3, 5),)),
-    *(('_FusedMatMul', dict(fused_ops=['BiasAdd', *step]), ((3, 4), (4, 6),
-                                                            (6,)))
-      for step in ((), *((a,) for a in _ACTIVATIONS))),
-    ('_FusedMatMul', dict(fused_ops=['BiasAdd'], transpose_b=True),
-     ((3, 4), (6, 4), (6,))),
+    *(('_FusedMatMul', dict(fused_ops=['BiasAdd', *step]),
+       ((3, 4), (4, 6), (6,))) for step in ((), *((a,) for a in _ACTIVATIONS))),
+    ('_FusedMatMul', dict(fused_ops=['BiasAdd'],
+                          transpose_b=True), ((3, 4), (6, 4), (6,))),
     *(('_FusedConv2D', dict(fused_ops=['BiasAdd', *step], **_CONVOLUTION),
        (_IMAGE, _FILTER, _BIAS))
       for step in ((), *((a,) for a in _ACTIVATIONS))),
     ('_FusedConv2D',
-     dict(fused_ops=['FusedBatchNorm', 'Relu'], epsilon=1e-2, **_CONVOLUTION),
-     (_IMAGE, _FILTER, *_STATISTICS)),
+     dict(fused_ops=['FusedBatchNorm', 'Relu'], epsilon=1e-2,
+          **_CONVOLUTION), (_IMAGE, _FILTER, *_STATISTICS)),
     *(('_FusedMatMul', dict(fused_ops=['BiasAdd', step]), ((3, 4), (4, 6),
                                                            (6,)))
       for step in ('Tanh', 'Sigmoid', 'GeluExact', 'GeluApproximate')),
-    ('_FusedMatMul', dict(fused_ops=['BiasAdd', 'Add']),
-     ((3, 4), (4, 6), (6,), (3, 6))),
+    ('_FusedMatMul', dict(fused_ops=['BiasAdd', 'Add']), ((3, 4), (4, 6), (6,),
+                                                          (3, 6))),
     *(('_FusedConv2D', dict(fused_ops=['BiasAdd', step], **_CONVOLUTION),
        (_IMAGE, _FILTER, _BIAS))
       for step in ('Tanh', 'Sigmoid', '_MklSwish', '_FusedHardSwish',
@@ -69,8 +68,10 @@ def _node(op, attributes, count):
   node = node_def_pb2.NodeDef(name='x/fused', op=op,
                               input=[f'in{i}' for i in range(count)])
   node.attr['T'].type = tf.float32.as_datatype_enum
-  read = {'_FusedMatMul': 2, '_FusedConv2D': 2, '_FusedConv3D': 2,
-          '_FusedDepthwiseConv2dNative': 2, '_MklFusedBatchMatMulV2': 2}
+  read = {
+      '_FusedMatMul': 2, '_FusedConv2D': 2, '_FusedConv3D': 2,
+      '_FusedDepthwiseConv2dNative': 2, '_MklFusedBatchMatMulV2': 2
+  }
   if op in read:
     node.attr['num_args'].i = count - read[op]
   if op == '_FusedConv2D':
