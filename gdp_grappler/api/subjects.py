@@ -136,8 +136,9 @@ def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   return Subject(
       step, how,
       functools.partial(step_lib.of_source,
-                        reading.without_cpu_kernels(rest[0], step.cluster),
-                        step.cluster, batch_size=how.batch_size, trip_count=how.trip_count))
+                        reading.without_cpu_kernels(rest[0],
+                                                    step.cluster), step.cluster,
+                        batch_size=how.batch_size, trip_count=how.trip_count))
 
 
 def _where(cluster: str | cluster_lib.Cluster) -> reading.Where:
