@@ -114,7 +114,7 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
 def without_cpu_kernels(found: source_graph.SourceGraph,
                         cluster: cluster_lib.Cluster,
                         tell: Tell = logging.info) -> source_graph.SourceGraph:
-  """A graph as it is to be placed: for GPUs without what Grappler made for CPUs.
+  """A graph as it is to be placed: for GPUs without kernels of CPUs alone.
 
   Args:
     found: The graph.

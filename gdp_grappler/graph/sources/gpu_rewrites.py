@@ -122,7 +122,7 @@ def _without_arguments(
   """
   result = {}
   for node in graph_def.node:
-    shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else ()
+    shapes = list(node.attr[_SHAPES].list.shape) if _SHAPES in node.attr else []
     if node.op in op_kinds.ARGUMENTS and len(shapes) == 1:
       result[node.name] = node_def_pb2.NodeDef()
       result[node.name].CopyFrom(node)

@@ -245,22 +245,22 @@ def _one(op: str) -> Callable[..., int]:
   return lambda made, value, *arguments: made.add(op, value, *arguments)
 
 
+_ACTIVATIONS = ('Relu', 'Relu6', 'Elu', 'Tanh', 'Sigmoid')
 # Of `fused_ops`: what it is, and how many tensors of the fused op it reads.
 _STEPS: Mapping[str, tuple[Callable[..., int], int]] = {
-    **{
-        name: (_one(name), 0) for name in ('Relu', 'Relu6', 'Elu', 'Tanh', 'Sigmoid')
-    }, 'BiasAdd': (_bias, 1), 'Add': (_one('AddV2'), 1),
-    'Mul': (_one('Mul'), 1), 'FusedBatchNorm': (_batch_norm, 4), 'LeakyRelu':
-        (_leaky_relu, 0), '_MklSwish': (_swish, 0), '_MklFusedMish': (_mish, 0),
-    '_FusedHardSwish': (_hard_swish, 0), 'GeluExact': (_gelu_exact, 0),
-    'GeluApproximate': (_gelu_approximate, 0)
+    **{name: (_one(name), 0) for name in _ACTIVATIONS}, 'BiasAdd': (_bias, 1),
+    'Add': (_one('AddV2'), 1), 'Mul': (_one('Mul'), 1),
+    'FusedBatchNorm': (_batch_norm, 4), 'LeakyRelu': (_leaky_relu, 0),
+    '_MklSwish': (_swish, 0), '_MklFusedMish': (_mish, 0), '_FusedHardSwish':
+        (_hard_swish, 0), 'GeluExact': (_gelu_exact, 0), 'GeluApproximate':
+            (_gelu_approximate, 0)
 }
 
 
 def _normalized(made: _Parts, axes: Sequence[int], scale: str | int,
                 offset: str | int) -> int:
   """Mean 0 and variance 1 along axes, then scaled and moved."""
-  value, = made.inputs[:1]
+  value = made.inputs[0]
   along = made.constant(list(axes), dtypes.int32.as_datatype_enum)
   mean = made.add('Mean', value, along, keep_dims=True)
   squares = made.add('SquaredDifference', value, mean)

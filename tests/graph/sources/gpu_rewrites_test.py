@@ -111,9 +111,7 @@ def test_a_graph_that_is_not_whole_is_one_line():
 
 
 def test_shapes_of_what_a_function_receives_are_known():
-  """Constants that a function captures were of no shape, so a network was not
-  rewritten.
-  """
+  """Those of constants that a function captures were forgotten."""
 
   @tf.function(input_signature=[tf.TensorSpec((2, 16, 16, 8), tf.float32)])
   def convolved(x):
