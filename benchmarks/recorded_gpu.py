@@ -93,9 +93,9 @@ def load_runs(folder: pathlib.Path) -> list[Run]:
     path = folder / _MEASURED_OF_OLD
   try:
     return [
-        Run(row['task'], row['run'], folder / row['file'],
-            row['duration_scale'], tuple(row['steps_s']))
-        for row in json.loads(path.read_text())
+        Run(row['task'],
+            row['run'], folder / row['file'], row['duration_scale'],
+            tuple(row['steps_s'])) for row in json.loads(path.read_text())
     ]
   except (OSError, ValueError, KeyError, TypeError) as error:
     raise errors.GdpError(

@@ -96,6 +96,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
       help='small variants of the workloads, which say nothing '
       'about the full ones')
   parser.add_argument('--seed', type=int, default=0)
+  parser.add_argument(
+      '--may_round', action='store_true',
+      help='let ops go where they are rounded otherwise, as the papers did')
   parser.add_argument('--work_dir', type=pathlib.Path,
                       default=pathlib.Path('build/paper'),
                       help='keeps what is finished')
@@ -180,7 +183,8 @@ def _run(part: parts_lib.Part, budget_s: float | None,
           tasks=','.join(_tasks(part, arguments)),
           placers=','.join(part.placers), out_dir=arguments.work_dir,
           settings=settings_lib.Settings(seed=arguments.seed,
-                                         time_budget_s=budget_s),
+                                         time_budget_s=budget_s,
+                                         may_round=arguments.may_round),
           command=f'python -m benchmarks.paper {arguments.options}'.strip()),
       console)
 
@@ -192,8 +196,15 @@ def _head(arguments: argparse.Namespace) -> str:
       '# A table of the papers, made anew\n\nAll step times are **simulated**, '
       'first in, first out. What was published was measured, on other machines '
       'and with another TensorFlow. A ratio is above 1 where the placer below '
-      f'the line is better. One seed, {arguments.seed}; one cell at a '
-      f'time.{small}')
+      f'the line is better. {_numbers(arguments.may_round)} One seed, '
+      f'{arguments.seed}; one cell at a time.{small}')
+
+
+def _numbers(may_round: bool) -> str:
+  if may_round:
+    return 'Ops might go where they are rounded otherwise (--may_round).'
+  return ('No op went to another kind of device than TensorFlow would put it '
+          'on if it were rounded otherwise there; those published might.')
 
 
 if __name__ == '__main__':

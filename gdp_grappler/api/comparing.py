@@ -97,7 +97,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
             time_budget_s: float | None = None,
             batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
             trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
-            signature: Sequence[Any] | None = None,
+            signature: Sequence[Any] | None = None, may_round: bool = False,
             tell: Callable[[str], None] = logging.info) -> Comparison:
   """Places a step by several placers; the graph is read once.
 
@@ -115,6 +115,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     trip_count: As of `place`.
     profile: As of `place`.
     signature: As of `place`.
+    may_round: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -124,7 +125,8 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   failures = _unusable([registry.get(name) for name in placers])
   subject = subjects.read(
       graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+      subjects.Reading(batch_size, trip_count, profile, signature, tell,
+                       may_round))
   placed: dict[str, placed_step.PlacedStep] = {}
   for name in placers:
     if name in failures:

@@ -24,6 +24,7 @@ from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph import variable_names
 from gdp_grappler.graph.sources import captures
+from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import pruning
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.graph.sources import tracing_worker
@@ -42,7 +43,8 @@ _TAKES_BATCHES = ('iterator',)
 
 
 def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
-         tell: Tell) -> tuple[source_graph.SourceGraph, ...]:
+         tell: Tell,
+         architecture: str = '') -> tuple[source_graph.SourceGraph, ...]:
   """The graph of a step; and of a v1 graph also the whole of it.
 
   Args:
@@ -51,12 +53,14 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
     batch_size: For dimensions that a Keras model leaves open.
     signature: What a `tf.function` is called with, such as tensor specs.
     tell: Hears what was assumed.
+    architecture: Of the cards that the graph is for; see `gpu_tracing`. A
+      training step is traced for them.
 
   Raises:
     InvalidGraphError: it is none of these, or cannot be traced.
   """
   if callable(getattr(graph, 'make_train_function', None)):
-    return _of_model(graph, batch_size, tell),
+    return _of_model(graph, batch_size, tell, architecture),
   if hasattr(graph, 'get_concrete_function'):
     return _of_function(_traced(graph, signature or ()), _name(graph)),
   if hasattr(graph, 'structured_input_signature'):
@@ -67,8 +71,8 @@ def read(graph: Any, batch_size: int, signature: Sequence[Any] | None,
       f'{type(graph).__name__} is not a graph. {_KINDS}')
 
 
-def _of_model(model: Any, batch_size: int,
-              tell: Tell) -> source_graph.SourceGraph:
+def _of_model(model: Any, batch_size: int, tell: Tell,
+              architecture: str) -> source_graph.SourceGraph:
   name = _name(model)
   if not tf.executing_eagerly():
     raise errors.InvalidGraphError(
@@ -89,8 +93,10 @@ def _of_model(model: Any, batch_size: int,
       model.train_function = None
       step = training_step.empty_step(model, name, batch_size,
                                       lambda note: tell(f'{name}: {note}'))
-      graph_def = tracing_worker.collect(lambda: _instantiate(step), name,
-                                         'IteratorGetNext')
+      graph_def = gpu_tracing.for_architecture(
+          architecture, name,
+          functools.partial(tracing_worker.collect, lambda: _instantiate(step),
+                            name, 'IteratorGetNext'))
       captures.name_variables(graph_def,
                               captures.concrete_functions(step.func).values())
   finally:

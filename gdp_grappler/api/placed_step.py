@@ -144,8 +144,12 @@ class PlacedStep:
 
   @property
   def warnings(self) -> tuple[str, ...]:
-    """What overflows, by how much."""
-    return tuple(v.message for v in self.fifo.violations)
+    """What overflows, by how much, and what might help."""
+    if self.fits:
+      return ()
+    way_out = constraints.way_out_of_memory(self.graph, self.step.cluster)
+    return (*(v.message for v in self.fifo.violations),
+            *([way_out] if way_out else []))
 
   def price(self, order: str | None = None) -> price_lib.Price:
     """All that the simulator says, in both orders.

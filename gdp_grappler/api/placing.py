@@ -41,6 +41,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
+          may_round: bool = False,
           tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -66,10 +67,10 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
-    signature: What a `tf.function` is called with, such as tensor specs; not
-      needed where it has an input signature.
+    signature: What a `tf.function` without an input signature is called with.
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
+    may_round: Whether float arithmetic may go where it is rounded otherwise.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -84,7 +85,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   registry.factory(placer, policy)
   subject = subjects.read(
       graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+      subjects.Reading(batch_size, trip_count, profile, signature, tell,
+                       may_round))
   step = _with_whole(subject) if whole_graph else subject.step
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
@@ -134,7 +136,7 @@ def load_plan(
     cluster: str | cluster_lib.Cluster | None = None, *,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
     trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
-    signature: Sequence[Any] | None = None,
+    signature: Sequence[Any] | None = None, may_round: bool = False,
     tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
@@ -148,6 +150,7 @@ def load_plan(
     trip_count: As of `place`.
     profile: As of `place`.
     signature: As of `place`.
+    may_round: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -158,7 +161,8 @@ def load_plan(
   own = plan_lib.read(os.fspath(plan))
   subject = subjects.read(
       graph, own.cluster if cluster is None else cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell))
+      subjects.Reading(batch_size, trip_count, profile, signature, tell,
+                       may_round))
   return of_plan(subject, plan)
 
 
@@ -228,10 +232,14 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
   if isinstance(plan, Mapping):
     problem = step.problem()
-    placement = planned.place(layer_map.checked(plan), problem).placement
-    name = 'a map of layers'
+    found = planned.place(layer_map.checked(plan), problem)
+    placement, name = found.placement, 'a map of layers'
+    for line in found.refused:
+      subject.how.tell(f'Of the ops in the map of layers, {line}.')
   else:
     name = os.fspath(plan)
+    if plan_lib.read(name).may_round and not step.graph.may_round:
+      subject, step = subject.that_may_round(), step.that_may_round()
     placement = plan_lib.load(name, step.graph, step.cluster)
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(

@@ -10,6 +10,7 @@ from typing import Any, Callable, Sequence, TYPE_CHECKING
 from absl import logging
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.graph import assumptions
@@ -34,6 +35,7 @@ class Reading:
     profile: File of `gdp profile`; '' for the roofline.
     signature: What a `tf.function` is called with.
     tell: Hears one line for everything that was assumed.
+    may_round: Whether ops may go where they compute other numbers.
   """
 
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
@@ -41,11 +43,12 @@ class Reading:
   profile: str = ''
   signature: Sequence[Any] | None = None
   tell: Tell = logging.info
+  may_round: bool = False
 
   def request(self, graph: str) -> request_lib.Request:
     """For a graph of this name."""
     return request_lib.Request(graph, self.batch_size, self.trip_count,
-                               self.profile)
+                               self.profile, self.may_round)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -60,6 +63,12 @@ class Subject:
   step: step_lib.Step
   how: Reading
   _whole: Callable[[], step_lib.Step]
+
+  def that_may_round(self) -> Subject:
+    """The same with ops that may go where they compute other numbers."""
+    return dataclasses.replace(
+        self, step=self.step.that_may_round(),
+        how=dataclasses.replace(self.how, may_round=True))
 
   def whole(self) -> step_lib.Step:
     """The step with what no step runs, such as initializers.
@@ -85,7 +94,7 @@ class Subject:
             source, graph_def=needed,
             feeds=tuple(feed for feed in source.feeds if feed in runs)),
         self.step.cluster, batch_size=self.how.batch_size,
-        trip_count=self.how.trip_count)
+        trip_count=self.how.trip_count, may_round=self.how.may_round)
 
   def _source(self) -> source_graph.SourceGraph:
     if self.step.source is None:
@@ -118,6 +127,7 @@ def read(
   if isinstance(graph, (str, os.PathLike)):
     graph = how.request(os.fspath(graph))
   if isinstance(graph, request_lib.Request):
+    how = dataclasses.replace(how, may_round=graph.may_round)
     step = reading.read(graph, where, how.tell)
     return Subject(step, how, functools.partial(reading.whole, graph, step))
   return _of_object(graph, where, how)
@@ -126,15 +136,18 @@ def read(
 def _of_object(graph: Any, where: reading.Where, how: Reading) -> Subject:
   from gdp_grappler.api import models
   found = where(())
-  source, *rest = models.read(graph, how.batch_size, how.signature, how.tell)
+  source, *rest = models.read(graph, how.batch_size, how.signature, how.tell,
+                              architectures.of(found))
   step = reading.of_source(source, how.request(source.name), found, where,
                            how.tell)
   if not rest:
     return Subject(step, how, lambda: step)
   return Subject(
       step, how,
-      functools.partial(step_lib.of_source, rest[0], step.cluster,
-                        batch_size=how.batch_size, trip_count=how.trip_count))
+      functools.partial(step_lib.of_source,
+                        reading.without_cpu_kernels(rest[0], step.cluster),
+                        step.cluster, batch_size=how.batch_size,
+                        trip_count=how.trip_count, may_round=how.may_round))
 
 
 def _where(cluster: str | cluster_lib.Cluster) -> reading.Where:

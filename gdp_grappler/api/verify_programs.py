@@ -1,7 +1,9 @@
 """What `verifying` runs: three small programs, as they are and placed.
 
 Each runs in a process of its own with the plugin, over two devices that are cut
-from the CPU, and returns its losses and the devices that ran its ops.
+from the CPU, or from the first GPU, and returns its losses and the devices that
+ran its ops. Only devices of a kind that is there are asked for, and CPUs where
+GPUs are hidden.
 """
 
 from __future__ import annotations
@@ -17,14 +19,21 @@ from gdp_grappler.plugin import switch
 _STEPS = 4
 # Spreads ops wherever they may go, whatever that costs.
 _SPREAD = {'placer': 'random', 'keep_best': False, 'min_ops': 4}
+# Of each half of a card: room for such small programs and for libraries.
+_GPU_MB = 1024
 # Losses of a run, and the devices that had ops of it.
 _Run = tuple[list[float], list[str]]
 
 
-def keras_fit() -> tuple[_Run, _Run]:
+def has_gpu() -> bool:
+  """Whether TensorFlow finds one here."""
+  return bool(tf.config.list_physical_devices('GPU'))
+
+
+def keras_fit(kind: str) -> tuple[_Run, _Run]:
   """Keras' `fit`, whose variables move."""
   import keras
-  _make_devices()
+  make_devices(kind)
   rng = np.random.default_rng(0)
   inputs = rng.normal(size=(32, 8)).astype(np.float32)
   targets = rng.normal(size=(32, 1)).astype(np.float32)
@@ -45,9 +54,9 @@ def keras_fit() -> tuple[_Run, _Run]:
   return _collected(fit, False), _collected(fit, True)
 
 
-def training_loop() -> tuple[_Run, _Run]:
+def training_loop(kind: str) -> tuple[_Run, _Run]:
   """A `tf.function` with a tape and updates of its own."""
-  _make_devices()
+  make_devices(kind)
   inputs = tf.constant(
       np.random.default_rng(0).normal(size=(16, 8)), tf.float32)
 
@@ -74,12 +83,14 @@ def training_loop() -> tuple[_Run, _Run]:
   return _collected(train, False), _collected(train, True)
 
 
-def session() -> tuple[_Run, _Run]:
+def session(kind: str) -> tuple[_Run, _Run]:
   """A v1 graph in a `Session`."""
-  return _session(False), _session(True)
+  if kind == 'GPU':
+    tf.config.experimental.enable_op_determinism()
+  return _session(kind, False), _session(kind, True)
 
 
-def _session(placed: bool) -> _Run:
+def _session(kind: str, placed: bool) -> _Run:
   tf1 = tf.compat.v1
   _set_placement(placed)
   with tf.Graph().as_default():
@@ -94,8 +105,7 @@ def _session(placed: bool) -> _Run:
     options = tf1.RunOptions(output_partition_graphs=True)
     metadata = tf1.RunMetadata()
     values = np.linspace(0, 1, 32, dtype=np.float32).reshape(4, 8)
-    config = tf1.ConfigProto(device_count={'CPU': 2})
-    with tf1.Session(config=config) as running:
+    with tf1.Session(config=session_config(kind)) as running:
       running.run(tf1.global_variables_initializer())
       losses = [
           float(
@@ -105,10 +115,26 @@ def _session(placed: bool) -> _Run:
   return losses, _devices(metadata.partition_graphs)
 
 
-def _make_devices() -> None:
-  tf.config.set_logical_device_configuration(
-      tf.config.list_physical_devices('CPU')[0],
-      [tf.config.LogicalDeviceConfiguration()] * 2)
+def session_config(kind: str) -> tf.compat.v1.ConfigProto:
+  """Of a session over two devices of a kind."""
+  if kind == 'CPU':
+    return tf.compat.v1.ConfigProto(device_count={'CPU': 2})
+  config = tf.compat.v1.ConfigProto()
+  config.gpu_options.visible_device_list = '0'
+  halves = config.gpu_options.experimental.virtual_devices.add()
+  halves.memory_limit_mb.extend([_GPU_MB] * 2)
+  return config
+
+
+def make_devices(kind: str) -> None:
+  """Cuts the first device of a kind in two; of several GPUs it is alone."""
+  first = tf.config.list_physical_devices(kind)[0]
+  half = tf.config.LogicalDeviceConfiguration(
+      memory_limit=None if kind == 'CPU' else _GPU_MB)
+  if kind == 'GPU':
+    tf.config.set_visible_devices(first, kind)
+    tf.config.experimental.enable_op_determinism()
+  tf.config.set_logical_device_configuration(first, [half] * 2)
 
 
 def _set_placement(on: bool) -> None:

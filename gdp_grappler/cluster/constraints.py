@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import op_graph
 
 
@@ -16,34 +17,82 @@ def allowed_devices(graph: op_graph.OpGraph,
   """bool [G, D], the devices that suit every op of a group.
 
   A pin to a device that the cluster lacks means the host, unless the user
-  asked for it.
+  asked for it. Float arithmetic keeps to the type of device on which its
+  numbers stay what they are, if its group may be on one; a pin or a cluster
+  that leaves it no such device decides.
 
   Raises:
     InfeasiblePlacementError: some group has no device, or a user's pin names
       a device that the cluster lacks.
   """
-  by_op = demands(graph, cluster)
-  by_group = np.stack([
-      np.bincount(graph.groups, ~column, graph.num_groups) == 0
-      for column in by_op.T
-  ], axis=1)
+  by_op = _possible(graph, cluster)
+  by_group = _all_of_groups(graph, by_op)
   empty = np.flatnonzero(~by_group.any(axis=1))
   if empty.size:
     raise _infeasible(graph, cluster, by_op, empty[0])
-  return by_group
+  same = _same_numbers(graph, cluster)
+  if same is None:
+    return by_group
+  ruled = by_group & _all_of_groups(graph, same)
+  return np.where(ruled.any(axis=1, keepdims=True), ruled, by_group)
 
 
 def demands(graph: op_graph.OpGraph,
             cluster: cluster_lib.Cluster) -> np.ndarray:
-  """bool [N, D], the devices that suit each op by its kernels and its pin.
+  """bool [N, D], the devices that suit each op.
 
-  What the rest of its group wants is left out.
+  By its kernels, its pin, and where its numbers stay what they are. What the
+  rest of its group wants is left out.
 
   Raises:
     InfeasiblePlacementError: a user's pin names a device that the cluster
       lacks.
   """
-  by_op = _kernels(graph, cluster)
+  by_op = _possible(graph, cluster)
+  same = _same_numbers(graph, cluster)
+  if same is None:
+    return by_op
+  # Groups that keep some device by it are under the rule.
+  ruled = np.asarray(_all_of_groups(graph, by_op & same).any(axis=1))
+  return by_op & (same | ~ruled[graph.groups][:, None])
+
+
+def rounded(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+            devices: np.ndarray) -> np.ndarray:
+  """bool [N], ops that compute other numbers than if nobody placed them.
+
+  None where all devices are of one type: there it was no placement's choice.
+
+  Args:
+    graph: N ops.
+    cluster: The devices.
+    devices: int [N], where the ops are.
+  """
+  types = _types(cluster)
+  if (types == types[0]).all():
+    return np.zeros(graph.num_ops, bool)
+  return ~graph.same_numbers[np.arange(graph.num_ops), types[devices]]
+
+
+def way_out_of_memory(graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> str:
+  """What would let a graph that does not fit use more memories; '' if nothing.
+
+  Args:
+    graph: Of which a placement exceeds a memory.
+    cluster: The devices.
+  """
+  lifted = allowed_devices(graph.replace(may_round=True), cluster)
+  if (lifted == allowed_devices(graph, cluster)).all():
+    return ''
+  return ('float arithmetic of GPUs stays there, as CPUs round it otherwise; '
+          'may_round lets it move to where there is memory')
+
+
+def _possible(graph: op_graph.OpGraph,
+              cluster: cluster_lib.Cluster) -> np.ndarray:
+  """bool [N, D], the devices that suit each op by its kernels and its pin."""
+  by_op = graph.allowed_types[:, _types(cluster)]
   for pin, ops in graph.pinned_ops.items():
     device = _pinned_device(graph, pin, ops, cluster)
     by_op[ops] &= np.arange(cluster.num_devices) == device
@@ -80,12 +129,25 @@ def made_legal(devices: np.ndarray, allowed: np.ndarray,
   return result
 
 
-def _kernels(graph: op_graph.OpGraph,
-             cluster: cluster_lib.Cluster) -> np.ndarray:
-  """bool [N, D]."""
-  return graph.allowed_types[:, [
-      op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices
-  ]]
+def _types(cluster: cluster_lib.Cluster) -> np.ndarray:
+  """int [D], which of `op_graph.DEVICE_TYPES` each device is of."""
+  return np.array(
+      [op_graph.DEVICE_TYPES.index(d.type) for d in cluster.devices])
+
+
+def _all_of_groups(graph: op_graph.OpGraph, by_op: np.ndarray) -> np.ndarray:
+  """bool [G, D], what all ops of a group agree to, of bool [N, D]."""
+  return choices.of_all(by_op, graph.groups, graph.num_groups)
+
+
+def _same_numbers(graph: op_graph.OpGraph,
+                  cluster: cluster_lib.Cluster) -> np.ndarray | None:
+  """bool [N, D], where ops compute the same numbers; None for everywhere."""
+  types = _types(cluster)
+  if graph.may_round or (types == types[0]).all():
+    return None
+  same = graph.same_numbers[:, types]
+  return None if same.all() else same
 
 
 def _pinned_device(graph: op_graph.OpGraph, pin: str, ops: Sequence[int],

@@ -18,9 +18,10 @@ class Violation:
   """One breach of what a graph or a cluster demands.
 
   Attributes:
-    kind: 'device' (not allowed for the op), 'colocation' (a group is torn),
-      'memory' (too much on a device), 'shape' (not a device per op) or
-      'priority' (not a finite number per op).
+    kind: 'device' (not allowed for the op), 'numbers' (allowed, but the op
+      would compute other numbers), 'colocation' (a group is torn), 'memory'
+      (too much on a device), 'shape' (not a device per op) or 'priority' (not a
+      finite number per op).
     message: What, where and by how much.
   """
 
@@ -99,14 +100,23 @@ class Placement:
 
   def _wrong_devices(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     allowed = constraints.allowed_devices(graph, self.cluster)
-    ok = allowed[graph.groups, self.devices]
-    for op in np.flatnonzero(~ok):
-      suited = ', '.join(label for label, a in zip(
-          self.cluster.device_labels, allowed[graph.groups[op]]) if a)
-      yield Violation(
-          'device', f'{graph.label(op)} ({graph.op_types[op]}) is on '
-          f'{self.cluster.device_labels[self.devices[op]]}; allowed: '
-          f'{suited}')
+    wrong = np.flatnonzero(~allowed[graph.groups, self.devices])
+    if not wrong.size:
+      return
+    rounded = constraints.allowed_devices(graph.replace(may_round=True),
+                                          self.cluster)
+    labels = self.cluster.device_labels
+    for op in wrong.tolist():
+      group, device = graph.groups[op], self.devices[op]
+      suited = ', '.join(np.array(labels)[allowed[group]].tolist())
+      said = f'{graph.label(op)} ({graph.op_types[op]}) is on {labels[device]}'
+      if rounded[group, device]:
+        yield Violation(
+            'numbers', f'{said}, where its numbers, or those of an op that '
+            f'stays with it, are rounded otherwise; allowed: {suited}; or '
+            'allow that by may_round')
+      else:
+        yield Violation('device', f'{said}; allowed: {suited}')
 
   def _wrong_priorities(self, graph: op_graph.OpGraph) -> Iterator[Violation]:
     if self.priorities is None:

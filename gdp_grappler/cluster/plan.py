@@ -12,9 +12,11 @@
 
 A cluster that is no preset is written out in full where its name stands here.
 A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
-ops of a device start in order of decreasing priority. The digest is of the
-other fields. A plan without one, or edited since, is as good as any; the latter
-is told in a line, as a flipped bit looks the same.
+ops of a device start in order of decreasing priority. One that may have float
+arithmetic on another kind of device than it would be on by itself, where it is
+rounded otherwise, has "may_round": true. The digest is of the other fields. A
+plan without one, or edited since, is as good as any; the latter is told in a
+line, as a flipped bit looks the same.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-           'priorities', digests.FIELD)
+           'priorities', 'may_round', digests.FIELD)
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
@@ -56,6 +58,7 @@ class Plan:
     cluster: The cluster it was made for.
     devices: Op -> device as written, 'GPU:0'.
     priorities: Op -> priority; None for first in, first out.
+    may_round: Whether ops may be where they compute other numbers.
   """
 
   graph: str
@@ -63,6 +66,7 @@ class Plan:
   cluster: cluster_lib.Cluster
   devices: dict[str, str]
   priorities: dict[str, float] | None = None
+  may_round: bool = False
 
 
 def save(path: str, graph: op_graph.OpGraph,
@@ -90,6 +94,8 @@ def save(path: str, graph: op_graph.OpGraph,
   }
   if placement.priorities is not None:
     fields['priorities'] = dict(zip(graph.names, placement.priorities.tolist()))
+  if graph.may_round:
+    fields['may_round'] = True
   files.write_atomically(path,
                          json.dumps(digests.sealed(fields), indent=1) + '\n')
 
@@ -147,7 +153,7 @@ def read(path: str) -> Plan:
     _notice(str(path))
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
-              fields.get('priorities'))
+              fields.get('priorities'), fields.get('may_round', False))
 
 
 @functools.cache  # Once per process: a plan may be read for every graph.
@@ -213,6 +219,8 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
   for op, device in fields['devices'].items():
     if not isinstance(device, str):
       raise _damaged(path, f'the device of "{op}" is {device!r}')
+  if not isinstance(fields.get('may_round', False), bool):
+    raise _damaged(path, '"may_round" is neither true nor false')
   _check_priorities(path, fields)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import op_graph
 
 
@@ -33,15 +34,18 @@ def with_rules(step: op_graph.OpGraph,
                whole: op_graph.OpGraph) -> op_graph.OpGraph:
   """The step, kept by the rules of the whole graph too.
 
-  An initializer that is pinned, or has no kernel for GPUs, restricts its
-  variable.
+  An initializer that is pinned, has no kernel for GPUs or computes with floats
+  restricts its variable.
 
   Raises:
     InvalidGraphError: the whole graph lacks an op of the step.
   """
   rows = positions(step, whole)
-  allowed = np.ones((whole.num_groups, whole.allowed_types.shape[1]), bool)
-  np.logical_and.at(allowed, whole.groups, whole.allowed_types)
+  allowed, same = (choices.of_all(by_op, whole.groups,
+                                  whole.num_groups)[whole.groups[rows]]
+                   for by_op in (whole.allowed_types, whole.same_numbers))
+  # Where initializers and updates are at home apart, the step has its way.
+  same = np.where(same.any(axis=1, keepdims=True), same, step.same_numbers)
   _, groups = np.unique(whole.groups[rows], return_inverse=True)
   pins, user_pins = list(step.pins), step.user_pins.copy()
   pinned = {whole.groups[op]: op for op, pin in enumerate(whole.pins) if pin}
@@ -49,8 +53,8 @@ def with_rules(step: op_graph.OpGraph,
     if group in pinned and not pins[op]:
       pins[op] = whole.pins[pinned[group]]
       user_pins[op] = whole.user_pins[pinned[group]]
-  return step.replace(groups=groups, allowed_types=allowed[whole.groups[rows]],
-                      pins=pins, user_pins=user_pins)
+  return step.replace(groups=groups, allowed_types=allowed, pins=pins,
+                      user_pins=user_pins, same_numbers=same)
 
 
 def extend(placement: placement_lib.Placement, step: op_graph.OpGraph,

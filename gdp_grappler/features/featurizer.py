@@ -8,6 +8,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.features import places
 from gdp_grappler.features import schema
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
 
@@ -48,9 +49,7 @@ def allowed_by_unit(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                     units: np.ndarray) -> np.ndarray:
   """bool [M, D], devices that suit every op of a unit."""
   by_group = constraints.allowed_devices(graph, cluster)
-  result = np.ones((int(units.max()) + 1, cluster.num_devices), bool)
-  np.logical_and.at(result, units, by_group[graph.groups])
-  return result
+  return choices.of_all(by_group[graph.groups], units, int(units.max()) + 1)
 
 
 def _unit_edges(graph: op_graph.OpGraph, units: np.ndarray,

@@ -14,6 +14,7 @@ import weakref
 
 import numpy as np
 
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
@@ -45,7 +46,7 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
             within: np.ndarray | None = None) -> np.ndarray:
   """int32 [N], the unit of each op, numbered in topological order.
 
-  A unit is a union of groups with the same allowed devices.
+  A unit is a union of groups that may be joined (`choices.kinds`).
 
   Args:
     graph: N ops in G groups.
@@ -60,7 +61,7 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
     target = max(config.min_units, graph.num_groups // config.groups_per_unit)
     fair = work.sum() / target
     edges = _of(graph)
-    kinds = _kinds(allowed)
+    kinds = choices.kinds(allowed)
     if within is not None:
       kinds = _both(kinds, within)
     labels = native_graph.coarsen(work, kinds, edges.sources, edges.consumers,
@@ -159,12 +160,6 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
                                    np.argsort(-size, kind='stable'),
                                    len(size) - 1 - backwards)
   return known
-
-
-def _kinds(allowed: np.ndarray) -> np.ndarray:
-  """int32 [G], equal where the same devices bool [G, D] are allowed."""
-  packed = np.packbits(allowed, axis=1)
-  return label_rows.distinct(list(packed.T))[1].astype(np.int32)
 
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent import futures
 import dataclasses
-import functools
 import math
 from typing import Callable, Mapping, Sequence
 
@@ -32,6 +31,7 @@ from gdp_grappler.graph.legality import fusions
 from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.legality import node_types
 from gdp_grappler.graph.legality import pins as pins_lib
+from gdp_grappler.graph.legality import rounding
 from gdp_grappler.graph.legality import sums
 
 
@@ -160,6 +160,8 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
       devices=tuple(devices), executions=frames.executions,
       stateful=table.flags(lambda node: kernels.is_stateful(node.op)),
       variables=variables,
+      same_numbers=rounding.same_numbers(table, groups, allowed_types, pins,
+                                         source.devices),
       rounds_by_name=recurrence_rounds.by_name(nodes, types, properties.shape))
   return result, frames
 
@@ -368,18 +370,11 @@ def _allowed_types(table: node_table.NodeTable, live: bool) -> np.ndarray:
   """bool [N, 2], kernels; a node that stays may stay whatever they say."""
   allowed = np.array(table.of_kinds(kernels.allowed_types), bool)
   if live:
-    own = np.array(table.of_kinds(lambda node: _device_type(node.device)))
+    own = np.array(
+        table.of_kinds(lambda node: rounding.device_type(node.device)))
     keeps = np.array(table.of_kinds(pins_lib.keeps_type), bool)
     allowed[keeps & (own >= 0)] = False
     allowed[own >= 0, own[own >= 0]] = True
   # What stays may stay whatever they say, and all ops run on some device.
   allowed[~allowed.any(axis=1), op_graph.DEVICE_TYPES.index('CPU')] = True
   return allowed[table.kinds]
-
-
-@functools.cache
-def _device_type(device: str) -> int:
-  """Of `op_graph.DEVICE_TYPES`, that of a device; -1 for another one."""
-  kind = device.rsplit('device:', 1)[-1].split(':')[0]
-  kinds = op_graph.DEVICE_TYPES
-  return kinds.index(kind) if kind in kinds else -1

@@ -50,6 +50,10 @@ class OpGraph:
     stateful: bool [N], TensorFlow calls the op stateful, or does not know it.
     variables: [N] the variable that an op stands for, such as 'dense/kernel',
       where its own name does not say so ('unknown_5'); else ''.
+    same_numbers: bool [N, 2], whether an op computes, on each of
+      `DEVICE_TYPES`, what it would if nobody placed it, to the last bit; all
+      True for ops that nothing is known of.
+    may_round: Ops may go where they compute other numbers.
     rounds_by_name: How often an execution of an op launches its kernels, one
       time after the other, where that is not once: time steps times layers of
       a recurrent network that is one op.
@@ -70,10 +74,12 @@ class OpGraph:
   pins: tuple[str, ...]
   user_pins: np.ndarray
   devices: tuple[str, ...]
-  # Nobody sees the None: ones, False and '' take its place.
+  # Nobody sees the None: ones, False, '' and True take its place.
   executions: np.ndarray = None  # type: ignore[assignment]
   stateful: np.ndarray = None  # type: ignore[assignment]
   variables: tuple[str, ...] = None  # type: ignore[assignment]
+  same_numbers: np.ndarray = None  # type: ignore[assignment]
+  may_round: bool = False
   rounds_by_name: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
   def __post_init__(self) -> None:
@@ -83,6 +89,9 @@ class OpGraph:
       object.__setattr__(self, 'stateful', np.zeros(len(self.names)))
     if self.variables is None:
       object.__setattr__(self, 'variables', ('',) * len(self.names))
+    if self.same_numbers is None:
+      object.__setattr__(self, 'same_numbers',
+                         np.ones((len(self.names), len(DEVICE_TYPES))))
     for field, dtype, shape in (('edges', np.int32, (-1, 2)), ('edge_tensors',
                                                                np.int32, (-1,)),
                                 ('tensor_ops', np.int32,
@@ -95,7 +104,9 @@ class OpGraph:
                                  (-1, len(DEVICE_TYPES))), ('user_pins',
                                                             np.bool_, (-1,)),
                                 ('executions', np.float64,
-                                 (-1,)), ('stateful', np.bool_, (-1,))):
+                                 (-1,)), ('stateful', np.bool_,
+                                          (-1,)), ('same_numbers', np.bool_,
+                                                   (-1, len(DEVICE_TYPES)))):
       array = np.array(getattr(self, field), dtype).reshape(shape)
       array.setflags(write=False)
       object.__setattr__(self, field, array)
@@ -107,7 +118,7 @@ class OpGraph:
     n = len(self.names)
     for field in ('op_types', 'flops', 'io_bytes', 'param_bytes', 'groups',
                   'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-                  'stateful', 'variables'):
+                  'stateful', 'variables', 'same_numbers'):
       if len(getattr(self, field)) != n:
         raise _invalid(self.name, f'{field} does not have {n} rows')
     if len(self.edges) != len(self.edge_tensors):

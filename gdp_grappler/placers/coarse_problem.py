@@ -29,6 +29,9 @@ _MOST_NODES = 1 / 3
 _ALONE = 1 / 32
 # The share of its work by which a cell is judged.
 _MOST = .5
+# Of an op beside its kernel, in seconds, so that ops without one count where
+# there is nothing else.
+_LEAST_WORK = 1e-15
 
 
 class CoarseProblem:
@@ -51,11 +54,9 @@ class CoarseProblem:
     self._simulator, self._contracted = simulator, contracted
     graph, cluster = contracted.graph, fine.cluster
     coordinates_lib.tell(graph, coordinates)
-    prices = _Simulator(
-        cluster,
-        fixed_costs.FixedCostModel(contracted.summed(fine.op_seconds),
-                                   simulator.cost_model.contention(cluster)),
-        simulator.threads, _orderable(fine, simulator, contracted))
+    prices = _Simulator(cluster, _costs(fine, simulator, contracted),
+                        simulator.threads,
+                        _orderable(fine, simulator, contracted))
     self.problem = placer_lib.Problem(graph, cluster, prices, fine.seed,
                                       time_budget_s=fine.time_budget_s,
                                       simulator=prices, clock=fine.clock,
@@ -133,11 +134,47 @@ class _Simulator(simulator_lib.Simulator):
     return self._may
 
 
+def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+           contracted: contraction.Contraction) -> fixed_costs.FixedCostModel:
+  """What nodes take: as much of the host and of a GPU as their ops.
+
+  A node runs once. So the gaps between its ops' kernels count as seconds, and
+  what the host does for all ops but one as work for the node.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  seconds = contracted.summed(problem.op_seconds)
+  contended = simulator.cost_model.contention(cluster)
+  gpu = cluster.accelerators[0]
+  host = cluster.devices[gpu]
+  if not host.asynchronous or not host.dispatch_s:
+    return fixed_costs.FixedCostModel(seconds, contended)
+  launches = problem.op_seconds[:, gpu] > 0
+  runs = np.maximum(graph.executions, 1)
+  prepared_s = np.where(
+      launches,
+      runs * (host.dispatch_s - host.lock_s)
+      + simulator.cost_model.host_work(graph) * host.dispatch_s,
+      runs * host.visit_s)
+  of_ops = np.stack([
+      launches * runs, launches * simulator.cost_model.launches(graph),
+      prepared_s
+  ], axis=1)
+  kernel_runs, kernels, prepared_s = contracted.summed(of_ops).T
+  prepared_s -= host.dispatch_s - host.lock_s
+  streams = [i for i, d in enumerate(cluster.devices) if d.asynchronous]
+  gap_s = np.array([cluster.devices[i].gap_s for i in streams])
+  seconds[:, streams] += np.maximum(kernel_runs - 1, 0)[:, None] * gap_s
+  return fixed_costs.FixedCostModel(seconds, contended, np.maximum(kernels, 1),
+                                    np.maximum(prepared_s, 0) / host.dispatch_s)
+
+
 def _work(problem: placer_lib.Problem) -> np.ndarray:
   """float64 [G], seconds of each group where it may be and is quickest."""
   groups, count = problem.graph.groups, problem.graph.num_groups
-  seconds = np.stack(
-      [np.bincount(groups, of, count) for of in problem.op_seconds.T], axis=1)
+  seconds = np.stack([
+      np.bincount(groups, of + _LEAST_WORK, count)
+      for of in problem.op_seconds.T
+  ], axis=1)
   return np.where(problem.allowed, seconds, np.inf).min(axis=1)
 
 
@@ -147,7 +184,7 @@ def _allowed(problem: placer_lib.Problem, cells: np.ndarray,
 
   Of what does no work groups count.
   """
-  weights = work + 1e-15
+  weights = work + _LEAST_WORK
   may = np.stack(
       [np.bincount(cells, weights * column) for column in problem.allowed.T],
       axis=1)
@@ -163,7 +200,8 @@ def _orderable(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
                contracted: contraction.Contraction) -> np.ndarray:
   """bool [M], nodes most of whose work edges may join."""
   may = simulator.orderable(problem.graph)
-  seconds = problem.op_seconds[:, problem.cluster.accelerators[0]] + 1e-15
+  seconds = (problem.op_seconds[:, problem.cluster.accelerators[0]]
+             + _LEAST_WORK)
   own = np.bincount(contracted.nodes, seconds * may, contracted.graph.num_ops)
   return own >= _MOST * np.bincount(contracted.nodes, seconds,
                                     contracted.graph.num_ops)

@@ -47,10 +47,12 @@ class Planned:
     placement: Keeps the graph's rules; with the priorities of a plan that
       names every op.
     origin: What to call it, and how far the plan was obeyed.
+    refused: Of that, what was not obeyed, and why.
   """
 
   placement: placement_lib.Placement
   origin: str
+  refused: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,6 +74,15 @@ class _Wishes:
   priorities: np.ndarray | None = None
 
 
+def may_round(plan: Plan | None) -> bool:
+  """Whether a plan was made for ops that may compute other numbers.
+
+  Raises:
+    PlanError: the file is missing or damaged.
+  """
+  return isinstance(plan, str) and plan_lib.read(plan).may_round
+
+
 def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
   """Places a graph as a plan has it.
 
@@ -86,10 +97,16 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
     wishes = _of_file(plan, graph, cluster)
   else:
     wishes = _of_layers(plan, graph, cluster)
-  devices = _of_groups(problem, wishes)[graph.groups]
-  notes = (*wishes.notes, *_refused(graph, wishes, devices, cluster))
+  rounds = _would_round(graph, wishes, cluster)
+  devices = _of_groups(
+      problem,
+      dataclasses.replace(wishes,
+                          devices=np.where(rounds, -1,
+                                           wishes.devices)))[graph.groups]
+  refused = tuple(_refused(problem, wishes, rounds, devices))
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
-                 f'{wishes.origin} ({"; ".join(notes)})')
+                 f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',
+                 refused)
 
 
 def _of_file(path: str, graph: op_graph.OpGraph,
@@ -238,17 +255,31 @@ def _as_it_was(graph: op_graph.OpGraph,
   return np.array([index.get(name, -1) for name in graph.devices], int)
 
 
-def _refused(graph: op_graph.OpGraph, wishes: _Wishes, devices: np.ndarray,
-             cluster: cluster_lib.Cluster) -> Iterator[str]:
+def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
+             devices: np.ndarray) -> Iterator[str]:
   """What is not where it was wanted."""
+  graph, cluster = problem.graph, problem.cluster
   wrong = (wishes.devices >= 0) & ~wishes.weak & (wishes.devices != devices)
   holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
-  of_state = wrong & holds[graph.groups]
+  rounds = rounds & (wishes.devices != devices)
+  of_state = wrong & holds[graph.groups] & ~rounds
   if of_state.any():
     yield f'{of_state.sum()} stay with their variables'
-  others = np.flatnonzero(wrong & ~of_state)
+  if rounds.any():
+    yield (f'{rounds.sum()} would be rounded otherwise where it says, such as '
+           f'"{graph.label(int(rounds.argmax()))}": may_round allows it')
+  others = np.flatnonzero(wrong & ~of_state & ~rounds)
   if others.size:
     op = others[0]
     yield (f'{others.size} cannot be where it says, such as '
            f'"{graph.label(op)}", which is on '
            f'{cluster.device_labels[devices[op]]}')
+
+
+def _would_round(graph: op_graph.OpGraph, wishes: _Wishes,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+  """bool [N], what might be where it is wanted if numbers did not count."""
+  free = constraints.allowed_devices(graph.replace(may_round=True), cluster)
+  ruled = constraints.allowed_devices(graph, cluster)
+  wanted = np.maximum(wishes.devices, 0)
+  return (free & ~ruled)[graph.groups, wanted] & (wishes.devices >= 0)

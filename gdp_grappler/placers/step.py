@@ -48,6 +48,10 @@ class Step:
   cost_model: cost_model_lib.CostModel | None = None
   expert: Expert | None = None
 
+  def that_may_round(self) -> Step:
+    """The step with ops that may go where they compute other numbers."""
+    return dataclasses.replace(self, graph=self.graph.replace(may_round=True))
+
   def simulator(self) -> simulator_lib.Simulator:
     """Prices placements of the step."""
     return simulator_lib.Simulator(self.cluster, self.cost_model)
@@ -74,6 +78,7 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
               live: bool = False, relocatable: bool = False,
               batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
               trip_count: float = assumptions.DEFAULT_TRIP_COUNT,
+              may_round: bool = False,
               tell: Callable[[str], None] | None = None) -> Step:
   """The step of a graph in memory, priced by the roofline.
 
@@ -84,6 +89,7 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
     relocatable: Whether variables that it receives may move all the same.
     batch_size: Stands for dimensions that the graph leaves open.
     trip_count: Iterations of loops whose number it does not tell.
+    may_round: Whether ops may go where they compute other numbers.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -91,7 +97,8 @@ def of_source(source: source_graph.SourceGraph, cluster: cluster_lib.Cluster, *,
   """
   from gdp_grappler.graph import graph_def_io
   progress.doing(f'reading {len(source.graph_def.node)} ops of {source.name}')
-  return Step(
+  step = Step(
       graph_def_io.read(source, live=live, relocatable=relocatable,
                         unknown_dim=batch_size, trip_count=trip_count,
                         tell=tell), cluster, source)
+  return step.that_may_round() if may_round else step

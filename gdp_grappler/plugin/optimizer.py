@@ -15,6 +15,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
@@ -27,6 +28,7 @@ from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
+from gdp_grappler.placers import single_device
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers import stopwatch
 from gdp_grappler.plugin import network
@@ -42,6 +44,8 @@ _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
 # Each worker of these runs its own steps, between variables that all share.
 _PARAMETER_SERVER = '/job:ps/'
+
+_GPU = '/device:GPU:'
 
 # What TensorFlow calls the graph in which the variables of a function come into
 # being. It runs once, and plans are for other graphs: nobody has to be told.
@@ -79,7 +83,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   cluster = called(_cluster(source, settings))
   step = step_lib.of_source(
       source, cluster, live=True, relocatable=relocatable,
-      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE)
+      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
+      may_round=settings.may_round or planned.may_round(settings.plan))
   if settings.profile is not None:
     step = dataclasses.replace(
         step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
@@ -89,7 +94,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
       time_budget_s=min(_SEARCH_SHARE * settings.time_budget_s,
                         deadline.left_s), repeatable=True,
       simulator=None if settings.order == order_lib.FIFO else simulator)
-  before = _as_it_was(graph, cluster)
+  before = _as_it_was(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
@@ -149,17 +154,31 @@ def _cluster(source: source_graph.SourceGraph,
   return cluster
 
 
-def _as_it_was(graph: op_graph.OpGraph,
-               cluster: cluster_lib.Cluster) -> placement_lib.Placement:
-  """The placement TensorFlow chose; on the host where the cluster has none."""
-  index = {}
-  for name in set(graph.devices):
-    try:
-      index[name] = cluster.device_index(name)
-    except errors.ClusterError:
-      index[name] = cluster.host
+def _as_it_was(problem: placer_lib.Problem,
+               source: source_graph.SourceGraph) -> placement_lib.Placement:
+  """The placement TensorFlow chose.
+
+  What it would choose, where the cluster has GPUs and the program has none. Ops
+  on devices that the cluster lacks are on the host, or on the first device that
+  they may have.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  gpu = single_device.first_device(cluster, 'GPU')
+  if gpu is not None and not any(_GPU in device for device in source.devices):
+    return single_device.OnlyDevicePlacer(gpu).place(problem)
+  index = {name: _in_cluster(name, cluster) for name in set(graph.devices)}
+  devices = np.array([index[name] for name in graph.devices])
+  instead = constraints.fallback_devices(problem.allowed, cluster.host)
   return placement_lib.Placement(
-      np.array([index[name] for name in graph.devices]), cluster)
+      np.where(devices < 0, instead[graph.groups], devices), cluster)
+
+
+def _in_cluster(device: str, cluster: cluster_lib.Cluster) -> int:
+  """Index of a device; -1 where the cluster lacks it."""
+  try:
+    return cluster.device_index(device)
+  except errors.ClusterError:
+    return -1
 
 
 def _proposals(
@@ -206,10 +225,15 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
             f'{size / 1e6:.2f} MB; {predicted}')
     if prices.overflow_bytes[1] < prices.overflow_bytes[0]:
       said += '; as it was, it would have exceeded a memory'
+    rounded = constraints.rounded(graph, after.cluster, after.devices).sum()
+    if rounded:
+      said += f'; {units.count(int(rounded), "op")} will round otherwise'
   elif (problem.allowed.sum(axis=1) > 1).any():
     said = f'left as they were: {origin} gives no gain; {predicted}'
   else:
     said = ''
+  if said and prices.overflow_bytes[1]:
+    said += _said_of_memory(graph, after.cluster)
   order = choice.order
   edges: tuple[tuple[int, int], ...] = ()
   if order is not None:
@@ -224,6 +248,12 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,
       edges if apply else (), old_s, new_s)
+
+
+def _said_of_memory(graph: op_graph.OpGraph,
+                    cluster: cluster_lib.Cluster) -> str:
+  way_out = constraints.way_out_of_memory(graph, cluster)
+  return f'; it exceeds a memory: {way_out}' if way_out else ''
 
 
 def _order_config(

@@ -57,6 +57,9 @@ class Settings:
     profile: File of `gdp profile` that prices ops by what they were measured
       to take, on the devices that it knows; read when a graph arrives. None
       for the roofline.
+    may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
+      round it otherwise, so that the numbers of a program change in their last
+      digits or, where a GPU multiplies in TF32, in the third.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -75,6 +78,7 @@ class Settings:
   guard: bool | None = None
   move_variables: bool = True
   profile: str | None = None
+  may_round: bool = False
   cache: bool = True
 
   @property
@@ -269,6 +273,7 @@ _CHECKS = {
     'guard': _switch_or_none,
     'move_variables': _switch,
     'profile': _text_or_none,
+    'may_round': _switch,
     'cache': _switch,
 }
 

@@ -16,6 +16,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.costs import profiled_costs
@@ -78,8 +79,10 @@ def read(request: request_lib.Request, where: Where,
           f'{request.graph} brings the costs of its ops, and --profile='
           f'{request.profile} would replace them. Leave out --profile.')
     graph, costs = request.given
-    return step_lib.Step(graph, cluster, None, costs)
-  step = of_source(source(request, tell), request, cluster, where, tell)
+    step = step_lib.Step(graph, cluster, None, costs)
+    return step.that_may_round() if request.may_round else step
+  found = source(request, tell, architectures.of(cluster))
+  step = of_source(found, request, cluster, where, tell)
   return dataclasses.replace(step, expert=_expert(request))
 
 
@@ -100,19 +103,39 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
   """
   if cluster.name == _LOCAL and found.devices:
     cluster = where(found.devices)
-  step = step_lib.of_source(found, cluster, batch_size=request.batch_size,
-                            trip_count=request.trip_count, tell=tell)
+  step = step_lib.of_source(without_cpu_kernels(found, cluster, tell), cluster,
+                            batch_size=request.batch_size,
+                            trip_count=request.trip_count,
+                            may_round=request.may_round, tell=tell)
   return dataclasses.replace(
       step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
 
-def source(request: request_lib.Request,
-           tell: Tell = logging.info) -> source_graph.SourceGraph:
+def without_cpu_kernels(
+    found: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
+    tell: Tell = logging.info) -> source_graph.SourceGraph:
+  """A graph as it is to be placed: for GPUs without what Grappler made for CPUs.
+
+  Args:
+    found: The graph.
+    cluster: Where it is to run.
+    tell: Hears what was restored and what could not be.
+  """
+  if not architectures.of(cluster):
+    return found
+  from gdp_grappler.graph.sources import restoring
+  return restoring.restored(found, tell)
+
+
+def source(request: request_lib.Request, tell: Tell = logging.info,
+           architecture: str = '') -> source_graph.SourceGraph:
   """The graph that is run.
 
   Args:
     request: What the user typed.
     tell: Hears one line for everything that was assumed.
+    architecture: Of the cards that it is to run on, as of `architectures.of`;
+      what is traced or built is so for them.
 
   Raises:
     GdpError: there is none, or it cannot be used.
@@ -121,13 +144,15 @@ def source(request: request_lib.Request,
   from gdp_grappler.workloads import registry
   if request.graph in registry.names():
     # It was built where nobody looked for devices.
-    return dataclasses.replace(registry.source(request.graph, tell), devices=())
+    built = registry.source(request.graph, tell, architecture)
+    return dataclasses.replace(built, devices=())
   if not (request.origin.names_function or request.origin.path.exists()):
     near = suggestions.did_you_mean(request.graph, registry.names())
     raise errors.InvalidGraphError(
         f'Graph {request.graph} does not exist.{near} Give {origin_lib.KINDS}, '
         'or the name of a workload such as rnnlm-2.')
-  return sources.read(request.origin, batch_size=request.batch_size, tell=tell)
+  return sources.read(request.origin, batch_size=request.batch_size,
+                      architecture=architecture, tell=tell)
 
 
 def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
@@ -148,9 +173,15 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   unpruned = sources.unpruned(request.origin)
   if unpruned is None:
     return step
-  return step_lib.of_source(unpruned, step.cluster,
+  return step_lib.of_source(without_cpu_kernels(unpruned, step.cluster, _silent),
+                            step.cluster,
                             batch_size=request.batch_size,
-                            trip_count=request.trip_count)
+                            trip_count=request.trip_count,
+                            may_round=request.may_round)
+
+
+def _silent(_: str) -> None:
+  """The same was told of the step."""
 
 
 def workload(request: request_lib.Request) -> workload_lib.Workload | None:

@@ -35,12 +35,14 @@ class Request:
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
+    may_round: Whether ops may go where they compute other numbers.
   """
 
   graph: str
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
+  may_round: bool = False
 
   def typed(self) -> str:
     """What to type after `gdp COMMAND` for the same."""
@@ -51,6 +53,8 @@ class Request:
       given.append(f'--trip_count={self.trip_count}')
     if self.profile:
       given.append(f'--profile={self.profile}')
+    if self.may_round:
+      given.append('--may_round')
     return shlex.join(given)
 
   @functools.cached_property

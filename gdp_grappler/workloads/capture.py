@@ -1,4 +1,7 @@
-"""The training step of a workload as the pass receives it, cached on disk."""
+"""The training step of a workload as the pass receives it, cached on disk.
+
+As it is for CPUs, and as it is for each generation of GPUs (`gpu_rewrites`).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from gdp_grappler import cache
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import gpu_rewrites
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.processes import calls
 from gdp_grappler.workloads import workload as workload_lib
@@ -29,40 +33,54 @@ _PACKAGE = 'gdp_grappler.workloads.'
 
 
 def capture(workload: workload_lib.Workload, family: types.ModuleType,
-            tell: Callable[[str], None]) -> source_graph.SourceGraph:
+            tell: Callable[[str], None],
+            architecture: str = '') -> source_graph.SourceGraph:
   """Builds a workload in a process of its own, or finds it in the cache.
 
   Args:
     workload: A registered one: the process finds it by name.
     family: The module that defines it.
     tell: Hears one line if the graph is built.
+    architecture: Of the cards that Grappler rewrites it for, as of
+      `architectures.of`; '' for CPUs.
 
   Raises:
     InvalidGraphError: it cannot be built.
   """
-  path = cache_path(workload, family)
+  cards = gpu_rewrites.generation(architecture)
+  path = cache_path(workload, family, cards)
   known = cached(path, tell)
   if known is not None and known.name == workload.name:
     return known
   tell(f'Building {workload.name}, once; it is kept in {path.parent}.')
   progress.doing(f'building {workload.name}')
-  data = _build(workload.name)
+  data = _build(workload.name, cards)
   cache.keep(path, _digest(data) + data, tell)
   return _parsed(data)
 
 
-def cache_path(workload: workload_lib.Workload,
-               family: types.ModuleType) -> pathlib.Path:
-  """Where a workload is kept: another place for every version of its code."""
+def cache_path(workload: workload_lib.Workload, family: types.ModuleType,
+               cards: str = '') -> pathlib.Path:
+  """Where a workload is kept: another place for every version of its code.
+
+  Args:
+    workload: A registered one.
+    family: The module that defines it.
+    cards: The generation that it is for, as of `gpu_rewrites.generation`.
+  """
   digest = hashlib.sha256(versions.VERSION.encode())
   here = pathlib.Path(__file__)
   sources = [
       pathlib.Path(inspect.getfile(module)) for module in _modules(family)
   ]
+  if cards:
+    sources.append(pathlib.Path(inspect.getfile(gpu_rewrites)))
   for source in (here, here.with_name('capture_worker.py'), *sources):
     digest.update(source.read_bytes())
   key = digest.hexdigest()[:16]
-  return cache.path('workloads', f'{workload.name.replace("@", "_")}_{key}.pb')
+  kind = f'_gpu{cards}' if cards else ''
+  return cache.path('workloads',
+                    f'{workload.name.replace("@", "_")}{kind}_{key}.pb')
 
 
 def _modules(family: types.ModuleType) -> list[types.ModuleType]:
@@ -105,10 +123,10 @@ def _digest(data: bytes) -> bytes:
   return hashlib.sha256(data).hexdigest().encode() + b'\n'
 
 
-def _build(name: str) -> bytes:
+def _build(name: str, cards: str) -> bytes:
   """A serialized captured graph, made in a process of its own."""
   try:
-    data = calls.call(_WORKER, name, timeout_s=_TIMEOUT_S,
+    data = calls.call(_WORKER, name, cards, timeout_s=_TIMEOUT_S,
                       environment=_ENVIRONMENT)
   except calls.CallError as error:
     raise errors.InvalidGraphError(

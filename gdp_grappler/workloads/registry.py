@@ -40,8 +40,8 @@ def get(name: str) -> workload_lib.Workload:
 
 
 def source(
-    name: str, tell: Callable[[str],
-                              None] = logging.info) -> source_graph.SourceGraph:
+    name: str, tell: Callable[[str], None] = logging.info,
+    architecture: str = '') -> source_graph.SourceGraph:
   """A workload's training step as the pass receives it.
 
   Built in a process of its own the first time, then kept in the cache folder
@@ -50,12 +50,14 @@ def source(
   Args:
     name: One of `names()`.
     tell: Hears one line if the graph has to be built.
+    architecture: Of the cards of the cluster that it is placed for, as of
+      `architectures.of`: as the pass receives it where there is such a card.
 
   Raises:
     GdpError: no such workload, it cannot be built, or the cache cannot be
       written.
   """
-  return capture.capture(*_find(name), tell)
+  return capture.capture(*_find(name), tell, architecture)
 
 
 def expert_devices(name: str, graph: op_graph.OpGraph,

@@ -26,7 +26,7 @@ from placer_model.benchmark import tasks as tasks_lib
 # Fields that change the price of a placement without changing its graph's
 # fingerprint.
 _PRICED = ('tensor_ops', 'flops', 'io_bytes', 'groups', 'allowed_types',
-           'user_pins', 'executions', 'stateful')
+           'user_pins', 'executions', 'stateful', 'same_numbers')
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,6 +63,7 @@ class Loaded:
     for field in _PRICED:
       result.update(getattr(self.graph, field).tobytes())
     result.update('\0'.join(self.graph.pins).encode())
+    result.update(str(self.graph.may_round).encode())
     result.update(self.cluster.to_json().encode())
     if self.expert_devices is not None:
       result.update(self.expert_devices.tobytes())
@@ -107,7 +108,8 @@ def load(task: tasks_lib.Task, settings: settings_lib.Settings) -> Loaded:
     GdpError: the graph or the cluster cannot be used.
   """
   request = request_lib.Request(task.source, settings.batch_size,
-                                settings.trip_count, settings.profile)
+                                settings.trip_count, settings.profile,
+                                settings.may_round)
   step = reading.read(request, functools.partial(_cluster, task, settings))
   problem, workload = step.problem(), reading.workload(request)
   simulated = settings.simulated

@@ -138,7 +138,10 @@ def _how(settings: settings_lib.Settings) -> str:
     jobs = (f'{settings.jobs} cells ran side by side: they shared the cores, '
             'so seconds of searches are longer than alone, and a search with a '
             'time budget got less far.')
-  return (f'Seed {settings.seed}; {budget}. {jobs} Versions are in '
+  numbers = ('Ops might go where they are rounded otherwise (may_round).'
+             if settings.may_round else
+             'No op went where it is rounded otherwise.')
+  return (f'Seed {settings.seed}; {budget}. {numbers} {jobs} Versions are in '
           f'[{records.RESULTS}]({records.RESULTS}).')
 
 

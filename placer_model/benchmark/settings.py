@@ -54,6 +54,7 @@ class Settings:
     trip_count: As of `request.Request`.
     profile: As of `request.Request`.
     jobs: Cells computed side by side.
+    may_round: As of `request.Request`.
   """
 
   seed: int = 0
@@ -66,6 +67,7 @@ class Settings:
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
   jobs: int = 1
+  may_round: bool = False
 
   @property
   def simulated(self) -> bool:
@@ -93,13 +95,16 @@ class Settings:
         'time_budget_s': self.time_budget_s,
         'local_workers': self.local_workers, 'batch_size': self.batch_size,
         'trip_count': self.trip_count, 'profile': self.profile,
-        'jobs': self.jobs
+        'jobs': self.jobs, 'may_round': self.may_round
     }
 
   @classmethod
   def from_json(cls, fields: Mapping[str, Any]) -> Settings:
-    """What `to_json` made, with the usual limits of time."""
-    return cls(**fields)
+    """What `to_json` made, with the usual limits of time.
+
+    Before it said whether ops may round they might.
+    """
+    return cls(**{'may_round': True, **fields})
 
 
 def cell_key(settings: Settings, task: str, graph_digest: str,

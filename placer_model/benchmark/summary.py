@@ -31,6 +31,7 @@ def show(results: dict[str, Any], out_dir: str,
   """
   kind = results['settings']['reward']
   small = ', small variants' if results['settings']['quick'] else ''
+  rounding = ', may round' if results['settings'].get('may_round') else ''
   means = tables.means(results['tasks'])
   columns = [means.head.index(head) for head in _SHOWN]
   rows = [tuple(_SHOWN.values())]
@@ -41,7 +42,8 @@ def show(results: dict[str, Any], out_dir: str,
     star = '*' * (row[kind_column] == entries.Kind.PORTFOLIO)
     rows.append((f'{name}{star}', *numbers))
   shown = tables_lib.titled(
-      f'Tasks: {len(results["tasks"])} ({kind}{small}); geometric means', rows,
+      f'Tasks: {len(results["tasks"])} ({kind}{small}{rounding}); geometric '
+      'means', rows,
       '*: portfolio, the best of many proposals; OOM: tasks whose memory it '
       'exceeds; none: tasks without a placement; best: tasks on which nobody '
       'is faster; human: the expert; vs: step time of the other / of this '

@@ -104,8 +104,8 @@ _LINE = command_line.CommandLine(
     (_GRAPH, _CLUSTER, _GRAPHS, _CLUSTERS, _REWARD, _TARGET,
      command_line.LOCAL_WORKERS, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
      command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS, command_line.BATCH_SIZE,
-     command_line.TRIP_COUNT, command_line.PROFILE, _INIT_POLICY, _SEARCHES,
-     command_line.RAY, _RESTART), _missing)
+     command_line.TRIP_COUNT, command_line.PROFILE, command_line.MAY_ROUND,
+     _INIT_POLICY, _SEARCHES, command_line.RAY, _RESTART), _missing)
 
 
 def run() -> None:
@@ -217,7 +217,8 @@ def _options(task_lib: types.ModuleType) -> Any:
           _MODEL_DIR.value), units=_UNITS.value, config=_CONFIG.value,
       seed=command_line.SEED.value, batch_size=command_line.BATCH_SIZE.value,
       trip_count=command_line.TRIP_COUNT.value,
-      profile=command_line.PROFILE.value or '', iterations=_ITERATIONS.value,
+      profile=command_line.PROFILE.value or '',
+      may_round=command_line.MAY_ROUND.value, iterations=_ITERATIONS.value,
       rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
       init_policy=(task_lib.initial.folder(_INIT_POLICY.value)
                    if _INIT_POLICY.value else None), restart=_RESTART.value,

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import union_find
 from gdp_grappler.placers import placer as placer_lib
@@ -70,7 +71,7 @@ def _with_only_consumer(graph: op_graph.OpGraph,
                         allowed: np.ndarray) -> np.ndarray:
   """int [G], sets of units, 0 .. count - 1."""
   source, target = graph.groups[graph.edges].T
-  kinds = np.unique(allowed, axis=0, return_inverse=True)[1].reshape(-1)
+  kinds = choices.kinds(allowed)
   # The only consumer of an op is its lowest and its highest one.
   lowest = np.full(graph.num_ops, graph.num_groups)
   highest = np.full(graph.num_ops, -1)

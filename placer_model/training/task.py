@@ -58,6 +58,7 @@ class Options:
     batch_size: As of `request.Request`.
     trip_count: As of `request.Request`.
     profile: As of `request.Request`.
+    may_round: As of `request.Request`.
     iterations: Instead of the preset's; None keeps it.
     rollouts: Instead of the preset's; None keeps it.
     time_budget_s: What the whole run may take; None: only `iterations` counts.
@@ -81,6 +82,7 @@ class Options:
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
   trip_count: int = assumptions.DEFAULT_TRIP_COUNT
   profile: str = ''
+  may_round: bool = False
   iterations: int | None = None
   rollouts: int | None = None
   time_budget_s: float | None = None
@@ -94,7 +96,7 @@ class Options:
   def request(self) -> request_lib.Request:
     """Which graph is meant."""
     return request_lib.Request(self.graph, self.batch_size, self.trip_count,
-                               self.profile)
+                               self.profile, self.may_round)
 
   @property
   def kind_of_units(self) -> str:

@@ -191,3 +191,38 @@ def test_the_option_is_off_only_while_a_model_is_traced():
   finally:
     tf.config.optimizer.set_experimental_options({'gdp_placement': False})
   assert after == {'mode': 'report'}
+
+
+def test_a_step_for_gpus_is_what_a_gpu_would_run_and_leaves_no_trace():
+  """Keras' SiLU became a kernel that only CPUs have."""
+  model = keras.Sequential([
+      keras.Input((6,), batch_size=2, dtype='int32'),
+      keras.layers.Embedding(10, 8),
+      keras.layers.LSTM(8),
+      keras.layers.Dense(8, 'silu')
+  ])
+  model.compile('sgd', 'mse')
+  before = tf.config.optimizer.get_experimental_options()
+  on_gpus = _placed(model).graph.op_types
+  assert {'CudnnRNNV3', 'Sigmoid', 'Mul'} <= set(on_gpus)
+  assert not {'_MklSwish', '_FusedMatMul'} & set(on_gpus)
+  assert tf.config.optimizer.get_experimental_options() == before
+  on_cpus = gdp_grappler.place(model, '2xcpu-eth10', placer='random')
+  assert 'CudnnRNNV3' not in on_cpus.graph.op_types
+  model.fit(np.zeros((2, 6), int), np.zeros((2, 8)), verbose=0)
+
+
+def test_a_graph_with_kernels_of_cpus_is_restored_and_so_is_the_whole():
+  with tf.Graph().as_default() as graph:
+    variable = tf1.get_variable('v', (4, 4), use_resource=True)
+    tf.identity(variable, name='read')
+    definition = graph.as_graph_def()
+    node = definition.node.add(name='silu', op='_MklSwish', input=['read'])
+    node.attr['T'].type = tf.float32.as_datatype_enum
+  with tf.Graph().as_default() as graph:
+    tf.import_graph_def(definition, name='')
+  told = []
+  placed = _placed(graph, whole_graph=True, tell=told.append)
+  assert 'Sigmoid' in placed.graph.op_types
+  assert '_MklSwish' not in placed.graph.op_types
+  assert sum('_MklSwish' in line for line in told) == 1

@@ -151,7 +151,7 @@ def test_a_summary_fits_a_terminal(placed, capsys):
   out = capsys.readouterr().out
   assert out == placed.summary() + '\n'
   assert max(map(len, out.splitlines())) <= 80
-  assert 'as fast as on the CPU' in out and 'GPU:1' in out
+  assert 'as fast as on one device' in out and 'GPU:1' in out
   assert repr(placed).startswith('<PlacedStep dense_train_step: ')
 
 
@@ -220,9 +220,13 @@ def test_what_breaks_rules_is_refused_by_name():
   assert str(error.value).endswith('Try again.')
 
 
-@pytest.mark.parametrize('cluster, called', [('2xP100', 'the CPU'),
-                                             ('cpu', 'one device')])
-def test_the_best_single_device_is_called_by_what_it_is(cluster, called):
+@pytest.mark.parametrize('cluster, may_round, called',
+                         [('2xP100', True, 'the CPU'),
+                          ('2xP100', False, 'one device'),
+                          ('cpu', False, 'one device')])
+def test_the_best_single_device_is_called_by_what_it_is(cluster, may_round,
+                                                        called):
   # Too small a graph for launches to pay.
-  placed = gdp_grappler.place(_GRAPH, cluster, placer='single_device')
+  placed = gdp_grappler.place(_GRAPH, cluster, placer='single_device',
+                              may_round=may_round)
   assert placed.where_alone == called

@@ -52,7 +52,7 @@ def plans():
 def test_a_single_plan_stands_beside_one_device(plans, tmp_path):
   gdp_grappler.report(plans[1], tmp_path / 'page.html')
   data = _data(tmp_path / 'page.html')
-  assert [run['name'] for run in data['runs']] == ['the CPU', 'metis']
+  assert [run['name'] for run in data['runs']] == ['one device', 'metis']
   run = data['runs'][1]
   assert run['stepUs'] == pytest.approx(plans[1].step_time_s * 1e6)
   assert run['device'] == plans[1].placement.devices.tolist()

@@ -3,6 +3,8 @@
 import pytest
 
 import gdp_grappler
+from gdp_grappler import errors
+from gdp_grappler.api import verify_programs
 from gdp_grappler.api import verifying
 from gdp_grappler.bin import gdp
 from gdp_grappler.processes import calls
@@ -10,22 +12,33 @@ from gdp_grappler.processes import calls
 
 @pytest.mark.e2e
 def test_three_programs_are_really_placed():
-  verification = gdp_grappler.verify()
+  verification = gdp_grappler.verify(['CPU'])
   assert verification.works, str(verification)
   assert [p.program for p in verification.programs
          ] == ['keras_fit', 'training_loop', 'session']
   assert all('CPU:0 and CPU:1' in p.detail for p in verification.programs)
 
 
-def _answers(monkeypatch, answer):
+def _answers(monkeypatch, answer, has_gpu=False):
 
-  def call(function, **options):
-    del options
+  def call(function, kind='', **options):
     if isinstance(answer, Exception):
       raise answer
-    return answer(function)
+    if function.endswith(':has_gpu'):
+      return has_gpu
+    hidden = options['environment'].get('CUDA_VISIBLE_DEVICES') == '-1'
+    assert hidden == (kind == 'CPU')
+    return answer(function) if kind == 'CPU' else _on_gpu(answer(function))
 
   monkeypatch.setattr(calls, 'call', call)
+
+
+def _on_gpu(runs):
+  """Other numbers than on a CPU, over two GPUs and with a shape on the CPU."""
+  (losses, _), (placed, devices) = runs
+  names = [device.replace('CPU', 'GPU') for device in devices]
+  return (([loss + 1e-3 for loss in losses], ['GPU:0']),
+          ([loss + 1e-3 for loss in placed], ['CPU:0', *names]))
 
 
 _GOOD = ([1., .5], ['CPU:0']), ([1., .5], ['CPU:0', 'CPU:1'])
@@ -37,6 +50,60 @@ def test_all_is_well(monkeypatch, capsys):
   out = capsys.readouterr().out
   assert out.count('its 2 losses are the same') == 3
   assert out.endswith('Placement works here.\n')
+
+
+def test_kinds_of_devices_are_compared_with_themselves(monkeypatch):
+  _answers(monkeypatch, lambda function: _GOOD, has_gpu=True)
+  verification = gdp_grappler.verify()
+  assert verification.works
+  assert [p.kind for p in verification.programs] == ['CPU'] * 3 + ['GPU'] * 3
+  assert 'on GPUs: really ran on CPU:0 and GPU:0 and GPU:1' in str(verification)
+  assert [p.kind for p in gdp_grappler.verify(['GPU']).programs] == ['GPU'] * 3
+
+
+def test_one_gpu_and_the_cpu_is_not_placed(monkeypatch):
+  stayed = _GOOD[0], ([1., .5], ['CPU:0'])
+  _answers(monkeypatch, lambda function: stayed)
+  verification = gdp_grappler.verify(['GPU'])
+  assert not verification.works
+  assert 'stayed on CPU:0, GPU:0' in str(verification)
+
+
+def test_another_kind_is_refused(capsys):
+  with pytest.raises(errors.GdpError, match='Give CPU or GPU'):
+    gdp_grappler.verify(['TPU'])
+  with pytest.raises(SystemExit):
+    gdp.run(['verify', '--on=TPU'])
+  assert "invalid choice: 'TPU'" in capsys.readouterr().err
+
+
+def test_a_gpu_is_cut_in_two(monkeypatch):
+  """As TensorFlow is told, where no GPU is at hand."""
+  told = {}
+  config = verify_programs.tf.config
+  monkeypatch.setattr(config, 'list_physical_devices',
+                      lambda kind: [f'first {kind}', f'second {kind}'])
+  monkeypatch.setattr(config, 'set_visible_devices',
+                      lambda *devices: told.update(visible=devices))
+  monkeypatch.setattr(config, 'set_logical_device_configuration',
+                      lambda device, parts: told.update({device: parts}))
+  monkeypatch.setattr(config.experimental, 'enable_op_determinism',
+                      lambda: told.update(deterministic=True))
+  verify_programs.make_devices('GPU')
+  assert told['visible'] == ('first GPU', 'GPU') and told['deterministic']
+  assert len(told['first GPU']) == 2 and 'first CPU' not in told
+  assert all(part.memory_limit for part in told['first GPU'])
+  told.clear()
+  verify_programs.make_devices('CPU')
+  assert [*told] == ['first CPU'] and len(told['first CPU']) == 2
+
+
+def test_a_session_has_two_devices_of_a_kind():
+  config = verify_programs.session_config('GPU')
+  virtual, = config.gpu_options.experimental.virtual_devices
+  assert len(virtual.memory_limit_mb) == 2
+  assert config.gpu_options.visible_device_list == '0'
+  assert verify_programs.session_config('CPU').device_count == {'CPU': 2}
 
 
 @pytest.mark.parametrize('placed, said', [

@@ -119,3 +119,13 @@ def test_bad_input_is_one_line(tmp_path):
     assert ended.stderr.splitlines()[-1].startswith('paper: error: ')
     assert why in ended.stderr
   assert not (tmp_path / 'build').exists()
+
+
+@pytest.mark.parametrize('flag, said', [
+    ([], 'No op went to another kind of device'),
+    (['--may_round'], 'Ops might go where they are rounded otherwise'),
+])
+def test_a_page_says_whether_ops_might_round(paper, flag, said):
+  del paper
+  program = importlib.import_module('benchmarks.paper.__main__')
+  assert said in program._head(program._parse(['table1', *flag]))

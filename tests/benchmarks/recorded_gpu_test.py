@@ -28,8 +28,7 @@ def _rows():
 
 def _errors(task: str, searched_only: bool = False) -> np.ndarray:
   return np.array([
-      row['simulated_s'] / row['measured_s'] - 1
-      for row in _rows()
+      row['simulated_s'] / row['measured_s'] - 1 for row in _rows()
       if row['task'] == task and
       (not searched_only or row['run'].startswith(('gdp', 'local_search')))
   ])
@@ -69,12 +68,13 @@ def test_a_card_of_which_gpus_are_cut_has_one_context():
   assert len(gpus) == 4
   assert len({int(cluster.contexts[gpu]) for gpu in gpus}) == 1
   assert len({int(cluster.compute_units[gpu]) for gpu in gpus}) == 4
-  link = next(link for link in cluster.links
-              if link.source.endswith('GPU:0') and link.target.endswith('GPU:1'))
+  link = next(
+      link for link in cluster.links
+      if link.source.endswith('GPU:0') and link.target.endswith('GPU:1'))
   assert isinstance(link, cluster_lib.Link)
-  assert link.channels != next(
-      link for link in cluster.links if link.source.endswith('GPU:1') and
-      link.target.endswith('GPU:0')).channels
+  assert link.channels != next(link for link in cluster.links
+                               if link.source.endswith('GPU:1') and
+                               link.target.endswith('GPU:0')).channels
 
 
 def test_json_has_a_row_for_each_run(tmp_path, capsys):

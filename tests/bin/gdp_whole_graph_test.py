@@ -34,7 +34,7 @@ def paths(tmp_path_factory):
   (folder / 'v1.pb').write_bytes(graph_defs.built(_train).SerializeToString())
   arguments = str(folder / 'v1.pb'), '--cluster=2xP100'
   assert gdp.run([
-      'place', *arguments, '--placer=random', '--seed=3',
+      'place', *arguments, '--placer=random', '--seed=4',
       f'--output={folder}/plan.json'
   ]) == 0
   return arguments, folder / 'plan.json'
@@ -104,12 +104,12 @@ def _placed(said):
 
 def test_plan_and_graph_have_the_same_price(paths, tmp_path, capsys):
   lines = []
-  for arguments in (['--placer=random', '--seed=3'], [f'--plan={paths[1]}'],
+  for arguments in (['--placer=random', '--seed=4'], [f'--plan={paths[1]}'],
                     [f'--plan={paths[1]}', '--order=critical_path']):
     _place(paths, tmp_path, *arguments)
     line = capsys.readouterr().out
     assert line.count(' ms') == 2 + ('; ordered by ' in line)
-    assert ' ms on the CPU' in line
+    assert ' ms on one device' in line
     lines.append(_placed(line))
   assert gdp.run([
       'place', *paths[0], f'--plan={paths[1]}',

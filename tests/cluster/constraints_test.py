@@ -4,13 +4,14 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
+from helpers import clusters
 from helpers import graphs
 
 _CLUSTER = presets.preset('2xP100')
 
 
-def _allowed(**fields):
-  graph = graphs.chain(3, **fields)
+def _allowed(num_ops=3, **fields):
+  graph = graphs.chain(num_ops, **fields)
   return constraints.allowed_devices(graph, _CLUSTER).tolist()
 
 
@@ -91,3 +92,62 @@ def test_what_may_not_be_where_it_is_wanted_is_on_the_host_or_where_it_may():
   legal = constraints.made_legal(wanted, allowed, 0)
   assert legal.tolist() == [[1, 0, 2], [2, 2, 2]]
   assert legal.dtype == np.int32 and wanted.tolist() == [[1, 1, 1], [2, 2, 2]]
+
+
+_ON_GPU, _ANYWHERE, _ON_CPU = [0, 1], [1, 1], [1, 0]
+
+
+def test_what_rounds_keeps_to_its_kind_of_device():
+  """And so does what stays with it."""
+  same = [_ANYWHERE, _ON_GPU, _ON_CPU, _ANYWHERE]
+  assert _allowed(4, groups=[0, 0, 1,
+                             2], same_numbers=same) == [[False, True, True],
+                                                        [True, False, False],
+                                                        [True, True, True]]
+
+
+def test_what_may_round_goes_anywhere():
+  assert _allowed(4, groups=[0, 0, 1, 2], same_numbers=[_ON_GPU] * 4,
+                  may_round=True) == [[True] * 3] * 3
+
+
+def test_kernels_and_pins_have_the_first_word():
+  """Numbers that nothing can keep are nobody's rule."""
+  assert _allowed(4, same_numbers=[_ON_GPU] * 4, allowed_types=[[1, 0], [1, 1],
+                                                                [1, 1], [1, 1]],
+                  pins=['', 'CPU:0', 'GPU:1', '']) == [[True, False, False],
+                                                       [True, False, False],
+                                                       [False, False, True],
+                                                       [False, True, True]]
+
+
+def test_a_cluster_of_one_kind_has_nothing_to_keep():
+  graph = graphs.chain(4, same_numbers=[_ON_GPU, _ON_CPU] * 2)
+  for cluster in (presets.preset('cpu'), clusters.make_cluster(0)):
+    assert constraints.allowed_devices(graph, cluster).all()
+    assert not constraints.rounded(graph, cluster, np.zeros(4, int)).any()
+
+
+def test_demands_agree_with_what_groups_may():
+  rng = np.random.default_rng(0)
+  for _ in range(50):
+    groups = np.unique(rng.integers(0, 12, 40), return_inverse=True)[1]
+    kinds = rng.random((40, 2)) < .9
+    kinds[:, 0] |= ~kinds.any(axis=1)
+    same = rng.random((40, 2)) < .7
+    same[:, 1] |= ~same.any(axis=1)
+    types = kinds[np.unique(groups, return_index=True)[1]][groups]
+    graph = graphs.make_graph(num_ops=40, groups=groups, allowed_types=types,
+                              same_numbers=same)
+    allowed = constraints.allowed_devices(graph, _CLUSTER)
+    demands = constraints.demands(graph, _CLUSTER)
+    for group in range(graph.num_groups):
+      assert (demands[groups == group].all(axis=0) == allowed[group]).all()
+
+
+def test_what_rounds_is_counted_where_it_is():
+  graph = graphs.chain(3, same_numbers=[_ON_GPU, _ON_CPU, _ANYWHERE])
+  assert constraints.rounded(graph, _CLUSTER,
+                             np.array([0, 1,
+                                       0])).tolist() == [True, True, False]
+  assert not constraints.rounded(graph, _CLUSTER, np.array([2, 0, 0])).any()

@@ -63,6 +63,17 @@ def test_messages():
   }
 
 
+def test_what_would_round_is_named_with_the_way_out():
+  graph = graphs.chain(2, same_numbers=[[0, 1], [1, 1]])
+  found, = _placed([0, 0]).violations(graph)
+  assert found.kind == 'numbers'
+  assert found.message == (
+      'op0 (MatMul) is on CPU:0, where its numbers, or those of an op that '
+      'stays with it, are rounded otherwise; allowed: GPU:0, GPU:1; or allow '
+      'that by may_round')
+  assert not _placed([0, 0]).violations(graph.replace(may_round=True))
+
+
 @pytest.mark.parametrize(
     'devices, messages',
     [([0, 0], ['2 devices for 3 ops']), ([[0, 0, 0]], ['3 devices for 3 ops']),

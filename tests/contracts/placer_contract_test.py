@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import graph_def_io
@@ -58,6 +59,13 @@ def _graph(seed, num_ops=150):
   return graph.replace(allowed_types=types, pins=pins[graph.groups].tolist())
 
 
+def _rounding(graph):
+  """Groups on GPUs, some on CPUs, that other devices would round otherwise."""
+  homes = np.random.default_rng(3).choice(3, graph.num_groups, p=[.6, .1, .3])
+  same = np.array([[0, 1], [1, 0], [1, 1]], bool)[homes]
+  return graph.replace(same_numbers=same[graph.groups])
+
+
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
   """Those that run others, or long, do so less: others have their turn."""
@@ -101,6 +109,22 @@ def _check(placement, graph, cluster):
 def test_placements_are_legal(name, cluster, seed):
   graph = _graph(seed)
   _check(_place(name, graph, cluster, seed), graph, cluster)
+
+
+@_each_cluster
+def test_what_rounds_stays_on_its_kind_of_device(name, cluster):
+  graph = _rounding(_graph(7))
+  placement = _place(name, graph, cluster, 7)
+  _check(placement, graph, cluster)
+  types = {device.type for device in cluster.devices}
+  free = graph.allowed_types.all(axis=1) & ~np.array([*map(bool, graph.pins)])
+  alone = np.bincount(graph.groups)[graph.groups] == 1
+  rounded = constraints.rounded(graph, cluster, placement.devices)
+  assert not rounded[free & alone].any() or len(types) == 1
+  # It is the rule that keeps them.
+  assert len(types) == 1 or (constraints.allowed_devices(graph, cluster)
+                             != constraints.allowed_devices(
+                                 graph.replace(may_round=True), cluster)).any()
 
 
 @_each_cluster

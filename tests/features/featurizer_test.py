@@ -73,6 +73,14 @@ def test_a_unit_may_be_where_all_its_ops_may_be():
                                                           [True, False, False]]
 
 
+def test_a_unit_stays_where_what_it_computes_is_rounded_as_before():
+  graph = graphs.make_graph([(0, 1, 1), (1, 2, 1)], same_numbers=[[1,
+                                                                   1], [0, 1],
+                                                                  [1, 1]])
+  assert _features(graph, [0, 0, 1]).allowed.tolist() == [[False, True, True],
+                                                          [True, True, True]]
+
+
 def test_devices():
   cluster = presets.preset('2xP100')
   rows = _features(graphs.chain(2), cluster=cluster).devices

@@ -146,7 +146,7 @@ def _medium(rng: np.random.Generator) -> Draft:
 
 
 def _restricted(rng: np.random.Generator) -> Draft:
-  """Ops without a kernel for GPUs, and pins of the user and of others."""
+  """Kernels, pins of the user and of others, and what would round otherwise."""
   graph, cluster, seconds, _ = (_small, _medium)[int(rng.integers(2))](rng)
   kernels = np.ones((graph.num_ops, 2), bool)
   kernels[:, 1] = (rng.random(graph.num_groups) < .7)[graph.groups]
@@ -158,8 +158,11 @@ def _restricted(rng: np.random.Generator) -> Draft:
   ]
   on_gpu = np.array([device.type == 'GPU' for device in cluster.devices])
   kernels[:, 1] |= (pinned & on_gpu[wanted])[graph.groups]
+  homes = rng.choice(3, graph.num_groups, p=[.4, .1, .5])
+  same = np.array([[0, 1], [1, 0], [1, 1]], bool)[homes]
   graph = graph.replace(allowed_types=kernels, pins=pins,
-                        user_pins=rng.random(graph.num_ops) < .5)
+                        user_pins=rng.random(graph.num_ops) < .5,
+                        same_numbers=same[graph.groups])
   return graph, cluster, seconds, None
 
 

@@ -39,6 +39,27 @@ def node(name: str, op: str, inputs: Sequence[str] = (), device: str = '',
   return result
 
 
+def branches(device: str, **attributes) -> tuple[tf.compat.v1.NodeDef, ...]:
+  """Two heavy products that know nothing of each other."""
+  big = {'type': 1}
+  flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
+  nodes = []
+  for i in range(2):
+    start = node(f'a{i}', 'RandomUniform', ['shape'], device, T={'type': 3},
+                 dtype=big)
+    nodes += [
+        start,
+        node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'], device, T=big, **flags,
+             **attributes)
+    ]
+  shape = node('shape', 'Const', device=device, dtype={'type': 3})
+  value = shape.attr['value'].tensor
+  value.dtype = 3
+  value.tensor_shape.dim.add().size = 2
+  value.int_val.extend([4096, 4096])
+  return shape, *nodes
+
+
 def graph_def(*nodes: tf.compat.v1.NodeDef) -> tf.compat.v1.GraphDef:
   """A graph of these nodes."""
   return tf.compat.v1.GraphDef(node=nodes)

@@ -17,7 +17,9 @@ def make_graph(edges: Sequence[tuple[int,
                allowed_types: np.ndarray | None = None,
                pins: Sequence[str] | None = None,
                user_pins: Sequence[bool] | None = None,
-               devices: Sequence[str] | None = None) -> op_graph.OpGraph:
+               devices: Sequence[str] | None = None,
+               same_numbers: np.ndarray | None = None,
+               may_round: bool = False) -> op_graph.OpGraph:
   """A graph from its edges; everything else has a plain default.
 
   Args:
@@ -37,6 +39,8 @@ def make_graph(edges: Sequence[tuple[int,
     pins: [N], by default none.
     user_pins: [N], by default False.
     devices: [N], by default none.
+    same_numbers: [N, 2], by default all True.
+    may_round: Whether ops may compute other numbers.
   """
   if num_ops is None:
     num_ops = 1 + max((max(edge[:2]) for edge in edges), default=-1)
@@ -63,7 +67,8 @@ def make_graph(edges: Sequence[tuple[int,
           (num_ops, len(op_graph.DEVICE_TYPES)), bool) if allowed_types is None
                      else allowed_types), pins=pins or [''] * num_ops,
       user_pins=[False] * num_ops if user_pins is None else user_pins,
-      devices=devices or [''] * num_ops)
+      devices=devices or [''] * num_ops, same_numbers=same_numbers,
+      may_round=may_round)
 
 
 def chain(num_ops: int, tensor_bytes: int = 100, **fields) -> op_graph.OpGraph:

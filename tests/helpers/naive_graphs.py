@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler.graph import choices
 from gdp_grappler.graph import coarsening
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import union_find
@@ -68,13 +69,13 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
             config: coarsening.CoarseningConfig) -> np.ndarray:
   """What `coarsening.coarsen` makes."""
   sets = union_find.UnionFind(graph.num_groups)
+  kinds = choices.kinds(allowed)
   work = np.bincount(graph.groups, op_seconds.min(axis=1),
                      graph.num_groups).tolist()
 
   def join(a: int, b: int, limit: float) -> None:
     a, b = sets.find(a), sets.find(b)
-    if (a != b and (allowed[a] == allowed[b]).all() and
-        work[a] + work[b] <= limit):
+    if (a != b and kinds[a] == kinds[b] and work[a] + work[b] <= limit):
       total = work[a] + work[b]
       sets.join(a, b)
       work[min(a, b)] = total

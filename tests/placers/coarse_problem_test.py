@@ -278,3 +278,18 @@ def test_layers_have_parts_where_cells_are_by_variables(monkeypatch):
   assert parted.problem.graph.num_groups == coarse.problem.graph.num_groups
   assert (parted.wholes().problem.graph.num_groups
           > coarse.wholes().problem.graph.num_groups)
+
+
+def test_nodes_take_as_much_of_the_host_as_their_ops():
+  """On a fast card a step of small ops is bound by the host."""
+  graph = unrolled.make(3, 20).graph
+  cluster = presets.preset('2xH100')
+  prices = simulator.Simulator(cluster, threads=1)
+  coarse = coarse_problem.of(
+      placer_lib.Problem(graph, cluster, prices, simulator=prices))
+  rows = np.ones((1, coarse.problem.graph.num_groups), np.int32)
+  small = coarse.problem.evaluator.price_groups(coarse.problem.graph, rows)
+  large = prices.price_groups(graph, coarse.spread(rows))
+  launched = np.count_nonzero(prices.op_seconds(graph)[:, 1])
+  assert large.seconds[0] > launched * cluster.devices[1].dispatch_s
+  assert small.seconds == pytest.approx(large.seconds, rel=.03)

@@ -42,27 +42,6 @@ def _source(*nodes, devices=_CPUS):
   return graph_defs.source(graph_defs.graph_def(*nodes), devices=devices)
 
 
-def _branches(device, **attributes):
-  """Two heavy products that know nothing of each other."""
-  big = {'type': 1}
-  flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
-  nodes = []
-  for i in range(2):
-    start = graph_defs.node(f'a{i}', 'RandomUniform', ['shape'], device,
-                            T={'type': 3}, dtype=big)
-    nodes += [
-        start,
-        graph_defs.node(f'b{i}', 'MatMul', [f'a{i}', f'a{i}'], device, T=big,
-                        **flags, **attributes)
-    ]
-  shape = graph_defs.node('shape', 'Const', device=device, dtype={'type': 3})
-  value = shape.attr['value'].tensor
-  value.dtype = 3
-  value.tensor_shape.dim.add().size = 2
-  value.int_val.extend([4096, 4096])
-  return shape, *nodes
-
-
 def test_places_every_node_on_a_known_device(source):
   before = source.graph_def.SerializeToString(deterministic=True)
   outcome = optimizer.optimize(source, _RANDOM)
@@ -107,11 +86,14 @@ def test_random_on_shared_cpus_is_no_gain(source):
 
 
 def test_a_gain_is_kept():
-  source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
+  source = _source(*graph_defs.branches(graph_defs.CPU(0)), devices=_GPUS)
   outcome = optimizer.optimize(
-      source, settings_lib.Settings(placer='single_device', cluster='2xP100'))
+      source,
+      settings_lib.Settings(placer='single_device', cluster='2xP100',
+                            may_round=True))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
+  assert '2 ops will round otherwise' in outcome.message
 
 
 def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
@@ -123,7 +105,7 @@ def test_a_graph_that_is_pinned_throughout_is_moved_to_its_pins():
 
 
 def test_a_users_pin_is_obeyed_even_without_gain():
-  source = _source(*_branches(graph_defs.CPU(0), _gdp_pin=b'CPU:1'))
+  source = _source(*graph_defs.branches(graph_defs.CPU(0), _gdp_pin=b'CPU:1'))
   outcome = optimizer.optimize(source,
                                settings_lib.Settings(placer='single_device'))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
@@ -203,12 +185,12 @@ class _Fixed:
 
 def test_what_fits_replaces_a_faster_step_that_overflows(monkeypatch):
   # Two products of 64 MB do not fit beside each other on this GPU.
-  source = _source(*_branches(graph_defs.GPU(0)), devices=_GPUS)
+  source = _source(*graph_defs.branches(graph_defs.GPU(0)), devices=_GPUS)
   small = _with_memory(presets.preset('2xP100'), 150 << 20)
   monkeypatch.setattr(network.resolve, 'resolve', lambda *_: small)
   apart = {'a': 1, 'b0': 2, 'b1': 0}
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(apart))
-  outcome = optimizer.optimize(source, settings_lib.Settings())
+  outcome = optimizer.optimize(source, settings_lib.Settings(may_round=True))
   assert outcome.devices is not None
   assert outcome.after_s > outcome.before_s
   assert 'as it was, it would have exceeded a memory' in outcome.message
@@ -223,10 +205,11 @@ def _with_memory(cluster, memory_bytes):
 
 
 def test_the_best_proposal_is_taken(monkeypatch):
-  source = _source(*_branches(graph_defs.CPU(0)), devices=_GPUS)
+  source = _source(*graph_defs.branches(graph_defs.CPU(0)), devices=_GPUS)
   half, all_of_it = {'b1': 1}, {'b': 1}
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed(half, all_of_it))
-  outcome = optimizer.optimize(source, settings_lib.Settings(cluster='2xP100'))
+  outcome = optimizer.optimize(
+      source, settings_lib.Settings(cluster='2xP100', may_round=True))
   on = dict(zip([n.name for n in source.graph_def.node], outcome.devices))
   assert on['b0'] == on['b1'] == graph_defs.GPU(0)
   assert outcome.after_s < outcome.before_s
@@ -238,8 +221,9 @@ def test_a_quick_machine_is_to_say_the_same_again(monkeypatch):
       _Fixed, 'proposals',
       lambda self, problem: asked.append(problem) or stock(self, problem))
   monkeypatch.setattr(registry, 'create', lambda *_: _Fixed({}))
-  optimizer.optimize(_source(*_branches(graph_defs.CPU(0)), devices=_GPUS),
-                     settings_lib.Settings(cluster='2xP100'))
+  optimizer.optimize(
+      _source(*graph_defs.branches(graph_defs.CPU(0)), devices=_GPUS),
+      settings_lib.Settings(cluster='2xP100'))
   problem, = asked
   assert problem.repeatable and problem.time_budget_s is not None
 
@@ -277,7 +261,8 @@ def test_conflicting_pins_are_an_error():
 
 
 def test_devices_outside_the_cluster_count_as_the_host():
-  nodes = _branches('/job:localhost/replica:0/task:0/device:XLA_CPU:0')
+  nodes = graph_defs.branches(
+      '/job:localhost/replica:0/task:0/device:XLA_CPU:0')
   outcome = optimizer.optimize(_source(*nodes), _RANDOM)
   assert set(outcome.devices) <= set(_CPUS)
 
@@ -378,7 +363,7 @@ def _branching():
   """Products of several sizes that meet in the end."""
   big = {'type': 1}
   flags = {'transpose_a': {'b': False}, 'transpose_b': {'b': False}}
-  device = graph_defs.CPU(0)
+  device = graph_defs.GPU(0)
   shape = graph_defs.node('shape', 'Const', device=device, dtype={'type': 3})
   value = shape.attr['value'].tensor
   value.dtype = 3

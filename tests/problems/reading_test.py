@@ -11,6 +11,7 @@ import pytest
 
 from gdp_grappler import errors
 from gdp_grappler.bin import gdp
+from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import presets
 from gdp_grappler.cluster import resolve
 from gdp_grappler.graph.sources import sources
@@ -73,7 +74,8 @@ def _loop(tmp_path):
 def _stand_in(monkeypatch):
   """Dense layers stand for every workload; as from another machine."""
   monkeypatch.setattr(registry, 'source',
-                      lambda name, tell: sources.load(_DENSE, name=name))
+                      lambda name, tell, architecture: sources.load(
+                          _DENSE, name=name))
 
 
 def test_costs_of_its_own(towers):
@@ -81,7 +83,8 @@ def test_costs_of_its_own(towers):
   assert step.graph.names == ('a', 'b') and step.source is None
   # One device: 1 s each, one after the other.
   prices = step.simulator().price(step.graph, np.ones((1, 2), int))
-  assert prices.seconds.tolist() == [2.]
+  host = device_figures.CARD_LAUNCH
+  assert prices.seconds == pytest.approx(2 + host['dispatch_s'] + host['gap_s'])
   assert step.problem().expert_devices is None
   assert reading.workload(request_lib.Request(str(towers))) is None
 

@@ -37,6 +37,7 @@ def test_help_texts_become_sentences():
     (request_lib.Request('a graph.pb'), "'a graph.pb'"),
     (request_lib.Request('g.pb', 8, 3., 'p.json'),
      'g.pb --batch_size=8 --trip_count=3.0 --profile=p.json'),
+    (request_lib.Request('g.pb', may_round=True), 'g.pb --may_round'),
 ])
 def test_what_to_type_for_the_same(given, typed):
   assert given.typed() == typed

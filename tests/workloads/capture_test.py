@@ -101,6 +101,25 @@ def test_is_built_once(built, folder, monkeypatch):
   assert path == capture.cache_path(_WORKLOAD, rnnlm)
 
 
+def test_for_gpus_is_kept_apart(built, folder, monkeypatch):
+  """A graph that was built for CPUs is not served for GPUs, nor back."""
+  monkeypatch.setenv('GDP_CACHE_DIR', str(folder))
+  told = []
+  on_gpus = capture.capture(_WORKLOAD, rnnlm, told.append, '6.1')
+  assert len(told) == 1 and on_gpus.fetches == built[0].fetches
+  types = [{n.op for n in s.graph_def.node} for s in (built[0], on_gpus)]
+  assert '_FusedMatMul' in types[0] and '_FusedMatMul' not in types[1]
+  assert {n.device[-5:] for n in on_gpus.graph_def.node} == {'GPU:0'}
+  assert set(stages.of(graph_def_io.read(on_gpus)).tolist()) == {0, 1, 2}
+  # Grappler treats these cards alike.
+  path = capture.cache_path(_WORKLOAD, rnnlm, '6.0')
+  assert path.exists() and path != capture.cache_path(_WORKLOAD, rnnlm, '8.0')
+  assert _nodes(capture.capture(_WORKLOAD, rnnlm, told.append,
+                                '3.5')) == _nodes(on_gpus)
+  assert len(told) == 1
+  path.unlink()
+
+
 @pytest.mark.parametrize('damage', [
     lambda data: b'', lambda data: data[:-1], lambda data: data + b'0',
     lambda data: data[:5000] + bytes([data[5000] ^ 1]) + data[5001:]
@@ -137,7 +156,7 @@ def test_another_graph_in_the_cache_is_built_again(cache, built, monkeypatch,
   source, _ = built
   right, wrong = (
       g.to_meta_graph().SerializeToString() for g in (source, change(source)))
-  monkeypatch.setattr(capture, '_build', lambda name: right)
+  monkeypatch.setattr(capture, '_build', lambda *_: right)
   path = capture.cache_path(_WORKLOAD, rnnlm)
   path.parent.mkdir(parents=True)
   path.write_bytes(capture._digest(wrong) + wrong)
@@ -160,7 +179,7 @@ def test_damaged_cache_is_built_again(cache, built, folder, monkeypatch):
   del built
   (whole,) = (folder / 'workloads').iterdir()
   data = whole.read_bytes()[len(capture._digest(b'')):]
-  monkeypatch.setattr(capture, '_build', lambda name: data)
+  monkeypatch.setattr(capture, '_build', lambda *_: data)
   path = capture.cache_path(_WORKLOAD, rnnlm)
   path.parent.mkdir(parents=True)
   path.write_bytes(b'no graph')
@@ -204,7 +223,7 @@ def test_a_cache_that_cannot_be_written_costs_one_line(monkeypatch, tmp_path,
   del built
   (path,) = (folder / 'workloads').iterdir()
   data = path.read_bytes()[len(capture._digest(b'')):]
-  monkeypatch.setattr(capture, '_build', lambda name: data)
+  monkeypatch.setattr(capture, '_build', lambda *_: data)
   (tmp_path / 'file').write_text('')
   monkeypatch.setenv('GDP_CACHE_DIR', str(tmp_path / 'file'))
   told = []

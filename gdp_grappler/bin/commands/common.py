@@ -7,7 +7,7 @@ import importlib
 import math
 import pathlib
 import sys
-from typing import Callable, TYPE_CHECKING, TypeVar
+from typing import Callable, Iterable, TYPE_CHECKING, TypeVar
 
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -44,6 +44,8 @@ def add_priced_graph(parser: argparse.ArgumentParser,
                       default=assumptions.DEFAULT_TRIP_COUNT,
                       help=f'{help_texts.TRIP_COUNT} (default %(default)s)')
   parser.add_argument('--profile', default='', help=help_texts.PROFILE)
+  parser.add_argument('--may_round', action='store_true',
+                      help=help_texts.MAY_ROUND)
 
 
 def add_planned_graph(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +70,8 @@ def request(arguments: argparse.Namespace) -> request_lib.Request:
   """What `add_priced_graph` parsed."""
   from gdp_grappler.problems import request as request_lib
   return request_lib.Request(arguments.graph, arguments.batch_size,
-                             arguments.trip_count, arguments.profile)
+                             arguments.trip_count, arguments.profile,
+                             arguments.may_round)
 
 
 def load_what_it_needs(asked: request_lib.Request) -> None:
@@ -125,10 +128,14 @@ def check_folder(path: str) -> None:
 
 def warn(evaluation: evaluator.Evaluation) -> None:
   """Prints what makes an evaluation invalid."""
+  warn_of([violation.message for violation in evaluation.violations])
+
+
+def warn_of(messages: Iterable[str]) -> None:
+  """Prints what is wrong with a placement."""
   progress.idle()
-  for violation in evaluation.violations:
-    print(f'gdp: warning: {errors.one_line(violation.message)}',
-          file=sys.stderr)
+  for message in messages:
+    print(f'gdp: warning: {errors.one_line(message)}', file=sys.stderr)
 
 
 def positive(text: str) -> int:

@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
   said = _of_plan(placed) if as_plan else _of_graph_def(placed)
   common.say_words(f'{_line(placed)}{said}; {_on_one_device(placed)} -> '
                    f'{arguments.output}')
-  common.warn(placed.fifo)
+  common.warn_of(placed.warnings)
   if as_plan and not arguments.quiet:
     common.say(_next_steps(request, arguments.output))
   return 0

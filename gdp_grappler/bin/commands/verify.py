@@ -11,16 +11,18 @@ from gdp_grappler.bin.commands import common
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
   parser = commands.add_parser(
-      'verify', help='place three small programs and compare their losses; '
-      'less than a minute')
+      'verify', help='place three small programs and compare their losses, on '
+      'the CPU and, where there is one, on a GPU; less than a minute each')
+  parser.add_argument(
+      '--on', choices=('CPU', 'GPU'), action='append',
+      help='only on such devices; by default on all that there are')
   parser.set_defaults(action=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
   """Prints what was seen; 1 if something does not work."""
-  del arguments
-  progress.doing('placing three small programs over two devices of the CPU')
+  progress.doing('placing three small programs over two devices')
   from gdp_grappler.api import verifying
-  verification = verifying.verify()
+  verification = verifying.verify(arguments.on)
   common.say(verification)
   return 0 if verification.works else 1

@@ -18,16 +18,28 @@ class FixedCostModel(cost_model.CostModel):
   Attributes:
     seconds: float64 [N, D], what each op takes on each device.
     contended: How devices slow each other down; not at all if None.
+    kernels: float64 [N], what `launches` answers; one for each run if None.
+    work: float64 [N], what `host_work` answers; nothing if None.
   """
 
   seconds: np.ndarray
   contended: cost_model.Contention | None = None
+  kernels: np.ndarray | None = None
+  work: np.ndarray | None = None
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
     """See `CostModel`."""
     del graph, cluster
     return self.seconds
+
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """See `CostModel`."""
+    return super().launches(graph) if self.kernels is None else self.kernels
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """See `CostModel`."""
+    return super().host_work(graph) if self.work is None else self.work
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

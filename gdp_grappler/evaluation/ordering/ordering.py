@@ -91,9 +91,13 @@ def _transfer_s(graph: op_graph.OpGraph, devices: np.ndarray,
   copies_s = sum(
       copy_s[end] + size * s_per_byte[end] for end in (source, target))
   # Zero where devices are synchronous.
-  hop_s = np.array([d.hop_s for d in cluster.devices])
+  callback_s = np.array([d.callback_s for d in cluster.devices])
+  poll_s = np.array([d.poll_s for d in cluster.devices])
   runs_ahead = np.array([d.asynchronous for d in cluster.devices])
-  heard_s = hop_s[np.where(runs_ahead[source], source, target)]
-  transfer_s = (latency_s[source, target] + size / bytes_per_s[source, target]
-                + copies_s + heard_s)
+  manager = np.where(runs_ahead[source], source, target)
+  copied_s = latency_s[source, target] + size / bytes_per_s[source, target]
+  # What takes longer than this is not done when the event manager looks first.
+  first_look_s = 2 * latency_s[source, target]
+  heard_s = callback_s[manager] + poll_s[manager] * (copied_s > first_look_s)
+  transfer_s = copied_s + copies_s + heard_s
   return np.where(source == target, 0., transfer_s)

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
   # They need TensorFlow, which a graph with costs of its own does not.
   from gdp_grappler.graph import source_graph
 
-FREE, PIN, STAYS, KERNEL, COLOCATION = ('free', 'pin', 'stays', 'kernel',
-                                        'colocation')
+FREE, PIN, STAYS, KERNEL, NUMBERS, COLOCATION = ('free', 'pin', 'stays',
+                                                 'kernel', 'numbers',
+                                                 'colocation')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Reason:
   Attributes:
     kind: `FREE`: nothing, the placer chose. `PIN`: a user said so. `STAYS`: it
       is tied to its device by what it does, or belongs to the host. `KERNEL`:
-      only one type of device can run it. `COLOCATION`: another op of its group
-      has no choice.
+      only one type of device can run it. `NUMBERS`: other types would round its
+      numbers otherwise. `COLOCATION`: another op of its group has no choice.
     text: A clause that says so, about the op.
   """
 
@@ -119,8 +120,36 @@ class Reasons:
         for label, ok in zip(self._labels, self.allowed[self._graph.groups[op]])
         if not ok
     ]
-    return text + (f'; it may not be on {", ".join(lacking)}'
-                   if lacking else '')
+    if not lacking:
+      return text
+    rounding = next(filter(self._rounds_elsewhere, self.members(op)), None)
+    why = '' if rounding is None else f', as {self._rounding(op, rounding)}'
+    return f'{text}; it may not be on {", ".join(lacking)}{why}'
+
+  def _rounding(self, op: int, rounding: int) -> str:
+    """'it multiplies matrices, which ...', or another op of its group."""
+    who = '' if rounding == op else f'{self._graph.label(rounding)}: '
+    return f'{who}{self._why_it_rounds(rounding)}'
+
+  def _rounds_elsewhere(self, op: int) -> bool:
+    """Whether an op has kernels for types of devices that round otherwise."""
+    graph = self._graph
+    return not graph.may_round and bool(
+        (graph.allowed_types[op] & ~graph.same_numbers[op]).any())
+
+  def _why_it_rounds(self, op: int) -> str:
+    graph = self._graph
+    others = [
+        kind
+        for kind, same in zip(op_graph.DEVICE_TYPES, graph.same_numbers[op])
+        if not same
+    ]
+    what = 'it computes with floats'
+    if self._source is not None:
+      from gdp_grappler.graph.legality import rounding
+      node = self._nodes.get(graph.names[op])
+      what = what if node is None else rounding.why_it_rounds(node)
+    return f'{what}, and a {" or ".join(others)} would round that otherwise'
 
   def _own(self, op: int) -> Reason:
     """Of an op whose own demand is the narrowest of its group."""
@@ -130,6 +159,9 @@ class Reasons:
       return Reason(PIN, f'is pinned to {pin} by the program')
     if pin:
       return Reason(STAYS, f'stays where it is: {self._why_it_stays(op)}')
+    if self._rounds_elsewhere(op):
+      return Reason(NUMBERS,
+                    f'stays on its type of device: {self._why_it_rounds(op)}')
     types = [
         kind for kind, ok in zip(op_graph.DEVICE_TYPES, graph.allowed_types[op])
         if ok

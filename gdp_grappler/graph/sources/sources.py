@@ -50,7 +50,7 @@ def load(path: str, **options: Any) -> source_graph.SourceGraph:
 def read(
     origin: origin_lib.Origin, *, name: str | None = None,
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-    signature: str | None = None,
+    signature: str | None = None, architecture: str = '',
     tell: Callable[[str], None] = logging.info) -> source_graph.SourceGraph:
   """Reads a graph.
 
@@ -61,6 +61,8 @@ def read(
     batch_size: Stands for the unknown first dimension of inputs of Keras
       models and SavedModels.
     signature: Of a SavedModel; by default 'serving_default' or the only one.
+    architecture: Of the cards that the graph is for, as of `architectures.of`;
+      '' for CPUs. What is traced is traced for them.
     tell: Hears one line for everything that was assumed, such as a loss for a
       model that was not compiled.
 
@@ -75,13 +77,13 @@ def read(
     if kind == 'function':
       tell(f'{path}: its module is imported and the function called, with all '
            'that they do.')
-    return tracing.trace(kind, path, label, batch_size, tell)
+    return tracing.trace(kind, path, label, batch_size, tell, architecture)
   if origin.path.is_dir():
     origin = _in_directory(origin.path)
   _refuse_given(origin)
   content = graph_files.read(origin)
   if content.kind == 'keras':
-    return tracing.trace('keras', path, label, batch_size, tell)
+    return tracing.trace('keras', path, label, batch_size, tell, architecture)
   if content.kind == 'saved_model':
     return saved_models.read(content.message, path, label, batch_size,
                              signature)

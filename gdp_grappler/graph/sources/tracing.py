@@ -26,7 +26,8 @@ _ENVIRONMENT = {
 
 
 def trace(kind: str, path: str, name: str, batch_size: int,
-          tell: Callable[[str], None]) -> source_graph.SourceGraph:
+          tell: Callable[[str], None],
+          architecture: str = '') -> source_graph.SourceGraph:
   """Has a worker trace something and reads what it captured.
 
   Args:
@@ -35,13 +36,14 @@ def trace(kind: str, path: str, name: str, batch_size: int,
     name: What to call the graph.
     batch_size: For unknown first dimensions.
     tell: Hears one line for everything that was assumed.
+    architecture: Of the cards that the graph is for, as of `architectures.of`.
 
   Raises:
     InvalidGraphError: it cannot be loaded or traced.
   """
   progress.doing(f'tracing {path}')
   try:
-    answer = calls.call(_WORKER, kind, path, name, batch_size,
+    answer = calls.call(_WORKER, kind, path, name, batch_size, architecture,
                         timeout_s=_TIMEOUT_S,
                         environment=_ENVIRONMENT | environment.users_keras())
   except calls.CallError as error:

@@ -8,6 +8,7 @@ step, the one that fetches a batch, ends the run. So no step is ever computed.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import os
@@ -23,13 +24,15 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
+from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import training_step
 
 _LONGEST = 400  # Characters of an error of somebody else's.
 
 
-def trace(kind: str, path: str, name: str, batch_size: int) -> dict[str, Any]:
+def trace(kind: str, path: str, name: str, batch_size: int,
+          architecture: str = '') -> dict[str, Any]:
   """The graph as a custom Grappler pass receives it.
 
   Args:
@@ -37,6 +40,7 @@ def trace(kind: str, path: str, name: str, batch_size: int) -> dict[str, Any]:
     path: What to trace.
     name: What to call the graph.
     batch_size: For unknown first dimensions.
+    architecture: Of the cards that the graph is for; see `gpu_tracing`.
 
   Returns:
     'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
@@ -47,21 +51,23 @@ def trace(kind: str, path: str, name: str, batch_size: int) -> dict[str, Any]:
     sys.path.insert(0, os.getcwd())
   notes: list[str] = []
   try:
-    graph = _trace(kind, path, name, batch_size, notes.append)
+    graph = _trace(kind, path, name, batch_size, architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
     return dict(graph=data, notes=notes, error=None)
   except errors.InvalidGraphError as error:
     return dict(graph=None, notes=notes, error=str(error))
 
 
-def _trace(kind: str, path: str, name: str, batch_size: int,
+def _trace(kind: str, path: str, name: str, batch_size: int, architecture: str,
            note: Callable[[str], None]) -> source_graph.SourceGraph:
   load = {
       'keras': load_keras, 'function': call_function,
       'application': load_application
   }[kind]
   step = training_step.empty_step(load(path), path, batch_size, note)
-  graph_def = collect(step, path, 'IteratorGetNext')
+  graph_def = gpu_tracing.for_architecture(
+      architecture, path,
+      functools.partial(collect, step, path, 'IteratorGetNext'))
   captures.name_variables(graph_def,
                           captures.concrete_functions(step.func).values())
   return source_graph.SourceGraph(
@@ -70,13 +76,16 @@ def _trace(kind: str, path: str, name: str, batch_size: int,
       tuple(context.context().devices()))
 
 
-def collect(call: Callable[..., Any], path: str, marker: str) -> Any:
+def collect(call: Callable[..., Any], path: str, marker: str,
+            unplaced: bool = False) -> Any:
   """Graph of the function that has a node called or typed like `marker`.
 
   Args:
     call: Runs the function, or fails in its first op.
     path: Where it came from, for messages.
     marker: Of a node's name or type.
+    unplaced: Whether a graph that TensorFlow cannot place is returned as well,
+      as it was before.
 
   Raises:
     InvalidGraphError: no such graph came by.
@@ -92,6 +101,8 @@ def collect(call: Callable[..., Any], path: str, marker: str) -> Any:
     failure = error  # Of no interest if the graph came into being before it.
   _succeed()
   graphs = [
+      f.pre_optimization_graph
+      if unplaced and not f.post_optimization_graph.node else
       f.post_optimization_graph
       for f in context.context().export_run_metadata().function_graphs
   ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.graph import choices
 from gdp_grappler.placers.list_scheduling import native_scheduler
 from gdp_grappler.placers.list_scheduling import task_graph
 
@@ -62,7 +63,8 @@ def _fuse_once(tasks: task_graph.TaskGraph, link: tuple[float, float],
     pairs, position = pairs[:, ::-1], -position
   order = np.argsort(position[pairs[:, 0]], kind='stable')
   labels = native_scheduler.fuse(pairs[order], sent_s[order], work_s(tasks),
-                                 _kinds(tasks.allowed)[tasks.bundles], grain)
+                                 choices.kinds(tasks.allowed)[tasks.bundles],
+                                 grain)
   if (labels == np.arange(tasks.num_tasks)).all():
     return tasks
   joined = np.stack([tasks.bundles, tasks.bundles[labels]], axis=1)
@@ -98,7 +100,7 @@ def co_place_pairs(tasks: task_graph.TaskGraph, pairs: np.ndarray,
   ends = ends[ends[:, 0] != ends[:, 1]]
   by_bundle = np.bincount(tasks.bundles, work_s(tasks), tasks.num_bundles)
   labels = native_scheduler.join(ends, np.full(len(ends), -1.), by_bundle,
-                                 _kinds(tasks.allowed),
+                                 choices.kinds(tasks.allowed),
                                  by_bundle.sum() / parts)
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 
@@ -119,7 +121,7 @@ def co_place_dear(tasks: task_graph.TaskGraph, link: tuple[float, float],
   by_bundle = np.bincount(tasks.bundles, work_s(tasks), tasks.num_bundles)
   labels = native_scheduler.join(tasks.bundles[pairs[dearest]],
                                  grain * sent_s[dearest], by_bundle,
-                                 _kinds(tasks.allowed), -1.)
+                                 choices.kinds(tasks.allowed), -1.)
   return task_graph.contract(tasks, np.arange(tasks.num_tasks), labels)
 
 
@@ -127,10 +129,3 @@ def work_s(tasks: task_graph.TaskGraph) -> np.ndarray:
   """float64 [M], on the fastest device that may be used."""
   return np.where(tasks.allowed[tasks.bundles], tasks.seconds,
                   np.inf).min(axis=1)
-
-
-def _kinds(allowed: np.ndarray) -> np.ndarray:
-  """int [B], equal for bundles with the same devices."""
-  packed = np.ascontiguousarray(np.packbits(allowed, axis=1))
-  rows = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-  return np.unique(rows, return_inverse=True)[1]

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from gdp_grappler.graph import choices
 from gdp_grappler.placers import placer as placer_lib
 
 
@@ -104,8 +105,7 @@ def contract(tasks: TaskGraph, labels: np.ndarray,
       become one must be in bundles that do.
   """
   _, joined = np.unique(labels, return_inverse=True)
-  first, joined_bundles = np.unique(group_labels, return_index=True,
-                                    return_inverse=True)[1:]
+  found, joined_bundles = np.unique(group_labels, return_inverse=True)
   seconds = np.stack(
       [np.bincount(joined, column) for column in tasks.seconds.T], axis=1)
   makers, size, uses = _compact(joined[tasks.tensor_tasks], tasks.tensor_bytes,
@@ -115,7 +115,8 @@ def contract(tasks: TaskGraph, labels: np.ndarray,
   return TaskGraph(joined[tasks.op_tasks].astype(np.int32), seconds, makers,
                    size, uses,
                    joined_bundles[tasks.group_bundles].astype(np.int32),
-                   bundles, tasks.allowed[first])
+                   bundles,
+                   choices.of_all(tasks.allowed, joined_bundles, len(found)))
 
 
 def _compact(

@@ -169,7 +169,7 @@ def test_results_wait_for_the_loop_and_time_is_proportional():
     graph = graph_def_io.read(source)
     seconds = graph.executions * [t in ('Sin', 'Cos') for t in graph.op_types]
     cluster = clusters.make_cluster(1)
-    device = np.zeros(graph.num_ops, np.int32)
+    device = np.ones(graph.num_ops, np.int32)
     sim = simulator.Simulator(cluster, clusters.FixedCosts(seconds))
     schedule = sim.schedule(graph, placement_lib.Placement(device, cluster))
     sine, cosine = (graph.op_types.index(t) for t in ('Sin', 'Cos'))

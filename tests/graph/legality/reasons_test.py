@@ -99,3 +99,24 @@ def test_what_a_free_op_may_not_have_is_told():
   graph = graphs.chain(1, allowed_types=np.array([[False, True]]))
   found = _reasons(graph, clusters.make_cluster(2)).of(0)
   assert found.text.endswith('it may not be on CPU:0')
+
+
+def test_arithmetic_that_a_cpu_would_round_otherwise():
+
+  def make():
+    tf.matmul(tf.ones((8, 8)), tf.ones((8, 8)), name='product')
+
+  found = _of(make)['product']
+  assert found.kind == 'free' and found.text.endswith(
+      'it may not be on CPU:0, as it multiplies matrices, and a CPU would '
+      'round that otherwise')
+
+
+def test_arithmetic_that_only_one_device_rounds_as_before():
+  graph = graphs.chain(2, groups=[0, 0], same_numbers=[[1, 1], [0, 1]])
+  found = _reasons(graph, clusters.make_cluster(1))
+  assert found.of(1).kind == 'numbers'
+  assert 'a CPU would round' in found.of(1).text
+  assert found.of(0).kind == 'colocation' and 'op1' in found.of(0).text
+  allowed = graph.replace(may_round=True)
+  assert _reasons(allowed, clusters.make_cluster(1)).of(1).kind == 'free'

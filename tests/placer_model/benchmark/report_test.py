@@ -59,6 +59,17 @@ def test_a_report_of_the_results_is_the_same(tmp_path):
   assert _contents(first) == _contents(second)
 
 
+def test_the_index_says_whether_ops_might_round():
+  assert 'No op went where it is rounded otherwise.' in _index()
+  assert 'rounded otherwise (may_round)' in _index(may_round=True)
+
+
+def test_results_of_before_the_rule_might_round():
+  fields = settings_lib.Settings().to_json()
+  assert fields.pop('may_round') is False
+  assert settings_lib.Settings.from_json(fields).may_round
+
+
 def test_the_index_says_how_it_was_made():
   text = _index()
   assert '    gdp_bench --x\n' in text

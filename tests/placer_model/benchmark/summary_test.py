@@ -33,6 +33,13 @@ def test_a_row_per_placer_and_where_everything_is():
   assert '--placer=metis ' in text
 
 
+def test_what_may_round_is_called_so():
+  for may_round, said in ((True, ', may round'), (False, '')):
+    assert f'(simulated{said});' in _shown(settings={
+        'quick': False, 'reward': 'simulated', 'may_round': may_round
+    })
+
+
 def test_what_is_measured_or_small_is_called_so():
   for kind in rewards.ALL:
     assert f'({kind}, small variants)' in _shown(

@@ -73,6 +73,20 @@ def test_legal_deterministic_and_quiet(kind):
           ] == [dataclasses.replace(s, seconds=0) for s in second.history])
 
 
+@pytest.mark.parametrize('kind', _ALL)
+def test_what_rounds_stays_on_its_kind_of_device(kind):
+  # All would be faster on the CPU.
+  same = np.where(np.arange(40)[:, None] % 2, [[False, True]], [[True, True]])
+  graph = graphs.random_graph(5, 40)
+  graph = graph.replace(allowed_types=np.ones((40, 2), bool),
+                        same_numbers=same[graph.groups])
+  problem = _problem(graph, (1., 10., 10.), bandwidth_bytes_per_s=1e8)
+  placement = kind(_SMALL.replace(steps=3)).place(problem)
+  assert not placement.violations(graph)
+  on_gpu = ~graph.same_numbers[:, 0]
+  assert on_gpu.any() and (placement.devices[on_gpu] > 0).all()
+
+
 def test_another_seed_is_another_search():
   graph = graphs.random_graph(5,
                               40).replace(allowed_types=np.ones((40, 2), bool))

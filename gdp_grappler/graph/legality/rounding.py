@@ -1,0 +1,154 @@
+"""Float arithmetic, which CPUs and GPUs round otherwise, keeps its kind.
+
+A placement must not change what a program computes. `rounding_kinds` says which
+types of ops compute the same numbers on both kinds of devices, and why; here
+that is asked of a node with the types of its inputs and outputs, and of each op
+of a graph on which kind of device it is at home.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Sequence
+
+import numpy as np
+from tensorflow.core.framework import node_def_pb2
+from tensorflow.core.framework import types_pb2
+
+from gdp_grappler.graph import node_table
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import rounding_kinds
+from gdp_grappler.graph.legality import node_types
+
+_CPU, _GPU = map(op_graph.DEVICE_TYPES.index, ('CPU', 'GPU'))
+_UNKNOWN = 'it computes with floats in a way that nobody has looked at'
+
+# Largest whole number up to which a type knows every one, as a power of two.
+_DIGITS = {
+    types_pb2.DT_HALF: 11,
+    types_pb2.DT_BFLOAT16: 8,
+    types_pb2.DT_FLOAT: 24,
+    types_pb2.DT_DOUBLE: 53,
+    types_pb2.DT_COMPLEX64: 24,
+    types_pb2.DT_COMPLEX128: 53,
+}
+_WHOLE_BITS = {
+    types_pb2.DT_BOOL: 1,
+    types_pb2.DT_INT8: 7,
+    types_pb2.DT_UINT8: 8,
+    types_pb2.DT_INT16: 15,
+    types_pb2.DT_UINT16: 16,
+    types_pb2.DT_INT32: 31,
+    types_pb2.DT_UINT32: 32,
+    types_pb2.DT_INT64: 63,
+    types_pb2.DT_UINT64: 64,
+}
+# Neither they nor what they stand for is made of floats.
+_WITHOUT_FLOATS = frozenset(_WHOLE_BITS) | {
+    types_pb2.DT_INT4, types_pb2.DT_UINT4, types_pb2.DT_STRING,
+    types_pb2.DT_RESOURCE
+}
+# Floats whose every value other types have.
+_WIDER = {
+    types_pb2.DT_HALF: (types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE),
+    types_pb2.DT_FLOAT: (types_pb2.DT_DOUBLE,),
+    types_pb2.DT_BFLOAT16: (types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE),
+}
+
+
+def why_it_rounds(node: node_def_pb2.NodeDef) -> str:
+  """What makes a node's numbers differ: 'it multiplies matrices'; '' if none.
+
+  Args:
+    node: A node.
+  """
+  return _why(node.op, node_types.signature(node))
+
+
+@functools.cache
+def _why(op_type: str, signature: node_types.Signature) -> str:
+  if op_type in _exact():
+    return ''
+  why = _rounds().get(op_type, _UNKNOWN)
+  if op_type in rounding_kinds.ROUND_INSIDE:
+    return why
+  types = [arg.dtype for arg in (*signature.inputs, *signature.outputs)]
+  if op_type in rounding_kinds.CASTS and is_exact_cast(*types):
+    return ''
+  # A variant may be a list of floats.
+  return '' if _WITHOUT_FLOATS.issuperset(types) else why
+
+
+def is_exact_cast(source: int, target: int) -> bool:
+  """Whether a type has every value of another one, so that nothing is rounded.
+
+  Args:
+    source: DataType of the values.
+    target: DataType that they are cast to.
+  """
+  if source == target or source in _WHOLE_BITS and target in _WHOLE_BITS:
+    return True
+  if source in _WHOLE_BITS:
+    return _WHOLE_BITS[source] <= _DIGITS.get(target, 0)
+  return target in _WIDER.get(source, ())
+
+
+@functools.cache
+def _exact() -> frozenset[str]:
+  return frozenset().union(*rounding_kinds.EXACT.values())
+
+
+@functools.cache
+def _rounds() -> dict[str, str]:
+  return {
+      op_type: why for why, types in rounding_kinds.ROUNDS.items()
+      for op_type in types
+  }
+
+
+def same_numbers(table: node_table.NodeTable, groups: np.ndarray,
+                 allowed_types: np.ndarray, pins: Sequence[str],
+                 devices: Sequence[str]) -> np.ndarray:
+  """bool [N, 2], on which types of devices ops compute what they would anyway.
+
+  Where the program has GPUs, that is the type of device that an op is on.
+  Else the graph was made for GPUs that are elsewhere, and TensorFlow's own
+  default counts: what can be on a GPU is there.
+
+  Args:
+    table: N nodes.
+    groups: int [N], ops that share a device.
+    allowed_types: bool [N, 2], where there are kernels.
+    pins: [N], devices that ops have to be on, or ''.
+    devices: Of the program; empty if nobody knows.
+  """
+  on_gpu = _can_be_on_gpu(groups, allowed_types, pins)
+  own = np.array(table.of_kinds(lambda node: device_type(node.device)))
+  if _GPU in (*map(device_type, devices), *own.tolist()):
+    known = own[table.kinds]
+    on_gpu = np.where(known >= 0, known == _GPU, on_gpu)
+  exact = ~table.flags(lambda node: bool(why_it_rounds(node)))
+  result = np.empty((len(groups), len(op_graph.DEVICE_TYPES)), bool)
+  result[:, _GPU], result[:, _CPU] = on_gpu | exact, ~on_gpu | exact
+  return result
+
+
+def _can_be_on_gpu(groups: np.ndarray, allowed_types: np.ndarray,
+                   pins: Sequence[str]) -> np.ndarray:
+  """bool [N], whether nothing keeps an op's group from a GPU."""
+  types = {pin: device_type(pin) for pin in set(pins)}
+  kept = np.array([types[pin] == _CPU for pin in pins], bool)
+  kept |= ~allowed_types[:, _GPU]
+  return (np.bincount(groups, kept) == 0)[groups]
+
+
+@functools.cache
+def device_type(device: str) -> int:
+  """Of `op_graph.DEVICE_TYPES`, that of a device; -1 for another one.
+
+  Args:
+    device: As TensorFlow writes it, or short: 'GPU:1'.
+  """
+  kind = device.rsplit('/', 1)[-1].rpartition('device:')[2].split(':')[0]
+  kinds = op_graph.DEVICE_TYPES
+  return kinds.index(kind) if kind in kinds else -1

@@ -1,0 +1,283 @@
+"""Which types of ops compute the same numbers on CPUs and on GPUs, and why.
+
+A GPU multiplies in TF32, sums in another order and takes its logarithms from
+another library than a CPU. So float arithmetic that changes from one kind of
+device to the other changes in its last digits, or in the third. What only
+chooses, moves, counts or compares does not.
+
+`EXACT` and `ROUNDS` name every type of op of TensorFlow's registry that has
+kernels for floats on both kinds and is not tied to its device in any case
+(`legality.pins`). A type that neither names rounds: a new TensorFlow is not
+trusted before somebody has looked, and `tests/graph/rounding_kinds_test.py`
+says that there is something to look at. In doubt a type rounds. So these do:
+
+* A lone sum, difference or product, which IEEE 754 rounds alike everywhere. What
+  is below the least normal number becomes zero on a CPU, whatever its type
+  (tsl/platform/threadpool.cc: `ScopedFlushDenormal`), in the kernels that
+  TensorFlow generates for GPUs only as a float32
+  (tensorflow/core/kernels/mlir_generated/build_defs.bzl: `enable_ftz`). A product
+  of complex numbers, or a kernel that adds to a variable, joins products and sums
+  (FMA).
+* Signs, absolute values, maxima, ReLU and rounding to integers. A CPU changes the
+  bits of -x and of |x|, and keeps what is below the least normal number; and they
+  differ for what is no number.
+* What is chosen by size (ArgMax, TopK, pools) or put where indices say, as CPUs
+  and GPUs decide otherwise between equals.
+* Normal and other distributions: logarithms and cosines of random bits. Uniform
+  numbers are bits with an exponent, and TensorFlow promises the same on both
+  (tf.random.stateless_uniform).
+
+Comparisons are here as exact. They are so but for numbers below the least
+normal one, which one kind may take for zero.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+from gdp_grappler.graph import op_kinds
+
+_Kinds = Mapping[str, frozenset[str]]
+
+# Casts are exact or not by their types; see `legality.rounding`.
+CASTS = frozenset(('Cast', '_HostCast'))
+
+# Why the numbers are the same -> types of ops.
+EXACT: _Kinds = {
+    'it hands on a value':
+        op_kinds.HANDED_ON | op_kinds.CONTROL_FLOW | {
+            'CheckPinned', 'Copy', 'CopyHost', 'DebugGradientIdentity',
+            'DebugIdentity', 'DeepCopy', 'DestroyTemporaryVariable',
+            'IdentityN', 'Snapshot', 'TemporaryVariable', '_ArrayToList',
+            '_EagerConst', '_ListToArray'
+        },
+    'it is a constant, or filled with one':
+        frozenset(('Const', 'Empty', 'FakeParam', 'Fill', 'HostConst',
+                   'OnesLike', 'ZerosLike')),
+    'it gives a tensor another shape or place':
+        op_kinds.VIEWS | {
+            'BatchMatrixBandPart', 'BatchMatrixDiag', 'BatchMatrixDiagPart',
+            'BatchMatrixSetDiag', 'BatchToSpace', 'BatchToSpaceND',
+            'BroadcastTo', 'Concat', 'ConcatV2', 'DepthToSpace', 'Diag',
+            'DiagPart', 'MatrixBandPart', 'MatrixDiag', 'MatrixDiagPart',
+            'MatrixDiagPartV2', 'MatrixDiagPartV3', 'MatrixDiagV2',
+            'MatrixDiagV3', 'MatrixSetDiag', 'MatrixSetDiagV2',
+            'MatrixSetDiagV3', 'MirrorPad', 'Pack', 'Pad', 'PadV2',
+            'ParallelConcat', 'Reverse', 'ReverseSequence', 'ReverseV2', 'Roll',
+            'SpaceToBatch', 'SpaceToBatchND', 'SpaceToDepth', 'Split', 'SplitV',
+            'Tile', 'Transpose', 'Unpack', '_ParallelConcatStart',
+            '_ParallelConcatUpdate'
+        },
+    'it chooses elements':
+        frozenset(('DynamicPartition', 'DynamicStitch', 'ExtractImagePatches',
+                   'ExtractVolumePatches', 'Gather', 'GatherNd', 'GatherV2',
+                   'OneHot', 'ResourceGather', 'ResourceGatherNd',
+                   'ResourceStridedSliceAssign', 'Select', 'SelectV2', 'Slice',
+                   'StridedSlice', 'StridedSliceAssign', 'StridedSliceGrad',
+                   'TensorStridedSliceUpdate')),
+    'it rearranges a list of tensors':
+        op_kinds.LIST_MAKERS | op_kinds.LIST_CHANGES | {
+            'StackPop', 'StackPopV2', 'StackPush', 'StackPushV2', 'TensorArray',
+            'TensorArrayConcat', 'TensorArrayConcatV2', 'TensorArrayConcatV3',
+            'TensorArrayGather', 'TensorArrayGatherV2', 'TensorArrayGatherV3',
+            'TensorArrayGrad', 'TensorArrayGradV2', 'TensorArrayGradV3',
+            'TensorArrayGradWithShape', 'TensorArrayPack', 'TensorArrayRead',
+            'TensorArrayReadV2', 'TensorArrayReadV3', 'TensorArrayV2',
+            'TensorArrayV3', 'TensorListConcat', 'TensorListConcatLists',
+            'TensorListConcatV2', 'TensorListGather', 'TensorListGetItem',
+            'TensorListPopBack', 'TensorListPushBackBatch', 'TensorListScatter',
+            'TensorListScatterIntoExistingList', 'TensorListScatterV2',
+            'TensorListSplit', 'TensorListStack'
+        },
+    'it holds, reads or sets a variable':
+        op_kinds.VARIABLES | {
+            'Assign', 'AssignVariableOp', 'ReadVariableOp', '_ReadVariablesOp',
+            '_VarHandlesOp'
+        },
+    'it looks at a shape or a size':
+        frozenset(
+            ('IsVariableInitialized', 'Rank', 'Shape', 'ShapeN', 'Size',
+             'TensorArraySize', 'TensorArraySizeV2', 'TensorArraySizeV3',
+             'TensorListElementShape', 'TensorListLength', 'VariableShape')),
+    'it compares':
+        frozenset(
+            ('DebugNanCount', 'Equal', 'Greater', 'GreaterEqual', 'IsFinite',
+             'IsInf', 'IsNan', 'Less', 'LessEqual', 'NotEqual')),
+    'it draws bits':
+        frozenset(('RandomUniform', 'StatelessRandomUniform',
+                   'StatelessRandomUniformV2')),
+    'it rearranges the entries of a sparse or ragged tensor':
+        frozenset(
+            ('DeserializeSparse', 'RaggedFillEmptyRows',
+             'RaggedTensorFromVariant', 'SparseConcat', 'SparseFillEmptyRows',
+             'SparseReorder', 'SparseSlice', 'SparseSplit')),
+}
+
+# What it does, by which its numbers differ -> types of ops.
+ROUNDS: _Kinds = {
+    'it computes each element from others':
+        frozenset(
+            ('Abs', 'Acos', 'Acosh', 'Add', 'AddN', 'AddV2', 'Angle',
+             'ApproximateEqual', 'Asin', 'Asinh', 'Atan', 'Atan2', 'Atanh',
+             'BesselI0', 'BesselI0e', 'BesselI1', 'BesselI1e', 'BesselJ0',
+             'BesselJ1', 'BesselK0', 'BesselK0e', 'BesselK1', 'BesselK1e',
+             'BesselY0', 'BesselY1', 'Betainc', 'Ceil', 'ClipByValue',
+             'Complex', 'ComplexAbs', 'Conj', 'ConjugateTranspose', 'Cos',
+             'Cosh', 'Cross', 'Dawsn', 'Digamma', 'Div', 'DivNoNan', 'Elu',
+             'EluGrad', 'Erf', 'Erfc', 'Erfinv', 'Exp', 'Expint', 'Expm1',
+             'Floor', 'FloorDiv', 'FloorMod', 'FresnelCos', 'FresnelSin',
+             'Igamma', 'IgammaGradA', 'Igammac', 'Imag', 'Inv', 'InvGrad',
+             'LeakyRelu', 'LeakyReluGrad', 'Lgamma', 'LinSpace', 'Log', 'Log1p',
+             'Maximum', 'Minimum', 'Mul', 'MulNoNan', 'Ndtri', 'Neg',
+             'NextAfter', 'Polygamma', 'Pow', 'Range', 'Real', 'RealDiv',
+             'Reciprocal', 'ReciprocalGrad', 'Relu', 'Relu6', 'Relu6Grad',
+             'ReluGrad', 'Rint', 'Round', 'Rsqrt', 'RsqrtGrad', 'Selu',
+             'SeluGrad', 'Sigmoid', 'SigmoidGrad', 'Sign', 'Sin', 'Sinh',
+             'Softplus', 'SoftplusGrad', 'Softsign', 'SoftsignGrad', 'Spence',
+             'Sqrt', 'SqrtGrad', 'Square', 'SquaredDifference', 'Sub', 'Tan',
+             'Tanh', 'TanhGrad', 'TruncateDiv', 'Xdivy', 'Xlog1py', 'Xlogy',
+             'Zeta')),
+    'it sums up, or reduces in another way':
+        frozenset(('BiasAdd', 'BiasAddGrad', 'BiasAddV1', 'Bincount', 'Cumprod',
+                   'Cumsum', 'CumulativeLogsumexp', 'DebugNumericSummary',
+                   'DebugNumericSummaryV2', 'DenseBincount', 'EuclideanNorm',
+                   'L2Loss', 'Max', 'Mean', 'Min', 'MirrorPadGrad', 'Prod',
+                   'RaggedFillEmptyRowsGrad', 'SegmentMax', 'SegmentMean',
+                   'SegmentMin', 'SegmentProd', 'SegmentSum',
+                   'SparseFillEmptyRowsGrad', 'SparseSegmentMean',
+                   'SparseSegmentMeanGrad', 'SparseSegmentMeanGradV2',
+                   'SparseSegmentMeanWithNumSegments', 'SparseSegmentSqrtN',
+                   'SparseSegmentSqrtNGrad', 'SparseSegmentSqrtNGradV2',
+                   'SparseSegmentSqrtNWithNumSegments', 'SparseSegmentSum',
+                   'SparseSegmentSumGrad', 'SparseSegmentSumGradV2',
+                   'SparseSegmentSumWithNumSegments', 'SparseSliceGrad', 'Sum',
+                   'TileGrad', 'UnsortedSegmentMax', 'UnsortedSegmentMin',
+                   'UnsortedSegmentProd', 'UnsortedSegmentSum')),
+    'it multiplies matrices':
+        frozenset(('BatchMatMul', 'BatchMatMulV2', 'BatchMatMulV3', 'Einsum',
+                   'MatMul', 'SparseTensorDenseMatMul', 'TridiagonalMatMul',
+                   '_FusedMatMul')),
+    'it is a convolution':
+        frozenset(
+            ('Conv', 'Conv2D', 'Conv2DBackpropFilter', 'Conv2DBackpropInput',
+             'Conv3D', 'Conv3DBackpropFilter', 'Conv3DBackpropFilterV2',
+             'Conv3DBackpropInput', 'Conv3DBackpropInputV2',
+             'DepthwiseConv2dNative', 'DepthwiseConv2dNativeBackpropFilter',
+             'DepthwiseConv2dNativeBackpropInput', 'Dilation2D',
+             'Dilation2DBackpropFilter', 'Dilation2DBackpropInput',
+             '_FusedConv2D')),
+    'it pools':
+        frozenset(
+            ('AvgPool', 'AvgPool3D', 'AvgPool3DGrad', 'AvgPoolGrad', 'MaxPool',
+             'MaxPool3D', 'MaxPool3DGrad', 'MaxPool3DGradGrad', 'MaxPoolGrad',
+             'MaxPoolGradGrad', 'MaxPoolGradGradV2', 'MaxPoolGradV2',
+             'MaxPoolGradWithArgmax', 'MaxPoolV2', 'MaxPoolWithArgmax')),
+    'it normalizes':
+        frozenset(('BatchNormWithGlobalNormalization',
+                   'BatchNormWithGlobalNormalizationGrad', 'FusedBatchNorm',
+                   'FusedBatchNormGrad', 'FusedBatchNormGradV2',
+                   'FusedBatchNormGradV3', 'FusedBatchNormV2',
+                   'FusedBatchNormV3', 'LRN', 'LRNGrad', '_FusedBatchNormEx')),
+    'it is a softmax':
+        frozenset(('LogSoftmax', 'Softmax', 'SoftmaxCrossEntropyWithLogits',
+                   'SparseSoftmaxCrossEntropyWithLogits')),
+    'it is a cell of a recurrent layer':
+        frozenset(('BlockLSTM', 'BlockLSTMGrad', 'BlockLSTMGradV2',
+                   'BlockLSTMV2', 'GRUBlockCell', 'GRUBlockCellGrad',
+                   'LSTMBlockCell', 'LSTMBlockCellGrad')),
+    'it updates a variable':
+        frozenset(
+            ('ApplyAdaMax', 'ApplyAdadelta', 'ApplyAdagrad', 'ApplyAdagradV2',
+             'ApplyAdam', 'ApplyAddSign', 'ApplyCenteredRMSProp', 'ApplyFtrl',
+             'ApplyFtrlV2', 'ApplyGradientDescent', 'ApplyMomentum',
+             'ApplyPowerSign', 'ApplyProximalAdagrad', 'ApplyRMSProp',
+             'AssignAdd', 'AssignAddVariableOp', 'AssignSub',
+             'AssignSubVariableOp', 'ResourceApplyAdaMax',
+             'ResourceApplyAdadelta', 'ResourceApplyAdagrad',
+             'ResourceApplyAdagradV2', 'ResourceApplyAdam',
+             'ResourceApplyAdamWithAmsgrad', 'ResourceApplyAddSign',
+             'ResourceApplyCenteredRMSProp', 'ResourceApplyFtrl',
+             'ResourceApplyFtrlV2', 'ResourceApplyGradientDescent',
+             'ResourceApplyKerasMomentum', 'ResourceApplyMomentum',
+             'ResourceApplyPowerSign', 'ResourceApplyProximalAdagrad',
+             'ResourceApplyRMSProp', 'ResourceSparseApplyAdadelta',
+             'ResourceSparseApplyAdagrad', 'ResourceSparseApplyAdagradV2',
+             'ResourceSparseApplyFtrl', 'ResourceSparseApplyFtrlV2',
+             'ResourceSparseApplyKerasMomentum',
+             'ResourceSparseApplyProximalAdagrad', 'SparseApplyAdadelta',
+             'SparseApplyAdagrad', 'SparseApplyAdagradV2', 'SparseApplyFtrl',
+             'SparseApplyFtrlV2', 'SparseApplyProximalAdagrad')),
+    'it adds up, or overwrites, where indices are equal':
+        frozenset(
+            ('InplaceAdd', 'InplaceSub', 'InplaceUpdate',
+             'ParallelDynamicStitch', 'ResourceScatterAdd',
+             'ResourceScatterDiv', 'ResourceScatterMax', 'ResourceScatterMin',
+             'ResourceScatterMul', 'ResourceScatterNdAdd',
+             'ResourceScatterNdMax', 'ResourceScatterNdMin',
+             'ResourceScatterNdSub', 'ResourceScatterNdUpdate',
+             'ResourceScatterSub', 'ResourceScatterUpdate', 'ScatterAdd',
+             'ScatterDiv', 'ScatterMax', 'ScatterMin', 'ScatterMul',
+             'ScatterNd', 'ScatterNdAdd', 'ScatterNdMax', 'ScatterNdMin',
+             'ScatterNdNonAliasingAdd', 'ScatterNdSub', 'ScatterNdUpdate',
+             'ScatterSub', 'ScatterUpdate', 'SparseToDense',
+             'TensorArrayScatter', 'TensorArrayScatterV2',
+             'TensorArrayScatterV3', 'TensorArraySplit', 'TensorArraySplitV2',
+             'TensorArraySplitV3', 'TensorArrayUnpack', 'TensorArrayWrite',
+             'TensorArrayWriteV2', 'TensorArrayWriteV3', 'TensorScatterAdd',
+             'TensorScatterMax', 'TensorScatterMin', 'TensorScatterSub',
+             'TensorScatterUpdate')),
+    'it chooses by size, between equals as its device likes':
+        frozenset(('ApproxTopK', 'ArgMax', 'ArgMin', 'Bucketize',
+                   'HistogramFixedWidth', 'InTopKV2', 'LowerBound',
+                   'NonMaxSuppressionV2', 'NonMaxSuppressionV3',
+                   'NonMaxSuppressionV4', 'TopK', 'TopKV2', 'Unique',
+                   'UniqueWithCounts', 'UpperBound', 'Where')),
+    'it resamples an image, or changes its colors':
+        frozenset(
+            ('AdjustContrast', 'AdjustContrastv2', 'AdjustHue',
+             'AdjustSaturation', 'CropAndResize', 'CropAndResizeGradBoxes',
+             'CropAndResizeGradImage', 'HSVToRGB', 'ImageProjectiveTransformV2',
+             'ImageProjectiveTransformV3', 'RGBToHSV', 'ResizeBilinear',
+             'ResizeBilinearGrad', 'ResizeNearestNeighbor',
+             'ResizeNearestNeighborGrad')),
+    'it decomposes or solves':
+        frozenset(('BatchMatrixTriangularSolve', 'BatchSvd', 'Cholesky',
+                   'LogMatrixDeterminant', 'Lu', 'MatrixDeterminant',
+                   'MatrixInverse', 'MatrixSolve', 'MatrixTriangularSolve',
+                   'Qr', 'SelfAdjointEigV2', 'Svd', 'TridiagonalSolve')),
+    'it is a Fourier transform':
+        frozenset(('FFT', 'FFT2D', 'FFT3D', 'IFFT', 'IFFT2D', 'IFFT3D', 'IRFFT',
+                   'IRFFT2D', 'IRFFT3D', 'RFFT', 'RFFT2D', 'RFFT3D')),
+    'it makes a distribution of random bits':
+        frozenset(('Multinomial', 'ParameterizedTruncatedNormal',
+                   'RandomGammaGrad', 'RandomStandardNormal',
+                   'StatefulStandardNormalV2', 'StatefulTruncatedNormal',
+                   'StatefulUniform', 'StatefulUniformFullInt',
+                   'StatefulUniformInt', 'StatelessMultinomial',
+                   'StatelessRandomGammaV2', 'StatelessRandomGammaV3',
+                   'StatelessRandomNormal', 'StatelessRandomNormalV2',
+                   'StatelessTruncatedNormal', 'StatelessTruncatedNormalV2',
+                   'StochasticCastToInt', 'TruncatedNormal')),
+    'it rounds to fewer bits':
+        CASTS | {
+            'FakeQuantWithMinMaxArgs', 'FakeQuantWithMinMaxArgsGradient',
+            'FakeQuantWithMinMaxVars', 'FakeQuantWithMinMaxVarsGradient',
+            'FakeQuantWithMinMaxVarsPerChannel',
+            'FakeQuantWithMinMaxVarsPerChannelGradient',
+            'QuantizeAndDequantize', 'QuantizeAndDequantizeV2',
+            'QuantizeAndDequantizeV3', 'QuantizeAndDequantizeV4',
+            'QuantizeAndDequantizeV4Grad'
+        },
+    'it is in a format of sparse matrices that each kind reads its own way':
+        frozenset(('CSRSparseMatrixComponents', 'CSRSparseMatrixToDense',
+                   'CSRSparseMatrixToSparseTensor', 'DenseToCSRSparseMatrix',
+                   'SparseMatrixMatMul', 'SparseMatrixNNZ',
+                   'SparseMatrixSparseMatMul', 'SparseMatrixTranspose',
+                   'SparseTensorToCSRSparseMatrix')),
+}
+
+# Of integers, too: they compute with floats in between, or leave the state of
+# their generator as their device likes.
+ROUND_INSIDE = frozenset(('HistogramFixedWidth', 'LinSpace',
+                          'ResizeNearestNeighbor', 'ResizeNearestNeighborGrad',
+                          'StatefulUniformFullInt', 'StatefulUniformInt'))

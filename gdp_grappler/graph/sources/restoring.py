@@ -1,0 +1,111 @@
+"""Graphs from machines without a GPU, without what Grappler made for CPUs.
+
+Grappler replaces several ops by one where a CPU has a kernel for that
+(tensorflow/core/grappler/optimizers/remapper.cc, arithmetic_optimizer.cc). GPUs
+have none, so such an op would stay on the host, and its tensors would travel
+there and back. Here it becomes several ops again. The last of them has the name
+of the one that they replace, so that who reads it reads on; the others are
+named after it, as their own names are lost.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import Callable, Iterable
+
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.framework import node_def_pb2
+
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import kernels
+from gdp_grappler.graph.sources import unfused
+
+_CPU_TYPE, _GPU_TYPE = (op_graph.DEVICE_TYPES.index(t) for t in ('CPU', 'GPU'))
+# Op types that TensorFlow makes for itself begin so.
+_PRIVATE = '_'
+# What the GPU's kernels of fused ops take, in float32 at least: `patterns` in
+# tensorflow/core/kernels/conv_ops_fused_impl.h and matmul_op_fused.cc. They are
+# registered for whatever is fused, and refuse the rest when they are made.
+_FUSED_ON_GPU = {
+    '_FusedConv2D': frozenset((('BiasAdd', 'Relu'),)),
+    '_FusedMatMul': frozenset(
+        (('BiasAdd',), ('BiasAdd', 'Relu'), ('BiasAdd', 'GeluApproximate'))),
+}
+
+
+def restored(source: source_graph.SourceGraph,
+             tell: Callable[[str], None]) -> source_graph.SourceGraph:
+  """A graph that GPUs can run where they could before Grappler.
+
+  Args:
+    source: Any graph; itself if there is nothing to restore.
+    tell: Hears one line about what was restored, and one about what could not
+      be.
+  """
+  graph_def = source.graph_def
+  only_cpus = [node for node in graph_def.node if is_for_cpus(node)]
+  inside = [
+      node for function in graph_def.library.function
+      for node in function.node_def if is_for_cpus(node)
+  ]
+  if not only_cpus and not inside:
+    return source
+  result, left = _without(graph_def, {node.name for node in only_cpus})
+  done = len(only_cpus) - len(left)
+  if done:
+    gone = collections.Counter(node.op for node in only_cpus)
+    gone.subtract(node.op for node in left)
+    tell(f'{source.name} was read where there was no GPU: {done} ops that '
+         f'Grappler made for CPUs ({_listed(gone)}) are again what a GPU runs.')
+  if left or inside:
+    _tell_of_left(source.name, [*left, *inside], tell)
+  return source_graph.SourceGraph(source.name, result, source.feeds,
+                                  source.fetches, source.devices)
+
+
+def is_for_cpus(node: node_def_pb2.NodeDef) -> bool:
+  """Whether an op is one that TensorFlow made for CPUs, and GPUs lack."""
+  if not node.op.startswith(_PRIVATE):
+    return False
+  allowed = kernels.allowed_types(node)
+  if allowed[_CPU_TYPE] and not allowed[_GPU_TYPE]:
+    return True
+  known = _FUSED_ON_GPU.get(node.op)
+  # What is on a GPU was made for it.
+  return (known is not None and 'GPU' not in node.device and
+          unfused.fused_ops(node) not in known)
+
+
+def _without(
+    graph_def: graph_pb2.GraphDef, only_cpus: set[str]
+) -> tuple[graph_pb2.GraphDef, list[node_def_pb2.NodeDef]]:
+  """The graph with other ops for these, and those for which there are none."""
+  taken = {node.name for node in graph_def.node}
+  result = graph_pb2.GraphDef(versions=graph_def.versions,
+                              library=graph_def.library)
+  left = []
+  for node in graph_def.node:
+    parts = unfused.parts(node, taken) if node.name in only_cpus else None
+    if node.name in only_cpus and parts is None:
+      left.append(node)
+    result.node.extend(parts or (node,))
+  return result, left
+
+
+def _tell_of_left(name: str, left: Iterable[node_def_pb2.NodeDef],
+                  tell: Callable[[str], None]) -> None:
+  counts = collections.Counter(node.op for node in left)
+  tell(f'{name} was read where there was no GPU: {counts.total()} ops that only '
+       f'CPUs have ({_listed(counts)}) stay on CPU:0, and what they read and '
+       'write travels there and back. Capture the graph on a machine with a '
+       'GPU, or give the model, which is then traced for GPUs.')
+
+
+def _listed(counts: collections.Counter[str]) -> str:
+  """'40 _MklSwish, 2 _FusedConv2D, ...', the most frequent first."""
+  found = [f'{count} {op}' for op, count in counts.most_common() if count > 0]
+  most = 4
+  shown = ', '.join(itertools.islice(found, most))
+  return shown + ', ...' * (len(found) > most)

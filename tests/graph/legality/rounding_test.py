@@ -1,0 +1,202 @@
+"""On which kind of device ops are at home, and which are at home anywhere."""
+
+import itertools
+
+import ml_dtypes  # Comes with TensorFlow.
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import presets
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph.legality import rounding
+from helpers import graph_defs
+
+_CPU, _GPU = graph_defs.CPU(0), graph_defs.GPU(0)
+_INT32 = {'type': 3}
+_VARIANT = {'type': 21}
+_FREE, _ON_CPU, _ON_GPU = [True, True], [True, False], [False, True]
+
+
+def _node(op, inputs=(), device='', **attributes):
+  return graph_defs.node('op', op, inputs, device, **attributes)
+
+
+@pytest.mark.parametrize('node, why', [
+    (_node('MatMul', T=graph_defs.FLOAT), 'it multiplies matrices'),
+    (_node('MatMul', T=_INT32), ''),
+    (_node('AddV2', T=graph_defs.FLOAT), 'it computes each element'),
+    (_node('AddV2', T=_INT32), ''),
+    (_node('AddN', T=_VARIANT, N={'i': 2}), 'it computes each element'),
+    (_node('Reshape', T=graph_defs.FLOAT, Tshape=_INT32), ''),
+    (_node('ZerosLike', T=_VARIANT), ''),
+    (_node('ResourceGather', dtype=graph_defs.FLOAT, Tindices=_INT32), ''),
+    (_node('ResourceApplyAdam', T=graph_defs.FLOAT), 'it updates a variable'),
+    (_node('ResizeNearestNeighbor', T=_INT32), 'it resamples'),
+    (_node('StatelessRandomUniformV2', dtype=graph_defs.FLOAT,
+           Tshape=_INT32), ''),
+    (_node('StatelessRandomNormalV2', dtype=graph_defs.FLOAT,
+           Tshape=_INT32), 'it makes a distribution'),
+    (_node('Cast', SrcT=graph_defs.FLOAT, DstT=_INT32), 'it rounds to fewer'),
+    (_node('Cast', SrcT={'type': 10}, DstT=graph_defs.FLOAT), ''),
+    (_node('_FusedConv2D', T=graph_defs.FLOAT), 'it is a convolution'),
+    (_node('NoOp'), ''),
+])
+def test_a_type_of_op_and_its_types_say_what_rounds(node, why):
+  found = rounding.why_it_rounds(node)
+  assert found.startswith(why) and bool(found) == bool(why)
+
+
+def test_an_op_that_nobody_has_looked_at_rounds():
+  """RiscAdd is in the registry, for CPUs only, and in no set."""
+  assert 'nobody has looked' in rounding.why_it_rounds(
+      _node('RiscAdd', T=graph_defs.FLOAT))
+
+
+_CASTS = [
+    tf.bool, tf.int8, tf.uint8, tf.int16, tf.uint16, tf.int32, tf.uint32,
+    tf.int64, tf.uint64, tf.float16, tf.bfloat16, tf.float32, tf.float64
+]
+
+
+@pytest.mark.parametrize('source, target',
+                         list(itertools.product(_CASTS, _CASTS)))
+def test_a_cast_is_exact_only_if_every_value_comes_back(source, target):
+  if not rounding.is_exact_cast(source.as_datatype_enum,
+                                target.as_datatype_enum):
+    return
+  if not (source.is_floating or target.is_floating):
+    return  # Of whole numbers bits are kept or left out, and nothing rounded.
+  values = _extremes(source)
+  there = tf.cast(tf.cast(values, target), source)
+  assert (there.numpy() == values).all()
+
+
+def _extremes(dtype):
+  """What rounding would change first."""
+  if dtype == tf.bool:
+    return np.array([False, True])
+  if not dtype.is_floating:
+    info = np.iinfo(dtype.as_numpy_dtype)
+    return np.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max],
+                    dtype.as_numpy_dtype)
+  info = ml_dtypes.finfo(dtype.as_numpy_dtype)
+  return np.array([info.max, info.min, info.tiny, info.eps, 1 + info.eps],
+                  dtype.as_numpy_dtype)
+
+
+@pytest.mark.parametrize('source, target, exact', [
+    (tf.bool, tf.float16, True),
+    (tf.uint8, tf.bfloat16, True),
+    (tf.int16, tf.bfloat16, False),
+    (tf.int32, tf.float32, False),
+    (tf.int32, tf.float64, True),
+    (tf.float16, tf.float32, True),
+    (tf.float16, tf.bfloat16, False),
+    (tf.float32, tf.bfloat16, False),
+    (tf.float32, tf.bool, False),
+    (tf.float32, tf.int64, False),
+    (tf.int64, tf.int8, True),
+])
+def test_casts(source, target, exact):
+  assert rounding.is_exact_cast(source.as_datatype_enum,
+                                target.as_datatype_enum) == exact
+
+
+def _same_numbers(*nodes, devices=(_CPU, _GPU), live=True):
+  graph = graph_def_io.read(
+      graph_defs.source(graph_defs.graph_def(*nodes), devices=devices),
+      live=live)
+  return dict(zip(graph.names, graph.same_numbers.tolist()))
+
+
+def _nodes(device='', **attributes):
+  """Bits, a product of them, and its shape."""
+  shape = graph_defs.node('shape', 'Const', device=device, dtype=_INT32)
+  shape.attr['value'].tensor.dtype = 3
+  shape.attr['value'].tensor.tensor_shape.dim.add().size = 2
+  shape.attr['value'].tensor.int_val.extend([8, 8])
+  return (shape,
+          graph_defs.node('bits', 'StatelessRandomUniform', ['shape', 'shape'],
+                          device, T=_INT32, Tseed=_INT32,
+                          dtype=graph_defs.FLOAT),
+          graph_defs.node('product', 'MatMul', ['bits', 'bits'], device,
+                          T=graph_defs.FLOAT, transpose_a={'b': False},
+                          transpose_b={'b': False}, **attributes),
+          graph_defs.node('size', 'Shape', ['product'], device,
+                          T=graph_defs.FLOAT, out_type=_INT32))
+
+
+@pytest.mark.parametrize('device, home', [(_CPU, _ON_CPU), (_GPU, _ON_GPU)])
+def test_where_a_program_has_gpus_an_op_is_at_home_where_it_is(device, home):
+  assert _same_numbers(*_nodes(device)) == {
+      'shape': _FREE, 'bits': _FREE, 'product': home, 'size': _FREE
+  }
+
+
+@pytest.mark.parametrize('live', [False, True])
+def test_where_a_program_has_none_what_can_be_on_one_is_at_home_there(live):
+  found = _same_numbers(*_nodes(_CPU), devices=(_CPU,), live=live)
+  assert found['product'] == _ON_GPU and found['size'] == _FREE
+
+
+def test_a_graph_that_says_no_devices_is_one_for_gpus():
+  assert _same_numbers(*_nodes(), devices=(), live=False)['product'] == _ON_GPU
+
+
+def test_what_is_kept_from_gpus_is_at_home_on_the_cpu():
+  pinned = _nodes(_gdp_pin=b'CPU:0')
+  assert _same_numbers(*pinned, devices=(), live=False)['product'] == _ON_CPU
+  with_host = _nodes(_class=(b'loc:@text',))
+  text = graph_defs.node('text', 'StringLength', ['words'])
+  words = graph_defs.node('words', 'Placeholder', dtype={'type': 7})
+  assert _same_numbers(words, text, *with_host, devices=(),
+                       live=False)['product'] == _ON_CPU
+
+
+def test_captured_where_there_were_gpus_an_op_is_at_home_where_it_was():
+  found = _same_numbers(*_nodes(_CPU), live=False)
+  assert found['product'] == _ON_CPU
+
+
+def _allowed(*nodes, cluster='2xP100', **how):
+  graph = graph_def_io.read(
+      graph_defs.source(graph_defs.graph_def(*nodes), devices=()))
+  graph = graph.replace(**how)
+  allowed = constraints.allowed_devices(graph, presets.preset(cluster))
+  return dict(zip(graph.names, allowed[graph.groups].tolist()))
+
+
+def test_a_product_leaves_its_gpus_only_if_it_may_round():
+  assert _allowed(*_nodes())['product'] == [False, True, True]
+  assert _allowed(*_nodes())['size'] == [True] * 3
+  assert _allowed(*_nodes(), may_round=True)['product'] == [True] * 3
+
+
+def test_a_cluster_of_one_kind_has_no_such_rule():
+  assert _allowed(*_nodes(), cluster='cpu')['product'] == [True]
+
+
+def test_a_pin_of_the_program_is_obeyed():
+  nodes = _nodes(_gdp_pin=b'CPU:0')
+  assert _allowed(*nodes)['product'] == [True, False, False]
+
+
+def test_a_variable_goes_with_the_strictest_of_what_works_on_it():
+
+  def make():
+    tf1 = tf.compat.v1
+    table = tf1.get_variable('table', [8, 8], use_resource=True,
+                             initializer=tf1.zeros_initializer())
+    tf.gather(table, [1, 2], name='rows')
+    trained = tf1.get_variable('trained', [8, 8], use_resource=True,
+                               initializer=tf1.zeros_initializer())
+    tf1.assign_sub(trained, tf.ones([8, 8]))
+
+  graph_def = graph_defs.built(make)
+  graph = graph_def_io.read(graph_defs.source(graph_def, devices=()))
+  allowed = constraints.allowed_devices(graph, presets.preset('2xP100'))
+  on = dict(zip(graph.names, allowed[graph.groups].tolist()))
+  assert on['table'] == [True] * 3
+  assert on['trained'] == [False, True, True]

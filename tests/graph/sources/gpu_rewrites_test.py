@@ -1,0 +1,132 @@
+"""Grappler's rewrites for a card that is not there."""
+
+import collections
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.protobuf import rewriter_config_pb2
+
+from gdp_grappler import errors
+from gdp_grappler.graph.sources import gpu_rewrites
+from helpers import graph_defs
+
+tf1 = tf.compat.v1
+
+
+def _types(graph_def):
+  return collections.Counter(node.op for node in graph_def.node)
+
+
+def _convolutions(dtype):
+
+  def build():
+    x = tf1.placeholder(dtype, (2, 16, 16, 8), name='x')
+    for _ in range(2):
+      filters = tf.constant(np.full((3, 3, 8, 8), .01), dtype)
+      x = tf.nn.conv2d(x, filters, 1, 'SAME')
+    tf.identity(x, name='out')
+
+  return graph_defs.built(build)
+
+
+@pytest.mark.parametrize('dtype, architecture, layout', [
+    (tf.float32, '6.0', b'NCHW'), (tf.float32, '9.0', b'NHWC'),
+    (tf.float16, '6.0', b'NCHW'), (tf.float16, '7.0', b'NHWC')
+])
+def test_convolutions_have_the_layout_that_the_card_wants(
+    dtype, architecture, layout):
+  rewritten = gpu_rewrites.rewritten(_convolutions(dtype), ('out',),
+                                     architecture, 'test')
+  assert {
+      n.attr['data_format'].s for n in rewritten.node if n.op == 'Conv2D'
+  } == {layout}
+  assert _types(rewritten)['Transpose'] == (2 if layout == b'NCHW' else 0)
+
+
+def test_activations_stay_apart():
+  """On a CPU they become `_MklSwish` and `_UnaryOpsComposition`."""
+
+  def build():
+    x = tf1.placeholder(tf.float32, (4, 4), name='x')
+    product = tf.nn.bias_add(x @ x, tf.ones(4))
+    tf.identity(tf.exp(-product * tf.sigmoid(product)) + 1, name='out')
+
+  types = _types(
+      gpu_rewrites.rewritten(graph_defs.built(build), ('out',), '8.0', 'test'))
+  assert {'MatMul', 'BiasAdd', 'Sigmoid', 'Mul', 'Neg', 'Exp'} <= set(types)
+  assert not any(op.startswith('_') for op in types)
+
+
+def test_what_was_asked_of_grappler_holds():
+  asked = rewriter_config_pb2.RewriterConfig(
+      layout_optimizer=rewriter_config_pb2.RewriterConfig.OFF,
+      disable_meta_optimizer=True)
+  rewritten = gpu_rewrites.rewritten(_convolutions(tf.float32), ('out',), '6.0',
+                                     'test', asked)
+  assert not _types(rewritten)['Transpose']
+  assert asked.disable_meta_optimizer  # It is not changed.
+
+
+def test_devices_are_those_of_a_program_with_a_gpu():
+
+  def build():
+    x = tf1.placeholder(tf.float32, (4, 4), name='x')
+    text = tf.strings.as_string(x)  # GPUs have no strings.
+    tf.identity(tf.exp(x), name='out')
+    tf.identity(tf.strings.length(text), name='length')
+
+  rewritten = gpu_rewrites.rewritten(graph_defs.built(build),
+                                     ('out', 'length'), '8.0', 'test')
+  devices = {n.op: n.device for n in rewritten.node}
+  assert devices['Exp'] == graph_defs.GPU(0)
+  assert devices['AsString'] == graph_defs.CPU(0)
+
+
+def test_results_and_effects_are_kept():
+  nodes = (graph_defs.node('v', 'VarHandleOp', dtype=graph_defs.FLOAT),
+           graph_defs.node('c', 'Const', dtype=graph_defs.FLOAT),
+           graph_defs.node('a', 'AssignVariableOp', ['v', 'c'],
+                           dtype=graph_defs.FLOAT),
+           graph_defs.node('lost', 'Neg', ['c'], T=graph_defs.FLOAT),
+           graph_defs.node('r', '_Retval', ['c'], T=graph_defs.FLOAT))
+  assert gpu_rewrites.kept(graph_defs.graph_def(*nodes)) == ('a', 'r')
+
+
+@pytest.mark.parametrize('architecture, generation', [
+    ('', ''), ('3.5', '6.0'), ('7.5', '7.0'), ('8.0', '8.0'), ('12.0', '8.0'),
+    ('gfx90a', '6.0')
+])
+def test_cards_that_grappler_treats_alike(architecture, generation):
+  assert gpu_rewrites.generation(architecture) == generation
+
+
+def test_a_graph_that_is_not_whole_is_one_line():
+  with pytest.raises(errors.InvalidGraphError,
+                     match='my_graph is not usable: "a" reads "gone"'):
+    gpu_rewrites.rewritten(
+        graph_defs.graph_def(graph_defs.node('a', 'Identity', ['gone'])),
+        ('a',), '8.0', 'my_graph')
+
+
+def test_shapes_of_what_a_function_receives_are_known():
+  """Constants that a function captures were of no shape, so a network was not
+  rewritten."""
+
+  @tf.function(input_signature=[tf.TensorSpec((2, 16, 16, 8), tf.float32)])
+  def convolved(x):
+    return tf.nn.conv2d(x, tf.fill((3, 3, 8, 8), x[0, 0, 0, 0]), 1, 'SAME')
+
+  graph_def = convolved.get_concrete_function().graph.as_graph_def()
+  for node in graph_def.node:
+    if node.op == 'Placeholder':
+      shape = node.attr['shape'].shape
+      node.op = '_Arg'
+      node.attr['_output_shapes'].list.shape.add().CopyFrom(shape)
+      node.attr['T'].type = tf.float32.as_datatype_enum
+      node.attr['index'].i = 0
+      del node.attr['shape'], node.attr['dtype']
+  rewritten = gpu_rewrites.rewritten(graph_def, ('Identity',), '6.0', 'test')
+  argument, = (n for n in rewritten.node if n.op == '_Arg')
+  assert argument.attr['_output_shapes'].list.shape
+  assert _types(rewritten)['Transpose'] and not _types(rewritten)['Placeholder']
