@@ -20,8 +20,9 @@ _LOADER = 'libgdp_loader.so'
 _REINSTALL = 'Run: pip install --force-reinstall --no-deps gdp-grappler'
 _TIMEOUT_S = 120.
 _PROBE = 'gdp_grappler.plugin.probe:main'
-_NO_GPU = ('With fewer than two physical devices nothing can get faster; graphs '
-           'are then left as they are.')
+_NO_GPU = (
+    'With fewer than two physical devices nothing can get faster; graphs '
+    'are then left as they are.')
 _ONE_GPU = ('With one GPU little can get faster: what is rounded on it stays '
             "there, unless 'may_round' is set.")
 
@@ -152,10 +153,9 @@ def _read_report(report: dict[str, Any], said: list[str]) -> Iterator[Finding]:
         (f': {said[-1]}' if said and not works else ''),
         '' if works else _REINSTALL)
   gpus = report['gpus']
-  yield Finding(
-      GOOD if len(gpus) > 1 else NOTE, 'devices', ', '.join(gpus) or
-      'one CPU, no GPU', _ONE_GPU if len(gpus) == 1 else _NO_GPU
-      if not gpus else '')
+  yield Finding(GOOD if len(gpus) > 1 else NOTE, 'devices', ', '.join(gpus) or
+                'one CPU, no GPU',
+                _ONE_GPU if len(gpus) == 1 else _NO_GPU if not gpus else '')
   yield _next_fit(len(gpus))
 
 

@@ -32,8 +32,8 @@ def test_graphs_that_were_kept_back(steps, name):
                                                   rel=_MOST)
 
 
-@pytest.mark.parametrize('name', recorded_keras.FITTED
-                         + recorded_keras.KEPT_BACK)
+@pytest.mark.parametrize('name',
+                         recorded_keras.FITTED + recorded_keras.KEPT_BACK)
 def test_steps_alone(steps, name):
   assert steps[name].predicted_s == pytest.approx(steps[name].alone_s,
                                                   rel=_MOST)

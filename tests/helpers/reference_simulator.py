@@ -221,11 +221,10 @@ class ReferenceSimulator:
     if not seconds:
       self.start[op] = self.end[op] = now + factor * runs * host.visit_s
       return self.start[op]
-    done = self._hold_lock(
-        device, now + factor *
-        (runs *
-         (host.dispatch_s - host.lock_s) + self.host_work[op] * host.dispatch_s),
-        factor * self.launches[op] * host.lock_s)
+    prepared_s = (runs * (host.dispatch_s - host.lock_s)
+                  + self.host_work[op] * host.dispatch_s)
+    done = self._hold_lock(device, now + factor * prepared_s,
+                           factor * self.launches[op] * host.lock_s)
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]
     self.start[op] = max(done, filled + gap) if filled else done

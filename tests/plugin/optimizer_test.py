@@ -385,6 +385,7 @@ def _branching():
 
 
 def test_predicted_steps_hold_what_the_program_takes(monkeypatch):
+
   def predicted_ms(**options):
     said = optimizer.optimize(_captured('dense'), _RANDOM, **options).message
     return float(re.search(r'predicted step ([\d.]+)', said)[1])

@@ -78,8 +78,8 @@ struct Cost {
   int64_t workspace_bytes;
 };
 
-// How often an op runs in a step, kernels that it launches then, and thousandths
-// of a dispatch that the host does beyond that.
+// How often an op runs in a step, kernels that it launches then, and
+// thousandths of a dispatch that the host does beyond that.
 struct Launches {
   int64_t runs, kernels, work;
 };

@@ -132,13 +132,11 @@ def test_each_device_has_its_own_figures():
 def test_time_steps_launch_their_kernels_one_after_the_other():
   """Layers of examples, and no time steps: five times of what was measured."""
   graph = graphs.make_graph(num_ops=2, op_types=['CudnnRNNV3', 'CudnnRNNV3'])
-  graph = graph.replace(rounds_by_name={graph.names[1]: 48.},
-                        executions=[1, 2])
+  graph = graph.replace(rounds_by_name={graph.names[1]: 48.}, executions=[1, 2])
   model = roofline.Roofline()
   seconds = model.op_seconds(graph, clusters.make_cluster())
-  np.testing.assert_allclose(seconds[:, 1], [
-      1e-3 + 5 * 3e-6, 2 * (1e-3 + (6 * 48 - 1) * 3e-6)
-  ])
+  np.testing.assert_allclose(
+      seconds[:, 1], [1e-3 + 5 * 3e-6, 2 * (1e-3 + (6 * 48 - 1) * 3e-6)])
   np.testing.assert_allclose(seconds[:, 0], [1e-3, 2e-3])
   assert model.launches(graph).tolist() == [6, 2 * 6 * 48]
 
@@ -161,8 +159,10 @@ def test_no_card_is_faster_than_its_kernels_can_be():
   seconds = roofline.Roofline().op_seconds(graph, cluster)
   assert seconds[:, cluster.accelerators[0]] == pytest.approx(1, rel=1e-4)
   old = presets.preset('1xP100')
-  assert roofline.Roofline().op_seconds(graph, old)[
-      0, old.accelerators[0]] == pytest.approx(2.2e12 / .8 / 732e9, rel=1e-4)
+  assert roofline.Roofline().op_seconds(
+      graph, old)[0,
+                  old.accelerators[0]] == pytest.approx(2.2e12 / .8 / 732e9,
+                                                        rel=1e-4)
   assert gpu.bandwidth_bytes_per_s > 2.2e12
 
 
