@@ -120,8 +120,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
-from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
@@ -151,7 +151,7 @@ class Simulator(evaluator.Evaluator):
 
     Args:
       cluster: The devices.
-      cost_model: Seconds of each op; by default the roofline.
+      cost_model: Seconds of each op; by default `calibrated_costs.of`.
       threads: By default one for each core that this process may use.
 
     Raises:
@@ -160,7 +160,7 @@ class Simulator(evaluator.Evaluator):
     if threads is not None and threads < 1:
       raise ValueError(f'threads is {threads}; give 1 or more.')
     self.cluster = cluster
-    self.cost_model = cost_model or roofline.Roofline()
+    self.cost_model = cost_model or calibrated_costs.of(cluster)
     self.threads = threads or cores.own()
     self._prepared: weakref.WeakKeyDictionary[
         op_graph.OpGraph,
