@@ -47,12 +47,16 @@ def figures() -> dict[str, float]:
   model.make_train_function()
   constant = tf.constant(0.)
   return {
-      'function': _calls(tf.function(lambda: constant)),
-      'function of an iterator': _calls(tf.function(lambda: next(batches))),
-      'train function': _calls(lambda: model.train_function(batches)),
-      'fit': thread_seconds(lambda steps: _fit(model, steps, verbose=0)),
-      'fit, progress bar': thread_seconds(
-          lambda steps: _fit(model, steps, verbose=1)),
+      'function':
+          _calls(tf.function(lambda: constant)),
+      'function of an iterator':
+          _calls(tf.function(lambda: next(batches))),
+      'train function':
+          _calls(lambda: model.train_function(batches)),
+      'fit':
+          thread_seconds(lambda steps: _fit(model, steps, verbose=0)),
+      'fit, progress bar':
+          thread_seconds(lambda steps: _fit(model, steps, verbose=1)),
   }
 
 

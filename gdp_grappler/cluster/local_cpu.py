@@ -82,10 +82,10 @@ def parse(text: str, count: int) -> Processor:
   fields = dict(re.findall(r'^([^\t\n:]+?)\s*:[ \t]*(.*)$', text, re.MULTILINE))
   hertz = _hertz(fields)
   chips = len(set(re.findall(r'^physical id\s*: (.*)$', text, re.MULTILINE)))
+  title = ' '.join(fields.get('model name', '').split())
   return Processor(count, hertz or _HERTZ, fields.get('flags', _SETS),
-                   _bandwidth(fields, count, max(1, chips)),
-                   ' '.join(fields.get('model name', '').split()),
-                   hertz is None)
+                   _bandwidth(fields, count, max(1, chips)), title, hertz
+                   is None)
 
 
 def _hertz(fields: dict[str, str]) -> float | None:

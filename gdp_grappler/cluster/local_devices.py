@@ -182,11 +182,11 @@ def _cpu(name: str, notes: list[str]) -> cluster_lib.Device:
     said += '; the clock is assumed, the system does not tell'
   if f'{said}.' not in notes:
     notes.append(f'{said}.')
+  peak_flops = device_figures.cpu_flops(found.cores, found.hertz,
+                                        found.instruction_sets)
   return cluster_lib.Device(
-      name=name, type='CPU',
-      memory_bytes=_host_memory_bytes(), peak_flops=device_figures.cpu_flops(
-          found.cores, found.hertz, found.instruction_sets) / slots,
-      efficiency=device_figures.CPU_EFFICIENCY,
+      name=name, type='CPU', memory_bytes=_host_memory_bytes(),
+      peak_flops=peak_flops / slots, efficiency=device_figures.CPU_EFFICIENCY,
       bandwidth_bytes_per_s=found.bandwidth_bytes_per_s / slots,
       launch_s=device_figures.CPU_LAUNCH_S, compute='host CPU',
       memory='host memory', slots=slots, copy_s=device_figures.CPU_COPY_S)

@@ -138,10 +138,9 @@ class Estimator {
   // an update of a variable is given, not what lies behind the handles: as much
   // is read and written for each.
   static double Touches(const OpInfo& op) {
-    static const auto* const updates =
-        new std::vector<std::string>{"ResourceApply", "ResourceSparseApply",
-                                     "ResourceScatter", "AssignAddVariable",
-                                     "AssignSubVariable"};
+    static const auto* const updates = new std::vector<std::string>{
+        "ResourceApply", "ResourceSparseApply", "ResourceScatter",
+        "AssignAddVariable", "AssignSubVariable"};
     bool is_update = false;
     for (const std::string& start : *updates) {
       is_update |= op.op().compare(0, start.size(), start) == 0;

@@ -144,8 +144,7 @@ class Arithmetic {
     const double gates = kind == "lstm" ? 4 : kind == "gru" ? 3 : 1;
     const double layers = state->dim(IsTimeMajor() ? 0 : 1).size();
     const double units = Last(state);
-    const double weights =
-        layers * gates * units * (Last(Input(0)) + units);
+    const double weights = layers * gates * units * (Last(Input(0)) + units);
     return Products(Input(0), std::max(weights, Size(Input(3))));
   }
   // Only the third version may be otherwise.

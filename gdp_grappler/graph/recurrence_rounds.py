@@ -29,7 +29,9 @@ def by_name(nodes: Sequence[node_def_pb2.NodeDef], op_types: Sequence[str],
     op_types: [N]
     shape_of: Of the outputs.
   """
-  kinds = {t for t in set(op_types) if _CUDNN.fullmatch(t) or _BLOCK.fullmatch(t)}
+  kinds = {
+      t for t in set(op_types) if _CUDNN.fullmatch(t) or _BLOCK.fullmatch(t)
+  }
   if not kinds:
     return {}
   return {

@@ -33,8 +33,7 @@ def report() -> dict[str, Any]:
       [tf.config.LogicalDeviceConfiguration()] * 2)
   result = {
       'logical': [d.name for d in tf.config.list_logical_devices()],
-      'gpus': gpus,
-      'hook': hasattr(context.Context, '_gdp_hook')
+      'gpus': gpus, 'hook': hasattr(context.Context, '_gdp_hook')
   }
   if result['hook']:
     tf.config.optimizer.set_experimental_options({

@@ -29,7 +29,8 @@ def test_a_named_clock():
   text = _MILAN.replace('AMD EPYC', 'Intel(R)  Xeon(R) CPU @ 2.30GHz')
   found = local_cpu.parse(text, 4)
   assert found.hertz == 2.3e9 and not found.is_assumed
-  assert found.describe() == '4 cores of 2.3 GHz (Intel(R) Xeon(R) CPU @ 2.30GHz)'
+  assert found.describe(
+  ) == '4 cores of 2.3 GHz (Intel(R) Xeon(R) CPU @ 2.30GHz)'
 
 
 def test_the_time_stamp_counter_tells_the_nominal_clock():
@@ -40,8 +41,10 @@ def test_the_time_stamp_counter_tells_the_nominal_clock():
 
 
 @pytest.mark.parametrize('text', [
-    '', 'bogomips: 50\n', _MILAN.replace('constant_tsc', ''),
-    _MILAN.replace('4890.81', '0.00'), _MILAN.replace('4890.81', 'many')
+    '', 'bogomips: 50\n',
+    _MILAN.replace('constant_tsc', ''),
+    _MILAN.replace('4890.81', '0.00'),
+    _MILAN.replace('4890.81', 'many')
 ])
 def test_what_nobody_tells_is_assumed(text):
   found = local_cpu.parse(text, 2)

@@ -163,12 +163,13 @@ def test_updates_move_what_lies_behind_their_handles():
   assert _update_bytes(lambda raw, v, x: raw.ResourceApplyGradientDescent(
       var=v[0], alpha=.1, delta=x, name='found')) == pytest.approx(3, rel=.01)
   assert _update_bytes(lambda raw, v, x: raw.ResourceApplyAdam(
-      var=v[0], m=v[1], v=v[2], beta1_power=.9, beta2_power=.9, lr=.1,
-      beta1=.9, beta2=.9, epsilon=1e-7, grad=x, name='found')
-                      ) == pytest.approx(7, rel=.05)
-  assert _update_bytes(lambda raw, v, x: raw.ResourceScatterAdd(
-      resource=v[0], indices=tf.range(10), updates=x[:10], name='found')
-                      ) == pytest.approx(3 * 20 / 1000, rel=.01)
+      var=v[0], m=v[1], v=v[2], beta1_power=.9, beta2_power=.9, lr=.1, beta1=.9,
+      beta2=.9, epsilon=1e-7, grad=x, name='found')) == pytest.approx(
+          7, rel=.05)
+  assert _update_bytes(
+      lambda raw, v, x: raw.ResourceScatterAdd(resource=v[0], indices=tf.range(
+          10), updates=x[:10], name='found')) == pytest.approx(
+              3 * 20 / 1000, rel=.01)
   assert _update_bytes(lambda raw, v, x: raw.AssignVariableOp(
       resource=v[0], value=x, name='found')) == 1
 

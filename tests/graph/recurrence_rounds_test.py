@@ -41,13 +41,13 @@ def test_a_gradient_has_twice_as_many():
 
   def make(raw):
     state, output, reserve = _zeros(4, 1, 7), _zeros(4, 9, 7), _zeros(8)
-    raw.CudnnRNNBackpropV3(
-        input=_zeros(4, 9, 5), input_h=state, input_c=state,
-        params=_zeros(336), sequence_lengths=tf.fill([4], 9), output=output,
-        output_h=state, output_c=state, output_backprop=output,
-        output_h_backprop=state, output_c_backprop=state,
-        reserve_space=reserve, host_reserved=tf.zeros([8], tf.int8),
-        time_major=False, name='found')
+    raw.CudnnRNNBackpropV3(input=_zeros(4, 9, 5), input_h=state, input_c=state,
+                           params=_zeros(336), sequence_lengths=tf.fill([4], 9),
+                           output=output, output_h=state, output_c=state,
+                           output_backprop=output, output_h_backprop=state,
+                           output_c_backprop=state, reserve_space=reserve,
+                           host_reserved=tf.zeros([8], tf.int8),
+                           time_major=False, name='found')
 
   assert _found(make) == (2 * 9, 2 * 2 * 9 * 4 * 336)
 
@@ -57,14 +57,13 @@ def test_time_steps_of_blocks():
   def make(raw):
     gate = _zeros(7)
     raw.BlockLSTMV2(seq_len_max=tf.constant(9, tf.int64), x=_zeros(9, 4, 5),
-                    cs_prev=_zeros(4, 7), h_prev=_zeros(4, 7),
-                    w=_zeros(12, 28), wci=gate, wcf=gate, wco=gate,
-                    b=_zeros(28), cell_clip=0., use_peephole=False,
-                    name='found')
+                    cs_prev=_zeros(4, 7), h_prev=_zeros(4, 7), w=_zeros(12, 28),
+                    wci=gate, wcf=gate, wco=gate, b=_zeros(28), cell_clip=0.,
+                    use_peephole=False, name='found')
 
   assert _found(make)[0] == 9
 
 
 def test_others_are_launched_once():
-  assert _found(lambda _: tf.matmul(_zeros(2, 2), _zeros(2, 2), name='found')
-               )[0] == 1
+  assert _found(
+      lambda _: tf.matmul(_zeros(2, 2), _zeros(2, 2), name='found'))[0] == 1

@@ -17,6 +17,7 @@ from gdp_grappler.plugin import network
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import step_costs
 from helpers import graph_defs
 
 _TESTDATA = pathlib.Path(__file__).parents[1] / 'testdata'
@@ -381,3 +382,15 @@ def _branching():
           graph_defs.node(name, 'MatMul', [last, last], device, T=big, **flags))
       last = name
   return _source(*nodes, devices=_GPUS)
+
+
+def test_predicted_steps_hold_what_the_program_takes(monkeypatch):
+
+  def predicted_ms(**options):
+    said = optimizer.optimize(_captured('dense'), _RANDOM, **options).message
+    return float(re.search(r'predicted step ([\d.]+)', said)[1])
+
+  monkeypatch.setattr(step_costs, 'CALL_S', 5.)
+  monkeypatch.setattr(step_costs, 'FIT_S', 3.)
+  assert 5000 <= predicted_ms() < 6000
+  assert 8000 <= predicted_ms(relocatable=True) < 9000

@@ -41,17 +41,18 @@ Sources:
   core of an AMD EPYC of 2024, TensorFlow 2.21: arithmetic relative to the
   product of matrices of 512 x 512, bandwidth relative to 20 GB/s, which is
   what one such core gets from memory.
-* [Little] Little's law: to draw a bandwidth from a memory, so many bytes have to
-  be on their way as it carries while a load takes. Kernels in which each thread
-  loads a number, computes and stores it keep a few kilobytes per
+* [Little] Little's law: to draw a bandwidth from a memory, so many bytes have
+  to be on their way as it carries while a load takes. Kernels in which each
+  thread loads a number, computes and stores it keep a few kilobytes per
   multiprocessor on their way, so that the newest memories wait for them.
 * [Hockney] Hockney and Jesshope, "Parallel Computers", 1981: a pipeline of rate
   r reaches half of it at the work n_1/2 = r s, s being the seconds it takes to
   fill and to drain. Products load their first tiles before they multiply, and
   store the last ones when multipliers idle.
-* [H100] Steps of a CNN, an LSTM and ResNet50 on one H100, TensorFlow 2.21
-  (docs/simulator.md, "Keras on one card"), whose Transformer and MLP were not
-  looked at.
+* [H100] Fitted to steps of a CNN, an LSTM and ResNet50 on one H100, TensorFlow
+  2.21 (docs/simulator.md, "Keras on one card"); a Transformer and an MLP were
+  kept back. ResNet50 alone does not tell the rates of elementwise kernels and
+  of convolutions apart: of pairs that suit it one was taken that suits the MLP.
 * [Fused multiply-add] Element by element there is none, which halves the peak;
   exponentials and divisions take about four times an addition.
 """
@@ -62,7 +63,6 @@ import dataclasses
 import functools
 import math
 import re
-
 
 # [H100] What the host does for an op of TensorFlow's own beyond a bare launch
 # (shapes, outputs, the choice of the kernel), in bare launches.
@@ -121,7 +121,6 @@ _dense = functools.partial(Family, cpu_bandwidth=.8, most_bytes_per_s=math.inf,
 _convolution = functools.partial(_dense, gpu_bandwidth=.27,
                                  most_flops_per_s=_CONVOLUTION_FLOPS_PER_S,
                                  host_work=_CUDNN_WORK)
-
 
 # Name, GPU arithmetic and bandwidth, CPU arithmetic and bandwidth, kernels.
 FAMILIES = {

@@ -75,10 +75,10 @@ class Roofline(cost_model.CostModel):
       laws = [_law(f, device) for f in families]
       flops_per_s, bytes_per_s, fill_s, kernels = np.array(laws).reshape(
           -1, 4)[rows].T
-      result[:, column] = (
-          np.maximum(flops / flops_per_s + (flops > 0) * fill_s,
-                     io_bytes / bytes_per_s) + device.launch_s +
-          np.maximum(kernels * times - 1, 0) * self.kernel_s)
+      computing_s = flops / flops_per_s + (flops > 0) * fill_s
+      further = np.maximum(kernels * times - 1, 0)
+      result[:, column] = (np.maximum(computing_s, io_bytes / bytes_per_s)
+                           + device.launch_s + further * self.kernel_s)
       result[idle, column] = 0 if device.asynchronous else self.visit_s
     return result
 

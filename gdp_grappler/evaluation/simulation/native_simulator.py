@@ -102,8 +102,7 @@ class PreparedGraph:
               graph.param_bytes, aliases, graph.groups,
               None if len(layout.control_edges) else graph.topological_order,
               runs, launches, layout.host_work, layout.dispatch_factors,
-              layout.poll_factors,
-              layout.root_ranks)))
+              layout.poll_factors, layout.root_ranks)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
     units, channels = cluster_arrays[0], cluster_arrays[-1]
@@ -251,12 +250,11 @@ class _NativeGraph(ctypes.Structure):
   _fields_ = [
       (name, ctypes.c_int32)
       for name in ('num_ops', 'num_edges', 'num_tensors', 'num_groups')
-  ] + [
-      (name, ctypes.c_void_p)
-      for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
-                   'param_bytes', 'aliases', 'groups', 'order', 'runs',
-                   'launches', 'host_work', 'dispatch_factors', 'poll_factors', 'root_ranks')
-  ]
+  ] + [(name, ctypes.c_void_p)
+       for name in ('edges', 'edge_tensors', 'tensor_ops', 'tensor_bytes',
+                    'param_bytes', 'aliases', 'groups', 'order', 'runs',
+                    'launches', 'host_work', 'dispatch_factors', 'poll_factors',
+                    'root_ranks')]
 
 
 class _NativeCluster(ctypes.Structure):

@@ -52,8 +52,11 @@ the executor when it stands on the device's compute stream. There:
   `dispatch_s` less `lock_s`, waits for the lock of the driver's context and
   holds it for `lock_s`, as much again for each further kernel. An op that runs
   several times takes as many times as long. What TensorFlow does for an op
-  beyond a bare launch (`CostModel.host_work`) comes before the lock. A lock serves in the order in which
-  threads took up what needs it. An op of no duration takes `visit_s`.
+  beyond a bare launch (`CostModel.host_work`) comes before the lock. A lock
+  serves in the order in which threads took up what needs it. Threads that
+  launch on one device do so one after the other, in the same order: nobody has
+  seen two of them feed a stream faster than one. An op of no duration takes
+  `visit_s`.
 * Then the op has been dispatched: it starts when all that was dispatched to its
   compute unit before has ended and `gap_s` have passed since. It needs no slot.
   At the same moment its outputs are handed on: what became ready joins the end

@@ -107,8 +107,8 @@ struct Graph {
   std::vector<int32_t> context;                  // [D]
   // [D] there are other asynchronous devices in the context.
   std::vector<uint8_t> shares_context;
-  std::vector<double> runs;      // [N] how often an op runs, at least once.
-  std::vector<double> launches;  // [N] kernels that it launches then.
+  std::vector<double> runs;       // [N] how often an op runs, at least once.
+  std::vector<double> launches;   // [N] kernels that it launches then.
   std::vector<double> host_work;  // [N] beyond bare launches, in dispatches.
   // [N] by op of the graph, or empty: all are 1.
   std::vector<double> dispatch_factors, poll_factors;

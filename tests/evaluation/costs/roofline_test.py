@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.costs import roofline
@@ -24,7 +25,9 @@ def _seconds(op_type='MatMul', **fields):
 
 
 def test_arithmetic_bounds_dense_ops():
-  np.testing.assert_allclose(_seconds(flops=1e9, io_bytes=1e9), 2 + 1e-3)
+  # GPUs take 4 us to fill their multipliers and to drain them.
+  np.testing.assert_allclose(_seconds(flops=1e9, io_bytes=1e9),
+                             np.add([2, 2 + 4e-6, 2 + 4e-6], 1e-3))
 
 
 def test_memory_bounds_the_others():
@@ -39,12 +42,14 @@ def test_every_kernel_is_launched():
 @pytest.mark.parametrize(
     'op_type,cpu_s,gpu_s',
     [
-        # 1e9 FLOP at a share of 5e8 FLOP/s; further kernels take 3 us each.
-        ('MatMul', 2, 2),
-        ('_FusedMatMul', 2, 2),
-        ('BatchMatMulV2', 2 / .7, 2 / .6),
-        ('Conv2D', 5, 2.5 + 3e-6),
-        ('Conv2DBackpropInput', 2 / .35, 2 / .65 + 3e-6),
+        # 1e9 FLOP at a share of 5e8 FLOP/s; further kernels take 3 us each, and
+        # a dense one 4 us to fill.
+        ('MatMul', 2, 2 + 4e-6),
+        ('_FusedMatMul', 2, 2 + 4e-6),
+        ('BatchMatMulV2', 2 / .7, 2 / .6 + 4e-6),
+        ('Conv2D', 5, 2.5 + 4e-6 + 9e-6),
+        ('Conv2DBackpropInput', 2 / .35, 2 / .65 + 4e-6 + 12e-6),
+        ('CudnnRNNV3', 4, 4 + 15e-6),
         ('DepthwiseConv2dNative', 10, 20),
         ('DepthwiseConv2dNativeBackpropFilter', 10, 20),
         ('Sum', 8, 8 + 3e-6),
@@ -62,6 +67,7 @@ def test_arithmetic_by_family(op_type, cpu_s, gpu_s):
         ('AddV2', 1.25, 1.25),
         ('ConcatV2', 1.25, 1.25),
         ('ResourceApplyAdam', 1.25, 1.25),
+        ('Conv2D', 1.25, 1 / .27 + 9e-6),
         ('Transpose', 1 / .3, 1 / .7),
         ('GatherV2', 1 / .3, 1 / .3),
         ('UnsortedSegmentSum', 4, 4 + 3e-6),
@@ -118,8 +124,46 @@ def test_each_device_has_its_own_figures():
   graph = graphs.make_graph(num_ops=1, flops=1e12)
   seconds = roofline.Roofline().op_seconds(graph, cluster)[0]
   for device, found in zip(cluster.devices, seconds):
+    fill_s = 4e-6 if device.type == 'GPU' else 0
     assert found == pytest.approx(1e12 / device.peak_flops / device.efficiency
-                                  + device.launch_s)
+                                  + device.launch_s + fill_s)
+
+
+def test_time_steps_launch_their_kernels_one_after_the_other():
+  """Layers of examples, and no time steps: five times of what was measured."""
+  graph = graphs.make_graph(num_ops=2, op_types=['CudnnRNNV3', 'CudnnRNNV3'])
+  graph = graph.replace(rounds_by_name={graph.names[1]: 48.}, executions=[1, 2])
+  model = roofline.Roofline()
+  seconds = model.op_seconds(graph, clusters.make_cluster())
+  np.testing.assert_allclose(
+      seconds[:, 1], [1e-3 + 5 * 3e-6, 2 * (1e-3 + (6 * 48 - 1) * 3e-6)])
+  np.testing.assert_allclose(seconds[:, 0], [1e-3, 2e-3])
+  assert model.launches(graph).tolist() == [6, 2 * 6 * 48]
+
+
+def test_the_host_works_more_for_cudnn_than_for_others():
+  graph = graphs.make_graph(num_ops=3, op_types=['Relu', 'Conv2D', 'Relu'])
+  graph = graph.replace(executions=[1, 1, 5])
+  few, many, often = roofline.Roofline().host_work(graph)
+  assert 0 < few < many and often == 5 * few
+
+
+def test_no_card_is_faster_than_its_kernels_can_be():
+  """Little's law, and instructions of the card before."""
+  newest = max(device_figures.CARDS.values(),
+               key=lambda card: card.bandwidth_bytes_per_s)
+  cluster = presets.preset(f'1x{newest.name}')
+  gpu = cluster.devices[cluster.accelerators[0]]
+  graph = graphs.make_graph(num_ops=2, op_types=['AddV2', 'Conv2D'],
+                            io_bytes=[2.2e12, 0], flops=[0, 7e13])
+  seconds = roofline.Roofline().op_seconds(graph, cluster)
+  assert seconds[:, cluster.accelerators[0]] == pytest.approx(1, rel=1e-4)
+  old = presets.preset('1xP100')
+  assert roofline.Roofline().op_seconds(
+      graph, old)[0,
+                  old.accelerators[0]] == pytest.approx(2.2e12 / .8 / 732e9,
+                                                        rel=1e-4)
+  assert gpu.bandwidth_bytes_per_s > 2.2e12
 
 
 def test_shape_of_an_empty_graph():

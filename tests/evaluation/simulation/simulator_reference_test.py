@@ -139,8 +139,7 @@ def test_agrees_exactly_where_dispatch_differs(block):
     layout = dataclasses.replace(
         simulator.Simulator(cluster,
                             costs).layout(graph), dispatch_factors=factors,
-        poll_factors=polls, root_ranks=ranks, launches=launches,
-        host_work=work)
+        poll_factors=polls, root_ranks=ranks, launches=launches, host_work=work)
     found, _ = native_simulator.PreparedGraph(layout).run(
         placements, None if priorities is None else priorities.astype(float), 1)
     expected = [
@@ -148,7 +147,8 @@ def test_agrees_exactly_where_dispatch_differs(block):
             graph, cluster, seconds, devices, ('Identity',),
             None if priorities is None else priorities[k], workspace,
             dispatch_factors=factors, poll_factors=polls, root_ranks=ranks,
-            launches=launches, host_work=work).step_time for k, devices in enumerate(placements)
+            launches=launches, host_work=work).step_time
+        for k, devices in enumerate(placements)
     ]
     assert found.tolist() == expected, seed
 

@@ -1,0 +1,47 @@
+"""Keras models that one H100 has run: predicted steps beside measured ones.
+
+Shares and host times were fitted to cnn, lstm and resnet50; mlp and transformer
+were kept back.
+"""
+
+import pytest
+
+from benchmarks import recorded_keras
+
+_MOST = .15
+
+
+@pytest.fixture(scope='module')
+def steps():
+  return {step.graph: step for step in recorded_keras.steps()}
+
+
+def test_every_recorded_graph_is_fitted_or_kept_back(steps):
+  assert set(steps) == {*recorded_keras.FITTED, *recorded_keras.KEPT_BACK}
+
+
+@pytest.mark.parametrize('name', recorded_keras.FITTED)
+def test_graphs_that_were_fitted(steps, name):
+  assert steps[name].predicted_s == pytest.approx(steps[name].measured_s,
+                                                  rel=_MOST)
+
+
+@pytest.mark.parametrize('name', recorded_keras.KEPT_BACK)
+def test_graphs_that_were_kept_back(steps, name):
+  assert steps[name].predicted_s == pytest.approx(steps[name].measured_s,
+                                                  rel=_MOST)
+
+
+@pytest.mark.parametrize('name',
+                         recorded_keras.FITTED + recorded_keras.KEPT_BACK)
+def test_steps_alone(steps, name):
+  assert steps[name].predicted_s == pytest.approx(steps[name].alone_s,
+                                                  rel=_MOST)
+
+
+def test_rows_are_what_json_has(steps):
+  rows = {row['graph']: row for row in recorded_keras.rows()}
+  assert set(rows) == set(steps)
+  for name, row in rows.items():
+    assert row['predicted_s'] == steps[name].predicted_s
+    assert row['measured_s'] == steps[name].measured_s
