@@ -37,7 +37,7 @@ yapf = $(TOOLS)/yapf --version > /dev/null && echo $(1) \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test fuzz fidelity pretrain pretrain_policy paper format lint docs pictures bazel wheel install clean
+.PHONY: help demo test fuzz fidelity pretrain pretrain_policy paper gpu format lint docs pictures bazel wheel install clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z_]*\):.*## /make \1\t/p' $(firstword $(MAKEFILE_LIST)) \
@@ -70,6 +70,9 @@ pretrain_policy: $(VENV)/installed  ## learn anew the policy that ships; half an
 
 paper: $(VENV)/installed  ## the papers' tables and figures; a day, goes on
 	$(BIN)/python -m benchmarks.paper $(PAPER_ARGS)
+
+gpu: $(VENV)/installed  ## try on a card what cannot be tried without; five minutes, goes on
+	$(BIN)/python -m benchmarks.gpu --out_dir=build/gpu $(GPU_ARGS)
 
 format: $(VENV)/tools/installed  ## format all Python and C++
 	$(TOOLS)/ruff check --quiet --select I --fix .

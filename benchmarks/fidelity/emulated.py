@@ -20,6 +20,7 @@ from benchmarks.fidelity import report
 from benchmarks.fidelity import study
 from gdp_grappler import files
 from gdp_grappler import progress
+from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.emulation import emulation_config
@@ -78,8 +79,10 @@ def run(task: str, folder: pathlib.Path, tell: Callable[[str], None],
     seed: Of everything random.
   """
   workload, cluster_name = task.rsplit('@', 1)
-  graph = graph_def_io.read(workload_registry.source(workload))
   simulator = simulator_lib.Simulator(resolve.resolve(cluster_name))
+  graph = graph_def_io.read(
+      workload_registry.source(workload, architecture=architectures.of(
+          simulator.cluster)))
   layers = stages.of(graph)
   modules = placements.modules_by_name(graph, layers, _SCOPE)
   suite = placements.suite(graph, simulator, layers, modules, seed, _MAX_SPLITS)

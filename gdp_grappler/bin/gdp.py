@@ -10,6 +10,7 @@ from typing import Any, Sequence
 import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.bin.commands import calibrate
 from gdp_grappler.bin.commands import cluster
 from gdp_grappler.bin.commands import completion
 from gdp_grappler.bin.commands import diff
@@ -23,8 +24,8 @@ from gdp_grappler.bin.commands import simulate
 from gdp_grappler.bin.commands import verify
 from gdp_grappler.reports import progress_line
 
-_COMMANDS = (place, simulate, explain, diff, report, profile, cluster, verify,
-             doctor, glossary, completion)
+_COMMANDS = (place, simulate, explain, diff, report, profile, calibrate,
+             cluster, verify, doctor, glossary, completion)
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
@@ -129,6 +130,19 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True)
+class Calibrated:
+  """What was measured of some devices of a cluster.
+
+  Attributes:
+    devices: Their full names.
+    calibration: Of a card such as theirs.
+  """
+
+  devices: tuple[str, ...]
+  calibration: calibration_lib.Calibration
+
+
+@dataclasses.dataclass(frozen=True)
 class Cluster:
   """D devices, all linked with all. The first CPU is the host.
 
@@ -140,6 +154,8 @@ class Cluster:
       its messages to the workers.
     notes: What a reader should know: which figures are assumed, what was
       measured and how well.
+    calibrated: What `gdp calibrate` measured of its devices, each of which is
+      in one of these at most. Kernels are priced by it.
 
   Raises:
     ClusterError: no device, no CPU, a name twice or at odds with its type, one
@@ -151,9 +167,10 @@ class Cluster:
   links: tuple[Link, ...]
   step_s: float = 0.
   notes: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+  calibrated: tuple[Calibrated, ...] = ()
 
   def __post_init__(self) -> None:
-    for field in ('devices', 'links', 'notes'):
+    for field in ('devices', 'links', 'notes', 'calibrated'):
       object.__setattr__(self, field, tuple(getattr(self, field)))
     validation.check(self)
 
@@ -234,6 +251,12 @@ class Cluster:
       channels[key] = [wires[channel] for channel in padded]
     return latency, bandwidth, channels
 
+  def calibration(self, device: str) -> calibration_lib.Calibration | None:
+    """What was measured of a device, by its full name."""
+    return next((
+        part.calibration for part in self.calibrated if device in part.devices),
+                None)
+
   def device_index(self, name: str) -> int:
     """Index of a device given as 'GPU:0', 'worker/1/GPU:0' or in full.
 
@@ -260,7 +283,14 @@ class Cluster:
 
   def to_json(self) -> str:
     """The cluster as text that `cluster_json.from_json` reads back."""
-    return json.dumps(dataclasses.asdict(self), indent=2)
+    fields = dataclasses.asdict(dataclasses.replace(self, calibrated=()))
+    del fields['calibrated']
+    if self.calibrated:
+      fields['calibrated'] = [{
+          'devices': list(part.devices),
+          'calibration': part.calibration.fields()
+      } for part in self.calibrated]
+    return json.dumps(fields, indent=2)
 
 
 def canonical_device(name: str) -> str:

@@ -56,6 +56,10 @@ def write(path: str, cluster: cluster_lib.Cluster) -> None:
     GdpError: the file cannot be written.
   """
   if pathlib.Path(path).suffix in _TEXT_SUFFIXES:
+    if cluster.calibrated:
+      raise errors.ClusterError(
+          f'Cannot write {path}: protobuf text cannot hold what was calibrated.'
+          ' End its name in .json.')
     files.write_atomically(path, _named_devices().to_text(cluster))
   else:
     files.write_atomically(path, cluster.to_json() + '\n')

@@ -8,10 +8,12 @@ from typing import Any, Sequence, TypeVar
 from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
 
 _Part = TypeVar(
-    '_Part', bound=cluster_lib.Device | cluster_lib.Link | cluster_lib.Cluster)
+    '_Part', bound=cluster_lib.Device | cluster_lib.Link
+    | cluster_lib.Calibrated | cluster_lib.Cluster)
 
 
 def from_json(text: str, origin: str) -> cluster_lib.Cluster:
@@ -51,6 +53,9 @@ def from_fields(fields: object, origin: str) -> cluster_lib.Cluster:
           _from_object(kind, f'{field}[{index}]', item)
           for index, item in enumerate(_list(field, fields.get(field))))
     fields['notes'] = tuple(_list('notes', fields.get('notes', [])))
+    fields['calibrated'] = tuple(
+        _calibrated(f'calibrated[{index}]', item) for index, item in enumerate(
+            _list('calibrated', fields.get('calibrated', []))))
     return _from_object(cluster_lib.Cluster, '', fields)
   except errors.ClusterError as error:
     raise errors.ClusterError(f'{origin}: {error}') from error
@@ -82,6 +87,16 @@ def _from_object(kind: type[_Part], at: str, fields: object) -> _Part:
     channels = _list(f'{at}.channels', fields['channels'])
     fields = {**fields, 'channels': tuple(channels)}
   return kind(**fields)
+
+
+def _calibrated(at: str, fields: object) -> cluster_lib.Calibrated:
+  part = _from_object(cluster_lib.Calibrated, at, fields)
+  names = _list(f'{at}.devices', part.devices)
+  try:
+    found = calibration_lib.from_fields(part.calibration, at)
+  except errors.GdpError as error:
+    raise errors.ClusterError(str(error)) from error
+  return cluster_lib.Calibrated(tuple(names), found)
 
 
 def _list(at: str, value: object) -> Sequence[Any]:

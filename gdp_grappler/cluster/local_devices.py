@@ -5,7 +5,8 @@ are those of the card's data sheet (`device_figures`); of a card that is not in
 the table, what NVML tells (`nvml`); without NVML, a card of the same compute
 capability that is. Connections are NVML's where it tells them, else PCIe 3.0.
 What was assumed is in the notes of the cluster. `gdp cluster local --measure`
-replaces links by measured ones.
+replaces links by measured ones; what `gdp calibrate` measured of a card and is
+kept for its driver and this TensorFlow is in place of what is assumed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ import os
 import types
 from typing import Any, Mapping, Sequence
 
+from absl import logging
+
 from gdp_grappler import errors
+from gdp_grappler.cluster import calibrated
+from gdp_grappler.cluster import calibration
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
@@ -60,6 +65,56 @@ def local_cluster(names: Sequence[str] = (),
   Raises:
     ClusterError: there is no CPU among the names.
   """
+  source = source or nvml.installed()
+  return _with_kept(*_assumed(names, source), source)
+
+
+def uncalibrated(source: nvml.Source | None = None) -> tuple[str, ...]:
+  """What cards of this process call themselves of which nothing is measured.
+
+  Args:
+    source: As of `local_cluster`.
+
+  Raises:
+    ClusterError: TensorFlow does not describe its devices.
+  """
+  import tensorflow as tf
+  if not tf.config.list_physical_devices('GPU'):
+    return ()
+  source = source or nvml.installed()
+  cluster, titles = _assumed((), source)
+  measured = {
+      name for part in _with_kept(cluster, titles, source).calibrated
+      for name in part.devices
+  }
+  return tuple(
+      dict.fromkeys(t for name, t in titles.items() if name not in measured))
+
+
+def assumed(names: Sequence[str] = (),
+            source: nvml.Source | None = None) -> cluster_lib.Cluster:
+  """As `local_cluster`, without what was measured of cards."""
+  return _assumed(names, source or nvml.installed())[0]
+
+
+def _with_kept(cluster: cluster_lib.Cluster, titles: Mapping[str, str],
+               source: nvml.Source) -> cluster_lib.Cluster:
+  """With what is kept of the cards of these titles."""
+  if not titles:
+    return cluster
+  import tensorflow as tf
+  driver = source.driver()
+  for title in dict.fromkeys(titles.values()):
+    found = calibration.kept(title, driver, tf.__version__, logging.warning)
+    if found is not None:
+      cluster = calibrated.applied(cluster, found,
+                                   [n for n, t in titles.items() if t == title])
+  return cluster
+
+
+def _assumed(names: Sequence[str],
+             source: nvml.Source) -> tuple[cluster_lib.Cluster, dict[str, str]]:
+  """The cluster, and what the card of each GPU calls itself."""
   import tensorflow as tf
   names = tuple(names) or tuple(
       cluster_lib.canonical_device(d.name)
@@ -68,18 +123,22 @@ def local_cluster(names: Sequence[str] = (),
   notes: list[str] = []
   cards: list[tuple[_Card, int]] = []
   if any(cluster_lib.device_type(n) == 'GPU' for n in known):
-    cards = _cards(tf, source or nvml.installed(), notes)
+    cards = _cards(tf, source, notes)
   devices, of_card = [], {}
   for name in sorted(
       known, key=lambda n: (cluster_lib.device_type(n) != 'CPU', _number(n))):
     device, card = _device(_in_full(name), cards, notes)
     devices.append(device)
     of_card[device.name] = card
-  return cluster_lib.Cluster(
-      'local', tuple(devices),
-      tuple(
-          _link(source, target, of_card) for source in devices
-          for target in devices if source != target), notes=tuple(notes))
+  titles = {
+      name: card.facts.title or calibration.UNNAMED
+      for name, card in of_card.items() if card is not None
+  }
+  links = tuple(
+      _link(source, target, of_card) for source in devices for target in devices
+      if source != target)
+  return cluster_lib.Cluster('local', tuple(devices), links,
+                             notes=tuple(notes)), titles
 
 
 def _in_full(name: str) -> str:

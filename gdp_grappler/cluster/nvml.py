@@ -74,6 +74,9 @@ class Source(Protocol):
   def cards(self) -> list[CardFacts]:
     """All cards of the machine, in the order of the PCIe bus."""
 
+  def driver(self) -> str:
+    """Version of the driver; '' if nobody tells."""
+
 
 class NoCards:
   """A machine without the library."""
@@ -81,6 +84,10 @@ class NoCards:
   def cards(self) -> list[CardFacts]:
     """None."""
     return []
+
+  def driver(self) -> str:
+    """Unknown."""
+    return ''
 
 
 class Library:
@@ -108,6 +115,18 @@ class Library:
         return []
       buses = {self._bus(handle): i for i, handle in enumerate(handles)}
       return [self._card(handle, handles, buses) for handle in handles]
+    finally:
+      self._lib.nvmlShutdown()
+
+  def driver(self) -> str:
+    """Version of the driver; '' if it does not answer."""
+    if self._lib.nvmlInit_v2() != _SUCCESS:
+      return ''
+    try:
+      buffer = ctypes.create_string_buffer(96)
+      known = self._call('nvmlSystemGetDriverVersion', buffer,
+                         ctypes.c_uint(len(buffer)))
+      return buffer.value.decode(errors='replace') if known else ''
     finally:
       self._lib.nvmlShutdown()
 

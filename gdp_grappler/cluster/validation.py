@@ -37,6 +37,7 @@ def check(cluster: Any) -> None:
       _check_text(f'notes[{index}]', note)
     _check_devices(cluster.devices)
     _check_links([device.name for device in cluster.devices], cluster.links)
+    _check_calibrated(cluster)
   except errors.ClusterError as error:
     raise errors.ClusterError(f'Cluster "{cluster.name}": {error}') from None
 
@@ -112,6 +113,23 @@ def check_link(at: str, link: Any, where: str = '') -> None:
         f'{_MOST_CHANNELS}.')
   for channel in link.channels:
     _check_text(f'{at}.channels{where}', channel)
+
+
+def _check_calibrated(cluster: Any) -> None:
+  """Parts name devices of the cluster and of their type, each once."""
+  types = {device.name: device.type for device in cluster.devices}
+  seen: set[str] = set()
+  for index, part in enumerate(cluster.calibrated):
+    for name in part.devices:
+      at = f'calibrated[{index}].devices'
+      if types.get(name) != part.calibration.device_type:
+        raise errors.ClusterError(
+            f'{at} names {name!r}, which is no '
+            f'{part.calibration.device_type} of the cluster; leave it out.')
+      if name in seen:
+        raise errors.ClusterError(f'{at} names {name!r} a second time; remove '
+                                  'one.')
+      seen.add(name)
 
 
 def _check_devices(devices: tuple[Any, ...]) -> None:

@@ -125,9 +125,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   for op, call in called.items():
     flops[op], io_bytes[op] = call.flops, call.io_bytes
   starts, tensor_bytes = _tensors(properties, raw_edges, len(nodes), called)
-  variable_bytes = np.array(
-      table.of_kinds(lambda node: _variable_bytes(node, unknown_dim)),
-      np.int64)[table.kinds]
+  variable_bytes = _bytes_of_variables(table, unknown_dim)
   if freedom.slots_follow:
     output_bytes = np.add.reduceat(np.append(tensor_bytes, 0),
                                    starts[:-1]) * (np.diff(starts) > 0)
@@ -278,6 +276,14 @@ def _tensors(
     if call.held_bytes:
       outputs[-1] = call.held_bytes
   return starts, sizes
+
+
+def _bytes_of_variables(table: node_table.NodeTable,
+                        unknown_dim: int) -> np.ndarray:
+  """int64 [N], see `_variable_bytes`."""
+  return np.array(
+      table.of_kinds(lambda node: _variable_bytes(node, unknown_dim)),
+      np.int64)[table.kinds]
 
 
 def _variable_bytes(node: node_def_pb2.NodeDef, unknown_dim: int) -> int:

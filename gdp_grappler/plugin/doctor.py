@@ -51,7 +51,7 @@ def examine(policy: str | None = None) -> Iterator[Finding]:
     policy: A policy folder to check; the default one if None.
   """
   for check in (_tensorflow, _libraries, _loaders, _other_plugins, _environment,
-                _in_a_fresh_process, _xla):
+                _in_a_fresh_process, _calibration, _xla):
     yield from check()
   yield from _policy(policy)
 
@@ -192,6 +192,28 @@ def _course_of(on: settings.Settings) -> str:
             + ', and keeps what is faster')
   moving = ', its variables moved before the first step' * on.move_variables
   return 'is placed' + moving
+
+
+def _calibration() -> Iterator[Finding]:
+  """Whether steps on the cards of this machine are priced by what they do."""
+  from gdp_grappler.cluster import local_devices
+  try:
+    cluster = local_devices.local_cluster()
+    lacking = local_devices.uncalibrated()
+  except errors.GdpError as error:
+    yield Finding(BAD, 'calibration', str(error))
+    return
+  for card in lacking:
+    yield Finding(
+        NOTE, 'calibration', f'{card} was never calibrated; steps are '
+        'priced by its data sheet', 'Run: gdp calibrate')
+  for part in cluster.calibrated:
+    found = part.calibration
+    yield Finding(
+        GOOD if not found.left_out_for_time else NOTE, 'calibration',
+        f'{found.card}: {len(found.kernels)} kernels measured',
+        'Run: gdp calibrate, which goes on with what is left out.'
+        if found.left_out_for_time else '')
 
 
 def _xla() -> Iterator[Finding]:

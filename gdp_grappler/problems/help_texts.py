@@ -20,6 +20,9 @@ BATCH_SIZE = 'size of dimensions that the graph leaves open'
 TRIP_COUNT = ('iterations of while loops whose number the graph does not tell')
 PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
            'the roofline')
+CALIBRATION = (
+    'what `gdp calibrate --output=FILE` measured of the cards of the '
+    'cluster; by default that of this machine for its own cards')
 MAY_ROUND = ('let float arithmetic go from GPUs to CPUs and back, which round '
              'it otherwise; by default the numbers of a program stay what they '
              'are')

@@ -111,10 +111,10 @@ def of_source(found: source_graph.SourceGraph, request: request_lib.Request,
       step, cost_model=_profiled(request.profile, step.graph, cluster, tell))
 
 
-def without_cpu_kernels(
-    found: source_graph.SourceGraph, cluster: cluster_lib.Cluster,
-    tell: Tell = logging.info) -> source_graph.SourceGraph:
-  """A graph as it is to be placed: for GPUs without what Grappler made for CPUs.
+def without_cpu_kernels(found: source_graph.SourceGraph,
+                        cluster: cluster_lib.Cluster,
+                        tell: Tell = logging.info) -> source_graph.SourceGraph:
+  """A graph as it is to be placed: for GPUs without kernels of CPUs alone.
 
   Args:
     found: The graph.
@@ -173,11 +173,10 @@ def whole(request: request_lib.Request, step: step_lib.Step) -> step_lib.Step:
   unpruned = sources.unpruned(request.origin)
   if unpruned is None:
     return step
-  return step_lib.of_source(without_cpu_kernels(unpruned, step.cluster, _silent),
-                            step.cluster,
-                            batch_size=request.batch_size,
-                            trip_count=request.trip_count,
-                            may_round=request.may_round)
+  return step_lib.of_source(
+      without_cpu_kernels(unpruned, step.cluster,
+                          _silent), step.cluster, batch_size=request.batch_size,
+      trip_count=request.trip_count, may_round=request.may_round)
 
 
 def _silent(_: str) -> None:

@@ -39,9 +39,8 @@ def get(name: str) -> workload_lib.Workload:
   return _find(name)[0]
 
 
-def source(
-    name: str, tell: Callable[[str], None] = logging.info,
-    architecture: str = '') -> source_graph.SourceGraph:
+def source(name: str, tell: Callable[[str], None] = logging.info,
+           architecture: str = '') -> source_graph.SourceGraph:
   """A workload's training step as the pass receives it.
 
   Built in a process of its own the first time, then kept in the cache folder

@@ -55,6 +55,8 @@ def test_numbers_are_numbers():
 class _Tf:
   """TensorFlow with cards, as far as `local_devices` asks it."""
 
+  __version__ = '2.21.0'
+
   def __init__(self, *titles, parts=(None,), capability=(6, 0)):
     self._titles, self._parts, self._capability = titles, parts, capability
     self.config = self
@@ -91,6 +93,9 @@ class _Nvml:
 
   def __init__(self, *cards):
     self._cards = list(cards)
+
+  def driver(self):
+    return '580.1'
 
   def cards(self):
     return self._cards

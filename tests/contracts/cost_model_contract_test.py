@@ -3,12 +3,15 @@
 A new cost model joins by a line in `_MODELS`.
 """
 
+import dataclasses
 from typing import Callable
 
 import numpy as np
 import pytest
 
+from gdp_grappler.cluster import calibrated
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import given_costs
 from gdp_grappler.evaluation.costs import profiled_costs
@@ -16,11 +19,21 @@ from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.costed import given
+from helpers import calibrations
 from helpers import clusters
 from helpers import graphs
 from helpers import profiles
 
-_CLUSTERS = (clusters.make_cluster(), presets.preset('2xP100'))
+_CLUSTERS = (clusters.make_cluster(), presets.preset('2xP100'),
+             dataclasses.replace(
+                 calibrated.applied(
+                     presets.preset('2xP100'),
+                     calibrations.make(
+                         'Tesla P100-PCIE-16GB',
+                         kernels=(('MatMul', 1e6, 1e5, 1e-5),
+                                  ('MatMul', 1e9, 1e7, 1e-3), ('Relu', 1e6, 1e7,
+                                                               1e-4)))),
+                 name='calibrated'))
 
 
 def _given(graph: op_graph.OpGraph) -> cost_model.CostModel:
@@ -39,6 +52,7 @@ def _profiled(graph: op_graph.OpGraph) -> cost_model.CostModel:
 
 _MODELS: dict[str, Callable[[op_graph.OpGraph], cost_model.CostModel]] = {
     'roofline': lambda _: roofline.Roofline(),
+    'calibrated': lambda _: calibrated_costs.CalibratedCostModel(),
     'profiled': _profiled,
     'given': _given,
 }

@@ -24,8 +24,8 @@ def denoiser() -> keras.Model:
 
 
 def _residual(hidden: keras.KerasTensor) -> keras.KerasTensor:
-  wide = layers.Conv2D(16, 3, padding='same')(
-      keras.ops.silu(layers.GroupNormalization(4)(hidden)))
+  wide = layers.Conv2D(16, 3, padding='same')(keras.ops.silu(
+      layers.GroupNormalization(4)(hidden)))
   return hidden + wide
 
 
@@ -38,8 +38,8 @@ def gelu_encoder() -> keras.Model:
     wide = keras.ops.gelu(wide, approximate=approximate)
     hidden = hidden + layers.Dense(16)(wide)
   model = keras.Model(words, layers.Dense(50)(hidden))
-  model.compile(
-      'adam', keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+  model.compile('adam',
+                keras.losses.SparseCategoricalCrossentropy(from_logits=True))
   return model
 
 

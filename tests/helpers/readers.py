@@ -24,6 +24,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import calibrated
+from gdp_grappler.cluster import calibration
 from gdp_grappler.cluster import cluster_file
 from gdp_grappler.cluster import plan
 from gdp_grappler.cluster import presets
@@ -44,6 +46,7 @@ from gdp_grappler.placers import trainer
 from gdp_grappler.problems import reading
 from gdp_grappler.problems import request
 from gdp_grappler.workloads import capture
+from helpers import calibrations
 from helpers import damage
 from helpers import profiles
 from placer_model.benchmark import records
@@ -237,6 +240,14 @@ READERS: dict[str, Reader] = {
     'cluster.pbtxt':
         Reader(lambda p: cluster_file.write(str(p), presets.preset('2xP100')),
                lambda p: cluster_file.read(str(p))),
+    'calibration.json':
+        Reader(lambda p: calibrations.make().save(p), calibration.load),
+    'calibrated_cluster.json':
+        Reader(
+            lambda p: cluster_file.write(
+                str(p),
+                calibrated.applied(presets.preset('2xH100'), calibrations.make(
+                ))), lambda p: cluster_file.read(str(p))),
     'profile.json':
         Reader(lambda p: profiles.make_profile(3).save(p), profile_lib.load),
     'policy/saved_model.pb':

@@ -97,6 +97,7 @@ class ReferenceSimulator:
     self.runs = np.maximum(graph.executions, 1)
     self.launches = self.runs if launches is None else launches
     self.host_work = 0. * self.runs if host_work is None else host_work
+    self.fed = [0.0] * cluster.num_devices
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
                   for (p, c), t in zip(graph.edges, graph.edge_tensors)]
@@ -214,17 +215,19 @@ class ReferenceSimulator:
 
   def _dispatch(self, op: int, device: int, factor: float, now: float) -> float:
     """Puts an op on its compute stream; when it has been dispatched."""
-    host, unit = self.cluster.devices[device], self.cluster.compute_units[
-        device]
+    host = self.cluster.devices[device]
+    unit = self.cluster.compute_units[device]
     self.allocated[op], self.slot[op] = now, 0
     seconds, runs = self.seconds[op, device], self.runs[op]
     if not seconds:
       self.start[op] = self.end[op] = now + factor * runs * host.visit_s
       return self.start[op]
-    prepared_s = (runs * (host.dispatch_s - host.lock_s)
-                  + self.host_work[op] * host.dispatch_s)
-    done = self._hold_lock(device, now + factor * prepared_s,
+    prepared = (runs * (host.dispatch_s - host.lock_s)
+                + self.host_work[op] * host.dispatch_s)
+    done = self._hold_lock(device,
+                           max(now, self.fed[device]) + factor * prepared,
                            factor * self.launches[op] * host.lock_s)
+    self.fed[device] = done
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]
     self.start[op] = max(done, filled + gap) if filled else done

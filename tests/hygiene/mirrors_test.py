@@ -31,6 +31,10 @@ bin/commands/simulate bin/gdp_given_test
 bin/commands/verify api/verifying_test
 evaluation/costs/cost_model contracts/cost_model_contract_test
 features/moves/native_features features/moves/featurizer_test
+evaluation/calibrating/calibrating_worker evaluation/calibrating/calibrator_test
+evaluation/calibrating/exchange evaluation/calibrating/calibrator_test
+evaluation/calibrating/inputs evaluation/calibrating/suite_test
+evaluation/calibrating/kernel_times evaluation/calibrating/host_figures_test
 evaluation/emulation/emulation_config evaluation/emulation/emulator_test
 evaluation/emulation/emulation_worker evaluation/emulation/emulator_test
 evaluation/emulation/native_gpus evaluation/emulation/emulator_test

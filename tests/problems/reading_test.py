@@ -73,9 +73,9 @@ def _loop(tmp_path):
 @pytest.fixture(name='stand_in')
 def _stand_in(monkeypatch):
   """Dense layers stand for every workload; as from another machine."""
-  monkeypatch.setattr(registry, 'source',
-                      lambda name, tell, architecture: sources.load(
-                          _DENSE, name=name))
+  monkeypatch.setattr(
+      registry, 'source',
+      lambda name, tell, architecture: sources.load(_DENSE, name=name))
 
 
 def test_costs_of_its_own(towers):

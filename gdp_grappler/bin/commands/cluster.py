@@ -42,6 +42,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       '--target', metavar='grpc://HOST:PORT',
       help=('where the devices of CLUSTER are; not needed if CLUSTER says it, '
             'and stands for it if there is none'))
+  common.add_calibration(parser)
   parser.add_argument('--json', action='store_true',
                       help='print JSON instead of tables')
   parser.add_argument(
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
       if count:
         target = stack.enter_context(local_workers.LocalWorkers(count)).target
       cluster, timings = _measured(cluster, target)
+  cluster = common.with_calibration(arguments, cluster)
   if arguments.output:
     cluster_file.write(arguments.output, cluster)
   if arguments.json:

@@ -19,6 +19,7 @@ from gdp_grappler.reports import tables
 if TYPE_CHECKING:
   # Imported where they are used: a command says its first line before.
   from gdp_grappler.api import placed_step
+  from gdp_grappler.cluster import cluster as cluster_lib
   from gdp_grappler.evaluation import evaluator
   from gdp_grappler.problems import request as request_lib
 
@@ -44,6 +45,7 @@ def add_priced_graph(parser: argparse.ArgumentParser,
                       default=assumptions.DEFAULT_TRIP_COUNT,
                       help=f'{help_texts.TRIP_COUNT} (default %(default)s)')
   parser.add_argument('--profile', default='', help=help_texts.PROFILE)
+  add_calibration(parser)
   parser.add_argument('--may_round', action='store_true',
                       help=help_texts.MAY_ROUND)
 
@@ -54,6 +56,44 @@ def add_planned_graph(parser: argparse.ArgumentParser) -> None:
                    cluster_required=False)
 
 
+def add_calibration(parser: argparse.ArgumentParser) -> None:
+  """The argument that `cluster` looks at beside --cluster."""
+  parser.add_argument('--calibration', default='', help=help_texts.CALIBRATION)
+
+
+def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
+  """What --cluster says, with what --calibration measured of its cards.
+
+  Raises:
+    GdpError: there is a calibration, but no cluster with such a card.
+  """
+  name, path = arguments.cluster or '', arguments.calibration
+  if not path:
+    return name
+  if not name:
+    raise errors.GdpError(
+        f'--calibration={path} is for the cards of a cluster. Give --cluster, '
+        'too.')
+  from gdp_grappler.cluster import resolve
+  if name == resolve.LOCAL or name.startswith('grpc:'):
+    load_tensorflow()
+  return with_calibration(arguments, resolve.resolve(name))
+
+
+def with_calibration(arguments: argparse.Namespace,
+                     known: cluster_lib.Cluster) -> cluster_lib.Cluster:
+  """A cluster with what --calibration measured, if it is given.
+
+  Raises:
+    GdpError: the file cannot be used, or the cluster has no such card.
+  """
+  if not arguments.calibration:
+    return known
+  from gdp_grappler.cluster import calibrated
+  from gdp_grappler.cluster import calibration
+  return calibrated.applied(known, calibration.load(arguments.calibration))
+
+
 def planned_step(arguments: argparse.Namespace,
                  plan: str) -> placed_step.PlacedStep:
   """The step that was asked for, as a plan file has it."""
@@ -61,7 +101,9 @@ def planned_step(arguments: argparse.Namespace,
   from gdp_grappler.api import placing
   asked = request(arguments)
   load_what_it_needs(asked)
-  return placing.load_plan(plan, asked, arguments.cluster,
+  named = bool(arguments.cluster or arguments.calibration)
+  return placing.load_plan(plan, asked,
+                           cluster(arguments) if named else None,
                            batch_size=arguments.batch_size,
                            trip_count=arguments.trip_count, tell=tell)
 

@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
   if arguments.policy or (placer != registry.DEFAULT and
                           entries.Need.POLICY in registry.get(placer).needs):
     common.load_tensorflow()
-  placed = placing.place(request, arguments.cluster, placer=placer,
+  placed = placing.place(request, common.cluster(arguments), placer=placer,
                          policy=arguments.policy, plan=arguments.plan,
                          order=arguments.order, seed=arguments.seed,
                          time_budget_s=deadline.left_s,

@@ -26,6 +26,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       '--local_workers', type=common.not_negative, default=0, metavar='N',
       help='profile N TensorFlow servers, started for it, that divide the '
       'cores of this machine')
+  parser.add_argument(
+      '--devices', type=_kinds, default=(), metavar='KINDS',
+      help="what to profile here: gpu, cpu or gpu,cpu (default gpu where there "
+      'is one, else cpu)')
+  parser.add_argument(
+      '--time_budget_s', type=common.seconds, default=45.,
+      help='seconds that measuring a device may take (default %(default)g): '
+      'fewer steps are traced where they are long')
   parser.add_argument('--cores', type=_cores, default=(),
                       help=('cores to stay on, such as 0 or 0,1 (default all)'))
   parser.add_argument(
@@ -54,13 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
       request.Request(arguments.graph, arguments.batch_size), common.tell)
   options = dict(batch_size=arguments.batch_size, steps=arguments.steps,
                  refresh=arguments.refresh, cache_dir=arguments.cache_dir,
-                 tell=common.tell)
+                 budget_s=arguments.time_budget_s, tell=common.tell)
   if arguments.local_workers:
     result = profiler.profile_local_workers(source, arguments.local_workers,
                                             **options)
   else:
-    places = (profiler.local_places(arguments.cores) if arguments.cluster
-              == 'local' else profiler.remote_places(arguments.cluster))
+    places = (profiler.local_places(arguments.cores, arguments.devices)
+              if arguments.cluster == 'local' else profiler.remote_places(
+                  arguments.cluster))
     result = profiler.profile_devices(source, places, **options)
   result.save(arguments.output)
   for device in result.devices:
@@ -86,6 +95,9 @@ def _check(arguments: argparse.Namespace) -> None:
   if arguments.local_workers and (remote or arguments.cores):
     raise errors.GdpError('--local_workers divides the cores of this machine; '
                           'leave out --cores and --cluster=grpc://.')
+  if arguments.devices and (remote or arguments.local_workers):
+    raise errors.GdpError('--devices are of this machine; leave it out with '
+                          '--local_workers and --cluster=grpc://.')
   if arguments.cores and remote:
     raise errors.GdpError(f'--cores are of this machine; {cluster} has its '
                           'own. Leave out --cores.')
@@ -95,6 +107,14 @@ def _check(arguments: argparse.Namespace) -> None:
         f'--cores names core {min(lacking)}, which this process may not use; '
         f'it has {", ".join(map(str, sorted(os.sched_getaffinity(0))))}.')
   common.check_folder(arguments.output)
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+  kinds = tuple(text.upper().split(','))
+  if not set(kinds) <= {'CPU', 'GPU'}:
+    raise argparse.ArgumentTypeError(
+        f'it is {text!r}; give gpu, cpu or gpu,cpu')
+  return kinds
 
 
 def _cores(text: str) -> tuple[int, ...]:

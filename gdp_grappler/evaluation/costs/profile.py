@@ -35,7 +35,9 @@ class DeviceProfile:
   """Steps of a graph with all its ops on one device, one op after the other.
 
   `seconds.sum() + visits.sum() * visit_s + empty_step_s == step_s`, up to
-  rounding: the stopwatch decides, tracing only says who had which share.
+  rounding: the stopwatch decides, tracing only says who had which share. Not so
+  of a GPU, whose `seconds` are those of kernels, while the host launches more:
+  there `visit_s` is 0.
 
   Attributes:
     name: Full name of the device.

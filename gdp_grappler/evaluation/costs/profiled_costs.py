@@ -32,6 +32,7 @@ from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
 
 _LEAST_SIZES = 3  # Of a type, to tell what grows with what.
 _ROUNDS = 20  # Of reweighting in a fit.
@@ -138,6 +139,9 @@ class ProfiledCostModel(cost_model.CostModel):
     else:
       result[known] = (measured.seconds[hits] / measured.visits[hits]
                        + measured.visit_s) * graph.executions[known]
+    if device.asynchronous:
+      # What launches no kernel has no time on the stream.
+      result[[t in op_kinds.NO_KERNEL for t in graph.op_types]] = 0.
     return result
 
   def _same_graph(self, graph: op_graph.OpGraph) -> bool:

@@ -22,8 +22,8 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
-from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.emulation import emulated_graph
 from gdp_grappler.evaluation.emulation import emulation_config
 from gdp_grappler.evaluation.emulation import emulation_worker
@@ -68,7 +68,7 @@ class Emulator(evaluator.Evaluator):
 
     Args:
       cluster: One host with GPUs.
-      cost_model: By default the roofline.
+      cost_model: By default `calibrated_costs.of`.
       config: How to run steps.
       control_edges: As for a `Measurer`: gives the ops of a placement with
         priorities the order to start in, int [C, 2].
@@ -77,7 +77,7 @@ class Emulator(evaluator.Evaluator):
       MeasurementError: the cluster cannot be emulated.
     """
     self.cluster = cluster
-    self.cost_model = cost_model or roofline.Roofline()
+    self.cost_model = cost_model or calibrated_costs.of(cluster)
     self._config = config
     self._machine = machine_lib.Machine(cluster)
     self._control_edges = control_edges or control_edges_lib.chooser(

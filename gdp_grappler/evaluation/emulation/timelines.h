@@ -129,6 +129,7 @@ class Machine {
     std::lock_guard<std::mutex> lock(mutex_);
     host_times_ = std::move(times);
     lock_free_ns_.assign(host_times_.size(), 0);
+    fed_ns_.assign(num_gpus(), 0);
   }
 
   void SetLaunches(std::vector<Launches> launches) {
@@ -152,7 +153,10 @@ class Machine {
     const int64_t prepared_ns =
         launches.runs * (host.dispatch_ns - host.lock_ns) +
         launches.work * host.dispatch_ns / 1000;
-    return Lock(host, NowNs() + prepared_ns, launches.kernels * host.lock_ns);
+    int64_t& fed_ns = fed_ns_[gpu];
+    fed_ns = Lock(host, std::max(NowNs(), fed_ns) + prepared_ns,
+                  launches.kernels * host.lock_ns);
+    return fed_ns;
   }
 
   // When a thread that issues a copy has done so. It holds the lock of the
@@ -329,6 +333,7 @@ class Machine {
     writers_.clear();
     std::fill(slot_free_ns_.begin(), slot_free_ns_.end(), 0);
     std::fill(lock_free_ns_.begin(), lock_free_ns_.end(), 0);
+    std::fill(fed_ns_.begin(), fed_ns_.end(), 0);
     for (Stream* stream : streams_) stream->computes = stream->sends = false;
   }
 
@@ -448,6 +453,7 @@ class Machine {
   std::vector<int64_t> channel_free_ns_;  // [channels]
   std::vector<HostTime> host_times_;      // [GPUs]
   std::vector<int64_t> lock_free_ns_;     // [contexts], at most GPUs
+  std::vector<int64_t> fed_ns_;           // [GPUs] until the last launch
   std::vector<Launches> launches_;        // [N]
   std::vector<Stream*> streams_;
   std::vector<Record> records_;

@@ -4,12 +4,15 @@ A graph as a Grappler pass receives it is the body of a function: it has
 arguments where a session needs variables and inputs. Here every argument,
 placeholder and batch becomes a variable that is set once, so that a step costs
 what it costs and nothing for making data. Names and devices stay, and a
-placement of the original therefore fits.
+placement of the original therefore fits. What stands for data and has no kernel
+on the device that it is placed on, such as an int32 variable on a GPU, is on
+the host, from where the data of a real step come, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Iterable, Mapping, Sequence
 import zlib
 
@@ -22,14 +25,18 @@ from tensorflow.core.framework import types_pb2
 
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
+from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.legality import kernels
 from gdp_grappler.graph.sources import pruning
 
 _SUFFIX = '/gdp_value'
 _INITIALIZER = 'gdp_initialize'
 # Types whose values cannot be made up.
 _OPAQUE = (types_pb2.DT_RESOURCE, types_pb2.DT_VARIANT)
+_GPU = re.compile(r'device:GPU:\d+$')
+_ON_GPU = op_graph.DEVICE_TYPES.index('GPU')
 _DRAWN = (tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.int32, tf.int64)
 
 
@@ -100,11 +107,40 @@ class Runnable:
             f'The placement has no device for "{owner}". Place the graph that '
             'is to be measured.')
       node.device = devices[owner] if owner else ''
+    _bring_home(result)
     nodes = {node.name: node for node in result.node}
     for first, second in control_edges:
       if first in nodes and second in nodes:
         nodes[second].input.append(f'^{first}')
     return result
+
+
+def _bring_home(graph_def: graph_pb2.GraphDef) -> None:
+  """Moves what a GPU has no kernel for to its host.
+
+  Whoever touches a variable is where it is. So a variable, those that read and
+  set it, or any other op go to the host if one of them has no kernel.
+  """
+  touching: dict[str, list[node_def_pb2.NodeDef]] = {
+      node.name: [node] for node in graph_def.node
+      if node.op in op_kinds.VARIABLES
+  }
+  single = []
+  for node in graph_def.node:
+    handle = node.input[0].split(':')[0] if node.input else ''
+    if handle in touching:
+      touching[handle].append(node)
+    elif node.name not in touching:
+      single.append([node])
+  for unit in (*touching.values(), *single):
+    if not all(map(_has_kernel, unit)):
+      for node in unit:
+        node.device = _GPU.sub('device:CPU:0', node.device)
+
+
+def _has_kernel(node: node_def_pb2.NodeDef) -> bool:
+  """Whether a node can run where it is, if that is a GPU."""
+  return not _GPU.search(node.device) or kernels.allowed_types(node)[_ON_GPU]
 
 
 def convert(source: source_graph.SourceGraph,

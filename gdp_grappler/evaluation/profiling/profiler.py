@@ -1,11 +1,13 @@
 """Measures what each op of a graph takes on the devices of this machine.
 
-Steps run on made-up data (`graph.runnable`) in a process of its own, pinned to
-the cores in question, or on a TensorFlow server. All ops are on one device and
+Steps run on made-up data (`measuring.runnable`) in a process of its own, pinned
+to the cores in question, or on a TensorFlow server. All ops are on one device and
 run one at a time: where ops overlap, their clocks count each other's time.
 TensorFlow's own trace (`RunOptions.FULL_TRACE`) says how long each op took; the
 median over some steps is kept. Tracing itself costs time, so the untraced step
-is clocked as well and has the last word; see `profile.DeviceProfile`.
+is clocked as well and has the last word; see `profile.DeviceProfile`. On a GPU
+the seconds are those of the kernels on its stream, and what the host takes
+beside them is not the ops'.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import hashlib
 import json
 import os
 import pathlib
-import platform
 import re
 from typing import Any, Callable, Sequence
 
@@ -34,6 +35,7 @@ from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.measuring import local_workers
 from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
+from gdp_grappler.evaluation.profiling import machine
 from gdp_grappler.evaluation.profiling import profiling_worker
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import graph_def_io
@@ -54,6 +56,7 @@ def profile_graph(
     batch_size: int = assumptions.DEFAULT_BATCH_SIZE, cores: Sequence[int] = (),
     steps: int = DEFAULT_STEPS, pool: int = 1, device: str = _LOCAL_CPU,
     target: str | Callable[[], str] = '', refresh: bool = False,
+    budget_s: float | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     tell: Callable[[str], None] = logging.info) -> profile_lib.Profile:
   """Profiles a graph on one device, or finds the profile made before.
@@ -72,6 +75,8 @@ def profile_graph(
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
     refresh: Whether to measure anew what is in the cache.
+    budget_s: When the measuring process is to be done; fewer steps are traced
+      where they take long. None for as long as it takes.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
     tell: Hears one line: what was reused or is being measured.
 
@@ -81,7 +86,7 @@ def profile_graph(
   graph = graph_def_io.read(source, unknown_dim=batch_size)
   remote = bool(target)
   cores = tuple(sorted(cores or (() if remote else os.sched_getaffinity(0))))
-  model = str(target) if remote and not cores else _model(device)
+  model = str(target) if remote and not cores else machine.model(device)
   key = _key(graph, batch_size, cores, pool, device, model, remote)
   path = cache.path('profiles', f'{key}.json', folder=cache_dir)
   if not refresh and (known := _remembered(path, steps, tell)):
@@ -90,10 +95,14 @@ def profile_graph(
   progress.doing(f'profiling {graph.name} on {device}')
   seen = _record(
       profiling_worker.Setup(runnable.convert(source, batch_size), graph.names,
-                             _devices(graph, device), device,
+                             devices(graph, device), device,
                              target() if callable(target) else target,
-                             () if remote else cores, steps, _WARMUP, pool),
-      graph.name)
+                             () if remote else cores, steps, _WARMUP, pool,
+                             budget_s), graph.name)
+  if seen.how != profiling_worker.TRACED:
+    tell(
+        f'The trace of {device} tells nothing of kernels (CUPTI is missing, or '
+        f'may not be used): distinct ops were {seen.how}.')
   result = _profile(
       graph, batch_size, seen,
       profile_lib.DeviceProfile(device, cluster_lib.device_type(device), model,
@@ -196,7 +205,7 @@ def _with_contention(
     graph = graph_def_io.read(source, unknown_dim=batch_size)
     ready = runnable.convert(source, batch_size)
     found = contention.measure([
-        profiling_worker.Setup(ready, graph.names, _devices(graph, name), name,
+        profiling_worker.Setup(ready, graph.names, devices(graph, name), name,
                                target() if len(names) > 1 else '', (), 0, 0, 1)
         for name in names
     ], profile.graph)
@@ -245,21 +254,36 @@ def worker_places(target: str | Callable[[], str], names: Sequence[str],
   ]
 
 
-def local_places(cores: Sequence[int] = ()) -> list[Place]:
-  """The CPU and one GPU of each kind of this machine."""
+def local_places(cores: Sequence[int] = (),
+                 kinds: Sequence[str] = ()) -> list[Place]:
+  """One GPU of each kind of this machine, and its CPU.
+
+  Args:
+    cores: Of the process; () for those of the caller.
+    kinds: 'GPU' and 'CPU', of which devices are wanted; () for GPUs where there
+      are some, else the CPU.
+
+  Raises:
+    MeasurementError: there is no GPU, but one is wanted.
+  """
   import tensorflow as tf
-  kinds = {
-      _model(name): name for name in reversed([
+  cards = {
+      machine.model(name): name for name in reversed([
           cluster_lib.canonical_device(d.name)
           for d in tf.config.list_logical_devices('GPU')
       ])
   }
-  return [
-      Place(device, cores=tuple(cores))
-      for device in (_LOCAL_CPU,
-                     *(cluster_lib.local_name('GPU', int(n.rsplit(':', 1)[1]))
-                       for n in kinds.values()))
+  if 'GPU' in kinds and not cards:
+    raise errors.MeasurementError(
+        'TensorFlow sees no GPU here. Profile where there is one, or the CPU.')
+  kinds = kinds or ('GPU' if cards else 'CPU',)
+  gpus = [
+      cluster_lib.local_name('GPU', int(n.rsplit(':', 1)[1]))
+      for n in cards.values()
   ]
+  # What matters first.
+  wanted = gpus * ('GPU' in kinds) + [_LOCAL_CPU] * ('CPU' in kinds)
+  return [Place(device, cores=tuple(cores)) for device in wanted]
 
 
 def remote_places(target: str) -> list[Place]:
@@ -308,9 +332,13 @@ def _profile(graph: op_graph.OpGraph, batch_size: int,
              device: profile_lib.DeviceProfile) -> profile_lib.Profile:
   """Of one device, whose seconds and step are made to agree."""
   import tensorflow as tf
-  scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
-                             device.step_s, device.empty_step_s,
-                             seen.chain_visit_s)
+  if device.type == 'GPU':
+    # The host's part of a step is beside the kernels, and the cluster's.
+    scale, visit_s = 1., 0.
+  else:
+    scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
+                               device.step_s, device.empty_step_s,
+                               seen.chain_visit_s)
   device = dataclasses.replace(device, scale=scale, visit_s=visit_s,
                                seconds=device.seconds * scale)
   return profile_lib.Profile(graph.name, graph.fingerprint, tf.__version__,
@@ -334,7 +362,7 @@ def _record(setup: profiling_worker.Setup,
   return answer
 
 
-def _devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
+def devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
   """[N], the device, or its host for ops that it has no kernel for."""
   host = re.sub(r'device:\w+:\d+$', 'device:CPU:0', device)
   kind = cluster_lib.device_type(device)
@@ -367,28 +395,5 @@ def _key(graph: op_graph.OpGraph, batch_size: int, cores: Sequence[int],
   """Of everything that makes another profile."""
   import tensorflow as tf
   parts = (graph.fingerprint, batch_size, cores, pool, device, model, remote,
-           tf.__version__, 1)
+           tf.__version__, 2)
   return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
-
-
-def _model(device: str) -> str:
-  """What the hardware of this machine calls itself."""
-  if cluster_lib.device_type(device) == 'GPU':
-    import tensorflow as tf
-    cards = tf.config.list_physical_devices('GPU')
-    number = int(device.rsplit(':', 1)[1])
-    if number >= len(cards):
-      raise errors.MeasurementError(
-          f'This machine has no {device}. Profile on one that has it.')
-    return tf.config.experimental.get_device_details(cards[number]).get(
-        'device_name', 'GPU')
-  return _cpu_model()
-
-
-def _cpu_model() -> str:
-  try:
-    text = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8')
-  except OSError:  # Not Linux.
-    return platform.processor() or platform.machine()
-  match = re.search(r'^model name\s*:\s*(.+)$', text, re.MULTILINE)
-  return match[1].strip() if match else platform.machine()

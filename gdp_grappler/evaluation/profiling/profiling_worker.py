@@ -13,7 +13,9 @@ from typing import Any, Callable, Iterator, Mapping, Sequence, TYPE_CHECKING
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.evaluation.profiling import traces
 from gdp_grappler.graph import op_kinds
 from gdp_grappler.processes import messages
 
@@ -25,6 +27,8 @@ _WARMUP_S = 2.  # No further step to warm up, once this has passed.
 _WARM_S = 0.1  # Of untraced steps before each traced one ...
 _WARM_STEPS = 20  # ... but not more than these, and at least one.
 _QUIET = .95  # Share of a step's time that a process on one core has at least
+TRACED, ONE_BY_ONE = 'traced', 'timed one by one'
+_LEAST_TRACED = 3  # Steps, whatever time they take.
 _QUIET_STEPS = 5  # in a step that counts, if there are that many.
 # Op number -> seconds, executions and temporary bytes in one step.
 _Traced = dict[int, tuple[float, int, int]]
@@ -44,6 +48,8 @@ class Setup:
     steps: Traced steps.
     warmup: Steps before anything is timed; fewer if they take long.
     pool: Threads that run ops side by side in the untraced steps.
+    budget_s: When to be done, loading and warming up included; a few steps are
+      traced all the same.
   """
 
   graph: runnable_lib.Runnable
@@ -55,6 +61,12 @@ class Setup:
   steps: int
   warmup: int
   pool: int
+  budget_s: float | None = None
+
+  @property
+  def on_gpu(self) -> bool:
+    """Whether ops are put on a stream, where the device runs them."""
+    return ':GPU:' in self.device
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +79,11 @@ class Recording:
     disturbed: Share of the time of untraced steps that other programs had;
       0 where that cannot be told.
     chain_visit_s: Seconds per op of a long chain of ops that do nothing.
-    seconds: [N], median over the traced steps of all executions of an op.
+    seconds: [N], median over the traced steps of all executions of an op; on
+      a GPU, of its kernels, as the card tells them.
     executions: [N], median over the traced steps.
     workspace_bytes: [N], most temporary memory of an execution.
+    how: 'traced', or 'timed one by one' if the card tells nothing of kernels.
   """
 
   step_s: float
@@ -79,6 +93,7 @@ class Recording:
   seconds: np.ndarray
   executions: np.ndarray
   workspace_bytes: np.ndarray
+  how: str = TRACED
 
 
 def record(setup: Setup) -> Recording | messages.Failure:
@@ -104,6 +119,7 @@ def session(tf: types.ModuleType, setup: Setup) -> Iterator[Callable[[], Any]]:
 
 
 def _record(tf: types.ModuleType, setup: Setup) -> Recording:
+  until = deadlines.within(setup.budget_s)
   placed = setup.graph.placed(dict(zip(setup.op_names, setup.devices)))
   graph = _imported(tf, placed)
   with contextlib.ExitStack() as stack:
@@ -119,10 +135,34 @@ def _record(tf: types.ModuleType, setup: Setup) -> Recording:
       alone = stack.enter_context(_session(tf, setup, graph, 1))
     if alone is not wide:
       alone.run(setup.graph.initializer)
-    steps, step_s, disturbed = _trace(alone, wide, setup)
+    steps, step_s, disturbed = _trace(alone, wide, setup, until)
+    seconds, executions, workspace = _medians(steps, len(setup.op_names))
+    how = TRACED
+    if setup.on_gpu and not seconds.any():
+      seconds, how = _one_by_one_s(tf, alone, setup, executions,
+                                   until), ONE_BY_ONE
   empty_step_s, chain_visit_s = _overheads(tf, setup)
-  return Recording(step_s, empty_step_s, disturbed, chain_visit_s,
-                   *_medians(steps, len(setup.op_names)))
+  return Recording(step_s, empty_step_s, disturbed, chain_visit_s, seconds,
+                   executions, workspace, how)
+
+
+def _one_by_one_s(tf: types.ModuleType, session: Any, setup: Setup,
+                  executions: np.ndarray,
+                  until: deadlines.Deadline) -> np.ndarray:
+  """[N] seconds of ops of which the card tells nothing; 0 if not timed."""
+  from gdp_grappler.evaluation.profiling import single_ops
+  there = {
+      name for name, device in zip(setup.op_names, setup.devices)
+      if device == setup.device
+  }
+  nodes = {
+      op.name for op in session.graph.get_operations()
+      if op.device == setup.device
+  }
+  names = [n for n in setup.op_names if n in there & nodes]
+  found = single_ops.seconds(tf, session, names, setup.device, True, until)
+  once = np.array([found.get(name, 0.) for name in setup.op_names])
+  return once * executions
 
 
 def _imported(tf: types.ModuleType, graph_def: Any) -> Any:
@@ -169,8 +209,8 @@ def _session(tf: types.ModuleType, setup: Setup, graph: Any, pool: int) -> Any:
   return tf.compat.v1.Session(setup.target, graph=graph, config=config)
 
 
-def _trace(alone: Any, wide: Any,
-           setup: Setup) -> tuple[list[_Traced], float, float]:
+def _trace(alone: Any, wide: Any, setup: Setup,
+           until: deadlines.Deadline) -> tuple[list[_Traced], float, float]:
   """Traced steps of ops one by one, the median untraced step, disturbance.
 
   Every traced step follows some untraced ones: reading the trace of the last
@@ -200,7 +240,9 @@ def _trace(alone: Any, wide: Any,
           setup.graph.owners))
   index = {name: i for i, name in enumerate(setup.op_names)}
   steps, seconds = [], []
-  for _ in range(setup.steps):
+  for number in range(setup.steps):
+    if number >= _LEAST_TRACED and until.passed:
+      break
     plain()
     seconds += [_clocked(plain) for _ in range(repeats)]
     if wide is not alone:
@@ -254,21 +296,18 @@ def _summed(step_stats: Any, device: str, owners: Mapping[str, str],
         continue
       if stats.device == device:
         host[op].append((node, index.get(name) == op))
-      elif stats.device.endswith(_all_streams(device)):
-        # On a GPU the executor's record ends with the launch.
+      elif stats.device.endswith(traces.all_streams(device)):
         kernels[op] += (node.op_end_rel_nanos or node.all_end_rel_nanos)
   result = {}
   for op, nodes in host.items():
     nanos = sum(
         max(0, node.op_end_rel_nanos - node.op_start_rel_nanos)
         for node, _ in nodes)
-    result[op] = (max(nanos, kernels[op]) * 1e-9, sum(own for _, own in nodes),
+    # On a GPU the executor's record ends with the launch.
+    nanos = kernels[op] if ':GPU:' in device else nanos
+    result[op] = (nanos * 1e-9, sum(own for _, own in nodes),
                   max(_temporary_bytes(node) for node, _ in nodes))
   return result
-
-
-def _all_streams(device: str) -> str:
-  return f'device:{device.rsplit("device:", 1)[1]}/stream:all'
 
 
 def _temporary_bytes(node: Any) -> int:

@@ -53,8 +53,10 @@ the executor when it stands on the device's compute stream. There:
   holds it for `lock_s`, as much again for each further kernel. An op that runs
   several times takes as many times as long. What TensorFlow does for an op
   beyond a bare launch (`CostModel.host_work`) comes before the lock. A lock
-  serves in the order in which threads took up what needs it. An op of no
-  duration takes `visit_s`.
+  serves in the order in which threads took up what needs it. Threads that
+  launch on one device do so one after the other, in the same order: nobody has
+  seen two of them feed a stream faster than one. An op of no duration takes
+  `visit_s`.
 * Then the op has been dispatched: it starts when all that was dispatched to its
   compute unit before has ended and `gap_s` have passed since. It needs no slot.
   At the same moment its outputs are handed on: what became ready joins the end
@@ -118,8 +120,8 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
-from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import arguments
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
@@ -149,7 +151,7 @@ class Simulator(evaluator.Evaluator):
 
     Args:
       cluster: The devices.
-      cost_model: Seconds of each op; by default the roofline.
+      cost_model: Seconds of each op; by default `calibrated_costs.of`.
       threads: By default one for each core that this process may use.
 
     Raises:
@@ -158,7 +160,7 @@ class Simulator(evaluator.Evaluator):
     if threads is not None and threads < 1:
       raise ValueError(f'threads is {threads}; give 1 or more.')
     self.cluster = cluster
-    self.cost_model = cost_model or roofline.Roofline()
+    self.cost_model = cost_model or calibrated_costs.of(cluster)
     self.threads = threads or cores.own()
     self._prepared: weakref.WeakKeyDictionary[
         op_graph.OpGraph,

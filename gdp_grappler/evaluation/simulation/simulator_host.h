@@ -17,9 +17,12 @@ namespace gdp {
 class Host {
  public:
   explicit Host(const Graph& graph)
-      : g_(graph), lock_free_s_(graph.num_devices) {}
+      : g_(graph), lock_free_s_(graph.num_devices), fed_s_(graph.num_devices) {}
 
-  void Reset() { std::fill(lock_free_s_.begin(), lock_free_s_.end(), 0.0); }
+  void Reset() {
+    std::fill(lock_free_s_.begin(), lock_free_s_.end(), 0.0);
+    std::fill(fed_s_.begin(), fed_s_.end(), 0.0);
+  }
 
   // Times of a dispatch to a device, by how much longer than usual it takes.
   double EndOfVisit(int32_t device, double times, double now) const {
@@ -32,8 +35,10 @@ class Host {
     const HostTimes& host = g_.host[device];
     const double prepared_s = g_.runs[op] * (host.dispatch_s - host.lock_s) +
                               g_.host_work[op] * host.dispatch_s;
-    return Lock(device, now + times * prepared_s,
-                times * g_.launches[op] * host.lock_s);
+    double& fed_s = fed_s_[device];
+    fed_s = Lock(device, std::max(now, fed_s) + times * prepared_s,
+                 times * g_.launches[op] * host.lock_s);
+    return fed_s;
   }
 
   // The lock is held for the same share as of a launch.
@@ -55,6 +60,7 @@ class Host {
 
   const Graph& g_;
   Vector<double> lock_free_s_;  // [contexts], at most D.
+  Vector<double> fed_s_;        // [D] when the last launch has been made.
 };
 
 }  // namespace gdp

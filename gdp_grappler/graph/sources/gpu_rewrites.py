@@ -104,10 +104,9 @@ def kept(graph_def: graph_pb2.GraphDef) -> tuple[str, ...]:
       graph_files.producer(tensor) for node in graph_def.node
       for tensor in node.input
   }
-  return tuple(
-      node.name for node in graph_def.node
-      if node.op in op_kinds.RETURNS or node.name not in read and
-      (node.op == 'NoOp' or kernels.is_stateful(node.op)))
+  return tuple(node.name for node in graph_def.node
+               if node.op in op_kinds.RETURNS or node.name not in read and
+               (node.op == 'NoOp' or kernels.is_stateful(node.op)))
 
 
 def _without_arguments(
@@ -123,7 +122,7 @@ def _without_arguments(
   """
   result = {}
   for node in graph_def.node:
-    shapes = node.attr[_SHAPES].list.shape if _SHAPES in node.attr else ()
+    shapes = list(node.attr[_SHAPES].list.shape) if _SHAPES in node.attr else []
     if node.op in op_kinds.ARGUMENTS and len(shapes) == 1:
       result[node.name] = node_def_pb2.NodeDef()
       result[node.name].CopyFrom(node)

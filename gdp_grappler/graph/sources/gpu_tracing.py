@@ -97,8 +97,8 @@ def _without_borders(graph_def: graph_pb2.GraphDef) -> graph_pb2.GraphDef:
   return result
 
 
-def _beyond_all(tensors: Iterable[str],
-                beyond: Callable[[str], str]) -> list[str]:
+def _beyond_all(tensors: Iterable[str], beyond: Callable[[str],
+                                                         str]) -> list[str]:
   """Inputs without borders: what is waited for is waited for beyond them."""
   result = [beyond(t) for t in tensors if not t.startswith('^')]
   waited = (beyond(t[1:]) for t in tensors if t.startswith('^'))

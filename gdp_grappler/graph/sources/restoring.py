@@ -29,9 +29,11 @@ _PRIVATE = '_'
 # tensorflow/core/kernels/conv_ops_fused_impl.h and matmul_op_fused.cc. They are
 # registered for whatever is fused, and refuse the rest when they are made.
 _FUSED_ON_GPU = {
-    '_FusedConv2D': frozenset((('BiasAdd', 'Relu'),)),
-    '_FusedMatMul': frozenset(
-        (('BiasAdd',), ('BiasAdd', 'Relu'), ('BiasAdd', 'GeluApproximate'))),
+    '_FusedConv2D':
+        frozenset((('BiasAdd', 'Relu'),)),
+    '_FusedMatMul':
+        frozenset((('BiasAdd',), ('BiasAdd', 'Relu'), ('BiasAdd',
+                                                       'GeluApproximate'))),
 }
 
 
@@ -97,10 +99,11 @@ def _without(
 def _tell_of_left(name: str, left: Iterable[node_def_pb2.NodeDef],
                   tell: Callable[[str], None]) -> None:
   counts = collections.Counter(node.op for node in left)
-  tell(f'{name} was read where there was no GPU: {counts.total()} ops that only '
-       f'CPUs have ({_listed(counts)}) stay on CPU:0, and what they read and '
-       'write travels there and back. Capture the graph on a machine with a '
-       'GPU, or give the model, which is then traced for GPUs.')
+  tell(
+      f'{name} was read where there was no GPU: {counts.total()} ops that only '
+      f'CPUs have ({_listed(counts)}) stay on CPU:0, and what they read and '
+      'write travels there and back. Capture the graph on a machine with a '
+      'GPU, or give the model, which is then traced for GPUs.')
 
 
 def _listed(counts: collections.Counter[str]) -> str:

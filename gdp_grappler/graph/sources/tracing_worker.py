@@ -101,9 +101,8 @@ def collect(call: Callable[..., Any], path: str, marker: str,
     failure = error  # Of no interest if the graph came into being before it.
   _succeed()
   graphs = [
-      f.pre_optimization_graph
-      if unplaced and not f.post_optimization_graph.node else
-      f.post_optimization_graph
+      f.pre_optimization_graph if unplaced and
+      not f.post_optimization_graph.node else f.post_optimization_graph
       for f in context.context().export_run_metadata().function_graphs
   ]
   context.disable_graph_collection()

@@ -26,8 +26,8 @@ _OWN = '#'
 _CONVOLUTION = ('strides', 'padding', 'data_format', 'dilations')
 _BEGINNINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     '_FusedMatMul': ('MatMul', ('transpose_a', 'transpose_b')),
-    '_FusedConv2D': ('Conv2D', (*_CONVOLUTION, 'explicit_paddings',
-                                'use_cudnn_on_gpu')),
+    '_FusedConv2D':
+        ('Conv2D', (*_CONVOLUTION, 'explicit_paddings', 'use_cudnn_on_gpu')),
     '_FusedConv3D': ('Conv3D', _CONVOLUTION),
     '_FusedDepthwiseConv2dNative': ('DepthwiseConv2dNative', _CONVOLUTION),
     '_MklFusedBatchMatMulV2': ('BatchMatMulV2', ('adj_x', 'adj_y')),
@@ -35,8 +35,9 @@ _BEGINNINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 # Those that say more than their parts can.
 _UNSAYABLE = ('padding_list', 'num_host_args')
 # A bias has a layout of images, whatever it is added to.
-_LAYOUTS = {b'NHWC': b'NHWC', b'NCHW': b'NCHW', b'NDHWC': b'NHWC',
-            b'NCDHW': b'NCHW'}
+_LAYOUTS = {
+    b'NHWC': b'NHWC', b'NCHW': b'NCHW', b'NDHWC': b'NHWC', b'NCDHW': b'NCHW'
+}
 
 
 class _CannotSay(Exception):
@@ -96,8 +97,7 @@ class _Parts:
         of a 'Const' have the fused op's `T`.
     """
     node = node_def_pb2.NodeDef(op=op, device=self.node.device)
-    node.input.extend(
-        t if isinstance(t, str) else f'{_OWN}{t}' for t in inputs)
+    node.input.extend(t if isinstance(t, str) else f'{_OWN}{t}' for t in inputs)
     node.experimental_debug_info.CopyFrom(self.node.experimental_debug_info)
     for name, value in self.node.attr.items():
       if name.startswith('_') and name != _SHAPES or name in copied:
@@ -131,8 +131,9 @@ class _Parts:
           for t in node.input
       ]
       del node.input[:]
-      node.input.extend(dict.fromkeys((*tensors, *waits)) if node.op == 'Const'
-                        else (*tensors, *waits))
+      node.input.extend(
+          dict.fromkeys((*tensors,
+                         *waits)) if node.op == 'Const' else (*tensors, *waits))
     return self._made
 
   def _free(self, op: str, taken: set[str]) -> str:
@@ -207,8 +208,7 @@ def _batch_norm(made: _Parts, value: int, *arguments: str) -> int:
 
 
 def _leaky_relu(made: _Parts, value: int) -> int:
-  return made.add('LeakyRelu', value,
-                  alpha=made.node.attr['leakyrelu_alpha'].f)
+  return made.add('LeakyRelu', value, alpha=made.node.attr['leakyrelu_alpha'].f)
 
 
 def _swish(made: _Parts, value: str | int) -> int:
@@ -234,8 +234,8 @@ def _gelu_exact(made: _Parts, value: int) -> int:
 def _gelu_approximate(made: _Parts, value: int) -> int:
   """x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))."""
   cube = made.add('Mul', made.add('Square', value), value)
-  inner = made.add('AddV2', value,
-                   made.add('Mul', cube, made.constant(.044715)))
+  inner = made.add('AddV2', value, made.add('Mul', cube,
+                                            made.constant(.044715)))
   scaled = made.add('Mul', inner, made.constant(math.sqrt(2 / math.pi)))
   gate = made.add('AddV2', made.add('Tanh', scaled), made.constant(1.))
   return made.add('Mul', made.add('Mul', value, made.constant(.5)), gate)
@@ -245,22 +245,22 @@ def _one(op: str) -> Callable[..., int]:
   return lambda made, value, *arguments: made.add(op, value, *arguments)
 
 
+_ACTIVATIONS = ('Relu', 'Relu6', 'Elu', 'Tanh', 'Sigmoid')
 # Of `fused_ops`: what it is, and how many tensors of the fused op it reads.
 _STEPS: Mapping[str, tuple[Callable[..., int], int]] = {
-    **{name: (_one(name), 0)
-       for name in ('Relu', 'Relu6', 'Elu', 'Tanh', 'Sigmoid')},
-    'BiasAdd': (_bias, 1), 'Add': (_one('AddV2'), 1), 'Mul': (_one('Mul'), 1),
+    **{name: (_one(name), 0) for name in _ACTIVATIONS}, 'BiasAdd': (_bias, 1),
+    'Add': (_one('AddV2'), 1), 'Mul': (_one('Mul'), 1),
     'FusedBatchNorm': (_batch_norm, 4), 'LeakyRelu': (_leaky_relu, 0),
-    '_MklSwish': (_swish, 0), '_MklFusedMish': (_mish, 0),
-    '_FusedHardSwish': (_hard_swish, 0), 'GeluExact': (_gelu_exact, 0),
-    'GeluApproximate': (_gelu_approximate, 0)
+    '_MklSwish': (_swish, 0), '_MklFusedMish': (_mish, 0), '_FusedHardSwish':
+        (_hard_swish, 0), 'GeluExact': (_gelu_exact, 0), 'GeluApproximate':
+            (_gelu_approximate, 0)
 }
 
 
 def _normalized(made: _Parts, axes: Sequence[int], scale: str | int,
                 offset: str | int) -> int:
   """Mean 0 and variance 1 along axes, then scaled and moved."""
-  value, = made.inputs[:1]
+  value = made.inputs[0]
   along = made.constant(list(axes), dtypes.int32.as_datatype_enum)
   mean = made.add('Mean', value, along, keep_dims=True)
   squares = made.add('SquaredDifference', value, mean)
@@ -282,10 +282,9 @@ def _instance_norm(made: _Parts) -> None:
   shape = [-1 if i not in (0, *axes) else 1 for i in range(rank)]
   if shape.count(-1) != 1:
     raise _CannotSay
-  scale, offset = (
-      made.add('Reshape', t, made.constant(shape,
-                                           dtypes.int32.as_datatype_enum))
-      for t in made.inputs[1:])
+  scale, offset = (made.add('Reshape', t,
+                            made.constant(shape, dtypes.int32.as_datatype_enum))
+                   for t in made.inputs[1:])
   value = _normalized(made, axes, scale, offset)
   for name in fused_ops(made.node):
     rule, taken = _STEPS.get(name, (None, 1))
@@ -296,8 +295,14 @@ def _instance_norm(made: _Parts) -> None:
 
 _RULES: Mapping[str, Callable[[_Parts], Any]] = {
     **dict.fromkeys(_BEGINNINGS, _fused),
-    '_UnaryOpsComposition': _unary_composition,
-    '_MklSwish': lambda made: _swish(made, made.inputs[0]),
-    '_MklFusedMish': lambda made: _mish(made, made.inputs[0]),
-    '_MklLayerNorm': _layer_norm, '_MklFusedInstanceNorm': _instance_norm,
+    '_UnaryOpsComposition':
+        _unary_composition,
+    '_MklSwish':
+        lambda made: _swish(made, made.inputs[0]),
+    '_MklFusedMish':
+        lambda made: _mish(made, made.inputs[0]),
+    '_MklLayerNorm':
+        _layer_norm,
+    '_MklFusedInstanceNorm':
+        _instance_norm,
 }

@@ -28,6 +28,7 @@ from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import calibration_notice
 from gdp_grappler.plugin.fitting import cancelling
 from gdp_grappler.plugin.fitting import guard
 from gdp_grappler.plugin.fitting import keras_function
@@ -179,6 +180,7 @@ class TrainFunction(keras_function.KerasFunction):
       return
     if network.is_own(settings.cluster):
       network_timing.time_once()
+      calibration_notice.tell_once()
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
                       not captures.is_compiled(self._function))

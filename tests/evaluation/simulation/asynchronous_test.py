@@ -110,6 +110,14 @@ class TestDispatch:
     # Each prepares for 1/16 s; then the lock is theirs for 1/16 s each.
     assert together.start_s.tolist() == [.125, .1875, .25]
 
+  def test_threads_that_feed_one_device_launch_one_after_the_other(self):
+    # What arrives for 1 and 2 has threads of its own, at one moment.
+    graph = graphs.make_graph([(0, 2, 100), (1, 3, 100)])
+    schedule = _simulate(graph, [CPU, CPU, GPU0, GPU0], [1., 1., .01, .01],
+                         dispatch_s=2.)
+    first, then = sorted(schedule.start_s[2:].tolist())
+    assert then - first == 2.
+
   def test_copies_hold_the_lock_for_the_same_share(self):
     # 0 is sent to GPU:1 while 2 is prepared there; 1/8 of the 2 s is held.
     graph = graphs.make_graph([(0, 1, 100), (2, 3, 0)])

@@ -30,17 +30,17 @@ def _convolutions(dtype):
   return graph_defs.built(build)
 
 
-@pytest.mark.parametrize('dtype, architecture, layout', [
-    (tf.float32, '6.0', b'NCHW'), (tf.float32, '9.0', b'NHWC'),
-    (tf.float16, '6.0', b'NCHW'), (tf.float16, '7.0', b'NHWC')
-])
+@pytest.mark.parametrize('dtype, architecture, layout',
+                         [(tf.float32, '6.0', b'NCHW'),
+                          (tf.float32, '9.0', b'NHWC'),
+                          (tf.float16, '6.0', b'NCHW'),
+                          (tf.float16, '7.0', b'NHWC')])
 def test_convolutions_have_the_layout_that_the_card_wants(
     dtype, architecture, layout):
   rewritten = gpu_rewrites.rewritten(_convolutions(dtype), ('out',),
                                      architecture, 'test')
-  assert {
-      n.attr['data_format'].s for n in rewritten.node if n.op == 'Conv2D'
-  } == {layout}
+  assert {n.attr['data_format'].s for n in rewritten.node if n.op == 'Conv2D'
+         } == {layout}
   assert _types(rewritten)['Transpose'] == (2 if layout == b'NCHW' else 0)
 
 
@@ -76,8 +76,8 @@ def test_devices_are_those_of_a_program_with_a_gpu():
     tf.identity(tf.exp(x), name='out')
     tf.identity(tf.strings.length(text), name='length')
 
-  rewritten = gpu_rewrites.rewritten(graph_defs.built(build),
-                                     ('out', 'length'), '8.0', 'test')
+  rewritten = gpu_rewrites.rewritten(graph_defs.built(build), ('out', 'length'),
+                                     '8.0', 'test')
   devices = {n.op: n.device for n in rewritten.node}
   assert devices['Exp'] == graph_defs.GPU(0)
   assert devices['AsString'] == graph_defs.CPU(0)
@@ -93,10 +93,11 @@ def test_results_and_effects_are_kept():
   assert gpu_rewrites.kept(graph_defs.graph_def(*nodes)) == ('a', 'r')
 
 
-@pytest.mark.parametrize('architecture, generation', [
-    ('', ''), ('3.5', '6.0'), ('7.5', '7.0'), ('8.0', '8.0'), ('12.0', '8.0'),
-    ('gfx90a', '6.0')
-])
+@pytest.mark.parametrize('architecture, generation', [('', ''), ('3.5', '6.0'),
+                                                      ('7.5', '7.0'),
+                                                      ('8.0', '8.0'),
+                                                      ('12.0', '8.0'),
+                                                      ('gfx90a', '6.0')])
 def test_cards_that_grappler_treats_alike(architecture, generation):
   assert gpu_rewrites.generation(architecture) == generation
 
@@ -110,8 +111,7 @@ def test_a_graph_that_is_not_whole_is_one_line():
 
 
 def test_shapes_of_what_a_function_receives_are_known():
-  """Constants that a function captures were of no shape, so a network was not
-  rewritten."""
+  """Those of constants that a function captures were forgotten."""
 
   @tf.function(input_signature=[tf.TensorSpec((2, 16, 16, 8), tf.float32)])
   def convolved(x):

@@ -17,8 +17,7 @@ from helpers import forked_tracing
 pytestmark = pytest.mark.e2e
 
 _TOP = pathlib.Path(__file__).parents[3]
-_ON_H100 = json.loads(
-    (_TOP / 'tests/testdata/h100_op_types.json').read_text())
+_ON_H100 = json.loads((_TOP / 'tests/testdata/h100_op_types.json').read_text())
 _SMALL = ('denoiser', 'gelu_encoder', 'inverted_bottleneck', 'recurrent')
 # What only CPUs have a kernel for, and why it is no arithmetic that moved.
 _EXPLAINED = {}

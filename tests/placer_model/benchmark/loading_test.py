@@ -47,9 +47,9 @@ def test_how_devices_slow_each_other_down_is_part_of_the_digest():
 
 
 def test_experts_of_workloads(monkeypatch):
-  monkeypatch.setattr(registry, 'source',
-                      lambda name, tell, architecture: sources.load(
-                          _DENSE, name=name))
+  monkeypatch.setattr(
+      registry, 'source',
+      lambda name, tell, architecture: sources.load(_DENSE, name=name))
   task = tasks_lib.Task('rnnlm-2@tiny', '2xP100', '', tasks_lib.WORKLOAD)
   for expert in (tasks_lib.WORKLOAD, tasks_lib.ONE_GPU):
     loaded = loading.load(dataclasses.replace(task, expert=expert),

@@ -37,9 +37,9 @@ def test_a_profile_prices_the_ops(tmp_path):
 
 
 def test_a_workload_brings_its_expert(tmp_path, monkeypatch):
-  monkeypatch.setattr(registry, 'source',
-                      lambda name, tell, architecture: sources.load(
-                          _DENSE, name=name))
+  monkeypatch.setattr(
+      registry, 'source',
+      lambda name, tell, architecture: sources.load(_DENSE, name=name))
   task = _load(tmp_path, 'rnnlm-2@tiny', seed=3)
   assert task.graph.name == 'rnnlm-2@tiny' and task.problem.seed == 3
   assert len(task.problem.expert_devices) == task.graph.num_ops

@@ -1,0 +1,165 @@
+"""Tries on a card everything that cannot be tried without one.
+
+  make gpu
+  python -m benchmarks.gpu --out_dir=build/gpu
+
+On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
+predicted before and after calibration; `gdp profile` of four graphs; losses of
+six models placed over the CPU and two logical GPUs beside those without us;
+`gdp doctor` and `gdp verify`. Under five minutes. Each part leaves a file in
+--out_dir, and what is there is not run again; so what was broken off, or had
+no time, is what the next run begins with. It ends with its tables as Markdown,
+also in README.md of --out_dir, to be pasted into docs/results/gpu.
+
+With --device=CPU it is a dry run, in which logical CPUs stand for the card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import time
+from typing import Any, Sequence
+
+from benchmarks.gpu import page
+from benchmarks.gpu import parts as parts_lib
+from gdp_grappler import deadlines
+from gdp_grappler import files
+
+_PROBE = ('import tensorflow as tf; '
+          'print("gdp_gpus", len(tf.config.list_physical_devices("GPU")))')
+_BUDGET_S = 290.
+# Less than that is too short for a part.
+_LEAST_S = 10.
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Runs what has not run.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 where there is no card.
+  """
+  arguments = _parser().parse_args(argv)
+  if arguments.device == 'GPU' and not _has_card():
+    print(
+        'benchmarks.gpu: error: TensorFlow sees no GPU here. Run it where '
+        'there is one, with TensorFlow\'s CUDA build (gdp calibrate says '
+        'what is missing); --device=CPU is a dry run.', file=sys.stderr)
+    return 2
+  setting = _setting(arguments)
+  setting.out_dir.mkdir(parents=True, exist_ok=True)
+  left_out = _run(setting, deadlines.within(arguments.time_budget_s),
+                  not arguments.without_programs)
+  text = page.text(setting, left_out)
+  files.write_atomically(setting.out_dir / 'README.md', text)
+  print(text)
+  return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+      'benchmarks.gpu', description=__doc__,
+      formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('--out_dir', type=pathlib.Path,
+                      default=pathlib.Path('build/gpu'))
+  parser.add_argument('--device', choices=('GPU', 'CPU'), default='GPU')
+  parser.add_argument('--time_budget_s', type=float, default=_BUDGET_S,
+                      help='no part begins later (default %(default)g)')
+  parser.add_argument('--models', type=_names, default=parts_lib.MODELS,
+                      metavar='MODULE:FUNCTION,...')
+  parser.add_argument('--placed', type=_names, default=parts_lib.PLACED,
+                      metavar='MODULE:FUNCTION,...')
+  parser.add_argument('--profiled', type=_names, default=parts_lib.PROFILED,
+                      metavar='FUNCTION,...')
+  parser.add_argument('--steps', type=int, default=20)
+  parser.add_argument('--calibrate_s', type=float, default=28.)
+  parser.add_argument('--without_programs', action='store_true',
+                      help='neither gdp doctor nor gdp verify')
+  return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+  return tuple(text.split(','))
+
+
+def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
+  return parts_lib.Setting(arguments.device, arguments.out_dir,
+                           arguments.models, arguments.placed,
+                           arguments.profiled, arguments.steps,
+                           arguments.calibrate_s)
+
+
+def _has_card() -> bool:
+  """Asked in a process of its own: this one leaves the card alone."""
+  done = subprocess.run([sys.executable, '-c', _PROBE], capture_output=True,
+                        text=True, check=False)
+  return any(
+      line.startswith('gdp_gpus') and line.split()[1] != '0'
+      for line in done.stdout.splitlines())
+
+
+def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
+         programs: bool) -> list[str]:
+  """Runs parts; those that are timed have the card for themselves.
+
+  Returns:
+    Names of those for which there was no time.
+  """
+  left_out: list[str] = []
+  for timed in (parts_lib.calibrate(setting), parts_lib.steps(setting)):
+    _together([timed], setting, until, left_out)
+  _together([parts_lib.predictions(setting)], setting, deadlines.NEVER, [])
+  beside = [parts_lib.losses(setting)]
+  if programs:
+    beside += [parts_lib.program(name) for name in ('doctor', 'verify')]
+  profiles = [
+      parts_lib.profile(setting, name) for name in setting.profiled
+      if (setting.out_dir / 'graphs' / f'{name}.pb').exists()
+  ]
+  running = _started(beside, setting, until, left_out)
+  for part in profiles:
+    _together([part], setting, until, left_out)
+  _finished(running, setting, left_out)
+  return left_out
+
+
+def _together(parts: Sequence[parts_lib.Part], setting: parts_lib.Setting,
+              until: deadlines.Deadline, left_out: list[str]) -> None:
+  _finished(_started(parts, setting, until, left_out), setting, left_out)
+
+
+def _started(parts: Sequence[parts_lib.Part], setting: parts_lib.Setting,
+             until: deadlines.Deadline,
+             left_out: list[str]) -> list[tuple[parts_lib.Part, Any, float]]:
+  running = []
+  for part in parts:
+    if part.is_done(setting.out_dir):
+      _say(f'{part.name}: done before')
+    elif until.left_s is not None and until.left_s < _LEAST_S:
+      left_out.append(part.name)
+    else:
+      _say(f'{part.name}: running')
+      running.append((part, parts_lib.start(part, setting), time.monotonic()))
+  return running
+
+
+def _finished(running: Sequence[tuple[parts_lib.Part, Any, float]],
+              setting: parts_lib.Setting, left_out: list[str]) -> None:
+  for part, process, begin in running:
+    code = parts_lib.finish(part, process, setting)
+    if not part.always and not part.is_done(setting.out_dir):
+      left_out.append(f'{part.name} (exit code {code}, see {part.name}.log)')
+    _say(f'{part.name}: exit code {code}, {time.monotonic() - begin:.0f} s')
+
+
+def _say(line: str) -> None:
+  print(f'gpu: {line}', file=sys.stderr, flush=True)
+
+
+if __name__ == '__main__':
+  sys.exit(main())

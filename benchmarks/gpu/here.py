@@ -1,0 +1,63 @@
+"""What the processes of `benchmarks.gpu` do alike: devices, models, lines."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import Any
+
+CPU = 'CPU'
+
+
+def make_devices(tf: Any, device: str, count: int) -> None:
+  """Cuts the first card into parts, or the CPU where it stands for a card.
+
+  Args:
+    tf: TensorFlow, which has made no devices yet.
+    device: 'GPU' or 'CPU'.
+    count: Of the parts; of a CPU one more, which stands for the host.
+  """
+  cards = tf.config.list_physical_devices(device)
+  if device == CPU:
+    tf.config.set_logical_device_configuration(
+        cards[0], [tf.config.LogicalDeviceConfiguration()] * (count + 1))
+  elif count > 1:
+    tf.config.set_logical_device_configuration(
+        cards[0],
+        [tf.config.LogicalDeviceConfiguration(memory_limit=12_000)] * count)
+  else:
+    for card in cards:
+      tf.config.experimental.set_memory_growth(card, True)
+
+
+def model(name: str) -> Any:
+  """A compiled model of 'module:function', without XLA."""
+  module, _, function = name.partition(':')
+  result = getattr(importlib.import_module(module), function)()
+  result.jit_compile = False
+  return result
+
+
+def short(name: str) -> str:
+  """'cnn' of 'benchmarks.keras_models:cnn'."""
+  return name.rpartition(':')[2]
+
+
+class Lines(logging.Handler):
+  """What the package says, from the moment at which this is made."""
+
+  def __init__(self) -> None:
+    super().__init__()
+    self.lines: list[str] = []
+    logger = logging.getLogger('gdp_grappler')
+    logger.addHandler(self)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+  def emit(self, record: logging.LogRecord) -> None:
+    self.lines.append(record.getMessage())
+
+
+def in_one_line(error: BaseException) -> str:
+  """What went wrong, for a table."""
+  return f'{type(error).__name__}: {" ".join(str(error).split())[:300]}'

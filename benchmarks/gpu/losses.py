@@ -1,0 +1,87 @@
+"""Losses of models placed over a CPU and two logical GPUs, and without us.
+
+  python -m benchmarks.gpu.losses DEVICE OUT_DIR STEPS SECONDS MODEL ...
+
+A process of its own, with deterministic ops. Writes OUT_DIR/losses.json after
+each model. What is in the file already is not run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import time
+from typing import Any
+
+# Any legal placement has to keep the numbers.
+_OPTION = {
+    'placer': 'random', 'keep_best': False, 'guard': False, 'cache': False,
+    'min_ops': 4
+}
+
+
+def main(device: str, out_dir: str, steps: str, seconds: str, *names:
+         str) -> None:
+  """Runs what is not yet in the file."""
+  path = pathlib.Path(out_dir) / 'losses.json'
+  path.parent.mkdir(parents=True, exist_ok=True)
+  known = json.loads(path.read_text()) if path.exists() else {}
+  until = time.monotonic() + float(seconds)
+  import keras
+  import tensorflow as tf
+
+  from benchmarks.gpu import here
+  here.make_devices(tf, device, 2)
+  tf.config.experimental.enable_op_determinism()
+  notices = here.Lines()
+  for name in names:
+    if here.short(name) in known:
+      continue
+    if time.monotonic() > until:
+      break
+    try:
+      known[here.short(name)] = _compared(tf, name, int(steps), notices)
+    except Exception as error:  # One model that fails is one line of the table.
+      known[here.short(name)] = {'error': here.in_one_line(error)}
+    _write(path, known)
+    print(here.short(name), known[here.short(name)], flush=True)
+    keras.backend.clear_session()
+  _write(path, known)
+
+
+def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
+  temporary = path.with_suffix('.new')
+  temporary.write_text(json.dumps(known, indent=1) + '\n')
+  os.replace(temporary, path)
+
+
+def _compared(tf: Any, name: str, steps: int, notices: Any) -> dict[str, Any]:
+  off = _losses(tf, name, steps, False)
+  notices.lines.clear()
+  placed = _losses(tf, name, steps, _OPTION)
+  said = [line for line in notices.lines if 'placed by' in line]
+  return {
+      'equal': off == placed, 'off': off, 'placed': placed,
+      'said': (said or notices.lines or [''])[0], 'was_placed': bool(said)
+  }
+
+
+def _losses(tf: Any, name: str, steps: int, option: Any) -> list[str]:
+  """Of some steps, to the last bit."""
+  import keras
+
+  from benchmarks import timed_fits
+  from benchmarks.gpu import here
+  tf.config.optimizer.set_experimental_options({'gdp_placement': option})
+  keras.utils.set_random_seed(0)
+  model = here.model(name)
+  return [
+      step.loss.hex()
+      for step in timed_fits.run(model, timed_fits.batch(model), steps)
+  ]
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])

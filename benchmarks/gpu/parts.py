@@ -1,0 +1,174 @@
+"""The parts of `benchmarks.gpu`: what each runs, and the file it leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any, Sequence
+
+from gdp_grappler import environment
+
+_KERAS = 'benchmarks.keras_models'
+_OURS = 'benchmarks.gpu.models'
+# Whose steps are predicted and measured, the quick ones first.
+MODELS = (f'{_KERAS}:cnn', f'{_KERAS}:mlp', f'{_KERAS}:lstm',
+          f'{_KERAS}:transformer', f'{_KERAS}:experts', f'{_KERAS}:two_towers',
+          f'{_OURS}:resnet50', f'{_OURS}:mobilenet', f'{_OURS}:vgg16',
+          f'{_KERAS}:unet')
+# Whose losses are compared.
+PLACED = tuple(f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer',
+                                               'mlp', 'experts', 'two_towers'))
+# Whose ops are profiled.
+PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
+_LONGEST_S = 280.
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+  """How the parts are run.
+
+  Attributes:
+    device: 'GPU', or 'CPU' for a dry run.
+    out_dir: Where their files are.
+    models: Whose steps are measured.
+    placed: Whose losses are compared.
+    profiled: Of the models, whose graphs are profiled.
+    steps: In a row, of those that are measured.
+    calibrate_s: For the calibration.
+    profile_s: For each graph.
+    models_s: For all steps, and for all losses.
+  """
+
+  device: str
+  out_dir: pathlib.Path
+  models: tuple[str, ...] = MODELS
+  placed: tuple[str, ...] = PLACED
+  profiled: tuple[str, ...] = PROFILED
+  steps: int = 20
+  calibrate_s: float = 28.
+  profile_s: float = 8.
+  models_s: float = 110.
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+  """One program, and how to tell that it has run.
+
+  Attributes:
+    name: Of its log.
+    command: After the interpreter.
+    makes: The file that it leaves; '' for what it prints.
+    wants: In the file, names of which all must be there; () for any file.
+    always: Whether it runs again though it has run.
+  """
+
+  name: str
+  command: tuple[str, ...]
+  makes: str = ''
+  wants: tuple[str, ...] = ()
+  always: bool = False
+
+  def log(self, out_dir: pathlib.Path) -> pathlib.Path:
+    """What it printed."""
+    return out_dir / f'{self.name}.log'
+
+  def is_done(self, out_dir: pathlib.Path) -> bool:
+    """Whether it need not run again."""
+    path = out_dir / (self.makes or f'{self.name}.rc')
+    if self.always or not path.exists():
+      return False
+    if not self.wants:
+      return True
+    try:
+      known = json.loads(path.read_text())
+    except ValueError:
+      return False
+    return set(self.wants) <= set(known)
+
+
+def calibrate(setting: Setting) -> Part:
+  """Figures of the host and kernels by size."""
+  out = setting.out_dir / 'calibration.json'
+  command: tuple[str, ...]
+  if setting.device == 'GPU':
+    command = ('-m', 'gdp_grappler.bin.gdp', 'calibrate', f'--output={out}',
+               f'--time_budget_s={setting.calibrate_s}')
+  else:
+    command = ('-m', 'benchmarks.gpu.dry_calibration', str(out),
+               str(setting.calibrate_s))
+  return Part('calibrate', command, out.name)
+
+
+def steps(setting: Setting) -> Part:
+  """Steps and graphs of models."""
+  return Part('steps', ('-m', 'benchmarks.gpu.steps',
+                        *_of_models(setting, setting.steps, setting.models)),
+              'steps.json', _short(setting.models))
+
+
+def losses(setting: Setting) -> Part:
+  """Losses, placed and not."""
+  return Part('losses',
+              ('-m', 'benchmarks.gpu.losses',
+               *_of_models(setting, min(setting.steps, 6), setting.placed)),
+              'losses.json', _short(setting.placed))
+
+
+def predictions(setting: Setting) -> Part:
+  """Of the graphs of steps; always anew."""
+  return Part('predictions',
+              ('-m', 'benchmarks.gpu.predictions', setting.device,
+               str(setting.out_dir)), 'predictions.json', always=True)
+
+
+def profile(setting: Setting, name: str) -> Part:
+  """Ops of the graph of a model."""
+  out = setting.out_dir / f'profile_{name}.json'
+  return Part(f'profile_{name}',
+              ('-m', 'gdp_grappler.bin.gdp', 'profile',
+               str(setting.out_dir / 'graphs' / f'{name}.pb'),
+               f'--output={out}', f'--time_budget_s={setting.profile_s}',
+               '--steps=10', f'--devices={setting.device.lower()}'), out.name)
+
+
+def program(name: str) -> Part:
+  """A subcommand of gdp without arguments."""
+  return Part(name, ('-m', 'gdp_grappler.bin.gdp', name))
+
+
+def start(part: Part, setting: Setting) -> subprocess.Popen[Any]:
+  """Its process, which writes its log."""
+  log = part.log(setting.out_dir).open('w')
+  variables = {**os.environ, 'TF_FORCE_GPU_ALLOW_GROWTH': 'true'}
+  variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
+  # Programs that place nothing say so for themselves.
+  variables.pop(environment.DISABLE, None)
+  return subprocess.Popen([sys.executable, *part.command], stdout=log,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                          env=variables)
+
+
+def finish(part: Part, process: subprocess.Popen[Any], setting: Setting) -> int:
+  """Waits for it; its exit code is kept where it makes no file."""
+  try:
+    code = process.wait(_LONGEST_S)
+  except subprocess.TimeoutExpired:
+    process.kill()
+    code = process.wait()
+  if not part.makes:
+    (setting.out_dir / f'{part.name}.rc').write_text(f'{code}\n')
+  return code
+
+
+def _of_models(setting: Setting, count: int,
+               names: Sequence[str]) -> tuple[str, ...]:
+  return (setting.device, str(setting.out_dir), str(count),
+          str(setting.models_s), *names)
+
+
+def _short(names: Sequence[str]) -> tuple[str, ...]:
+  return tuple(name.rpartition(':')[2] for name in names)

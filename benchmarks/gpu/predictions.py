@@ -1,0 +1,74 @@
+"""Steps as they are predicted, before and after calibration.
+
+  python -m benchmarks.gpu.predictions DEVICE OUT_DIR
+
+A process of its own, which needs no card but for what it calls itself. Writes
+OUT_DIR/predictions.json: of each graph of OUT_DIR/steps.json the step as
+TensorFlow placed it, in seconds, by the data sheet and by
+OUT_DIR/calibration.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+from gdp_grappler import environment
+
+os.environ.update(environment.without_plugin())
+
+import numpy as np
+
+
+def main(device: str, out_dir: str) -> None:
+  """Predicts what was measured."""
+  from gdp_grappler.cluster import calibrated
+  from gdp_grappler.cluster import calibration
+  out = pathlib.Path(out_dir)
+  before = _cluster(device)
+  clusters = {'before_s': before}
+  path = out / 'calibration.json'
+  if path.exists():
+    clusters['after_s'] = calibrated.applied(before, calibration.load(path),
+                                             _measured_names(before, device))
+  result: dict[str, Any] = {}
+  for name, step in json.loads((out / 'steps.json').read_text()).items():
+    if 'graph' in step:
+      result[name] = {
+          key: _predicted_s(step['graph'], cluster)
+          for key, cluster in clusters.items()
+      }
+  (out / 'predictions.json').write_text(json.dumps(result, indent=1) + '\n')
+
+
+def _cluster(device: str) -> Any:
+  """The host and one device, by data sheets."""
+  from gdp_grappler.cluster import cluster as cluster_lib
+  from gdp_grappler.cluster import local_devices
+  from gdp_grappler.plugin import step_costs
+  names = [cluster_lib.local_name('CPU', 0)]
+  names.append(cluster_lib.local_name(device, int(device == 'CPU')))
+  # As `steps` calls them, which is not by `fit`.
+  return step_costs.of_function(local_devices.assumed(names))
+
+
+def _measured_names(cluster: Any, device: str) -> list[str]:
+  return [d.name for d in cluster.devices if d.type == device]
+
+
+def _predicted_s(graph: str, cluster: Any) -> float:
+  """Of a step whose ops are where TensorFlow put them."""
+  from gdp_grappler.problems import reading
+  from gdp_grappler.problems import request
+  step = reading.read(request.Request(graph), lambda unused: cluster,
+                      lambda unused: None)
+  devices = [cluster.device_index(name) for name in step.graph.devices]
+  return float(step.simulator().price(step.graph,
+                                      np.array([devices])).seconds[0])
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])

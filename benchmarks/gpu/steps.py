@@ -1,0 +1,118 @@
+"""Steps of Keras models on one device, and their graphs as the pass gets them.
+
+  python -m benchmarks.gpu.steps DEVICE OUT_DIR STEPS SECONDS MODEL ...
+
+A process of its own. Writes OUT_DIR/steps.json after each model, and
+OUT_DIR/graphs/MODEL.pb. What is in the file already is not measured again.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any
+
+_WARM = 4
+_ALONE = 8
+_REPEATS = 5
+
+
+def main(device: str, out_dir: str, steps: str, seconds: str, *names:
+         str) -> None:
+  """Measures what is not yet in the file."""
+  out = pathlib.Path(out_dir)
+  (out / 'graphs').mkdir(parents=True, exist_ok=True)
+  path = out / 'steps.json'
+  known = json.loads(path.read_text()) if path.exists() else {}
+  until = time.monotonic() + float(seconds)
+  import keras
+  import tensorflow as tf
+
+  from benchmarks.gpu import here
+  here.make_devices(tf, device, 1)
+  for name in names:
+    if here.short(name) in known:
+      continue
+    if time.monotonic() > until:
+      break
+    try:
+      known[here.short(name)] = _measured(tf, name, out, int(steps))
+    except Exception as error:  # One model that fails is one line of the table.
+      known[here.short(name)] = {'error': here.in_one_line(error)}
+    _write(path, known)
+    print(here.short(name), known[here.short(name)], flush=True)
+    keras.backend.clear_session()
+  _write(path, known)
+
+
+def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
+  temporary = path.with_suffix('.new')
+  temporary.write_text(json.dumps(known, indent=1) + '\n')
+  os.replace(temporary, path)
+
+
+def _measured(tf: Any, name: str, out: pathlib.Path,
+              steps: int) -> dict[str, Any]:
+  """Seconds of a step, and the file of its graph."""
+  import keras
+
+  from benchmarks import timed_fits
+  from benchmarks.gpu import here
+  keras.utils.set_random_seed(0)
+  model = here.model(name)
+  data = tf.data.Dataset.from_tensors(timed_fits.batch(model)).repeat()
+  iterator = iter(data)
+  begin = time.perf_counter()
+  graph = _captured(tf, model, iterator,
+                    out / 'graphs' / f'{here.short(name)}.pb')
+  first_s = time.perf_counter() - begin
+  for _ in range(_WARM):
+    logs = model.train_function(iterator)
+  float(logs['loss'])
+  rows = [_in_a_row_s(model, iterator, steps) for _ in range(_REPEATS)]
+  alone = [_in_a_row_s(model, iterator, 1) for _ in range(_ALONE)]
+  return {
+      'graph': graph, 'step_s': statistics.median(rows),
+      'alone_s': statistics.median(alone), 'all_s': rows, 'first_s': first_s
+  }
+
+
+def _captured(tf: Any, model: Any, iterator: Any, path: pathlib.Path) -> str:
+  """Runs a step under the option that only reports, which writes its graph."""
+  from gdp_grappler import environment
+  with tempfile.TemporaryDirectory() as folder:
+    os.environ[environment.CAPTURE_DIR] = folder
+    _option(tf, {'mode': 'report', 'placer': 'round_robin', 'cache': False})
+    model.make_train_function()
+    float(model.train_function(iterator)['loss'])
+    del os.environ[environment.CAPTURE_DIR]
+    _option(tf, False)
+    found = glob.glob(f'{folder}/**/*.pb', recursive=True)
+    if not found:
+      raise RuntimeError('the pass has captured no graph')
+    shutil.copy(max(found, key=os.path.getsize), path)
+  return str(path)
+
+
+def _option(tf: Any, value: Any) -> None:
+  tf.config.optimizer.set_experimental_options({'gdp_placement': value})
+
+
+def _in_a_row_s(model: Any, iterator: Any, steps: int) -> float:
+  """Seconds of a step, of several whose losses nobody looks at but the last."""
+  begin = time.perf_counter()
+  for _ in range(steps):
+    logs = model.train_function(iterator)
+  float(logs['loss'])
+  return (time.perf_counter() - begin) / steps
+
+
+if __name__ == '__main__':
+  main(*sys.argv[1:])

@@ -1,0 +1,69 @@
+"""`gdp calibrate`: measure the card of this machine."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from gdp_grappler import environment
+from gdp_grappler import progress
+from gdp_grappler.bin.commands import common
+
+_DEFAULT_BUDGET_S = 28.  # As of `calibrator`, which is imported late.
+_EPILOG = """\
+What is measured is kept for this card, driver and TensorFlow; cluster `local`,
+and with it the option in a program, uses it from then on. Elsewhere
+--calibration=FILE of gdp place and others takes what --output=FILE wrote, and
+gdp cluster NAME --calibration=FILE --output=CLUSTER.json makes a cluster file
+of it. A calibration that ran out of time goes on where it ended."""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+  """Declares the subcommand."""
+  parser = commands.add_parser(
+      'calibrate',
+      help='measure the card of this machine: launches, hops, kernels by size',
+      epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument('--output', metavar='FILE',
+                      help='write what was measured, as JSON')
+  parser.add_argument('--device', type=_gpu, default=0, metavar='GPU:N',
+                      help='which card (default GPU:0)')
+  parser.add_argument(
+      '--time_budget_s', type=common.seconds, default=_DEFAULT_BUDGET_S,
+      help='seconds until it ends, the loading of TensorFlow included '
+      '(default %(default)g); what is left out is said')
+  parser.add_argument('--refresh', action='store_true',
+                      help='measure anew what was measured before')
+  parser.add_argument(
+      '--cache_dir',
+      help=(f'folder of calibrations (default ${environment.CACHE_DIR}, or '
+            "gdp_grappler in the user's cache folder)"))
+  parser.set_defaults(action=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+  """Measures, writes and says what came out."""
+  if arguments.output:
+    common.check_folder(arguments.output)
+  progress.doing('calibrating')
+  from gdp_grappler.evaluation.calibrating import calibrator
+  result = calibrator.calibrate(
+      calibrator.Options(arguments.time_budget_s, arguments.refresh,
+                         number=arguments.device,
+                         cache_dir=arguments.cache_dir), common.tell)
+  if arguments.output:
+    result.save(arguments.output)
+  from gdp_grappler.reports import calibration_table
+  common.say(calibration_table.text(result, arguments.quiet).rstrip())
+  if arguments.output:
+    common.say(f'Wrote {arguments.output}; gdp place and gdp simulate take it '
+               f'by --calibration={shlex.quote(arguments.output)}.')
+  return 0
+
+
+def _gpu(text: str) -> int:
+  kind, _, number = text.upper().rpartition(':')
+  if kind not in ('', 'GPU', '/DEVICE:GPU') or not number.isdigit():
+    raise argparse.ArgumentTypeError(f'it is {text!r}; give a card, such as '
+                                     'GPU:0')
+  return int(number)

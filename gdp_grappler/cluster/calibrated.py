@@ -1,0 +1,180 @@
+"""Clusters with what was measured in place of what was assumed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Collection
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import calibration as calibration_lib
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import device_figures
+
+# A launch that takes so much longer beside others waits for a lock.
+_CONTENDED = 1.2
+
+
+def applied(cluster: cluster_lib.Cluster,
+            calibration: calibration_lib.Calibration,
+            names: Collection[str] | None = None) -> cluster_lib.Cluster:
+  """The cluster with a calibration of some of its devices.
+
+  Args:
+    cluster: Devices and links as they were assumed.
+    calibration: What was measured of a card such as theirs.
+    names: Full names of the devices; None for those that are such cards.
+
+  Raises:
+    ClusterError: there is no such card.
+  """
+  chosen = frozenset(_such(cluster, calibration) if names is None else names)
+  if not chosen:
+    return cluster
+  devices = tuple(
+      _device(device, calibration) if device.name in chosen else device
+      for device in cluster.devices)
+  by_name = {device.name: device for device in devices}
+  links = tuple(
+      _link(link, calibration, chosen, by_name) for link in cluster.links)
+  others = tuple(part for part in (dataclasses.replace(
+      part, devices=tuple(
+          n for n in part.devices
+          if n not in chosen)) for part in cluster.calibrated) if part.devices)
+  part = cluster_lib.Calibrated(
+      tuple(d.name for d in devices if d.name in chosen), calibration)
+  labels = ', '.join(cluster_lib.labels(part.devices))
+  note = (f'measured: {labels} by gdp calibrate: {len(calibration.kernels)} '
+          f'kernels and {len(calibration.figures)} figures of '
+          f'{calibration.card}, TensorFlow {calibration.tensorflow}')
+  return dataclasses.replace(cluster, devices=devices, links=links,
+                             notes=(*cluster.notes, note),
+                             calibrated=(*others, part))
+
+
+def _such(cluster: cluster_lib.Cluster,
+          calibration: calibration_lib.Calibration) -> tuple[str, ...]:
+  """Names of the devices that are of the calibrated card.
+
+  A card of the table is known by its figures. Of others nobody can tell, and
+  a cluster of one kind of card is taken to be of them.
+
+  Raises:
+    ClusterError: there are none.
+  """
+  devices = [d for d in cluster.devices if d.type == calibration.device_type]
+  card = device_figures.card_of(calibration.card)
+  same = [
+      d for d in devices if card is not None and d.peak_flops == card.peak_flops
+  ]
+  known = {c.peak_flops for c in device_figures.CARDS.values()}
+  strangers = [d for d in devices if d.peak_flops not in known]
+  if not same and len(strangers) == len(devices) and len(
+      {d.peak_flops for d in devices}) == 1:
+    same = devices
+  if not same:
+    raise errors.ClusterError(
+        f'The calibration is of {calibration.card}, and cluster '
+        f'"{cluster.name}" has no such {calibration.device_type}. Calibrate on '
+        'a card of the cluster, or name another cluster.')
+  return tuple(device.name for device in same)
+
+
+def _device(device: cluster_lib.Device,
+            calibration: calibration_lib.Calibration) -> cluster_lib.Device:
+  figure = calibration.figure
+  if not device.asynchronous:
+    launch_s = figure('launching_op_s')
+    return device if launch_s is None else dataclasses.replace(
+        device, launch_s=launch_s)
+  launching_s = figure('launching_op_s')
+  found: dict[str, float | None] = {
+      # What TensorFlow does for its ops beyond a bare launch is in the costs.
+      'dispatch_s':
+          None if launching_s is None else min(device.dispatch_s, launching_s),
+      'visit_s':
+          figure('other_op_s'),
+      'gap_s':
+          figure('gap_s'),
+      'lock_s':
+          _lock_s(device, calibration),
+      'copy_dispatch_s':
+          figure('copy_issue_s'),
+      'launch_s':
+          _least_kernel_s(calibration),
+      **_callback(device, calibration)
+  }
+  changes: dict[str, Any] = {
+      name: value for name, value in found.items() if value is not None
+  }
+  return dataclasses.replace(device, **changes)
+
+
+def _least_kernel_s(calibration: calibration_lib.Calibration) -> float | None:
+  """Of a kernel that has next to nothing to do."""
+  small_s, gap_s = calibration.figure('small_kernel_s'), calibration.figure(
+      'gap_s')
+  if small_s is None or gap_s is None:
+    return None
+  return max(0., small_s - gap_s)
+
+
+def _lock_s(device: cluster_lib.Device,
+            calibration: calibration_lib.Calibration) -> float:
+  """The part of a launch that GPUs of one process take one after the other.
+
+  Where they were not timed side by side it is what was assumed, at most all of
+  a launch.
+  """
+  alone_s = calibration.figure('launching_op_s')
+  each_s = calibration.figure('side_by_side_op_s')
+  count = calibration.figure('side_by_side_devices')
+  if alone_s is None:
+    return device.lock_s
+  launch_s = min(device.dispatch_s, alone_s)
+  if each_s is None or count is None:
+    return min(device.lock_s, launch_s)
+  return min(each_s, launch_s) if each_s * count > _CONTENDED * alone_s else 0.
+
+
+def _callback(device: cluster_lib.Device,
+              calibration: calibration_lib.Calibration) -> dict[str, float]:
+  """What is left of a hop when a copy was issued and has crossed the link."""
+  hop_s = _first(calibration, 'hop_s', 'card_hop_s', 'host_hop_s')
+  busy_s = _first(calibration, 'busy_hop_s', 'busy_card_hop_s',
+                  'busy_host_hop_s')
+  if hop_s is None:
+    return {}
+  issued_s = calibration.figure('copy_issue_s')
+  crossed_s = device_figures.COPY_LATENCY_S + (device.copy_dispatch_s if
+                                               issued_s is None else issued_s)
+  result = {'callback_s': max(0., hop_s - crossed_s)}
+  if busy_s is not None:
+    result['poll_s'] = max(0., busy_s - hop_s)
+  return result
+
+
+def _first(calibration: calibration_lib.Calibration, *names:
+           str) -> float | None:
+  """The first of some figures that was measured."""
+  found = (calibration.figure(name) for name in names)
+  return next((value for value in found if value is not None), None)
+
+
+def _link(link: cluster_lib.Link, calibration: calibration_lib.Calibration,
+          chosen: Collection[str],
+          by_name: dict[str, cluster_lib.Device]) -> cluster_lib.Link:
+  ends = by_name[link.source], by_name[link.target]
+  inside = [end.name in chosen for end in ends]
+  if cluster_lib.task(link.source) != cluster_lib.task(link.target):
+    return link
+  if all(inside):
+    same = ends[0].compute == ends[1].compute
+    name = f'between_{"devices" if same else "cards"}_bytes_per_s'
+  elif inside[1] and ends[0].type == 'CPU':
+    name = 'to_device_bytes_per_s'
+  elif inside[0] and ends[1].type == 'CPU':
+    name = 'from_device_bytes_per_s'
+  else:
+    return link
+  rate = calibration.figure(name)
+  return dataclasses.replace(link, bandwidth_bytes_per_s=rate) if rate else link

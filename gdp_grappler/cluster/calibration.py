@@ -1,0 +1,320 @@
+"""What was measured of one card with one driver and one TensorFlow.
+
+A calibration file is one JSON object:
+
+* `format`: 'gdp_calibration', `version`: 1.
+* `card`, `driver`, `tensorflow`: what was measured; `device_type`: 'GPU' or
+  'CPU'.
+* `figures`: name -> seconds or bytes per second, of `FIGURES`; only those that
+  were measured.
+* `kernels`: objects with the fields of `Kernel`.
+* `done`: steps that were measured; `left_out`: those for which no time was
+  left, or that failed.
+* `digest`: of all the others; whoever changes a figure leaves it out.
+
+One is kept per card, driver and TensorFlow, with what else is kept for this
+user (`cache`), where the cluster `local` finds it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+from typing import Any, Callable, Mapping
+
+import numpy as np
+
+from gdp_grappler import cache
+from gdp_grappler import digests
+from gdp_grappler import errors
+from gdp_grappler import files
+
+_FORMAT, _VERSION = 'gdp_calibration', 1
+_TYPES = ('CPU', 'GPU')
+# How lines end that tell of what there was no time for.
+NO_TIME = 'no time left'
+UNNAMED = 'GPU'  # What a card is called that does not say.
+_MOST_BYTES = 16 << 20
+_MOST_KERNELS = 100_000
+_LARGEST = 1e18
+
+# What the host pays, and how what is measured is called. Seconds, unless the
+# name says bytes per second.
+FIGURES = {
+    'empty_step_s': 'a step that does nothing',
+    'launching_op_s': 'from one op that launches a kernel to the next',
+    'cudnn_op_s': 'from one op that asks cuDNN to the next',
+    'other_op_s': 'from one op that launches none to the next',
+    'small_kernel_s': 'from one of the smallest kernels to the next, as the '
+                      'stream runs them',
+    'gap_s': 'between two kernels of one stream',
+    'side_by_side_op_s': 'from one launching op to the next, of all logical '
+                         'devices of the card together',
+    'side_by_side_devices': 'how many these were',
+    'hop_s': 'from one logical device of the card to another, nothing else '
+             'running',
+    'busy_hop_s': 'the same behind kernels, beyond the kernels',
+    'card_hop_s': 'from one card to another, nothing else running',
+    'busy_card_hop_s': 'the same behind kernels, beyond the kernels',
+    'host_hop_s': 'from the CPU to the device, or back, nothing else running',
+    'busy_host_hop_s': 'the same behind kernels, beyond the kernels',
+    'copy_issue_s': 'from one copy that a thread issues to the next',
+    'to_device_bytes_per_s': 'from the CPU',
+    'from_device_bytes_per_s': 'to the CPU',
+    'between_devices_bytes_per_s': 'within the card',
+    'between_cards_bytes_per_s': 'from one card to another',
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+  """What one execution of one op took on the device.
+
+  Attributes:
+    op_type: Of the op.
+    flops: As `OpGraph.flops` has it.
+    io_bytes: As `OpGraph.io_bytes` has it.
+    seconds: From the op before to the op after it on the stream.
+  """
+
+  op_type: str
+  flops: float
+  io_bytes: float
+  seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+  """All that was measured.
+
+  Attributes:
+    card: What the card calls itself, 'NVIDIA H100 80GB HBM3'.
+    driver: Its version; '' if nobody tells.
+    tensorflow: Version that ran.
+    device_type: 'GPU'; 'CPU' if a CPU was calibrated as if it were a card.
+    figures: Pairs of a name of `FIGURES` and its value, sorted by name.
+    kernels: In the order in which they were measured.
+    done: Steps that were measured.
+    left_out: What was not measured, and why.
+  """
+
+  card: str
+  driver: str
+  tensorflow: str
+  device_type: str = 'GPU'
+  figures: tuple[tuple[str, float], ...] = ()
+  kernels: tuple[Kernel, ...] = dataclasses.field(default=(), repr=False)
+  done: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+  left_out: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+  # Instead of thousands of figures in what `repr` says.
+  digest: str = dataclasses.field(init=False, compare=False)
+
+  def __post_init__(self) -> None:
+    figures = tuple(sorted(dict(self.figures).items()))
+    object.__setattr__(self, 'figures', figures)
+    object.__setattr__(self, 'digest', digests.of(self.fields()))
+
+  def figure(self, name: str) -> float | None:
+    """One of `FIGURES`; None if it was not measured."""
+    return dict(self.figures).get(name)
+
+  @property
+  def left_out_for_time(self) -> tuple[str, ...]:
+    """What another calibration would go on with."""
+    return tuple(why for why in self.left_out if why.endswith(NO_TIME))
+
+  def fields(self) -> dict[str, Any]:
+    """As JSON has them."""
+    return {
+        'format': _FORMAT, 'version': _VERSION, 'card': self.card,
+        'driver': self.driver, 'tensorflow': self.tensorflow,
+        'device_type': self.device_type, 'figures': dict(self.figures),
+        'kernels': [dataclasses.asdict(kernel) for kernel in self.kernels],
+        'done': list(self.done), 'left_out': list(self.left_out)
+    }
+
+  def to_text(self) -> str:
+    """What `parse` reads."""
+    return json.dumps(digests.sealed(self.fields())) + '\n'
+
+  def save(self, path: str | os.PathLike[str]) -> None:
+    """Writes the file that `load` reads.
+
+    Raises:
+      GdpError: it cannot be written.
+    """
+    files.write_atomically(path, self.to_text())
+
+  @functools.cached_property
+  def columns(self) -> Mapping[str, np.ndarray]:
+    """Op type -> float64 [P, 3]: FLOPs, bytes and seconds of its kernels."""
+    rows: dict[str, list[tuple[float, float, float]]] = {}
+    for kernel in self.kernels:
+      rows.setdefault(kernel.op_type, []).append(
+          (kernel.flops, kernel.io_bytes, kernel.seconds))
+    return {op_type: np.array(found) for op_type, found in rows.items()}
+
+
+def load(path: str | os.PathLike[str]) -> Calibration:
+  """Reads a calibration.
+
+  Raises:
+    GdpError: the file is missing, damaged or no calibration.
+  """
+  try:
+    data = files.read(path, _MOST_BYTES)
+  except OSError as error:
+    raise errors.GdpError(
+        f'Cannot read calibration {path}: {error.strerror}. Make one with '
+        '`gdp calibrate --output=FILE`.') from error
+  return parse(data, path)
+
+
+def parse(data: bytes, path: str | os.PathLike[str]) -> Calibration:
+  """Reads what `Calibration.to_text` made.
+
+  Args:
+    data: The text.
+    path: Where it came from, for messages.
+
+  Raises:
+    GdpError: it is damaged or no calibration.
+  """
+  try:
+    content = files.parse_json(data)
+  except ValueError as error:
+    raise _damaged(path, f'it is not JSON ({error})') from error
+  return from_fields(content, path)
+
+
+def from_fields(content: Any, path: str | os.PathLike[str]) -> Calibration:
+  """As `parse`, of the JSON object itself.
+
+  Raises:
+    GdpError: it is damaged or no calibration.
+  """
+  if not isinstance(content, dict) or content.get('format') != _FORMAT:
+    raise _damaged(path, f'its format is not "{_FORMAT}"')
+  if content.get('version') != _VERSION:
+    raise _damaged(
+        path, f'its version is {content.get("version")!r}, this '
+        f'program reads {_VERSION}')
+  try:
+    result = _parsed(content)
+  except KeyError as error:
+    raise _damaged(path, f'field {error} is missing') from error
+  except (TypeError, ValueError, OverflowError) as error:
+    raise _damaged(path, str(error)) from error
+  if digests.differs(content):
+    raise _damaged(path, 'it was changed since it was written')
+  return result
+
+
+def kept(card: str, driver: str, tensorflow: str, tell: Callable[[str], None],
+         folder: str | os.PathLike[str] | None = None) -> Calibration | None:
+  """What was measured of a card before; None if nothing was.
+
+  Args:
+    card: What it calls itself.
+    driver: Its version.
+    tensorflow: Version that runs.
+    tell: Hears one line if there is a file that cannot be used.
+    folder: Of the cache; by default `environment.cache_folder()`.
+  """
+  path = _path(card, driver, tensorflow, folder)
+  data = cache.kept(path, tell)
+  if data is None:
+    return None
+  try:
+    result = parse(data, path)
+  except errors.GdpError as error:
+    tell(str(error))
+    return None
+  same = (result.card, result.driver, result.tensorflow) == (card, driver,
+                                                             tensorflow)
+  return result if same else None
+
+
+def keep(calibration: Calibration, tell: Callable[[str], None],
+         folder: str | os.PathLike[str] | None = None) -> pathlib.Path:
+  """Writes what `kept` finds, and says where.
+
+  Args:
+    calibration: To keep.
+    tell: Hears one line if that fails.
+    folder: As of `kept`.
+  """
+  path = _path(calibration.card, calibration.driver, calibration.tensorflow,
+               folder)
+  cache.keep(path, calibration.to_text(), tell)
+  return path
+
+
+def _path(card: str, driver: str, tensorflow: str,
+          folder: str | os.PathLike[str] | None) -> pathlib.Path:
+  """A file for each; the name is for people, the digest tells them apart."""
+  key = hashlib.sha256(repr((card, driver, tensorflow)).encode()).hexdigest()
+  name = re.sub(r'\W+', '_', card).strip('_').lower()[:40]
+  return cache.path('calibrations', f'{name}-{key[:16]}.json', folder=folder)
+
+
+def _parsed(content: Mapping[str, Any]) -> Calibration:
+  if content['device_type'] not in _TYPES:
+    raise ValueError(f'device_type is {content["device_type"]!r}')
+  figures = content['figures']
+  if not isinstance(figures, dict):
+    raise ValueError('figures is no object')
+  unknown = sorted(set(figures) - set(FIGURES))
+  if unknown:
+    raise ValueError(f'figures has the unknown "{unknown[0]}"')
+  kernels = content['kernels']
+  if not isinstance(kernels, list) or len(kernels) > _MOST_KERNELS:
+    raise ValueError('kernels is no list of a size that makes sense')
+  return Calibration(_text(content, 'card'), _text(content, 'driver'),
+                     _text(content, 'tensorflow'), content['device_type'],
+                     tuple((name, _figure(figures, name)) for name in figures),
+                     tuple(map(_parsed_kernel, kernels)),
+                     _texts(content, 'done'), _texts(content, 'left_out'))
+
+
+def _parsed_kernel(content: Any) -> Kernel:
+  if not isinstance(content, dict):
+    raise ValueError('kernels has an entry that is no object')
+  seconds = _figure(content, 'seconds')
+  if not seconds:
+    raise ValueError('seconds of a kernel is 0')
+  return Kernel(_text(content, 'op_type'), _figure(content, 'flops'),
+                _figure(content, 'io_bytes'), seconds)
+
+
+def _text(content: Mapping[str, Any], field: str) -> str:
+  if not isinstance(content[field], str):
+    raise ValueError(f'{field} is no text')
+  return content[field]
+
+
+def _texts(content: Mapping[str, Any], field: str) -> tuple[str, ...]:
+  values = content[field]
+  if not isinstance(values, list) or not all(
+      isinstance(value, str) for value in values):
+    raise ValueError(f'{field} is no list of texts')
+  return tuple(values)
+
+
+def _figure(content: Mapping[str, Any], field: str) -> float:
+  value = content[field]
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    raise ValueError(f'{field} is no number')
+  if not 0 <= value <= _LARGEST:
+    raise ValueError(f'{field} is out of range')
+  return float(value)
+
+
+def _damaged(path: str | os.PathLike[str], why: str) -> errors.GdpError:
+  return errors.GdpError(f'{path} is not a usable calibration: {why}. Make it '
+                         'anew with `gdp calibrate --output=FILE`.')

@@ -1,0 +1,192 @@
+"""Calibrates a card: step after step, until all are done or time is out.
+
+What was measured is kept after every step, so that another calibration goes on
+with what this one left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from typing import Callable, Iterable, Iterator
+
+from gdp_grappler import deadlines
+from gdp_grappler import errors
+from gdp_grappler import progress
+from gdp_grappler.cluster import calibration as calibration_lib
+from gdp_grappler.evaluation.calibrating import exchange
+from gdp_grappler.evaluation.calibrating import steps as steps_lib
+from gdp_grappler.processes import messages
+from gdp_grappler.processes import worker_process
+
+# From the start of the process, which loads TensorFlow, to the last answer.
+DEFAULT_BUDGET_S = 28.
+_START_S = 180.
+# What one step may take longer than was left when it began.
+_STEP_S = 120.
+# For whatever is left when the last step has begun.
+_LEAST_S = .2
+Tell = Callable[[str], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+  """How to calibrate.
+
+  Attributes:
+    budget_s: When to end; what was begun is brought to its end.
+    refresh: Whether to measure anew what is known.
+    device_type: 'GPU', or 'CPU' for a CPU in place of a card.
+    number: Of the GPU, as TensorFlow counts them.
+    cache_dir: Folder of the cache; by default `environment.cache_folder()`.
+    steps: What to measure, the most important first.
+  """
+
+  budget_s: float = DEFAULT_BUDGET_S
+  refresh: bool = False
+  device_type: str = 'GPU'
+  number: int = 0
+  cache_dir: str | os.PathLike[str] | None = None
+  steps: tuple[steps_lib.Step,
+               ...] = dataclasses.field(default_factory=steps_lib.all_steps)
+
+
+def calibrate(options: Options = Options(),
+              tell: Tell = lambda line: None) -> calibration_lib.Calibration:
+  """Measures a card of this machine, and keeps what was measured.
+
+  Args:
+    options: How.
+    tell: Hears one line for everything that a user should know.
+
+  Raises:
+    MeasurementError: there is no card, or the process dies before anything
+      was measured.
+  """
+  until = deadlines.within(options.budget_s)
+  progress.doing('loading TensorFlow')
+  with _process(options) as process:
+    card = _card(process, options)
+    result = _begun(card, options, tell)
+    try:
+      for name, answer in _answers(process, _missing(result, options), until):
+        result = _with(result, name, answer)
+        calibration_lib.keep(_with_rest(result, options), tell,
+                             options.cache_dir)
+    except worker_process.Died as error:
+      if not result.done:
+        raise errors.MeasurementError(
+            f'Calibrating {card.name} failed: {error}. Prices stay those of '
+            'its data sheet.') from error
+      tell(f'The rest was not measured: {error}.')
+  return _with_rest(result, options)
+
+
+def _answers(
+    process: worker_process.WorkerProcess, missing: Iterable[steps_lib.Step],
+    until: deadlines.Deadline
+) -> Iterator[tuple[str, exchange.Answer | messages.Failure]]:
+  """What each step gave, until time is out."""
+  for step in missing:
+    left_s = until.left_s
+    if left_s is not None and left_s < _LEAST_S:
+      return
+    progress.doing(f'timing {step.name}')
+    process.send((step.name, left_s))
+    yield step.name, process.receive(_STEP_S + (left_s or 0.))
+
+
+@contextlib.contextmanager
+def _process(options: Options) -> Iterator[worker_process.WorkerProcess]:
+  """The worker, which sees the card in question first."""
+  process = worker_process.WorkerProcess(exchange.WORKER, (), _visible(options),
+                                         keras=False)
+  with contextlib.closing(process):
+    yield process
+
+
+def _visible(options: Options) -> dict[str, str]:
+  """What makes the card in question the first one, and keeps another one."""
+  if options.device_type != 'GPU' or not options.number:
+    return {}
+  given = os.environ.get('CUDA_VISIBLE_DEVICES')
+  if given is None:
+    return {'CUDA_VISIBLE_DEVICES': f'{options.number},0'}
+  cards = given.split(',')
+  if options.number >= len(cards):
+    raise errors.MeasurementError(
+        f'There is no GPU:{options.number}: CUDA_VISIBLE_DEVICES={given} '
+        f'leaves {len(cards)}. Give a lower number.')
+  cards.insert(0, cards.pop(options.number))
+  return {'CUDA_VISIBLE_DEVICES': ','.join(cards)}
+
+
+def _card(process: worker_process.WorkerProcess,
+          options: Options) -> exchange.Card:
+  try:
+    process.send(exchange.Setup(options.device_type, options.number))
+    answer = process.receive(_START_S)
+  except worker_process.Died as error:
+    raise errors.MeasurementError(
+        f'TensorFlow cannot be started to calibrate: {error}. Run: gdp '
+        'doctor.') from error
+  if isinstance(answer, messages.Failure):
+    raise errors.MeasurementError(
+        f'There is nothing to calibrate: {answer.message}. Run it where the '
+        'card is, with TensorFlow\'s CUDA build (pip install '
+        '"tensorflow[and-cuda]"); elsewhere --calibration=FILE takes what was '
+        'written there with --output=FILE.')
+  return answer
+
+
+def _begun(card: exchange.Card, options: Options,
+           tell: Tell) -> calibration_lib.Calibration:
+  """What is known of the card, which is nothing if all is to be anew."""
+  fresh = calibration_lib.Calibration(card.name, card.driver, card.tensorflow,
+                                      options.device_type)
+  if options.refresh:
+    return fresh
+  known = calibration_lib.kept(card.name, card.driver, card.tensorflow, tell,
+                               options.cache_dir)
+  if known is None or known.device_type != options.device_type:
+    return fresh
+  known = dataclasses.replace(
+      known, left_out=tuple(
+          why for why in known.left_out if why not in known.left_out_for_time))
+  if _missing(known, options):
+    tell(f'Going on with the calibration of {card.name}: {len(known.done)} '
+         'steps are done; --refresh measures all anew.')
+  else:
+    tell(f'{card.name} is calibrated; --refresh measures it anew.')
+  return known
+
+
+def _missing(known: calibration_lib.Calibration,
+             options: Options) -> tuple[steps_lib.Step, ...]:
+  done = set(known.done)
+  return tuple(step for step in options.steps if step.name not in done)
+
+
+def _with(
+    known: calibration_lib.Calibration, name: str,
+    answer: exchange.Answer | messages.Failure) -> calibration_lib.Calibration:
+  """With what a step gave; a step without time for all of it is not done."""
+  if isinstance(answer, messages.Failure):
+    return dataclasses.replace(
+        known, done=(*known.done, name),
+        left_out=(*known.left_out, f'{name}: {answer.message}'))
+  if not answer.complete:
+    return known
+  return dataclasses.replace(
+      known, figures=tuple({**dict(known.figures), **answer.figures}.items()),
+      kernels=(*known.kernels, *answer.kernels), done=(*known.done, name),
+      left_out=(*known.left_out, *answer.left_out))
+
+
+def _with_rest(known: calibration_lib.Calibration,
+               options: Options) -> calibration_lib.Calibration:
+  """Says which steps there was no time for."""
+  rest = tuple(f'{step.name}: {calibration_lib.NO_TIME}'
+               for step in _missing(known, options))
+  return dataclasses.replace(known, left_out=(*known.left_out, *rest))

@@ -1,0 +1,117 @@
+"""Sessions and stopwatches of a calibration.
+
+A step of a session ends when the device has done all of it. What an op takes
+there is the difference between two steps, one of which has more of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import types
+from typing import Any, Callable, Iterator, Sequence
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.measuring import session_config
+
+_WARM_STEPS = 2
+_ROUNDS = 7
+_LEAST_ROUNDS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+  """Where a calibration runs.
+
+  Attributes:
+    device: Figures that are assumed of the card, to choose sizes by.
+    logical: How many logical devices the card is cut into.
+    cards: How many cards there are: 1, or 2 if the first is to be timed
+      against another one.
+    memory_bytes: What the first logical device may have.
+    small_bytes: What each of the others may have.
+    until: When all has to be done.
+  """
+
+  device: cluster_lib.Device
+  logical: int
+  cards: int = 1
+  memory_bytes: int = 1 << 32
+  small_bytes: int = 1 << 29
+  until: deadlines.Deadline = deadlines.NEVER
+
+  @property
+  def kind(self) -> str:
+    """'GPU', or 'CPU' where a CPU stands for a card."""
+    return self.device.type
+
+  @property
+  def on_gpu(self) -> bool:
+    return self.kind == 'GPU'
+
+  def name(self, number: int = 0) -> str:
+    """Of a logical device; those of a second card come last."""
+    # CPU:0 is the host, also where CPUs stand for cards.
+    return f'/device:{self.kind}:{number + (0 if self.on_gpu else 1)}'
+
+  @property
+  def busy_rows(self) -> int:
+    """Of the products behind which hops are timed: some 20 us on a card."""
+    return 1024 if self.on_gpu else 32
+
+  @property
+  def host(self) -> str:
+    """The CPU that feeds the card."""
+    return '/device:CPU:0'
+
+  @property
+  def other_card(self) -> str | None:
+    """A logical device of another card, if there is one."""
+    return self.name(self.logical) if self.cards > 1 else None
+
+  def config(self) -> Any:
+    """A ConfigProto; the same for all sessions of a process."""
+    cpus = 1 if self.on_gpu else self.logical + 1
+    config = session_config.as_it_is(cpus)
+    if self.on_gpu:
+      parts = config.gpu_options.experimental.virtual_devices
+      parts.add(memory_limit_mb=[
+          self.memory_bytes >> 20, *([self.small_bytes >> 20]
+                                     * (self.logical - 1))
+      ])
+      for _ in range(self.cards - 1):
+        parts.add(memory_limit_mb=[self.small_bytes >> 20])
+    else:
+      config.session_inter_op_thread_pool.add(num_threads=1)
+    config.isolate_session_state = True
+    return config
+
+  @contextlib.contextmanager
+  def session(self, tf: types.ModuleType) -> Iterator[Any]:
+    """A session on the current graph."""
+    with tf.compat.v1.Session(config=self.config()) as session:
+      yield session
+
+
+def quick(steps: Sequence[Callable[[], Any]],
+          until: deadlines.Deadline = deadlines.NEVER) -> list[float]:
+  """Seconds of each of some steps, run in turns; fewer turns if time is out.
+
+  The first quartile: what other programs take is in the longer ones.
+  """
+  for step in steps:
+    for _ in range(_WARM_STEPS):
+      step()
+  seconds: list[list[float]] = [[] for _ in steps]
+  for number in range(_ROUNDS):
+    if number >= _LEAST_ROUNDS and until.passed:
+      break
+    for step, row in zip(steps, seconds):
+      begin = time.perf_counter()
+      step()
+      row.append(time.perf_counter() - begin)
+  return [float(np.quantile(row, .25)) for row in seconds]

@@ -1,0 +1,264 @@
+"""What the host pays: for ops that launch kernels, for others, for hops.
+
+Small graphs whose steps are made of one thing: chains and stars of small ops,
+chains that go back and forth between two devices.
+"""
+
+from __future__ import annotations
+
+import statistics
+import types
+from typing import Any, Callable, Sequence
+
+from gdp_grappler.evaluation.calibrating import clocks
+from gdp_grappler.evaluation.calibrating import inputs
+from gdp_grappler.evaluation.calibrating import kernel_times
+from gdp_grappler.evaluation.profiling import traces
+
+_OPS = 1000  # Of a chain or a star.
+_HOPS = 100  # Of a chain that goes back and forth.
+_COPIES = 200  # Of one op each, issued by one thread.
+_SMALL = 16  # Elements.
+_LARGE_BYTES = 1 << 26
+_LARGE_HOPS = 4
+# Between two kernels of one stream, where nobody can tell it from the kernels.
+_ASSUMED_GAP_S = 1.9e-6
+Figures = dict[str, float]
+
+
+def ops(tf: types.ModuleType, bench: clocks.Bench, ahead: int) -> Figures:
+  """Ops that launch kernels, ops that launch none, and small kernels.
+
+  Args:
+    tf: TensorFlow.
+    bench: Where.
+    ahead: Of `kernel_times.products_ahead`.
+  """
+  device = [bench.name()]
+  empty_s, *whole_s = _steps(
+      tf, bench, lambda make: [
+          [_end(make, 'NoOp')],
+          [_chain(make, device, _OPS, _launching)],
+          _star(tf, make, device[0], _OPS, _launching),
+          [_chain(make, device, _OPS, _passing)],
+          _star(tf, make, device[0], _OPS, _passing),
+          _convolutions(make),
+      ])
+  each = [max(0., s - empty_s) / _OPS for s in whole_s[:-1]]
+  result = {
+      'empty_step_s': empty_s, 'launching_op_s': sum(each[:2]) / 2,
+      'other_op_s': sum(each[2:]) / 2,
+      'cudnn_op_s': max(0., whole_s[-1] - empty_s) / _COPIES
+  }
+  if bench.device.asynchronous:
+    small_s = _small_kernel_s(tf, bench, ahead)
+    result['small_kernel_s'] = small_s
+    kernel_s = _traced_kernel_s(tf, bench)
+    result['gap_s'] = (min(small_s, _ASSUMED_GAP_S)
+                       if kernel_s is None else max(0., small_s - kernel_s))
+  return result
+
+
+def side_by_side(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
+  """Launching ops on all logical devices of the card at a time."""
+  if bench.logical < 2:
+    return {}
+  empty_s, all_s = _steps(
+      tf, bench,
+      lambda make: [[_end(make, 'NoOp')],
+                    [
+                        _chain(make, [bench.name(i)], _OPS, _launching)
+                        for i in range(bench.logical)
+                    ]])
+  return {
+      'side_by_side_op_s': max(0., all_s - empty_s) / (_OPS * bench.logical),
+      'side_by_side_devices': float(bench.logical)
+  }
+
+
+def hops(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
+  """From device to device, idle and behind kernels."""
+  result = {}
+  pairs = {'host_hop_s': bench.host}
+  if bench.logical > 1:
+    pairs['hop_s'] = bench.name(1)
+  if bench.other_card:
+    pairs['card_hop_s'] = bench.other_card
+  for name, other in pairs.items():
+    result[name] = _hop_s(tf, bench, other, _launching)
+    # A product on the CPU would take long: behind those of the card alone.
+    there = _launching if other == bench.host else None
+    result[f'busy_{name}'] = _hop_s(tf, bench, other, _behind(bench.busy_rows),
+                                    there)
+  if bench.logical > 1:
+    result['copy_issue_s'] = _copy_issue_s(tf, bench)
+  return result
+
+
+def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
+  """Bytes per second of large tensors."""
+  here, host = bench.name(), bench.host
+  pairs = {
+      'to_device_bytes_per_s': (host, here),
+      'from_device_bytes_per_s': (here, host)
+  }
+  if bench.logical > 1:
+    pairs['between_devices_bytes_per_s'] = here, bench.name(1)
+  if bench.other_card:
+    pairs['between_cards_bytes_per_s'] = here, bench.other_card
+  result = {name: _bytes_per_s(tf, bench, *ends) for name, ends in pairs.items()}
+  return {name: rate for name, rate in result.items() if rate}
+
+
+def _steps(tf: types.ModuleType, bench: clocks.Bench,
+           build: Callable[[inputs.Inputs], Sequence[Any]]) -> list[float]:
+  """Seconds of steps of one graph; `build` returns lists of targets."""
+  with tf.Graph().as_default():
+    make = inputs.Inputs(tf, bench.on_gpu)
+    with tf.device(bench.name()):
+      targets = build(make)
+    with bench.session(tf) as session:
+      session.run([v.initializer for v in make.variables])
+      return clocks.quick([session.make_callable(list(t)) for t in targets],
+                          bench.until)
+
+
+def _end(make: inputs.Inputs, op_type: str) -> Any:
+  return getattr(make.ops, op_type)()
+
+
+def _launching(make: inputs.Inputs, x: Any) -> Any:
+  """The smallest op that launches a kernel."""
+  return make.ops.AddV2(x=x, y=x)
+
+
+def _passing(make: inputs.Inputs, x: Any) -> Any:
+  """An op that launches none."""
+  return make.ops.Identity(input=x)
+
+
+def _behind(rows: int) -> Callable[[inputs.Inputs, Any], Any]:
+  """A small op behind a kernel that takes longer than a launch."""
+
+  def step(make: inputs.Inputs, x: Any) -> Any:
+    # The same matrices for all on a device.
+    left, right = make.floats(rows, rows), make.floats(rows, rows)
+    make.begin()
+    with make.after([x.op]):
+      busy = make.ops.MatMul(a=left, b=right)
+    with make.after([busy.op]):
+      return _launching(make, x)
+
+  return step
+
+
+def _chain(make: inputs.Inputs, devices: Sequence[str], count: int,
+           step: Callable[...,
+                          Any], other: Callable[..., Any] | None = None) -> Any:
+  """The last of `count` ops, which take turns on the devices."""
+  with make.on(devices[0]):
+    last = make.floats(_SMALL)
+  for number in range(count):
+    turn = number % len(devices)
+    with make.on(devices[turn]):
+      last = (step if not turn or other is None else other)(make, last)
+  return last.op
+
+
+def _star(tf: types.ModuleType, make: inputs.Inputs, device: str, count: int,
+          step: Callable[..., Any]) -> list[Any]:
+  """`count` ops that all read one tensor."""
+  with tf.device(device):
+    root = step(make, make.floats(_SMALL))
+    return [step(make, root).op for _ in range(count)]
+
+
+def _convolutions(make: inputs.Inputs) -> list[Any]:
+  """Convolutions that have next to nothing to do."""
+  image = make.floats(*make.image(1, 8, 16))
+  filters = make.floats(3, 3, 16, 16)
+  return [
+      make.ops.Conv2D(input=image, filter=filters, strides=make.strides(1),
+                      padding='SAME', data_format=make.data_format).op
+      for _ in range(_COPIES)
+  ]
+
+
+def _small_kernel_s(tf: types.ModuleType, bench: clocks.Bench,
+                    ahead: int) -> float:
+  """From one small kernel to the next, behind what keeps the stream busy."""
+
+  def build(make: inputs.Inputs) -> list[list[Any]]:
+    busy = kernel_times.products(make, ahead).op
+    with tf.control_dependencies([busy]):
+      small = _star(tf, make, bench.name(), _HOPS, _launching)
+    return [[busy], [busy, *small]]
+
+  alone_s, with_s = _steps(tf, bench, build)
+  return max(0., with_s - alone_s) / (_HOPS + 1)
+
+
+def _traced_kernel_s(tf: types.ModuleType, bench: clocks.Bench) -> float | None:
+  """What the card says that a small kernel takes; None if it does not say."""
+  with tf.Graph().as_default():
+    make = inputs.Inputs(tf, bench.on_gpu)
+    with tf.device(bench.name()):
+      last = _chain(make, [bench.name()], _HOPS, _launching)
+    with bench.session(tf) as session:
+      session.run([v.initializer for v in make.variables])
+      session.run(last)
+      found = traces.kernel_seconds(tf, session, [last], bench.name())
+  return statistics.median(found.values()) if found else None
+
+
+def _hop_s(tf: types.ModuleType, bench: clocks.Bench, other: str,
+           step: Callable[..., Any],
+           there: Callable[..., Any] | None = None) -> float:
+  """What a hop takes beyond the ops at its ends."""
+
+  def build(make: inputs.Inputs) -> list[list[Any]]:
+    here = bench.name()
+    return [[_chain(make, devices, _HOPS, step, there)]
+            for devices in ([here, other], [here, here])]
+
+  apart_s, together_s = _steps(tf, bench, build)
+  return max(0., apart_s - together_s) / _HOPS
+
+
+def _copy_issue_s(tf: types.ModuleType, bench: clocks.Bench) -> float:
+  """What a thread takes longer if each op's output goes to another device."""
+
+  def build(make: inputs.Inputs) -> list[list[Any]]:
+    with tf.device(bench.name()):
+      root = _launching(make, make.floats(_SMALL))
+      sent = [_launching(make, root) for _ in range(_COPIES)]
+    with tf.device(bench.name(1)):
+      read = [make.ops.Identity(input=x).op for x in sent]
+    return [[x.op for x in sent], read]
+
+  stay_s, go_s = _steps(tf, bench, build)
+  return max(0., go_s - stay_s) / _COPIES
+
+
+def _bytes_per_s(tf: types.ModuleType, bench: clocks.Bench, source: str,
+                 target: str) -> float | None:
+  """Of large tensors beyond small ones; None if no difference can be told."""
+
+  def trip(make: inputs.Inputs, elements: int) -> Any:
+    with tf.device(source):
+      value = make.floats(elements)
+    last: list[Any] = []
+    for _ in range(_LARGE_HOPS):
+      # A tensor of its own each time: one is sent to a device only once.
+      with tf.device(source), tf.control_dependencies(last):
+        ball = make.ops.Identity(input=value)
+      with tf.device(target):
+        last = [make.ops.Identity(input=ball).op]
+    return last[0]
+
+  large = _LARGE_BYTES // 4
+  short_s, long_s = _steps(
+      tf, bench, lambda make: [[trip(make, _SMALL)], [trip(make, large)]])
+  if long_s <= short_s:
+    return None
+  return _LARGE_BYTES * _LARGE_HOPS / (long_s - short_s)

@@ -1,0 +1,180 @@
+"""Seconds of single kernels, as the stream of a device runs them.
+
+A GPU runs small kernels faster than the host can launch them. So some products
+that take longer than all the launches come first: what is launched meanwhile
+runs one right after the other. A step with n copies of an op behind the
+products, less the step with the products alone, is n times what the op takes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from typing import Any, Sequence
+
+from gdp_grappler.cluster import calibration as calibration_lib
+from gdp_grappler.evaluation.calibrating import clocks
+from gdp_grappler.evaluation.calibrating import inputs
+from gdp_grappler.evaluation.calibrating import suite
+from gdp_grappler.evaluation.costs import roofline
+from gdp_grappler.graph import graph_def_io
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import source_graph
+
+# The products last as long as the launches of this many ops do at most.
+_AHEAD_S = 2.5e-3
+# Rows of their matrices: a product takes longer than its launch.
+_PRODUCT = 2048
+_MOST_PRODUCTS = 500
+_PROBE = 8  # Products that tell how long one takes.
+# Copies of an op: as many as fill this time, within limits.
+_COPIES_S = 1e-3
+_LEAST_COPIES, _MOST_COPIES = 2, 40
+# An op that takes longer is left out.
+_LONGEST_S = .03
+# Share of the memory that inputs and outputs of one op may have.
+_MEMORY_SHARE = .2
+
+
+@dataclasses.dataclass(frozen=True)
+class _Size:
+  """One op of a kind, and what is known of it."""
+
+  size: tuple[int, ...]
+  flops: float
+  io_bytes: float
+  copies: int
+
+
+def products_ahead(tf: types.ModuleType, bench: clocks.Bench) -> int:
+  """How many products keep the device busy while ops are launched.
+
+  None where launching an op runs it.
+  """
+  if not bench.device.asynchronous:
+    return 0
+  with tf.Graph().as_default():
+    make = inputs.Inputs(tf, bench.on_gpu)
+    with tf.device(bench.name()):
+      ends = [products(make, count) for count in (1, 1 + _PROBE)]
+    with bench.session(tf) as session:
+      session.run([v.initializer for v in make.variables])
+      short_s, long_s = clocks.quick(
+          [session.make_callable([end.op]) for end in ends], bench.until)
+  one_s = max((long_s - short_s) / _PROBE, 1e-7)
+  return min(_MOST_PRODUCTS, 1 + int(_AHEAD_S / one_s))
+
+
+def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
+            sizes: Sequence[tuple[int, ...]],
+            ahead: int) -> tuple[list[calibration_lib.Kernel], list[str]]:
+  """Times some sizes of an op type.
+
+  Args:
+    tf: TensorFlow.
+    bench: Where.
+    kind: The op type.
+    sizes: Of its sizes.
+    ahead: Of `products_ahead`.
+
+  Returns:
+    What was measured, and of the rest what was left out and why.
+  """
+  chosen, left_out = _chosen(tf, bench, kind, sizes)
+  result = []
+  # One after the other: the inputs of all may not fit at a time.
+  for size in chosen:
+    if bench.until.passed:
+      left_out.append(
+          f'{kind.op_type} {_label(size.size)}: {calibration_lib.NO_TIME}')
+      continue
+    seconds = _seconds(tf, bench, kind, size, ahead)
+    if seconds > 0:
+      result.append(
+          calibration_lib.Kernel(kind.op_type, size.flops, size.io_bytes,
+                                 seconds))
+    else:
+      left_out.append(f'{kind.op_type} {_label(size.size)}: lost in noise')
+  return result, left_out
+
+
+def _chosen(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
+            sizes: Sequence[tuple[int, ...]]) -> tuple[list[_Size], list[str]]:
+  """Those that have a kernel, fit and end soon."""
+  graph, names = _described(tf, bench, kind, sizes)
+  chosen, left_out = [], []
+  column = op_graph.DEVICE_TYPES.index(bench.kind)
+  index = {name: i for i, name in enumerate(graph.names)}
+  for size, name in zip(sizes, names):
+    op = index[name]
+    flops, io_bytes = float(graph.flops[op]), float(graph.io_bytes[op])
+    estimate_s = float(roofline.Roofline().seconds([kind.op_type],
+                                                   graph.flops[[op]],
+                                                   graph.io_bytes[[op]],
+                                                   (bench.device,))[0, 0])
+    why = ('no kernel' if not graph.allowed_types[op, column] else
+           'takes too long' if estimate_s > _LONGEST_S else
+           'needs more memory' if io_bytes > _MEMORY_SHARE
+           * bench.memory_bytes else '')
+    if why:
+      left_out.append(f'{kind.op_type} {_label(size)}: {why}')
+      continue
+    copies = int(min(_MOST_COPIES, max(_LEAST_COPIES, _COPIES_S / estimate_s)))
+    chosen.append(_Size(size, flops, io_bytes, copies))
+  return chosen, left_out
+
+
+def _described(
+    tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
+    sizes: Sequence[tuple[int,
+                          ...]]) -> tuple[op_graph.OpGraph, tuple[str, ...]]:
+  """A graph with one op of each size, and the names of these."""
+  names = []
+  with tf.Graph().as_default() as graph:
+    make = inputs.Inputs(tf, bench.on_gpu)
+    for size in sizes:
+      make.begin()
+      names.append(_op(kind.build(make, *size)()).name)
+    graph_def = graph.as_graph_def(add_shapes=True)
+  source = source_graph.SourceGraph('kernels', graph_def, (), tuple(names))
+  return graph_def_io.read(source), tuple(names)
+
+
+def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
+             size: _Size, ahead: int) -> float:
+  """Of one copy; not positive if noise is more."""
+  with tf.Graph().as_default():
+    make = inputs.Inputs(tf, bench.on_gpu)
+    with tf.device(bench.name()):
+      before = [products(make, ahead).op] if ahead else []
+      make.begin()
+      build = kind.build(make, *size.size)
+      with tf.control_dependencies(before):
+        copies = [_op(build()) for _ in range(size.copies)]
+      given = [tensor.op for tensor in copies[0].inputs]
+    with bench.session(tf) as session:
+      session.run([v.initializer for v in make.variables])
+      alone_s, with_s = clocks.quick([
+          session.make_callable([*before, *given]),
+          session.make_callable([*before, *given, *copies])
+      ], bench.until)
+  return (with_s - alone_s) / size.copies
+
+
+def products(make: inputs.Inputs, count: int) -> Any:
+  """The last of some products, each of which waits for the one before."""
+  left, last = make.floats(_PRODUCT, _PRODUCT), make.floats(_PRODUCT, _PRODUCT)
+  for _ in range(count):
+    last = make.ops.MatMul(a=left, b=last)
+  return last
+
+
+def _op(made: Any) -> Any:
+  """The op behind what `tf.raw_ops` returned."""
+  while isinstance(made, (list, tuple)):
+    made = made[0]
+  return getattr(made, 'op', made)
+
+
+def _label(size: tuple[int, ...]) -> str:
+  return 'x'.join(map(str, size))

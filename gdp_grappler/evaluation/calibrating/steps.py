@@ -1,0 +1,44 @@
+"""The steps of a calibration, the most important first.
+
+Each is measured as a whole or left out, so that a calibration that ran out of
+time goes on with the first step that is missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gdp_grappler.evaluation.calibrating import suite
+
+OPS, HOPS, LINKS, TOGETHER = 'ops', 'hops', 'links', 'side by side'
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+  """What is measured at one go.
+
+  Attributes:
+    name: For people, and for files.
+    kind: The op type that is timed; None for figures of the host.
+    finer: Of an op type, the sizes between the coarse ones.
+  """
+
+  name: str
+  kind: suite.Kind | None = None
+  finer: bool = False
+
+  @property
+  def sizes(self) -> tuple[tuple[int, ...], ...]:
+    """Of the op type."""
+    if self.kind is None:
+      return ()
+    return self.kind.finer if self.finer else self.kind.coarse
+
+
+def all_steps(kinds: tuple[suite.Kind, ...] = suite.KINDS) -> tuple[Step, ...]:
+  """In the order in which they are measured."""
+  coarse = [Step(kind.op_type, kind) for kind in kinds]
+  finer = [
+      Step(f'{kind.op_type}, finer', kind, True) for kind in kinds if kind.finer
+  ]
+  return (Step(OPS), Step(HOPS), *coarse, Step(LINKS), Step(TOGETHER), *finer)

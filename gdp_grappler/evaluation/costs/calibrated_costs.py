@@ -1,0 +1,240 @@
+"""Seconds of ops on devices that were calibrated, by family and size.
+
+`gdp calibrate` times ops of each family in sizes from small to large. The
+roofline says how an op of a size compares with another one; the measured table
+says what share of that the device really reaches. For each op the first of
+these that holds, by device:
+
+1. its type was measured: the roofline of arithmetic and traffic times what
+   measured ops of the type took longer, interpolated between their sizes;
+2. a type of its family was: the same of all measured ops of the family;
+3. the roofline as it is.
+
+Sizes are points in the plane of the logarithms of FLOPs and bytes. Between
+them the logarithm of what they take longer is interpolated by the distances to
+all of them (Hardy, "Multiquadric equations of topography and other irregular
+surfaces", Journal of Geophysical Research 1971, with the distance itself): in
+one dimension that is a line from point to point. Beyond the measured sizes it
+stays within what was measured, and no op takes less than the fastest of its
+type: the smallest ones show what a kernel takes that has nothing to do.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import calibration as calibration_lib
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.evaluation.costs import roofline as roofline_lib
+from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import op_kinds
+
+_PLAIN_WORK = op_families.family('AddV2').host_work
+_LEAST_S = 1e-8  # Of an op that launches a kernel.
+# Points of one cell of a grid this wide, in the plane, are one: sizes that
+# differ by less are of ops that differ by something else.
+_ONE_PLACE = .05
+
+
+@dataclasses.dataclass(frozen=True)
+class CalibratedCostModel(cost_model.CostModel):
+  """A cost model of measured kernels, where the cluster knows some.
+
+  Attributes:
+    base: The roofline for the rest.
+    op_work: What the host does for an op beyond a bare launch, as of
+      `host_work`; None for the roofline's.
+    cudnn_work: The same for an op that asks cuDNN.
+  """
+
+  base: roofline_lib.Roofline = roofline_lib.Roofline()
+  op_work: float | None = None
+  cudnn_work: float | None = None
+
+  def op_seconds(self, graph: op_graph.OpGraph,
+                 cluster: cluster_lib.Cluster) -> np.ndarray:
+    """float64 [N, D], seconds of one step; see `CostModel.op_seconds`."""
+    return self.seconds(graph.op_types, graph.flops, graph.io_bytes, cluster,
+                        graph.rounds) * graph.executions[:, None]
+
+  def seconds(self, op_types: Sequence[str], flops: np.ndarray,
+              io_bytes: np.ndarray, cluster: cluster_lib.Cluster,
+              rounds: np.ndarray | None = None) -> np.ndarray:
+    """float64 [M, D], seconds of one execution of M ops.
+
+    Args:
+      op_types: [M]
+      flops: [M]
+      io_bytes: [M]
+      cluster: D devices.
+      rounds: As of `Roofline.seconds`.
+    """
+    result = self.base.seconds(op_types, flops, io_bytes, cluster.devices,
+                               rounds)
+    for column, device in enumerate(cluster.devices):
+      found = cluster.calibration(device.name)
+      if found is not None:
+        self._correct(result[:, column], op_types, flops, io_bytes, device,
+                      found)
+    return result
+
+  def launches(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], the roofline's."""
+    return self.base.launches(graph)
+
+  def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
+    """float64 [N], as measured, of one card for all; else the roofline's."""
+    result = self.base.host_work(graph)
+    families = {t: op_families.family(t) for t in set(graph.op_types)}
+    asks = np.array(
+        [families[t].host_work > _PLAIN_WORK for t in graph.op_types], bool)
+    times = np.maximum(graph.executions, 1)
+    for work, rows in ((self.op_work, ~asks), (self.cudnn_work, asks)):
+      if work is not None:
+        result[rows] = work * times[rows]
+    return result
+
+  def workspace_bytes(self, graph: op_graph.OpGraph,
+                      cluster: cluster_lib.Cluster) -> np.ndarray:
+    """int64 [N, D]; the roofline's."""
+    return self.base.workspace_bytes(graph, cluster)
+
+  def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
+    """The roofline's."""
+    return self.base.contention(cluster)
+
+  def _correct(self, seconds: np.ndarray, op_types: Sequence[str],
+               flops: np.ndarray, io_bytes: np.ndarray,
+               device: cluster_lib.Device,
+               calibration: calibration_lib.Calibration) -> None:
+    """Puts [M] seconds of ops that the calibration knows into their places."""
+    table = _table(self.base, device, calibration)
+    types = np.array(op_types, object)
+    for op_type in set(op_types):
+      law = table.law(op_type)
+      if op_type in op_kinds.NO_KERNEL:
+        visit_s = calibration.figure('other_op_s')
+        if visit_s is not None and not device.asynchronous:
+          seconds[types == op_type] = visit_s
+      elif law is not None:
+        rows = np.flatnonzero(types == op_type)
+        measured_s = law.seconds(
+            flops[rows], io_bytes[rows],
+            table.ideal([op_type] * len(rows), flops[rows], io_bytes[rows]))
+        # The gap before a kernel was measured with it, and is the stream's.
+        seconds[rows] = np.maximum(measured_s - device.gap_s, _LEAST_S)
+
+
+def of(cluster: cluster_lib.Cluster) -> cost_model.CostModel:
+  """The usual prices of a cluster: measured ones as far as it has them."""
+  if not cluster.calibrated:
+    return roofline_lib.Roofline()
+  device = next((d for d in cluster.devices
+                 if d.asynchronous and cluster.calibration(d.name)), None)
+  if device is None or not device.dispatch_s:
+    return CalibratedCostModel()
+  found = cluster.calibration(device.name)
+  assert found is not None
+  return CalibratedCostModel(
+      op_work=_work(found.figure('launching_op_s'), device.dispatch_s),
+      cudnn_work=_work(found.figure('cudnn_op_s'), device.dispatch_s))
+
+
+def _work(seconds: float | None, launch_s: float) -> float | None:
+  """Beyond a bare launch, as a multiple of it."""
+  return None if seconds is None else max(0., seconds / launch_s - 1)
+
+
+@functools.lru_cache(maxsize=64)
+def _table(base: roofline_lib.Roofline, device: cluster_lib.Device,
+           calibration: calibration_lib.Calibration) -> _Table:
+  return _Table(base, device, calibration)
+
+
+class _Table:
+  """Laws by type and family of one calibrated device."""
+
+  def __init__(self, base: roofline_lib.Roofline, device: cluster_lib.Device,
+               calibration: calibration_lib.Calibration) -> None:
+    self._base = base
+    # Of the roofline only what grows with the size, of any op of the table.
+    self._device = dataclasses.replace(device, launch_s=0.)
+    self._columns = calibration.columns
+    self._laws: dict[str, _Law | None] = {}
+
+  def law(self, op_type: str) -> _Law | None:
+    """Of a type, or else of its family; None if neither was measured."""
+    if op_type not in self._laws:
+      self._laws[op_type] = self._find(op_type)
+    return self._laws[op_type]
+
+  def ideal(self, op_types: Sequence[str], flops: np.ndarray,
+            io_bytes: np.ndarray) -> np.ndarray:
+    """[M] seconds by the roofline, but for launches."""
+    base = dataclasses.replace(self._base, kernel_s=0.)
+    return base.seconds(op_types, flops, io_bytes, (self._device,))[:, 0]
+
+  def _find(self, op_type: str) -> _Law | None:
+    if op_type in self._columns:
+      return self._fit([op_type])
+    family = roofline_lib.family(op_type)
+    same = [t for t in self._columns if roofline_lib.family(t) == family]
+    return self._fit(same) if same else None
+
+  def _fit(self, op_types: Sequence[str]) -> _Law:
+    rows = np.concatenate([self._columns[t] for t in op_types])
+    labels = [t for t in op_types for _ in self._columns[t]]
+    flops, io_bytes, seconds = rows.T
+    return _Law(flops, io_bytes, seconds, self.ideal(labels, flops, io_bytes))
+
+
+class _Law:
+  """How much longer than by the roofline ops of a kind take, by size."""
+
+  def __init__(self, flops: np.ndarray, io_bytes: np.ndarray,
+               seconds: np.ndarray, ideal_s: np.ndarray) -> None:
+    """Interpolates; all arguments are [P]."""
+    places, members = _merged(_plane(flops, io_bytes))
+    logs = np.log(seconds / np.maximum(ideal_s, 1e-12))
+    values = np.array([logs[rows].mean() for rows in members])
+    self._places = places
+    self._range = values.min(), values.max()
+    self._least_s = seconds.min()
+    count = len(places)
+    system = np.zeros((count + 1, count + 1))
+    system[:count, :count] = _distances(places, places)
+    system[:count, count] = system[count, :count] = 1.
+    self._weights = np.linalg.solve(system, np.append(values, 0.))
+
+  def seconds(self, flops: np.ndarray, io_bytes: np.ndarray,
+              ideal_s: np.ndarray) -> np.ndarray:
+    """[M] seconds of ops; all arguments are [M]."""
+    distances = _distances(_plane(flops, io_bytes), self._places)
+    logs = distances @ self._weights[:-1] + self._weights[-1]
+    longer = np.exp(np.clip(logs, *self._range))
+    return np.maximum(longer * ideal_s, self._least_s)
+
+
+def _plane(flops: np.ndarray, io_bytes: np.ndarray) -> np.ndarray:
+  """[M, 2] places of sizes."""
+  return np.log(np.maximum(np.stack([flops, io_bytes], 1), 1.))
+
+
+def _distances(some: np.ndarray, others: np.ndarray) -> np.ndarray:
+  """[A, B] of [A, 2] and [B, 2]."""
+  return np.linalg.norm(some[:, None] - others[None], axis=2)
+
+
+def _merged(places: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+  """Distinct places [Q, 2], and the points at each."""
+  _, which = np.unique(np.round(places / _ONE_PLACE), axis=0,
+                       return_inverse=True)
+  which = which.ravel()
+  members = [np.flatnonzero(which == i) for i in range(which.max() + 1)]
+  return np.array([places[rows].mean(0) for rows in members]), members

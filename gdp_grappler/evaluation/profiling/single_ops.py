@@ -1,0 +1,293 @@
+"""Seconds of the distinct ops of a graph, one at a time.
+
+For cards whose driver tells nothing of kernels (no CUPTI). Ops of one type,
+with the same attributes and inputs of the same types and shapes, are one: its
+copies run behind products that take longer than their launch (`kernel_times`
+has the method). Inputs are made up, but for small integers, such as axes and
+shapes, which are those of the graph.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from gdp_grappler import deadlines
+from gdp_grappler.evaluation.measuring import session_config
+from gdp_grappler.graph import op_kinds
+
+# Integers of so many elements are fetched from the graph.
+_MOST_ELEMENTS = 256
+# Of inputs that are there at a time.
+_CHUNK_BYTES = 1 << 30
+_MOST_OF_A_CHUNK = 40
+_COPIES = 16
+_ROUNDS = 3
+_PRODUCT = 2048
+_AHEAD_S = 2e-3
+_PROBE = 8
+
+
+@dataclasses.dataclass(frozen=True)
+class _Distinct:
+  """Ops that are alike.
+
+  Attributes:
+    node: The NodeDef of one of them.
+    inputs: Its data inputs, as tensors of the graph.
+    names: Of all of them.
+  """
+
+  node: Any
+  inputs: tuple[Any, ...]
+  names: tuple[str, ...]
+
+  @property
+  def size_bytes(self) -> int:
+    """Of the inputs."""
+    return sum(t.shape.num_elements() * t.dtype.size for t in self.inputs
+               if t.dtype.size)
+
+
+def seconds(tf: types.ModuleType, session: Any, names: Sequence[str],
+            device: str, ahead: bool,
+            until: deadlines.Deadline) -> dict[str, float]:
+  """Node -> seconds, of those that could be timed.
+
+  Args:
+    tf: TensorFlow.
+    session: Holds the graph, all of it initialized and placed.
+    names: Nodes to be timed, the most important first.
+    device: Full name of the device that they are on.
+    ahead: Whether launches run ahead of the device.
+    until: When to end; what is not timed by then is not told.
+  """
+  kinds = _distinct(session.graph, names)
+  known = _small_values(session, kinds)
+  kinds = [kind for kind in kinds if _can_be_made(kind, known)]
+  products = _products_ahead(tf, device) if ahead else 0
+  result: dict[str, float] = {}
+  for chunk in _chunks(kinds):
+    if until.passed:
+      break
+    for kind, found in zip(chunk,
+                           _timed(tf, chunk, known, device, products, until)):
+      if found is not None:
+        result.update(dict.fromkeys(kind.names, found))
+  return result
+
+
+def _distinct(graph: Any, names: Sequence[str]) -> list[_Distinct]:
+  """In the order of the first of each."""
+  found: dict[bytes, tuple[Any, tuple[Any, ...], list[str]]] = {}
+  for name in names:
+    op = graph.get_operation_by_name(name)
+    node = op.node_def
+    if op.type in op_kinds.NO_KERNEL | op_kinds.CONTROL_FLOW:
+      continue
+    key = _key(node, op.inputs)
+    found.setdefault(key, (node, tuple(op.inputs), []))[2].append(name)
+  return [
+      _Distinct(node, inputs, tuple(members))
+      for node, inputs, members in found.values()
+  ]
+
+
+def _key(node: Any, inputs: Sequence[Any]) -> bytes:
+  """Of everything that makes ops alike."""
+  plain = type(node)()
+  plain.op = node.op
+  for name, value in node.attr.items():
+    if not name.startswith('_'):
+      plain.attr[name].CopyFrom(value)
+  shapes = [(t.dtype.name, str(t.shape)) for t in inputs]
+  return plain.SerializeToString(deterministic=True) + repr(shapes).encode()
+
+
+def _small_values(session: Any,
+                  kinds: Sequence[_Distinct]) -> Mapping[str, np.ndarray]:
+  """Values of small integers that are inputs, by the tensor's name."""
+  wanted = {
+      t.name: t for kind in kinds for t in kind.inputs if _is_small_integer(t)
+  }
+  values = session.run(list(wanted.values())) if wanted else []
+  return dict(zip(wanted, values))
+
+
+def _is_small_integer(tensor: Any) -> bool:
+  count = tensor.shape.num_elements()
+  return (tensor.dtype.is_integer and count is not None and
+          count <= _MOST_ELEMENTS)
+
+
+def _can_be_made(kind: _Distinct, known: Mapping[str, np.ndarray]) -> bool:
+  """Whether all inputs can be made up."""
+  return all(t.name in known or t.dtype.base_dtype.name == 'resource' and
+             _variable(t) is not None or t.shape.is_fully_defined() and
+             (t.dtype.is_floating or t.dtype.is_integer or t.dtype.is_bool)
+             for t in kind.inputs)
+
+
+def _variable(handle: Any) -> tuple[Any, Any] | None:
+  """Type and shape of the variable behind a handle."""
+  op = handle.op
+  if op.type != 'VarHandleOp':
+    return None
+  return op.get_attr('dtype'), op.get_attr('shape')
+
+
+def _chunks(kinds: Sequence[_Distinct]) -> Iterator[list[_Distinct]]:
+  chunk: list[_Distinct] = []
+  size = 0
+  for kind in kinds:
+    if chunk and (size + kind.size_bytes > _CHUNK_BYTES or
+                  len(chunk) == _MOST_OF_A_CHUNK):
+      yield chunk
+      chunk, size = [], 0
+    chunk.append(kind)
+    size += kind.size_bytes
+  if chunk:
+    yield chunk
+
+
+def _timed(tf: types.ModuleType, chunk: Sequence[_Distinct],
+           known: Mapping[str, np.ndarray], device: str, products: int,
+           until: deadlines.Deadline) -> list[float | None]:
+  """Seconds of each; None where there was no time or the op failed."""
+  with tf.Graph().as_default() as graph:
+    makers = _Makers(tf, known)
+    with tf.device(device):
+      busy = [_busy(tf, products)] if products else []
+      inputs = [[makers.make(t, n) for n, t in enumerate(kind.inputs)]
+                for kind in chunk]
+      copies = [
+          _copied(tf, graph, kind, number, given, busy, device)
+          for number, (kind, given) in enumerate(zip(chunk, inputs))
+      ]
+    with tf.compat.v1.Session(config=_config()) as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      result: list[float | None] = []
+      for given, members in zip(inputs, copies):
+        if until.passed:
+          result.append(None)
+          continue
+        before = [*busy, *(t.op for t in given)]
+        result.append(_difference_s(tf, session, before, members))
+      return result
+
+
+def _difference_s(tf: types.ModuleType, session: Any, before: Sequence[Any],
+                  copies: Sequence[Any]) -> float | None:
+  import time
+  try:
+    steps = [
+        session.make_callable(ops) for ops in ([*before], [*before, *copies])
+    ]
+    rows: list[list[float]] = [[], []]
+    for number in range(1 + _ROUNDS):
+      for step, row in zip(steps, rows):
+        begin = time.perf_counter()
+        step()
+        if number:  # The first one chooses algorithms.
+          row.append(time.perf_counter() - begin)
+  except (tf.errors.OpError, ValueError):
+    return None
+  return max(0., min(rows[1]) - min(rows[0])) / len(copies)
+
+
+def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
+            given: Sequence[Any], busy: Sequence[Any],
+            device: str) -> list[Any]:
+  """Copies of an op on made-up inputs, behind what keeps the device busy."""
+  graph_def = graph.as_graph_def().__class__(versions=graph.graph_def_versions)
+  for copy in range(_COPIES):
+    node = graph_def.node.add()
+    node.CopyFrom(kind.node)
+    node.name, node.device = f'gdp_{number}_{copy}', device
+    del node.input[:]
+    node.input.extend(f'in_{i}:0' for i in range(len(given)))
+    node.input.extend('^busy' for _ in busy)
+    for key in [k for k in node.attr if k.startswith('_')]:
+      del node.attr[key]
+  mapped = {f'in_{i}:0': tensor for i, tensor in enumerate(given)}
+  if busy:
+    mapped['^busy'] = busy[0]
+  tf.graph_util.import_graph_def(graph_def, input_map=mapped, name='')
+  return [
+      graph.get_operation_by_name(f'gdp_{number}_{copy}')
+      for copy in range(_COPIES)
+  ]
+
+
+class _Makers:
+  """Makes inputs; ops share those of one type and shape."""
+
+  def __init__(self, tf: types.ModuleType, known: Mapping[str,
+                                                          np.ndarray]) -> None:
+    """Has made nothing yet."""
+    self._tf, self._known = tf, known
+    self._made: dict[tuple[Any, ...], Any] = {}
+
+  def make(self, tensor: Any, ordinal: int) -> Any:
+    """A tensor like one of another graph; other ordinals are other ones."""
+    if tensor.name in self._known:
+      with self._tf.device('/device:CPU:0'):
+        return self._tf.constant(self._known[tensor.name], tensor.dtype)
+    variable = _variable(tensor) if (tensor.dtype.base_dtype
+                                     == self._tf.resource) else None
+    dtype, shape = variable or (tensor.dtype.base_dtype, tensor.shape)
+    dims = self._tf.TensorShape(shape).as_list()
+    key = (self._tf.as_dtype(dtype), *dims, ordinal)
+    if key not in self._made:
+      self._made[key] = self._new(self._tf.as_dtype(dtype), dims)
+    made = self._made[key]
+    return made.handle if variable else self._value(made, tensor.dtype)
+
+  def _new(self, dtype: Any, dims: list[int]) -> Any:
+    kept = dtype if dtype.is_floating else self._tf.int64
+    return self._tf.compat.v1.Variable(lambda: self._tf.ones(dims, kept),
+                                       use_resource=True, trainable=False)
+
+  def _value(self, variable: Any, dtype: Any) -> Any:
+    """Integers are kept as int64, which GPUs have variables of."""
+    value = variable.read_value()
+    dtype = dtype.base_dtype
+    return value if value.dtype == dtype else self._tf.cast(value, dtype)
+
+
+def _busy(tf: types.ModuleType, count: int) -> Any:
+  """The last of a chain of products."""
+  left = tf.compat.v1.Variable(lambda: tf.ones([_PRODUCT, _PRODUCT]),
+                               use_resource=True, trainable=False).read_value()
+  last = left
+  for _ in range(count):
+    last = tf.raw_ops.MatMul(a=left, b=last)
+  return last.op
+
+
+def _products_ahead(tf: types.ModuleType, device: str) -> int:
+  """How many products last longer than the launches of all copies."""
+  import time
+  with tf.Graph().as_default(), tf.device(device):
+    ends = [_busy(tf, count) for count in (1, 1 + _PROBE)]
+    with tf.compat.v1.Session(config=_config()) as session:
+      session.run(tf.compat.v1.global_variables_initializer())
+      spent = []
+      for end in ends:
+        step = session.make_callable([end])
+        for _ in range(3):
+          begin = time.perf_counter()
+          step()
+          last_s = time.perf_counter() - begin
+        spent.append(last_s)
+  return 1 + int(_AHEAD_S / max((spent[1] - spent[0]) / _PROBE, 1e-5))
+
+
+def _config() -> Any:
+  config = session_config.as_it_is(1)
+  config.session_inter_op_thread_pool.add(num_threads=1)
+  config.isolate_session_state = True
+  return config

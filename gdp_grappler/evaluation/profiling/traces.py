@@ -1,0 +1,52 @@
+"""What TensorFlow's trace of a step says of the kernels on a card.
+
+`RunOptions.FULL_TRACE` has the driver's own times of kernels where CUPTI is
+there: as records of the streams of a device, named by the op that launched
+them.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any, Sequence
+
+
+def kernel_seconds(tf: types.ModuleType, session: Any, targets: Sequence[Any],
+                   device: str) -> dict[str, float]:
+  """Node -> seconds of its kernels in one traced step; {} where none is told.
+
+  Args:
+    tf: TensorFlow.
+    session: Holds the graph, which has run before.
+    targets: What to run.
+    device: As the end of its full name, '/device:GPU:0'.
+  """
+  del tf
+  from tensorflow.core.protobuf import config_pb2
+  options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
+  metadata = config_pb2.RunMetadata()
+  session.run(list(targets), options=options, run_metadata=metadata)
+  return of_streams(metadata.step_stats, device)
+
+
+def of_streams(step_stats: Any, device: str) -> dict[str, float]:
+  """Node -> seconds of its kernels, as the streams of a device have them."""
+  nanos: collections.Counter[str] = collections.Counter()
+  wanted = all_streams(device)
+  for stats in step_stats.dev_stats:
+    if stats.device.endswith(wanted):
+      for node in stats.node_stats:
+        nanos[node_name(node.node_name)] += (node.op_end_rel_nanos or
+                                             node.all_end_rel_nanos)
+  return {name: value * 1e-9 for name, value in nanos.items() if value}
+
+
+def node_name(record: str) -> str:
+  """The node of a record such as 'layer/Conv2D:Conv2D'."""
+  return record.split(':')[0]
+
+
+def all_streams(device: str) -> str:
+  """The end of the name of the records of all streams of a device."""
+  return f'device:{device.rsplit("device:", 1)[1]}/stream:all'

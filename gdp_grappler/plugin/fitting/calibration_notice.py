@@ -1,0 +1,28 @@
+"""Tells once that cards of this machine were never calibrated.
+
+Nothing is measured unasked: a calibration has the card for half a minute.
+"""
+
+from __future__ import annotations
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import local_devices
+from gdp_grappler.cluster import nvml
+from gdp_grappler.plugin import notices
+
+
+def tell_once(source: nvml.Source | None = None) -> None:
+  """Says so of the devices of this process, if it is so.
+
+  Args:
+    source: Who tells about cards; by default NVML.
+  """
+  try:
+    titles = local_devices.uncalibrated(source)
+  except errors.GdpError:
+    return  # Whoever places says what is wrong with the devices.
+  for title in titles:
+    notices.say_once(
+        f'{title} was never calibrated: steps are priced by its data sheet. '
+        '`gdp calibrate`, half a minute, would have them priced by what this '
+        'card does')

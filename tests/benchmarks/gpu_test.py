@@ -1,0 +1,119 @@
+"""`python -m benchmarks.gpu`, dry: logical CPUs stand for a card."""
+
+import json
+
+import pytest
+
+from benchmarks.gpu import page
+from benchmarks.gpu import parts
+from gdp_grappler import deadlines
+from helpers import benchmarks
+from helpers import calibrations
+
+_DRY = ('--device=CPU', '--out_dir=out', '--models=models:branches',
+        '--placed=models:branches', '--profiled=branches', '--steps=2',
+        '--without_programs')
+
+
+def _setting(folder, **changes):
+  return parts.Setting(
+      **{
+          'device': 'GPU', 'out_dir': folder, 'models': ('a:cnn',), 'placed': (
+              'a:cnn',), 'profiled': ('cnn',), **changes
+      })
+
+
+@pytest.mark.e2e
+def test_all_parts_run_and_are_not_run_again(tmp_path):
+  done = benchmarks.run('gpu', *_DRY, '--calibrate_s=9', folder=tmp_path)
+  assert done.code == 0, done.stderr
+  assert 'a dry run over logical CPUs' in done.stdout
+  for title in ('What the host pays', 'Steps on one device', 'Profiles',
+                'Losses over CPU'):
+    assert f'## {title}' in done.stdout
+  assert '| branches | equal to the last bit |' in done.stdout
+  assert 'Left out for want of time' not in done.stdout
+  out = tmp_path / 'out'
+  assert (out / 'README.md').read_text() in done.stdout
+  step = json.loads((out / 'steps.json').read_text())['branches']
+  predicted = json.loads((out / 'predictions.json').read_text())['branches']
+  assert step['step_s'] > 0 and (out / 'graphs/branches.pb').exists()
+  assert set(predicted) == {'before_s', 'after_s'}
+  assert all(seconds > 0 for seconds in predicted.values())
+
+
+@pytest.mark.e2e
+def test_without_a_card_it_is_one_line(tmp_path):
+  done = benchmarks.run('gpu', '--out_dir=out', folder=tmp_path)
+  assert done.code == 2 and not done.stdout
+  line = done.stderr.strip().splitlines()[-1]
+  assert line.startswith('benchmarks.gpu: error: TensorFlow sees no GPU here')
+  assert not (tmp_path / 'out').exists()
+
+
+def test_a_part_is_done_when_its_file_has_all_that_it_wants(tmp_path):
+  setting = _setting(tmp_path, models=('a:cnn', 'a:mlp'))
+  part = parts.steps(setting)
+  assert not part.is_done(tmp_path)
+  path = tmp_path / 'steps.json'
+  path.write_text('{"cnn": {}}')
+  assert not part.is_done(tmp_path)
+  path.write_text('{"cnn": {}, "mlp": {}}')
+  assert part.is_done(tmp_path)
+  path.write_text('{')
+  assert not part.is_done(tmp_path)
+  assert not parts.predictions(setting).is_done(tmp_path)
+
+
+def test_a_program_is_done_when_its_exit_code_is_kept(tmp_path):
+  part = parts.program('doctor')
+  assert not part.is_done(tmp_path)
+  (tmp_path / 'doctor.rc').write_text('1\n')
+  assert part.is_done(tmp_path)
+
+
+def test_commands_are_those_of_a_user(tmp_path):
+  setting = _setting(tmp_path)
+  assert parts.calibrate(setting).command[:3] == ('-m', 'gdp_grappler.bin.gdp',
+                                                  'calibrate')
+  assert '--devices=gpu' in parts.profile(setting, 'cnn').command
+
+
+def test_no_part_begins_when_time_is_out(tmp_path):
+  from benchmarks.gpu import __main__ as program
+  left_out = []
+  started = program._started([parts.program('doctor')], _setting(tmp_path),
+                             deadlines.within(0.), left_out)
+  assert not started and left_out == ['doctor']
+
+
+def test_tables_of_what_is_there(tmp_path):
+  calibrations.make().save(tmp_path / 'calibration.json')
+  (tmp_path / 'steps.json').write_text(
+      json.dumps({
+          'cnn': {
+              'graph': 'g.pb', 'step_s': .02, 'alone_s': .021, 'first_s': 7.
+          }, 'mlp': {'error': 'ResourceExhaustedError: OOM'}
+      }))
+  (tmp_path / 'predictions.json').write_text(
+      json.dumps({'cnn': {'before_s': .01, 'after_s': .022}}))
+  (tmp_path / 'losses.json').write_text(
+      json.dumps({
+          'cnn': {
+              'equal': True, 'was_placed': True,
+              'said': 'step: 9 ops placed by random; predicted step 1 ms'
+          }, 'mlp': {'equal': False, 'was_placed': True, 'said': 'placed'}
+      }))
+  (tmp_path / 'verify.rc').write_text('0\n')
+  (tmp_path / 'verify.log').write_text('one\nAll is well.\n')
+  text = page.text(_setting(tmp_path), ['doctor'])
+  assert 'NVIDIA H100 80GB HBM3, driver 580.1' in text
+  assert '*measured*, one run' in text and 'dry run' not in text
+  assert '| cnn | 20.00 | 21.00 | 10.00 (-50%) | 22.00 (+10%) | 7 |' in text
+  assert '| mean of absolute errors |  |  | 50% | 10% |  |' in text
+  assert '| mlp | ResourceExhaustedError: OOM |' in text
+  assert ('| cnn | equal to the last bit | step: 9 ops placed by random |'
+          in text)
+  assert '| mlp | differ | placed |' in text
+  assert '| gdp verify | 0 | one / All is well. |' in text
+  assert 'Left out for want of time: doctor.' in text

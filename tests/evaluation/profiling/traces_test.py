@@ -1,0 +1,28 @@
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework import step_stats_pb2
+
+from gdp_grappler.evaluation.profiling import traces
+
+_GPU = '/job:localhost/replica:0/task:0/device:GPU:0'
+
+
+def test_kernels_of_a_node_on_all_streams_of_a_device():
+  stats = step_stats_pb2.StepStats()
+  for device, name, nanos in ((f'{_GPU}/stream:all', 'a:MatMul',
+                               3000), (f'{_GPU}/stream:all', 'a:Split', 1000),
+                              (f'{_GPU}/stream:all', 'b:Relu',
+                               500), (f'{_GPU}/stream:13', 'a:MatMul',
+                                      3000), (_GPU, 'a', 9000)):
+    row = next((d for d in stats.dev_stats if d.device == device), None)
+    row = row if row is not None else stats.dev_stats.add(device=device)
+    row.node_stats.add(node_name=name, op_end_rel_nanos=nanos)
+  found = traces.of_streams(stats, '/device:GPU:0')
+  assert found == {'a': pytest.approx(4e-6), 'b': pytest.approx(5e-7)}
+
+
+def test_a_cpu_tells_nothing_of_streams():
+  with tf.Graph().as_default():
+    target = tf.tanh(tf.ones([3])).op
+    with tf.compat.v1.Session() as session:
+      assert not traces.kernel_seconds(tf, session, [target], '/device:CPU:0')
