@@ -37,10 +37,10 @@ _COPY_DISPATCH_S = 16e-6
 _CALLBACK_S = 13e-6
 # Behind a kernel of 20 us a hop takes 67 us more than the kernel.
 _POLL_S = 39e-6
-# What the smallest kernel takes of a stream, beside the gap. Kernels of 1 us come
-# at the rate of dispatch, so a gap and a kernel are below that; the driver of
-# 2009 launched 334,000 a second (Boyer, "CUDA Kernel Overhead", University of
-# Virginia), 3 us from one to the next, gap and all.
+# What the smallest kernel takes of a stream, beside the gap. Kernels of 1 us
+# come at the rate of dispatch, so a gap and a kernel are below that; the driver
+# of 2009 launched 334,000 a second (Boyer, "CUDA Kernel Overhead", University
+# of Virginia), 3 us from one to the next, gap and all.
 GPU_LAUNCH_S = 1.5e-6
 # How cards run: of a `cluster.Device`.
 CARD_LAUNCH: dict[str, Any] = {

@@ -74,14 +74,10 @@ class ReferenceSimulator:
       contention: [D], what is slowed by others of the bus, or None.
       dispatch_factors: [N], how many times as long as usual a thread takes for
         an op, and what it sends; None for once.
-      root_ranks: [N], in which order ops that wait for nothing are dispatched;
-        None for the topological one.
-      launches: [N], kernels of an op in a step; None for one each time that it
-        runs.
-      host_work: [N], what the host does for it beyond, in dispatches; None for
-        nothing.
-      poll_factors: [N], how many times `poll_s` what an op sends takes; None
-        for once.
+      root_ranks: [N], of ops that wait for nothing; None for topological.
+      launches: [N], kernels of an op in a step; None for one in each run.
+      host_work: [N], what the host does beyond, in dispatches; or None.
+      poll_factors: [N], times `poll_s` of what an op sends; None for once.
     """
     self.graph, self.cluster = graph, cluster
     self.seconds, self.devices = seconds, [int(d) for d in devices]
@@ -90,13 +86,12 @@ class ReferenceSimulator:
     ]
     self.buses = buses or range(cluster.num_devices)
     self.contention = contention or [0.0] * cluster.num_devices
-    self.dispatch_factors = ([1.0] * graph.num_ops
-                             if dispatch_factors is None else dispatch_factors)
-    self.root_ranks = ([0.0]
-                       * graph.num_ops if root_ranks is None else root_ranks)
     self.runs = np.maximum(graph.executions, 1)
-    self.launches = self.runs if launches is None else launches
-    self.host_work = 0. * self.runs if host_work is None else host_work
+    ones, zeros = np.ones(graph.num_ops), np.zeros(graph.num_ops)
+    self.dispatch_factors = _either(dispatch_factors, ones)
+    self.root_ranks = _either(root_ranks, zeros)
+    self.launches = _either(launches, self.runs)
+    self.host_work = _either(host_work, zeros)
     self.fed = [0.0] * cluster.num_devices
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
@@ -399,3 +394,7 @@ class ReferenceSimulator:
       self.works.append(Work(number, transfer.target, False, now, seconds))
     else:
       self._arrive(transfer, now)
+
+
+def _either(values, default):
+  return default if values is None else values
