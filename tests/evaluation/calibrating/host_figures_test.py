@@ -173,9 +173,9 @@ def test_as_many_products_as_outlast_the_launches(bench):
 
 def test_all_of_it_runs_on_a_cpu_that_is_said_to_run_ahead(monkeypatch):
   monkeypatch.setattr(kernel_times, '_PRODUCT', 16)
-  device = dataclasses.replace(presets.preset('cpu').devices[0],
-                               launch='asynchronous', slots=1, copy_s=0.,
-                               copy_bytes_per_s=None)
+  device = dataclasses.replace(
+      presets.preset('cpu').devices[0], launch='asynchronous', slots=1,
+      copy_s=0., copy_bytes_per_s=None)
   bench = clocks.Bench(device, 2)
   assert 1 <= kernel_times.products_ahead(tf, bench) <= 500
   found = host_figures.ops(tf, bench, 3)
