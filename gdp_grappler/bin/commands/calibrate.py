@@ -9,7 +9,7 @@ from gdp_grappler import environment
 from gdp_grappler import progress
 from gdp_grappler.bin.commands import common
 
-_DEFAULT_BUDGET_S = 28.  # As of `calibrator`, which is imported late.
+_DEFAULT_BUDGET_S = 26.  # As of `calibrator`, which is imported late.
 _EPILOG = """\
 What is measured is kept for this card, driver and TensorFlow; cluster `local`,
 and with it the option in a program, uses it from then on. Elsewhere

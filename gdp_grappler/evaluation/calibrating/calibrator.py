@@ -21,7 +21,7 @@ from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
 # From the start of the process, which loads TensorFlow, to the last answer.
-DEFAULT_BUDGET_S = 28.
+DEFAULT_BUDGET_S = 26.
 _START_S = 180.
 # What one step may take longer than was left when it began.
 _STEP_S = 120.
