@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 CPU = 'CPU'
+_PART_MEGABYTES = 12_000
 
 
 def make_devices(tf: Any, device: str, count: int) -> None:
@@ -22,12 +23,20 @@ def make_devices(tf: Any, device: str, count: int) -> None:
     tf.config.set_logical_device_configuration(
         cards[0], [tf.config.LogicalDeviceConfiguration()] * (count + 1))
   elif count > 1:
-    tf.config.set_logical_device_configuration(
-        cards[0],
-        [tf.config.LogicalDeviceConfiguration(memory_limit=12_000)] * count)
+    limit = tf.config.LogicalDeviceConfiguration(
+        memory_limit=_part_megabytes(count))
+    tf.config.set_logical_device_configuration(cards[0], [limit] * count)
   else:
     for card in cards:
       tf.config.experimental.set_memory_growth(card, True)
+
+
+def _part_megabytes(count: int) -> int:
+  """Of each part of a card: others may have some of its memory."""
+  from gdp_grappler.cluster import nvml
+  cards = nvml.installed().cards()
+  known = cards[0].memory_bytes if cards else None
+  return min(_PART_MEGABYTES, int(.8 * (known or 16 << 30) / count) >> 20)
 
 
 def model(name: str) -> Any:

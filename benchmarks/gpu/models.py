@@ -1,4 +1,4 @@
-"""Models whose steps are measured, beside those of `benchmarks.keras_models`."""
+"""Models whose steps are measured, beside `benchmarks.keras_models`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def text(found: calibration_lib.Calibration, brief: bool = False) -> str:
 
 
 def _figures(found: calibration_lib.Calibration) -> str:
-  rows = [('what', 'measured', 'which is')]
+  rows = [('what', 'measured', 'meaning')]
   for name, what in calibration_lib.FIGURES.items():
     value = found.figure(name)
     if value is not None:
@@ -49,8 +49,7 @@ def _value(name: str, value: float) -> str:
 
 def _kernels(found: calibration_lib.Calibration) -> str:
   """Of each op type the smallest and the largest size."""
-  rows = [('op type', 'sizes', 'the smallest', 'the largest', 'FLOP/s',
-           'bytes/s')]
+  rows = [('op type', 'count', 'least', 'most', 'FLOP/s', 'bytes/s')]
   for op_type, columns in found.columns.items():
     flops, io_bytes, seconds = columns[np.argsort(columns[:, 2])].T
     rows.append((op_type, str(len(seconds)), f'{seconds[0] * 1e6:.3g} us',

@@ -28,6 +28,9 @@ TERMS = {
         'A time that no placement can beat: the critical path with '
         'transfers for nothing, or all work divided evenly over all '
         'devices, whichever is longer.',
+    'calibration':
+        'What `gdp calibrate` measured of a card: what the host takes for '
+        'an op, hops, and kernels of each family by size.',
     'cell':
         'One placer on one task of `gdp_bench`; of a graph that repeats '
         'itself: one layer in one time step.',

@@ -21,16 +21,16 @@ _DOCS = pathlib.Path(__file__).parents[2] / 'docs'
 _PAGE = _TOP / 'gdp_grappler/reports/assets'
 # English that means what it says, units, and names that docs explain.
 _PLAIN = frozenset("""
-alone and are as at before best by bytes change copy count critical each
-error first fit flop for found from fullest gpus holds in its kind largest
-lower made makes meaning median memory microseconds missing model no occupies
-of on ops other out over path per search seconds sent shares single slower
-status such take takes than that the these time timeline to took type waits
-what where which why with won word words work
+alone and are as at before best by bytes change copy count critical each error
+first fit flop for found from fullest gpus holds in its kind largest least
+lower made makes meaning median memory microseconds missing model most no
+occupies of on ops other out over path per search seconds sent shares single
+slower status such take takes than that the these time timeline to took type
+waits what where which why with won word words work
 """.split())
 # Placeholders of help texts, units and what every user knows.
 _ACRONYMS = frozenset("""
-CLUSTER COMMAND DIR FILE FOLDER GRAPH HOST NAME OP PLAN PORT
+CLUSTER COMMAND DEVICE DIR FILE FOLDER GRAPH HOST KINDS NAME OP PLAN PORT
 CPU GB GPU JSON MB PIL SIGTERM
 """.split())
 # Where a head is text between bars.

@@ -81,7 +81,7 @@ class Measurer:
           {name: value for name, value in found.items() if value > 0},
           left_out=tuple(f'{name}: lost in noise'
                          for name, value in found.items() if value <= 0))
-    except (self._tf.errors.OpError, ValueError) as error:
+    except (self._tf.errors.OpError, RuntimeError, ValueError) as error:
       return messages.Failure(messages.cause(error))
 
   def _host(self, name: str, bench: clocks.Bench,

@@ -78,6 +78,9 @@ class Bench:
     cpus = 1 if self.on_gpu else self.logical + 1
     config = session_config.as_it_is(cpus)
     if self.on_gpu:
+      # As many as there are lists of parts.
+      config.gpu_options.visible_device_list = ','.join(
+          map(str, range(self.cards)))
       parts = config.gpu_options.experimental.virtual_devices
       parts.add(memory_limit_mb=[
           self.memory_bytes >> 20, *([self.small_bytes >> 20]

@@ -106,8 +106,8 @@ def links(tf: types.ModuleType, bench: clocks.Bench) -> Figures:
     pairs['between_devices_bytes_per_s'] = here, bench.name(1)
   if bench.other_card:
     pairs['between_cards_bytes_per_s'] = here, bench.other_card
-  result = {name: _bytes_per_s(tf, bench, *ends) for name, ends in pairs.items()}
-  return {name: rate for name, rate in result.items() if rate}
+  rates = {n: _bytes_per_s(tf, bench, *ends) for n, ends in pairs.items()}
+  return {name: rate for name, rate in rates.items() if rate}
 
 
 def _steps(tf: types.ModuleType, bench: clocks.Bench,

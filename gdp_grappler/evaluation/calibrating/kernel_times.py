@@ -20,6 +20,7 @@ from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
+from gdp_grappler.processes import messages
 
 # The products last as long as the launches of this many ops do at most.
 _AHEAD_S = 2.5e-3
@@ -82,19 +83,13 @@ def of_kind(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
   """
   chosen, left_out = _chosen(tf, bench, kind, sizes)
   result = []
-  # One after the other: the inputs of all may not fit at a time.
-  for size in chosen:
-    if bench.until.passed:
-      left_out.append(
-          f'{kind.op_type} {_label(size.size)}: {calibration_lib.NO_TIME}')
-      continue
-    seconds = _seconds(tf, bench, kind, size, ahead)
-    if seconds > 0:
+  for size, found in zip(chosen, _seconds(tf, bench, kind, chosen, ahead)):
+    if isinstance(found, str):
+      left_out.append(f'{kind.op_type} {_label(size.size)}: {found}')
+    else:
       result.append(
           calibration_lib.Kernel(kind.op_type, size.flops, size.io_bytes,
-                                 seconds))
-    else:
-      left_out.append(f'{kind.op_type} {_label(size.size)}: lost in noise')
+                                 found))
   return result, left_out
 
 
@@ -141,24 +136,46 @@ def _described(
 
 
 def _seconds(tf: types.ModuleType, bench: clocks.Bench, kind: suite.Kind,
-             size: _Size, ahead: int) -> float:
-  """Of one copy; not positive if noise is more."""
+             chosen: Sequence[_Size], ahead: int) -> list[float | str]:
+  """Of one copy of each size, or why it is left out."""
+  if not chosen:
+    return []
   with tf.Graph().as_default():
     make = inputs.Inputs(tf, bench.on_gpu)
     with tf.device(bench.name()):
       before = [products(make, ahead).op] if ahead else []
-      make.begin()
-      build = kind.build(make, *size.size)
-      with tf.control_dependencies(before):
-        copies = [_op(build()) for _ in range(size.copies)]
-      given = [tensor.op for tensor in copies[0].inputs]
+      copies = [_copies(tf, make, kind, size, before) for size in chosen]
     with bench.session(tf) as session:
       session.run([v.initializer for v in make.variables])
-      alone_s, with_s = clocks.quick([
-          session.make_callable([*before, *given]),
-          session.make_callable([*before, *given, *copies])
-      ], bench.until)
-  return (with_s - alone_s) / size.copies
+      return [
+          _of_one(tf, bench, session, before, members) for members in copies
+      ]
+
+
+def _of_one(tf: types.ModuleType, bench: clocks.Bench, session: Any,
+            before: Sequence[Any], copies: Sequence[Any]) -> float | str:
+  """Seconds of one of some copies, or why they are left out."""
+  if bench.until.passed:
+    return calibration_lib.NO_TIME
+  given = [*before, *(tensor.op for tensor in copies[0].inputs)]
+  try:
+    alone_s, with_s = clocks.quick([
+        session.make_callable(given),
+        session.make_callable([*given, *copies])
+    ], bench.until)
+  except tf.errors.OpError as error:
+    return messages.cause(error)
+  seconds = (with_s - alone_s) / len(copies)
+  return seconds if seconds > 0 else 'lost in noise'
+
+
+def _copies(tf: types.ModuleType, make: inputs.Inputs, kind: suite.Kind,
+            size: _Size, before: Sequence[Any]) -> list[Any]:
+  """Copies of an op of one size, which wait for other ops."""
+  make.begin()
+  build = kind.build(make, *size.size)
+  with tf.control_dependencies(before):
+    return [_op(build()) for _ in range(size.copies)]
 
 
 def products(make: inputs.Inputs, count: int) -> Any:

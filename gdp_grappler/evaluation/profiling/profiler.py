@@ -1,8 +1,8 @@
 """Measures what each op of a graph takes on the devices of this machine.
 
 Steps run on made-up data (`measuring.runnable`) in a process of its own, pinned
-to the cores in question, or on a TensorFlow server. All ops are on one device and
-run one at a time: where ops overlap, their clocks count each other's time.
+to the cores in question, or on a TensorFlow server. All ops are on one device
+and run one at a time: where ops overlap, their clocks count each other's time.
 TensorFlow's own trace (`RunOptions.FULL_TRACE`) says how long each op took; the
 median over some steps is kept. Tracing itself costs time, so the untraced step
 is clocked as well and has the last word; see `profile.DeviceProfile`. On a GPU
@@ -37,6 +37,7 @@ from gdp_grappler.evaluation.measuring import runnable
 from gdp_grappler.evaluation.profiling import contention
 from gdp_grappler.evaluation.profiling import machine
 from gdp_grappler.evaluation.profiling import profiling_worker
+from gdp_grappler.evaluation.profiling import visits
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import graph_def_io
 from gdp_grappler.graph import op_graph
@@ -93,16 +94,13 @@ def profile_graph(
     return known
   tell(f'Profiling {graph.name} on {device}: {steps} steps.')
   progress.doing(f'profiling {graph.name} on {device}')
+  ready = runnable.convert(source, batch_size)
   seen = _record(
-      profiling_worker.Setup(runnable.convert(source, batch_size), graph.names,
-                             devices(graph, device), device,
+      profiling_worker.Setup(ready, graph.names, devices(graph, device), device,
                              target() if callable(target) else target,
                              () if remote else cores, steps, _WARMUP, pool,
                              budget_s), graph.name)
-  if seen.how != profiling_worker.TRACED:
-    tell(
-        f'The trace of {device} tells nothing of kernels (CUPTI is missing, or '
-        f'may not be used): distinct ops were {seen.how}.')
+  _tell_how(seen, device, tell)
   result = _profile(
       graph, batch_size, seen,
       profile_lib.DeviceProfile(device, cluster_lib.device_type(device), model,
@@ -112,6 +110,14 @@ def profile_graph(
                                 seen.executions, seen.workspace_bytes))
   _keep(result, path, tell)
   return result
+
+
+def _tell_how(seen: profiling_worker.Recording, device: str,
+              tell: Callable[[str], None]) -> None:
+  """Says so where ops were not traced."""
+  if seen.how != profiling_worker.TRACED:
+    tell(f'The trace of {device} tells nothing of kernels (CUPTI is missing, '
+         f'or may not be used): distinct ops were {seen.how}.')
 
 
 def _keep(result: profile_lib.Profile, path: pathlib.Path,
@@ -298,35 +304,6 @@ def remote_places(target: str) -> list[Place]:
   ]
 
 
-def reconcile(sum_s: float, visits: float, step_s: float, empty_step_s: float,
-              least_visit_s: float) -> tuple[float, float]:
-  """What is left of a step once the ops have had their time.
-
-  The rest of the untraced step is the executor's and is divided evenly among
-  the visits. If less is left than a visit costs at least, tracing has slowed
-  the ops down: they are scaled so that it is left.
-
-  Args:
-    sum_s: Seconds of all ops, as traced.
-    visits: How many ops the executor looked at.
-    step_s: The untraced step.
-    empty_step_s: Its part that is there without any op.
-    least_visit_s: Of a visit to an op that does nothing.
-
-  Returns:
-    The factor for traced seconds, and the seconds of a visit; `sum_s * factor
-    + visits * visit_s + empty_step_s == step_s` unless the step is shorter
-    than an empty one, when ops and visits are free.
-  """
-  busy_s = max(0., step_s - empty_step_s)
-  least_s = min(visits * least_visit_s, busy_s / 2)
-  if not visits or not sum_s:
-    return 1., busy_s / visits if visits else 0.
-  if busy_s - sum_s >= least_s:
-    return 1., (busy_s - sum_s) / visits
-  return (busy_s - least_s) / sum_s, least_s / visits
-
-
 def _profile(graph: op_graph.OpGraph, batch_size: int,
              seen: profiling_worker.Recording,
              device: profile_lib.DeviceProfile) -> profile_lib.Profile:
@@ -336,9 +313,9 @@ def _profile(graph: op_graph.OpGraph, batch_size: int,
     # The host's part of a step is beside the kernels, and the cluster's.
     scale, visit_s = 1., 0.
   else:
-    scale, visit_s = reconcile(device.seconds.sum(), device.visits.sum(),
-                               device.step_s, device.empty_step_s,
-                               seen.chain_visit_s)
+    scale, visit_s = visits.reconcile(device.seconds.sum(), device.visits.sum(),
+                                      device.step_s, device.empty_step_s,
+                                      seen.chain_visit_s)
   device = dataclasses.replace(device, scale=scale, visit_s=visit_s,
                                seconds=device.seconds * scale)
   return profile_lib.Profile(graph.name, graph.fingerprint, tf.__version__,

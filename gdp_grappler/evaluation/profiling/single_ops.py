@@ -209,17 +209,24 @@ def _copied(tf: types.ModuleType, graph: Any, kind: _Distinct, number: int,
     node.name, node.device = f'gdp_{number}_{copy}', device
     del node.input[:]
     node.input.extend(f'in_{i}:0' for i in range(len(given)))
-    node.input.extend('^busy' for _ in busy)
     for key in [k for k in node.attr if k.startswith('_')]:
       del node.attr[key]
-  mapped = {f'in_{i}:0': tensor for i, tensor in enumerate(given)}
-  if busy:
-    mapped['^busy'] = busy[0]
-  tf.graph_util.import_graph_def(graph_def, input_map=mapped, name='')
+  waiting = [_after(tf, tensor, busy) for tensor in given]
+  tf.graph_util.import_graph_def(
+      graph_def, name='',
+      input_map={f'in_{i}:0': tensor for i, tensor in enumerate(waiting)})
   return [
       graph.get_operation_by_name(f'gdp_{number}_{copy}')
       for copy in range(_COPIES)
   ]
+
+
+def _after(tf: types.ModuleType, tensor: Any, busy: Sequence[Any]) -> Any:
+  """The tensor, not before other ops were launched; nothing is copied."""
+  if not busy:
+    return tensor
+  with tf.device(tensor.device), tf.control_dependencies(busy):
+    return tf.raw_ops.Identity(input=tensor)
 
 
 class _Makers:

@@ -17,7 +17,9 @@ def _bench(**changes):
 
 def test_parts_of_the_card_and_of_another_one():
   bench = _bench(cards=2)
-  parts = bench.config().gpu_options.experimental.virtual_devices
+  options = bench.config().gpu_options
+  assert options.visible_device_list == '0,1'
+  parts = options.experimental.virtual_devices
   assert [list(p.memory_limit_mb) for p in parts] == [[8192, 512, 512], [512]]
   assert bench.name() == '/device:GPU:0' and bench.other_card == '/device:GPU:3'
   assert _bench().other_card is None

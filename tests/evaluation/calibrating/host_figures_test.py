@@ -1,10 +1,12 @@
 """What graphs of the host's figures are made of; the stopwatch is replaced."""
 
 import contextlib
+import dataclasses
 
 import pytest
 import tensorflow as tf
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.calibrating import clocks
 from gdp_grappler.evaluation.calibrating import host_figures
@@ -141,6 +143,44 @@ def test_what_is_too_large_or_has_no_kernel_is_left_out(bench):
   assert left_out == ['Mul 1073741824: needs more memory']
 
 
+def test_a_size_that_fails_is_left_out_and_the_others_are_not(
+    bench, monkeypatch):
+  quick, turns = clocks.quick, []
+
+  def failing(steps, until=None):
+    turns.append(1)
+    if len(turns) == 1:
+      raise tf.errors.ResourceExhaustedError(None, None, 'no memory')
+    return quick(steps, until)
+
+  monkeypatch.setattr(clocks, 'quick', failing)
+  found, left_out = kernel_times.of_kind(tf, bench, suite.by_name('Mul'),
+                                         ((1 << 8,), (1 << 16,)), 3)
+  assert left_out == ['Mul 256: no memory'] and len(found) == 1
+
+
+def test_without_time_sizes_are_left_out(bench):
+  late = dataclasses.replace(bench, until=deadlines.within(0.))
+  found, left_out = kernel_times.of_kind(tf, late, suite.by_name('Mul'),
+                                         ((1 << 8,),), 3)
+  assert not found and left_out == ['Mul 256: no time left']
+
+
 def test_as_many_products_as_outlast_the_launches(bench):
   # A product takes 1 us more than none by the clock of this test.
   assert kernel_times.products_ahead(tf, bench) == 500
+
+
+def test_all_of_it_runs_on_a_cpu_that_is_said_to_run_ahead(monkeypatch):
+  monkeypatch.setattr(kernel_times, '_PRODUCT', 16)
+  device = dataclasses.replace(
+      presets.preset('cpu').devices[0], launch='asynchronous', slots=1,
+      copy_s=0., copy_bytes_per_s=None)
+  bench = clocks.Bench(device, 2)
+  assert 1 <= kernel_times.products_ahead(tf, bench) <= 500
+  found = host_figures.ops(tf, bench, 3)
+  # A CPU tells nothing of streams: the gap is what is assumed, or less.
+  assert 0 <= found['gap_s'] <= found['small_kernel_s']
+  kernels_, _ = kernel_times.of_kind(tf, bench, suite.by_name('Mul'),
+                                     ((1 << 12,),), 3)
+  assert len(kernels_) <= 1
