@@ -19,6 +19,7 @@ copy of memory, and what waits for it is dispatched later.
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import itertools
 import json
@@ -29,6 +30,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
+from benchmarks import recorded_keras
 from benchmarks import tables
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
@@ -225,6 +227,22 @@ def _table(rows: Sequence[dict[str, Any]]) -> tables.Table:
       cells, rows)
 
 
+def _find(arguments: argparse.Namespace) -> tables.Table:
+  """Runs first, then graphs: of these, the table says how far off each is."""
+  runs = _table(price(load_runs(arguments.runs)))
+  graphs = recorded_keras.rows(arguments.graphs)
+  cells = []
+  for row in graphs:
+    measured_s = row['measured_s']
+    off = '-' if measured_s is None else (
+        f'{100 * (row["predicted_s"] / measured_s - 1):+.1f} %')
+    cells.append((row['graph'], tables.milliseconds(row['predicted_s']),
+                  tables.milliseconds(measured_s), off, '', ''))
+  head = ('Keras step', 'predicted', 'measured', 'error', '', '')
+  return dataclasses.replace(runs, cells=[*runs.cells, head, *cells],
+                             rows=[*runs.rows, *graphs])
+
+
 def main(argv: Sequence[str] | None = None) -> int:
   """Runs the program.
 
@@ -236,9 +254,10 @@ def main(argv: Sequence[str] | None = None) -> int:
   """
   options = tables.parser('recorded_gpu', __doc__)
   options.add_argument('--runs', type=pathlib.Path, default=RUNS)
+  options.add_argument('--graphs', type=pathlib.Path,
+                       default=recorded_keras.FOLDER)
   arguments = tables.parse(options, argv)
-  return tables.show(arguments, 'Recorded GPU',
-                     lambda: _table(price(load_runs(arguments.runs))))
+  return tables.show(arguments, 'Recorded GPU', lambda: _find(arguments))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 """Predicted beside measured steps of Keras models that one H100 has run.
 
-  python -m benchmarks.recorded_keras [--json]
+`benchmarks.recorded_gpu` prints them.
 
 The graphs are those that the pass received there, the steps those that were
 measured (`tests/testdata/h100`): the train function called over and over. What
@@ -19,9 +19,6 @@ import pathlib
 import tempfile
 from typing import Any, Iterator
 
-from absl import app
-from absl import flags
-
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import one_device
@@ -33,9 +30,8 @@ from gdp_grappler.graph.sources import origin
 from gdp_grappler.graph.sources import sources
 from gdp_grappler.plugin import step_costs
 
-_JSON = flags.DEFINE_bool('json', False, 'Print JSON.')
-
 FOLDER = pathlib.Path(__file__).parents[1] / 'tests' / 'testdata' / 'h100'
+_STEPS = 'keras_steps.json'
 FITTED = ('cnn', 'lstm', 'resnet50')
 KEPT_BACK = ('mlp', 'transformer')
 CARD = 'H100'
@@ -48,40 +44,56 @@ class Step:
   Attributes:
     graph: Name of the model.
     predicted_s: By the simulator, with what a call takes.
-    measured_s: Mean of steps in a row.
-    alone_s: Of a step whose loss is read before the next one begins.
+    measured_s: Mean of steps in a row; None if nobody measured it.
+    alone_s: Of a step whose loss is read before the next one begins, likewise.
   """
 
   graph: str
   predicted_s: float
-  measured_s: float
-  alone_s: float
+  measured_s: float | None
+  alone_s: float | None
 
 
-def steps(cluster: cluster_lib.Cluster | None = None) -> Iterator[Step]:
-  """All that was recorded, by name.
+def steps(cluster: cluster_lib.Cluster | None = None,
+          folder: pathlib.Path = FOLDER) -> Iterator[Step]:
+  """All graphs of a folder, by name.
 
   Args:
     cluster: One CPU and one such card; by default the preset.
+    folder: With NAME.pb.gz or NAME.pb, and `keras_steps.json` of what was
+      measured.
   """
   cluster = cluster or presets.preset(f'1x{CARD}')
-  text = (FOLDER / 'keras_steps.json').read_text()
-  for name, measured in sorted(json.loads(text)['steps'].items()):
-    yield Step(name, predicted_s(read(name), cluster), measured['in_a_row_s'],
-               measured['alone_s'])
+  told = folder / _STEPS
+  measured = json.loads(told.read_text())['steps'] if told.exists() else {}
+  for path in sorted((*folder.glob('*.pb'), *folder.glob('*.pb.gz'))):
+    name = path.name.split('.pb')[0]
+    own = measured.get(name, {})
+    yield Step(name, predicted_s(read(path), cluster), own.get('in_a_row_s'),
+               own.get('alone_s'))
 
 
-def rows() -> list[dict[str, Any]]:
-  """`steps` as JSON has them."""
-  return [dataclasses.asdict(step) for step in steps()]
+def rows(folder: pathlib.Path = FOLDER) -> list[dict[str, Any]]:
+  """`steps` as JSON has them.
+
+  Args:
+    folder: As of `steps`.
+  """
+  return [dataclasses.asdict(step) for step in steps(folder=folder)]
 
 
-def read(name: str) -> op_graph.OpGraph:
-  """A recorded graph."""
-  with tempfile.TemporaryDirectory() as folder:
-    path = pathlib.Path(folder) / f'{name}.pb'
-    path.write_bytes(gzip.decompress((FOLDER / f'{name}.pb.gz').read_bytes()))
+def read(path: pathlib.Path) -> op_graph.OpGraph:
+  """A recorded graph.
+
+  Args:
+    path: Of a GraphDef, zipped where its name ends so.
+  """
+  if path.suffix != '.gz':
     return graph_def_io.read(sources.read(origin.Origin(str(path))))
+  with tempfile.TemporaryDirectory() as folder:
+    unzipped = pathlib.Path(folder) / path.stem
+    unzipped.write_bytes(gzip.decompress(path.read_bytes()))
+    return read(unzipped)
 
 
 def predicted_s(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> float:
@@ -91,23 +103,3 @@ def predicted_s(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> float:
   places = one_device.on_each(called, allowed)[called.accelerators[0]]
   simulator = simulator_lib.Simulator(called, threads=1)
   return float(simulator.price_groups(graph, places[None]).seconds[0])
-
-
-def main(argv: list[str]) -> None:
-  """Prints the steps."""
-  if len(argv) > 1:
-    raise app.UsageError(f'Nothing is known of "{argv[1]}".')
-  if _JSON.value:
-    print(json.dumps(rows()))
-    return
-  print('graph         predicted   measured      alone    error')
-  for step in steps():
-    fitted = '' if step.graph in FITTED else '  (kept back)'
-    told = step.predicted_s, step.measured_s, step.alone_s
-    times = '  '.join(f'{seconds * 1e3:6.1f} ms' for seconds in told)
-    print(f'{step.graph:12s}  {times}  '
-          f'{100 * (step.predicted_s / step.measured_s - 1):+5.0f} %{fitted}')
-
-
-if __name__ == '__main__':
-  app.run(main)

@@ -11,16 +11,16 @@ kernels for floats on both kinds and is not tied to its device in any case
 trusted before somebody has looked, and `tests/graph/rounding_kinds_test.py`
 says that there is something to look at. In doubt a type rounds. So these do:
 
-* A lone sum, difference or product, which IEEE 754 rounds alike everywhere. What
-  is below the least normal number becomes zero on a CPU, whatever its type
-  (tsl/platform/threadpool.cc: `ScopedFlushDenormal`), in the kernels that
-  TensorFlow generates for GPUs only as a float32
-  (tensorflow/core/kernels/mlir_generated/build_defs.bzl: `enable_ftz`). A product
-  of complex numbers, or a kernel that adds to a variable, joins products and sums
-  (FMA).
-* Signs, absolute values, maxima, ReLU and rounding to integers. A CPU changes the
-  bits of -x and of |x|, and keeps what is below the least normal number; and they
-  differ for what is no number.
+* A lone sum, difference or product, which IEEE 754 rounds alike everywhere. A
+  CPU takes what is below the least normal number for zero, whatever its type
+  (tsl/platform/threadpool.cc: `ScopedFlushDenormal`). The kernels that
+  TensorFlow generates for GPUs do so for float32 only
+  (tensorflow/core/kernels/mlir_generated/build_defs.bzl: `enable_ftz`). A
+  product of complex numbers, or a kernel that adds to a variable, joins
+  products and sums (FMA).
+* Signs, absolute values, maxima, ReLU and rounding to integers. A CPU changes
+  the bits of -x and of |x|, and keeps what is below the least normal number;
+  and the kinds differ for what is no number.
 * What is chosen by size (ArgMax, TopK, pools) or put where indices say, as CPUs
   and GPUs decide otherwise between equals.
 * Normal and other distributions: logarithms and cosines of random bits. Uniform

@@ -1,5 +1,4 @@
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -7,7 +6,6 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_file
-from gdp_grappler.cluster import cluster_json
 from gdp_grappler.cluster import presets
 from helpers import clusters
 
@@ -117,26 +115,6 @@ def test_types_of_names():
   assert cluster_lib.device_type('') == ''
 
 
-def test_files_from_before_slots_and_copies():
-  cluster = clusters.make_cluster(1)
-  fields = json.loads(cluster.to_json())
-  for device in fields['devices']:
-    for field in ('slots', 'copy_s', 'copy_bytes_per_s'):
-      del device[field]
-  del fields['step_s'], fields['notes']
-  assert cluster_json.from_json(json.dumps(fields), 'old') == cluster
-
-
-def test_what_a_file_keeps():
-  cluster = clusters.make_cluster(2)
-  odd = dataclasses.replace(cluster.devices[0], slots=3, copy_s=1e-4,
-                            copy_bytes_per_s=2e9)
-  cluster = dataclasses.replace(cluster, devices=(odd, *cluster.devices[1:]),
-                                step_s=1e-3, notes=('measured: step_s',))
-  read = cluster_json.from_json(cluster.to_json(), 'x')
-  assert read == cluster and read.notes == cluster.notes
-
-
 def test_devices_of_a_type_without_figures(tmp_path):
   path = tmp_path / 'tpus.json'
   path.write_text(presets.preset('2xP100').to_json().replace('GPU', 'TPU'))
@@ -145,9 +123,3 @@ def test_devices_of_a_type_without_figures(tmp_path):
   assert str(error.value).startswith(f'{path}: ')
   assert "devices[1].type (" in str(error.value)
   assert "is 'TPU'; give CPU or GPU" in str(error.value)
-
-
-@pytest.mark.parametrize('text', ['', '[1]', 'null', '{', '3', '[' * 100_000])
-def test_texts_that_are_no_clusters(text):
-  with pytest.raises(errors.ClusterError, match='x is not a cluster file'):
-    cluster_json.from_json(text, 'x')

@@ -99,7 +99,7 @@ def test_parts_of_the_graph_keep_their_costs(load):
   graph, costs = load(*({'name': n, 'seconds': i} for i, n in enumerate('abc')))
   fields = ('names', 'op_types', 'flops', 'io_bytes', 'param_bytes',
             'allowed_types', 'pins', 'user_pins', 'devices', 'executions',
-            'stateful', 'variables')
+            'stateful', 'variables', 'same_numbers')
   part = dataclasses.replace(
       graph, groups=[0, 1],
       **{field: [getattr(graph, field)[i] for i in (2, 0)] for field in fields})
