@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from benchmarks.gpu import page
-from benchmarks.gpu import parts
 from gdp_grappler import deadlines
 from helpers import benchmarks
 from helpers import calibrations
 
+page = benchmarks.module('gpu.page')
+parts = benchmarks.module('gpu.parts')
 _DRY = ('--device=CPU', '--out_dir=out', '--models=models:branches',
         '--placed=models:branches', '--profiled=branches', '--steps=2',
         '--without_programs')

@@ -13,9 +13,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks import recorded_gpu
 from gdp_grappler.cluster import cluster as cluster_lib
+from helpers import benchmarks
 
+recorded_gpu = benchmarks.module('recorded_gpu')
 _TASKS = ('transformer-xl-2@2xP100', 'rnnlm-2@2xP100',
           'transformer-xl-4@4xP100', 'inception-v3-b32@2xP100')
 
@@ -44,22 +45,25 @@ def test_what_searches_found_is_no_further_off_than_known(task, bound):
   assert np.abs(_errors(task, searched_only=True)).mean() <= bound
 
 
-def test_placements_that_differ_are_ranked_as_they_ran():
-  for task in _TASKS:
-    for scale in (1, 3):
-      rows = [
-          row for row in _rows()
-          if row['task'] == task and row['duration_scale'] == scale
-      ]
-      if not rows:
-        continue
-      measured, simulated = (np.array([row[key] for row in rows])
-                             for key in ('measured_s', 'simulated_s'))
-      if measured.max() < 1.15 * measured.min():
-        continue
-      pairs = measured[:, None] > 1.15 * measured[None]
-      right = simulated[:, None] > simulated[None]
-      assert right[pairs].mean() >= .98, (task, scale)
+def _spearman(first: np.ndarray, then: np.ndarray) -> float:
+  ranks = [np.argsort(np.argsort(of)) for of in (first, then)]
+  return float(np.corrcoef(*ranks)[0, 1])
+
+
+# Most placements of InceptionV3 lie within 10 % of one another.
+@pytest.mark.parametrize('task, scale, least', [(_TASKS[0], 1, .98),
+                                                (_TASKS[1], 1, .98),
+                                                (_TASKS[2], 1, .98),
+                                                (_TASKS[2], 3, .98),
+                                                (_TASKS[3], 1, .88)])
+def test_placements_are_ranked_as_they_ran(task, scale, least):
+  rows = [
+      row for row in _rows()
+      if (row['task'], row['duration_scale']) == (task, scale)
+  ]
+  measured, simulated = (np.array([row[key] for row in rows])
+                         for key in ('measured_s', 'simulated_s'))
+  assert _spearman(measured, simulated) >= least
 
 
 def test_a_card_of_which_gpus_are_cut_has_one_context():

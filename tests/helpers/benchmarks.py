@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import subprocess
 import sys
+import types
 from typing import Sequence
+
+import pytest
 
 from helpers import forked
 from helpers import fresh
@@ -49,6 +53,13 @@ def not_compiled():
 def number():
   return 7
 '''
+
+
+def module(name: str) -> types.ModuleType:
+  """A module of `benchmarks`, which is installed nowhere: 'gpu.page'."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(TOP))
+    return importlib.import_module(f'benchmarks.{name}')
 
 
 def run(program: str, *args: str, folder: pathlib.Path) -> fresh.Finished:
