@@ -37,6 +37,7 @@ from tensorflow.core.framework import graph_pb2
 
 from benchmarks import tables
 from gdp_grappler import errors
+from gdp_grappler.cluster import architectures
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import resolve
@@ -53,6 +54,7 @@ from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import optimizer
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import step_costs
 
 MODELS = tuple(
     f'benchmarks.keras_models:{name}' for name in ('cnn', 'mlp', 'lstm'))
@@ -111,9 +113,10 @@ def gain(path: str, settings: settings_lib.Settings, search_s: float = 0.,
     GdpError: there is no such graph, or it cannot be placed.
   """
   assert settings.cluster is not None and settings.batch_size is not None
-  cluster = resolve.resolve(settings.cluster)
-  source = on_first_gpu(sources.load(path, batch_size=settings.batch_size),
-                        cluster, settings.batch_size)
+  cluster = step_costs.of_fit(resolve.resolve(settings.cluster))
+  found = sources.load(path, batch_size=settings.batch_size,
+                       architecture=architectures.of(cluster))
+  source = on_first_gpu(found, cluster, settings.batch_size)
   step = step_lib.of_source(source, cluster, live=True, relocatable=True,
                             batch_size=settings.batch_size)
   before = _placement(step.graph.devices, cluster)

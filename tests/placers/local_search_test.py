@@ -239,7 +239,7 @@ def _ordered(seed, evaluations, **fields):
 def test_both_orders_are_searched(seed):
   problem, (plain, ordered) = _ordered(seed, 800)
   # What is left in the end is priced once more.
-  assert problem.evaluator.evaluations <= 800 + 8
+  assert problem.evaluator.evaluations <= 800 + 16
   assert plain.priorities is None and ordered.priorities is not None
   for placement in (plain, ordered):
     assert placement.violations(problem.graph) == ()

@@ -250,7 +250,7 @@ def test_a_device_that_the_machine_lacks():
     pytest.skip('the machine may have it')
   with measurer_lib.Measurer(source, cluster, **QUICK) as measurer:
     with pytest.raises(errors.MeasurementError, match='has no device.*GPU:0'):
-      measurer.evaluate(graph, on(graph, cluster))
+      measurer.evaluate(graph, on(graph, cluster, 1))
 
 
 @pytest.mark.parametrize('kind', [signal.SIGINT, signal.SIGKILL])

@@ -295,8 +295,8 @@ def failing(monkeypatch):
   def arm(alone, spread):
     monkeypatch.setattr(
         task_lib, '_runner', lambda options, request, step, deadline: _Runner(
-            step.simulator(), lambda devices: alone
-            if len(set(devices.tolist())) == 1 else spread))
+            step.simulator(), lambda devices: alone if len(
+                set(devices.tolist()) - {step.cluster.host}) == 1 else spread))
 
   return arm
 
