@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import json
 import logging
-from typing import Any
+import os
+import pathlib
+import time
+from typing import Any, Callable, Sequence
 
 CPU = 'CPU'
 _PART_MEGABYTES = 12_000
@@ -70,3 +74,36 @@ class Lines(logging.Handler):
 def in_one_line(error: BaseException) -> str:
   """What went wrong, for a table."""
   return f'{type(error).__name__}: {" ".join(str(error).split())[:300]}'
+
+
+def go_through(names: Sequence[str], path: pathlib.Path, until: float,
+               measure: Callable[[str], dict[str, Any]]) -> None:
+  """Measures the models that a file does not have yet, and writes each there.
+
+  Args:
+    names: Of models.
+    path: JSON of what was found, by the short name of the model.
+    until: Of `time.monotonic`, after which no model is begun.
+    measure: Finds out about one model.
+  """
+  import keras
+  known = json.loads(path.read_text()) if path.exists() else {}
+  for name in names:
+    if short(name) in known:
+      continue
+    if time.monotonic() > until:
+      break
+    try:
+      known[short(name)] = measure(name)
+    except Exception as error:  # One model that fails is one line of the table.
+      known[short(name)] = {'error': in_one_line(error)}
+    _write(path, known)
+    print(short(name), known[short(name)], flush=True)
+    keras.backend.clear_session()
+  _write(path, known)
+
+
+def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
+  temporary = path.with_suffix('.new')
+  temporary.write_text(json.dumps(known, indent=1) + '\n')
+  os.replace(temporary, path)

@@ -8,8 +8,6 @@ each model. What is in the file already is not run again.
 
 from __future__ import annotations
 
-import json
-import os
 import pathlib
 import sys
 import time
@@ -27,34 +25,15 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
   """Runs what is not yet in the file."""
   path = pathlib.Path(out_dir) / 'losses.json'
   path.parent.mkdir(parents=True, exist_ok=True)
-  known = json.loads(path.read_text()) if path.exists() else {}
   until = time.monotonic() + float(seconds)
-  import keras
   import tensorflow as tf
 
   from benchmarks.gpu import here
   here.make_devices(tf, device, 2)
   tf.config.experimental.enable_op_determinism()
   notices = here.Lines()
-  for name in names:
-    if here.short(name) in known:
-      continue
-    if time.monotonic() > until:
-      break
-    try:
-      known[here.short(name)] = _compared(tf, name, int(steps), notices)
-    except Exception as error:  # One model that fails is one line of the table.
-      known[here.short(name)] = {'error': here.in_one_line(error)}
-    _write(path, known)
-    print(here.short(name), known[here.short(name)], flush=True)
-    keras.backend.clear_session()
-  _write(path, known)
-
-
-def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
-  temporary = path.with_suffix('.new')
-  temporary.write_text(json.dumps(known, indent=1) + '\n')
-  os.replace(temporary, path)
+  here.go_through(names, path, until,
+                  lambda name: _compared(tf, name, int(steps), notices))
 
 
 def _compared(tf: Any, name: str, steps: int, notices: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ OUT_DIR/graphs/MODEL.pb. What is in the file already is not measured again.
 from __future__ import annotations
 
 import glob
-import json
 import os
 import pathlib
 import shutil
@@ -30,32 +29,13 @@ def main(device: str, out_dir: str, steps: str, seconds: str, *names:
   out = pathlib.Path(out_dir)
   (out / 'graphs').mkdir(parents=True, exist_ok=True)
   path = out / 'steps.json'
-  known = json.loads(path.read_text()) if path.exists() else {}
   until = time.monotonic() + float(seconds)
-  import keras
   import tensorflow as tf
 
   from benchmarks.gpu import here
   here.make_devices(tf, device, 1)
-  for name in names:
-    if here.short(name) in known:
-      continue
-    if time.monotonic() > until:
-      break
-    try:
-      known[here.short(name)] = _measured(tf, name, out, int(steps))
-    except Exception as error:  # One model that fails is one line of the table.
-      known[here.short(name)] = {'error': here.in_one_line(error)}
-    _write(path, known)
-    print(here.short(name), known[here.short(name)], flush=True)
-    keras.backend.clear_session()
-  _write(path, known)
-
-
-def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
-  temporary = path.with_suffix('.new')
-  temporary.write_text(json.dumps(known, indent=1) + '\n')
-  os.replace(temporary, path)
+  here.go_through(names, path, until,
+                  lambda name: _measured(tf, name, out, int(steps)))
 
 
 def _measured(tf: Any, name: str, out: pathlib.Path,

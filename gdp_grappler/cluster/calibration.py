@@ -12,8 +12,8 @@ A calibration file is one JSON object:
   left, or that failed.
 * `digest`: of all the others; whoever changes a figure leaves it out.
 
-One is kept per card, driver and TensorFlow, with what else is kept for this
-user (`cache`), where the cluster `local` finds it.
+The cache folder of a user (`cache`) has a calibration for each card, driver and
+TensorFlow. The cluster `local` finds it there.
 """
 
 from __future__ import annotations

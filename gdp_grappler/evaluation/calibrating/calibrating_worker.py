@@ -26,7 +26,7 @@ from gdp_grappler.processes import messages
 # Logical devices whose dispatch is timed side by side, at most.
 _MOST_LOGICAL = 4
 _SMALL_BYTES = 1 << 29
-# Of the memory of a card: programs beside this one have some of it.
+# The share of a card's memory that is used. Other programs hold some of it.
 _MEMORY_SHARE = .4
 _LEAST_BYTES = 1 << 30
 
