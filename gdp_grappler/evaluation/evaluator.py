@@ -10,6 +10,8 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.graph import op_graph
 
 # See `Prices.keys`.
@@ -143,6 +145,13 @@ class Evaluator(Protocol):
 
     What prices are made of, or an estimate where they are measured as a whole.
     """
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """What is thought of kernels and of the host, of this graph.
+
+    By default `op_seconds`, and of the host what is usual.
+    """
+    return fixed_costs.FixedCostModel(self.op_seconds(graph))
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> Evaluation:

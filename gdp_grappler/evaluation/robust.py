@@ -37,6 +37,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -113,6 +114,10 @@ class Robust(evaluator.Evaluator):
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N, D], without jitter."""
     return self._simulator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._simulator.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
