@@ -143,7 +143,7 @@ class Moves:
         problem, np.arange(problem.cluster.num_devices)).adjacency
     seconds = np.stack([
         np.bincount(graph.groups, column, graph.num_groups)
-        for column in problem.busy_seconds.T
+        for column in problem.op_seconds.T
     ], axis=1)
     accelerators = np.zeros(problem.cluster.num_devices, bool)
     accelerators[list(problem.cluster.accelerators)] = True

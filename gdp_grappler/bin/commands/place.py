@@ -7,7 +7,6 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
-from gdp_grappler import deadlines
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
@@ -39,7 +38,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   how.add_argument(
       '--placer', help='one of the placers below; by default '
       f'{registry.DEFAULT}')
-  how.add_argument('--plan', help='a plan file, as written before')
+  how.add_argument(
+      '--plan', help='a plan file, as written before, or a file with a map of '
+      'layers, {"encoder": "GPU:0"}')
   parser.add_argument(
       '--output', required=True, help='.json for a plan, '
       '.pb or .pbtxt for a placed GraphDef')
@@ -51,15 +52,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   parser.add_argument('--seed', type=common.not_negative, default=0,
                       help=f'{help_texts.SEED} (default %(default)s)')
   parser.add_argument(
-      '--time_budget_s', type=common.seconds, help=
-      ('seconds that all of it may take, reading included; by default as many '
-       'as the search takes by itself'))
+      '--time_budget_s', type=common.seconds, help=(
+          'seconds that the search may take, once the graph has been read; by '
+          'default as many as it takes by itself'))
   parser.set_defaults(action=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
   """Places, writes and says so."""
-  deadline = deadlines.within(arguments.time_budget_s)
   progress.doing(f'reading {arguments.graph} for {arguments.cluster}')
   from gdp_grappler.api import placing
   common.check_writable(arguments.output)
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
   placed = placing.place(request, common.cluster(arguments), placer=placer,
                          policy=arguments.policy, plan=arguments.plan,
                          order=arguments.order, seed=arguments.seed,
-                         time_budget_s=deadline.left_s,
+                         time_budget_s=arguments.time_budget_s,
                          batch_size=arguments.batch_size,
                          trip_count=arguments.trip_count,
                          whole_graph=not as_plan, tell=common.tell)
