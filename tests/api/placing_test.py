@@ -256,3 +256,9 @@ def test_a_map_names_no_cluster(tmp_path):
     gdp_grappler.load_plan(path, _GRAPH)
   price = gdp_grappler.simulate(_GRAPH, path, '2xP100')
   assert price.fifo_s > 0
+
+
+@pytest.mark.parametrize('batch_size', ['big', 0, 2.5, True, None])
+def test_a_batch_size_is_a_whole_number(batch_size):
+  with pytest.raises(errors.GdpError, match='batch_size is .*; give a whole'):
+    gdp_grappler.place(_GRAPH, _CLUSTER, batch_size=batch_size)
