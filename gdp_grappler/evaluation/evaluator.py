@@ -193,6 +193,25 @@ class Evaluator(Protocol):
     del ceiling_s  # Of use to those who know it before they are done.
     return self.price(graph, devices, priorities)
 
+  def price_closely(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                    priorities: np.ndarray | None = None) -> Prices:
+    """Prices K placements with more care than `price`, if there is more.
+
+    A search that compares thousands of prices finds those that are too low by
+    chance. So what it is about to keep it asks again.
+
+    Args:
+      graph: N ops.
+      devices: int [K, N].
+      priorities: As of `price_in_order`; None for first in, first out.
+
+    Raises:
+      ValueError: an array does not fit the graph.
+    """
+    if priorities is None:
+      return self.price(graph, devices)
+    return self.price_in_order(graph, devices, priorities)
+
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: Ceiling | None = math.inf,
                    priorities: np.ndarray | None = None) -> Prices:

@@ -226,6 +226,13 @@ class _Order(evaluator_lib.Evaluator):
     del priorities  # A search names none.
     return self._evaluator.price(graph, devices, self.priorities)
 
+  def price_closely(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; in the order of the present priorities."""
+    del priorities  # A search names none.
+    return self._evaluator.price_closely(graph, devices, self.priorities)
+
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,
       ceiling_s: evaluator_lib.Ceiling | None = math.inf,

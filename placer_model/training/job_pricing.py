@@ -150,6 +150,12 @@ class _Spread(evaluator_lib.Evaluator):
     """See `evaluator.Evaluator`."""
     return self._here.costs(graph)
 
+  def price_closely(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`."""
+    return self._here.price_closely(graph, devices, priorities)
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
     """See `evaluator.Evaluator`."""
