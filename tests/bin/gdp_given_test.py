@@ -198,3 +198,9 @@ def test_a_time_budget_is_for_the_search(folder, monkeypatch):
               '--placer=random', '--time_budget_s=30', '--output',
               folder / 'plan.json') == 0
   assert 0 < seen[0] <= 30
+
+
+def test_a_placement_without_a_gain_says_so(folder, capsys):
+  assert _run('place', folder / 'towers.json', '--cluster=2xP100',
+              '--placer=single_device', '--output', folder / 'plan.json') == 0
+  assert ' on one device: no gain -> ' in capsys.readouterr().out

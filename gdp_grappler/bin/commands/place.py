@@ -23,6 +23,9 @@ if TYPE_CHECKING:
   from gdp_grappler.api import placed_step
   from gdp_grappler.problems import request as request_lib
 
+# What nobody would notice.
+_NO_GAIN = .001
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
   """Declares the subcommand."""
@@ -105,7 +108,9 @@ def _next_steps(request: request_lib.Request, plan: str) -> str:
       'Next:', f'  gdp report {graph} {option} --output=report.html',
       f'  gdp explain {graph} {option} OP'
   ]
-  if request.given is None:
+  from gdp_grappler.problems import reading
+  # Nobody's program trains a workload of ours.
+  if request.given is None and reading.workload(request) is None:
     setting = shlex.quote(json.dumps({'plan': plan}))
     lines.append(f'  {environment.PLACEMENT}={setting} python YOUR_PROGRAM.py')
   return '\n'.join([*lines, 'All words: gdp glossary.'])
@@ -125,7 +130,10 @@ def _on_one_device(placed: placed_step.PlacedStep) -> str:
   """What the step takes if nothing is spread that need not be."""
   alone = placed.on_one_device
   said = f'{units.ms(alone.step_time_s)} on {placed.where_alone}'
-  return said if alone.valid else f'{said}, which has not the memory'
+  if not alone.valid:
+    return f'{said}, which has not the memory'
+  gains = placed.step_time_s < (1 - _NO_GAIN) * alone.step_time_s
+  return said if gains else f'{said}: no gain'
 
 
 def _of_plan(placed: placed_step.PlacedStep) -> str:
