@@ -139,10 +139,10 @@ class Comparison:
     ]
     clusters = self.measured.get(Way.CLUSTERS)
     more = f' and {clusters.compile_s:.3g} s for clusters' if clusters else ''
-    return (
-        f'{said}; XLA took {self.measured[Way.XLA].compile_s:.3g} s to '
-        f'compile{more}{"".join(left_out)}: {self._verdict()}. Steps ran in these '
-        "ways in turn, and XLA rounds otherwise than TensorFlow's kernels")
+    said = (f'{said}; XLA took {self.measured[Way.XLA].compile_s:.3g} s to '
+            f'compile{more}{"".join(left_out)}: {self._verdict()}')
+    return (f'{said}. Steps ran in these ways in turn, and XLA rounds '
+            "otherwise than TensorFlow's kernels")
 
   def in_short(self) -> str:
     """What stays, for somebody who has read the figures."""
