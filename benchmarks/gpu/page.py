@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any, Iterator, Sequence
 
+from benchmarks import one_card
 from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibration as calibration_lib
@@ -31,6 +32,7 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
       _steps(setting),
       _profiles(setting),
       _losses(setting),
+      _one_card(setting),
       _programs(setting)
   ]
   if left_out:
@@ -147,6 +149,12 @@ def _losses(setting: parts_lib.Setting) -> str:
   head = ('model', 'losses', 'what was placed')
   return _table('Losses over CPU and two logical devices, deterministic ops',
                 head, rows)
+
+
+def _one_card(setting: parts_lib.Setting) -> str:
+  found = one_card.read(setting.out_dir / 'one_card' / one_card.FILE)
+  return _table('One card, in several ways', one_card.head(),
+                one_card.cells(list(found.values())))
 
 
 def _programs(setting: parts_lib.Setting) -> str:

@@ -72,13 +72,15 @@ def _wrap(cls: type[Any]) -> None:
       _add_to_call(options, value)
       _add_to_call(placed, value, is_planned=True)
       calls.with_pass, calls.stock = options, stock_options
-      calls.placed = placed
+      calls.placed, calls.clusters = placed, _with_clusters(placed)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
       return calls.stock
     call = running.current()
-    return calls.placed if call is not None and call.is_placed else options
+    if call is None or not call.is_placed:
+      return options
+    return calls.clusters if call.has_clusters else calls.placed
 
   def set_optimizer_experimental_options(self: Any, options: dict[str,
                                                                   Any]) -> None:
@@ -177,6 +179,20 @@ def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
   config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
   _add_to(config, value, is_planned)
   options.config_proto_serialized = config
+
+
+def _with_clusters(options: Any) -> Any:
+  """A copy by which XLA compiles clusters of ops that are on one device.
+
+  `tf.config.optimizer.set_jit('autoclustering')` does so for the whole process.
+  """
+  from tensorflow.core.protobuf import config_pb2
+  result = copy.copy(options)
+  config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
+  config.graph_options.optimizer_options.global_jit_level = (
+      config_pb2.OptimizerOptions.ON_2)
+  result.config_proto_serialized = config
+  return result
 
 
 def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:

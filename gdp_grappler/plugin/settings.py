@@ -13,6 +13,8 @@ from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order as order_lib
 
 MODES = ('apply', 'report')
+# What becomes of XLA where Keras chooses it by itself.
+XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
 
@@ -57,6 +59,12 @@ class Settings:
     profile: File of `gdp profile` that prices ops by what they were measured
       to take, on the devices that it knows; read when a graph arrives. None
       for the roofline.
+    xla: What becomes of a model that Keras has compiled by XLA because nobody
+      said anything (`jit_compile="auto"` beside a GPU). 'auto': `fit` times it
+      so, and then placed, and keeps what is faster; 'keep': it is compiled, and
+      not placed; 'off': it is placed, and not compiled.
+    xla_compile_s: Seconds that XLA may have taken to compile the whole step if
+      XLA inside each device is to be tried.
     may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
       round it otherwise, so that the numbers of a program change in their last
       digits or, where a GPU multiplies in TF32, in the third.
@@ -78,6 +86,8 @@ class Settings:
   guard: bool | None = None
   move_variables: bool = True
   profile: str | None = None
+  xla: str = XLA_COMPARED
+  xla_compile_s: float = 30.
   may_round: bool = False
   cache: bool = True
 
@@ -87,8 +97,12 @@ class Settings:
 
     By default where the choice is ours to make.
     """
-    ours = self.keep_best and self.plan is None
-    return ours if self.guard is None else self.guard
+    return not self.has_decided if self.guard is None else self.guard
+
+  @property
+  def has_decided(self) -> bool:
+    """Whether the user wants the plan or the placer's choice in any case."""
+    return not self.keep_best or self.plan is not None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -273,6 +287,8 @@ _CHECKS = {
     'guard': _switch_or_none,
     'move_variables': _switch,
     'profile': _text_or_none,
+    'xla': _one_of((XLA_COMPARED, XLA_KEPT, XLA_OFF)),
+    'xla_compile_s': _seconds,
     'may_round': _switch,
     'cache': _switch,
 }
