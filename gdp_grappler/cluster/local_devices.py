@@ -24,6 +24,7 @@ from gdp_grappler.cluster import calibration
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
+from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
 
 # Two CPU devices of one process hand on a pointer through the rendezvous.
@@ -51,6 +52,7 @@ class _Card:
   bandwidth_bytes_per_s: float
   pcie_bytes_per_s: float
   brick_bytes_per_s: float
+  resident_threads: int
 
 
 def local_cluster(names: Sequence[str] = (),
@@ -169,7 +171,9 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
                             efficiency=card.efficiency,
                             bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
                             launch_s=device_figures.GPU_LAUNCH_S,
-                            compute=card.name, memory=name,
+                            compute=name, memory=name, context=card.name,
+                            card=card.name,
+                            resident_threads=card.resident_threads,
                             **device_figures.CARD_LAUNCH), card
 
 
@@ -273,7 +277,8 @@ def _figures(name: str, facts: nvml.CardFacts, index: int | None,
   brick = (known.peers.brick_bytes_per_s
            if known.peers else device_figures.NVLINK_BYTES_PER_S)
   return _Card(name, facts, index, known.peak_flops, known.efficiency,
-               known.bandwidth_bytes_per_s, pcie, brick)
+               known.bandwidth_bytes_per_s, pcie, brick,
+               multiprocessors.resident_threads(known.name))
 
 
 def _link(source: cluster_lib.Device, target: cluster_lib.Device,
@@ -304,8 +309,8 @@ def _between(source: _Card,
   peer_out = f'{source.name} peer out'
   latency_s = device_figures.COPY_LATENCY_S
   if source.name == target.name:
-    # A copy within the card's memory reads and writes it.
-    return latency_s, source.bandwidth_bytes_per_s / 2, (peer_out,)
+    rate = device_figures.within_card_bytes_per_s(source.bandwidth_bytes_per_s)
+    return latency_s, rate, (peer_out,)
   bricks = min(source.facts.switch_nvlinks, target.facts.switch_nvlinks)
   nvlink = (peer_out, f'{target.name} peer in')
   if not bricks and target.index is not None:
