@@ -14,6 +14,7 @@ from gdp_grappler import progress
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
@@ -62,8 +63,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     order: 'critical_path' finds an order of ready ops, which is kept by control
       edges, where that is predicted to pay; 'fifo' drops that of a plan.
     seed: The same seed gives the same placement.
-    time_budget_s: What all of it may take, reading included; None for as long
-      as a search takes by itself.
+    time_budget_s: What searching may take, for devices and for an order;
+      reading the graph comes before. None for as long as a search takes by
+      itself.
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
@@ -79,7 +81,6 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       rules.
     GdpError: an unknown name, or a file that cannot be used.
   """
-  deadline = deadlines.within(time_budget_s)
   _check_choice(placer, policy, plan, order)
   # Some placers have to be imported before TensorFlow.
   registry.factory(placer, policy)
@@ -88,11 +89,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
                        may_round))
   step = _with_whole(subject) if whole_graph else subject.step
+  deadline = deadlines.within(time_budget_s)
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
-  if deadline.passed:
-    tell('The time budget was over once the graph was read; searches take '
-         'their first placement.')
   return by_placer(subject, step, placer, policy, order, seed, deadline)
 
 
@@ -158,12 +157,22 @@ def load_plan(
     InfeasiblePlacementError: it breaks a rule of the graph.
     GdpError: as of `place`.
   """
-  own = plan_lib.read(os.fspath(plan))
+  if cluster is None:
+    cluster = _cluster_of(os.fspath(plan))
   subject = subjects.read(
-      graph, own.cluster if cluster is None else cluster,
+      graph, cluster,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
                        may_round))
   return of_plan(subject, plan)
+
+
+def _cluster_of(plan: str) -> cluster_lib.Cluster:
+  """The cluster that a plan was made for."""
+  if plan_lib.read_layers(plan) is not None:
+    raise errors.PlanError(
+        f'{plan} is a map of layers, which names no cluster. Give one, such as '
+        '--cluster=2xP100.')
+  return plan_lib.read(plan).cluster
 
 
 def simulate(graph: Any, plan: str | os.PathLike[str],
@@ -230,22 +239,34 @@ def _check_choice(placer: str, policy: str | None, plan: Plan | None,
 def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
              order: str | None, deadline: deadlines.Deadline = deadlines.NEVER,
              remedy: str = 'Nothing was written.') -> placed_step.PlacedStep:
-  if isinstance(plan, Mapping):
-    problem = step.problem()
-    found = planned.place(layer_map.checked(plan), problem)
-    placement, name = found.placement, 'a map of layers'
-    for line in found.refused:
-      subject.how.tell(f'Of the ops in the map of layers, {line}.')
+  known = (layer_map.checked(plan)
+           if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
+  if planned.may_round(known) and not step.graph.may_round:
+    subject, step = subject.that_may_round(), step.that_may_round()
+  if isinstance(known, str):
+    name, placement = known, plan_lib.load(known, step.graph, step.cluster)
   else:
-    name = os.fspath(plan)
-    if plan_lib.read(name).may_round and not step.graph.may_round:
-      subject, step = subject.that_may_round(), step.that_may_round()
-    placement = plan_lib.load(name, step.graph, step.cluster)
+    name = 'a map of layers'
+    placement = _by_layers(subject, step, known)
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
                              order_is_given=placement.priorities is not None),
       order, deadline)
+
+
+def _by_layers(subject: subjects.Subject, step: step_lib.Step,
+               layers: planned.Plan) -> placement_lib.Placement:
+  """As a map of layers has it; what a user should know is told."""
+  found = planned.place(layers, step.problem())
+  graph = step.graph
+  for line in (*found.notes, *found.refused):
+    subject.how.tell(f'The map of layers: {line}.')
+  rounded = constraints.rounded(graph, step.cluster, found.placement.devices)
+  if rounded.any():
+    subject.how.tell(f'{rounded.sum()} ops compute on another kind of device '
+                     'than by themselves, and round otherwise there.')
+  return found.placement
 
 
 def _ordered(placed: placed_step.PlacedStep, order: str | None,

@@ -15,6 +15,8 @@ from gdp_grappler.reports import page
 from gdp_grappler.reports import page_data
 from gdp_grappler.reports import units
 
+_PAGES = ('.html', '.htm')
+
 
 def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
            path: str | os.PathLike[str]) -> None:
@@ -29,8 +31,10 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
 
   Raises:
     PlanError: the plans are of different graphs or clusters, or there is none.
-    GdpError: plotly is not installed, or the file cannot be written.
+    GdpError: plotly is not installed, or the file cannot be written or is no
+      page by its name.
   """
+  check_name(path)
   extras.require('A report', 'plotly')
   if isinstance(plans, placed_step.PlacedStep):
     plans = [plans]
@@ -46,6 +50,14 @@ def report(plans: placed_step.PlacedStep | Sequence[placed_step.PlacedStep],
   data = page_data.page_data(graph, runs, last.reasons, _verdict(runs))
   files.write_atomically(
       path, page.html_page(f'{graph.name} on {last.step.cluster.name}', data))
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+  """Raises GdpError unless a file is a page by its name."""
+  if pathlib.Path(path).suffix.lower() not in _PAGES:
+    raise errors.GdpError(
+        f'Cannot write {os.fspath(path)}: a report is a page for the browser. '
+        'End the name in .html; the browser prints it as PDF.')
 
 
 def _names(plans: Sequence[placed_step.PlacedStep]) -> list[str]:

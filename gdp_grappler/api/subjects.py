@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import numbers
 import os
 from typing import Any, Callable, Sequence, TYPE_CHECKING
 
@@ -36,6 +37,9 @@ class Reading:
     signature: What a `tf.function` is called with.
     tell: Hears one line for everything that was assumed.
     may_round: Whether ops may go where they compute other numbers.
+
+  Raises:
+    GdpError: a size or a count is no whole number, or too small.
   """
 
   batch_size: int = assumptions.DEFAULT_BATCH_SIZE
@@ -44,6 +48,14 @@ class Reading:
   signature: Sequence[Any] | None = None
   tell: Tell = logging.info
   may_round: bool = False
+
+  def __post_init__(self) -> None:
+    for name, least in (('batch_size', 1), ('trip_count', 0)):
+      value = getattr(self, name)
+      if (isinstance(value, bool) or not isinstance(value, numbers.Integral) or
+          value < least):
+        raise errors.GdpError(f'{name} is {value!r}; give a whole number of '
+                              f'{least} or more.')
 
   def request(self, graph: str) -> request_lib.Request:
     """For a graph of this name."""

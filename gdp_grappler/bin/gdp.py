@@ -10,6 +10,7 @@ from typing import Any, Sequence
 import gdp_grappler
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.bin.commands import calibrate
 from gdp_grappler.bin.commands import cluster
 from gdp_grappler.bin.commands import completion
@@ -45,7 +46,13 @@ def run(argv: Sequence[str] | None = None) -> int:
   Returns:
     0, or 1 if `doctor` or `verify` found something wrong, or 2 for bad input.
   """
-  arguments = parser().parse_args(argv)
+  known = parser()
+  typed = list(sys.argv[1:] if argv is None else argv)
+  if not typed:
+    known.print_help()
+    return 0
+  _check_command(known, typed)
+  arguments = known.parse_args(typed)
   try:
     with progress_line.shown('gdp', arguments.quiet):
       code = arguments.action(arguments)
@@ -61,6 +68,17 @@ def run(argv: Sequence[str] | None = None) -> int:
   except KeyboardInterrupt:
     print('gdp: interrupted', file=sys.stderr)
     return 130
+
+
+def _check_command(known: argparse.ArgumentParser,
+                   typed: Sequence[str]) -> None:
+  """Ends the program if a command is misspelt, and says what was meant."""
+  command = next((word for word in typed if not word.startswith('-')), '')
+  names = [module.__name__.rpartition('.')[2] for module in _COMMANDS]
+  if command and command not in names:
+    known.error(f'there is no command "{command}".'
+                f'{suggestions.did_you_mean(command, names)} There are '
+                f'{", ".join(names)}.')
 
 
 def parser() -> argparse.ArgumentParser:

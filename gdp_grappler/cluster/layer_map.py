@@ -108,6 +108,11 @@ def bare_name(name: str) -> str:
   return '/'.join(map(_bare, _path(name)))
 
 
+def outermost(name: str) -> str:
+  """The first scope of an op, without its number; '' if it is in none."""
+  return _bare(_path(name)[0]) if len(_path(name)) > 1 else ''
+
+
 def plain_name(name: str) -> str:
   """As `bare_name`, of scopes that were numbered twice, too.
 

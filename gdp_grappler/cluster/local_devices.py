@@ -21,6 +21,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibrated
 from gdp_grappler.cluster import calibration
+from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
@@ -240,12 +241,18 @@ def _facts(details: dict[str, Any]) -> nvml.CardFacts:
 
 def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
   if facts.memory_bytes:
-    return facts.memory_bytes
+    return card_memory.allocatable_bytes(facts.memory_bytes, facts.title,
+                                         _capability(facts))
   card = device_figures.card_of(facts.title)
   size = card.memory_bytes if card else 16 << 30
   notes.append(f'{name}: memory of {size >> 30} GiB is assumed; NVML does not '
                'tell.')
   return size
+
+
+def _capability(facts: nvml.CardFacts) -> int:
+  """The first number; of the oldest that is known where nobody tells."""
+  return facts.capability[0] if facts.capability else 6
 
 
 def _figures(name: str, facts: nvml.CardFacts, index: int | None,
@@ -254,8 +261,7 @@ def _figures(name: str, facts: nvml.CardFacts, index: int | None,
   known = device_figures.card_of(facts.title)
   title = facts.title or 'an unknown card'
   if known is None:
-    major = facts.capability[0] if facts.capability else 6
-    known = device_figures.CARDS[_OF_CAPABILITY.get(major, 'P100')]
+    known = device_figures.CARDS[_OF_CAPABILITY.get(_capability(facts), 'P100')]
     if facts.flops and facts.bandwidth_bytes_per_s:
       known = dataclasses.replace(
           known, peak_flops=facts.flops,

@@ -137,23 +137,41 @@ def read(path: str) -> Plan:
   Raises:
     PlanError: missing or damaged.
   """
-  try:
-    data = files.read(path)
-  except OSError as error:
-    raise errors.PlanError(
-        f'Cannot read plan {path}: {error.strerror}. {_REMEDY}') from error
-  try:
-    fields = files.parse_json(data, _unique)
-  except UnicodeDecodeError as error:
-    raise _damaged(path, 'it is not text') from error
-  except ValueError as error:
-    raise _damaged(path, str(error)) from error
+  fields = _parsed(path)
   _check_fields(path, fields)
   if digests.differs(fields):
     _notice(str(path))
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
               fields.get('priorities'), fields.get('may_round', False))
+
+
+def read_layers(path: str) -> dict[str, str] | None:
+  """The map of layers in a file, `{"encoder": "GPU:0"}`; None of a plan.
+
+  Raises:
+    PlanError: missing or damaged.
+  """
+  fields = _parsed(path)
+  if not isinstance(
+      fields,
+      dict) or not fields or set(fields) & {'format', 'devices', 'fingerprint'}:
+    return None
+  return fields if all(isinstance(d, str) for d in fields.values()) else None
+
+
+def _parsed(path: str) -> Any:
+  try:
+    data = files.read(path)
+  except OSError as error:
+    raise errors.PlanError(
+        f'Cannot read plan {path}: {error.strerror}. {_REMEDY}') from error
+  try:
+    return files.parse_json(data, _unique)
+  except UnicodeDecodeError as error:
+    raise _damaged(path, 'it is not text') from error
+  except ValueError as error:
+    raise _damaged(path, str(error)) from error
 
 
 @functools.cache  # Once per process: a plan may be read for every graph.

@@ -10,6 +10,8 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.evaluation.costs import cost_model
+from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.graph import op_graph
 
 # See `Prices.keys`.
@@ -144,6 +146,13 @@ class Evaluator(Protocol):
     What prices are made of, or an estimate where they are measured as a whole.
     """
 
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """What is thought of kernels and of the host, of this graph.
+
+    By default `op_seconds`, and of the host what is usual.
+    """
+    return fixed_costs.FixedCostModel(self.op_seconds(graph))
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> Evaluation:
     """Prices one placement, in the order of its priorities if it has any."""
@@ -183,6 +192,25 @@ class Evaluator(Protocol):
     """
     del ceiling_s  # Of use to those who know it before they are done.
     return self.price(graph, devices, priorities)
+
+  def price_closely(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                    priorities: np.ndarray | None = None) -> Prices:
+    """Prices K placements with more care than `price`, if there is more.
+
+    A search that compares thousands of prices finds those that are too low by
+    chance. So what it is about to keep it asks again.
+
+    Args:
+      graph: N ops.
+      devices: int [K, N].
+      priorities: As of `price_in_order`; None for first in, first out.
+
+    Raises:
+      ValueError: an array does not fit the graph.
+    """
+    if priorities is None:
+      return self.price(graph, devices)
+    return self.price_in_order(graph, devices, priorities)
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: Ceiling | None = math.inf,

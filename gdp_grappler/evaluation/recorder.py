@@ -11,6 +11,7 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 
 
@@ -60,6 +61,16 @@ class Recorder(evaluator_lib.Evaluator):
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """See `evaluator.Evaluator`."""
     return self._evaluator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.costs(graph)
+
+  def price_closely(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.price_closely(graph, devices, priorities)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:

@@ -37,6 +37,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import one_device
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import native_simulator
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
@@ -51,6 +52,7 @@ class RobustConfig:
 
   Attributes:
     pairs: Pairs of draws; a price costs that of 1 + 2 `pairs` simulations.
+    close_pairs: The same of `Robust.price_closely`, other draws than those.
     op_jitter: Standard deviation of an op's seconds, as a share of them, below
       0.57: uniform, they would reach 0.
     wire_jitter: The same of a tensor's bytes on the wire.
@@ -64,6 +66,7 @@ class RobustConfig:
   """
 
   pairs: int = 1
+  close_pairs: int = 4
   op_jitter: float = .1
   wire_jitter: float = .2
   dispatch_jitter: float = .2
@@ -71,8 +74,9 @@ class RobustConfig:
   seed: int = 0
 
   def __post_init__(self) -> None:
-    if self.pairs < 1:
-      raise ValueError(f'pairs is {self.pairs}; give 1 or more.')
+    for name in ('pairs', 'close_pairs'):
+      if getattr(self, name) < 1:
+        raise ValueError(f'{name} is {getattr(self, name)}; give 1 or more.')
     for field in ('op_jitter', 'wire_jitter', 'dispatch_jitter', 'poll_jitter'):
       value = getattr(self, field)
       if not 0 <= value * _HALF_WIDTH < 1:
@@ -108,11 +112,17 @@ class Robust(evaluator.Evaluator):
     self._simulator, self._config = simulator, config
     self._draws: weakref.WeakKeyDictionary[
         op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
+    self._close_draws: weakref.WeakKeyDictionary[
+        op_graph.OpGraph, _Draws] = weakref.WeakKeyDictionary()
     self._lock = threading.Lock()
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N, D], without jitter."""
     return self._simulator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._simulator.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
@@ -151,6 +161,22 @@ class Robust(evaluator.Evaluator):
                                            ceiling_s)
     return self._with_luck(graph, plain, devices, priorities, ceiling_s,
                            self._simulator.orderable(graph))
+
+  def price_closely(self, graph: op_graph.OpGraph, devices: np.ndarray,
+                    priorities: np.ndarray | None = None) -> evaluator.Prices:
+    """Prices K placements by more draws; see `evaluator.Evaluator`.
+
+    By draws that no other price is made of: which of these end well by chance
+    is what a search has found.
+    """
+    if priorities is None:
+      plain = self._simulator.price(graph, devices)
+      return self._with_luck(graph, plain, devices, None, math.inf,
+                             draws=self._closely(graph))
+    plain = self._simulator.price_in_order(graph, devices, priorities)
+    return self._with_luck(graph, plain, devices, priorities, math.inf,
+                           self._simulator.orderable(graph),
+                           self._closely(graph))
 
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: evaluator.Ceiling | None = math.inf,
@@ -195,16 +221,18 @@ class Robust(evaluator.Evaluator):
   def _with_luck(self, graph: op_graph.OpGraph, plain: evaluator.Prices,
                  devices: np.ndarray, priorities: np.ndarray | None,
                  ceiling_s: evaluator.Ceiling,
-                 orderable: np.ndarray | None = None) -> evaluator.Prices:
-    """What is not above the ceiling, times its luck."""
+                 orderable: np.ndarray | None = None,
+                 draws: _Draws | None = None) -> evaluator.Prices:
+    """What is not above the ceiling, times its luck, by default in few."""
+    draws = draws or self._of(graph)
     rows = np.flatnonzero(
         np.isfinite(plain.seconds) & (plain.seconds <= ceiling_s))
     if priorities is not None:
       priorities = np.broadcast_to(priorities, np.shape(devices))[rows]
     seconds = plain.seconds.copy()
-    seconds[rows] *= self._of(graph).luck(plain.seconds[rows],
-                                          np.asarray(devices)[rows], priorities,
-                                          orderable)
+    seconds[rows] *= draws.luck(plain.seconds[rows],
+                                np.asarray(devices)[rows], priorities,
+                                orderable)
     return dataclasses.replace(plain, seconds=seconds)
 
   def _of(self, graph: op_graph.OpGraph) -> _Draws:
@@ -213,6 +241,14 @@ class Robust(evaluator.Evaluator):
       if draws is None:
         draws = self._draws[graph] = _Draws(graph, self._simulator,
                                             self._config)
+      return draws
+
+  def _closely(self, graph: op_graph.OpGraph) -> _Draws:
+    with self._lock:
+      draws = self._close_draws.get(graph)
+      if draws is None:
+        draws = self._close_draws[graph] = _Draws(graph, self._simulator,
+                                                  self._config, closely=True)
       return draws
 
 
@@ -229,11 +265,13 @@ class _Draws:
   """Steps of one graph with jitter; holds no reference to the graph."""
 
   def __init__(self, graph: op_graph.OpGraph,
-               simulator: simulator_lib.Simulator,
-               config: RobustConfig) -> None:
+               simulator: simulator_lib.Simulator, config: RobustConfig,
+               closely: bool = False) -> None:
     layout, self._threads = simulator.layout(graph), simulator.threads
     self._steps: list[native_simulator.PreparedGraph] = []
-    for pair in range(config.pairs):
+    first = config.pairs if closely else 0
+    for pair in range(first,
+                      first + config.close_pairs if closely else config.pairs):
       rng = np.random.default_rng((config.seed, pair))
       ops = _deviations(graph.num_ops, config.op_jitter, rng)
       wires = _deviations(len(graph.tensor_bytes), config.wire_jitter, rng)

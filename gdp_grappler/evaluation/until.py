@@ -9,6 +9,7 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.graph import op_graph
 
 NOT_RUN = 'it was not run, as the time budget was over'
@@ -44,6 +45,10 @@ class Until(evaluator_lib.Evaluator):
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """See `evaluator.Evaluator`."""
     return self._evaluator.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:

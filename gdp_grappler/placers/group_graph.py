@@ -146,8 +146,8 @@ def work(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
   """
   graph = problem.graph
   seconds = np.stack([
-      np.bincount(graph.groups, problem.op_seconds[:, device], graph.num_groups)
-      for device in devices
+      np.bincount(graph.groups, problem.busy_seconds[:, device],
+                  graph.num_groups) for device in devices
   ], axis=1)
   totals = np.maximum(seconds.sum(axis=0), 1e-30)
   return (seconds / totals).mean(axis=1) * totals.min()

@@ -51,8 +51,8 @@ class MoveDescriber:
 
   def __init__(self, problem: placer_lib.Problem) -> None:
     """Lays the problem out; every kind of move gets a feature."""
-    self._features = featurizer.MoveFeaturizer(problem.graph, problem.cluster,
-                                               problem.op_seconds)
+    self._features = featurizer.MoveFeaturizer(
+        problem.graph, problem.cluster, problem.evaluator.costs(problem.graph))
     self._columns = {
         kind: column
         for column, kind in enumerate(KINDS, start=len(schema.NATIVE))

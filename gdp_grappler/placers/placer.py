@@ -14,6 +14,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import busy
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 
@@ -60,6 +61,12 @@ class Problem:
     """float64 [N, D], what the evaluator thinks that each op takes."""
     return self.evaluator.op_seconds(self.graph)
 
+  @functools.cached_property
+  def busy_seconds(self) -> np.ndarray:
+    """float64 [N, D], by which to share work out: the host counts (`busy`)."""
+    return busy.seconds(self.graph, self.cluster,
+                        self.evaluator.costs(self.graph), self.op_seconds)
+
   def deadline(self) -> deadlines.Deadline:
     """When the time budget will be over, if it begins now."""
     return deadlines.within(self.time_budget_s, self.clock)
@@ -75,7 +82,7 @@ class Problem:
   def _with(self, **changes: Any) -> Problem:
     """The same with other fields; what is known of it stays known."""
     result = dataclasses.replace(self, **changes)
-    for name in ('allowed', 'op_seconds'):
+    for name in ('allowed', 'op_seconds', 'busy_seconds'):
       if name in self.__dict__:
         result.__dict__[name] = self.__dict__[name]
     return result

@@ -8,8 +8,12 @@ the ops and half of the FLOPs have to be known to the plan, or it is one for
 another graph.
 
 Groups go where most bytes of their ops are wanted, of the devices they may
-have. Variables that the plan says nothing of stay where they are, and with
-them what works on them; other ops are where their neighbours are.
+have. Variables that a plan says nothing of stay where they are, and with them
+what works on them; other ops are where their neighbours are.
+
+A map of layers says where layers are. What is in no layer of the map is where
+TensorFlow would put it, which is the first GPU if there is one. Updates and
+slots follow their variable, whatever a pattern says of the optimizer's scope.
 """
 
 from __future__ import annotations
@@ -28,11 +32,15 @@ from gdp_grappler.cluster import plan as plan_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import following
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers import single_device
+from gdp_grappler.reports import units
 
 # A file, or pairs of pattern and device.
 Plan = str | tuple[tuple[str, str], ...]
 
 _MIN_SHARE = .5
+# The largest type of a number, complex128, has as many.
+_SCALAR_BYTES = 16
 
 
 class DoesNotFitError(errors.PlanError):
@@ -47,11 +55,13 @@ class Planned:
     placement: Keeps the graph's rules; with the priorities of a plan that
       names every op.
     origin: What to call it, and how far the plan was obeyed.
+    notes: Of that, how much of the graph it speaks of.
     refused: Of that, what was not obeyed, and why.
   """
 
   placement: placement_lib.Placement
   origin: str
+  notes: tuple[str, ...] = ()
   refused: tuple[str, ...] = ()
 
 
@@ -74,13 +84,30 @@ class _Wishes:
   priorities: np.ndarray | None = None
 
 
+def of_file(path: str) -> Plan:
+  """The map of layers that a file holds, or the path of a plan.
+
+  Raises:
+    PlanError: the file is missing or damaged.
+    ClusterError: the map names no device.
+  """
+  layers = plan_lib.read_layers(path)
+  return path if layers is None else layer_map.checked(layers)
+
+
 def may_round(plan: Plan | None) -> bool:
-  """Whether a plan was made for ops that may compute other numbers.
+  """Whether ops may go where they compute other numbers.
+
+  Some plans were made so. A map of layers is obeyed as a pin is: its user has
+  said where the layer is to be computed.
 
   Raises:
     PlanError: the file is missing or damaged.
   """
-  return isinstance(plan, str) and plan_lib.read(plan).may_round
+  if plan is None:
+    return False
+  plan = of_file(plan) if isinstance(plan, str) else plan
+  return not isinstance(plan, str) or plan_lib.read(plan).may_round
 
 
 def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
@@ -93,10 +120,11 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
     InfeasiblePlacementError: the graph cannot be placed on the cluster.
   """
   graph, cluster = problem.graph, problem.cluster
+  plan = of_file(plan) if isinstance(plan, str) else plan
   if isinstance(plan, str):
     wishes = _of_file(plan, graph, cluster)
   else:
-    wishes = _of_layers(plan, graph, cluster)
+    wishes = _of_layers(plan, problem)
   rounds = _would_round(graph, wishes, cluster)
   devices = _of_groups(
       problem,
@@ -106,7 +134,7 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
   refused = tuple(_refused(problem, wishes, rounds, devices))
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
                  f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',
-                 refused)
+                 wishes.notes, refused)
 
 
 def _of_file(path: str, graph: op_graph.OpGraph,
@@ -163,19 +191,91 @@ def _share_of_flops(graph: op_graph.OpGraph, chosen: np.ndarray) -> float:
   return float(flops[chosen].sum() / flops.sum()) if flops.any() else 1.
 
 
-def _of_layers(layers: Sequence[tuple[str, str]], graph: op_graph.OpGraph,
-               cluster: cluster_lib.Cluster) -> _Wishes:
-  found = layer_map.match([pattern for pattern, _ in layers], graph.names)
+def _of_layers(layers: Sequence[tuple[str, str]],
+               problem: placer_lib.Problem) -> _Wishes:
+  graph, cluster = problem.graph, problem.cluster
+  patterns = [pattern for pattern, _ in layers]
+  found = layer_map.match(patterns, graph.names)
   by_layer = (found.patterns >= 0) & ~found.only_default
   if found.idle and not by_layer.any():
     raise DoesNotFitError(f'no op is in {" or in ".join(found.idle)}')
   index = np.array(
       [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
-  devices = index[found.patterns]
-  notes = [f'{by_layer.sum()} ops by layer']
+  # A pattern that is meant for layers may match the scope of an optimizer.
+  of_optimizer = _in_optimizers(graph)
+  of_layers = np.unique(found.patterns[by_layer & ~of_optimizer])
+  by_accident = by_layer & of_optimizer & np.isin(found.patterns, of_layers)
+  by_layer &= ~by_accident
+  elsewhere = np.flatnonzero(found.patterns < 0)
+  wanted = np.where(by_accident, -1, index[found.patterns])
+  wanted[elsewhere] = by_default(problem).devices[elsewhere]
+  return _Wishes(
+      wanted, ~by_layer, 'the map of layers',
+      tuple(_said_of_layers(patterns, found, by_layer, index, graph)))
+
+
+def _said_of_layers(patterns: Sequence[str], found: layer_map.Matches,
+                    by_layer: np.ndarray, index: np.ndarray,
+                    graph: op_graph.OpGraph) -> Iterator[str]:
+  """What a user should know of a map."""
+  yield f'{by_layer.sum()} ops by layer'
+  outside = int((found.patterns < 0).sum())
+  if outside:
+    yield f'{outside} in none, which are where TensorFlow puts them'
   if found.idle:
-    notes.append(f'Warning: no op is in {" or in ".join(found.idle)}')
-  return _Wishes(devices, found.only_default, 'the map of layers', tuple(notes))
+    yield f'Warning: no op is in {" or in ".join(found.idle)}'
+  yield from _conflicts(patterns, np.where(by_layer, found.patterns, -1), index,
+                        graph)
+
+
+def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
+               graph: op_graph.OpGraph) -> Iterator[str]:
+  """Of variables that layers of different devices share.
+
+  Args:
+    patterns: Of the map.
+    wanted: int [N], the pattern of each op; -1 for none.
+    index: int, the device of each pattern.
+    graph: N ops.
+  """
+  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  ops = np.flatnonzero((wanted >= 0) & holds[graph.groups])
+  # Of each group and device an op and its pattern.
+  pairs, first = np.unique(np.stack([graph.groups[ops], index[wanted[ops]]]),
+                           axis=1, return_index=True)
+  groups, counts = np.unique(pairs[0], return_counts=True)
+  shared = groups[counts > 1]
+  if not shared.size:
+    return
+  some, other = wanted[ops[first[pairs[0] == shared[0]]]][:2]
+  of_group = np.flatnonzero(graph.groups == shared[0])
+  variable = of_group[graph.param_bytes[of_group].argmax()]
+  more = shared.size - 1
+  others = f' and {units.count(more, "other variable")}' if more else ''
+  yield (
+      f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
+      f'"{graph.label(int(variable))}"{others}: what is shared is where most '
+      'bytes of its ops are wanted')
+
+
+def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:
+  """Where TensorFlow puts a step that nobody places.
+
+  Where it was when it was read; if no GPU was there and the cluster has some,
+  on the first of them.
+  """
+  graph, cluster = problem.graph, problem.cluster
+  gpu = single_device.first_device(cluster, 'GPU')
+  if gpu is not None and not any(map(_names_gpu, set(graph.devices))):
+    return single_device.OnlyDevicePlacer(gpu).place(problem)
+  was = _as_it_was(graph, cluster)
+  instead = constraints.fallback_devices(problem.allowed, cluster.host)
+  return placement_lib.Placement(np.where(was < 0, instead[graph.groups], was),
+                                 cluster)
+
+
+def _names_gpu(device: str) -> bool:
+  return cluster_lib.device_type(device) == 'GPU'
 
 
 def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
@@ -196,15 +296,29 @@ def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   fixed = (allowed.sum(axis=1) == 1) & holds
   result = np.where(fixed, allowed.argmax(axis=1), result)
   if wishes.weak.any():
-    weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
-    free = np.ones(graph.num_groups, bool)
-    free[graph.groups[_updates(graph) | _sums(graph)]] = False
-    result = np.where((result < 0) & free, weak, result)
+    return _rest(problem, result, wishes)
   was = _as_it_was(graph, problem.cluster)
   result = np.where((result < 0) & holds, _voted(problem, was), result)
   result = following.follow(graph, result, allowed)
   anywhere = _voted(problem, np.where(was < 0, problem.cluster.host, was))
   return np.where(result < 0, anywhere, result)
+
+
+def _rest(problem: placer_lib.Problem, devices: np.ndarray,
+          wishes: _Wishes) -> np.ndarray:
+  """int [G], with weak wishes for what has no device yet, -1 in `devices`.
+
+  Slots, and what computes updates, are where their variable is.
+  """
+  graph, allowed = problem.graph, problem.allowed
+  weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
+  free = np.bincount(graph.groups, ~_serves_updates(graph),
+                     graph.num_groups) > 0
+  free[graph.groups[_updates(graph) | _sums(graph)]] = False
+  result = np.where((devices < 0) & free, weak, devices)
+  result = following.follow(graph, result, allowed)
+  anywhere = constraints.fallback_devices(allowed, problem.cluster.host)
+  return np.where(result < 0, np.where(weak < 0, anywhere, weak), result)
 
 
 def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
@@ -238,6 +352,42 @@ def _updates(graph: op_graph.OpGraph) -> np.ndarray:
       update[op] = len(found) == 1 and min(found) > 0
       changed[op] = min(found) if update[op] else -1
   return update
+
+
+def _in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], ops in the scope of an optimizer, and slots.
+
+  In such a scope all but scalars, as the learning rate, only serves to change
+  variables.
+  """
+  serves = _serves_updates(graph)
+  scopes = [layer_map.outermost(name) for name in graph.names]
+  of_layers = {
+      scope for scope, own, size in zip(scopes, serves.tolist(),
+                                        graph.output_bytes.tolist())
+      if not own and size > _SCALAR_BYTES
+  }
+  return np.array([
+      own and (bool(variable) or scope not in of_layers) or
+      bool(scope) and scope not in of_layers
+      for own, variable, scope in zip(serves.tolist(), graph.variables, scopes)
+  ], bool)
+
+
+def _serves_updates(graph: op_graph.OpGraph) -> np.ndarray:
+  """bool [N], what only serves to change one variable: slots, too."""
+  result = _updates(graph) | _sums(graph)
+  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  carries = graph.edge_tensors >= 0
+  sources, targets = graph.edges[carries].T
+  order = np.argsort(sources, kind='stable')
+  targets = targets[order]
+  starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
+  of_variables = holds[graph.groups]
+  for op in graph.topological_order[::-1].tolist():
+    if of_variables[op]:
+      result[op] = result[targets[starts[op]:starts[op + 1]]].all()
+  return result
 
 
 def _sums(graph: op_graph.OpGraph) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.ordering import ordering
 from gdp_grappler.evaluation.ordering import orders
 from gdp_grappler.graph import op_graph
@@ -209,6 +210,10 @@ class _Order(evaluator_lib.Evaluator):
     """See `evaluator.Evaluator`."""
     return self._evaluator.op_seconds(graph)
 
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._evaluator.costs(graph)
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:
     """See `evaluator.Evaluator`; under the present priorities."""
@@ -220,6 +225,13 @@ class _Order(evaluator_lib.Evaluator):
     """See `evaluator.Evaluator`; under the present priorities."""
     del priorities  # A search names none.
     return self._evaluator.price(graph, devices, self.priorities)
+
+  def price_closely(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`; in the order of the present priorities."""
+    del priorities  # A search names none.
+    return self._evaluator.price_closely(graph, devices, self.priorities)
 
   def price_groups(
       self, graph: op_graph.OpGraph, devices: np.ndarray,

@@ -1,10 +1,16 @@
-"""The devices that the pass may choose from."""
+"""The devices that the pass may choose from, and whether there is a choice."""
 
 from __future__ import annotations
 
 import functools
+from typing import Sequence
 
+from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import scopes
+from gdp_grappler.plugin import settings as settings_lib
+
+_GPU = 'GPU:'
 
 
 def names() -> list[str]:
@@ -16,15 +22,48 @@ def names() -> list[str]:
   ]
 
 
-def tell_if_there_is_one() -> bool:
+def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
+  """Why there is nothing to place; '' if there may be something.
+
+  With one GPU there is not: float arithmetic stays on it (`rounding`), and what
+  else could go to the CPU is too little to slow a program down for: to be
+  placed, a step may not be compiled by XLA. Whoever asks for something that the
+  CPU can do gets it: a plan, an order, a pin, numbers that may round otherwise,
+  or the placer's choice whatever it is worth.
+
+  Args:
+    found: Names of devices.
+    settings: The user's option.
+  """
+  if settings.cluster and settings.mode == 'report':
+    return ''
+  short = [name.rsplit('device:', 1)[-1] for name in found]
+  if len(short) == 1:
+    return f'this program has one device, {short[0]}'
+  asks = (not settings.keep_best or settings.plan is not None or
+          settings.may_round or settings.order == order_lib.CRITICAL_PATH or
+          scopes.were_used())
+  tasks = {name.rpartition('/device:')[0] for name in found}
+  gpus = [name for name in short if name.startswith(_GPU)]
+  if len(gpus) != 1 or len(tasks) > 1 or asks:
+    return ''
+  return (f'this program has one GPU, {gpus[0]}, and runs on it as without the '
+          'option, XLA included')
+
+
+def has_choice(settings: settings_lib.Settings) -> bool:
+  """Whether there may be something to place on this program's devices."""
+  return not why_no_choice(names(), settings)
+
+
+def tell_if_no_choice(settings: settings_lib.Settings) -> bool:
   """Whether there is no choice, which the user reads once."""
-  found = names()
-  if len(found) == 1:
-    _tell(found[0].rsplit('device:', 1)[-1])
-  return len(found) == 1
+  reason = why_no_choice(names(), settings)
+  if reason:
+    _tell(reason)
+  return bool(reason)
 
 
 @functools.cache
-def _tell(name: str) -> None:
-  notices.say(
-      f'gdp_placement has nothing to do: this program has one device, {name}')
+def _tell(reason: str) -> None:
+  notices.say(f'gdp_placement has nothing to do: {reason}')

@@ -12,6 +12,7 @@ from typing import Any, Iterator
 from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import native
+from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import settings
 from gdp_grappler.processes import worker_process
 
@@ -175,6 +176,11 @@ def _next_fit(num_gpus: int) -> Finding:
     return Finding(NOTE, 'next fit',
                    'is left as it is: one device leaves nothing to choose',
                    'Make logical devices to try it out.')
+  reason = devices.why_no_choice(
+      ['device:CPU:0', *(f'device:GPU:{i}' for i in range(num_gpus))], on)
+  if reason:
+    return Finding(NOTE, 'next fit', f'runs as without this package: {reason}',
+                   'A plan, a pin or may_round is a reason to place it.')
   where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
   return Finding(
       GOOD, 'next fit',

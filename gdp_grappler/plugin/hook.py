@@ -67,11 +67,12 @@ def _wrap(cls: type[Any]) -> None:
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
       stock_options, placed = copy.copy(options), copy.copy(options)
-      _add_to_call(options, switch.value(self))
-      _add_to_call(placed, switch.value(self), is_planned=True)
+      # Without a choice of devices it is as if it were off.
+      value = None if _has_no_choice(self) else switch.value(self)
+      _add_to_call(options, value)
+      _add_to_call(placed, value, is_planned=True)
       calls.with_pass, calls.stock = options, stock_options
       calls.placed = placed
-      _tell_of_devices(self)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
@@ -158,16 +159,16 @@ def _wrap_keras() -> None:
   trainers.install()
 
 
-def _tell_of_devices(context: Any) -> None:
-  """Says if there is one only, for a program that is about to call."""
+def _has_no_choice(context: Any) -> bool:
+  """Whether a program that is about to call has nothing to place; says so."""
   settings = switch.settings() if context._initialized else None
-  if settings is None or settings.cluster:
-    return
+  if settings is None:
+    return False
   from gdp_grappler.placers import background
   from gdp_grappler.plugin import devices
   from gdp_grappler.plugin import option
-  if option.connect() and not background.is_current():
-    devices.tell_if_there_is_one()
+  return (option.connect() and not background.is_current() and
+          devices.tell_if_no_choice(settings))
 
 
 def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:

@@ -31,6 +31,7 @@ from gdp_grappler.placers import registry
 from gdp_grappler.placers import single_device
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers import stopwatch
+from gdp_grappler.plugin import devices as devices_lib
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
@@ -74,6 +75,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   Raises:
     GdpError: the settings do not fit the graph or the machine.
   """
+  if devices_lib.why_no_choice(source.devices, settings):
+    return outcome_lib.Outcome(None, '')  # The program as a whole is told.
   reason = _why_not(source)
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')

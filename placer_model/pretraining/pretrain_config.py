@@ -24,6 +24,8 @@ class PretrainConfig:
     most: Placements that it prices at most.
     drawn: What may be drawn.
     ordered: Share of the searches on several GPUs that price under priorities.
+    hasty: Share of the problems whose kernels are so short that what the host
+      does for them bounds the step, as it does on cards of today.
     kept_losses: Share of the moves without gain that a log keeps; each of them
       then counts for as many as were left out.
     memory: Rounds whose logs are learned from.
@@ -42,6 +44,7 @@ class PretrainConfig:
   most: int
   drawn: synthetic.Config
   ordered: float = .4
+  hasty: float = .5
   kept_losses: float = .25
   memory: int = 40
   hidden: int = 32

@@ -7,6 +7,8 @@ from typing import Callable
 
 import numpy as np
 
+from gdp_grappler.evaluation.costs import fixed_costs
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import local_search
 from gdp_grappler.placers import placer as placer_lib
@@ -17,6 +19,9 @@ from gdp_grappler.processes import jobs as jobs_lib
 from gdp_grappler.workloads.synthetic import synthetic
 from placer_model.pretraining import logs
 from placer_model.pretraining import pretrain_config
+
+# Orders of magnitude by which kernels may be shorter.
+_FASTER = 2.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +58,10 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
     threads: Simulations side by side; by default one per core.
   """
   drawn = synthetic.draw(rng, config.drawn)
-  problem = _problem(drawn.step, int(rng.integers(1 << 31)), threads)
+  step = drawn.step
+  if rng.random() < config.hasty:
+    step = _with_short_kernels(step, rng)
+  problem = _problem(step, int(rng.integers(1 << 31)), threads)
   first = drawn.graph.first_ops
   starts = np.concatenate([
       drawn.planted.devices[first][None],
@@ -65,6 +73,23 @@ def draw(config: pretrain_config.PretrainConfig, rng: np.random.Generator,
   log = logs.collect(problem, starts, config.evaluations(drawn.graph.num_ops),
                      rng, ordered)
   return log and log.thinned(config.kept_losses, rng)
+
+
+def _with_short_kernels(step: step_lib.Step,
+                        rng: np.random.Generator) -> step_lib.Step:
+  """As on cards that compute faster, by up to two orders of magnitude.
+
+  The host takes as long as ever, so that it bounds more and more of the step.
+  """
+  costs = roofline.Roofline()
+  seconds = np.array(costs.op_seconds(step.graph, step.cluster))
+  seconds[:, list(step.cluster.accelerators)] *= 10**-rng.uniform(0, _FASTER)
+  return dataclasses.replace(
+      step,
+      cost_model=fixed_costs.FixedCostModel(seconds,
+                                            costs.contention(step.cluster),
+                                            costs.launches(step.graph),
+                                            costs.host_work(step.graph)))
 
 
 def of_step(step: step_lib.Step, evaluations: int, seed: int) -> logs.Log:

@@ -19,6 +19,7 @@ from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import placer as placer_lib
@@ -144,6 +145,16 @@ class _Spread(evaluator_lib.Evaluator):
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     """See `evaluator.Evaluator`."""
     return self._here.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._here.costs(graph)
+
+  def price_closely(
+      self, graph: op_graph.OpGraph, devices: np.ndarray,
+      priorities: np.ndarray | None = None) -> evaluator_lib.Prices:
+    """See `evaluator.Evaluator`."""
+    return self._here.price_closely(graph, devices, priorities)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:

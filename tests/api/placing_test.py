@@ -12,6 +12,7 @@ from tensorflow.core.framework import graph_pb2
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler.api import placing
+from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.ordering import control_edges
@@ -230,3 +231,34 @@ def test_the_best_single_device_is_called_by_what_it_is(cluster, may_round,
   placed = gdp_grappler.place(_GRAPH, cluster, placer='single_device',
                               may_round=may_round)
   assert placed.where_alone == called
+
+
+def test_a_map_that_names_the_cpu_is_obeyed_and_says_what_it_rounds(tmp_path):
+  """The variable of a layer stayed on the GPU, with the layer's update."""
+  path, told = tmp_path / 'map.json', []
+  path.write_text('{"dense": "CPU:0"}')
+  placed = gdp_grappler.place(_GRAPH, '2xP100', plan=path, tell=told.append)
+  graph = placed.graph
+  by_scope = {
+      placed.devices[name] for name in graph.names
+      if '/dense/' in f'/{layer_map.bare_name(name)}'
+  }
+  assert by_scope == {'CPU:0'} and 'GPU:0' in placed.devices.values()
+  assert any('round otherwise' in line for line in told)
+  assert any(
+      'in none, which are where TensorFlow puts them' in line for line in told)
+
+
+def test_a_map_names_no_cluster(tmp_path):
+  path = tmp_path / 'map.json'
+  path.write_text('{"dense": "GPU:0"}')
+  with pytest.raises(errors.PlanError, match='names no cluster. Give one'):
+    gdp_grappler.load_plan(path, _GRAPH)
+  price = gdp_grappler.simulate(_GRAPH, path, '2xP100')
+  assert price.fifo_s > 0
+
+
+@pytest.mark.parametrize('batch_size', ['big', 0, 2.5, True, None])
+def test_a_batch_size_is_a_whole_number(batch_size):
+  with pytest.raises(errors.GdpError, match='batch_size is .*; give a whole'):
+    gdp_grappler.place(_GRAPH, _CLUSTER, batch_size=batch_size)

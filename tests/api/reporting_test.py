@@ -208,3 +208,13 @@ def test_a_large_graph_is_drawn_with_few_bars(browser, tmp_path):
       'return document.querySelectorAll("#timeline .bars path").length')
   assert 0 < bars < 5000
   assert not browser.errors()
+
+
+def test_a_name_that_is_no_page_is_refused(plans, tmp_path, capsys):
+  """`--output=x.pdf` was a page under another name."""
+  with pytest.raises(errors.GdpError, match='End the name in .html'):
+    gdp_grappler.report(plans[0], tmp_path / 'x.pdf')
+  assert gdp.run(
+      ['report',
+       str(_GRAPH), '--plan=none.json', f'--output={tmp_path}/x.pdf']) == 2
+  assert 'End the name in .html' in capsys.readouterr().err

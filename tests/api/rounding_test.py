@@ -85,16 +85,23 @@ def test_a_plan_says_yes_or_no(plan, value):
     gdp_grappler.load_plan(_edited(plan, may_round=value), _GRAPH)
 
 
-def test_a_map_of_layers_is_told_what_would_round():
-  """By hand, float arithmetic does not go to the CPU either."""
+def test_a_map_of_layers_is_obeyed_and_told_what_rounds(tmp_path):
+  """Its user has said where a layer is to be computed, as by a pin."""
   told = []
-  placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'},
+  placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'CPU:0'},
                               tell=told.append)
+  count = _on_cpu(placed)
+  assert 0 < count < _on_cpu(
+      gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'}))
+  assert told[-1].startswith(f'{count} ops compute on another kind of device')
+  # Of a plan that is made of it, everybody knows.
+  placed.save(tmp_path / 'plan.json')
+  assert json.loads((tmp_path / 'plan.json').read_text())['may_round'] is True
+
+
+def test_a_map_for_gpus_rounds_nothing():
+  placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'GPU:1'})
   assert not _on_cpu(placed)
-  assert 'would be rounded otherwise' in told[-1] and 'may_round' in told[-1]
-  placed = gdp_grappler.place(_GRAPH, '2xP100', plan={'*': 'CPU:0'},
-                              may_round=True)
-  assert set(placed.placement.devices.tolist()) == {0}
 
 
 def test_plans_are_compared_whichever_may_round(rounding):

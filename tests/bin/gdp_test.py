@@ -62,3 +62,16 @@ def test_version_does_as_well(argv, capsys):
   assert ended.value.code == 0
   assert capsys.readouterr().out == (
       f'gdp-grappler {gdp_grappler.__version__}\n')
+
+
+def test_alone_it_prints_its_help(capsys):
+  assert gdp.run([]) == 0
+  assert 'usage: gdp' in capsys.readouterr().out
+
+
+def test_a_misspelt_command_is_named(capsys):
+  with pytest.raises(SystemExit) as ended:
+    gdp.run(['--quiet', 'plce', 'graph.pb'])
+  assert ended.value.code == 2
+  assert ('there is no command "plce". Did you mean "place"?'
+          in capsys.readouterr().err)

@@ -53,7 +53,7 @@ def test_hosts_are_tasks():
 
 def test_p100_is_as_it_was():
   device = presets.preset('2xP100').devices[1]
-  assert device.memory_bytes == 16 * 2**30
+  assert device.memory_bytes == 15_401 << 20
   assert (device.peak_flops, device.efficiency) == (9.3e12, 0.7)
   assert device.bandwidth_bytes_per_s == 732e9
   latency, bandwidth, channels = presets.preset('2xP100').link_arrays
@@ -82,8 +82,8 @@ def test_cpu_takes_as_long_as_hdp_saw():
 
 def test_v100_beyond_a_dgx1_are_a_dgx2():
   eight, nine = presets.preset('8xV100'), presets.preset('9xV100')
-  assert eight.devices[1].memory_bytes == 16 * 2**30
-  assert nine.devices[1].memory_bytes == 32 * 2**30
+  assert eight.devices[1].memory_bytes == 14_824 << 20
+  assert nine.devices[1].memory_bytes == 31_134 << 20
   assert set(nine.link_arrays[1][1, 2:].tolist()) == {6 * 23e9}
 
 

@@ -282,3 +282,30 @@ def test_only_simulated_steps_are_made_robust():
   measured = stopwatches.Stopwatch(simulator)
   assert isinstance(robust.objective(simulator), robust.Robust)
   assert robust.objective(measured) is measured
+
+
+def test_close_prices_are_by_other_draws_and_more_of_them():
+  graph, cluster = graphs.random_graph(5, 60), presets.preset('2xP100')
+  simulated = simulator_lib.Simulator(cluster, threads=1)
+  of_groups = np.random.default_rng(0).integers(0, 3, (6, graph.num_groups))
+  rows = of_groups[:, graph.groups].astype(np.int32)
+  few = robust.Robust(simulated)
+  others = robust.Robust(simulated,
+                         robust.RobustConfig(pairs=5)).price(graph,
+                                                             rows).seconds
+  near, close = few.price(graph, rows), few.price_closely(graph, rows)
+  assert (close.seconds != near.seconds).any()
+  assert close.keys() == few.price_closely(graph, rows).keys()
+  assert (close.seconds >= simulated.price(graph, rows).seconds).all()
+  # All draws together are those of both.
+  plain_s = simulated.price(graph, rows).seconds
+  assert ((others - plain_s) * (close.seconds - plain_s) >= 0).all()
+  order = np.arange(60.)
+  in_order = few.price_closely(graph, rows, order)
+  assert (in_order.seconds != close.seconds).any()
+
+
+@pytest.mark.parametrize('field', ['pairs', 'close_pairs'])
+def test_there_is_a_pair_at_least(field):
+  with pytest.raises(ValueError, match=f'{field} is 0; give 1 or more'):
+    robust.RobustConfig(**{field: 0})

@@ -9,6 +9,7 @@ import numpy as np
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import evaluator as evaluator_lib
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.emulation import emulation_worker
 from gdp_grappler.evaluation.emulation import machine
 from gdp_grappler.evaluation.emulation import timeline
@@ -36,6 +37,10 @@ class Stopwatch(evaluator_lib.Evaluator):
 
   def op_seconds(self, graph: op_graph.OpGraph) -> np.ndarray:
     return self._prices.op_seconds(graph)
+
+  def costs(self, graph: op_graph.OpGraph) -> cost_model.CostModel:
+    """See `evaluator.Evaluator`."""
+    return self._prices.costs(graph)
 
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator_lib.Evaluation:

@@ -1,3 +1,5 @@
+import dataclasses
+import math
 import subprocess
 import sys
 
@@ -6,8 +8,10 @@ import pytest
 
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation import robust
+from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.placers import annealing
 from gdp_grappler.placers import moves
+from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import registry
 from helpers import clusters
 from helpers import graphs
@@ -120,3 +124,42 @@ def test_only_kinds_that_are_wanted_are_drawn(monkeypatch):
   for step in range(20):
     search.step(step / 20, annealing.BATCH)
   assert drawn == further == {'group', 'swap'}
+
+
+class _Lucky(simulator_lib.Simulator):
+  """Prices each placement a little too low, by how low is chance.
+
+  Attributes:
+    asked: Placements that were priced closely.
+  """
+
+  asked = 0
+
+  def price_groups(self, graph, devices, ceiling_s=math.inf, priorities=None):
+    prices = super().price_groups(graph, devices, None, priorities)
+    luck = [
+        np.random.default_rng(list(row.tobytes())).uniform(.8, 1)
+        for row in np.asarray(devices, np.int32)
+    ]
+    return dataclasses.replace(prices, seconds=prices.seconds * luck)
+
+  def price_closely(self, graph, devices, priorities=None):
+    self.asked += len(devices)
+    return super().price_closely(graph, devices, priorities)
+
+
+@pytest.mark.parametrize('steps, closely', [(40, False), (200, True)])
+def test_the_best_of_many_is_priced_closely(steps, closely):
+  """It was the luckiest of thousands, and took longer when it ran."""
+  graph, cluster = graphs.random_graph(3, 40), clusters.make_cluster(2)
+  prices = _Lucky(cluster, threads=1)
+  problem = placer_lib.Problem(graph, cluster, prices)
+  search = annealing.Annealing(problem, np.ones((1, graph.num_groups),
+                                                np.int32),
+                               np.random.default_rng(0))
+  for step in range(steps):
+    search.step(step / steps, 16)
+  honest = simulator_lib.Simulator(cluster).price_groups(
+      graph, search.best[None]).keys()[0]
+  assert (search.best_key == honest) == closely == bool(prices.asked)
+  assert prices.asked < search.evaluations / 10

@@ -49,18 +49,60 @@ def _file(tmp_path, graph, devices, priorities=None):
 def test_gradients_updates_and_variables_follow_their_layer():
   on, origin = _placed((('a', 'GPU:1'), ('b', 'GPU:0')), _step())
   assert {
-      on[name] for name in ('w', 'net_1/a_1/read', 'net_1/a_1/MatMul',
-                            'gradient_tape/net_1/a_1/MatMul', 'sgd/mul',
-                            'assign', 'batch')
+      on[name]
+      for name in ('w', 'net_1/a_1/read', 'net_1/a_1/MatMul',
+                   'gradient_tape/net_1/a_1/MatMul', 'sgd/mul', 'assign')
   } == {'GPU:1'}
-  assert on['net_1/b_1/MatMul'] == on['loss'] == 'GPU:0'
-  assert origin == 'the map of layers (4 ops by layer)'
+  # What is in no layer is where TensorFlow puts it.
+  assert on['net_1/b_1/MatMul'] == on['loss'] == on['batch'] == 'GPU:0'
+  assert origin == ('the map of layers (4 ops by layer; 6 in none, which are '
+                    'where TensorFlow puts them)')
 
 
 def test_a_default_is_for_layers_and_not_for_the_updates_of_others():
   on, _ = _placed((('', 'GPU:0'), ('a', 'GPU:1')), _step())
   assert on['sgd/mul'] == on['assign'] == 'GPU:1'
   assert on['batch'] == on['loss'] == on['net_1/b_1/MatMul'] == 'GPU:0'
+
+
+def test_the_rest_is_on_the_first_gpu_where_nobody_said_where_it_was():
+  """All of it went to the CPU with the one layer that was named."""
+  on, _ = _placed((('b', 'CPU:0'),), _step())
+  assert on.pop('net_1/b_1/MatMul') == 'CPU:0'
+  assert set(on.values()) == {'GPU:0'}
+
+
+def test_a_pattern_for_layers_does_not_take_the_optimizer_of_others():
+  """'a*' meant Adam's scope, too, and took all variables along."""
+  names = [name.replace('sgd', 'adam') for name in _NAMES]
+  names[7] = 'adam/assign'
+  names[2], names[3] = 'net_1/b_1/MatMul', 'net_1/a_1/MatMul'
+  names[1], names[5] = 'net_1/b_1/read', 'gradient_tape/net_1/b_1/MatMul'
+  on, _ = _placed((('a*', 'GPU:0'), ('b*', 'GPU:1')), _step(names=names))
+  assert on['w'] == on['adam/mul'] == on['adam/assign'] == 'GPU:1'
+  assert on['net_1/a_1/MatMul'] == 'GPU:0'
+
+
+def test_an_optimizer_may_be_named_alone():
+  on, origin = _placed((('sgd', 'GPU:1'),), _step())
+  assert on['sgd/mul'] == 'GPU:1' and '1 ops by layer' in origin
+
+
+def test_layers_that_share_a_variable_are_named():
+  graph = graphs.make_graph([(0, 1, 0), (0, 2, 0), (1, 3, 64), (2, 4, 64)],
+                            names=['words', 'a/read', 'b/read', 'a/x',
+                                   'b/x'], groups=[0, 0, 0, 1, 2],
+                            param_bytes=[64, 0, 0, 0, 0])
+  _, origin = _placed((('a', 'GPU:0'), ('b', 'GPU:1')), graph)
+  assert 'Warning: "a" and "b" share "words"' in origin
+
+
+def test_a_map_in_a_file(tmp_path):
+  path = tmp_path / 'map.json'
+  path.write_text(json.dumps({'a': 'GPU:1', 'b': 'GPU:0'}))
+  on, _ = _placed(str(path), _step())
+  assert on == _placed((('a', 'GPU:1'), ('b', 'GPU:0')), _step())[0]
+  assert planned.may_round(str(path))
 
 
 def test_a_default_is_not_for_sums_of_gradients():
@@ -91,7 +133,7 @@ def test_slots_follow_and_a_learning_rate_draws_no_update():
 def test_layers_that_are_not_named_stay():
   device = clusters.make_cluster(2).device_names[1]
   on, _ = _placed((('b', 'GPU:1'),), _step(devices=[device] * 10))
-  assert on.pop('net_1/b_1/MatMul') == on.pop('loss') == 'GPU:1'
+  assert on.pop('net_1/b_1/MatMul') == 'GPU:1'
   assert set(on.values()) == {'GPU:0'}
 
 

@@ -1,6 +1,10 @@
 import pytest
 
 from gdp_grappler.plugin import devices
+from gdp_grappler.plugin import settings as settings_lib
+
+_ONE_GPU = ['/device:CPU:0', '/device:GPU:0']
+_HOST = '/job:localhost/replica:0/task:0'
 
 
 @pytest.fixture
@@ -12,20 +16,61 @@ def lines(monkeypatch):
   devices._tell.cache_clear()
 
 
+def _has_choice(monkeypatch, names, **fields):
+  monkeypatch.setattr(devices, 'names', lambda: names)
+  return devices.has_choice(settings_lib.Settings(**fields))
+
+
 def test_one_device_is_told_of_once(lines, monkeypatch):
   monkeypatch.setattr(devices, 'names', lambda: ['/device:CPU:0'])
-  assert devices.tell_if_there_is_one()
-  assert devices.tell_if_there_is_one()
+  for _ in range(2):
+    assert devices.tell_if_no_choice(settings_lib.Settings())
   assert lines == [
       'gdp_placement has nothing to do: this program has one device, CPU:0'
   ]
 
 
-def test_more_are_not(lines, monkeypatch):
-  monkeypatch.setattr(devices, 'names',
-                      lambda: ['/device:CPU:0', '/device:GPU:0'])
-  assert not devices.tell_if_there_is_one()
+@pytest.mark.parametrize('names', [
+    _ONE_GPU,
+    ['/device:CPU:0', '/device:CPU:1', '/device:GPU:0'],
+    [f'{_HOST}/device:CPU:0', f'{_HOST}/device:GPU:0'],
+])
+def test_one_gpu_is_no_choice(lines, monkeypatch, names):
+  """XLA was held back there, and nothing came in return."""
+  assert not _has_choice(monkeypatch, names)
+  assert devices.tell_if_no_choice(settings_lib.Settings())
+  assert lines == [
+      'gdp_placement has nothing to do: this program has one GPU, GPU:0, and '
+      'runs on it as without the option, XLA included'
+  ]
+
+
+@pytest.mark.parametrize('names', [
+    ['/device:CPU:0', '/device:CPU:1'],
+    ['/device:CPU:0', '/device:GPU:0', '/device:GPU:1'],
+    [
+        '/job:worker/replica:0/task:0/device:CPU:0',
+        '/job:worker/replica:0/task:1/device:CPU:0',
+        '/job:worker/replica:0/task:1/device:GPU:0'
+    ],
+])
+def test_more_are(lines, monkeypatch, names):
+  assert _has_choice(monkeypatch, names)
+  assert not devices.tell_if_no_choice(settings_lib.Settings())
   assert lines == []
+
+
+@pytest.mark.parametrize(
+    'fields', [{'keep_best': False}, {'plan': (
+        ('a', 'CPU:0'),)}, {'may_round': True}, {'order': 'critical_path'},
+               {'mode': 'report', 'cluster': '2xP100'}])
+def test_who_asks_for_the_cpu_has_a_choice(monkeypatch, fields):
+  assert _has_choice(monkeypatch, _ONE_GPU, **fields)
+
+
+def test_a_pin_is_a_choice(monkeypatch):
+  monkeypatch.setattr(devices.scopes, 'were_used', lambda: True)
+  assert _has_choice(monkeypatch, _ONE_GPU)
 
 
 def test_names_are_those_of_tensorflow():

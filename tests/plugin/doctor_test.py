@@ -23,7 +23,8 @@ def _states(findings):
     ('0', 2, doctor.NOTE, 'as without'),
     ('on', 2, doctor.BAD, 'neither 0, 1 nor'),
     ('1', 0, doctor.NOTE, 'one device'),
-    ('1', 1, doctor.GOOD, ', over the CPU and 1 GPU;'),
+    ('1', 1, doctor.NOTE, 'as without this package: this program has one GPU'),
+    ('{"may_round": true}', 1, doctor.GOOD, ', over the CPU and 1 GPU;'),
     ('1', 2, doctor.GOOD, 'first steps as they were, then placed, its variables'
      ' moved, and keeps what is faster, over the CPU and 2 GPUs;'),
     ('{"guard": false}', 2, doctor.GOOD,

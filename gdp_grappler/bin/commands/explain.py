@@ -14,7 +14,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       'explain', help='why ops are where they are, and what moving them '
       'would do')
   common.add_planned_graph(parser)
-  parser.add_argument('--plan', required=True, help='a plan file')
+  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
+                      'layers')
   parser.add_argument(
       'op', metavar='OP',
       help="an op's name, a pattern such as '*MatMul*', or a "

@@ -25,12 +25,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
   """Writes it and says so."""
+  from gdp_grappler.api import placing
+  from gdp_grappler.api import reporting
+  reporting.check_name(arguments.output)
   common.check_folder(arguments.output)
   extras.require('A report', 'plotly')
   first, *others = arguments.plan
   plans = [common.planned_step(arguments, first)]
-  from gdp_grappler.api import placing
-  from gdp_grappler.api import reporting
   plans += [placing.of_plan(plans[0].subject, path) for path in others]
   progress.doing(f'drawing {arguments.output}')
   reporting.report(plans, arguments.output)

@@ -22,7 +22,8 @@ def add(commands: Any) -> None:
   parser = commands.add_parser('simulate',
                                help='price a plan, and draw its schedule')
   common.add_planned_graph(parser)
-  parser.add_argument('--plan', required=True, help='a plan file')
+  parser.add_argument('--plan', required=True, help='a plan file, or a map of '
+                      'layers')
   parser.add_argument(
       '--order', choices=order_lib.ORDERS, help=
       ('of ready ops, in the trace and for all figures but the step times; by '

@@ -105,6 +105,11 @@ class Emulator(evaluator.Evaluator):
     """float64 [N, D], as the cost model charges them."""
     return self.cost_model.op_seconds(graph, self.cluster)
 
+  def costs(self, graph: op_graph.OpGraph) -> cost_model_lib.CostModel:
+    """See `evaluator.Evaluator`; the same of all graphs."""
+    del graph
+    return self.cost_model
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
     """Runs one placement; see `evaluator.Evaluator`.

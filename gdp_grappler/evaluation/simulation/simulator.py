@@ -184,6 +184,11 @@ class Simulator(evaluator.Evaluator):
         self._seconds[graph] = seconds
       return seconds
 
+  def costs(self, graph: op_graph.OpGraph) -> cost_model_lib.CostModel:
+    """See `evaluator.Evaluator`; the same of all graphs."""
+    del graph
+    return self.cost_model
+
   def evaluate(self, graph: op_graph.OpGraph,
                placement: placement_lib.Placement) -> evaluator.Evaluation:
     """Prices one placement; see `evaluator.Evaluator`.

@@ -35,7 +35,8 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import placement as placement_lib
-from gdp_grappler.evaluation.costs import fixed_costs
+from gdp_grappler.evaluation.costs import busy
+from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.simulation import schedule as schedule_lib
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.features.moves import native_features
@@ -48,22 +49,24 @@ class MoveFeaturizer:
   """Describes moves of the G groups of one graph; for one thread at a time."""
 
   def __init__(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
-               op_seconds: np.ndarray) -> None:
+               costs: cost_model.CostModel) -> None:
     """Lays the graph out.
 
     Args:
       graph: N ops in G groups.
       cluster: D devices.
-      op_seconds: float64 [N, D], what each op takes on each device.
+      costs: Of its ops.
     """
     self._graph, self._cluster = graph, cluster
-    self._simulator = simulator_lib.Simulator(
-        cluster, fixed_costs.FixedCostModel(op_seconds), threads=1)
+    self._simulator = simulator_lib.Simulator(cluster, costs, threads=1)
     # What is received is known once the event manager has polled.
     asynchronous = np.array([d.asynchronous for d in cluster.devices])
     hop_s = np.array([d.hop_s for d in cluster.devices])
     self._hop_s = np.where(asynchronous[:, None], hop_s[:, None], hop_s[None])
-    self._features = native_features.NativeFeatures(self._layout(op_seconds))
+    self._features = native_features.NativeFeatures(
+        self._layout(
+            busy.seconds(graph, cluster, costs,
+                         self._simulator.op_seconds(graph))))
 
   def observe(self, devices: np.ndarray,
               priorities: np.ndarray | None = None) -> None:
@@ -109,7 +112,7 @@ class MoveFeaturizer:
     np.maximum.at(arrival_s, step.work_transfers, step.work_end_s)
     return arrival_s
 
-  def _layout(self, op_seconds: np.ndarray) -> native_features.Layout:
+  def _layout(self, busy_seconds: np.ndarray) -> native_features.Layout:
     graph, cluster = self._graph, self._cluster
     alive = graph.executions > 0
     own = graph.output_bytes * (alive & ~simulator_lib.aliases(graph))
@@ -120,7 +123,8 @@ class MoveFeaturizer:
     return native_features.Layout(
         edges=graph.edges, edge_tensors=graph.edge_tensors,
         tensor_bytes=graph.tensor_bytes * alive[graph.tensor_ops],
-        groups=graph.groups, order=graph.topological_order, seconds=op_seconds,
-        memory_bytes=graph.param_bytes + own, latency_s=latency_s + self._hop_s,
-        bytes_per_s=bytes_per_s, pools=cluster.memory_pools,
-        pool_bytes=cluster.pool_bytes, units=units, serial=slots == 1)
+        groups=graph.groups, order=graph.topological_order,
+        seconds=busy_seconds, memory_bytes=graph.param_bytes + own,
+        latency_s=latency_s + self._hop_s, bytes_per_s=bytes_per_s,
+        pools=cluster.memory_pools, pool_bytes=cluster.pool_bytes, units=units,
+        serial=slots == 1)

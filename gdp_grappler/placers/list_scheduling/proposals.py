@@ -78,7 +78,7 @@ class Proposals:
     """int, the accelerators in use; see `Bundles.halvings`."""
     count = len(self.accelerators)
     left = max(1, count >> halvings)
-    work_s = self.problem.op_seconds[:, self.accelerators].sum(axis=0)
+    work_s = self.problem.busy_seconds[:, self.accelerators].sum(axis=0)
     return self.accelerators[np.sort(np.argsort(work_s, kind='stable')[:left])]
 
   @functools.cached_property
@@ -89,7 +89,7 @@ class Proposals:
   @functools.cached_property
   def equal_devices(self) -> bool:
     """Whether every op takes as long on one accelerator as on another."""
-    seconds = self.problem.op_seconds[:, self.accelerators]
+    seconds = self.problem.busy_seconds[:, self.accelerators]
     return bool((seconds == seconds[:, :1]).all())
 
   @functools.cached_property

@@ -88,7 +88,7 @@ def from_problem(problem: placer_lib.Problem, allowed: np.ndarray) -> TaskGraph:
        np.zeros(n, np.int64)])
   makers, size, uses = _compact(makers, size, tensors, graph.edges[:, 1])
   return TaskGraph(np.arange(n, dtype=np.int32),
-                   np.asarray(problem.op_seconds, float), makers, size, uses,
+                   np.asarray(problem.busy_seconds, float), makers, size, uses,
                    np.arange(graph.num_groups, dtype=np.int32), graph.groups,
                    allowed)
 

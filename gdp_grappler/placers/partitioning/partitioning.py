@@ -191,8 +191,8 @@ def repair(problem: placer_lib.Problem, graph: group_graph.GroupGraph,
   for device in range(problem.cluster.num_devices):
     sent_s = latency[there, device] + size[edges] / bandwidth[there, device]
     cost[:, device] = np.bincount(
-        of_op[ops], problem.op_seconds[ops, device], len(wrong)) + np.bincount(
-            number[graph.rows[edges]], sent_s, len(wrong))
+        of_op[ops], problem.busy_seconds[ops, device],
+        len(wrong)) + np.bincount(number[graph.rows[edges]], sent_s, len(wrong))
   result = devices.copy()
   result[wrong] = np.where(allowed[wrong], cost, np.inf).argmin(axis=1)
   return result
@@ -277,7 +277,7 @@ def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
   graph = problem.graph
   return np.stack([
       np.bincount(graph.groups, column, graph.num_groups)
-      for column in problem.op_seconds.T
+      for column in problem.busy_seconds.T
   ], axis=1)
 
 
@@ -293,7 +293,7 @@ def _counts(most: int) -> list[int]:
 
 def _speeds(problem: placer_lib.Problem, devices: np.ndarray) -> np.ndarray:
   """float64 [k], of the whole graph; devices cut from one take turns."""
-  seconds = problem.op_seconds[:, devices].sum(axis=0)
+  seconds = problem.busy_seconds[:, devices].sum(axis=0)
   units = problem.cluster.compute_units[devices]
   slots = np.array([problem.cluster.devices[d].slots for d in devices])
   return slots / np.maximum(seconds, 1e-30) / np.bincount(units)[units]

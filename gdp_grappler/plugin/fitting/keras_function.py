@@ -56,7 +56,7 @@ class KerasFunction:
     if value is not self._seen:
       # Where the library is missing, that has been said.
       works = option.connect()
-      self._switch(settings_lib.from_option(value) if works else None)
+      self._switch(_with_choice(value) if works else None)
       self._seen = value
       self._batch_size = feed.size_of(args[0])
     if self._settings is None:
@@ -90,8 +90,6 @@ class KerasFunction:
     """Tells the user why the pass said nothing."""
     self.was_told = True
     scope = context.context().device_name
-    if devices.tell_if_there_is_one():
-      return
     if scope and not scope.startswith(_LOCAL):
       notices.say(f'{self._what}: under tf.device("{scope}") that server runs '
                   'it as a whole, and places it if gdp-grappler is installed '
@@ -107,3 +105,11 @@ class KerasFunction:
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops
+
+
+def _with_choice(option: Any) -> settings_lib.Settings | None:
+  """The settings, unless there is nothing to place, which is said then."""
+  settings = settings_lib.from_option(option)
+  if settings is None or devices.tell_if_no_choice(settings):
+    return None
+  return settings

@@ -7,6 +7,7 @@ import functools
 from typing import Any, Iterator
 import weakref
 
+from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import switch
@@ -48,7 +49,7 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 
   @functools.wraps(stock)
   def make(self: Any, force: bool = False) -> Any:
-    held_back = switch.settings() is not None and xla.chosen_by_keras(self)
+    held_back = xla.chosen_by_keras(self) and _places()
     before = made = getattr(self, attribute)
     stale = made and held_back != getattr(made, 'without_xla', False)
     with _without_xla(self) if held_back else contextlib.nullcontext():
@@ -62,6 +63,12 @@ def _wrap_maker(cls: Any, kind: str) -> None:
     return getattr(self, attribute)
 
   setattr(cls, maker, make)
+
+
+def _places() -> bool:
+  """Whether the option is on, and there may be something to place."""
+  settings = switch.settings()
+  return settings is not None and devices.has_choice(settings)
 
 
 def _succeed(model: Any, before: Any, made: Any) -> None:
@@ -107,7 +114,7 @@ def _without_xla(model: Any) -> Iterator[None]:
 
 def _tell_of_xla(function: str) -> None:
   """Says that a function is one op by its user's choice."""
-  if switch.settings() is None:
+  if not _places():
     return
   notices.say_once(
       f'{function}: left as it was: XLA compiles it to one op '

@@ -26,6 +26,7 @@ def _model():
   """What the pages call `model`."""
   model = keras.Sequential([
       keras.Input((4,)),
+      keras.layers.Dense(8, name='embedding'),
       keras.layers.Dense(8, name='encoder'),
       keras.layers.Dense(1, name='decoder')
   ])

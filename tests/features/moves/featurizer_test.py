@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.features.moves import featurizer
 from gdp_grappler.features.moves import native_features
 from gdp_grappler.features.moves import schema
@@ -37,7 +38,8 @@ def _described(graph: op_graph.OpGraph, devices: Sequence[int],
                seconds: object = 1.) -> dict[str, np.ndarray]:
   """Name -> [K], of moves from `devices` [G] to `moved` [K, G]."""
   seconds = np.broadcast_to(seconds, (graph.num_ops, cluster.num_devices))
-  moves = featurizer.MoveFeaturizer(graph, cluster, seconds)
+  moves = featurizer.MoveFeaturizer(graph, cluster,
+                                    fixed_costs.FixedCostModel(seconds))
   moves.observe(np.array(devices, np.int32))
   features = moves.describe(np.array(moved, np.int32))
   assert np.isfinite(features).all()
@@ -203,8 +205,9 @@ def test_threads_do_not_matter(monkeypatch):
 
   def found(threads):
     monkeypatch.setattr(native_features.cores, 'own', lambda: threads)
-    moves = featurizer.MoveFeaturizer(graph, cluster,
-                                      np.ones((900, cluster.num_devices)))
+    moves = featurizer.MoveFeaturizer(
+        graph, cluster,
+        fixed_costs.FixedCostModel(np.ones((900, cluster.num_devices))))
     moves.observe(now)
     placed = rows.copy()
     done = moves.replace(placed, np.ones(200, bool), allowed, weights, 900)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import fixed_costs
 from gdp_grappler.features.moves import featurizer
 from gdp_grappler.graph import op_graph
 from helpers import clusters
@@ -34,7 +35,8 @@ class _Case:
 
   def features(self) -> featurizer.MoveFeaturizer:
     """That look at where the moves begin."""
-    result = featurizer.MoveFeaturizer(self.graph, self.cluster, self.seconds)
+    result = featurizer.MoveFeaturizer(self.graph, self.cluster,
+                                       fixed_costs.FixedCostModel(self.seconds))
     result.observe(self.devices, self.priorities)
     return result
 

@@ -9,8 +9,6 @@ from gdp_grappler.plugin.fitting import keras_function
 def _said(monkeypatch):
   lines = []
   monkeypatch.setattr(keras_function.notices, 'say', lines.append)
-  monkeypatch.setattr(keras_function.devices, 'tell_if_there_is_one',
-                      lambda: False)
   return lines
 
 
@@ -40,3 +38,15 @@ def test_what_workers_run_later_is_for_the_pass_to_explain(said):
   """Once a fit on parameter servers was said to be too small."""
   assert _explained(scheduled=True).was_told
   assert not said
+
+
+@pytest.mark.parametrize('names, is_on', [
+    (['/device:CPU:0', '/device:GPU:0'], False),
+    (['/device:CPU:0', '/device:GPU:0', '/device:GPU:1'], True),
+])
+def test_with_one_gpu_it_is_the_function_itself(said, monkeypatch, names,
+                                                is_on):
+  monkeypatch.setattr(keras_function.devices, 'names', lambda: names)
+  assert bool(keras_function._with_choice(True)) == is_on
+  assert keras_function._with_choice(False) is None
+  del said

@@ -1,0 +1,49 @@
+"""How long ops keep devices busy, the host that feeds them included.
+
+A GPU runs kernels while a thread of the host dispatches the next ones. The
+slower of the two sets the pace. Where kernels are short that is the host, so
+whoever shares work out by the seconds of kernels alone balances the wrong
+thing. The simulator knows both sides op by op; partitioners and list schedulers
+take one number per op, which is what this module gives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
+from gdp_grappler.graph import op_graph
+
+
+def seconds(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+            cost_model: cost_model_lib.CostModel,
+            op_seconds: np.ndarray) -> np.ndarray:
+  """float64 [N, D], what each op adds to the pace of each device.
+
+  On an asynchronous device the longer one of its kernels, with the gaps between
+  them, and of what the host does to dispatch it. On others its seconds. It is
+  no lower bound of a step: in the same step one device may wait for its host
+  during some ops and the host for it during others.
+
+  Args:
+    graph: N ops.
+    cluster: D devices.
+    cost_model: Of the kernels.
+    op_seconds: float64 [N, D], what it says that kernels take.
+  """
+  runs = np.maximum(graph.executions, 1)
+  launches = cost_model.launches(graph)
+  host_work = cost_model.host_work(graph)
+  result = np.array(op_seconds, np.float64)
+  for number, device in enumerate(cluster.devices):
+    if not device.asynchronous:
+      continue
+    of_kernels = op_seconds[:, number]
+    dispatched_s = (runs * (device.dispatch_s - device.lock_s)
+                    + host_work * device.dispatch_s + launches * device.lock_s)
+    result[:, number] = np.where(
+        of_kernels > 0,
+        np.maximum(of_kernels + runs * device.gap_s, dispatched_s),
+        runs * device.visit_s)
+  return result
