@@ -220,6 +220,32 @@ def _cards(tf: types.ModuleType, source: nvml.Source,
   return result
 
 
+def free_bytes(source: nvml.Source | None = None) -> dict[str, int]:
+  """What TensorFlow could allocate now on cards that it has not taken yet.
+
+  Does not start TensorFlow's runtime.
+
+  Args:
+    source: As of `local_cluster`.
+
+  Returns:
+    By the name of the physical device; without those whose memory is unknown.
+  """
+  import tensorflow as tf
+  facts = (source or nvml.installed()).cards()
+  unused = nvml.visible(facts)
+  result = {}
+  for physical in tf.config.list_physical_devices('GPU'):
+    details = tf.config.experimental.get_device_details(physical)
+    index = _matching(details, facts, unused)
+    if index is not None and facts[index].memory_bytes:
+      own = facts[index]
+      result[physical.name] = max(
+          0,
+          _memory_bytes(physical.name, own, []) - (own.used_bytes or 0))
+  return result
+
+
 def _matching(details: dict[str, Any], facts: Sequence[nvml.CardFacts],
               unused: list[int]) -> int | None:
   """NVML's index of a card of TensorFlow: the next one of its title.
