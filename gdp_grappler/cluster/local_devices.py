@@ -167,13 +167,14 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
     memory_bytes = 16 << 30
     notes.append(f'GPU:{number}: TensorFlow does not describe it; 16 GiB of '
                  'memory are assumed.')
+  parts = sum(other.name == card.name for other, _ in cards)
+  cut = card.name if parts > 1 else ''
   return cluster_lib.Device(name=name, type='GPU', memory_bytes=memory_bytes,
                             peak_flops=card.peak_flops,
                             efficiency=card.efficiency,
                             bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
                             launch_s=device_figures.GPU_LAUNCH_S,
-                            compute=name, memory=name, context=card.name,
-                            card=card.name,
+                            compute=name, memory=name, context=cut, card=cut,
                             resident_threads=card.resident_threads,
                             **device_figures.CARD_LAUNCH), card
 
