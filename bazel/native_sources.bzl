@@ -69,6 +69,7 @@ NATIVE_LIBRARIES = {
             "gdp_grappler/evaluation/simulation/simulator_chains.h",
             "gdp_grappler/evaluation/simulation/simulator_copies.h",
             "gdp_grappler/evaluation/simulation/simulator_graph.h",
+            "gdp_grappler/evaluation/simulation/simulator_cards.h",
             "gdp_grappler/evaluation/simulation/simulator_host.h",
             "gdp_grappler/evaluation/simulation/simulator_machine.h",
             "gdp_grappler/evaluation/simulation/simulator_memory.h",

@@ -37,6 +37,7 @@ _PUBLIC = {
     'relocate': 'gdp_grappler.plugin.fitting.relocating',
     'report': 'gdp_grappler.api.reporting',
     'simulate': 'gdp_grappler.api.placing',
+    'split': 'gdp_grappler.plugin.splitting',
     'verify': 'gdp_grappler.api.verifying',
 }
 __all__ = sorted(_PUBLIC)

@@ -11,6 +11,8 @@ import pathlib
 
 # The option `gdp_placement`: '1', '0' or a dict as JSON.
 PLACEMENT = 'GDP_PLACEMENT'
+# How many logical GPUs each card is cut into: 2 to 4, or 'auto'.
+SPLIT = 'GDP_SPLIT'
 # Where to write the graphs that the pass receives.
 CAPTURE_DIR = 'GDP_CAPTURE_DIR'
 # Where profiles, measurements and workloads are kept.
@@ -31,6 +33,11 @@ _USERS_KERAS = os.environ.get(LEGACY_KERAS, '')
 def placement() -> str:
   """What the option is set to by `PLACEMENT`; '' for nothing."""
   return os.environ.get(PLACEMENT, '')
+
+
+def split() -> str:
+  """What cards are cut into by `SPLIT`; '' for nothing."""
+  return os.environ.get(SPLIT, '')
 
 
 def capture_directory() -> str:

@@ -160,6 +160,10 @@ def _first(calibration: calibration_lib.Calibration, *names:
   return next((value for value in found if value is not None), None)
 
 
+def _card_of(device: cluster_lib.Device) -> str:
+  return device.card or device.compute
+
+
 def _link(link: cluster_lib.Link, calibration: calibration_lib.Calibration,
           chosen: Collection[str],
           by_name: dict[str, cluster_lib.Device]) -> cluster_lib.Link:
@@ -168,7 +172,7 @@ def _link(link: cluster_lib.Link, calibration: calibration_lib.Calibration,
   if cluster_lib.task(link.source) != cluster_lib.task(link.target):
     return link
   if all(inside):
-    same = ends[0].compute == ends[1].compute
+    same = _card_of(ends[0]) == _card_of(ends[1])
     name = f'between_{"devices" if same else "cards"}_bytes_per_s'
   elif inside[1] and ends[0].type == 'CPU':
     name = 'to_device_bytes_per_s'

@@ -63,6 +63,13 @@ class Device:
     context: Devices with the same value share a context of the driver: they are
       logical devices of one card in one process. By default those with the same
       `compute` do.
+    card: Asynchronous devices with the same value are logical devices of one
+      card: each has a compute stream of its own, and kernels of different
+      streams share the card's multiprocessors and bandwidth. '' of a device
+      that has a card for itself. `peak_flops` and `bandwidth_bytes_per_s` are
+      those of the whole card.
+    resident_threads: That its multiprocessors hold at a time; 0 if nobody
+      knows: then any kernel is taken to fill the card.
   """
 
   name: str
@@ -87,6 +94,8 @@ class Device:
   callback_s: float = 0.
   poll_s: float = 0.
   context: str = ''
+  card: str = ''
+  resident_threads: int = 0
 
   @property
   def asynchronous(self) -> bool:
@@ -213,6 +222,22 @@ class Cluster:
   def contexts(self) -> np.ndarray:
     """int32 [D], devices with the same number share a context of the driver."""
     return _numbered([d.context or d.compute for d in self.devices])
+
+  @functools.cached_property
+  def cut_cards(self) -> np.ndarray:
+    """int32 [D], devices with the same number are cut from one card; else -1.
+
+    -1 as well of a device that is the only one of its card here.
+    """
+    result = np.full(self.num_devices, -1, np.int32)
+    cards: dict[str, list[int]] = {}
+    for index, device in enumerate(self.devices):
+      if device.card:
+        cards.setdefault(device.card, []).append(index)
+    shared = [parts for parts in cards.values() if len(parts) > 1]
+    for number, parts in enumerate(shared):
+      result[parts] = number
+    return result
 
   @functools.cached_property
   def memory_pools(self) -> np.ndarray:

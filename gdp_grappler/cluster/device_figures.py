@@ -55,6 +55,7 @@ CARD_LAUNCH: dict[str, Any] = {
     'poll_s': _POLL_S,
 }
 _SLOTS_PER_SOCKET = 2
+_MOVED_SHARE = .78
 # Behind the name of a card: another one.
 _OTHERS = frozenset(('Laptop', 'Ti', 'SUPER', 'D'))
 
@@ -356,6 +357,19 @@ def card_of(title: str) -> Card | None:
   return next((card for card in CARDS.values()
                for name in names if re.fullmatch(card.name + '[a-z]?', name)),
               None)
+
+
+def within_card_bytes_per_s(bandwidth_bytes_per_s: float) -> float:
+  """Of a copy from one logical GPU of a card to another one.
+
+  It reads and writes the memory. An H100 copies 512 MB at about 1.3 TB/s, which
+  is 78 % of half of the data sheet's bandwidth; other kernels that move data
+  reach as much of it.
+
+  Args:
+    bandwidth_bytes_per_s: Of the card's memory.
+  """
+  return _MOVED_SHARE * bandwidth_bytes_per_s / 2
 
 
 def gpu_flops(multiprocessors: int, hertz: float,

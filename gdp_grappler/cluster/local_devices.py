@@ -25,6 +25,7 @@ from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
+from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import nvml
 
 # Two CPU devices of one process hand on a pointer through the rendezvous.
@@ -52,6 +53,7 @@ class _Card:
   bandwidth_bytes_per_s: float
   pcie_bytes_per_s: float
   brick_bytes_per_s: float
+  resident_threads: int
 
 
 def local_cluster(names: Sequence[str] = (),
@@ -165,12 +167,15 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
     memory_bytes = 16 << 30
     notes.append(f'GPU:{number}: TensorFlow does not describe it; 16 GiB of '
                  'memory are assumed.')
+  parts = sum(other.name == card.name for other, _ in cards)
+  cut = card.name if parts > 1 else ''
   return cluster_lib.Device(name=name, type='GPU', memory_bytes=memory_bytes,
                             peak_flops=card.peak_flops,
                             efficiency=card.efficiency,
                             bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
                             launch_s=device_figures.GPU_LAUNCH_S,
-                            compute=card.name, memory=name,
+                            compute=name, memory=name, context=cut, card=cut,
+                            resident_threads=card.resident_threads,
                             **device_figures.CARD_LAUNCH), card
 
 
@@ -213,6 +218,32 @@ def _cards(tf: types.ModuleType, source: nvml.Source,
   except (RuntimeError, ValueError) as error:
     raise errors.ClusterError(
         f'TensorFlow does not describe its GPUs: {error}') from error
+  return result
+
+
+def free_bytes(source: nvml.Source | None = None) -> dict[str, int]:
+  """What TensorFlow could allocate now on cards that it has not taken yet.
+
+  Does not start TensorFlow's runtime.
+
+  Args:
+    source: As of `local_cluster`.
+
+  Returns:
+    By the name of the physical device; without those whose memory is unknown.
+  """
+  import tensorflow as tf
+  facts = (source or nvml.installed()).cards()
+  unused = nvml.visible(facts)
+  result = {}
+  for physical in tf.config.list_physical_devices('GPU'):
+    details = tf.config.experimental.get_device_details(physical)
+    index = _matching(details, facts, unused)
+    if index is not None and facts[index].memory_bytes:
+      own = facts[index]
+      result[physical.name] = max(
+          0,
+          _memory_bytes(physical.name, own, []) - (own.used_bytes or 0))
   return result
 
 
@@ -279,7 +310,8 @@ def _figures(name: str, facts: nvml.CardFacts, index: int | None,
   brick = (known.peers.brick_bytes_per_s
            if known.peers else device_figures.NVLINK_BYTES_PER_S)
   return _Card(name, facts, index, known.peak_flops, known.efficiency,
-               known.bandwidth_bytes_per_s, pcie, brick)
+               known.bandwidth_bytes_per_s, pcie, brick,
+               multiprocessors.resident_threads(known.name))
 
 
 def _link(source: cluster_lib.Device, target: cluster_lib.Device,
@@ -310,8 +342,8 @@ def _between(source: _Card,
   peer_out = f'{source.name} peer out'
   latency_s = device_figures.COPY_LATENCY_S
   if source.name == target.name:
-    # A copy within the card's memory reads and writes it.
-    return latency_s, source.bandwidth_bytes_per_s / 2, (peer_out,)
+    rate = device_figures.within_card_bytes_per_s(source.bandwidth_bytes_per_s)
+    return latency_s, rate, (peer_out,)
   bricks = min(source.facts.switch_nvlinks, target.facts.switch_nvlinks)
   nvlink = (peer_out, f'{target.name} peer in')
   if not bricks and target.index is not None:

@@ -27,6 +27,7 @@ class CardFacts:
     title: 'Tesla P100-PCIE-16GB'.
     uuid: 'GPU-...'.
     memory_bytes: All of it.
+    used_bytes: Of it, by anybody.
     lanes: Float32 units of the whole card.
     capability: CUDA compute capability.
     clock_hertz: Highest of the multiprocessors.
@@ -42,6 +43,7 @@ class CardFacts:
   title: str
   uuid: str | None = None
   memory_bytes: int | None = None
+  used_bytes: int | None = None
   lanes: int | None = None
   capability: tuple[int, int] | None = None
   clock_hertz: float | None = None
@@ -140,8 +142,8 @@ class Library:
             buses: Mapping[tuple[int, int, int], int]) -> CardFacts:
     peers, to_switch = self._nvlinks(handle, buses)
     memory = (ctypes.c_ulonglong * 3)()  # Total, free, used.
-    total = (memory[0]
-             if self._call('nvmlDeviceGetMemoryInfo', handle, memory) else None)
+    total, used = ((memory[0], memory[2]) if self._call(
+        'nvmlDeviceGetMemoryInfo', handle, memory) else (None, None))
     megahertz = {
         clock:
             self._number('nvmlDeviceGetMaxClockInfo', handle,
@@ -151,6 +153,7 @@ class Library:
     return CardFacts(
         title=self._text('nvmlDeviceGetName', handle) or '',
         uuid=self._text('nvmlDeviceGetUUID', handle), memory_bytes=total,
+        used_bytes=used,
         lanes=self._number('nvmlDeviceGetNumGpuCores', handle),
         capability=self._two('nvmlDeviceGetCudaComputeCapability',
                              handle), clock_hertz=_hertz(megahertz[_CLOCK_SM]),

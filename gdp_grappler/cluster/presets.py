@@ -6,6 +6,7 @@
     cpu               one host with a Broadwell and no card
     haswell+2xP100    a named processor, such as haswell, skylake2 or genoa2
                       (2: two sockets); `device_figures.CPUS` has them all
+    1xH100:2          a card that is cut into two logical GPUs, 2 to 4
     2x8xV100-ib       two hosts of eight V100 each, joined by InfiniBand
     4xcpu-eth10       four hosts without cards, joined by 10 Gbit/s Ethernet
 
@@ -30,6 +31,7 @@ from gdp_grappler import errors
 from gdp_grappler import suggestions
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import multiprocessors
 from gdp_grappler.cluster import preset_grammar
 from gdp_grappler.cluster import topologies
 
@@ -59,7 +61,7 @@ def preset(name: str) -> cluster_lib.Cluster:
         name, f'"{network_name}" is not a network; networks are '
         + ', '.join(device_figures.NETWORKS))
   hosts, body = _hosts(name, body)
-  cpu, cards = _host(name, body)
+  cpu, cards, card_of = _host(name, body)
   if hosts > 1 and not dash:
     raise _unknown(
         name, f'{hosts} hosts need a network; write for example '
@@ -68,7 +70,7 @@ def preset(name: str) -> cluster_lib.Cluster:
     raise _unknown(
         name, 'a network joins hosts, but there is one; write for '
         f'example {_with_hosts(body, network_name)}')
-  return _build(name, hosts, cpu, cards,
+  return _build(name, hosts, cpu, cards, card_of,
                 device_figures.NETWORKS.get(network_name))
 
 
@@ -107,27 +109,46 @@ def _hosts(name: str, body: str) -> tuple[int, str]:
 
 
 def _host(name: str,
-          body: str) -> tuple[device_figures.Cpu, list[device_figures.Card]]:
-  """The processors and cards of one host."""
-  cpu, cards = None, []
+          body: str) -> tuple[device_figures.Cpu, list[device_figures.Card],
+                              list[int]]:
+  """The processors, the cards of one host, and the card of each of its GPUs."""
+  cpu, cards, card_of = None, [], list[int]()
   for part in body.split('+'):
-    match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)', part)
+    match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)(?::(\d+))?', part)
     if part in preset_grammar.CPUS and cpu is None:
       cpu = preset_grammar.CPUS[part]
     elif match and match[2] in _CARDS:
       count = min(int(match[1] or 1), preset_grammar.MOST_CARDS + 1)
-      cards += [device_figures.CARDS[match[2]]] * count
+      parts = _parts(name, match[3])
+      for _ in range(count):
+        card_of += [len(cards)] * parts
+        cards.append(device_figures.CARDS[match[2]])
     else:
       raise _unknown(name)
-  if len(cards) > preset_grammar.MOST_CARDS:
-    raise _unknown(name,
-                   f'a host has at most {preset_grammar.MOST_CARDS} cards')
+  if len(card_of) > preset_grammar.MOST_CARDS:
+    raise _unknown(
+        name, f'a host has at most {preset_grammar.MOST_CARDS} cards, or '
+        'logical GPUs of cards')
   v100 = device_figures.CARDS['V100']
   if cards.count(v100) > _DGX1_CARDS:
     cards = [
         device_figures.V100_OF_DGX2 if card == v100 else card for card in cards
     ]
-  return device_figures.CPUS[cpu or cards[0].cpu], cards
+  return device_figures.CPUS[cpu or cards[0].cpu], cards, card_of
+
+
+def _parts(name: str, text: str | None) -> int:
+  """How many logical GPUs a card is cut into.
+
+  Raises:
+    ClusterError: too many, or 0.
+  """
+  parts = int(text or 1)
+  if not 1 <= parts <= preset_grammar.MOST_PARTS:
+    raise _unknown(
+        name, f'a card is cut into 2 to {preset_grammar.MOST_PARTS} logical '
+        f'GPUs, not {parts}')
+  return parts
 
 
 def _unknown(name: str, why: str = '') -> errors.ClusterError:
@@ -145,13 +166,14 @@ def _unknown(name: str, why: str = '') -> errors.ClusterError:
 
 
 def _build(name: str, hosts: int, cpu: device_figures.Cpu,
-           cards: Sequence[device_figures.Card],
+           cards: Sequence[device_figures.Card], card_of: Sequence[int],
            network: device_figures.Network | None) -> cluster_lib.Cluster:
   ends = [
-      (host, card) for host in range(hosts) for card in range(-1, len(cards))
+      (host, gpu) for host in range(hosts) for gpu in range(-1, len(card_of))
   ]
   names = {end: _device_name(*end, hosts) for end in ends}
-  paths = topologies.host_paths(cards, cpu.sockets)
+  paths = topologies.parts_paths(
+      cards, card_of, topologies.host_paths(cards, cpu.sockets))
   links = []
   for source, target in itertools.permutations(ends, 2):
     if source[0] == target[0]:
@@ -163,7 +185,8 @@ def _build(name: str, hosts: int, cpu: device_figures.Cpu,
         cluster_lib.Link(names[source], names[target], path.latency_s,
                          path.bandwidth_bytes_per_s, path.channels))
   return cluster_lib.Cluster(
-      name, tuple(_device(names[end], cpu, cards, end[1]) for end in ends),
+      name, tuple(
+          _device(names[end], cpu, cards, card_of, end[1]) for end in ends),
       tuple(links))
 
 
@@ -175,17 +198,20 @@ def _device_name(host: int, card: int, hosts: int) -> str:
 
 
 def _device(name: str, cpu: device_figures.Cpu,
-            cards: Sequence[device_figures.Card],
+            cards: Sequence[device_figures.Card], card_of: Sequence[int],
             number: int) -> cluster_lib.Device:
   if number < 0:
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
-  card = cards[number]
+  card, parts = cards[card_of[number]], card_of.count(card_of[number])
+  which = f'{cluster_lib.task(name)} card {card_of[number]}' if parts > 1 else ''
   return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=card.memory_bytes,
+      name=name, type='GPU', memory_bytes=card.memory_bytes // parts,
       peak_flops=card.peak_flops, efficiency=card.efficiency,
       bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
-      compute=name, memory=name, **device_figures.CARD_LAUNCH)
+      compute=name, memory=name, context=which, card=which,
+      resident_threads=multiprocessors.resident_threads(card.name),
+      **device_figures.CARD_LAUNCH)
 
 
 def _within(path: topologies.Path, host: int, hosts: int) -> topologies.Path:

@@ -20,7 +20,8 @@ one peer at a time even where it has several wires.
 from __future__ import annotations
 
 import dataclasses
-from typing import Sequence
+import itertools
+from typing import Mapping, Sequence
 
 from gdp_grappler.cluster import device_figures
 
@@ -69,6 +70,33 @@ def host_paths(cards: Sequence[device_figures.Card],
         paths[source, target] = (_peers(cards, source, target) or
                                  _pcie(cards, sockets, source, target))
   return paths
+
+
+def parts_paths(
+    cards: Sequence[device_figures.Card], card_of: Sequence[int],
+    paths: Mapping[tuple[int, int], Path]) -> dict[tuple[int, int], Path]:
+  """Paths between the GPUs of a host, some of which are parts of one card.
+
+  Args:
+    cards: Those in it.
+    card_of: The card of each GPU.
+    paths: `host_paths` of the cards.
+
+  Returns:
+    From a pair of numbers of GPUs, -1 for the host's processor, to its path.
+  """
+  cards_of = [-1, *card_of]
+  result = {}
+  for source, target in itertools.permutations(range(-1, len(card_of)), 2):
+    ends = cards_of[source + 1], cards_of[target + 1]
+    if ends[0] == ends[1]:
+      rate = device_figures.within_card_bytes_per_s(
+          cards[ends[0]].bandwidth_bytes_per_s)
+      result[source, target] = Path(device_figures.COPY_LATENCY_S, rate,
+                                    (f'GPU:{ends[0]} copies',))
+    else:
+      result[source, target] = paths[ends]
+  return result
 
 
 def _peers(cards: Sequence[device_figures.Card], source: int,

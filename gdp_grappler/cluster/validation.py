@@ -17,6 +17,9 @@ LAUNCHES = ('synchronous', 'asynchronous')
 # Fields of an asynchronous device: what the host and the driver take for it.
 HOST_TIMES = ('dispatch_s', 'visit_s', 'copy_dispatch_s', 'lock_s', 'gap_s',
               'switch_s', 'callback_s', 'poll_s')
+# What the logical devices of a card have in common: the card's own figures.
+_OF_CARD = ('type', 'peak_flops', 'efficiency', 'bandwidth_bytes_per_s',
+            'resident_threads')
 
 
 def check(cluster: Any) -> None:
@@ -45,8 +48,9 @@ def check(cluster: Any) -> None:
 def _check_device(at: str, device: Any) -> None:
   for field in ('name', 'type', 'compute', 'memory'):
     _check_text(f'{at}.{field}', getattr(device, field))
-  if device.context != '':
-    _check_text(f'{at}.context', device.context)
+  for field in ('context', 'card'):
+    if getattr(device, field) != '':
+      _check_text(f'{at}.{field}', getattr(device, field))
   where = f' ({device.name})'
   if device.type not in _TYPES:
     raise errors.ClusterError(
@@ -65,6 +69,8 @@ def _check_device(at: str, device: Any) -> None:
     _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
   if device.copy_bytes_per_s is not None:
     _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
+  _check_figure(f'{at}.resident_threads{where}', device.resident_threads,
+                or_zero=True)
   slots = device.slots
   if (isinstance(slots, bool) or not isinstance(slots, int) or
       not 1 <= slots <= _MOST_SLOTS):
@@ -149,6 +155,7 @@ def _check_devices(devices: tuple[Any, ...]) -> None:
           f'name says {device.named_type!r}; change one of them.')
   _check_memories(devices)
   _check_units(devices)
+  _check_cards(devices)
 
 
 def _check_memories(devices: tuple[Any, ...]) -> None:
@@ -172,6 +179,42 @@ def _check_units(devices: Sequence[Any]) -> None:
           f'devices[{index}].launch ({device.name}) is {device.launch!r}, but '
           f'devices[{other}], which shares its compute "{device.compute}", is '
           f'{devices[other].launch!r}; give both the same.')
+
+
+def _check_cards(devices: Sequence[Any]) -> None:
+  """Devices of a card are alike and have streams of their own."""
+  parts: dict[str, list[tuple[int, Any]]] = {}
+  for index, device in enumerate(devices):
+    if device.card:
+      parts.setdefault(device.card, []).append((index, device))
+  for card, members in parts.items():
+    first, model = members[0]
+    for index, device in members:
+      at = f'devices[{index}]'
+      if not device.asynchronous:
+        raise errors.ClusterError(
+            f'{at}.card ({device.name}) is {card!r}, but a {LAUNCHES[0]} '
+            f'device has no stream on a card; leave it out, or give launch '
+            f'{LAUNCHES[1]!r}.')
+      for field in _OF_CARD:
+        if getattr(device, field) != getattr(model, field):
+          raise errors.ClusterError(
+              f'{at}.{field} ({device.name}) is {getattr(device, field)!r}, '
+              f'but devices[{first}], which is cut from the same card '
+              f'"{card}", has {getattr(model, field)!r}; give both what the '
+              'whole card has.')
+    _check_streams(card, members)
+
+
+def _check_streams(card: str, members: Sequence[tuple[int, Any]]) -> None:
+  seen: set[str] = set()
+  for index, device in members:
+    if device.compute in seen:
+      raise errors.ClusterError(
+          f'devices[{index}].compute ({device.name}) is {device.compute!r}, as '
+          f'of another device of card "{card}", but each has a stream of its '
+          'own; give each its own.')
+    seen.add(device.compute)
 
 
 def _check_links(names: Sequence[str], links: tuple[Any, ...]) -> None:

@@ -143,11 +143,12 @@ def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
   """
   graph, cluster = problem.graph, problem.cluster
   seconds = contracted.summed(problem.op_seconds)
+  shares = _card_shares(problem, simulator, contracted)
   contended = simulator.cost_model.contention(cluster)
   gpu = cluster.accelerators[0]
   host = cluster.devices[gpu]
   if not host.asynchronous or not host.dispatch_s:
-    return fixed_costs.FixedCostModel(seconds, contended)
+    return fixed_costs.FixedCostModel(seconds, contended, shares=shares)
   launches = problem.op_seconds[:, gpu] > 0
   runs = np.maximum(graph.executions, 1)
   prepared_s = np.where(
@@ -165,7 +166,23 @@ def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
   gap_s = np.array([cluster.devices[i].gap_s for i in streams])
   seconds[:, streams] += np.maximum(kernel_runs - 1, 0)[:, None] * gap_s
   return fixed_costs.FixedCostModel(seconds, contended, np.maximum(kernels, 1),
-                                    np.maximum(prepared_s, 0) / host.dispatch_s)
+                                    np.maximum(prepared_s, 0) / host.dispatch_s,
+                                    shares)
+
+
+def _card_shares(
+    problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
+    contracted: contraction.Contraction) -> np.ndarray | None:
+  """float64 [C, D], the mean over the seconds of a node; None if no card is cut.
+  """
+  if (problem.cluster.cut_cards < 0).all():
+    return None
+  seconds = problem.op_seconds + _LEAST_WORK
+  shares = simulator.cost_model.card_shares(problem.graph, problem.cluster,
+                                            problem.op_seconds)
+  # Rounding may not take it above all of a card.
+  return np.minimum(
+      contracted.summed(seconds * shares) / contracted.summed(seconds), 1)
 
 
 def _work(problem: placer_lib.Problem) -> np.ndarray:

@@ -35,6 +35,8 @@ def install() -> None:
   if environment.placement() or _is_on(None):
     _wrap_sessions()
     _wrap_keras()
+  if environment.split() or 'split' in environment.placement():
+    _wait_for_context(context)
 
 
 def _add_option_to(config: Any) -> None:
@@ -89,6 +91,7 @@ def _wrap(cls: type[Any]) -> None:
     stock_set(self, options)
     changes.note()
     if switch.is_set(switch.value(self)):
+      _arm_split(self)
       _switch_on()
     else:
       _switch_off()
@@ -115,6 +118,27 @@ def _is_on(value: Any) -> bool:
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
   from gdp_grappler.plugin import option
   return option.checked(options)
+
+
+def _arm_split(context: Any) -> None:
+  """Before the runtime starts, as the option says."""
+  from gdp_grappler.plugin import settings
+  from gdp_grappler.plugin import splitting
+  found = settings.from_option(switch.value(context))
+  if found is not None:
+    splitting.arm(found.split)
+
+
+def _wait_for_context(module: Any) -> None:
+  """Asks for logical GPUs by environment variables once there is a context."""
+  stock = module.Context.__init__
+
+  def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    stock(self, *args, **kwargs)
+    from gdp_grappler.plugin import splitting
+    splitting.arm_new(self)
+
+  module.Context.__init__ = __init__
 
 
 def _switch_on() -> None:

@@ -68,6 +68,8 @@ class Settings:
     may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
       round it otherwise, so that the numbers of a program change in their last
       digits or, where a GPU multiplies in TF32, in the third.
+    split: Into how many logical GPUs each card is cut before the runtime
+      starts, 2 to 4, or 'auto'; 1 or None for none. See `splitting`.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -89,6 +91,7 @@ class Settings:
   xla: str = XLA_COMPARED
   xla_compile_s: float = 30.
   may_round: bool = False
+  split: int | str | None = None
   cache: bool = True
 
   @property
@@ -264,6 +267,15 @@ def _size_or_none(key: str, value: Any) -> int | None:
   return _count(key, value)
 
 
+def _split(key: str, value: Any) -> int | str | None:
+  # Imported when needed, as placers are.
+  from gdp_grappler.plugin import splitting
+  try:
+    return splitting.checked(value)
+  except ValueError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+
+
 def _seconds(key: str, value: Any) -> float:
   if (isinstance(value, bool) or not isinstance(value, (int, float)) or
       not 0 < value <= _LONGEST_S):
@@ -290,6 +302,7 @@ _CHECKS = {
     'xla': _one_of((XLA_COMPARED, XLA_KEPT, XLA_OFF)),
     'xla_compile_s': _seconds,
     'may_round': _switch,
+    'split': _split,
     'cache': _switch,
 }
 

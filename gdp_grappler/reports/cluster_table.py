@@ -44,10 +44,12 @@ def text(cluster: cluster_lib.Cluster,
 def _devices(cluster: cluster_lib.Cluster) -> str:
   groups: dict[tuple[Any, ...], list[int]] = {}
   for index, device in enumerate(cluster.devices):
-    figures = dataclasses.replace(device, name='', compute='', memory='')
+    figures = dataclasses.replace(device, name='', compute='', memory='',
+                                  context='', card='')
     sharing = tuple(
         tuple(members) for members in (_sharing(cluster.compute_units, index),
-                                       _sharing(cluster.memory_pools, index)))
+                                       _sharing(cluster.memory_pools, index),
+                                       _of_card(cluster, index)))
     groups.setdefault((figures, sharing), []).append(index)
   rows = [('device', 'count', 'memory', 'ops at a time', 'FLOP/s each',
            'reached', 'memory rate', 'per op', 'per copy', 'launch', 'shares')]
@@ -70,10 +72,16 @@ def _sharing(labels: np.ndarray, index: int) -> list[int]:
   return same if len(same) > 1 else []
 
 
-def _shares(cluster: cluster_lib.Cluster,
-            sharing: tuple[tuple[int, ...], tuple[int, ...]]) -> str:
+def _of_card(cluster: cluster_lib.Cluster, index: int) -> list[int]:
+  """Logical devices of the same card, if it is cut."""
+  cards = cluster.cut_cards
+  return [] if cards[index] < 0 else _sharing(cards, index)
+
+
+def _shares(cluster: cluster_lib.Cluster, sharing: tuple[tuple[int, ...],
+                                                         ...]) -> str:
   texts = []
-  for what, members in zip(('compute', 'memory'), sharing):
+  for what, members in zip(('compute', 'memory', 'card'), sharing):
     if members:
       texts.append(f'{what} ({len(members)} devices)')
   return ', '.join(texts) or '-'

@@ -47,3 +47,10 @@ def test_what_the_host_takes_is_kept():
   read = cluster_json.from_json(cluster.to_json(), 'x')
   assert read == cluster
   assert read.contexts.tolist() == [0, 1, 1]
+
+
+def test_a_cut_card_comes_back():
+  cluster = presets.preset('1xH100:2')
+  read = cluster_json.from_json(cluster.to_json(), 'file')
+  assert read == cluster
+  assert read.cut_cards.tolist() == [-1, 0, 0]

@@ -164,16 +164,38 @@ def test_a_known_card_without_nvml(monkeypatch):
   assert 'memory of 10 GiB is assumed' in ' '.join(cluster.notes)
 
 
-def test_parts_of_a_card_share_its_compute_and_wires(monkeypatch):
+def test_parts_of_a_card_share_the_card_and_its_wires(monkeypatch):
   cluster = _local(_Tf(_P100.title, parts=(1024, 2048)), _Nvml(_P100),
                    monkeypatch, gpus=2)
   assert [d.memory_bytes for d in cluster.devices[1:]] == [1 << 30, 2 << 30]
-  assert cluster.compute_units.tolist() == [0, 1, 1]
+  # Each has a stream of its own, and a driver's context with the other.
+  assert cluster.compute_units.tolist() == [0, 1, 2]
+  assert cluster.cut_cards.tolist() == [-1, 0, 0]
+  assert cluster.contexts.tolist() == [0, 1, 1]
+  assert cluster.devices[1].resident_threads == 56 * 2048
   assert cluster.memory_pools.tolist() == [0, 1, 2]
   channels = cluster.link_arrays[2]
   assert channels[0, 1].tolist() == channels[0, 2].tolist()
   # What stays on the card goes through its memory: read and written.
-  assert cluster.link_arrays[1][1, 2] == 366e9
+  assert cluster.link_arrays[1][1, 2] == .78 * 366e9
+
+
+def test_whole_cards_share_nothing(monkeypatch):
+  cluster = _local(_Tf(_P100.title, _P100.title), _Nvml(_P100, _P100),
+                   monkeypatch)
+  assert cluster.cut_cards.tolist() == [-1, -1, -1]
+  assert cluster.contexts.tolist() == [0, 1, 2]
+  assert [d.card for d in cluster.devices] == ['', '', '']
+
+
+def test_free_bytes_are_less_what_is_in_use(monkeypatch):
+  used = dataclasses.replace(_P100, used_bytes=3 << 30)
+  monkeypatch.setitem(sys.modules, 'tensorflow', _Tf(_P100.title, _P100.title))
+  monkeypatch.delenv('CUDA_VISIBLE_DEVICES', raising=False)
+  idle, busy = local_devices.free_bytes(_Nvml(_P100, used)).values()
+  assert idle - busy == 3 << 30
+  # Nobody tells how much memory it has.
+  assert not local_devices.free_bytes(nvml.NoCards())
 
 
 def test_cards_behind_one_pcie_switch_share_it(monkeypatch):

@@ -139,3 +139,43 @@ def test_work_of_a_large_cluster_grows_with_its_links():
 
   assert presets.preset('4x8xA100-ib').num_devices == 36
   assert calls_per_link('4x8xA100-ib') < 1.1 * calls_per_link('2x8xA100-ib')
+
+
+def test_a_card_in_parts():
+  cluster = presets.preset('1xH100:2')
+  whole = presets.preset('1xH100').devices[1]
+  assert cluster.device_labels == ('CPU:0', 'GPU:0', 'GPU:1')
+  assert cluster.cut_cards.tolist() == [-1, 0, 0]
+  assert cluster.contexts.tolist() == [0, 1, 1]
+  assert cluster.compute_units.tolist() == [0, 1, 2]
+  for part in cluster.devices[1:]:
+    assert part.memory_bytes == whole.memory_bytes // 2
+    assert part.peak_flops == whole.peak_flops
+    assert part.resident_threads == whole.resident_threads == 132 * 2048
+  # Both ways are through one memory.
+  latency, bandwidth, channels = cluster.link_arrays
+  assert bandwidth[1, 2] == pytest.approx(1.31e12, rel=.01)
+  assert latency[1, 2] == latency[0, 1]
+  assert channels[1, 2].tolist() == channels[2, 1].tolist()
+  # Both parts have the card's one connection to the host.
+  assert channels[0, 1].tolist() == channels[0, 2].tolist()
+
+
+def test_cards_in_parts_beside_others():
+  cluster = presets.preset('2xP100:3+1xK40')
+  assert cluster.cut_cards.tolist() == [-1, 0, 0, 0, 1, 1, 1, -1]
+  pairs = cluster.link_arrays[2]
+  between = presets.preset('2xP100+1xK40')
+  assert cluster.link_arrays[1][1, 4] == between.link_arrays[1][1, 2]
+  assert pairs[1, 4].tolist() == pairs[3, 6].tolist()
+
+
+def test_one_part_is_the_card():
+  cut = presets.preset('2xV100:1')
+  assert cut.devices == presets.preset('2xV100').devices
+
+
+@pytest.mark.parametrize('name', ['1xH100:5', '1xH100:0', '8xH100:3'])
+def test_too_many_parts(name):
+  with pytest.raises(errors.ClusterError, match='logical GPUs'):
+    presets.preset(name)

@@ -142,3 +142,25 @@ def test_errors_name_the_cluster():
   cluster = clusters.make_cluster(1)
   with pytest.raises(errors.ClusterError, match='Cluster "test": step_s is -1'):
     dataclasses.replace(cluster, step_s=-1)
+
+
+def _cut(**changes):
+  """One card in two, the second part changed."""
+  cluster = presets.preset('1xP100:2')
+  *others, last = cluster.devices
+  return dataclasses.replace(
+      cluster, devices=(*others, dataclasses.replace(last, **changes)))
+
+
+@pytest.mark.parametrize('changes,said', [
+    ({'card': 5}, r'devices\[2\].card is 5; give a text'),
+    ({'resident_threads': -1}, r'devices\[2\].resident_threads'),
+    ({'resident_threads': 7}, 'cut from the same card'),
+    ({'peak_flops': 1.}, 'what the whole card has'),
+    ({'launch': 'synchronous'}, 'has no stream on a card'),
+    ({'compute': cluster_lib.local_name('GPU', 0)}, 'a stream of its own'),
+])
+def test_parts_of_a_card(changes, said):
+  _cut()
+  with pytest.raises(errors.ClusterError, match=said):
+    _cut(**changes)

@@ -78,6 +78,7 @@ class FixedCosts(cost_model.CostModel):
   workspace: object = 0
   buses: object = None
   shares: object = 0.
+  card: object = 1.
 
   def op_seconds(self, graph, cluster) -> np.ndarray:
     seconds = np.asarray(self.seconds, np.float64)
@@ -90,6 +91,9 @@ class FixedCosts(cost_model.CostModel):
     if workspace.ndim == 1:
       workspace = workspace[:, None]
     return np.broadcast_to(workspace, (graph.num_ops, cluster.num_devices))
+
+  def card_shares(self, graph, cluster, seconds) -> np.ndarray:
+    return np.broadcast_to(self.card, seconds.shape)
 
   def contention(self, cluster) -> cost_model.Contention:
     count = cluster.num_devices

@@ -59,7 +59,7 @@ class ReferenceSimulator:
                seconds: np.ndarray, devices, aliases=(), priorities=None,
                workspace: np.ndarray | None = None, buses=None, contention=None,
                dispatch_factors=None, root_ranks=None, launches=None,
-               poll_factors=None, host_work=None):
+               poll_factors=None, host_work=None, card_shares=None):
     """Runs the simulation.
 
     Args:
@@ -77,6 +77,7 @@ class ReferenceSimulator:
       root_ranks: [N], of ops that wait for nothing; None for topological.
       launches: [N], kernels of an op in a step; None for one in each run.
       host_work: [N], what the host does beyond, in dispatches; or None.
+      card_shares: [N, D], what share of its card an op can use; None for all.
       poll_factors: [N], times `poll_s` of what an op sends; None for once.
     """
     self.graph, self.cluster = graph, cluster
@@ -92,6 +93,10 @@ class ReferenceSimulator:
     self.root_ranks = _either(root_ranks, zeros)
     self.launches = _either(launches, self.runs)
     self.host_work = _either(host_work, zeros)
+    self.card_shares = _either(
+        card_shares, np.ones((graph.num_ops, cluster.num_devices)))
+    # By card: from when until when how much of it was taken, as it was.
+    self.taken = {}
     self.fed = [0.0] * cluster.num_devices
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
@@ -225,10 +230,38 @@ class ReferenceSimulator:
     self.fed[device] = done
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]
-    self.start[op] = max(done, filled + gap) if filled else done
-    self.end[op] = self.start[op] + (seconds + (runs - 1) * gap)
+    self._run_kernel(op, device, max(done, filled + gap) if filled else done,
+                     seconds + (runs - 1) * gap)
     self.wires.filled[unit] = self.end[op]
     return done
+
+  def _run_kernel(self, op: int, device: int, start: float,
+                  seconds: float) -> None:
+    """Gives an op what others leave of its card from `start` on."""
+    card = self.cluster.cut_cards[device]
+    self.start[op], self.end[op] = start, start + seconds
+    if card < 0 or not seconds:
+      return
+    taken = self.taken.setdefault(card, [])
+    share, left, time = self.card_shares[op, device], seconds, start
+    self.start[op] = None
+    while True:
+      used = 0.0
+      for since, until, part in taken:
+        used += part if since <= time < until else 0
+      rate = 0 if 1 - used < 1e-9 else min(1.0, (1 - used) / share)
+      if rate and self.start[op] is None:
+        self.start[op] = time
+      changes = [t for piece in taken for t in piece[:2] if t > time]
+      if rate and (not changes or time + left / rate <= min(changes)):
+        self.end[op] = time + left / rate
+        taken.append((time, self.end[op], share * rate))
+        return
+      then = min(changes)
+      if rate:
+        taken.append((time, then, share * rate))
+        left = max(0.0, left - (then - time) * rate)
+      time = then
 
   def _hold_lock(self, device: int, wanted: float, seconds: float) -> float:
     """Waits for the lock of a context and holds it; until when."""
@@ -321,8 +354,9 @@ class ReferenceSimulator:
             waiting, key=lambda op:
             (-self.priorities[op], self.ready[op], self.rank[op]))
         device = self.devices[op]
-        self.end[op] = now + (self.seconds[op, device]
-                              * self._slowdown(device, now))
+        self._run_kernel(
+            op, device, now,
+            self.seconds[op, device] * self._slowdown(device, now))
         self.start[op], self.slot[op] = now, free[0]
         self.allocated[op] = now
         if self.cluster.devices[device].asynchronous:

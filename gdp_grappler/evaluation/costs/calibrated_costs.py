@@ -29,6 +29,7 @@ import numpy as np
 
 from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import card_shares
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
@@ -99,6 +100,11 @@ class CalibratedCostModel(cost_model.CostModel):
       if work is not None:
         result[rows] = work * times[rows]
     return result
+
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """float64 [N, D], see `card_shares`."""
+    return card_shares.of(graph, cluster, seconds)
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

@@ -56,6 +56,21 @@ class CostModel(Protocol):
     """
     return np.zeros(graph.num_ops)
 
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """float64 [N, D], what share of its card each op can use while it runs.
+
+    Above 0 and at most 1. By default all of it. Only asked for clusters with
+    cards that are cut into several devices.
+
+    Args:
+      graph: N ops.
+      cluster: D devices.
+      seconds: [N, D], `op_seconds`.
+    """
+    del graph, cluster
+    return np.ones(seconds.shape)
+
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:
     """int64 [N, D], memory each op needs on each device while it runs."""

@@ -20,12 +20,14 @@ class FixedCostModel(cost_model.CostModel):
     contended: How devices slow each other down; not at all if None.
     kernels: float64 [N], what `launches` answers; one for each run if None.
     work: float64 [N], what `host_work` answers; nothing if None.
+    shares: float64 [N, D], what `card_shares` answers; 1 if None.
   """
 
   seconds: np.ndarray
   contended: cost_model.Contention | None = None
   kernels: np.ndarray | None = None
   work: np.ndarray | None = None
+  shares: np.ndarray | None = None
 
   def op_seconds(self, graph: op_graph.OpGraph,
                  cluster: cluster_lib.Cluster) -> np.ndarray:
@@ -40,6 +42,13 @@ class FixedCostModel(cost_model.CostModel):
   def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
     """See `CostModel`."""
     return super().host_work(graph) if self.work is None else self.work
+
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """See `CostModel`."""
+    if self.shares is None:
+      return super().card_shares(graph, cluster, seconds)
+    return self.shares
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

@@ -28,6 +28,7 @@ import numpy as np
 
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import card_shares
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import profile as profile_lib
 from gdp_grappler.evaluation.costs import roofline as roofline_lib
@@ -86,6 +87,11 @@ class ProfiledCostModel(cost_model.CostModel):
   def host_work(self, graph: op_graph.OpGraph) -> np.ndarray:
     """float64 [N], the roofline's."""
     return self.base.host_work(graph)
+
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """float64 [N, D], see `card_shares`."""
+    return card_shares.of(graph, cluster, seconds)
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

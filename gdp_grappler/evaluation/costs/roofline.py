@@ -18,6 +18,7 @@ from typing import Sequence
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import card_shares
 from gdp_grappler.evaluation.costs import cost_model
 from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
@@ -97,6 +98,11 @@ class Roofline(cost_model.CostModel):
   def contention(self, cluster: cluster_lib.Cluster) -> cost_model.Contention:
     """None: it differs by machine and graph, and has to be measured."""
     return cost_model.no_contention(cluster)
+
+  def card_shares(self, graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                  seconds: np.ndarray) -> np.ndarray:
+    """float64 [N, D], see `card_shares`."""
+    return card_shares.of(graph, cluster, seconds)
 
   def workspace_bytes(self, graph: op_graph.OpGraph,
                       cluster: cluster_lib.Cluster) -> np.ndarray:

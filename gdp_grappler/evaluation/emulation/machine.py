@@ -39,6 +39,11 @@ class Machine:
         if np.count_nonzero(self.cluster.compute_units == unit) > 1 or
         np.count_nonzero(self.cluster.memory_pools == pool) > 1
     ]
+    shared += [
+        device.short_name for device, card in zip(self.cluster.devices,
+                                                  self.cluster.cut_cards)
+        if card >= 0
+    ]
     if shared:
       raise self._unsuited(f'has devices cut from one ({", ".join(shared)}); '
                            'emulated ones are whole')

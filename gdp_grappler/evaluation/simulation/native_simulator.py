@@ -39,6 +39,8 @@ class Layout:
       None for once.
     root_ranks: float64 [N], ops that wait for nothing are dispatched in
       ascending order; None for the topological one.
+    card_shares: float64 [N, D], what share of its card each op can use; None
+      where no card is cut into several devices.
   """
 
   graph: op_graph.OpGraph
@@ -55,6 +57,7 @@ class Layout:
   dispatch_factors: np.ndarray | None = None
   poll_factors: np.ndarray | None = None
   root_ranks: np.ndarray | None = None
+  card_shares: np.ndarray | None = None
 
   def edges(self) -> tuple[np.ndarray, np.ndarray]:
     """int32 [E + C, 2] and the tensors that they carry, int32 [E + C]."""
@@ -105,11 +108,17 @@ class PreparedGraph:
               layout.poll_factors, layout.root_ranks)))
     # The addresses stay good until the call returns.
     cluster_arrays = _cluster_arrays(cluster, layout.contention)
+    cut: list[np.ndarray | None] = [None, None]
+    if layout.card_shares is not None:
+      cut = [
+          np.ascontiguousarray(cluster.cut_cards, np.int32),
+          np.ascontiguousarray(layout.card_shares, np.float64)
+      ]
     units, channels = cluster_arrays[0], cluster_arrays[-1]
     native_cluster = _NativeCluster(cluster.num_devices,
                                     units.max() + 1, self._num_pools,
                                     channels.max() + 1, channels.shape[-1],
-                                    *map(_address, cluster_arrays),
+                                    *map(_address, (*cluster_arrays, *cut)),
                                     cluster.step_s + 0.0)
     self._handle = self._lib.gdp_simulator_create(
         ctypes.byref(native_graph), ctypes.byref(native_cluster),
@@ -266,7 +275,8 @@ class _NativeCluster(ctypes.Structure):
   ] + [(name, ctypes.c_void_p)
        for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
                     'asynchronous', 'host', 'contexts', 'buses', 'contention',
-                    'latency_s', 'bytes_per_s', 'channels')
+                    'latency_s', 'bytes_per_s', 'channels', 'cards',
+                    'card_shares')
       ] + [('step_s', ctypes.c_double)]
 
 

@@ -170,6 +170,8 @@ struct GdpCluster {
   const double* latency_s;         // [D, D]
   const double* bytes_per_s;       // [D, D]
   const int32_t* channels;         // [D, D, channels_per_link], at most 8
+  const int32_t* cards;            // [D], -1: not cut; null if none is
+  const double* card_shares;       // [N, D] in (0, 1]; null if no card is cut
   double step_s;
 };
 
@@ -213,6 +215,11 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
   }
   s->streams = false;
   for (const uint8_t asynchronous : s->asynchronous) s->streams |= asynchronous;
+  s->cut = cluster->cards != nullptr;
+  if (s->cut) {
+    s->card.assign(cluster->cards, cluster->cards + d);
+    s->card_share.resize(int64_t{n} * d);
+  }
   s->bus.assign(cluster->buses, cluster->buses + s->num_units);
   s->contention.assign(cluster->contention, cluster->contention + d);
   s->contended = false;
@@ -256,6 +263,10 @@ GdpSimulator* gdp_simulator_create(const GdpGraph* graph,
     const int64_t bytes = graph->param_bytes[op];
     if (bytes) s->params.push_back({i, bytes});
     std::copy_n(seconds + int64_t{op} * d, d, &s->seconds[int64_t{i} * d]);
+    if (s->cut) {
+      std::copy_n(cluster->card_shares + int64_t{op} * d, d,
+                  &s->card_share[int64_t{i} * d]);
+    }
     if (workspace) {
       std::copy_n(workspace + int64_t{op} * d, d,
                   &s->workspace[int64_t{i} * d]);

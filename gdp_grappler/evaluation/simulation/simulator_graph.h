@@ -87,6 +87,7 @@ struct Graph {
   bool copy_work;                   // Some device has no copy engines.
   bool contended;                   // Some device has contention.
   bool streams;                     // Some device is asynchronous.
+  bool cut;                         // Some card is cut into several devices.
   std::vector<int32_t> order;       // [N] position -> op of the graph.
   std::vector<int32_t> position;    // [N] by op of the graph.
   std::vector<int32_t> group;       // [N] by op of the graph.
@@ -115,6 +116,10 @@ struct Graph {
   std::vector<int32_t> bus;        // [units], kNone: its own.
   std::vector<double> contention;  // [D]
   std::vector<Link> links;         // [D, D]
+  // If cut: [D] the number of the card, kNone if it is not shared; [N, D] what
+  // share of a card ops can use.
+  std::vector<int32_t> card;
+  std::vector<double> card_share;
 };
 
 }  // namespace gdp

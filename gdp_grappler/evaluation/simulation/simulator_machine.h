@@ -81,8 +81,14 @@ class alignas(64) Machine {
     const int32_t unit = g_.unit[device];
     const double seconds =
         units_.Slowed(device, g_.seconds[Cell(op, device)], now_);
-    if (g_.asynchronous[device]) units_.Fill(unit, seconds, seconds, 0, now_);
-    const double end = now_ + seconds;
+    double end = now_ + seconds;
+    if (IsPart(device) && seconds > 0) {
+      units_.FillPart(device, g_.card_share[Cell(op, device)], seconds, seconds,
+                      0, now_, now_);
+      end = units_.filled_s(unit);
+    } else if (g_.asynchronous[device]) {
+      units_.Fill(unit, seconds, seconds, 0, now_);
+    }
     Allocate(op, device);
     if (schedule_) Report(op, now_, end, units_.TakeSlot(unit));
     events_.Push(end, op);
@@ -239,6 +245,11 @@ class alignas(64) Machine {
     return int64_t{op} * g_.num_devices + device;
   }
 
+  // Whether a device shares its card with others.
+  bool IsPart(int32_t device) const {
+    return g_.cut && g_.card[device] != kNone;
+  }
+
   bool IsChained(int32_t device) const {
     return chained_ && g_.asynchronous[device];
   }
@@ -306,8 +317,12 @@ class alignas(64) Machine {
       end = host_.EndOfLaunch(device, op, factor, now_);
       const double gap = Gap(device);
       const double filled = seconds + (runs - 1) * gap;
-      start = units_.Fill(g_.unit[device], filled, seconds, gap, end);
-      if (schedule_) Report(op, start, start + filled, 0);
+      const int32_t unit = g_.unit[device];
+      start = IsPart(device)
+                  ? units_.FillPart(device, g_.card_share[Cell(op, device)],
+                                    filled, seconds, gap, end, now_)
+                  : units_.Fill(unit, filled, seconds, gap, end);
+      if (schedule_) Report(op, start, units_.filled_s(unit), 0);
     } else {
       start = end = host_.EndOfVisit(device, factor * runs, now_);
       if (schedule_) Report(op, start, start, 0);

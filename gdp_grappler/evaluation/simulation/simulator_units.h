@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gdp_grappler/evaluation/simulation/simulator_cards.h"
 #include "gdp_grappler/evaluation/simulation/simulator_graph.h"
 #include "gdp_grappler/evaluation/simulation/simulator_queues.h"
 
@@ -25,7 +26,8 @@ class Units {
         slot_taken_(graph.num_units),
         starts_(graph.num_units),
         filled_s_(graph.num_units),
-        left_s_(graph.num_units) {}
+        left_s_(graph.num_units),
+        cards_(graph.cut ? graph.num_devices : 0) {}
 
   // `priorities` [N] by op of the graph, or null; `scheduled` if slots matter.
   // Nobody cares for steps above `ceiling`.
@@ -42,6 +44,7 @@ class Units {
     std::fill(starts_.begin(), starts_.end(), Starts{-1, 0});
     std::fill(filled_s_.begin(), filled_s_.end(), 0.0);
     last_s_ = 0;
+    for (CardUse& card : cards_) card.Reset();
     if (scheduled) {
       for (std::vector<uint8_t>& taken : slot_taken_) taken.clear();
     }
@@ -65,6 +68,8 @@ class Units {
   // to what waits for them: calls StartWork and StartOp.
   template <typename Machine>
   void StartAll(double now, Machine* machine) {
+    // Who starts first gets what is left of a card.
+    if (g_.cut) std::sort(touched_.begin(), touched_.end());
     for (const int32_t unit : touched_) {
       while (free_slots_[unit] > 0) {
         if (g_.copy_work && !owed_[unit].empty()) {
@@ -111,6 +116,19 @@ class Units {
     const bool first = filled_s_[unit] == 0;
     const double start = first ? now : std::max(now, filled_s_[unit] + gap);
     filled_s_[unit] = start + seconds;
+    last_s_ = std::max(last_s_, filled_s_[unit]);
+    left_s_[unit] -= told;
+    is_over_ |= filled_s_[unit] + left_s_[unit] > ceiling_;
+    return start;
+  }
+
+  // The same on a device of a card that is cut into several, of which the op can
+  // use a `share`. It takes longer while others leave less.
+  double FillPart(int32_t device, double share, double seconds, double told,
+                  double gap, double start, double now) {
+    const int32_t unit = g_.unit[device];
+    if (filled_s_[unit] > 0) start = std::max(start, filled_s_[unit] + gap);
+    filled_s_[unit] = cards_[g_.card[device]].Run(share, seconds, now, &start);
     last_s_ = std::max(last_s_, filled_s_[unit]);
     left_s_[unit] -= told;
     is_over_ |= filled_s_[unit] + left_s_[unit] > ceiling_;
@@ -173,6 +191,7 @@ class Units {
   Vector<Starts> starts_;                         // [units] if contended.
   Vector<double> filled_s_;                       // [units] if asynchronous.
   Vector<double> left_s_;  // [units] if asynchronous and there is a ceiling.
+  Vector<CardUse> cards_;  // [cards], at most D, if some are cut.
   double last_s_ = 0;
   double ceiling_ = kInfinity;
   bool is_over_ = false;

@@ -123,6 +123,45 @@ def test_agrees_exactly_on_random_graphs(block):
           expected)
 
 
+def _with_cards(cluster: cluster_lib.Cluster,
+                rng: np.random.Generator) -> cluster_lib.Cluster:
+  """GPUs with streams of their own, on one card or on two."""
+  two = rng.random() < .3
+  return dataclasses.replace(
+      cluster, devices=tuple(
+          dataclasses.replace(
+              _asynchronous(device, rng), compute=device.name,
+              card='b' if two and index > 2 else 'a') if device.type ==
+          'GPU' else device for index, device in enumerate(cluster.devices)))
+
+
+@pytest.mark.parametrize('block', range(4))
+def test_agrees_exactly_where_cards_are_cut(block):
+  for seed in range(block * 100, (block + 1) * 100):
+    graph, cluster, seconds, workspace, placements, priorities = (
+        _random_case(seed))
+    rng = np.random.default_rng(seed + 2_000_000)
+    cluster = _with_cards(cluster, rng)
+    assert (cluster.cut_cards >= 0).any()
+    shares = rng.choice([.1, .25, .3, .5, .7, 1.], seconds.shape)
+    contention = _random_contention(seed, cluster)
+    simulated = simulator.Simulator(
+        cluster,
+        clusters.FixedCosts(seconds, workspace, *contention, card=shares), 1)
+    prices = simulated.price(graph, placements, priorities)
+    for k, devices in enumerate(placements):
+      order = None if priorities is None else priorities[k]
+      expected = reference_simulator.ReferenceSimulator(
+          graph, cluster, seconds, devices, ('Identity',), order, workspace,
+          *contention, card_shares=shares)
+      assert prices.seconds[k] == expected.step_time, seed
+      assert prices.peak_bytes[k].tolist() == expected.memory.peak(), seed
+      _assert_same(
+          simulated.schedule(graph,
+                             placement_lib.Placement(devices, cluster, order)),
+          expected)
+
+
 @pytest.mark.parametrize('block', range(5))
 def test_agrees_exactly_where_dispatch_differs(block):
   for seed in range(block * 100, (block + 1) * 100):

@@ -1,0 +1,146 @@
+"""Predicts what cutting one card in two gains, beside what one card gained.
+
+Run it from the repository with `python -m benchmarks.recorded_split`. For each
+model a placer shares the training step out over two logical GPUs of one H100,
+whose kernels share the card's multiprocessors and bandwidth
+(`evaluation.costs.card_shares`); the gain is the step on the card as one GPU
+over that step. Gains were measured on one H100 with TensorFlow 2.21, in `fit`
+without XLA. Nothing here was fitted to them.
+
+The graphs of CNN and MLP are those that the pass received on the card; those
+of the mixture of experts and of the two towers are traced here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from typing import Any, Sequence
+
+from benchmarks import keras_models
+from benchmarks import recorded_keras
+from benchmarks import tables
+from gdp_grappler.api import subjects
+from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import one_device
+from gdp_grappler.cluster import presets
+from gdp_grappler.graph import op_graph
+from gdp_grappler.placers import registry
+from gdp_grappler.placers import step as step_lib
+from gdp_grappler.plugin import step_costs
+
+WHOLE, CUT = '1xH100', '1xH100:2'
+# The step as it was over the placed one; `fit` over two logical GPUs.
+MEASURED_GAINS = {'cnn': 1.39, 'experts': 1.25, 'two_towers': 1.02, 'mlp': 1.}
+_RECORDED = ('cnn', 'mlp')
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+  """One model on one card.
+
+  Attributes:
+    model: Its name.
+    whole_s: Simulated step on the card as one GPU.
+    cut_s: On the card cut in two, as it was placed.
+    on_second: Share of the kernels' seconds that is on the second GPU.
+    card_share: What share of the card kernels can use, on average over their
+      seconds.
+    measured_gain: Of a real `fit`.
+  """
+
+  model: str
+  whole_s: float
+  cut_s: float
+  on_second: float
+  card_share: float
+  measured_gain: float | None
+
+  @property
+  def gain(self) -> float:
+    """Of cutting, predicted."""
+    return self.whole_s / self.cut_s
+
+
+def predict(model: str, placer: str, seconds: float) -> Row:
+  """Places the training step of a model over the card in two.
+
+  Args:
+    model: Of `MEASURED_GAINS`, or another of `keras_models`.
+    placer: Name of a registered one.
+    seconds: That it may take.
+  """
+  cluster = step_costs.of_fit(presets.preset(CUT))
+  step = step_lib.Step(_graph(model), cluster)
+  problem = dataclasses.replace(step.problem(), time_budget_s=seconds)
+  placement = registry.create(placer, None).place(problem)
+  simulator = step.simulator()
+  op_seconds = simulator.op_seconds(step.graph)
+  gpus = cluster.accelerators
+  second_s = op_seconds[placement.devices == gpus[1], gpus[1]].sum()
+  all_s = op_seconds[:, gpus[0]]
+  shares = simulator.cost_model.card_shares(step.graph, cluster,
+                                            op_seconds)[:, gpus[0]]
+  whole_s = _whole_s(step.graph)
+  # Whoever gains nothing stays as it was.
+  cut_s = min(simulator.evaluate(step.graph, placement).step_time_s, whole_s)
+  return Row(model, whole_s, cut_s, second_s / all_s.sum(),
+             (all_s * shares).sum() / all_s.sum(), MEASURED_GAINS.get(model))
+
+
+def _graph(model: str) -> op_graph.OpGraph:
+  if model in _RECORDED:
+    return recorded_keras.read(recorded_keras.FOLDER / f'{model}.pb.gz')
+  return subjects.read(getattr(keras_models, model)(), CUT,
+                       subjects.Reading()).step.graph
+
+
+def _whole_s(graph: op_graph.OpGraph) -> float:
+  cluster = step_costs.of_fit(presets.preset(WHOLE))
+  allowed = constraints.allowed_devices(graph, cluster)
+  places = one_device.on_each(cluster, allowed)[cluster.accelerators[0]]
+  prices = step_lib.Step(graph, cluster).simulator().price_groups(
+      graph, places[None])
+  return float(prices.seconds[0])
+
+
+def _find(arguments: argparse.Namespace) -> tables.Table:
+  rows = [
+      predict(model, arguments.placer, arguments.seconds)
+      for model in arguments.models
+  ]
+  cells = [(row.model, tables.milliseconds(row.whole_s),
+            tables.milliseconds(row.cut_s), f'{row.gain:.2f}',
+            '-' if row.measured_gain is None else f'{row.measured_gain:.2f}',
+            f'{100 * row.on_second:.0f} %', f'{100 * row.card_share:.0f} %')
+           for row in rows]
+  return tables.Table(
+      'One H100 cut in two: simulated steps, simulated and measured gain',
+      ('model', 'whole', 'cut in two', 'simulated', 'measured', 'on second',
+       'share of card'), cells, [_fields(row) for row in rows])
+
+
+def _fields(row: Row) -> dict[str, Any]:
+  return {**dataclasses.asdict(row), 'gain': row.gain}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Runs the program.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 after a line about what cannot be read.
+  """
+  options = tables.parser('recorded_split', __doc__)
+  options.add_argument('models', nargs='*', default=list(MEASURED_GAINS))
+  options.add_argument('--placer', default=registry.DEFAULT)
+  options.add_argument('--seconds', type=float, default=10.)
+  arguments = tables.parse(options, argv)
+  return tables.show(arguments, 'Recorded split', lambda: _find(arguments))
+
+
+if __name__ == '__main__':
+  sys.exit(main())

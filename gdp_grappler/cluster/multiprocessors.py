@@ -1,0 +1,28 @@
+"""How many threads the cards of `device_figures.CARDS` hold at a time.
+
+Multiprocessors of the model as it is sold (data sheets and whitepapers that
+`device_figures` names), times the threads that each holds: "Maximum number of
+resident threads per SM" by compute capability, CUDA C++ Programming Guide. Of
+AMD's cards compute units, times 4 SIMD units x 8 waves x 64 (CDNA3 instruction
+set architecture, 2023).
+"""
+
+from __future__ import annotations
+
+_RESIDENT_THREADS = {
+    'K40': 15 * 2048, 'P100': 56 * 2048, 'V100': 80 * 2048, 'T4': 40 * 1024,
+    'A100': 108 * 2048, 'RTX3090': 82 * 1536, 'A6000': 84 * 1536,
+    'A10': 72 * 1536, 'A10G': 80 * 1536, 'MI250X': 110 * 2048,
+    'H100': 132 * 2048, 'RTX4090': 128 * 1536, 'L4': 58 * 1536,
+    'L40S': 142 * 1536, 'MI300X': 304 * 2048, 'B200': 148 * 2048,
+    'RTX5090': 170 * 1536
+}
+
+
+def resident_threads(card: str) -> int:
+  """Of a card by its name, 'H100'; 0 if nobody knows.
+
+  Args:
+    card: Key of `device_figures.CARDS`.
+  """
+  return _RESIDENT_THREADS.get(card, 0)

@@ -1,0 +1,78 @@
+"""What share of a card an op's kernel can use while it runs.
+
+A card that is cut into several logical devices runs kernels of their streams
+side by side as far as they leave room. How much room one takes is the largest
+of three shares:
+
+* threads: a kernel of one thread for each element of the op's output, of those
+  that the multiprocessors hold (`Device.resident_threads`). TensorFlow launches
+  as many threads as there are elements, up to what fills the card
+  (`GetGpuLaunchConfig`, tensorflow/core/util/gpu_launch_config.h). A product or
+  a convolution makes a tile of 128 x 128 outputs by one block of threads, and a
+  multiprocessor holds one such block: `_OUTPUTS_PER_THREAD` (NVIDIA, "Matrix
+  Multiplication Background User's Guide", section "Dimension Quantization
+  Effects").
+* arithmetic: the FLOPs of the op, of those that the card could do in the
+  seconds that the op takes.
+* bandwidth: likewise the bytes that it reads and writes.
+
+So a kernel that draws all of the bandwidth leaves nothing to another one,
+however few its threads are, and one that waits for its launch, for its first
+tiles or for latency leaves the rest. What kernels do to each other's caches is
+not in it. None of this was fitted to a card.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import op_families
+from gdp_grappler.graph import op_graph
+
+_ELEMENT_BYTES = 4
+# 128 x 128 outputs, by what a multiprocessor holds of threads: 2048.
+_OUTPUTS_PER_THREAD = 8
+_WARP = 32
+_TILED = ('matmul', 'batch_matmul', 'convolution', 'convolution_gradient')
+
+
+def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+       seconds: np.ndarray) -> np.ndarray:
+  """float64 [N, D], above 0 and at most 1.
+
+  Args:
+    graph: N ops.
+    cluster: D devices.
+    seconds: [N, D], what each op takes in a step on a card of its own.
+
+  Returns:
+    1 on devices that share their card with no other, and on those of which
+    nobody knows how many threads they hold.
+  """
+  result = np.ones(seconds.shape)
+  runs = np.maximum(graph.executions, 1)
+  outputs = graph.output_bytes / _ELEMENT_BYTES / _outputs_per_thread(graph)
+  for column in np.flatnonzero(cluster.cut_cards >= 0):
+    device = cluster.devices[column]
+    if not device.resident_threads:
+      continue
+    once_s = np.maximum(seconds[:, column] / runs, 1e-12)
+    shares = np.stack([
+        outputs / device.resident_threads,
+        graph.flops / (device.peak_flops * device.efficiency * once_s),
+        graph.io_bytes / (device.bandwidth_bytes_per_s * once_s)
+    ])
+    # No kernel is smaller than a warp.
+    least = min(1., _WARP / device.resident_threads)
+    result[:, column] = np.clip(shares.max(0), least, 1)
+  return result
+
+
+def _outputs_per_thread(graph: op_graph.OpGraph) -> np.ndarray:
+  """float64 [N], outputs that one thread of an op's kernel makes."""
+  tiled = {
+      t: op_families.family(t).name in _TILED for t in set(graph.op_types)
+  }
+  return np.array([_OUTPUTS_PER_THREAD if tiled[t] else 1
+                   for t in graph.op_types], float)

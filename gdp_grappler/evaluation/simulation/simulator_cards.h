@@ -1,0 +1,107 @@
+// Cards that are cut into several logical devices.
+
+#ifndef GDP_GRAPPLER_EVALUATION_SIMULATOR_CARDS_H_
+#define GDP_GRAPPLER_EVALUATION_SIMULATOR_CARDS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "gdp_grappler/evaluation/simulation/simulator_queues.h"
+
+namespace gdp {
+
+// How much of one card is taken from when on: a step function of time. Kernels
+// get what is left of the card in the order in which they are put there.
+class CardUse {
+ public:
+  void Reset() {
+    steps_.assign(1, {0, 0});
+    first_ = 0;
+  }
+
+  // Runs a kernel that could use `share` of the card, in (0, 1], and takes
+  // `seconds` if it gets that. Sets its `start`, the first moment not before
+  // that it names at which the card has something left; returns its end.
+  // Nothing will ask for what was before `now`.
+  double Run(double share, double seconds, double now, double* start) {
+    Forget(now);
+    size_t i = Find(*start);
+    double time = *start, left = seconds;
+    bool started = false;
+    while (true) {
+      const double rate = Rate(steps_[i].used, share);
+      if (rate > 0 && !started) {
+        started = true;
+        *start = time;
+      }
+      const bool last = i + 1 == steps_.size();
+      const double until = last ? 0 : steps_[i + 1].start_s;
+      if (last || (rate > 0 && time + left / rate <= until)) {
+        const double end = time + left / rate;
+        if (!(end > time)) return end;
+        i = Cut(i, time);
+        Cut(i, end);
+        steps_[i].used += share * rate;
+        return end;
+      }
+      if (rate > 0) {
+        i = Cut(i, time);
+        steps_[i].used += share * rate;
+        left = std::max(0.0, left - (until - time) * rate);
+      }
+      time = until;
+      ++i;
+    }
+  }
+
+ private:
+  // Sums of shares are that exact.
+  static constexpr double kRounding = 1e-9;
+  static constexpr size_t kMostForgotten = 256;
+
+  struct Step {
+    double start_s;  // It lasts until the next one starts.
+    double used;     // Of the card, at most 1; nothing in the last step.
+  };
+
+  static double Rate(double used, double share) {
+    const double free = 1 - used;
+    return free < kRounding ? 0 : std::min(1.0, free / share);
+  }
+
+  // The step that a time lies in.
+  size_t Find(double time) const {
+    const auto after = std::upper_bound(
+        steps_.begin() + static_cast<std::ptrdiff_t>(first_), steps_.end(),
+        time, [](double t, const Step& step) { return t < step.start_s; });
+    return static_cast<size_t>(after - steps_.begin()) - 1;
+  }
+
+  // Lets a step end at a time that lies in it; returns the one that starts
+  // there.
+  size_t Cut(size_t i, double time) {
+    if (steps_[i].start_s == time) return i;
+    if (i + 1 < steps_.size() && steps_[i + 1].start_s == time) return i + 1;
+    steps_.insert(steps_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                  {time, steps_[i].used});
+    return i + 1;
+  }
+
+  void Forget(double now) {
+    while (first_ + 1 < steps_.size() && steps_[first_ + 1].start_s <= now) {
+      ++first_;
+    }
+    if (first_ < kMostForgotten) return;
+    steps_.erase(steps_.begin(),
+                 steps_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+
+  Vector<Step> steps_ = {{0, 0}};
+  size_t first_ = 0;  // Those before are over.
+};
+
+}  // namespace gdp
+
+#endif  // GDP_GRAPPLER_EVALUATION_SIMULATOR_CARDS_H_

@@ -1,0 +1,233 @@
+"""Cuts each GPU into logical ones, each with a compute stream of its own.
+
+TensorFlow gives a GPU one compute stream and one pool of threads that dispatch
+to it. A logical GPU has its own of both. So a step that is limited by dispatch,
+or by kernels that fill a part of the card, has something to gain; one whose
+kernels fill the card has not.
+
+The cut is made at the last moment, when the eager runtime starts: then what the
+program itself has configured is known, and is left as it is. `arm` replaces
+`Context.ensure_initialized` until it is called for the first time. Where
+nothing is to be cut, one line says why.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Sequence
+
+from gdp_grappler import environment
+from gdp_grappler import errors
+from gdp_grappler.plugin import switch
+
+AUTO = 'auto'
+MOST_PARTS = 4
+THREAD_MODE = 'TF_GPU_THREAD_MODE'
+# What 'auto' cuts a card into: the gain of more streams was never measured.
+_AUTO_PARTS = 2
+# 'auto' leaves a card whole if its parts had less than this.
+_LEAST_AUTO_BYTES = 4 << 30
+_MIB = 1 << 20
+
+_lock = threading.Lock()
+_wanted: int | str | None = None
+_stock: Any = None
+
+
+def checked(value: Any) -> int | str | None:
+  """What `split` may be.
+
+  Args:
+    value: Of a user: a number of parts, 'auto', or None or 1 for whole cards.
+
+  Raises:
+    ValueError: something else.
+  """
+  if value is None or value == AUTO:
+    return value
+  if (isinstance(value, bool) or not isinstance(value, int) or
+      not 1 <= value <= MOST_PARTS):
+    raise ValueError(
+        f'split = {value!r}; valid are 1 (whole cards), 2 to {MOST_PARTS} '
+        f"(logical GPUs of each card), '{AUTO}' and None.")
+  return value
+
+
+def from_environment() -> int | str | None:
+  """What GDP_SPLIT asks for; None if it is not set, or is wrong and said so."""
+  text = environment.split().strip().lower()
+  if not text:
+    return None
+  try:
+    return checked(int(text) if text.isdecimal() else text)
+  except ValueError as error:
+    _warn(f'{environment.SPLIT} is ignored: {error}')
+    return None
+
+
+def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
+  """Cuts each GPU that the program can see into logical GPUs.
+
+    gdp_grappler.split(2)
+
+  Call it before the first op. The logical GPUs share the card's memory in equal
+  parts. They are cut when TensorFlow's runtime starts; where that is not
+  possible, one line says why.
+
+  Args:
+    parts: 2 to 4; 1 leaves cards whole; 'auto' takes 2 where each part gets a
+      few gigabytes.
+    private_threads: Whether each logical GPU gets threads of its own for
+      dispatch (TF_GPU_THREAD_MODE=gpu_private), or shares those of the process
+      (global). None leaves that as it is.
+
+  Raises:
+    ValueError: a wrong number of parts.
+  """
+  arm(checked(parts))
+  if private_threads is not None and not _context()._initialized:
+    os.environ[THREAD_MODE] = 'gpu_private' if private_threads else 'global'
+
+
+def arm(value: int | str | None) -> None:
+  """Lets the start of the runtime cut cards.
+
+  Args:
+    value: As of `checked`; None changes nothing.
+  """
+  if value is None:
+    return
+  _arm(_context(), value)
+
+
+def arm_new(context: Any) -> None:
+  """What the environment asks for, of a context that has just been made.
+
+  Args:
+    context: Not started.
+  """
+  value = from_environment()
+  if value is None:
+    from gdp_grappler.plugin import settings
+    found = settings.from_option(switch.value(context))
+    value = found.split if found is not None else None
+  if value is not None:
+    _arm(context, value)
+
+
+def _arm(context: Any, value: int | str) -> None:
+  global _wanted, _stock
+  with _lock:
+    if context._initialized:
+      if value != 1 and value != _wanted:
+        _warn('GPUs are not split: TensorFlow has started already. Set the '
+              f'option before the first op, or {environment.SPLIT}={value} '
+              'in the environment.')
+      return
+    _wanted = value
+    if _stock is None:
+      _stock = type(context).ensure_initialized
+      type(context).ensure_initialized = _ensure_initialized
+
+
+def _ensure_initialized(self: Any) -> None:
+  """Cuts cards; then as TensorFlow has it, from now on."""
+  global _stock
+  with _lock:
+    stock = _stock
+    if stock is not None:
+      # First, as what follows may ask for the runtime.
+      type(self).ensure_initialized = stock
+      _stock = None
+      if not self._initialized:
+        _cut(self, _wanted)
+  self.ensure_initialized()
+
+
+def _cut(context: Any, value: int | str | None) -> None:
+  """Never raises: a program runs on whole cards then."""
+  if value is None or value == 1:
+    return
+  try:
+    for line in cut(context, value):
+      _say(line)
+  # The user's program goes on whatever happens here.
+  except Exception as error:  # pylint: disable=broad-exception-caught
+    _warn(f'GPUs are not split: {errors.one_line(error)}')
+
+
+def cut(context: Any, value: int | str) -> list[str]:
+  """Configures logical GPUs of all visible cards of a context.
+
+  Args:
+    context: That has not started.
+    value: 2 to 4, or 'auto'.
+
+  Returns:
+    What the user should read.
+
+  Raises:
+    ClusterError: TensorFlow does not describe its GPUs.
+    ValueError, RuntimeError: TensorFlow refuses.
+  """
+  cards = context.get_visible_devices('GPU')
+  if not cards:
+    return ['split has nothing to do: TensorFlow sees no GPU']
+  reason = _users_own(context, cards)
+  if reason:
+    return [f'GPUs are not split: {reason}']
+  sizes = _free_bytes([card.name for card in cards])
+  unknown = [card.name for card in cards if sizes.get(card.name) is None]
+  if unknown:
+    return [f'GPUs are not split: nobody tells how much memory {unknown[0]} '
+            'has (no NVML); use tf.config.set_logical_device_configuration']
+  parts = _AUTO_PARTS if value == AUTO else int(value)
+  least = min(size or 0 for size in sizes.values()) // parts
+  if value == AUTO and least < _LEAST_AUTO_BYTES:
+    return [f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
+            f"each; 'split': {parts} does it all the same"]
+  if least < _MIB:
+    return ['GPUs are not split: their memory is in use']
+  from tensorflow.python.eager import context as context_lib
+  for card in cards:
+    limit = (sizes[card.name] or 0) // parts // _MIB
+    context.set_logical_device_configuration(
+        card, [context_lib.LogicalDeviceConfiguration(memory_limit=limit)]
+        * parts)
+  names = ', '.join(card.name.rsplit('device:', 1)[-1] for card in cards)
+  return [f'split: {names} cut into {parts} logical GPUs each, of '
+          f'{least >> 20} MiB']
+
+
+def _users_own(context: Any, cards: Sequence[Any]) -> str:
+  """What the program has configured that is in the way; '' for nothing."""
+  for card in cards:
+    if context.get_logical_device_configuration(card) is not None:
+      return f'the program has configured logical devices of {card.name}'
+    if context.get_memory_growth(card):
+      return (f'memory growth is on for {card.name}, and TensorFlow cannot '
+              'grow the memory of logical GPUs')
+  return ''
+
+
+def _free_bytes(names: Sequence[str]) -> dict[str, int | None]:
+  """By physical device: what TensorFlow could allocate there now."""
+  from gdp_grappler.cluster import local_devices
+  found = local_devices.free_bytes()
+  return {name: found.get(name) for name in names}
+
+
+def _context() -> Any:
+  from tensorflow.python.eager import context
+  return context.context()
+
+
+def _say(line: str) -> None:
+  from gdp_grappler.plugin import notices
+  notices.say_once(line)
+
+
+def _warn(line: str) -> None:
+  from gdp_grappler.plugin import notices
+  notices.warn_once(line)
