@@ -15,6 +15,7 @@ from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
+_UNBOUNDED_BYTES = np.iinfo(np.int64).max
 _TASK = '/job:localhost/replica:0/task:0'
 _HOSTED = re.compile(r'([A-Za-z]\w*)/(\d+)/([A-Za-z]+:\d+)')
 _JOB_AND_TASK = re.compile(r'/job:([^/]+)/replica:0/task:(\d+)')
@@ -27,7 +28,8 @@ class Device:
   Attributes:
     name: Full name, '/job:localhost/replica:0/task:0/device:GPU:0'.
     type: 'CPU' or 'GPU'.
-    memory_bytes: Capacity of its memory, the same for all that share it.
+    memory_bytes: What TensorFlow can allocate of its memory, the same for all
+      that share it.
     peak_flops: Arithmetic operations per second at best.
     efficiency: Share of `peak_flops` that dense kernels really reach, up to 1.
     bandwidth_bytes_per_s: Of its own memory.
@@ -63,6 +65,8 @@ class Device:
     context: Devices with the same value share a context of the driver: they are
       logical devices of one card in one process. By default those with the same
       `compute` do.
+    memory_margin: Share of `memory_bytes` that plans leave free, since its
+      allocator loses some to gaps between tensors.
   """
 
   name: str
@@ -87,6 +91,7 @@ class Device:
   callback_s: float = 0.
   poll_s: float = 0.
   context: str = ''
+  memory_margin: float = 0.
 
   @property
   def asynchronous(self) -> bool:
@@ -221,10 +226,14 @@ class Cluster:
 
   @functools.cached_property
   def pool_bytes(self) -> np.ndarray:
-    """int64 [P], capacity of each memory pool."""
-    result = np.zeros(self.memory_pools.max() + 1, np.int64)
+    """int64 [P], what a plan may use of each memory pool.
+
+    Where devices share a memory, the largest of their margins counts.
+    """
+    result = np.full(self.memory_pools.max() + 1, _UNBOUNDED_BYTES)
     for pool, device in zip(self.memory_pools, self.devices):
-      result[pool] = device.memory_bytes
+      usable = int(device.memory_bytes * (1 - device.memory_margin))
+      result[pool] = min(result[pool], usable)
     return result
 
   @functools.cached_property

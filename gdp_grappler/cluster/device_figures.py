@@ -18,6 +18,8 @@ import dataclasses
 import re
 from typing import Any
 
+from gdp_grappler.cluster import card_memory
+
 # A chain or a star of 2,000 ops that launch a kernel takes 4.6 to 6.3 us an op.
 _DISPATCH_S = 5.2e-6
 # The same of ops that launch none: 0.35 to 1.3 us.
@@ -53,6 +55,7 @@ CARD_LAUNCH: dict[str, Any] = {
     'switch_s': _SWITCH_S,
     'callback_s': _CALLBACK_S,
     'poll_s': _POLL_S,
+    'memory_margin': card_memory.MARGIN,
 }
 _SLOTS_PER_SOCKET = 2
 # Behind the name of a card: another one.
@@ -88,7 +91,7 @@ class Card:
 
   Attributes:
     name: 'P100', as it stands in the title that the driver gives.
-    memory_bytes: Its own memory.
+    memory_bytes: Its own memory; `card_memory` says what TensorFlow gets.
     peak_flops: Of float32 dense kernels as TensorFlow runs them by default.
     efficiency: Share of it that large dense kernels reach.
     bandwidth_bytes_per_s: Of its memory.

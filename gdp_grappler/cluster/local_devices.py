@@ -21,6 +21,7 @@ from absl import logging
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibrated
 from gdp_grappler.cluster import calibration
+from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import local_cpu
@@ -235,12 +236,17 @@ def _facts(details: dict[str, Any]) -> nvml.CardFacts:
 
 
 def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
-  if facts.memory_bytes:
-    return facts.memory_bytes
+  """What TensorFlow can allocate on a whole card."""
   card = device_figures.card_of(facts.title)
-  size = card.memory_bytes if card else 16 << 30
-  notes.append(f'{name}: memory of {size >> 30} GiB is assumed; NVML does not '
-               'tell.')
+  total = facts.memory_bytes
+  # Cards of one name are sold with more than one memory.
+  if total and not (card and card_memory.is_nominal(total, card.memory_bytes)):
+    return card_memory.of_total(total, facts.capability)
+  size = card_memory.of_card(card.name, card.memory_bytes) if card else 16 << 30
+  if total:
+    return min(size, total)
+  notes.append(f'{name}: memory of {size / 2**30:.4g} GiB is assumed; NVML does '
+               'not tell.')
   return size
 
 

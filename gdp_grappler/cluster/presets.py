@@ -28,6 +28,7 @@ from typing import Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import preset_grammar
@@ -182,7 +183,8 @@ def _device(name: str, cpu: device_figures.Cpu,
                               **cpu.figures)
   card = cards[number]
   return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=card.memory_bytes,
+      name=name, type='GPU',
+      memory_bytes=card_memory.of_card(card.name, card.memory_bytes),
       peak_flops=card.peak_flops, efficiency=card.efficiency,
       bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
       compute=name, memory=name, **device_figures.CARD_LAUNCH)

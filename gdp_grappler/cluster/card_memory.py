@@ -1,0 +1,84 @@
+"""How much of a card's memory TensorFlow can allocate.
+
+A data sheet gives all of it. The driver and a context take some, and TensorFlow
+leaves a reserve to libraries such as cuDNN; the rest is what it prints as
+"Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
+"""
+
+from __future__ import annotations
+
+# Share of what TensorFlow can allocate that plans leave free.
+MARGIN = .06
+
+# `MinSystemMemory` of tensorflow/core/common_runtime/gpu/gpu_device.cc (2.21):
+# the reserve by the major number of the compute capability, and that of cards
+# with less than 2 GiB.
+_RESERVE_MIB = {6: 500, 7: 1050, 8: 1536}
+_NEWEST, _NEWEST_RESERVE_MIB = 9, 1800
+_SMALL_RESERVE_MIB = 225
+_SMALL_BYTES = 1 << 31
+# Of the nominal memory, what a driver shows at least: error correction of GDDR6
+# takes a sixteenth.
+_LEAST_SHARE = .9
+# Total memory less the reserve and what TensorFlow printed: the driver and a
+# context. 740 MiB on an RTX 4090, 531 on an L4, 996 on an H100, by the logs
+# below and the totals that nvidia-smi gives (24,564, 23,034 and 81,559 MiB).
+_CONTEXT_MIB = 750
+
+# By name and nominal GiB. "Log": TensorFlow printed it, in logs that people
+# have published with their programs; where logs differ, a common one of a
+# recent release. Others have the total of nvidia-smi less the same as a card
+# that is named.
+_ALLOCATABLE_MIB = {
+    ('K40', 12): 10_610,  # Log, Tesla K40m.
+    ('P100', 16): 15_403,  # Log, Tesla P100-PCIE-16GB; others to 15,511.
+    ('V100', 16): 14_824,  # Log; others 14,648 to 14,988.
+    ('V100', 32): 30_995,  # Log, Tesla V100-SXM2-32GB; others to 31,134.
+    ('T4', 16): 13_757,  # Log; others to 14,151.
+    ('A100', 40): 38_366,  # Log, A100-SXM4-40GB; others 38,068 to 38,482.
+    ('RTX3090', 24): 22_446,  # Log; others 22,289 to 22,455.
+    ('A6000', 48): 46_673,  # Log; others to 46,866.
+    ('A10', 24): 20_961,  # As L4: 23,028 MiB in all.
+    ('A10G', 24): 20_961,  # As L4: 23,028 MiB in all.
+    ('MI250X', 64): 63_828,  # Log, MI250X/MI250.
+    ('H100', 80): 78_763,  # Log, H100 80GB HBM3.
+    ('RTX4090', 24): 22_288,  # Log; with a screen attached 21,286.
+    ('L4', 24): 20_967,  # Log; older releases 20,549 and 20,795.
+    ('L40S', 48): 44_001,  # As L4: 46,068 MiB in all.
+    ('MI300X', 192): 194_900,  # As MI250X, which lacks 1,708 of 65,536 MiB.
+    ('B200', 180): 180_563,  # As H100: 183,359 MiB in all.
+    ('RTX5090', 32): 30_067,  # As RTX 4090, with the newest reserve: 32,607.
+}
+
+
+def of_card(name: str, nominal_bytes: int) -> int:
+  """Bytes that TensorFlow can allocate on a card of the table.
+
+  Args:
+    name: Of a `device_figures.Card`.
+    nominal_bytes: What its data sheet says.
+  """
+  return _ALLOCATABLE_MIB[name, nominal_bytes >> 30] << 20
+
+
+def is_nominal(total_bytes: int, nominal_bytes: int) -> bool:
+  """Whether a driver's total can be that of a card with so much memory."""
+  return _LEAST_SHARE * nominal_bytes <= total_bytes <= nominal_bytes
+
+
+def of_total(total_bytes: int, capability: tuple[int, int] | None) -> int:
+  """Bytes that TensorFlow can allocate on an idle card.
+
+  Args:
+    total_bytes: What the driver says it has.
+    capability: Of CUDA; None where nobody tells, which takes the largest
+      reserve.
+  """
+  if total_bytes < _SMALL_BYTES:
+    taken_mib = _SMALL_RESERVE_MIB
+  else:
+    major = capability[0] if capability else _NEWEST
+    reserve_mib = _RESERVE_MIB.get(max(major, min(_RESERVE_MIB)),
+                                   _NEWEST_RESERVE_MIB)
+    taken_mib = reserve_mib + _CONTEXT_MIB
+  return max(total_bytes - (taken_mib << 20), total_bytes // 2)
