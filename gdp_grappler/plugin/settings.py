@@ -60,6 +60,8 @@ class Settings:
     may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
       round it otherwise, so that the numbers of a program change in their last
       digits or, where a GPU multiplies in TF32, in the third.
+    max_memory: What placements may use of memories at most, as {'GPU:0': '12GB',
+      'CPU': '64GB'}; None for what TensorFlow can allocate.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -79,6 +81,7 @@ class Settings:
   move_variables: bool = True
   profile: str | None = None
   may_round: bool = False
+  max_memory: tuple[tuple[str, int], ...] | None = None
   cache: bool = True
 
   @property
@@ -98,8 +101,9 @@ class Settings:
 def from_json(text: str) -> Settings:
   """Reads what `Settings.to_json` wrote."""
   fields = json.loads(text)
-  if isinstance(fields['plan'], list):
-    fields['plan'] = tuple(map(tuple, fields['plan']))
+  for key in ('plan', 'max_memory'):
+    if isinstance(fields[key], list):
+      fields[key] = tuple(map(tuple, fields[key]))
   return Settings(**fields)
 
 
@@ -190,6 +194,21 @@ def _plan(key: str, value: Any) -> Any:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 
 
+def _max_memory(key: str, value: Any) -> Any:
+  if value is None:
+    return None
+  # Imported when needed: it brings clusters along.
+  from gdp_grappler.cluster import max_memory
+  try:
+    if isinstance(value, str):
+      return max_memory.parse(value)
+    if isinstance(value, Mapping):
+      return max_memory.checked(value)
+  except errors.GdpError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+  raise _bad(key, value, "a dict such as {'GPU:0': '12GB'} or None")
+
+
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
   from gdp_grappler.placers import entries
@@ -274,6 +293,7 @@ _CHECKS = {
     'move_variables': _switch,
     'profile': _text_or_none,
     'may_round': _switch,
+    'max_memory': _max_memory,
     'cache': _switch,
 }
 
