@@ -29,6 +29,7 @@ from typing import Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import multiprocessors
@@ -108,9 +109,9 @@ def _hosts(name: str, body: str) -> tuple[int, str]:
   return hosts, match[2]
 
 
-def _host(name: str,
-          body: str) -> tuple[device_figures.Cpu, list[device_figures.Card],
-                              list[int]]:
+def _host(
+    name: str, body: str
+) -> tuple[device_figures.Cpu, list[device_figures.Card], list[int]]:
   """The processors, the cards of one host, and the card of each of its GPUs."""
   cpu, cards, card_of = None, [], list[int]()
   for part in body.split('+'):
@@ -172,8 +173,8 @@ def _build(name: str, hosts: int, cpu: device_figures.Cpu,
       (host, gpu) for host in range(hosts) for gpu in range(-1, len(card_of))
   ]
   names = {end: _device_name(*end, hosts) for end in ends}
-  paths = topologies.parts_paths(
-      cards, card_of, topologies.host_paths(cards, cpu.sockets))
+  paths = topologies.parts_paths(cards, card_of,
+                                 topologies.host_paths(cards, cpu.sockets))
   links = []
   for source, target in itertools.permutations(ends, 2):
     if source[0] == target[0]:
@@ -185,8 +186,8 @@ def _build(name: str, hosts: int, cpu: device_figures.Cpu,
         cluster_lib.Link(names[source], names[target], path.latency_s,
                          path.bandwidth_bytes_per_s, path.channels))
   return cluster_lib.Cluster(
-      name, tuple(
-          _device(names[end], cpu, cards, card_of, end[1]) for end in ends),
+      name,
+      tuple(_device(names[end], cpu, cards, card_of, end[1]) for end in ends),
       tuple(links))
 
 
@@ -204,9 +205,11 @@ def _device(name: str, cpu: device_figures.Cpu,
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
   card, parts = cards[card_of[number]], card_of.count(card_of[number])
-  which = f'{cluster_lib.task(name)} card {card_of[number]}' if parts > 1 else ''
+  task = cluster_lib.task(name)
+  which = f'{task} card {card_of[number]}' if parts > 1 else ''
   return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=card.memory_bytes // parts,
+      name=name, type='GPU',
+      memory_bytes=card_memory.of_card(card.name, card.memory_bytes) // parts,
       peak_flops=card.peak_flops, efficiency=card.efficiency,
       bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
       compute=name, memory=name, context=which, card=which,

@@ -17,6 +17,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
@@ -91,6 +92,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if settings.profile is not None:
     step = dataclasses.replace(
         step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
+  if shortage_found := shortage.is_certain(step.graph, cluster):
+    return outcome_lib.Outcome(
+        None, f'{source.name}: left as it was: {shortage_found}')
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
@@ -142,7 +146,8 @@ def _why_not(source: source_graph.SourceGraph) -> str:
 
 def _cluster(source: source_graph.SourceGraph,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices)
+  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
+                                  settings.max_memory)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
     absent = [
@@ -237,6 +242,9 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     said = ''
   if said and prices.overflow_bytes[1]:
     said += _said_of_memory(graph, after.cluster)
+  elif said and (full := shortage.nearly(after.cluster,
+                                         prices.peak_bytes[1].tolist())):
+    said += f'; {full}'
   order = choice.order
   edges: tuple[tuple[int, int], ...] = ()
   if order is not None:

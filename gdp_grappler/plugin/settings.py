@@ -70,6 +70,8 @@ class Settings:
       digits or, where a GPU multiplies in TF32, in the third.
     split: Into how many logical GPUs each card is cut before the runtime
       starts, 2 to 4, or 'auto'; 1 or None for none. See `splitting`.
+    max_memory: What placements may use of memories at most, as
+      {'GPU:0': '12GB', 'CPU': '64GB'}; None for what TensorFlow can allocate.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -92,6 +94,7 @@ class Settings:
   xla_compile_s: float = 30.
   may_round: bool = False
   split: int | str | None = None
+  max_memory: tuple[tuple[str, int], ...] | None = None
   cache: bool = True
 
   @property
@@ -115,8 +118,9 @@ class Settings:
 def from_json(text: str) -> Settings:
   """Reads what `Settings.to_json` wrote."""
   fields = json.loads(text)
-  if isinstance(fields['plan'], list):
-    fields['plan'] = tuple(map(tuple, fields['plan']))
+  for key in ('plan', 'max_memory'):
+    if isinstance(fields[key], list):
+      fields[key] = tuple(map(tuple, fields[key]))
   return Settings(**fields)
 
 
@@ -205,6 +209,21 @@ def _plan(key: str, value: Any) -> Any:
     return layer_map.checked(value)
   except errors.GdpError as error:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+
+
+def _max_memory(key: str, value: Any) -> Any:
+  if value is None:
+    return None
+  # Imported when needed: it brings clusters along.
+  from gdp_grappler.cluster import max_memory
+  try:
+    if isinstance(value, str):
+      return max_memory.parse(value)
+    if isinstance(value, Mapping):
+      return max_memory.checked(value)
+  except errors.GdpError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+  raise _bad(key, value, "a dict such as {'GPU:0': '12GB'} or None")
 
 
 def _placer(key: str, value: Any) -> str:
@@ -303,6 +322,7 @@ _CHECKS = {
     'xla_compile_s': _seconds,
     'may_round': _switch,
     'split': _split,
+    'max_memory': _max_memory,
     'cache': _switch,
 }
 

@@ -8,6 +8,7 @@ import pytest
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import cluster_json
+from gdp_grappler.cluster import presets
 from helpers import clusters
 
 _CPU = '/job:localhost/replica:0/task:0/device:CPU:0'

@@ -119,6 +119,7 @@ from gdp_grappler import cores
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
@@ -318,8 +319,8 @@ class Simulator(evaluator.Evaluator):
     return tuple(
         placement_lib.Violation(
             'memory', f'{self._pool_name(pool)} needs '
-            f'{peaks[pool] - capacity[pool]} bytes more than its '
-            f'{capacity[pool]} (peak {peaks[pool]})')
+            f'{shortage.size(peaks[pool])} at its peak, and a plan may use '
+            f'{shortage.size(capacity[pool])} of it')
         for pool in np.flatnonzero(peaks > capacity).tolist())
 
   def _pool_name(self, pool: int) -> str:
