@@ -105,6 +105,7 @@ class ReferenceSimulator:
     self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
     self.allocated, self.released = {}, {}
     self.works, self.ended, self.chains, self.constants = [], set(), [], []
+    self.root_chains, self.roots = {}, {}  # Roots that no thread has taken up.
     self.wires = reference_transfers.Wires(cluster, poll_factors)
     self.transfers = self.wires.transfers
     self.step_time = max([self._run(), *self.end.values()])
@@ -124,6 +125,8 @@ class ReferenceSimulator:
         self.ready |= dict.fromkeys(roots, now)
         roots.sort(key=lambda op: self.root_ranks[op])
         self.chains.append(Chain(device, roots, now))
+        self.root_chains[device] = self.chains[-1]
+        self.roots[device] = list(roots)
     while True:
       self._mark_ready(now)
       for unit in sorted(set(self.cluster.compute_units.tolist())):
@@ -164,7 +167,7 @@ class ReferenceSimulator:
       work.done = True
       transfer = self.transfers[work.number]
       if work.sends:
-        self.wires.issue(transfer, now)
+        self._issue(transfer, now)
       else:
         self._arrive(transfer, now)
       return True
@@ -194,6 +197,8 @@ class ReferenceSimulator:
       self.chains.remove(chain)
       return
     item = chain.current = chain.queue.pop(0)
+    if item in self.roots[chain.device]:
+      self.roots[chain.device].remove(item)
     host = self.cluster.devices[chain.device]
     factor = self.dispatch_factors[item if isinstance(item, int) else item.op]
     if isinstance(item, int):
@@ -380,7 +385,18 @@ class ReferenceSimulator:
                     len(self.transfers) - 1, transfer.source, True, now,
                     seconds))
           else:
-            self.wires.issue(transfer, now)
+            self._issue(transfer, now)
+
+  def _issue(self, transfer: reference_transfers.Transfer, now: float) -> None:
+    """Of what no thread of the sender's issues."""
+    sends = self.cluster.devices[transfer.source].asynchronous
+    if not sends and self.roots.get(transfer.target):
+      # The receiver has not asked for it yet, and does so among its roots.
+      self.constants.append(transfer)
+      self.root_chains[transfer.target].queue.append(transfer)
+      return
+    seconds = self.cluster.devices[transfer.target].copy_dispatch_s
+    self.wires.issue(transfer, now, now if sends else now + seconds)
 
   def _place(self, tensor: int | None) -> float:
     """Control edges come last."""
