@@ -9,37 +9,13 @@ what lives in memory in `reference_memory`.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import op_graph
 from helpers import reference_memory
+from helpers import reference_threads
 from helpers import reference_transfers
-
-
-@dataclasses.dataclass
-class Chain:
-  """A thread that dispatches; `queue` has ops and transfers."""
-  device: int
-  queue: list[int | reference_transfers.Transfer]
-  due: float
-  current: int | reference_transfers.Transfer | None = None
-
-
-@dataclasses.dataclass
-class Work:
-  """What a device does itself for the transfer of that number."""
-  number: int
-  device: int
-  sends: bool
-  due: float
-  seconds: float
-  start: float | None = None
-  end: float | None = None
-  slot: int | None = None
-  done: bool = False
 
 
 class ReferenceSimulator:
@@ -124,7 +100,7 @@ class ReferenceSimulator:
       if chained:
         self.ready |= dict.fromkeys(roots, now)
         roots.sort(key=lambda op: self.root_ranks[op])
-        self.chains.append(Chain(device, roots, now))
+        self.chains.append(reference_threads.Chain(device, roots, now))
         self.root_chains[device] = self.chains[-1]
         self.roots[device] = list(roots)
     while True:
@@ -188,7 +164,7 @@ class ReferenceSimulator:
         return True
     return False
 
-  def _go_on(self, chain: Chain, now: float) -> None:
+  def _go_on(self, chain: reference_threads.Chain, now: float) -> None:
     """A thread has dispatched something and takes up the next."""
     if isinstance(chain.current, int):
       self.released[chain.current] = now
@@ -263,7 +239,7 @@ class ReferenceSimulator:
     if self.chained[transfer.target]:
       for op in self._ready_by(transfer.op, [transfer.tensor], transfer.target):
         self.ready[op] = now
-        self.chains.append(Chain(transfer.target, [op], now))
+        self.chains.append(reference_threads.Chain(transfer.target, [op], now))
 
   def _ready_by(self, producer: int, tensors: list[int | None],
                 device: int) -> list[int]:
@@ -349,7 +325,8 @@ class ReferenceSimulator:
     }
     return 1 + len(others) * self.contention[device]
 
-  def _send(self, op: int, now: float, chain: Chain | None = None) -> None:
+  def _send(self, op: int, now: float,
+            chain: reference_threads.Chain | None = None) -> None:
     """Hands on what an op made, by the thread that dispatched it if any."""
     self.ended.add(op)
     tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
@@ -381,7 +358,7 @@ class ReferenceSimulator:
             chain.queue.append(transfer)
           elif seconds:
             self.works.append(
-                Work(
+                reference_threads.Work(
                     len(self.transfers) - 1, transfer.source, True, now,
                     seconds))
           else:
@@ -407,7 +384,8 @@ class ReferenceSimulator:
     transfer.over = True
     seconds = self.wires.copy_seconds(transfer.target, transfer)
     if seconds:
-      self.works.append(Work(number, transfer.target, False, now, seconds))
+      self.works.append(
+          reference_threads.Work(number, transfer.target, False, now, seconds))
     else:
       self._arrive(transfer, now)
 

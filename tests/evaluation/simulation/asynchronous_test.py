@@ -237,10 +237,10 @@ class TestCopies:
     assert schedule.start_s.tolist() == [0, .125, 1.125, 5.875, 2.125]
 
   def test_messages_that_the_host_sends_early_need_no_other_tensor(self):
-    graph = graphs.make_graph([(0, 2), (1, 3, 0)])
-    schedule = _simulate(graph, [CPU] + [GPU0] * 3, [.0625, 1., 1., 1.],
+    graph = graphs.make_graph([(0, 3), (1, 4, 0)])
+    schedule = _simulate(graph, [CPU] + [GPU0] * 4, [.0625, 1., 1., 1., 1.],
                          copy_dispatch_s=3)
-    assert schedule.transfer_start_s.tolist() == [3.125]
+    assert schedule.transfer_start_s.tolist() == [3.25]
 
   def test_host_and_device_copies_have_streams_of_their_own(self):
     edges = [(0, 2, 100), (0, 3, 100)]
