@@ -93,11 +93,23 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   deadline = deadlines.within(time_budget_s)
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
-  _refuse(shortage.is_certain(step.graph, step.cluster))
-  placed = by_placer(subject, step, placer, policy, order, seed, deadline)
+  return _that_fits(
+      by_placer(_possible(subject), step, placer, policy, order, seed,
+                deadline))
+
+
+def _possible(subject: subjects.Subject) -> subjects.Subject:
+  """A subject that may fit; raises InfeasiblePlacementError of another."""
+  _refuse(shortage.is_certain(subject.step.graph, subject.step.cluster))
+  return subject
+
+
+def _that_fits(placed: placed_step.PlacedStep) -> placed_step.PlacedStep:
+  """A step that fits; raises InfeasiblePlacementError of another."""
   if not placed.fits:
     _refuse(
-        shortage.of_placement(step.graph, step.cluster, placed.fifo.peak_bytes))
+        shortage.of_placement(placed.graph, placed.step.cluster,
+                              placed.fifo.peak_bytes))
   return placed
 
 

@@ -68,13 +68,7 @@ def _wrap(cls: type[Any]) -> None:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
-      stock_options, placed = copy.copy(options), copy.copy(options)
-      # Without a choice of devices it is as if it were off.
-      value = None if _has_no_choice(self) else switch.value(self)
-      _add_to_call(options, value)
-      _add_to_call(placed, value, is_planned=True)
-      calls.with_pass, calls.stock = options, stock_options
-      calls.placed, calls.clusters = placed, _with_clusters(placed)
+      _make_options(self, calls, options)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
@@ -109,6 +103,23 @@ def _wrap(cls: type[Any]) -> None:
                           (get_optimizer_experimental_options, stock_get)):
     function.__doc__ = stock.__doc__
     setattr(cls, stock.__name__, function)
+
+
+def _make_options(context: Any, calls: Any, options: Any) -> None:
+  """Puts the pass into new options, and keeps the others that calls may need.
+
+  Args:
+    context: The eager context.
+    calls: Of this thread; gets `with_pass`, `stock`, `placed` and `clusters`.
+    options: FunctionCallOptions, changed in place.
+  """
+  stock, placed = copy.copy(options), copy.copy(options)
+  # Without a choice of devices it is as if it were off.
+  value = None if _has_no_choice(context) else switch.value(context)
+  _add_to_call(options, value)
+  _add_to_call(placed, value, is_planned=True)
+  calls.with_pass, calls.stock = options, stock
+  calls.placed, calls.clusters = placed, _with_clusters(placed)
 
 
 def _is_on(value: Any) -> bool:

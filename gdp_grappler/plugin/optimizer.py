@@ -82,17 +82,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
-  # Variables move in a `fit` alone.
-  called = step_costs.of_fit if relocatable else step_costs.of_function
-  cluster = called(_cluster(source, settings))
-  step = step_lib.of_source(
-      source, cluster, live=True, relocatable=relocatable,
-      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
-      may_round=settings.may_round or planned.may_round(settings.plan))
-  if settings.profile is not None:
-    step = dataclasses.replace(
-        step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
-  if shortage_found := shortage.is_certain(step.graph, cluster):
+  step = _step(source, settings, relocatable)
+  if shortage_found := shortage.is_certain(step.graph, step.cluster):
     return outcome_lib.Outcome(
         None, f'{source.name}: left as it was: {shortage_found}')
   graph, simulator = step.graph, step.simulator()
@@ -126,6 +117,22 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
         outcome, message=f'{outcome.message}; its batches are not known, '
         f'{assumptions.DEFAULT_BATCH_SIZE} is assumed')
   return outcome
+
+
+def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+          relocatable: bool) -> step_lib.Step:
+  """The step of a graph that is about to run, as the settings have it."""
+  # Variables move in a `fit` alone.
+  called = step_costs.of_fit if relocatable else step_costs.of_function
+  step = step_lib.of_source(
+      source, called(_cluster(source,
+                              settings)), live=True, relocatable=relocatable,
+      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
+      may_round=settings.may_round or planned.may_round(settings.plan))
+  if settings.profile is None:
+    return step
+  return dataclasses.replace(
+      step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
 
 
 def _why_not(source: source_graph.SourceGraph) -> str:

@@ -11,6 +11,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.plugin import parts
 
 MODES = ('apply', 'report')
 # What becomes of XLA where Keras chooses it by itself.
@@ -287,10 +288,8 @@ def _size_or_none(key: str, value: Any) -> int | None:
 
 
 def _split(key: str, value: Any) -> int | str | None:
-  # Imported when needed, as placers are.
-  from gdp_grappler.plugin import splitting
   try:
-    return splitting.checked(value)
+    return parts.checked(value)
   except ValueError as error:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 

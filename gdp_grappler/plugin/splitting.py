@@ -19,10 +19,9 @@ from typing import Any, Sequence
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.plugin import parts as parts_lib
 from gdp_grappler.plugin import switch
 
-AUTO = 'auto'
-MOST_PARTS = 4
 THREAD_MODE = 'TF_GPU_THREAD_MODE'
 # What 'auto' cuts a card into: the gain of more streams was never measured.
 _AUTO_PARTS = 2
@@ -35,38 +34,20 @@ _wanted: int | str | None = None
 _stock: Any = None
 
 
-def checked(value: Any) -> int | str | None:
-  """What `split` may be.
-
-  Args:
-    value: Of a user: a number of parts, 'auto', or None or 1 for whole cards.
-
-  Raises:
-    ValueError: something else.
-  """
-  if value is None or value == AUTO:
-    return value
-  if (isinstance(value, bool) or not isinstance(value, int) or
-      not 1 <= value <= MOST_PARTS):
-    raise ValueError(
-        f'split = {value!r}; valid are 1 (whole cards), 2 to {MOST_PARTS} '
-        f"(logical GPUs of each card), '{AUTO}' and None.")
-  return value
-
-
 def from_environment() -> int | str | None:
   """What GDP_SPLIT asks for; None if it is not set, or is wrong and said so."""
   text = environment.split().strip().lower()
   if not text:
     return None
   try:
-    return checked(int(text) if text.isdecimal() else text)
+    return parts_lib.checked(int(text) if text.isdecimal() else text)
   except ValueError as error:
     _warn(f'{environment.SPLIT} is ignored: {error}')
     return None
 
 
-def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
+def split(parts: int | str = parts_lib.AUTO,
+          private_threads: bool | None = None) -> None:
   """Cuts each GPU that the program can see into logical GPUs.
 
     gdp_grappler.split(2)
@@ -85,7 +66,7 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
   Raises:
     ValueError: a wrong number of parts.
   """
-  arm(checked(parts))
+  arm(parts_lib.checked(parts))
   if private_threads is not None and not _context()._initialized:
     os.environ[THREAD_MODE] = 'gpu_private' if private_threads else 'global'
 
@@ -94,7 +75,7 @@ def arm(value: int | str | None) -> None:
   """Lets the start of the runtime cut cards.
 
   Args:
-    value: As of `checked`; None changes nothing.
+    value: As of `parts.checked`; None changes nothing.
   """
   if value is None:
     return
@@ -180,24 +161,30 @@ def cut(context: Any, value: int | str) -> list[str]:
   sizes = _free_bytes([card.name for card in cards])
   unknown = [card.name for card in cards if sizes.get(card.name) is None]
   if unknown:
-    return [f'GPUs are not split: nobody tells how much memory {unknown[0]} '
-            'has (no NVML); use tf.config.set_logical_device_configuration']
-  parts = _AUTO_PARTS if value == AUTO else int(value)
+    return [
+        f'GPUs are not split: nobody tells how much memory {unknown[0]} '
+        'has (no NVML); use tf.config.set_logical_device_configuration'
+    ]
+  parts = _AUTO_PARTS if value == parts_lib.AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
-  if value == AUTO and least < _LEAST_AUTO_BYTES:
-    return [f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
-            f"each; 'split': {parts} does it all the same"]
+  if value == parts_lib.AUTO and least < _LEAST_AUTO_BYTES:
+    return [
+        f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
+        f"each; 'split': {parts} does it all the same"
+    ]
   if least < _MIB:
     return ['GPUs are not split: their memory is in use']
   from tensorflow.python.eager import context as context_lib
   for card in cards:
     limit = (sizes[card.name] or 0) // parts // _MIB
     context.set_logical_device_configuration(
-        card, [context_lib.LogicalDeviceConfiguration(memory_limit=limit)]
-        * parts)
+        card,
+        [context_lib.LogicalDeviceConfiguration(memory_limit=limit)] * parts)
   names = ', '.join(card.name.rsplit('device:', 1)[-1] for card in cards)
-  return [f'split: {names} cut into {parts} logical GPUs each, of '
-          f'{least >> 20} MiB']
+  return [
+      f'split: {names} cut into {parts} logical GPUs each, of '
+      f'{least >> 20} MiB'
+  ]
 
 
 def _users_own(context: Any, cards: Sequence[Any]) -> str:
