@@ -3,19 +3,22 @@
 from gdp_grappler.placers import updates
 from helpers import graphs
 
-# A layer of one variable; w -= rate * gradient + slot, as Keras spells it out.
+# A layer that changes two variables; w -= rate * gradient + slot, as Keras has
+# it.
 _NAMES = [
     'w', 'net/a/read', 'net/a/MatMul', 'adam/rate', 'adam/mul', 'slot',
-    'adam/read', 'adam/sub', 'adam/assign', 'adam/assign_slot'
+    'adam/read', 'adam/sub', 'adam/assign', 'adam/assign_slot', 'v',
+    'adam/assign_v'
 ]
 
 
 def _graph():
   return graphs.make_graph([(0, 1, 0), (1, 2, 64), (2, 4, 64), (3, 4, 4),
                             (5, 6, 0), (6, 7, 64), (4, 7, 64), (7, 8, 64),
-                            (0, 8, 0), (5, 9, 0), (7, 9, 64)], names=_NAMES,
-                           groups=[0, 0, 1, 2, 3, 4, 4, 5, 0, 4],
-                           param_bytes=[64, 0, 0, 4, 0, 64, 0, 0, 0, 0])
+                            (0, 8, 0), (5, 9, 0), (7, 9, 64), (2, 11, 32),
+                            (10, 11, 0)], names=_NAMES,
+                           groups=[0, 0, 1, 2, 3, 4, 4, 5, 0, 4, 6, 6],
+                           param_bytes=[64, 0, 0, 4, 0, 64, 0, 0, 0, 0, 32, 0])
 
 
 def _named(found):
