@@ -31,6 +31,7 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
       _steps(setting),
       _profiles(setting),
       _losses(setting),
+      _streams(setting),
       _programs(setting)
   ]
   if left_out:
@@ -147,6 +148,21 @@ def _losses(setting: parts_lib.Setting) -> str:
   head = ('model', 'losses', 'what was placed')
   return _table('Losses over CPU and two logical devices, deterministic ops',
                 head, rows)
+
+
+def _streams(setting: parts_lib.Setting) -> str:
+  found = _read(setting.out_dir / 'streams.json')
+  ways = list(dict.fromkeys(way for row in found.values() for way in row))
+  rows = [(name, *(_step(row.get(way, {})) for way in ways))
+          for name, row in found.items()]
+  return _table('Steps of fit on a card that is cut, ms, without XLA',
+                ('model', *(way.replace('_', ' ') for way in ways)), rows)
+
+
+def _step(found: dict[str, Any]) -> str:
+  if 'step_s' in found:
+    return f'{1e3 * found["step_s"]:.2f}'
+  return found.get('error', '-')
 
 
 def _programs(setting: parts_lib.Setting) -> str:

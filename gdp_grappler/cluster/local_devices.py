@@ -173,8 +173,8 @@ def _device(name: str, cards: Sequence[tuple[_Card, int]],
                             peak_flops=card.peak_flops,
                             efficiency=card.efficiency,
                             bandwidth_bytes_per_s=card.bandwidth_bytes_per_s,
-                            launch_s=device_figures.GPU_LAUNCH_S,
-                            compute=name, memory=name, context=cut, card=cut,
+                            launch_s=device_figures.GPU_LAUNCH_S, compute=name,
+                            memory=name, context=cut, card=cut,
                             resident_threads=card.resident_threads,
                             **device_figures.CARD_LAUNCH), card
 

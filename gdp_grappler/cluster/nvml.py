@@ -153,8 +153,7 @@ class Library:
     return CardFacts(
         title=self._text('nvmlDeviceGetName', handle) or '',
         uuid=self._text('nvmlDeviceGetUUID', handle), memory_bytes=total,
-        used_bytes=used,
-        lanes=self._number('nvmlDeviceGetNumGpuCores', handle),
+        used_bytes=used, lanes=self._number('nvmlDeviceGetNumGpuCores', handle),
         capability=self._two('nvmlDeviceGetCudaComputeCapability',
                              handle), clock_hertz=_hertz(megahertz[_CLOCK_SM]),
         memory_clock_hertz=_hertz(megahertz[_CLOCK_MEMORY]),

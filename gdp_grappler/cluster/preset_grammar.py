@@ -9,9 +9,10 @@ MOST_HOSTS = 16
 # Logical GPUs that a card is cut into.
 MOST_PARTS = 4
 CPUS = {'cpu': 'broadwell', **{name: name for name in device_figures.CPUS}}
-GRAMMAR = ('[HOSTSx]HOST[-NETWORK], HOST = [COUNTx]CARD[:PARTS][+...] or a processor, '
-           f'such as 2xP100, 8xV100, 1xH100:2, 2xP100+2xK40, cpu, 2x8xV100-ib; cards: '
-           f'{", ".join(device_figures.CARDS)}, 1 to {MOST_CARDS} per host, each '
-           f'cut into up to {MOST_PARTS} logical GPUs, up '
-           f'to {MOST_HOSTS} hosts; processors: {", ".join(CPUS)}; networks: '
-           f'{", ".join(device_figures.NETWORKS)}')
+GRAMMAR = (
+    '[HOSTSx]HOST[-NETWORK], HOST = [COUNTx]CARD[:PARTS][+...] or a processor, '
+    f'such as 2xP100, 8xV100, 1xH100:2, 2xP100+2xK40, cpu, 2x8xV100-ib; cards: '
+    f'{", ".join(device_figures.CARDS)}, 1 to {MOST_CARDS} per host, each '
+    f'cut into up to {MOST_PARTS} logical GPUs, up '
+    f'to {MOST_HOSTS} hosts; processors: {", ".join(CPUS)}; networks: '
+    f'{", ".join(device_figures.NETWORKS)}')

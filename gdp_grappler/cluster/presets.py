@@ -108,11 +108,11 @@ def _hosts(name: str, body: str) -> tuple[int, str]:
   return hosts, match[2]
 
 
-def _host(name: str,
-          body: str) -> tuple[device_figures.Cpu, list[device_figures.Card],
-                              list[int]]:
+def _host(
+    name: str, body: str
+) -> tuple[device_figures.Cpu, list[device_figures.Card], list[int]]:
   """The processors, the cards of one host, and the card of each of its GPUs."""
-  cpu, cards, card_of = None, [], list[int]()
+  cpu, cards, card_of = None, list[device_figures.Card](), list[int]()
   for part in body.split('+'):
     match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)(?::(\d+))?', part)
     if part in preset_grammar.CPUS and cpu is None:
@@ -172,8 +172,8 @@ def _build(name: str, hosts: int, cpu: device_figures.Cpu,
       (host, gpu) for host in range(hosts) for gpu in range(-1, len(card_of))
   ]
   names = {end: _device_name(*end, hosts) for end in ends}
-  paths = topologies.parts_paths(
-      cards, card_of, topologies.host_paths(cards, cpu.sockets))
+  paths = topologies.parts_paths(cards, card_of,
+                                 topologies.host_paths(cards, cpu.sockets))
   links = []
   for source, target in itertools.permutations(ends, 2):
     if source[0] == target[0]:
@@ -185,8 +185,8 @@ def _build(name: str, hosts: int, cpu: device_figures.Cpu,
         cluster_lib.Link(names[source], names[target], path.latency_s,
                          path.bandwidth_bytes_per_s, path.channels))
   return cluster_lib.Cluster(
-      name, tuple(
-          _device(names[end], cpu, cards, card_of, end[1]) for end in ends),
+      name,
+      tuple(_device(names[end], cpu, cards, card_of, end[1]) for end in ends),
       tuple(links))
 
 

@@ -19,7 +19,6 @@ from typing import Any, Sequence
 
 from gdp_grappler import environment
 from gdp_grappler import errors
-from gdp_grappler.plugin import switch
 
 AUTO = 'auto'
 MOST_PARTS = 4
@@ -98,25 +97,16 @@ def arm(value: int | str | None) -> None:
   """
   if value is None:
     return
-  _arm(_context(), value)
+  arm_of(_context(), value)
 
 
-def arm_new(context: Any) -> None:
-  """What the environment asks for, of a context that has just been made.
+def arm_of(context: Any, value: int | str) -> None:
+  """The same of a context that has been made.
 
   Args:
-    context: Not started.
+    context: An eager context.
+    value: As of `checked`.
   """
-  value = from_environment()
-  if value is None:
-    from gdp_grappler.plugin import settings
-    found = settings.from_option(switch.value(context))
-    value = found.split if found is not None else None
-  if value is not None:
-    _arm(context, value)
-
-
-def _arm(context: Any, value: int | str) -> None:
   global _wanted, _stock
   with _lock:
     if context._initialized:
@@ -180,24 +170,30 @@ def cut(context: Any, value: int | str) -> list[str]:
   sizes = _free_bytes([card.name for card in cards])
   unknown = [card.name for card in cards if sizes.get(card.name) is None]
   if unknown:
-    return [f'GPUs are not split: nobody tells how much memory {unknown[0]} '
-            'has (no NVML); use tf.config.set_logical_device_configuration']
+    return [
+        f'GPUs are not split: nobody tells how much memory {unknown[0]} '
+        'has (no NVML); use tf.config.set_logical_device_configuration'
+    ]
   parts = _AUTO_PARTS if value == AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
   if value == AUTO and least < _LEAST_AUTO_BYTES:
-    return [f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
-            f"each; 'split': {parts} does it all the same"]
+    return [
+        f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
+        f"each; 'split': {parts} does it all the same"
+    ]
   if least < _MIB:
     return ['GPUs are not split: their memory is in use']
   from tensorflow.python.eager import context as context_lib
   for card in cards:
     limit = (sizes[card.name] or 0) // parts // _MIB
     context.set_logical_device_configuration(
-        card, [context_lib.LogicalDeviceConfiguration(memory_limit=limit)]
-        * parts)
+        card,
+        [context_lib.LogicalDeviceConfiguration(memory_limit=limit)] * parts)
   names = ', '.join(card.name.rsplit('device:', 1)[-1] for card in cards)
-  return [f'split: {names} cut into {parts} logical GPUs each, of '
-          f'{least >> 20} MiB']
+  return [
+      f'split: {names} cut into {parts} logical GPUs each, of '
+      f'{least >> 20} MiB'
+  ]
 
 
 def _users_own(context: Any, cards: Sequence[Any]) -> str:

@@ -75,7 +75,7 @@ def _start(context, value):
   """Of a program that sets the option, and then runs an op."""
   context_class = type(context)
   stock = context_class.ensure_initialized
-  splitting._arm(context, value)
+  splitting.arm_of(context, value)
   context.ensure_initialized()
   context.ensure_initialized()
   assert context._initialized
@@ -86,10 +86,8 @@ def _start(context, value):
 
 def test_cards_are_cut_when_the_runtime_starts(said):
   context = _runtime()
-  assert _start(context, 2) == {
-      '0': [10 << 10, 10 << 10],
-      '1': [8 << 10, 8 << 10]
-  }
+  assert _start(context,
+                2) == {'0': [10 << 10, 10 << 10], '1': [8 << 10, 8 << 10]}
   assert context.starts == 1
   assert said == [
       'split: GPU:0, GPU:1 cut into 2 logical GPUs each, of 8192 MiB'
@@ -123,7 +121,7 @@ def test_one_part_is_nothing(said):
 def test_too_late(said):
   context = _runtime(started=True)
   stock = type(context).ensure_initialized
-  splitting._arm(context, 2)
+  splitting.arm_of(context, 2)
   assert type(context).ensure_initialized is stock
   assert 'has started already' in said[0] and 'GDP_SPLIT=2' in said[0]
 
@@ -132,16 +130,16 @@ def test_what_is_cut_already_is_not_late(said):
   context = _runtime()
   _start(context, 2)
   del said[:]
-  splitting._arm(context, 2)
+  splitting.arm_of(context, 2)
   assert not said
-  splitting._arm(context, 3)
+  splitting.arm_of(context, 3)
   assert 'has started already' in said[0]
 
 
 def test_the_last_word_before_the_start_holds():
   context = _runtime(1)
-  splitting._arm(context, 4)
-  splitting._arm(context, 2)
+  splitting.arm_of(context, 4)
+  splitting.arm_of(context, 2)
   context.ensure_initialized()
   assert len(context.cut['0']) == 2
 
