@@ -204,7 +204,8 @@ def _device(name: str, cpu: device_figures.Cpu,
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
   card, parts = cards[card_of[number]], card_of.count(card_of[number])
-  which = f'{cluster_lib.task(name)} card {card_of[number]}' if parts > 1 else ''
+  which = (f'{cluster_lib.task(name)} card {card_of[number]}'
+           if parts > 1 else '')
   return cluster_lib.Device(
       name=name, type='GPU', memory_bytes=card.memory_bytes // parts,
       peak_flops=card.peak_flops, efficiency=card.efficiency,
