@@ -6,9 +6,9 @@
 On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
 predicted before and after calibration; `gdp profile` of four graphs; losses of
 six models placed over the CPU and two logical GPUs beside those without us;
-`gdp doctor` and `gdp verify`; and ten models in all ways of
-`benchmarks.one_card`, for which it takes several runs. Each run is under five
-minutes. Each part leaves a file in
+`gdp doctor` and `gdp verify`; steps of four models on the card cut in two and
+in four; and ten models in all ways of `benchmarks.one_card`, for which it takes
+several runs. Each run is under five minutes. Each part leaves a file in
 --out_dir, and what is there is not run again; so what was broken off, or had
 no time, is what the next run begins with. It ends with its tables as Markdown,
 also in README.md of --out_dir, to be pasted into docs/results/gpu.
@@ -122,6 +122,8 @@ def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
   for part in profiles:
     _together([part], setting, until, left_out)
   _finished(running, setting, left_out)
+  if setting.device == 'GPU':
+    _together([parts_lib.streams(setting)], setting, until, left_out)
   _together([parts_lib.one_card(setting, until.left_s)], setting, until,
             left_out)
   return left_out

@@ -33,6 +33,7 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
       _profiles(setting),
       _losses(setting),
       _one_card(setting),
+      _streams(setting),
       _programs(setting)
   ]
   if left_out:
@@ -155,6 +156,21 @@ def _one_card(setting: parts_lib.Setting) -> str:
   found = one_card.read(setting.out_dir / 'one_card' / one_card.FILE)
   return _table('One card, in several ways', one_card.head(),
                 one_card.cells(list(found.values())))
+
+
+def _streams(setting: parts_lib.Setting) -> str:
+  found = _read(setting.out_dir / 'streams.json')
+  ways = list(dict.fromkeys(way for row in found.values() for way in row))
+  rows = [(name, *(_step(row.get(way, {})) for way in ways))
+          for name, row in found.items()]
+  return _table('Steps of fit on a card that is cut, ms, without XLA',
+                ('model', *(way.replace('_', ' ') for way in ways)), rows)
+
+
+def _step(found: dict[str, Any]) -> str:
+  if 'step_s' in found:
+    return f'{1e3 * found["step_s"]:.2f}'
+  return found.get('error', '-')
 
 
 def _programs(setting: parts_lib.Setting) -> str:

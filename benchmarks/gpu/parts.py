@@ -24,6 +24,9 @@ MODELS = (f'{_KERAS}:cnn', f'{_KERAS}:mlp', f'{_KERAS}:lstm',
 # Whose losses are compared.
 PLACED = tuple(f'{_KERAS}:{name}' for name in ('cnn', 'lstm', 'transformer',
                                                'mlp', 'experts', 'two_towers'))
+# Whose steps are measured on a card that is cut.
+SPLIT = tuple(
+    f'{_KERAS}:{name}' for name in ('cnn', 'experts', 'two_towers', 'mlp'))
 # Whose ops are profiled.
 PROFILED = ('cnn', 'lstm', 'mlp', 'transformer')
 _LONGEST_S = 280.
@@ -45,6 +48,7 @@ class Setting:
     calibrate_s: For the calibration.
     profile_s: For each graph.
     models_s: For all steps, and for all losses.
+    split: Whose steps are measured on a card that is cut.
   """
 
   device: str
@@ -58,6 +62,7 @@ class Setting:
   calibrate_s: float = 28.
   profile_s: float = 8.
   models_s: float = 110.
+  split: tuple[str, ...] = SPLIT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +127,13 @@ def losses(setting: Setting) -> Part:
               ('-m', 'benchmarks.gpu.losses',
                *_of_models(setting, min(setting.steps, 6), setting.placed)),
               'losses.json', _short(setting.placed))
+
+
+def streams(setting: Setting) -> Part:
+  """Steps on the card whole and cut in parts, with and without levers."""
+  return Part('streams', ('-m', 'benchmarks.gpu.streams',
+                          *_of_models(setting, setting.steps, setting.split)),
+              'streams.json', _short(setting.split))
 
 
 def predictions(setting: Setting) -> Part:

@@ -30,8 +30,8 @@ Units are TensorFlow's: MHz, bytes, kB/s. Rates follow as in Grappler's
 `environment` override or add: peak_flops, efficiency, bandwidth_bytes_per_s and
 launch_s as in `cluster.Device`, all per slot; slots; copy_s and
 copy_bytes_per_s; launch, and what the host takes (`validation.HOST_TIMES`);
-compute, memory and context, which devices with the same value share. GPUs are
-asynchronous unless said otherwise.
+compute, memory, context and card, which devices with the same value share;
+resident_threads. GPUs are asynchronous unless said otherwise.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ from gdp_grappler.cluster import validation
 _FIELDS = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
             'slots', 'copy_s', 'copy_bytes_per_s', 'memory_margin',
-            *validation.HOST_TIMES)
-_OURS = _NUMBERS + ('compute', 'memory', 'context', 'launch')
+            'resident_threads', *validation.HOST_TIMES)
+_OURS = _NUMBERS + ('compute', 'memory', 'context', 'card', 'launch')
 # What Grappler takes for a device that does not tell, bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}
 _CPU_SLOTS = 2
@@ -244,6 +244,9 @@ def _device(at: str, named: device_properties_pb2.NamedDevice,
       device_figures.CPU_LAUNCH_S if is_cpu else device_figures.GPU_LAUNCH_S)
   if not is_cpu:
     own = device_figures.CARD_LAUNCH | own
+  threads = own.get('resident_threads', 0)
+  if float(threads).is_integer():
+    own['resident_threads'] = int(threads)
   own.setdefault('compute', name)
   own.setdefault('memory', name)
   if properties.memory_size <= 0:

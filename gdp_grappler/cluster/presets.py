@@ -113,7 +113,7 @@ def _host(
     name: str, body: str
 ) -> tuple[device_figures.Cpu, list[device_figures.Card], list[int]]:
   """The processors, the cards of one host, and the card of each of its GPUs."""
-  cpu, cards, card_of = None, [], list[int]()
+  cpu, cards, card_of = None, list[device_figures.Card](), list[int]()
   for part in body.split('+'):
     match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)(?::(\d+))?', part)
     if part in preset_grammar.CPUS and cpu is None:
@@ -205,8 +205,8 @@ def _device(name: str, cpu: device_figures.Cpu,
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
   card, parts = cards[card_of[number]], card_of.count(card_of[number])
-  task = cluster_lib.task(name)
-  which = f'{task} card {card_of[number]}' if parts > 1 else ''
+  which = (f'{cluster_lib.task(name)} card {card_of[number]}'
+           if parts > 1 else '')
   return cluster_lib.Device(
       name=name, type='GPU',
       memory_bytes=card_memory.of_card(card.name, card.memory_bytes) // parts,

@@ -77,6 +77,10 @@ def _check_device(at: str, device: Any) -> None:
     _check_figure(f'{at}.copy_bytes_per_s{where}', device.copy_bytes_per_s)
   _check_figure(f'{at}.resident_threads{where}', device.resident_threads,
                 or_zero=True)
+  if device.resident_threads % 1:
+    raise errors.ClusterError(f'{at}.resident_threads{where} is '
+                              f'{device.resident_threads!r}; give a whole '
+                              'number.')
   slots = device.slots
   if (isinstance(slots, bool) or not isinstance(slots, int) or
       not 1 <= slots <= _MOST_SLOTS):

@@ -11,7 +11,6 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order as order_lib
-from gdp_grappler.plugin import parts
 
 MODES = ('apply', 'report')
 # What becomes of XLA where Keras chooses it by itself.
@@ -288,8 +287,10 @@ def _size_or_none(key: str, value: Any) -> int | None:
 
 
 def _split(key: str, value: Any) -> int | str | None:
+  # Imported when needed, as placers are.
+  from gdp_grappler.plugin import splitting
   try:
-    return parts.checked(value)
+    return splitting.checked(value)
   except ValueError as error:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 

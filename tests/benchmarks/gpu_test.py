@@ -1,8 +1,11 @@
 """`python -m benchmarks.gpu`, dry: logical CPUs stand for a card."""
 
 import json
+import os
 
 import pytest
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.eager import context
 
 from gdp_grappler import deadlines
 from helpers import benchmarks
@@ -79,6 +82,31 @@ def test_commands_are_those_of_a_user(tmp_path):
   assert parts.calibrate(setting).command[:3] == ('-m', 'gdp_grappler.bin.gdp',
                                                   'calibrate')
   assert '--devices=gpu' in parts.profile(setting, 'cnn').command
+  streams = parts.streams(setting)
+  assert streams.command[1] == 'benchmarks.gpu.streams'
+  assert streams.wants == ('cnn', 'experts', 'two_towers', 'mlp')
+
+
+def test_levers_are_options_of_tensorflow(monkeypatch):
+  monkeypatch.setenv('TF_GPU_THREAD_MODE', 'global')
+  streams = benchmarks.module('gpu.streams')
+  for way, said in (('split_2_copy_streams', 'num_dev_to_dev_copy_streams: 2'),
+                    ('split_2_merged_streams',
+                     'merge_device_to_device_stream: true')):
+    options = config_pb2.GPUOptions()
+    streams.WAYS[way][1](options)
+    assert said in str(options)
+  streams.private_threads(None)
+  assert os.environ['TF_GPU_THREAD_MODE'] == 'gpu_private'
+
+
+def test_levers_are_in_what_gpus_are_made_with(monkeypatch):
+  streams = benchmarks.module('gpu.streams')
+  monkeypatch.setattr(context.Context, '_compute_gpu_options',
+                      context.Context._compute_gpu_options)
+  streams.set_lever(streams.copy_streams)
+  options = context.context()._compute_gpu_options()
+  assert options.experimental.num_dev_to_dev_copy_streams == 2
 
 
 def test_models_on_one_card_are_done_when_all_ways_are(tmp_path):
@@ -123,6 +151,11 @@ def test_tables_of_what_is_there(tmp_path):
               'said': 'step: 9 ops placed by random; predicted step 1 ms'
           }, 'mlp': {'equal': False, 'was_placed': True, 'said': 'placed'}
       }))
+  (tmp_path / 'streams.json').write_text(
+      json.dumps({
+          'cnn': {'whole': {'step_s': .02}, 'split_2': {'step_s': .015}},
+          'mlp': {'split_2': {'error': 'OOM'}}
+      }))
   (tmp_path / 'verify.rc').write_text('0\n')
   (tmp_path / 'verify.log').write_text('one\nAll is well.\n')
   text = page.text(_setting(tmp_path), ['doctor'])
@@ -134,5 +167,8 @@ def test_tables_of_what_is_there(tmp_path):
   assert ('| cnn | equal to the last bit | step: 9 ops placed by random |'
           in text)
   assert '| mlp | differ | placed |' in text
+  assert '| model | whole | split 2 |' in text
+  assert '| cnn | 20.00 | 15.00 |' in text
+  assert '| mlp | - | OOM |' in text
   assert '| gdp verify | 0 | one / All is well. |' in text
   assert 'Left out for want of time: doctor.' in text

@@ -48,7 +48,8 @@ def test_text_in_the_terms_of_tensorflow():
 
 
 @pytest.mark.parametrize('suffix', ['.json', '.pbtxt', '.txt'])
-@pytest.mark.parametrize('name', ['2xP100', '8xV100', '2x2xK40-eth10', 'cpu'])
+@pytest.mark.parametrize(
+    'name', ['2xP100', '8xV100', '2x2xK40-eth10', '1xH100:2', 'cpu'])
 def test_what_is_written_is_read(tmp_path, name, suffix):
   cluster, path = presets.preset(name), str(tmp_path / f'c{suffix}')
   cluster_file.write(path, cluster)

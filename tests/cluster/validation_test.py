@@ -156,6 +156,7 @@ def _cut(**changes):
 @pytest.mark.parametrize('changes,said', [
     ({'card': 5}, r'devices\[2\].card is 5; give a text'),
     ({'resident_threads': -1}, r'devices\[2\].resident_threads'),
+    ({'resident_threads': .5}, 'give a whole number'),
     ({'resident_threads': 7}, 'cut from the same card'),
     ({'peak_flops': 1.}, 'what the whole card has'),
     ({'launch': 'synchronous'}, 'has no stream on a card'),

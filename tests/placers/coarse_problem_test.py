@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
+from gdp_grappler.evaluation.costs import roofline
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.graph.structure import coordinates
 from gdp_grappler.placers import coarse_problem
@@ -293,3 +294,20 @@ def test_nodes_take_as_much_of_the_host_as_their_ops():
   launched = np.count_nonzero(prices.op_seconds(graph)[:, 1])
   assert large.seconds[0] > launched * cluster.devices[1].dispatch_s
   assert small.seconds == pytest.approx(large.seconds, rel=.03)
+
+
+def test_nodes_fill_as_much_of_a_cut_card_as_their_ops():
+  step = unrolled.make(2, 3)
+  coarse = coarse_problem.of(_problem(step.graph, presets.preset('1xH100:2')))
+  problem = coarse.problem
+  fine = roofline.Roofline()
+  cluster = problem.cluster
+  seconds = fine.op_seconds(step.graph, cluster)
+  shares = problem.simulator.cost_model.card_shares(problem.graph, cluster,
+                                                    None)
+  of_ops = fine.card_shares(step.graph, cluster, seconds)
+  assert shares[:, 0] == pytest.approx(1)
+  assert ((shares > 0) & (shares <= 1)).all()
+  for node, cell in enumerate(problem.graph.groups):
+    own = of_ops[coarse.cells[step.graph.groups] == cell, 1]
+    assert own.min() - 1e-9 <= shares[node, 1] <= own.max() + 1e-9

@@ -122,8 +122,8 @@ class Units {
     return start;
   }
 
-  // The same on a device of a card that is cut into several, of which the op can
-  // use a `share`. It takes longer while others leave less.
+  // The same on a device of a card that is cut into several, of which the op
+  // can use a `share`. It takes longer while others leave less.
   double FillPart(int32_t device, double share, double seconds, double told,
                   double gap, double start, double now) {
     const int32_t unit = g_.unit[device];

@@ -1,0 +1,130 @@
+"""Times `fit` on a card whole and cut in parts, with TensorFlow's own levers.
+
+  python -m benchmarks.gpu.streams DEVICE OUT_DIR STEPS SECONDS MODEL ...
+
+Each way is a process of its own, since all of it is decided when TensorFlow
+starts. Writes OUT_DIR/streams_WAY.json after each model, and
+OUT_DIR/streams.json of all ways. What is there already is not run again. With
+DEVICE CPU it is a dry run over logical CPUs, for which no lever does anything.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any, Callable
+
+_ONE = '--way'
+
+
+def private_threads(options: Any) -> None:
+  """Threads of its own for each logical GPU."""
+  del options
+  os.environ['TF_GPU_THREAD_MODE'] = 'gpu_private'
+
+
+def copy_streams(options: Any) -> None:
+  """Two streams for copies between GPUs.
+
+  Args:
+    options: `GPUOptions`, changed in place; so of the others.
+  """
+  options.experimental.num_dev_to_dev_copy_streams = 2
+
+
+def merged_streams(options: Any) -> None:
+  """Copies between GPUs are put on the compute stream."""
+  merge = options.experimental.stream_merge_options
+  merge.merge_device_to_device_stream = True
+
+
+# By name: into how many parts the card is cut, and what else is changed.
+WAYS: dict[str, tuple[int, Callable[[Any], None] | None]] = {
+    'whole': (1, None),
+    'split_2': (2, None),
+    'split_4': (4, None),
+    'split_2_private_threads': (2, private_threads),
+    'split_2_copy_streams': (2, copy_streams),
+    'split_2_merged_streams': (2, merged_streams),
+}
+
+
+def main(device: str, out_dir: str, steps: str, seconds: str, *names:
+         str) -> None:
+  """Runs all ways one after the other."""
+  until = time.monotonic() + float(seconds)
+  found: dict[str, dict[str, Any]] = {}
+  for way in WAYS:
+    left_s = until - time.monotonic()
+    if left_s > 0:
+      subprocess.run([
+          sys.executable, '-m', 'benchmarks.gpu.streams', _ONE, way, device,
+          out_dir, steps, f'{left_s:.0f}', *names
+      ], check=False)
+    path = _path(out_dir, way)
+    if path.exists():
+      for model, row in json.loads(path.read_text()).items():
+        found.setdefault(model, {})[way] = row
+  (pathlib.Path(out_dir)
+   / 'streams.json').write_text(json.dumps(found, indent=1) + '\n')
+
+
+def run_way(way: str, device: str, out_dir: str, steps: str, seconds: str,
+            *names: str) -> None:
+  """Runs one way, in a process that has not started TensorFlow."""
+  from benchmarks.gpu import here
+  parts, lever = WAYS[way]
+  until = time.monotonic() + float(seconds)
+  path = _path(out_dir, way)
+  path.parent.mkdir(parents=True, exist_ok=True)
+  import tensorflow as tf
+  if lever is not None:
+    set_lever(lever)
+  if device == here.CPU:
+    here.make_devices(tf, device, parts)
+  option = False if parts == 1 else {'split': parts, 'cache': False}
+  tf.config.optimizer.set_experimental_options({'gdp_placement': option})
+  notices = here.Lines()
+  here.go_through(names, path, until,
+                  lambda name: _timed(name, int(steps), notices))
+
+
+def set_lever(lever: Callable[[Any], None]) -> None:
+  """Changes the options that TensorFlow makes its GPUs with."""
+  from tensorflow.python.eager import context
+  stock = context.Context._compute_gpu_options
+
+  def changed(self: Any) -> Any:
+    options = stock(self)
+    lever(options)
+    return options
+
+  context.Context._compute_gpu_options = changed
+
+
+def _timed(name: str, steps: int, notices: Any) -> dict[str, Any]:
+  from benchmarks import timed_fits
+  from benchmarks.gpu import here
+  del notices.lines[:]
+  model = here.model(name)
+  # The guard has decided after the first half.
+  seconds = timed_fits.steps_s(model, timed_fits.batch(model), 2 * steps)
+  return {
+      'step_s': statistics.median(seconds[steps:]), 'said': notices.lines[-3:]
+  }
+
+
+def _path(out_dir: str, way: str) -> pathlib.Path:
+  return pathlib.Path(out_dir) / f'streams_{way}.json'
+
+
+if __name__ == '__main__':
+  if sys.argv[1:2] == [_ONE]:
+    run_way(*sys.argv[2:])
+  else:
+    main(*sys.argv[1:])
