@@ -6,7 +6,8 @@
 On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
 predicted before and after calibration; `gdp profile` of four graphs; losses of
 six models placed over the CPU and two logical GPUs beside those without us;
-`gdp doctor` and `gdp verify`. Under five minutes. Each part leaves a file in
+`gdp doctor` and `gdp verify`; a model that one logical card of 5 GB cannot hold,
+without us and with us on two. Under five minutes. Each part leaves a file in
 --out_dir, and what is there is not run again; so what was broken off, or had
 no time, is what the next run begins with. It ends with its tables as Markdown,
 also in README.md of --out_dir, to be pasted into docs/results/gpu.
@@ -125,6 +126,8 @@ def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
   for part in profiles:
     _together([part], setting, until, left_out)
   _finished(running, setting, left_out)
+  if programs:  # It needs most of a card.
+    _together([parts_lib.too_big(setting)], setting, until, left_out)
   return left_out
 
 

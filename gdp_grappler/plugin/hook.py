@@ -154,8 +154,10 @@ def _watch_datasets() -> None:
 
 
 def _wrap_keras() -> None:
+  from gdp_grappler.plugin.fitting import making
   from gdp_grappler.plugin.fitting import trainers
   trainers.install()
+  making.install()
 
 
 def _tell_of_devices(context: Any) -> None:

@@ -90,8 +90,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     step = dataclasses.replace(
         step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
   if shortage_found := shortage.is_certain(step.graph, cluster):
-    return outcome_lib.Outcome(
-        None, f'{source.name}: left as it was: {shortage_found}')
+    return _left(source, shortage_found)
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
@@ -112,9 +111,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   try:
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
-    said = f'{source.name}: left as it was: {error}'
-    return outcome_lib.Outcome(None,
-                               '' if source.name == _MAKES_VARIABLES else said)
+    return _left(source, str(error))
   choice = choosing.best(problem, (before, *proposals) if stays else proposals,
                          simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
@@ -139,6 +136,13 @@ def _why_not(source: source_graph.SourceGraph) -> str:
     return (f'its variables are on parameter servers ("{server}"). Switch '
             'gdp_placement off, or train without the strategy')
   return ''
+
+
+def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
+  """Nothing is done, which is said unless nobody has to be told."""
+  said = f'{source.name}: left as it was: {why}'
+  return outcome_lib.Outcome(None,
+                             '' if source.name == _MAKES_VARIABLES else said)
 
 
 def _cluster(source: source_graph.SourceGraph,
@@ -255,7 +259,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   message = f'{graph.name}: {graph.num_ops} ops {said}' if said else ''
   return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,
-      edges if apply else (), old_s, new_s)
+      edges if apply else (), old_s, new_s, fitted=not prices.overflow_bytes[0])
 
 
 def _said_of_memory(graph: op_graph.OpGraph,
