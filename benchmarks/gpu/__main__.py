@@ -6,9 +6,9 @@
 On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
 predicted before and after calibration; `gdp profile` of four graphs; losses of
 six models placed over the CPU and two logical GPUs beside those without us;
-`gdp doctor` and `gdp verify`; a model that one logical card of 5 GB cannot hold,
-without us and with us on two. Under five minutes. Each part leaves a file in
---out_dir, and what is there is not run again; so what was broken off, or had
+`gdp doctor` and `gdp verify`; a model that one logical card of 5 GB cannot
+hold, without us and with us on two. Under five minutes. Each part leaves a file
+in --out_dir, and what is there is not run again; so what was broken off, or had
 no time, is what the next run begins with. It ends with its tables as Markdown,
 also in README.md of --out_dir, to be pasted into docs/results/gpu.
 

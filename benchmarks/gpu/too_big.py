@@ -18,7 +18,7 @@ import sys
 from typing import Any
 
 _CARD_MEGABYTES = 5000
-# Weights of a layer are the square of its width: 268 MB, or 0.3 MB in a dry run.
+# Weights of a layer are the square of its width: 268 MB, 0.3 MB in a dry run.
 _WIDTHS = {'GPU': 8192, 'CPU': 256}
 # With Adam's two slots and the gradient 4 x 8 x 268 MB, 1.7 times a card.
 _LAYERS, _BATCH, _STEPS = 8, 64, 8

@@ -60,8 +60,8 @@ class Settings:
     may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
       round it otherwise, so that the numbers of a program change in their last
       digits or, where a GPU multiplies in TF32, in the third.
-    max_memory: What placements may use of memories at most, as {'GPU:0': '12GB',
-      'CPU': '64GB'}; None for what TensorFlow can allocate.
+    max_memory: What placements may use of memories at most, as
+      {'GPU:0': '12GB', 'CPU': '64GB'}; None for what TensorFlow can allocate.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
