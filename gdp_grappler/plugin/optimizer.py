@@ -82,13 +82,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   # Variables move in a `fit` alone.
   called = step_costs.of_fit if relocatable else step_costs.of_function
   cluster = called(_cluster(source, settings))
-  step = step_lib.of_source(
-      source, cluster, live=True, relocatable=relocatable,
-      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
-      may_round=settings.may_round or planned.may_round(settings.plan))
-  if settings.profile is not None:
-    step = dataclasses.replace(
-        step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
+  step = _step(source, settings, cluster, relocatable)
   if shortage_found := shortage.is_certain(step.graph, cluster):
     return _left(source, shortage_found)
   graph, simulator = step.graph, step.simulator()
@@ -136,6 +130,19 @@ def _why_not(source: source_graph.SourceGraph) -> str:
     return (f'its variables are on parameter servers ("{server}"). Switch '
             'gdp_placement off, or train without the strategy')
   return ''
+
+
+def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+          cluster: cluster_lib.Cluster, relocatable: bool) -> step_lib.Step:
+  """The step that is about to run, priced as the option says."""
+  step = step_lib.of_source(
+      source, cluster, live=True, relocatable=relocatable,
+      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
+      may_round=settings.may_round or planned.may_round(settings.plan))
+  if settings.profile is not None:
+    step = dataclasses.replace(
+        step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
+  return step
 
 
 def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
