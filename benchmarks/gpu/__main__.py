@@ -7,8 +7,9 @@ On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
 predicted before and after calibration; `gdp profile` of four graphs; losses of
 six models placed over the CPU and two logical GPUs beside those without us;
 `gdp doctor` and `gdp verify`; steps of four models on the card cut in two and
-in four; and ten models in all ways of `benchmarks.one_card`, for which it takes
-several runs. Each run is under five minutes. Each part leaves a file in
+in four; a model that one logical card of 5 GB cannot hold, without us and with
+us on two; and ten models in all ways of `benchmarks.one_card`, for which it
+takes several runs. Each run is under five minutes. Each part leaves a file in
 --out_dir, and what is there is not run again; so what was broken off, or had
 no time, is what the next run begins with. It ends with its tables as Markdown,
 also in README.md of --out_dir, to be pasted into docs/results/gpu.
@@ -124,6 +125,8 @@ def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
   _finished(running, setting, left_out)
   if setting.device == 'GPU':
     _together([parts_lib.streams(setting)], setting, until, left_out)
+  if programs:  # It needs most of a card.
+    _together([parts_lib.too_big(setting)], setting, until, left_out)
   _together([parts_lib.one_card(setting, until.left_s)], setting, until,
             left_out)
   return left_out

@@ -143,6 +143,14 @@ def predictions(setting: Setting) -> Part:
                str(setting.out_dir)), 'predictions.json', always=True)
 
 
+def too_big(setting: Setting) -> Part:
+  """A model that one card cannot hold, without us and with us."""
+  return Part(
+      'too_big',
+      ('-m', 'benchmarks.gpu.too_big', setting.device, str(setting.out_dir)),
+      'too_big.json', ('off', 'on'))
+
+
 def profile(setting: Setting, name: str) -> Part:
   """Ops of the graph of a model."""
   out = setting.out_dir / f'profile_{name}.json'

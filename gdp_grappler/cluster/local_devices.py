@@ -276,9 +276,8 @@ def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
   size = card_memory.of_card(card.name, card.memory_bytes) if card else 16 << 30
   if total:
     return min(size, total)
-  notes.append(
-      f'{name}: memory of {size / 2**30:.4g} GiB is assumed; NVML does '
-      'not tell.')
+  notes.append(f'{name}: memory of {size / 2**30:.4g} GiB is assumed; NVML '
+               'does not tell.')
   return size
 
 

@@ -70,8 +70,8 @@ def applied(cluster: cluster_lib.Cluster,
     return cluster
   room = np.array([device.memory_bytes for device in cluster.devices])
   # Types first, so that single devices may differ from them.
-  for device, size in sorted(limits, key=lambda limit: not _is_type(limit[0])):
-    room[_meant(device, cluster)] = size
+  for name, size in sorted(limits, key=lambda limit: not _is_type(limit[0])):
+    room[_meant(name, cluster)] = size
   devices = []
   for device, pool in zip(cluster.devices, cluster.memory_pools):
     least = int(room[cluster.memory_pools == pool].min())

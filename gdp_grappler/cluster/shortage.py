@@ -62,14 +62,13 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     cluster: P memories.
     peak_bytes: [P], what it needs of each.
   """
-  room = cluster.pool_bytes
-  full = np.flatnonzero(np.asarray(peak_bytes) > room)
-  pools = np.arange(len(room))
-  needs = ', '.join(
-      f'{_pool_names(cluster, pools == pool)} needs {size(peak_bytes[pool])} '
-      f'of {size(room[pool])}' for pool in full)
-  inside = _pools_of_groups(graph, cluster)[:, full].any(axis=1)
-  largest = _largest(graph, inside)
+  peaks, room = np.asarray(peak_bytes), cluster.pool_bytes
+  full, pools = np.flatnonzero(peaks > room), np.arange(len(room))
+  needs = ', '.join(f'{_pool_names(cluster, pools == pool)} needs '
+                    f'{size(peaks[pool])} of {size(room[pool])}'
+                    for pool in full)
+  may = _pools_of_groups(graph, cluster)
+  largest = _largest(graph, np.asarray(may[:, full].any(axis=1)))
   return _sentence(
       graph, cluster, f'in the best placement found, {needs}' +
       (f'. The largest variables are {largest}' if largest else ''))

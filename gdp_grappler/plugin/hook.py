@@ -200,8 +200,10 @@ def _watch_datasets() -> None:
 
 
 def _wrap_keras() -> None:
+  from gdp_grappler.plugin.fitting import making
   from gdp_grappler.plugin.fitting import trainers
   trainers.install()
+  making.install()
 
 
 def _has_no_choice(context: Any) -> bool:

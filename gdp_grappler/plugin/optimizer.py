@@ -84,8 +84,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
   step = _step(source, settings, relocatable)
   if shortage_found := shortage.is_certain(step.graph, step.cluster):
-    return outcome_lib.Outcome(
-        None, f'{source.name}: left as it was: {shortage_found}')
+    return _left(source, shortage_found)
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
@@ -106,9 +105,7 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   try:
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
-    said = f'{source.name}: left as it was: {error}'
-    return outcome_lib.Outcome(None,
-                               '' if source.name == _MAKES_VARIABLES else said)
+    return _left(source, str(error))
   choice = choosing.best(problem, (before, *proposals) if stays else proposals,
                          simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
@@ -149,6 +146,13 @@ def _why_not(source: source_graph.SourceGraph) -> str:
     return (f'its variables are on parameter servers ("{server}"). Switch '
             'gdp_placement off, or train without the strategy')
   return ''
+
+
+def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
+  """Nothing is done, which is said unless nobody has to be told."""
+  said = f'{source.name}: left as it was: {why}'
+  return outcome_lib.Outcome(None,
+                             '' if source.name == _MAKES_VARIABLES else said)
 
 
 def _cluster(source: source_graph.SourceGraph,
@@ -265,7 +269,7 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
   message = f'{graph.name}: {graph.num_ops} ops {said}' if said else ''
   return outcome_lib.Outcome(
       tuple(after.device_strings()) if changes else None, message,
-      edges if apply else (), old_s, new_s)
+      edges if apply else (), old_s, new_s, fitted=not prices.overflow_bytes[0])
 
 
 def _said_of_memory(graph: op_graph.OpGraph,

@@ -18,6 +18,7 @@ class Outcome:
     after_s: Predicted step as it will be.
     graph: Serialized GraphDef that takes the place of the one that was asked
       about, and whose nodes these are; None to leave it there.
+    fitted: Whether it fits the memories as it was.
   """
 
   devices: tuple[str, ...] | None
@@ -26,6 +27,7 @@ class Outcome:
   before_s: float | None = None
   after_s: float | None = None
   graph: bytes | None = None
+  fitted: bool = True
 
 
 def leave_alone(source: Any, settings: Any) -> Outcome:

@@ -204,3 +204,39 @@ def test_a_placement_without_a_gain_says_so(folder, capsys):
   assert _run('place', folder / 'towers.json', '--cluster=2xP100',
               '--placer=single_device', '--output', folder / 'plan.json') == 0
   assert ' on one device: no gain -> ' in capsys.readouterr().out
+
+
+def _place_large(tmp_path, capsys, *options):
+  """What `gdp place` of 3 GB that must be on GPUs says: code, errors."""
+  graph, output = tmp_path / 'large.json', tmp_path / 'plan.json'
+  graph.write_text(
+      json.dumps({
+          'schema':
+              'gdp-graph/1', 'name':
+                  'large', 'defaults': {'cpu': False}, 'nodes': [{
+                      'name': f'table{i}', 'op': 'VarHandleOp', 'seconds': 1e-3,
+                      'memory': 10**9, 'outputs': 1
+                  } for i in range(3)]
+      }))
+  code = gdp.run(
+      ['place',
+       str(graph), '--cluster=1xT4', f'--output={output}', *options])
+  return code, capsys.readouterr().err, output.exists()
+
+
+def test_what_cannot_fit_is_an_error_and_nothing_is_written(tmp_path, capsys):
+  code, said, written = _place_large(tmp_path, capsys, '--max_memory=GPU:0=2GB')
+  assert code == 2 and not written
+  assert 'hold 3.0 GB for good' in said and 'table0' in said
+
+
+def test_what_nearly_fills_a_memory_is_told(tmp_path, capsys):
+  code, said, written = _place_large(tmp_path, capsys,
+                                     '--max_memory=GPU:0=3.5GB')
+  assert code == 0 and written and 'it nearly fills memories: GPU:0' in said
+
+
+def test_a_wrong_limit_is_one_error(tmp_path, capsys):
+  code, said, written = _place_large(tmp_path, capsys, '--max_memory=GPU:0')
+  assert code == 2 and not written and said.count('error') == 1
+  assert 'such as GPU:0=12GB' in said

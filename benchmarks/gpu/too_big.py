@@ -1,0 +1,100 @@
+"""Trains a model that one (logical) card cannot hold: without us, with us.
+
+  python -m benchmarks.gpu.too_big GPU OUT_DIR
+
+Two logical cards of 5 GB each, layers whose weights, slots and gradients take
+about 9 GB. Leaves too_big.json: by 'off' and 'on' the losses, or the error, and
+what each card held at its peak. With CPU in place of GPU it is a dry run of a
+small model, which fits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+_CARD_MEGABYTES = 5000
+# Weights of a layer are the square of its width: 268 MB, 0.3 MB in a dry run.
+_WIDTHS = {'GPU': 8192, 'CPU': 256}
+# With Adam's two slots and the gradient 4 x 8 x 268 MB, 1.7 times a card.
+_LAYERS, _BATCH, _STEPS = 8, 64, 8
+_WAYS = ('off', 'on')
+_LONGEST_S = 120.
+
+
+def main(arguments: list[str]) -> int:
+  """Both ways, each in a process of its own; or one, where it is named."""
+  device, out_dir, *way = arguments
+  if way:
+    print(json.dumps(_trained(device, way[0] == 'on')))
+    return 0
+  found = {way: _of_process(device, out_dir, way) for way in _WAYS}
+  path = pathlib.Path(out_dir) / 'too_big.json'
+  path.write_text(json.dumps(found, indent=1))
+  return 0
+
+
+def _of_process(device: str, out_dir: str, way: str) -> dict[str, Any]:
+  command = [sys.executable, '-m', __spec__.name, device, out_dir, way]
+  try:
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          timeout=_LONGEST_S)
+  except subprocess.TimeoutExpired:
+    return {'error': f'longer than {_LONGEST_S:g} s'}
+  if done.returncode:
+    return {'error': done.stderr.strip()[-500:]}
+  return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def _trained(device: str, is_on: bool) -> dict[str, Any]:
+  import tensorflow as tf
+
+  import gdp_grappler
+  card = tf.config.list_physical_devices(device)[0]
+  part = tf.config.LogicalDeviceConfiguration(
+      memory_limit=_CARD_MEGABYTES if device == 'GPU' else None)
+  tf.config.set_logical_device_configuration(card, [part] * 2)
+  scope: Any = contextlib.nullcontext()
+  if is_on:
+    tf.config.optimizer.set_experimental_options({'gdp_placement': True})
+    scope = gdp_grappler.made_on_host()
+  try:
+    with scope:
+      model = _model(_WIDTHS[device])
+    losses = _fit(model, _WIDTHS[device])
+  except tf.errors.ResourceExhaustedError as error:
+    return {'error': str(error).splitlines()[0][:300]}
+  result: dict[str, Any] = {'losses': losses}
+  if device == 'GPU':
+    result['peak_bytes'] = [
+        int(tf.config.experimental.get_memory_info(f'GPU:{i}')['peak'])
+        for i in range(2)
+    ]
+  return result
+
+
+def _model(width: int) -> Any:
+  import keras
+  keras.utils.set_random_seed(1)
+  model = keras.Sequential(
+      [keras.Input((width,), batch_size=_BATCH)]
+      + [keras.layers.Dense(width, 'relu') for _ in range(_LAYERS)]
+      + [keras.layers.Dense(1)])
+  model.compile('adam', 'mse', jit_compile=False)
+  return model
+
+
+def _fit(model: Any, width: int) -> list[float]:
+  import numpy as np
+  x = np.random.default_rng(0).normal(size=(_BATCH * _STEPS, width))
+  y = np.zeros((_BATCH * _STEPS, 1), 'f')
+  history = model.fit(x.astype('f'), y, batch_size=_BATCH, epochs=2, verbose=0)
+  return [float(loss) for loss in history.history['loss']]
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv[1:]))

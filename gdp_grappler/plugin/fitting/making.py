@@ -1,0 +1,179 @@
+"""Where variables come into being when a card cannot hold them all.
+
+A plan is found in the first call of `fit`, and variables move then. What is
+made on GPU:0 before that has to fit there, or nobody gets so far: so where
+memory is short, it is made on the host. Optimizers of Keras 3 make their slots
+where the weights are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from typing import Any, Sequence, TYPE_CHECKING
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import switch
+
+if TYPE_CHECKING:
+  from gdp_grappler.plugin import settings as settings_lib
+
+_MARK = '_gdp_makes'
+_HOST = cluster_lib.local_name('CPU', 0)
+_CARD_LABEL = 'GPU:0'
+_CARD = cluster_lib.local_name('GPU', 0)
+_VARIABLES = 'keras.src.backend.tensorflow.core'
+_OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
+# Beside the weights: two slots each, as Adam has them, and a gradient. An
+# optimizer does not tell how many it is going to make.
+_PER_WEIGHT = 3
+# An initial value and what it is made from, beside the variable.
+_WHILE_MADE = 3
+
+
+class made_on_host(contextlib.AbstractContextManager[Any]):
+  """Variables made inside are made on the host, while the option is on.
+
+  For models that one card cannot hold: `fit` plans its first step and moves
+  each variable, and what the optimizer keeps for it, to where the plan wants
+  it. Nothing else moves them: `predict` of a model that was never fitted reads
+  them from the host; see `gdp_grappler.relocate`. While the option is off the
+  scope does nothing.
+
+    with gdp_grappler.made_on_host():
+      model = keras.Sequential([...])
+    model.compile('adam', 'mse')
+    model.fit(x, y)
+
+  A class and not a generator, because AutoGraph would convert the latter.
+  """
+
+  def __init__(self) -> None:
+    self._exits: list[contextlib.ExitStack] = []
+
+  def __enter__(self) -> None:
+    stack = contextlib.ExitStack()
+    if switch.settings() is not None:
+      import tensorflow as tf
+      stack.enter_context(tf.variable_creator_scope(_on_host))
+    self._exits.append(stack)
+
+  def __exit__(self, *exception: Any) -> None:
+    self._exits.pop().close()
+
+
+def _on_host(next_creator: Any, **kwargs: Any) -> Any:
+  import tensorflow as tf
+  with tf.device(_HOST):
+    return next_creator(**kwargs)
+
+
+@functools.cache
+def install() -> None:
+  """Has Keras 3 look at the room on a card, when it is imported."""
+  import wrapt
+  wrapt.register_post_import_hook(_wrap_variables, _VARIABLES)
+  wrapt.register_post_import_hook(_wrap_optimizers, _OPTIMIZERS)
+
+
+def _wrap_variables(module: Any) -> None:
+  cls = module.Variable
+  if _MARK in vars(cls):
+    return
+  stock = cls._initialize_with_initializer
+
+  @functools.wraps(stock)
+  def initialize(self: Any, initializer: Any) -> None:
+    needs = _WHILE_MADE * _bytes(self)
+    if switch.settings() is None or not _is_short_of(needs):
+      stock(self, initializer)
+      return
+    notices.say_once('GPU:0 has no room for all weights: some are made on the '
+                     'host; fit moves them to where they will be')
+    with made_on_host():
+      stock(self, initializer)
+
+  cls._initialize_with_initializer = initialize
+  setattr(cls, _MARK, True)
+
+
+def _wrap_optimizers(module: Any) -> None:
+  cls = module.BaseOptimizer
+  if _MARK in vars(cls):
+    return
+  stock = cls.build
+
+  @functools.wraps(stock)
+  def build(self: Any, variables: Sequence[Any]) -> Any:
+    if not self.built and switch.settings() is not None:
+      _make_room(variables)
+    return stock(self, variables)
+
+  cls.build = build
+  setattr(cls, _MARK, True)
+
+
+def _make_room(variables: Sequence[Any]) -> None:
+  """Brings weights to the host if they, slots and gradients have no room."""
+  here = [v for v in variables if _device(v) == _CARD]
+  if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
+    return
+  from gdp_grappler.plugin.fitting import relocation
+  free = relocation.movable(v.value for v in here)
+  if len(free) < len(here):
+    return  # Weights of other strategies, or those that a dataset reads.
+  notices.say_once('GPU:0 has no room for the slots of the optimizer: weights '
+                   'and slots wait on the host; fit moves them to where they '
+                   'will be')
+  relocation.move((v, _HOST) for v in free)
+
+
+def _device(variable: Any) -> str:
+  return str(getattr(getattr(variable, 'value', None), 'device', ''))
+
+
+def _bytes(variable: Any) -> int:
+  import tensorflow as tf
+  return int(math.prod(variable.shape) * tf.as_dtype(variable.dtype).size)
+
+
+def _is_short_of(needs_bytes: int) -> bool:
+  """Whether GPU:0 has less than that left; False where that is not known."""
+  left = left_bytes()
+  return left is not None and needs_bytes > left
+
+
+def left_bytes() -> int | None:
+  """What GPU:0 has left for variables; None without such a device.
+
+  That is what a plan may use of it less what TensorFlow has allocated there.
+  """
+  import tensorflow as tf
+
+  from gdp_grappler.plugin import devices
+  settings = switch.settings()
+  names = tuple(devices.names())
+  if settings is None or not any(name.endswith(_CARD_LABEL) for name in names):
+    return None
+  room = _room_bytes(settings, names)
+  if room is None:
+    return None
+  taken = tf.config.experimental.get_memory_info(_CARD_LABEL)['current']
+  return room - int(taken)
+
+
+@functools.lru_cache(maxsize=8)
+def _room_bytes(settings: settings_lib.Settings,
+                names: tuple[str, ...]) -> int | None:
+  """What plans may use of GPU:0; None where nobody knows."""
+  from gdp_grappler.plugin import network
+  try:
+    cluster = network.KNOWN.cluster(settings.cluster, names,
+                                    settings.max_memory)
+    card = cluster.device_index(_CARD_LABEL)
+  except errors.GdpError:
+    return None  # A step that is placed says what is wrong.
+  return int(cluster.pool_bytes[cluster.memory_pools[card]])

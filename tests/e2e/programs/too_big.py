@@ -1,0 +1,84 @@
+"""Trains a model on two cards of which one cannot hold it; FOLDER [off].
+
+Cards are logical CPUs that a cluster file gives small memories.
+"""
+
+import collections
+import dataclasses
+import json
+import pathlib
+import sys
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import gdp_grappler
+from gdp_grappler.cluster import connected_devices
+
+_CARD_BYTES = 4_700_000
+# Too little for the variables, which have to leave it.
+_HOST_BYTES = 3_000_000
+
+
+def _small_cluster(folder):
+  """CPU:0, the host, and two small cards; each has its own memory."""
+  cluster = connected_devices.local_cluster(
+      [f'/job:localhost/replica:0/task:0/device:CPU:{i}' for i in range(3)])
+  devices = [
+      dataclasses.replace(device, memory=device.name, compute=device.name,
+                          memory_bytes=size, memory_margin=0.)
+      for device, size in zip(cluster.devices, (_HOST_BYTES, _CARD_BYTES,
+                                                _CARD_BYTES))
+  ]
+  path = folder / 'small.json'
+  path.write_text(dataclasses.replace(cluster, devices=devices).to_json())
+  return str(path)
+
+
+def _devices(variables):
+  return collections.Counter(v.value.device[-5:] for v in variables)
+
+
+def _model():
+  keras.utils.set_random_seed(1)
+  model = keras.Sequential(
+      [keras.Input((256,), batch_size=16)]
+      + [keras.layers.Dense(256, 'relu') for _ in range(8)]
+      + [keras.layers.Dense(4)])
+  model.compile('adam', 'mse', jit_compile=False)
+  return model
+
+
+def main():
+  folder = pathlib.Path(sys.argv[1])
+  tf.config.set_logical_device_configuration(
+      tf.config.list_physical_devices('CPU')[0],
+      [tf.config.LogicalDeviceConfiguration()] * 3)
+  if len(sys.argv) < 3:
+    tf.config.optimizer.set_experimental_options(
+        {'gdp_placement': {'cluster': _small_cluster(folder), 'cache': False}})
+  # As where a card is what TensorFlow takes by default.
+  with tf.device('CPU:1'), gdp_grappler.made_on_host():
+    model = _model()
+  made = _devices(model.variables)
+  x = np.random.default_rng(0).normal(size=(64, 256)).astype('f')
+  y = np.zeros((64, 4), 'f')
+  history = model.fit(x, y, batch_size=16, epochs=2, verbose=0, shuffle=False)
+  variables = [*model.variables, *model.optimizer.variables]
+  sizes = collections.Counter()
+  for variable in variables:
+    sizes[variable.value.device[-5:]] += variable.value.shape.num_elements() * 4
+  loss = model.evaluate(x, y, batch_size=16, verbose=0)
+  model.save(folder / 'model.keras')
+  loaded = keras.models.load_model(folder / 'model.keras')
+  print(
+      json.dumps({
+          'made': made, 'bytes': sizes, 'card_bytes': _CARD_BYTES,
+          'host_bytes': _HOST_BYTES, 'losses': history.history['loss'],
+          'evaluated': loss, 'loaded': loaded.evaluate(x, y, batch_size=16,
+                                                       verbose=0)
+      }))
+
+
+main()

@@ -1,0 +1,98 @@
+"""Where variables are made; what `fit` does with them is in `e2e`."""
+
+import keras
+import pytest
+import tensorflow as tf
+
+import gdp_grappler
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import making
+from gdp_grappler.plugin.fitting import relocation
+
+_HOST = '/job:localhost/replica:0/task:0/device:CPU:0'
+
+
+@pytest.fixture(name='settings', params=[settings_lib.Settings(), None],
+                ids=['on', 'off'])
+def _settings(request, monkeypatch):
+  monkeypatch.setattr(making.switch, 'settings', lambda: request.param)
+  return request.param
+
+
+@pytest.fixture(name='moves')
+def _moves(monkeypatch):
+  found = []
+  monkeypatch.setattr(relocation, 'movable', list)
+  monkeypatch.setattr(relocation, 'move', found.extend)
+  return found
+
+
+def test_the_scope_asks_for_the_host_while_the_option_is_on(
+    settings, monkeypatch):
+  asked = []
+  stock = tf.device
+  monkeypatch.setattr(tf, 'device',
+                      lambda name: asked.append(name) or stock(name))
+  with gdp_grappler.made_on_host():
+    tf.Variable([1.])
+  assert asked == ([_HOST] if settings else [])
+  tf.Variable([1.])
+  assert len(asked) == bool(settings)
+
+
+class _Weight:
+  """As much of a Keras variable as is looked at."""
+
+  def __init__(self, device, size):
+    self.value = type('Value', (), {'device': device})()
+    self.shape, self.dtype = (size,), 'float32'
+
+
+def _build(left, weights, monkeypatch):
+  monkeypatch.setattr(making, 'left_bytes', lambda: left)
+  making._make_room(weights)
+
+
+_GPU = _HOST.replace('CPU', 'GPU')
+
+
+@pytest.mark.parametrize('left, wanted', [(None, 0), (3 * 4 * 30, 0),
+                                          (3 * 4 * 30 - 1, 2)])
+def test_weights_wait_on_the_host_if_slots_have_no_room(left, wanted, moves,
+                                                        monkeypatch):
+  weights = [_Weight(_GPU, 10), _Weight(_GPU, 20)]
+  _build(left, weights, monkeypatch)
+  assert moves == [(weight.value, _HOST) for weight in weights][:wanted]
+
+
+def test_weights_on_the_host_stay_there(moves, monkeypatch):
+  _build(0, [_Weight(_HOST, 10)], monkeypatch)
+  assert not moves
+
+
+@pytest.mark.parametrize('left', [3 * 4 * 10 - 1, 3 * 4 * 10, None])
+def test_a_weight_that_has_no_room_is_made_on_the_host(left, settings,
+                                                       monkeypatch):
+  making.install()
+  made = []
+  monkeypatch.setattr(making, 'left_bytes', lambda: left)
+  monkeypatch.setattr(making, '_on_host',
+                      lambda stock, **how: made.append(how) or stock(**how))
+  keras.Variable(initializer='zeros', shape=(10,), dtype='float32')
+  assert bool(made) == (settings is not None and left == 3 * 4 * 10 - 1)
+
+
+def test_without_a_card_nobody_knows_what_is_left(settings):
+  assert making.left_bytes() is None
+
+
+def test_what_is_left_of_a_card(monkeypatch):
+  monkeypatch.setattr(making.switch, 'settings',
+                      lambda: settings_lib.Settings(cluster='2xT4'))
+  from gdp_grappler.plugin import devices
+  monkeypatch.setattr(devices, 'names',
+                      lambda: ['/device:CPU:0', '/device:GPU:0'])
+  monkeypatch.setattr(tf.config.experimental, 'get_memory_info',
+                      lambda name: {'current': 1000, 'peak': 2000})
+  from gdp_grappler.cluster import presets
+  assert making.left_bytes() == presets.preset('2xT4').pool_bytes[1] - 1000
