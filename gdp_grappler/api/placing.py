@@ -94,23 +94,20 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
   return _that_fits(
-      by_placer(_possible(subject), step, placer, policy, order, seed,
-                deadline))
+      step,
+      lambda: by_placer(subject, step, placer, policy, order, seed, deadline))
 
 
-def _possible(subject: subjects.Subject) -> subjects.Subject:
-  """A subject that may fit; raises InfeasiblePlacementError of another."""
-  _refuse(shortage.is_certain(subject.step.graph, subject.step.cluster))
-  return subject
-
-
-def _that_fits(placed: placed_step.PlacedStep) -> placed_step.PlacedStep:
-  """A step that fits; raises InfeasiblePlacementError of another."""
-  if not placed.fits:
+def _that_fits(
+    step: step_lib.Step,
+    placed: Callable[[], placed_step.PlacedStep]) -> placed_step.PlacedStep:
+  """What a placer finds, unless it does not fit or nothing can."""
+  _refuse(shortage.is_certain(step.graph, step.cluster))
+  found = placed()
+  if not found.fits:
     _refuse(
-        shortage.of_placement(placed.graph, placed.step.cluster,
-                              placed.fifo.peak_bytes))
-  return placed
+        shortage.of_placement(step.graph, step.cluster, found.fifo.peak_bytes))
+  return found
 
 
 def _refuse(shortage_found: str) -> None:
@@ -136,6 +133,10 @@ def by_placer(
 
   But for `deadline`: when it is to be done, its order included.
   """
+  if deadline.passed:
+    subject.how.tell(
+        'The time budget was over once the graph was read; searches take '
+        'their first placement.')
   progress.doing(f'placing {step.graph.num_ops} ops by {placer}')
   simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
   problem = dataclasses.replace(

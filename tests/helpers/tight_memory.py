@@ -177,8 +177,9 @@ def _with_memory(cluster: cluster_lib.Cluster,
   """The same cluster with so much memory on each GPU."""
   return dataclasses.replace(
       cluster, devices=tuple(
-          dataclasses.replace(device, memory_bytes=gpu_bytes) if device.type ==
-          'GPU' else device for device in cluster.devices))
+          dataclasses.replace(device, memory_bytes=gpu_bytes, memory_margin=0.
+                             ) if device.type == 'GPU' else device
+          for device in cluster.devices))
 
 
 def _network(layers: list[Layer], training: bool) -> _Builder:

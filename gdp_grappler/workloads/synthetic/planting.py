@@ -71,7 +71,8 @@ def fitted(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   for device in cluster.devices:
     wanted = max(math.ceil(most[_kind(device)] / fullness), 1)
     size = max(wanted, device.memory_bytes) if device.type == 'CPU' else wanted
-    resized.append(dataclasses.replace(device, memory_bytes=size))
+    resized.append(
+        dataclasses.replace(device, memory_bytes=size, memory_margin=0.))
   result = dataclasses.replace(cluster, devices=tuple(resized))
   on_card = [d.type == 'GPU' for d in result.devices]
   shares = peaks / result.pool_bytes[result.memory_pools]
