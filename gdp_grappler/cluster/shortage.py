@@ -8,6 +8,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
+from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.graph import op_graph
 
 # Of the things that do not fit, how many are named.
@@ -72,6 +73,24 @@ def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
   return _sentence(
       graph, cluster, f'in the best placement found, {needs}' +
       (f'. The largest variables are {largest}' if largest else ''))
+
+
+def violations(cluster: cluster_lib.Cluster,
+               peak_bytes: np.ndarray) -> tuple[placement_lib.Violation, ...]:
+  """One for each memory that a placement exceeds.
+
+  Args:
+    cluster: P memories.
+    peak_bytes: int64 [P], what the placement needs of each.
+  """
+  room = cluster.pool_bytes
+  pools = np.arange(len(room))
+  return tuple(
+      placement_lib.Violation(
+          'memory', f'{_pool_names(cluster, pools == pool)} needs '
+          f'{size(peak_bytes[pool])} at its peak, and a plan may use '
+          f'{size(room[pool])} of it')
+      for pool in np.flatnonzero(peak_bytes > room).tolist())
 
 
 def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:

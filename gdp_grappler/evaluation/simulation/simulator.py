@@ -216,7 +216,8 @@ class Simulator(evaluator.Evaluator):
       return self._broken(graph, placement)
     peaks = prices.peak_bytes[0]
     return evaluator.Evaluation(float(prices.seconds[0]), tuple(peaks.tolist()),
-                                self._overfull(peaks), simulated=True)
+                                shortage.violations(self.cluster, peaks),
+                                simulated=True)
 
   def price(self, graph: op_graph.OpGraph, devices: np.ndarray,
             priorities: np.ndarray | None = None,
@@ -321,23 +322,6 @@ class Simulator(evaluator.Evaluator):
     return evaluator.Evaluation(float('inf'),
                                 (0,) * len(self.cluster.pool_bytes),
                                 placement.violations(graph), simulated=True)
-
-  def _overfull(self, peaks: np.ndarray) -> tuple[placement_lib.Violation, ...]:
-    capacity = self.cluster.pool_bytes
-    if (peaks <= capacity).all():
-      return ()
-    return tuple(
-        placement_lib.Violation(
-            'memory', f'{self._pool_name(pool)} needs '
-            f'{shortage.size(peaks[pool])} at its peak, and a plan may use '
-            f'{shortage.size(capacity[pool])} of it')
-        for pool in np.flatnonzero(peaks > capacity).tolist())
-
-  def _pool_name(self, pool: int) -> str:
-    return ' + '.join(
-        device.short_name
-        for device, p in zip(self.cluster.devices, self.cluster.memory_pools)
-        if p == pool)
 
   def _prepare(self, graph: op_graph.OpGraph) -> native_simulator.PreparedGraph:
     with self._lock:
