@@ -185,7 +185,8 @@ def _next_fit(num_gpus: int) -> Finding:
   reason = devices.why_no_choice(
       ['device:CPU:0', *(f'device:GPU:{i}' for i in range(num_gpus))], on)
   if reason:
-    return Finding(NOTE, 'next fit', f'runs as without this package: {reason}')
+    return Finding(NOTE, 'next fit', f'runs as without this package: {reason}',
+                   _ONE_GPU)
   where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
   return Finding(
       GOOD, 'next fit',

@@ -66,13 +66,11 @@ def _wrap(cls: type[Any]) -> None:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
-      stock_options, placed = copy.copy(options), copy.copy(options)
       # Without a choice of devices it is as if it were off.
       value = None if _has_no_choice(self) else switch.value(self)
+      calls.with_pass, calls.stock = options, copy.copy(options)
+      calls.placed, calls.clusters = _of_placed_steps(options, value)
       _add_to_call(options, value)
-      _add_to_call(placed, value, is_planned=True)
-      calls.with_pass, calls.stock = options, stock_options
-      calls.placed, calls.clusters = placed, _with_clusters(placed)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
@@ -181,18 +179,21 @@ def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
   options.config_proto_serialized = config
 
 
-def _with_clusters(options: Any) -> Any:
-  """A copy by which XLA compiles clusters of ops that are on one device.
+def _of_placed_steps(options: Any, value: Any) -> tuple[Any, Any]:
+  """Copies of FunctionCallOptions for steps that follow a plan.
 
-  `tf.config.optimizer.set_jit('autoclustering')` does so for the whole process.
+  By the second one XLA compiles clusters of ops that are on one device, as
+  `tf.config.optimizer.set_jit('autoclustering')` has it do in a whole process.
   """
   from tensorflow.core.protobuf import config_pb2
-  result = copy.copy(options)
-  config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
+  placed = copy.copy(options)
+  _add_to_call(placed, value, is_planned=True)
+  clusters = copy.copy(placed)
+  config = config_pb2.ConfigProto.FromString(placed.config_proto_serialized)
   config.graph_options.optimizer_options.global_jit_level = (
       config_pb2.OptimizerOptions.ON_2)
-  result.config_proto_serialized = config
-  return result
+  clusters.config_proto_serialized = config
+  return placed, clusters
 
 
 def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:
