@@ -186,7 +186,7 @@ def _next_fit(num_gpus: int) -> Finding:
       ['device:CPU:0', *(f'device:GPU:{i}' for i in range(num_gpus))], on)
   if reason:
     return Finding(NOTE, 'next fit', f'runs as without this package: {reason}',
-                   'A plan, a pin or may_round is a reason to place it.')
+                   _ONE_GPU)
   where = f'over the CPU and {num_gpus} GPU{"s" * (num_gpus > 1)}'
   return Finding(
       GOOD, 'next fit',

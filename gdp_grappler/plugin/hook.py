@@ -68,7 +68,11 @@ def _wrap(cls: type[Any]) -> None:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
-      _make_options(self, calls, options)
+      # Without a choice of devices it is as if it were off.
+      value = None if _has_no_choice(self) else switch.value(self)
+      calls.with_pass, calls.stock = options, copy.copy(options)
+      calls.placed, calls.clusters = _of_placed_steps(options, value)
+      _add_to_call(options, value)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
@@ -103,23 +107,6 @@ def _wrap(cls: type[Any]) -> None:
                           (get_optimizer_experimental_options, stock_get)):
     function.__doc__ = stock.__doc__
     setattr(cls, stock.__name__, function)
-
-
-def _make_options(context: Any, calls: Any, options: Any) -> None:
-  """Puts the pass into new options, and keeps the others that calls may need.
-
-  Args:
-    context: The eager context.
-    calls: Of this thread; gets `with_pass`, `stock`, `placed` and `clusters`.
-    options: FunctionCallOptions, changed in place.
-  """
-  stock, placed = copy.copy(options), copy.copy(options)
-  # Without a choice of devices it is as if it were off.
-  value = None if _has_no_choice(context) else switch.value(context)
-  _add_to_call(options, value)
-  _add_to_call(placed, value, is_planned=True)
-  calls.with_pass, calls.stock = options, stock
-  calls.placed, calls.clusters = placed, _with_clusters(placed)
 
 
 def _is_on(value: Any) -> bool:
@@ -226,18 +213,21 @@ def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
   options.config_proto_serialized = config
 
 
-def _with_clusters(options: Any) -> Any:
-  """A copy by which XLA compiles clusters of ops that are on one device.
+def _of_placed_steps(options: Any, value: Any) -> tuple[Any, Any]:
+  """Copies of FunctionCallOptions for steps that follow a plan.
 
-  `tf.config.optimizer.set_jit('autoclustering')` does so for the whole process.
+  By the second one XLA compiles clusters of ops that are on one device, as
+  `tf.config.optimizer.set_jit('autoclustering')` has it do in a whole process.
   """
   from tensorflow.core.protobuf import config_pb2
-  result = copy.copy(options)
-  config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
+  placed = copy.copy(options)
+  _add_to_call(placed, value, is_planned=True)
+  clusters = copy.copy(placed)
+  config = config_pb2.ConfigProto.FromString(placed.config_proto_serialized)
   config.graph_options.optimizer_options.global_jit_level = (
       config_pb2.OptimizerOptions.ON_2)
-  result.config_proto_serialized = config
-  return result
+  clusters.config_proto_serialized = config
+  return placed, clusters
 
 
 def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:
