@@ -7,7 +7,8 @@ On the first card: `gdp calibrate`; steps of ten Keras models, beside what is
 predicted before and after calibration; `gdp profile` of four graphs; losses of
 six models placed over the CPU and two logical GPUs beside those without us;
 `gdp doctor` and `gdp verify`; steps of four models on the card cut in two and
-in four. Under five minutes. Each part leaves a file in
+in four; and ten models in all ways of `benchmarks.one_card`, for which it takes
+several runs. Each run is under five minutes. Each part leaves a file in
 --out_dir, and what is there is not run again; so what was broken off, or had
 no time, is what the next run begins with. It ends with its tables as Markdown,
 also in README.md of --out_dir, to be pasted into docs/results/gpu.
@@ -19,18 +20,17 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import time
 from typing import Any, Sequence
 
+from benchmarks import one_card_ways
+from benchmarks.gpu import here
 from benchmarks.gpu import page
 from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import deadlines
 from gdp_grappler import files
 
-_PROBE = ('import tensorflow as tf; '
-          'print("gdp_gpus", len(tf.config.list_physical_devices("GPU")))')
 _BUDGET_S = 290.
 # Less than that is too short for a part.
 _LEAST_S = 10.
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0, or 2 where there is no card.
   """
   arguments = _parser().parse_args(argv)
-  if arguments.device == 'GPU' and not _has_card():
+  if arguments.device == 'GPU' and not here.has_card():
     print(
         'benchmarks.gpu: error: TensorFlow sees no GPU here. Run it where '
         'there is one, with TensorFlow\'s CUDA build (gdp calibrate says '
@@ -77,6 +77,10 @@ def _parser() -> argparse.ArgumentParser:
                       metavar='MODULE:FUNCTION,...')
   parser.add_argument('--profiled', type=_names, default=parts_lib.PROFILED,
                       metavar='FUNCTION,...')
+  parser.add_argument('--compared', type=_names, default=(),
+                      metavar='MODULE:FUNCTION,...')
+  parser.add_argument('--ways', type=_names, default=tuple(one_card_ways.WAYS),
+                      metavar='WAY,...')
   parser.add_argument('--steps', type=int, default=20)
   parser.add_argument('--calibrate_s', type=float, default=28.)
   parser.add_argument('--without_programs', action='store_true',
@@ -91,17 +95,9 @@ def _names(text: str) -> tuple[str, ...]:
 def _setting(arguments: argparse.Namespace) -> parts_lib.Setting:
   return parts_lib.Setting(arguments.device, arguments.out_dir,
                            arguments.models, arguments.placed,
-                           arguments.profiled, arguments.steps,
+                           arguments.profiled, arguments.compared,
+                           arguments.ways, arguments.steps,
                            arguments.calibrate_s)
-
-
-def _has_card() -> bool:
-  """Asked in a process of its own: this one leaves the card alone."""
-  done = subprocess.run([sys.executable, '-c', _PROBE], capture_output=True,
-                        text=True, check=False)
-  return any(
-      line.startswith('gdp_gpus') and line.split()[1] != '0'
-      for line in done.stdout.splitlines())
 
 
 def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
@@ -128,6 +124,8 @@ def _run(setting: parts_lib.Setting, until: deadlines.Deadline,
   _finished(running, setting, left_out)
   if setting.device == 'GPU':
     _together([parts_lib.streams(setting)], setting, until, left_out)
+  _together([parts_lib.one_card(setting, until.left_s)], setting, until,
+            left_out)
   return left_out
 
 

@@ -7,11 +7,25 @@ import json
 import logging
 import os
 import pathlib
+import subprocess
+import sys
 import time
 from typing import Any, Callable, Sequence
 
 CPU = 'CPU'
 _PART_MEGABYTES = 12_000
+
+_PROBE = ('import tensorflow as tf; '
+          'print("gdp_gpus", len(tf.config.list_physical_devices("GPU")))')
+
+
+def has_card() -> bool:
+  """Asked in a process of its own: this one leaves the card alone."""
+  done = subprocess.run([sys.executable, '-c', _PROBE], capture_output=True,
+                        text=True, check=False)
+  return any(
+      line.startswith('gdp_gpus') and line.split()[1] != '0'
+      for line in done.stdout.splitlines())
 
 
 def make_devices(tf: Any, device: str, count: int) -> None:
@@ -97,13 +111,14 @@ def go_through(names: Sequence[str], path: pathlib.Path, until: float,
       known[short(name)] = measure(name)
     except Exception as error:  # One model that fails is one line of the table.
       known[short(name)] = {'error': in_one_line(error)}
-    _write(path, known)
+    write(path, known)
     print(short(name), known[short(name)], flush=True)
     keras.backend.clear_session()
-  _write(path, known)
+  write(path, known)
 
 
-def _write(path: pathlib.Path, known: dict[str, Any]) -> None:
+def write(path: pathlib.Path, known: dict[str, Any]) -> None:
+  """Leaves a file of JSON, whole or not at all."""
   temporary = path.with_suffix('.new')
   temporary.write_text(json.dumps(known, indent=1) + '\n')
   os.replace(temporary, path)

@@ -7,6 +7,7 @@ import json
 import pathlib
 from typing import Any, Iterator, Sequence
 
+from benchmarks import one_card
 from benchmarks.gpu import parts as parts_lib
 from gdp_grappler import errors
 from gdp_grappler.cluster import calibration as calibration_lib
@@ -32,6 +33,7 @@ def text(setting: parts_lib.Setting, left_out: Sequence[str]) -> str:
       _profiles(setting),
       _losses(setting),
       _streams(setting),
+      _one_card(setting),
       _programs(setting)
   ]
   if left_out:
@@ -163,6 +165,12 @@ def _step(found: dict[str, Any]) -> str:
   if 'step_s' in found:
     return f'{1e3 * found["step_s"]:.2f}'
   return found.get('error', '-')
+
+
+def _one_card(setting: parts_lib.Setting) -> str:
+  found = one_card.read(setting.out_dir / 'one_card' / one_card.FILE)
+  return _table('One card, in several ways', one_card.head(),
+                one_card.cells(list(found.values())))
 
 
 def _programs(setting: parts_lib.Setting) -> str:

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import Any, Sequence
 
+from benchmarks import one_card as one_card_lib
+from benchmarks import one_card_ways
 from gdp_grappler import environment
 
 _KERAS = 'benchmarks.keras_models'
@@ -40,6 +42,8 @@ class Setting:
     models: Whose steps are measured.
     placed: Whose losses are compared.
     profiled: Of the models, whose graphs are profiled.
+    compared: Models that are run in several ways; () for those of `one_card`.
+    ways: In which.
     steps: In a row, of those that are measured.
     calibrate_s: For the calibration.
     profile_s: For each graph.
@@ -52,6 +56,8 @@ class Setting:
   models: tuple[str, ...] = MODELS
   placed: tuple[str, ...] = PLACED
   profiled: tuple[str, ...] = PROFILED
+  compared: tuple[str, ...] = ()
+  ways: tuple[str, ...] = tuple(one_card_ways.WAYS)
   steps: int = 20
   calibrate_s: float = 28.
   profile_s: float = 8.
@@ -145,6 +151,31 @@ def profile(setting: Setting, name: str) -> Part:
                str(setting.out_dir / 'graphs' / f'{name}.pb'),
                f'--output={out}', f'--time_budget_s={setting.profile_s}',
                '--steps=10', f'--devices={setting.device.lower()}'), out.name)
+
+
+def one_card(setting: Setting, left_s: float | None) -> Part:
+  """Models in several ways, until time is out; goes on the next time.
+
+  Args:
+    setting: How the parts are run.
+    left_s: Time there is; None for no end.
+  """
+  out = setting.out_dir / 'one_card'
+  has_card = setting.device == 'GPU'
+  ways = [
+      way for way in setting.ways
+      if has_card or not one_card_ways.WAYS[way].needs_card
+  ]
+  longest_s = min(left_s or _LONGEST_S, _LONGEST_S) / 2
+  arguments = [
+      f'--out_dir={out}', f'--time_budget_s={longest_s:.0f}',
+      f'--limit_s={longest_s:.0f}', f'--ways={",".join(ways)}'
+  ]
+  if setting.compared:
+    arguments.append(f'--models={",".join(setting.compared)}')
+  models = setting.compared or one_card_lib.models(has_card)
+  return Part('one_card', ('-m', 'benchmarks.one_card', '--quiet', *arguments),
+              f'one_card/{one_card_lib.FILE}', one_card_lib.keys(models, ways))
 
 
 def program(name: str) -> Part:

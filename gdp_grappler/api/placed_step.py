@@ -20,6 +20,7 @@ from gdp_grappler.api import subjects
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation import evaluator as evaluator_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges as edges_lib
@@ -144,9 +145,10 @@ class PlacedStep:
 
   @property
   def warnings(self) -> tuple[str, ...]:
-    """What overflows, by how much, and what might help."""
+    """What overflows or nearly does, by how much, and what might help."""
     if self.fits:
-      return ()
+      said = shortage.nearly(self.step.cluster, self.fifo.peak_bytes)
+      return (said,) if said else ()
     way_out = constraints.way_out_of_memory(self.graph, self.step.cluster)
     return (*(v.message for v in self.fifo.violations),
             *([way_out] if way_out else []))

@@ -18,6 +18,7 @@ from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import plan as plan_lib
+from gdp_grappler.cluster import shortage
 from gdp_grappler.cluster import whole_graph as whole_graph_lib
 from gdp_grappler.evaluation import price as price_lib
 from gdp_grappler.evaluation.ordering import control_edges
@@ -92,7 +93,31 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   deadline = deadlines.within(time_budget_s)
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
-  return by_placer(subject, step, placer, policy, order, seed, deadline)
+  return _that_fits(
+      by_placer(_possible(subject), step, placer, policy, order, seed,
+                deadline))
+
+
+def _possible(subject: subjects.Subject) -> subjects.Subject:
+  """A subject that may fit; raises InfeasiblePlacementError of another."""
+  _refuse(shortage.is_certain(subject.step.graph, subject.step.cluster))
+  return subject
+
+
+def _that_fits(placed: placed_step.PlacedStep) -> placed_step.PlacedStep:
+  """A step that fits; raises InfeasiblePlacementError of another."""
+  if not placed.fits:
+    _refuse(
+        shortage.of_placement(placed.graph, placed.step.cluster,
+                              placed.fifo.peak_bytes))
+  return placed
+
+
+def _refuse(shortage_found: str) -> None:
+  """Raises an error for what does not fit, if there is any."""
+  if shortage_found:
+    raise errors.InfeasiblePlacementError(
+        f'{shortage_found} Nothing was written.')
 
 
 def _with_whole(subject: subjects.Subject) -> step_lib.Step:

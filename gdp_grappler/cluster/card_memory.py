@@ -1,45 +1,84 @@
-"""What TensorFlow can allocate of a card's memory.
+"""How much of a card's memory TensorFlow can allocate.
 
-Less than the data sheet says: error correction, the driver and its context take
-some, and TensorFlow leaves some to libraries. The table of cards
-(`device_figures`) has what logs in public repositories say of an idle card:
-"Created device /job:localhost/replica:0/task:0/device:GPU:0 with 15401 MB
-memory: -> device: 0, name: Tesla P100-PCIE-16GB", where an MB is a MiB; logs of
-2018 to 2026, and the figure that occurs most. No log of an A10, A10G, L40S,
-MI300X or B200 was found: theirs is the driver's figure less what is missing on
-the card most like it (L4, L4, L4, MI250X, H100).
+A data sheet gives all of it. The driver and a context take some, and TensorFlow
+leaves a reserve to libraries such as cuDNN; the rest is what it prints as
+"Created device ... GPU:0 with 13757 MB memory", where MB means MiB.
 """
 
 from __future__ import annotations
 
-from gdp_grappler.cluster import device_figures
+# Share of what TensorFlow can allocate that plans leave free.
+MARGIN = .06
+
+# `MinSystemMemory` of tensorflow/core/common_runtime/gpu/gpu_device.cc (2.21):
+# the reserve by the major number of the compute capability, and that of cards
+# with less than 2 GiB.
+_RESERVE_MIB = {6: 500, 7: 1050, 8: 1536}
+_NEWEST, _NEWEST_RESERVE_MIB = 9, 1800
+_SMALL_RESERVE_MIB = 225
+_SMALL_BYTES = 1 << 31
+# Of the nominal memory, what a driver shows at least: error correction of GDDR6
+# takes a sixteenth.
+_LEAST_SHARE = .9
+# Total memory less the reserve and what TensorFlow printed: the driver and a
+# context. 740 MiB on an RTX 4090, 531 on an L4, 996 on an H100, by the logs
+# below and the totals that nvidia-smi gives (24,564, 23,034 and 81,559 MiB).
+_CONTEXT_MIB = 750
+
+# By name and nominal GiB. "Log": TensorFlow printed it, in logs that people
+# have published with their programs; where logs differ, a common one of a
+# recent release. Others have the total of nvidia-smi less the same as a card
+# that is named.
+_ALLOCATABLE_MIB = {
+    ('K40', 12): 10_610,  # Log, Tesla K40m.
+    ('P100', 16): 15_403,  # Log, Tesla P100-PCIE-16GB; others to 15,511.
+    ('V100', 16): 14_824,  # Log; others 14,648 to 14,988.
+    ('V100', 32): 30_995,  # Log, Tesla V100-SXM2-32GB; others to 31,134.
+    ('T4', 16): 13_757,  # Log; others to 14,151.
+    ('A100', 40): 38_366,  # Log, A100-SXM4-40GB; others 38,068 to 38,482.
+    ('RTX3090', 24): 22_446,  # Log; others 22,289 to 22,455.
+    ('A6000', 48): 46_673,  # Log; others to 46,866.
+    ('A10', 24): 20_961,  # As L4: 23,028 MiB in all.
+    ('A10G', 24): 20_961,  # As L4: 23,028 MiB in all.
+    ('MI250X', 64): 63_828,  # Log, MI250X/MI250.
+    ('H100', 80): 78_763,  # Log, H100 80GB HBM3.
+    ('RTX4090', 24): 22_288,  # Log; with a screen attached 21,286.
+    ('L4', 24): 20_967,  # Log; older releases 20,549 and 20,795.
+    ('L40S', 48): 44_001,  # As L4: 46,068 MiB in all.
+    ('MI300X', 192): 194_900,  # As MI250X, which lacks 1,708 of 65,536 MiB.
+    ('B200', 180): 180_563,  # As H100: 183,359 MiB in all.
+    ('RTX5090', 32): 30_067,  # As RTX 4090, with the newest reserve: 32,607.
+}
 
 
-def _mib(count: int) -> int:
-  return count << 20
-
-
-# What TensorFlow leaves to libraries, by the first number of a card's compute
-# capability; older and newer cards are as the nearest
-# (tensorflow/core/common_runtime/gpu/gpu_device.cc, MinSystemMemory).
-_LEFT_BYTES = {6: _mib(500), 7: _mib(1050), 8: _mib(1536), 9: _mib(1800)}
-# What the context of the driver takes, about, of the cards in the table.
-_CONTEXT_BYTES = _mib(512)
-# A card of the table has about as much memory as it should, or is another model
-# under the same name.
-_ALIKE = .9
-
-
-def allocatable_bytes(total_bytes: int, title: str, capability: int) -> int:
-  """What TensorFlow can allocate of a card's memory.
+def of_card(name: str, nominal_bytes: int) -> int:
+  """Bytes that TensorFlow can allocate on a card of the table.
 
   Args:
-    total_bytes: As the driver says.
-    title: The card's, as the driver says.
-    capability: First number of its compute capability.
+    name: Of a `device_figures.Card`.
+    nominal_bytes: What its data sheet says.
   """
-  known = device_figures.card_of(title)
-  if known is not None and known.memory_bytes >= _ALIKE * total_bytes:
-    return min(known.memory_bytes, total_bytes)
-  nearest = min(max(capability, min(_LEFT_BYTES)), max(_LEFT_BYTES))
-  return max(total_bytes - _LEFT_BYTES[nearest] - _CONTEXT_BYTES, 0)
+  return _ALLOCATABLE_MIB[name, nominal_bytes >> 30] << 20
+
+
+def is_nominal(total_bytes: int, nominal_bytes: int) -> bool:
+  """Whether a driver's total can be that of a card with so much memory."""
+  return _LEAST_SHARE * nominal_bytes <= total_bytes <= nominal_bytes
+
+
+def of_total(total_bytes: int, capability: tuple[int, int] | None) -> int:
+  """Bytes that TensorFlow can allocate on an idle card.
+
+  Args:
+    total_bytes: What the driver says it has.
+    capability: Of CUDA; None where nobody tells, which takes the largest
+      reserve.
+  """
+  if total_bytes < _SMALL_BYTES:
+    taken_mib = _SMALL_RESERVE_MIB
+  else:
+    major = capability[0] if capability else _NEWEST
+    reserve_mib = _RESERVE_MIB.get(max(major, min(_RESERVE_MIB)),
+                                   _NEWEST_RESERVE_MIB)
+    taken_mib = reserve_mib + _CONTEXT_MIB
+  return max(total_bytes - (taken_mib << 20), total_bytes // 2)

@@ -15,6 +15,7 @@ from gdp_grappler.cluster import calibration as calibration_lib
 from gdp_grappler.cluster import validation
 
 SYNCHRONOUS, ASYNCHRONOUS = validation.LAUNCHES
+_UNBOUNDED_BYTES = np.iinfo(np.int64).max
 _TASK = '/job:localhost/replica:0/task:0'
 _HOSTED = re.compile(r'([A-Za-z]\w*)/(\d+)/([A-Za-z]+:\d+)')
 _JOB_AND_TASK = re.compile(r'/job:([^/]+)/replica:0/task:(\d+)')
@@ -27,7 +28,8 @@ class Device:
   Attributes:
     name: Full name, '/job:localhost/replica:0/task:0/device:GPU:0'.
     type: 'CPU' or 'GPU'.
-    memory_bytes: Capacity of its memory, the same for all that share it.
+    memory_bytes: What TensorFlow can allocate of its memory, the same for all
+      that share it.
     peak_flops: Arithmetic operations per second at best.
     efficiency: Share of `peak_flops` that dense kernels really reach, up to 1.
     bandwidth_bytes_per_s: Of its own memory.
@@ -70,6 +72,8 @@ class Device:
       those of the whole card.
     resident_threads: That its multiprocessors hold at a time; 0 if nobody
       knows: then any kernel is taken to fill the card.
+    memory_margin: Share of `memory_bytes` that plans leave free, since its
+      allocator loses some to gaps between tensors.
   """
 
   name: str
@@ -96,6 +100,7 @@ class Device:
   context: str = ''
   card: str = ''
   resident_threads: int = 0
+  memory_margin: float = 0.
 
   @property
   def asynchronous(self) -> bool:
@@ -246,10 +251,14 @@ class Cluster:
 
   @functools.cached_property
   def pool_bytes(self) -> np.ndarray:
-    """int64 [P], capacity of each memory pool."""
-    result = np.zeros(self.memory_pools.max() + 1, np.int64)
+    """int64 [P], what a plan may use of each memory pool.
+
+    Where devices share a memory, the largest of their margins counts.
+    """
+    result = np.full(self.memory_pools.max() + 1, _UNBOUNDED_BYTES)
     for pool, device in zip(self.memory_pools, self.devices):
-      result[pool] = device.memory_bytes
+      usable = int(device.memory_bytes * (1 - device.memory_margin))
+      result[pool] = min(result[pool], usable)
     return result
 
   @functools.cached_property

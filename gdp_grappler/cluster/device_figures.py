@@ -18,6 +18,8 @@ import dataclasses
 import re
 from typing import Any
 
+from gdp_grappler.cluster import card_memory
+
 # A chain or a star of 2,000 ops that launch a kernel takes 4.6 to 6.3 us an op.
 _DISPATCH_S = 5.2e-6
 # The same of ops that launch none: 0.35 to 1.3 us.
@@ -53,14 +55,15 @@ CARD_LAUNCH: dict[str, Any] = {
     'switch_s': _SWITCH_S,
     'callback_s': _CALLBACK_S,
     'poll_s': _POLL_S,
+    'memory_margin': card_memory.MARGIN,
 }
 _SLOTS_PER_SOCKET = 2
-_MOVED_SHARE = .78
 # Behind the name of a card: another one.
 _OTHERS = frozenset(('Laptop', 'Ti', 'SUPER', 'D'))
 
-_gib = (1 << 30).__mul__
-_mib = (1 << 20).__mul__
+
+def _gib(count: int) -> int:
+  return count << 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +91,7 @@ class Card:
 
   Attributes:
     name: 'P100', as it stands in the title that the driver gives.
-    memory_bytes: What TensorFlow can allocate of its memory, beside what the
-      driver, its context and TensorFlow's reserve for libraries take.
+    memory_bytes: Its own memory; `card_memory` says what TensorFlow gets.
     peak_flops: Of float32 dense kernels as TensorFlow runs them by default.
     efficiency: Share of it that large dense kernels reach.
     bandwidth_bytes_per_s: Of its memory.
@@ -204,83 +206,83 @@ CARDS = {
     card.name: card for card in (
         # NVIDIA Tesla K40 data sheet, 2013: 12 GB GDDR5, 4.29 TFLOP/s,
         # 288 GB/s, PCIe 3.0 x16.
-        Card('K40', _mib(10_610), 4.29e12, GPU_EFFICIENCY, 288e9,
-             PCIE3_BYTES_PER_S, 'haswell'),
+        Card('K40', _gib(12), 4.29e12, GPU_EFFICIENCY, 288e9, PCIE3_BYTES_PER_S,
+             'haswell'),
         # NVIDIA Tesla P100 data sheet, 2016, the PCIe card: 16 GB HBM2,
         # 9.3 TFLOP/s, 732 GB/s, PCIe 3.0 x16.
-        Card('P100', _mib(15_401), 9.3e12, GPU_EFFICIENCY, 732e9,
-             PCIE3_BYTES_PER_S, 'broadwell'),
+        Card('P100', _gib(16), 9.3e12, GPU_EFFICIENCY, 732e9, PCIE3_BYTES_PER_S,
+             'broadwell'),
         # NVIDIA Tesla V100 data sheet, 2017, SXM2: 16 GB HBM2, 15.7 TFLOP/s,
         # 900 GB/s, six bricks of NVLink 2.
-        Card('V100', _mib(14_824), 15.7e12, GPU_EFFICIENCY, 900e9,
+        Card('V100', _gib(16), 15.7e12, GPU_EFFICIENCY, 900e9,
              PCIE3_BYTES_PER_S, 'broadwell2',
              Peers('cube', 6, NVLINK_BYTES_PER_S)),
         # NVIDIA T4 data sheet, 2018: 16 GB GDDR6, 8.1 TFLOP/s, 320 GB/s,
         # PCIe 3.0 x16.
-        Card('T4', _mib(13_757), 8.1e12, GPU_EFFICIENCY, 320e9,
-             PCIE3_BYTES_PER_S, 'cascadelake'),
+        Card('T4', _gib(16), 8.1e12, GPU_EFFICIENCY, 320e9, PCIE3_BYTES_PER_S,
+             'cascadelake'),
         # NVIDIA A100 data sheet, 2020, SXM4 40 GB: 156 TFLOP/s TF32, 1555 GB/s,
         # twelve bricks of NVLink 3, PCIe 4.0 x16.
-        Card('A100', _mib(38_482), 156e12, _TF32_EFFICIENCY,
+        Card('A100', _gib(40), 156e12, _TF32_EFFICIENCY,
              1555e9, PCIE4_BYTES_PER_S, 'rome2',
              Peers('switch', 12, NVLINK_BYTES_PER_S)),
         # NVIDIA Ampere GA102 whitepaper, 2020: 24 GB GDDR6X, 35.6 TFLOP/s in
         # TF32 as in float32, 936 GB/s, PCIe 4.0 x16, a bridge.
-        Card('RTX3090', _mib(22_446), 35.6e12, GPU_EFFICIENCY, 936e9,
+        Card('RTX3090', _gib(24), 35.6e12, GPU_EFFICIENCY, 936e9,
              PCIE4_BYTES_PER_S, 'threadripper', _BRIDGE, True),
         # NVIDIA RTX A6000 data sheet, 2020: 48 GB GDDR6, 38.7 TFLOP/s, 77.4 in
         # TF32, 768 GB/s, PCIe 4.0 x16, a bridge.
-        Card('A6000', _mib(46_866), 77.4e12, _TF32_EFFICIENCY, 768e9,
+        Card('A6000', _gib(48), 77.4e12, _TF32_EFFICIENCY, 768e9,
              PCIE4_BYTES_PER_S, 'threadripper', _BRIDGE),
         # NVIDIA A10 data sheet, 2021: 24 GB GDDR6, 31.2 TFLOP/s, 62.5 in TF32,
         # 600 GB/s, PCIe 4.0 x16.
-        Card('A10', _mib(20_967), 62.5e12, _TF32_EFFICIENCY, 600e9,
+        Card('A10', _gib(24), 62.5e12, _TF32_EFFICIENCY, 600e9,
              PCIE4_BYTES_PER_S, 'rome'),
         # NVIDIA A10G data sheet, 2021, made for AWS' g5: as A10, but
         # 35 TFLOP/s in float32 and in TF32.
-        Card('A10G', _mib(20_967), 35e12, GPU_EFFICIENCY, 600e9,
-             PCIE4_BYTES_PER_S, 'rome'),
+        Card('A10G', _gib(24), 35e12, GPU_EFFICIENCY, 600e9, PCIE4_BYTES_PER_S,
+             'rome'),
         # AMD Instinct MI250X data sheet, 2021, one of its two dies, each of
         # which is a device: 64 GB HBM2e, 47.9 TFLOP/s as matrices of float32,
         # 1.6 TB/s, PCIe 4.0 x16.
-        Card('MI250X', _mib(63_828), 47.9e12, _TF32_EFFICIENCY, 1638e9,
+        Card('MI250X', _gib(64), 47.9e12, _TF32_EFFICIENCY, 1638e9,
              PCIE4_BYTES_PER_S, 'milan', _FABRIC3),
         # NVIDIA H100 data sheet, 2022, SXM5 80 GB: 989 TFLOP/s TF32 with
         # sparsity, half of it without, 3.35 TB/s, 18 bricks of NVLink 4,
         # PCIe 5.0 x16.
-        Card('H100', _mib(78_763), 494.5e12, _TF32_EFFICIENCY, 3350e9,
+        Card('H100', _gib(80), 494.5e12, _TF32_EFFICIENCY, 3350e9,
              PCIE5_BYTES_PER_S, 'sapphire2',
              Peers('switch', 18, NVLINK_BYTES_PER_S)),
         # NVIDIA Ada GPU architecture whitepaper, 2022: 24 GB GDDR6X,
         # 82.6 TFLOP/s in TF32 as in float32, 1008 GB/s, PCIe 4.0 x16.
-        Card('RTX4090', _mib(22_288), 82.6e12, GPU_EFFICIENCY, 1008e9,
+        Card('RTX4090', _gib(24), 82.6e12, GPU_EFFICIENCY, 1008e9,
              PCIE4_BYTES_PER_S, 'threadripper', None, True),
         # NVIDIA L4 data sheet, 2023: 24 GB GDDR6, 30.3 TFLOP/s, 120 in TF32
         # with sparsity, 300 GB/s, PCIe 4.0 x16.
-        Card('L4', _mib(20_967), 60e12, _TF32_EFFICIENCY, 300e9,
-             PCIE4_BYTES_PER_S, 'cascadelake'),
+        Card('L4', _gib(24), 60e12, _TF32_EFFICIENCY, 300e9, PCIE4_BYTES_PER_S,
+             'cascadelake'),
         # NVIDIA L40S data sheet, 2023: 48 GB GDDR6, 91.6 TFLOP/s, 183 in TF32,
         # 864 GB/s, PCIe 4.0 x16.
-        Card('L40S', _mib(44_000), 183e12, _TF32_EFFICIENCY, 864e9,
+        Card('L40S', _gib(48), 183e12, _TF32_EFFICIENCY, 864e9,
              PCIE4_BYTES_PER_S, 'genoa2'),
         # AMD Instinct MI300X data sheet, 2023: 192 GB HBM3, 163.4 TFLOP/s,
         # 5.3 TB/s, PCIe 5.0 x16, seven links.
-        Card('MI300X', _mib(194_900), 163.4e12, _TF32_EFFICIENCY, 5300e9,
+        Card('MI300X', _gib(192), 163.4e12, _TF32_EFFICIENCY, 5300e9,
              PCIE5_BYTES_PER_S, 'genoa2', _FABRIC4),
         # NVIDIA HGX B200, 2024: 180 GB HBM3e, 2.2 PFLOP/s TF32 with sparsity,
         # half of it without, 8 TB/s, 18 bricks of NVLink 5, PCIe 5.0 x16.
-        Card('B200', _mib(180_500), 1100e12, _TF32_EFFICIENCY, 8000e9,
+        Card('B200', _gib(180), 1100e12, _TF32_EFFICIENCY, 8000e9,
              PCIE5_BYTES_PER_S, 'emerald2',
              Peers('switch', 18, _NVLINK5_BYTES_PER_S)),
         # NVIDIA RTX Blackwell GPU architecture whitepaper, 2025: 32 GB GDDR7,
         # 104.8 TFLOP/s in TF32 as in float32, 1792 GB/s, PCIe 5.0 x16.
-        Card('RTX5090', _mib(29_177), 104.8e12, GPU_EFFICIENCY, 1792e9,
+        Card('RTX5090', _gib(32), 104.8e12, GPU_EFFICIENCY, 1792e9,
              PCIE5_BYTES_PER_S, 'threadripper', None, True),
     )
 }
 # As DGX-2 has them (NVIDIA DGX-2 data sheet, 2018): SXM3 with 32 GB, joined by
 # NVSwitch.
-V100_OF_DGX2 = dataclasses.replace(CARDS['V100'], memory_bytes=_mib(31_134),
+V100_OF_DGX2 = dataclasses.replace(CARDS['V100'], memory_bytes=_gib(32),
                                    cpu='skylake2',
                                    peers=Peers('switch', 6, NVLINK_BYTES_PER_S))
 
@@ -357,19 +359,6 @@ def card_of(title: str) -> Card | None:
   return next((card for card in CARDS.values()
                for name in names if re.fullmatch(card.name + '[a-z]?', name)),
               None)
-
-
-def within_card_bytes_per_s(bandwidth_bytes_per_s: float) -> float:
-  """Of a copy from one logical GPU of a card to another one.
-
-  It reads and writes the memory. An H100 copies 512 MB at about 1.3 TB/s, which
-  is 78 % of half of the data sheet's bandwidth; other kernels that move data
-  reach as much of it.
-
-  Args:
-    bandwidth_bytes_per_s: Of the card's memory.
-  """
-  return _MOVED_SHARE * bandwidth_bytes_per_s / 2
 
 
 def gpu_flops(multiprocessors: int, hertz: float,

@@ -267,13 +267,18 @@ def _facts(details: dict[str, Any]) -> nvml.CardFacts:
 
 
 def _memory_bytes(name: str, facts: nvml.CardFacts, notes: list[str]) -> int:
-  if facts.memory_bytes:
-    return card_memory.allocatable_bytes(facts.memory_bytes, facts.title,
-                                         _capability(facts))
+  """What TensorFlow can allocate on a whole card."""
   card = device_figures.card_of(facts.title)
-  size = card.memory_bytes if card else 16 << 30
-  notes.append(f'{name}: memory of {size >> 30} GiB is assumed; NVML does not '
-               'tell.')
+  total = facts.memory_bytes
+  # Cards of one name are sold with more than one memory.
+  if total and not (card and card_memory.is_nominal(total, card.memory_bytes)):
+    return card_memory.of_total(total, facts.capability)
+  size = card_memory.of_card(card.name, card.memory_bytes) if card else 16 << 30
+  if total:
+    return min(size, total)
+  notes.append(
+      f'{name}: memory of {size / 2**30:.4g} GiB is assumed; NVML does '
+      'not tell.')
   return size
 
 
@@ -342,7 +347,7 @@ def _between(source: _Card,
   peer_out = f'{source.name} peer out'
   latency_s = device_figures.COPY_LATENCY_S
   if source.name == target.name:
-    rate = device_figures.within_card_bytes_per_s(source.bandwidth_bytes_per_s)
+    rate = multiprocessors.within_card_bytes_per_s(source.bandwidth_bytes_per_s)
     return latency_s, rate, (peer_out,)
   bricks = min(source.facts.switch_nvlinks, target.facts.switch_nvlinks)
   nvlink = (peer_out, f'{target.name} peer in')

@@ -1,4 +1,6 @@
-"""How many threads the cards of `device_figures.CARDS` hold at a time.
+"""What logical GPUs of one card share: its threads and its bandwidth.
+
+How many threads the cards of `device_figures.CARDS` hold at a time:
 
 Multiprocessors of the model as it is sold (data sheets and whitepapers that
 `device_figures` names), times the threads that each holds: "Maximum number of
@@ -8,6 +10,9 @@ set architecture, 2023).
 """
 
 from __future__ import annotations
+
+# Of half of the bandwidth, what a copy within a card reaches.
+_MOVED_SHARE = .78
 
 _RESIDENT_THREADS = {
     'K40': 15 * 2048, 'P100': 56 * 2048, 'V100': 80 * 2048, 'T4': 40 * 1024,
@@ -26,3 +31,16 @@ def resident_threads(card: str) -> int:
     card: Key of `device_figures.CARDS`.
   """
   return _RESIDENT_THREADS.get(card, 0)
+
+
+def within_card_bytes_per_s(bandwidth_bytes_per_s: float) -> float:
+  """Of a copy from one logical GPU of a card to another one.
+
+  It reads and writes the memory. An H100 copies 512 MB at about 1.3 TB/s, which
+  is 78 % of half of the data sheet's bandwidth; other kernels that move data
+  reach as much of it.
+
+  Args:
+    bandwidth_bytes_per_s: Of the card's memory.
+  """
+  return _MOVED_SHARE * bandwidth_bytes_per_s / 2

@@ -57,8 +57,8 @@ from gdp_grappler.cluster import validation
 
 _FIELDS = descriptor_pb2.FieldDescriptorProto
 _NUMBERS = ('peak_flops', 'efficiency', 'bandwidth_bytes_per_s', 'launch_s',
-            'slots', 'copy_s', 'copy_bytes_per_s', 'resident_threads',
-            *validation.HOST_TIMES)
+            'slots', 'copy_s', 'copy_bytes_per_s', 'memory_margin',
+            'resident_threads', *validation.HOST_TIMES)
 _OURS = _NUMBERS + ('compute', 'memory', 'context', 'card', 'launch')
 # What Grappler takes for a device that does not tell, bytes/s.
 _UNTOLD_BANDWIDTH = {'CPU': 32e9, 'GPU': 100e9}

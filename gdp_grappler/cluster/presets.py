@@ -29,6 +29,7 @@ from typing import Mapping, Sequence
 
 from gdp_grappler import errors
 from gdp_grappler import suggestions
+from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 from gdp_grappler.cluster import multiprocessors
@@ -112,7 +113,7 @@ def _host(
     name: str, body: str
 ) -> tuple[device_figures.Cpu, list[device_figures.Card], list[int]]:
   """The processors, the cards of one host, and the card of each of its GPUs."""
-  cpu, cards, card_of = None, list[device_figures.Card](), list[int]()
+  cpu, cards, card_of = None, [], list[int]()
   for part in body.split('+'):
     match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)(?::(\d+))?', part)
     if part in preset_grammar.CPUS and cpu is None:
@@ -204,10 +205,11 @@ def _device(name: str, cpu: device_figures.Cpu,
     return cluster_lib.Device(name=name, type='CPU', compute=name, memory=name,
                               **cpu.figures)
   card, parts = cards[card_of[number]], card_of.count(card_of[number])
-  which = (f'{cluster_lib.task(name)} card {card_of[number]}'
-           if parts > 1 else '')
+  task = cluster_lib.task(name)
+  which = f'{task} card {card_of[number]}' if parts > 1 else ''
   return cluster_lib.Device(
-      name=name, type='GPU', memory_bytes=card.memory_bytes // parts,
+      name=name, type='GPU',
+      memory_bytes=card_memory.of_card(card.name, card.memory_bytes) // parts,
       peak_flops=card.peak_flops, efficiency=card.efficiency,
       bandwidth_bytes_per_s=card.bandwidth_bytes_per_s, launch_s=card.launch_s,
       compute=name, memory=name, context=which, card=which,

@@ -13,6 +13,7 @@ import re
 from typing import Sequence
 
 from gdp_grappler import errors
+from gdp_grappler.cluster import card_memory
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import device_figures
 
@@ -107,8 +108,9 @@ def of_names(names: Sequence[str]) -> cluster_lib.Cluster:
     ClusterError: there is no CPU.
   """
   card = device_figures.CARDS[_CARD]
+  memory_bytes = card_memory.of_card(card.name, card.memory_bytes)
   return of_devices('remote',
-                    [(name, card.memory_bytes if cluster_lib.device_type(name)
+                    [(name, memory_bytes if cluster_lib.device_type(name)
                       == 'GPU' else _MEMORY_BYTES) for name in names])
 
 

@@ -24,6 +24,7 @@ import itertools
 from typing import Mapping, Sequence
 
 from gdp_grappler.cluster import device_figures
+from gdp_grappler.cluster import multiprocessors
 
 # Bricks of NVLink between the cards of a DGX-1 with V100 (NVIDIA DGX-1 with
 # Tesla V100 system architecture whitepaper, 2017, figure 4).
@@ -90,7 +91,7 @@ def parts_paths(
   for source, target in itertools.permutations(range(-1, len(card_of)), 2):
     ends = cards_of[source + 1], cards_of[target + 1]
     if ends[0] == ends[1]:
-      rate = device_figures.within_card_bytes_per_s(
+      rate = multiprocessors.within_card_bytes_per_s(
           cards[ends[0]].bandwidth_bytes_per_s)
       result[source, target] = Path(device_figures.COPY_LATENCY_S, rate,
                                     (f'GPU:{ends[0]} copies',))

@@ -65,6 +65,12 @@ def _check_device(at: str, device: Any) -> None:
     raise errors.ClusterError(
         f'{at}.efficiency{where} is {device.efficiency!r}; give the share of '
         'peak_flops that is reached, up to 1.')
+  _check_figure(f'{at}.memory_margin{where}', device.memory_margin,
+                or_zero=True)
+  if device.memory_margin >= 1:
+    raise errors.ClusterError(
+        f'{at}.memory_margin{where} is {device.memory_margin!r}; give the '
+        'share of its memory that is to stay free, from 0 to less than 1.')
   for field in ('launch_s', 'copy_s', *HOST_TIMES):
     _check_figure(f'{at}.{field}{where}', getattr(device, field), or_zero=True)
   if device.copy_bytes_per_s is not None:

@@ -173,7 +173,7 @@ def _costs(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
 def _card_shares(problem: placer_lib.Problem,
                  simulator: simulator_lib.Simulator,
                  contracted: contraction.Contraction) -> np.ndarray | None:
-  """float64 [C, D], of a node over its seconds; None where no card is cut."""
+  """float64 [C, D], the mean over a node's seconds; None if no card is cut."""
   if (problem.cluster.cut_cards < 0).all():
     return None
   seconds = problem.op_seconds + _LEAST_WORK

@@ -33,14 +33,13 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.placers import following
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers import single_device
+from gdp_grappler.placers import updates
 from gdp_grappler.reports import units
 
 # A file, or pairs of pattern and device.
 Plan = str | tuple[tuple[str, str], ...]
 
 _MIN_SHARE = .5
-# The largest type of a number, complex128, has as many.
-_SCALAR_BYTES = 16
 
 
 class DoesNotFitError(errors.PlanError):
@@ -202,7 +201,7 @@ def _of_layers(layers: Sequence[tuple[str, str]],
   index = np.array(
       [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
   # A pattern that is meant for layers may match the scope of an optimizer.
-  of_optimizer = _in_optimizers(graph)
+  of_optimizer = updates.in_optimizers(graph)
   of_layers = np.unique(found.patterns[by_layer & ~of_optimizer])
   by_accident = by_layer & of_optimizer & np.isin(found.patterns, of_layers)
   by_layer &= ~by_accident
@@ -312,9 +311,10 @@ def _rest(problem: placer_lib.Problem, devices: np.ndarray,
   """
   graph, allowed = problem.graph, problem.allowed
   weak = _voted(problem, np.where(wishes.weak, wishes.devices, -1))
-  free = np.bincount(graph.groups, ~_serves_updates(graph),
+  free = np.bincount(graph.groups, ~updates.serving(graph),
                      graph.num_groups) > 0
-  free[graph.groups[_updates(graph) | _sums(graph)]] = False
+  free[graph.groups[updates.of_one_variable(graph)
+                    | updates.sums(graph)]] = False
   result = np.where((devices < 0) & free, weak, devices)
   result = following.follow(graph, result, allowed)
   anywhere = constraints.fallback_devices(allowed, problem.cluster.host)
@@ -333,69 +333,6 @@ def _voted(problem: placer_lib.Problem, wanted: np.ndarray) -> np.ndarray:
   fallback = constraints.fallback_devices(allowed, problem.cluster.host)
   best = np.where(votes.any(axis=1), votes.argmax(axis=1), fallback)
   return np.where(asked, best, -1)
-
-
-def _updates(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops whose results only change one variable and its slots.
-
-  These are of one size. What leads to the loss changes all variables.
-  """
-  sizes = np.zeros(graph.num_groups, np.int64)
-  np.maximum.at(sizes, graph.groups, graph.param_bytes)
-  changed = sizes[graph.groups]
-  update = np.zeros(graph.num_ops, bool)
-  successors, starts = graph.successors
-  for op in graph.topological_order[::-1].tolist():
-    readers = successors[starts[op]:starts[op + 1]]
-    if not changed[op] and readers:
-      found = set(changed[readers].tolist())
-      update[op] = len(found) == 1 and min(found) > 0
-      changed[op] = min(found) if update[op] else -1
-  return update
-
-
-def _in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], ops in the scope of an optimizer, and slots.
-
-  In such a scope all but scalars, as the learning rate, only serves to change
-  variables.
-  """
-  serves = _serves_updates(graph)
-  scopes = [layer_map.outermost(name) for name in graph.names]
-  of_layers = {
-      scope for scope, own, size in zip(scopes, serves.tolist(),
-                                        graph.output_bytes.tolist())
-      if not own and size > _SCALAR_BYTES
-  }
-  return np.array([
-      own and (bool(variable) or scope not in of_layers) or
-      bool(scope) and scope not in of_layers
-      for own, variable, scope in zip(serves.tolist(), graph.variables, scopes)
-  ], bool)
-
-
-def _serves_updates(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], what only serves to change one variable: slots, too."""
-  result = _updates(graph) | _sums(graph)
-  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
-  carries = graph.edge_tensors >= 0
-  sources, targets = graph.edges[carries].T
-  order = np.argsort(sources, kind='stable')
-  targets = targets[order]
-  starts = np.searchsorted(sources[order], np.arange(graph.num_ops + 1))
-  of_variables = holds[graph.groups]
-  for op in graph.topological_order[::-1].tolist():
-    if of_variables[op]:
-      result[op] = result[targets[starts[op]:starts[op + 1]]].all()
-  return result
-
-
-def _sums(graph: op_graph.OpGraph) -> np.ndarray:
-  """bool [N], sums of gradients, which `GradientTape` gives no scope."""
-  return np.array([
-      kind == 'AddN' and layer_map.bare_name(name) == kind
-      for kind, name in zip(graph.op_types, graph.names)
-  ], bool)
 
 
 def _as_it_was(graph: op_graph.OpGraph,

@@ -64,7 +64,8 @@ def key(graph: str, devices: Sequence[str], settings: settings_lib.Settings,
   """
   if not graph or not settings.cache:
     return ''
-  cluster = network.KNOWN.cluster(settings.cluster, devices)
+  cluster = network.KNOWN.cluster(settings.cluster, devices,
+                                  settings.max_memory)
   plan = settings.plan if isinstance(settings.plan, str) else None
   policy = settings.policy or environment.policy_folder() or _shipped()
   parts = (graph, *devices, settings.to_json(), repr(cluster), str(relocatable),

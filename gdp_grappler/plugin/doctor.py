@@ -14,6 +14,7 @@ from gdp_grappler import errors
 from gdp_grappler import native
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import settings
+from gdp_grappler.plugin import xla
 from gdp_grappler.processes import worker_process
 
 GOOD, NOTE, BAD = 'ok', 'note', 'BAD'
@@ -21,6 +22,11 @@ _LOADER = 'libgdp_loader.so'
 _REINSTALL = 'Run: pip install --force-reinstall --no-deps gdp-grappler'
 _TIMEOUT_S = 120.
 _PROBE = 'gdp_grappler.plugin.probe:main'
+_OF_XLA = {
+    xla.Handling.KEPT: 'XLA stays',
+    xla.Handling.COMPARED: 'the step with XLA is what a placed one has to beat',
+    xla.Handling.HELD_BACK: 'no XLA'
+}
 _NO_GPU = (
     'With fewer than two physical devices nothing can get faster; graphs '
     'are then left as they are.')
@@ -185,7 +191,7 @@ def _next_fit(num_gpus: int) -> Finding:
   return Finding(
       GOOD, 'next fit',
       f'{_course_of(on)}, {where}; what GPUs round stays on GPUs; '
-      'jit_compile="auto" means no XLA')
+      f'jit_compile="auto": {_OF_XLA[xla.handling(on)]}')
 
 
 def _course_of(on: settings.Settings) -> str:
@@ -231,9 +237,8 @@ def _xla() -> Iterator[Finding]:
         'have their ops placed.')
   else:
     yield Finding(
-        GOOD, 'XLA', 'no auto-clustering; where placement is on, Keras does '
-        'not compile steps unless told jit_compile=True, which makes one op of '
-        'each that cannot be placed')
+        GOOD, 'XLA', 'no auto-clustering; a step that is compiled '
+        '(jit_compile=True) is one op, which cannot be placed')
 
 
 def _policy(policy: str | None) -> Iterator[Finding]:

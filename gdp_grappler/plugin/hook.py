@@ -68,19 +68,15 @@ def _wrap(cls: type[Any]) -> None:
     is_new = self._thread_local_data.function_call_options is None
     options = stock_call.fget(self)
     if is_new and _is_on(switch.value(self)):
-      stock_options, placed = copy.copy(options), copy.copy(options)
-      # Without a choice of devices it is as if it were off.
-      value = None if _has_no_choice(self) else switch.value(self)
-      _add_to_call(options, value)
-      _add_to_call(placed, value, is_planned=True)
-      calls.with_pass, calls.stock = options, stock_options
-      calls.placed = placed
+      _make_options(self, calls, options)
     if getattr(calls, 'with_pass', None) is not options:
       return options
     if not self.executing_eagerly():
       return calls.stock
     call = running.current()
-    return calls.placed if call is not None and call.is_placed else options
+    if call is None or not call.is_placed:
+      return options
+    return calls.clusters if call.has_clusters else calls.placed
 
   def set_optimizer_experimental_options(self: Any, options: dict[str,
                                                                   Any]) -> None:
@@ -109,6 +105,23 @@ def _wrap(cls: type[Any]) -> None:
     setattr(cls, stock.__name__, function)
 
 
+def _make_options(context: Any, calls: Any, options: Any) -> None:
+  """Puts the pass into new options, and keeps the others that calls may need.
+
+  Args:
+    context: The eager context.
+    calls: Of this thread; gets `with_pass`, `stock`, `placed` and `clusters`.
+    options: FunctionCallOptions, changed in place.
+  """
+  stock, placed = copy.copy(options), copy.copy(options)
+  # Without a choice of devices it is as if it were off.
+  value = None if _has_no_choice(context) else switch.value(context)
+  _add_to_call(options, value)
+  _add_to_call(placed, value, is_planned=True)
+  calls.with_pass, calls.stock = options, stock
+  calls.placed, calls.clusters = placed, _with_clusters(placed)
+
+
 def _is_on(value: Any) -> bool:
   return switch.is_set(value) or bool(environment.capture_directory())
 
@@ -120,15 +133,11 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 def _arm_split(context: Any) -> None:
   """Before the runtime starts, as the option says."""
-  from gdp_grappler.plugin import splitting
-  splitting.arm(_split_of(context))
-
-
-def _split_of(context: Any) -> int | str | None:
-  """What the option says; None for nothing."""
   from gdp_grappler.plugin import settings
+  from gdp_grappler.plugin import splitting
   found = settings.from_option(switch.value(context))
-  return None if found is None else found.split
+  if found is not None:
+    splitting.arm(found.split)
 
 
 def _wait_for_context(module: Any) -> None:
@@ -138,11 +147,7 @@ def _wait_for_context(module: Any) -> None:
   def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
     from gdp_grappler.plugin import splitting
-    value = splitting.from_environment()
-    if value is None:
-      value = _split_of(self)
-    if value is not None:
-      splitting.arm_of(self, value)
+    splitting.arm_new(self)
 
   module.Context.__init__ = __init__
 
@@ -209,6 +214,20 @@ def _add_to_call(options: Any, value: Any, is_planned: bool = False) -> None:
   config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
   _add_to(config, value, is_planned)
   options.config_proto_serialized = config
+
+
+def _with_clusters(options: Any) -> Any:
+  """A copy by which XLA compiles clusters of ops that are on one device.
+
+  `tf.config.optimizer.set_jit('autoclustering')` does so for the whole process.
+  """
+  from tensorflow.core.protobuf import config_pb2
+  result = copy.copy(options)
+  config = config_pb2.ConfigProto.FromString(options.config_proto_serialized)
+  config.graph_options.optimizer_options.global_jit_level = (
+      config_pb2.OptimizerOptions.ON_2)
+  result.config_proto_serialized = config
+  return result
 
 
 def _add_to(config: Any, value: Any, is_planned: bool = False) -> None:

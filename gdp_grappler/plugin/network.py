@@ -11,6 +11,7 @@ import dataclasses
 from typing import Mapping, Sequence
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation.link_timing import ping_pong
 
@@ -45,18 +46,20 @@ class Network:
     """
     self._wires = dict(wires)
 
-  def cluster(self, name: str | None,
-              names: Sequence[str]) -> cluster_lib.Cluster:
+  def cluster(
+      self, name: str | None, names: Sequence[str],
+      limits: max_memory.MaxMemory | None = None) -> cluster_lib.Cluster:
     """What an option's cluster is, with what was timed of our own one.
 
     Args:
       name: Of a preset or file; None for that of this process.
       names: Of devices that the program has.
+      limits: What placements may use of its memories.
 
     Raises:
       ClusterError: there is none of that name.
     """
-    result = resolve.resolve(name or resolve.LOCAL, names)
+    result = resolve.resolve(name or resolve.LOCAL, names, limits or ())
     return self._applied(result) if is_own(name) else result
 
   def _applied(self, cluster: cluster_lib.Cluster) -> cluster_lib.Cluster:

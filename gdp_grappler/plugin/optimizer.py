@@ -17,6 +17,7 @@ from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
@@ -81,16 +82,10 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
-  # Variables move in a `fit` alone.
-  called = step_costs.of_fit if relocatable else step_costs.of_function
-  cluster = called(_cluster(source, settings))
-  step = step_lib.of_source(
-      source, cluster, live=True, relocatable=relocatable,
-      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
-      may_round=settings.may_round or planned.may_round(settings.plan))
-  if settings.profile is not None:
-    step = dataclasses.replace(
-        step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
+  step = _step(source, settings, relocatable)
+  if shortage_found := shortage.is_certain(step.graph, step.cluster):
+    return outcome_lib.Outcome(
+        None, f'{source.name}: left as it was: {shortage_found}')
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
@@ -124,6 +119,22 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   return outcome
 
 
+def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
+          relocatable: bool) -> step_lib.Step:
+  """The step of a graph that is about to run, as the settings have it."""
+  # Variables move in a `fit` alone.
+  called = step_costs.of_fit if relocatable else step_costs.of_function
+  step = step_lib.of_source(
+      source, called(_cluster(source,
+                              settings)), live=True, relocatable=relocatable,
+      batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
+      may_round=settings.may_round or planned.may_round(settings.plan))
+  if settings.profile is None:
+    return step
+  return dataclasses.replace(
+      step, cost_model=profiled_costs.from_file(settings.profile, step.graph))
+
+
 def _why_not(source: source_graph.SourceGraph) -> str:
   """Why a graph must not be touched; '' if nothing speaks against it."""
   kinds = set(filter(_REPLICA_OP.fullmatch, set(source.op_types)))
@@ -142,7 +153,8 @@ def _why_not(source: source_graph.SourceGraph) -> str:
 
 def _cluster(source: source_graph.SourceGraph,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices)
+  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
+                                  settings.max_memory)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
     absent = [
@@ -237,6 +249,9 @@ def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
     said = ''
   if said and prices.overflow_bytes[1]:
     said += _said_of_memory(graph, after.cluster)
+  elif said and (full := shortage.nearly(after.cluster,
+                                         prices.peak_bytes[1].tolist())):
+    said += f'; {full}'
   order = choice.order
   edges: tuple[tuple[int, int], ...] = ()
   if order is not None:

@@ -24,10 +24,13 @@ class Call(Protocol):
   Attributes:
     is_placed: Functions called from here are to be instantiated once more,
       apart from those that run as they were.
+    has_clusters: XLA compiles clusters of the ops of each device, in functions
+      that are called from here.
     was_told: Whether the user has read a line about it.
   """
 
   is_placed: bool
+  has_clusters: bool
   was_told: bool
 
   def task(self, query: library.Query) -> Optimize | None:

@@ -11,8 +11,11 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.plugin import parts
 
 MODES = ('apply', 'report')
+# What becomes of XLA where Keras chooses it by itself.
+XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.
 
@@ -57,11 +60,19 @@ class Settings:
     profile: File of `gdp profile` that prices ops by what they were measured
       to take, on the devices that it knows; read when a graph arrives. None
       for the roofline.
+    xla: What becomes of a model that Keras has compiled by XLA because nobody
+      said anything (`jit_compile="auto"` beside a GPU). 'auto': `fit` times it
+      so, and then placed, and keeps what is faster; 'keep': it is compiled, and
+      not placed; 'off': it is placed, and not compiled.
+    xla_compile_s: Seconds that XLA may have taken to compile the whole step if
+      XLA inside each device is to be tried.
     may_round: Whether float arithmetic may go from GPUs to CPUs and back, which
       round it otherwise, so that the numbers of a program change in their last
       digits or, where a GPU multiplies in TF32, in the third.
     split: Into how many logical GPUs each card is cut before the runtime
       starts, 2 to 4, or 'auto'; 1 or None for none. See `splitting`.
+    max_memory: What placements may use of memories at most, as
+      {'GPU:0': '12GB', 'CPU': '64GB'}; None for what TensorFlow can allocate.
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -80,8 +91,11 @@ class Settings:
   guard: bool | None = None
   move_variables: bool = True
   profile: str | None = None
+  xla: str = XLA_COMPARED
+  xla_compile_s: float = 30.
   may_round: bool = False
   split: int | str | None = None
+  max_memory: tuple[tuple[str, int], ...] | None = None
   cache: bool = True
 
   @property
@@ -90,8 +104,12 @@ class Settings:
 
     By default where the choice is ours to make.
     """
-    ours = self.keep_best and self.plan is None
-    return ours if self.guard is None else self.guard
+    return not self.has_decided if self.guard is None else self.guard
+
+  @property
+  def has_decided(self) -> bool:
+    """Whether the user wants the plan or the placer's choice in any case."""
+    return not self.keep_best or self.plan is not None
 
   def to_json(self) -> str:
     """Text that `from_json` reads back; equal settings give equal text."""
@@ -101,8 +119,9 @@ class Settings:
 def from_json(text: str) -> Settings:
   """Reads what `Settings.to_json` wrote."""
   fields = json.loads(text)
-  if isinstance(fields['plan'], list):
-    fields['plan'] = tuple(map(tuple, fields['plan']))
+  for key in ('plan', 'max_memory'):
+    if isinstance(fields[key], list):
+      fields[key] = tuple(map(tuple, fields[key]))
   return Settings(**fields)
 
 
@@ -193,6 +212,21 @@ def _plan(key: str, value: Any) -> Any:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 
 
+def _max_memory(key: str, value: Any) -> Any:
+  if value is None:
+    return None
+  # Imported when needed: it brings clusters along.
+  from gdp_grappler.cluster import max_memory
+  try:
+    if isinstance(value, str):
+      return max_memory.parse(value)
+    if isinstance(value, Mapping):
+      return max_memory.checked(value)
+  except errors.GdpError as error:
+    raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
+  raise _bad(key, value, "a dict such as {'GPU:0': '12GB'} or None")
+
+
 def _placer(key: str, value: Any) -> str:
   # Imported when needed: most programs never set a placer.
   from gdp_grappler.placers import entries
@@ -254,10 +288,8 @@ def _size_or_none(key: str, value: Any) -> int | None:
 
 
 def _split(key: str, value: Any) -> int | str | None:
-  # Imported when needed, as placers are.
-  from gdp_grappler.plugin import splitting
   try:
-    return splitting.checked(value)
+    return parts.checked(value)
   except ValueError as error:
     raise ValueError(f"'gdp_placement' has a wrong {key}: {error}") from error
 
@@ -285,8 +317,11 @@ _CHECKS = {
     'guard': _switch_or_none,
     'move_variables': _switch,
     'profile': _text_or_none,
+    'xla': _one_of((XLA_COMPARED, XLA_KEPT, XLA_OFF)),
+    'xla_compile_s': _seconds,
     'may_round': _switch,
     'split': _split,
+    'max_memory': _max_memory,
     'cache': _switch,
 }
 

@@ -19,9 +19,9 @@ from typing import Any, Sequence
 
 from gdp_grappler import environment
 from gdp_grappler import errors
+from gdp_grappler.plugin import parts as parts_lib
+from gdp_grappler.plugin import switch
 
-AUTO = 'auto'
-MOST_PARTS = 4
 THREAD_MODE = 'TF_GPU_THREAD_MODE'
 # What 'auto' cuts a card into: the gain of more streams was never measured.
 _AUTO_PARTS = 2
@@ -34,38 +34,20 @@ _wanted: int | str | None = None
 _stock: Any = None
 
 
-def checked(value: Any) -> int | str | None:
-  """What `split` may be.
-
-  Args:
-    value: Of a user: a number of parts, 'auto', or None or 1 for whole cards.
-
-  Raises:
-    ValueError: something else.
-  """
-  if value is None or value == AUTO:
-    return value
-  if (isinstance(value, bool) or not isinstance(value, int) or
-      not 1 <= value <= MOST_PARTS):
-    raise ValueError(
-        f'split = {value!r}; valid are 1 (whole cards), 2 to {MOST_PARTS} '
-        f"(logical GPUs of each card), '{AUTO}' and None.")
-  return value
-
-
 def from_environment() -> int | str | None:
   """What GDP_SPLIT asks for; None if it is not set, or is wrong and said so."""
   text = environment.split().strip().lower()
   if not text:
     return None
   try:
-    return checked(int(text) if text.isdecimal() else text)
+    return parts_lib.checked(int(text) if text.isdecimal() else text)
   except ValueError as error:
     _warn(f'{environment.SPLIT} is ignored: {error}')
     return None
 
 
-def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
+def split(parts: int | str = parts_lib.AUTO,
+          private_threads: bool | None = None) -> None:
   """Cuts each GPU that the program can see into logical GPUs.
 
     gdp_grappler.split(2)
@@ -84,7 +66,7 @@ def split(parts: int | str = AUTO, private_threads: bool | None = None) -> None:
   Raises:
     ValueError: a wrong number of parts.
   """
-  arm(checked(parts))
+  arm(parts_lib.checked(parts))
   if private_threads is not None and not _context()._initialized:
     os.environ[THREAD_MODE] = 'gpu_private' if private_threads else 'global'
 
@@ -93,20 +75,29 @@ def arm(value: int | str | None) -> None:
   """Lets the start of the runtime cut cards.
 
   Args:
-    value: As of `checked`; None changes nothing.
+    value: As of `parts.checked`; None changes nothing.
   """
   if value is None:
     return
-  arm_of(_context(), value)
+  _arm(_context(), value)
 
 
-def arm_of(context: Any, value: int | str) -> None:
-  """The same of a context that has been made.
+def arm_new(context: Any) -> None:
+  """What the environment asks for, of a context that has just been made.
 
   Args:
-    context: An eager context.
-    value: As of `checked`.
+    context: Not started.
   """
+  value = from_environment()
+  if value is None:
+    from gdp_grappler.plugin import settings
+    found = settings.from_option(switch.value(context))
+    value = found.split if found is not None else None
+  if value is not None:
+    _arm(context, value)
+
+
+def _arm(context: Any, value: int | str) -> None:
   global _wanted, _stock
   with _lock:
     if context._initialized:
@@ -174,9 +165,9 @@ def cut(context: Any, value: int | str) -> list[str]:
         f'GPUs are not split: nobody tells how much memory {unknown[0]} '
         'has (no NVML); use tf.config.set_logical_device_configuration'
     ]
-  parts = _AUTO_PARTS if value == AUTO else int(value)
+  parts = _AUTO_PARTS if value == parts_lib.AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
-  if value == AUTO and least < _LEAST_AUTO_BYTES:
+  if value == parts_lib.AUTO and least < _LEAST_AUTO_BYTES:
     return [
         f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
         f"each; 'split': {parts} does it all the same"

@@ -1,18 +1,56 @@
 """XLA, behind which a graph is one op that nothing can be done about.
 
-Where Keras chooses it by itself it is held back while the option is on; where
+Where Keras chooses it by itself, the option says whether it stays; where
 somebody wrote it, it is obeyed, and said.
 """
 
 from __future__ import annotations
 
+import enum
 import functools
 import inspect
-from typing import Any, Callable
+from typing import Any, Callable, TYPE_CHECKING
+
+# Imported where it is used: every program loads this module.
+if TYPE_CHECKING:
+  from gdp_grappler.plugin import settings as settings_lib
 
 _AUTO = '_gdp_auto_xla'
 _MARK = '_gdp_wrapped'
 _KERAS_3 = 'keras.src.trainers.trainer'
+
+
+class Handling(enum.Enum):
+  """What becomes of XLA where Keras chose it.
+
+  Attributes:
+    KEPT: The model is compiled, and not placed.
+    COMPARED: Its `fit` is timed, compiled and placed; the faster way stays.
+    HELD_BACK: It is not compiled, and placed at once.
+  """
+
+  KEPT = enum.auto()
+  COMPARED = enum.auto()
+  HELD_BACK = enum.auto()
+
+
+def handling(settings: settings_lib.Settings) -> Handling:
+  """What the option means for a model that Keras has compiled by XLA.
+
+  Nothing predicts what XLA gains. So where steps are not timed, XLA stays,
+  unless the user has decided on a placement.
+
+  Args:
+    settings: The user's option.
+  """
+  from gdp_grappler.plugin import settings as settings_lib
+  if settings.xla == settings_lib.XLA_KEPT:
+    return Handling.KEPT
+  if settings.xla == settings_lib.XLA_OFF:
+    return Handling.HELD_BACK
+  if settings.mode == 'report' or settings.times_steps:
+    return Handling.COMPARED
+  return Handling.HELD_BACK if settings.has_decided else Handling.KEPT
 
 
 def remember_auto() -> None:

@@ -23,6 +23,9 @@ PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
 CALIBRATION = (
     'what `gdp calibrate --output=FILE` measured of the cards of the '
     'cluster; by default that of this machine for its own cards')
+MAX_MEMORY = ('what plans may use of memories at most, such as '
+              'GPU:0=12GB,CPU=64GB; GPU stands for every GPU; by default what '
+              'TensorFlow can allocate')
 MAY_ROUND = ('let float arithmetic go from GPUs to CPUs and back, which round '
              'it otherwise; by default the numbers of a program stay what they '
              'are')

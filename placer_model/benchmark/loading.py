@@ -12,6 +12,7 @@ from typing import Any, Sequence
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import bounds
 from gdp_grappler.graph import op_graph
@@ -140,7 +141,8 @@ def _cluster(task: tasks_lib.Task, settings: settings_lib.Settings,
   if settings.local_workers:
     from gdp_grappler.evaluation.measuring import local_workers
     return local_workers.cluster(settings.local_workers)
-  return resolve.resolve(task.cluster, devices)
+  return resolve.resolve(task.cluster, devices,
+                         max_memory.parse(settings.max_memory))
 
 
 def _expert(task: tasks_lib.Task,

@@ -191,7 +191,7 @@ _SETTINGS = {
     'seed': _count, 'reward': _reward, 'quick': _flag,
     'time_budget_s': _maybe(_number), 'local_workers': _count,
     'batch_size': _count, 'trip_count': _count, 'profile': _text,
-    'jobs': _count, 'may_round': _flag
+    'jobs': _count, 'may_round': _flag, 'max_memory': _text
 }
 _RESULTS = _with({
     'simulated': _flag, 'command': _words, 'settings': _with({}, _SETTINGS),

@@ -13,6 +13,7 @@ from gdp_grappler import errors
 from gdp_grappler import files
 from gdp_grappler import scratch as scratch_lib
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import max_memory
 from gdp_grappler.cluster import resolve
 from gdp_grappler.problems import rewards
 from gdp_grappler.processes import jobs as jobs_lib
@@ -140,7 +141,8 @@ def _cluster(task: tasks_lib.Task,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
   """Names an unknown cluster before any work is done."""
   if not settings.local_workers:
-    return resolve.resolve(task.cluster)
+    return resolve.resolve(task.cluster, (),
+                           max_memory.parse(settings.max_memory))
   if task.cluster != _WORKERS:
     raise errors.GdpError(
         f'Task {task.name} names a cluster, but steps are to be measured on '

@@ -55,6 +55,7 @@ class Settings:
     profile: As of `request.Request`.
     jobs: Cells computed side by side.
     may_round: As of `request.Request`.
+    max_memory: As of `max_memory.parse`, for all clusters.
   """
 
   seed: int = 0
@@ -68,6 +69,7 @@ class Settings:
   profile: str = ''
   jobs: int = 1
   may_round: bool = False
+  max_memory: str = ''
 
   @property
   def simulated(self) -> bool:
@@ -95,7 +97,8 @@ class Settings:
         'time_budget_s': self.time_budget_s,
         'local_workers': self.local_workers, 'batch_size': self.batch_size,
         'trip_count': self.trip_count, 'profile': self.profile,
-        'jobs': self.jobs, 'may_round': self.may_round
+        'jobs': self.jobs, 'may_round': self.may_round,
+        'max_memory': self.max_memory
     }
 
   @classmethod

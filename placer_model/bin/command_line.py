@@ -33,6 +33,8 @@ TRIP_COUNT = flags.DEFINE_integer('trip_count', assumptions.DEFAULT_TRIP_COUNT,
                                   lower_bound=1)
 PROFILE = flags.DEFINE_string('profile', None,
                               help_texts.sentence(help_texts.PROFILE))
+MAX_MEMORY = flags.DEFINE_string('max_memory', '',
+                                 help_texts.sentence(help_texts.MAX_MEMORY))
 MAY_ROUND = flags.DEFINE_boolean('may_round', False,
                                  help_texts.sentence(help_texts.MAY_ROUND))
 RAY = flags.DEFINE_string(

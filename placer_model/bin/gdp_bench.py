@@ -71,11 +71,11 @@ _LINE = command_line.CommandLine(
     (_TASKS, _PLACERS, _OUT_DIR, _REPORT, _QUICK, _REWARD,
      command_line.LOCAL_WORKERS, _TIME_BUDGET_S, _CELL_TIMEOUT_S,
      command_line.SEED, _JOBS, command_line.BATCH_SIZE, command_line.TRIP_COUNT,
-     command_line.PROFILE, command_line.MAY_ROUND, command_line.RAY, _JSON),
-    lambda: [
-        flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
-                                 (_OUT_DIR, _OUT_DIR.value)) if not given
-    ])
+     command_line.PROFILE, command_line.MAX_MEMORY, command_line.MAY_ROUND,
+     command_line.RAY, _JSON), lambda: [
+         flag for flag, given in ((_TASKS, _TASKS.value or _REPORT.value),
+                                  (_OUT_DIR, _OUT_DIR.value)) if not given
+     ])
 
 
 def run() -> None:
@@ -158,7 +158,8 @@ def _options(runner: types.ModuleType) -> Any:
           batch_size=command_line.BATCH_SIZE.value,
           trip_count=command_line.TRIP_COUNT.value,
           profile=command_line.PROFILE.value or '', jobs=_JOBS.value,
-          may_round=command_line.MAY_ROUND.value), command=_command(),
+          may_round=command_line.MAY_ROUND.value,
+          max_memory=command_line.MAX_MEMORY.value), command=_command(),
       ray=command_line.RAY.value)
 
 

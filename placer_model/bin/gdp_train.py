@@ -33,6 +33,7 @@ from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.bin import starting
+from gdp_grappler.cluster import max_memory
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -104,8 +105,9 @@ _LINE = command_line.CommandLine(
     (_GRAPH, _CLUSTER, _GRAPHS, _CLUSTERS, _REWARD, _TARGET,
      command_line.LOCAL_WORKERS, _MODEL_DIR, _ITERATIONS, _TIME_BUDGET_S,
      command_line.SEED, _ROLLOUTS, _CONFIG, _UNITS, command_line.BATCH_SIZE,
-     command_line.TRIP_COUNT, command_line.PROFILE, command_line.MAY_ROUND,
-     _INIT_POLICY, _SEARCHES, command_line.RAY, _RESTART), _missing)
+     command_line.TRIP_COUNT, command_line.PROFILE, command_line.MAX_MEMORY,
+     command_line.MAY_ROUND, _INIT_POLICY, _SEARCHES, command_line.RAY,
+     _RESTART), _missing)
 
 
 def run() -> None:
@@ -222,7 +224,8 @@ def _options(task_lib: types.ModuleType) -> Any:
       rollouts=_ROLLOUTS.value, time_budget_s=_TIME_BUDGET_S.value,
       init_policy=(task_lib.initial.folder(_INIT_POLICY.value)
                    if _INIT_POLICY.value else None), restart=_RESTART.value,
-      searches=_SEARCHES.value, ray=command_line.RAY.value)
+      searches=_SEARCHES.value, ray=command_line.RAY.value,
+      max_memory=max_memory.parse(command_line.MAX_MEMORY.value))
 
 
 if __name__ == '__main__':

@@ -14,6 +14,7 @@ import numpy as np
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import max_memory as max_memory_lib
 from gdp_grappler.cluster import remote_devices
 from gdp_grappler.cluster import resolve
 from gdp_grappler.evaluation import evaluator as evaluator_lib
@@ -70,6 +71,7 @@ class Options:
     searches: Local searches, each with a seed of its own, whose best is a
       placement to start from.
     ray: As of `machines.of`; None to price in this process.
+    max_memory: As of `resolve.resolve`.
   """
 
   graph: str
@@ -92,6 +94,7 @@ class Options:
   local_workers: int = 0
   searches: int = 0
   ray: str | None = None
+  max_memory: max_memory_lib.MaxMemory = ()
 
   def request(self) -> request_lib.Request:
     """Which graph is meant."""
@@ -182,10 +185,10 @@ def _cluster(
   """Where the graph is to run."""
   there = _measured_cluster(options)
   if there is None:
-    return resolve.resolve(options.cluster, devices)
+    return resolve.resolve(options.cluster, devices, options.max_memory)
   if options.cluster in ('', 'target', options.target):
-    return there
-  given = resolve.resolve(options.cluster, devices)
+    return max_memory_lib.applied(there, options.max_memory)
+  given = resolve.resolve(options.cluster, devices, options.max_memory)
   missing = [n for n in given.device_names if n not in there.device_names]
   if missing:
     raise errors.ClusterError(

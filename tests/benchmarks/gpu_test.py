@@ -15,6 +15,7 @@ page = benchmarks.module('gpu.page')
 parts = benchmarks.module('gpu.parts')
 _DRY = ('--device=CPU', '--out_dir=out', '--models=models:branches',
         '--placed=models:branches', '--profiled=branches', '--steps=2',
+        '--compared=models:branches', '--ways=plain,split2',
         '--without_programs')
 
 
@@ -32,10 +33,11 @@ def test_all_parts_run_and_are_not_run_again(tmp_path):
   assert done.code == 0, done.stderr
   assert 'a dry run over logical CPUs' in done.stdout
   for title in ('What the host pays', 'Steps on one device', 'Profiles',
-                'Losses over CPU'):
+                'Losses over CPU', 'One card, in several ways'):
     assert f'## {title}' in done.stdout
   assert '| branches | equal to the last bit |' in done.stdout
   assert 'Left out for want of time' not in done.stdout
+  assert '| branches | without XLA | ' in done.stdout
   out = tmp_path / 'out'
   assert (out / 'README.md').read_text() in done.stdout
   step = json.loads((out / 'steps.json').read_text())['branches']
@@ -105,6 +107,23 @@ def test_levers_are_in_what_gpus_are_made_with(monkeypatch):
   streams.set_lever(streams.copy_streams)
   options = context.context()._compute_gpu_options()
   assert options.experimental.num_dev_to_dev_copy_streams == 2
+
+
+def test_models_on_one_card_are_done_when_all_ways_are(tmp_path):
+  setting = _setting(tmp_path, compared=('a:cnn',), ways=('plain', 'split2'))
+  part = parts.one_card(setting, 100.)
+  assert '--time_budget_s=50' in part.command
+  assert part.wants == ('cnn.plain', 'cnn.split2')
+  assert parts.one_card(setting, None).wants == part.wants
+  dry = parts.one_card(_setting(tmp_path, device='CPU'), 100.)
+  assert 'small_mixture.xla' in dry.wants
+  assert not any('split' in name for name in dry.wants)
+  (tmp_path / 'one_card').mkdir()
+  path = tmp_path / 'one_card' / 'one_card.json'
+  path.write_text('{"cnn.plain": {}}')
+  assert not part.is_done(tmp_path)
+  path.write_text('{"cnn.plain": {}, "cnn.split2": {}}')
+  assert part.is_done(tmp_path)
 
 
 def test_no_part_begins_when_time_is_out(tmp_path):

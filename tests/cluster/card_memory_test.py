@@ -6,34 +6,40 @@ from gdp_grappler.cluster import device_figures
 _MIB = 1 << 20
 
 
-@pytest.mark.parametrize(
-    'title, total_mib, capability, found_mib',
-    [
-        ('Tesla P100-PCIE-16GB', 16_280, 6, 15_401),
-        ('Tesla T4', 15_109, 7, 13_757),
-        ('NVIDIA H100 80GB HBM3', 81_559, 9, 78_763),
-        # Twice the memory of the one in the table; logs say 31,134.
-        ('Tesla V100-SXM2-32GB', 32_510, 7, 30_948),
-        ('An unknown card', 8192, 12, 8192 - 1800 - 512),
-        ('An old card', 2000, 3, 988),
-        ('A small card', 100, 8, 0),
-    ])
-def test_what_tensorflow_allocates(title, total_mib, capability, found_mib):
-  found = card_memory.allocatable_bytes(total_mib * _MIB, title, capability)
-  assert found == found_mib * _MIB
+@pytest.mark.parametrize('name, mib', [('T4', 13_757), ('V100', 14_824),
+                                       ('K40', 10_610), ('P100', 15_403)])
+def test_cards_have_what_tensorflow_printed(name, mib):
+  card = device_figures.CARDS[name]
+  assert card_memory.of_card(name, card.memory_bytes) == mib * _MIB
 
 
-def test_no_more_than_there_is():
-  assert card_memory.allocatable_bytes(15_000 * _MIB, 'Tesla P100-PCIE-16GB',
-                                       6) == 15_000 * _MIB
+def test_the_v100_of_a_dgx2_has_twice_as_much():
+  card = device_figures.V100_OF_DGX2
+  assert card_memory.of_card(card.name, card.memory_bytes) == 30_995 * _MIB
 
 
-def test_logged_figures_are_within_a_tenth_of_the_rule():
-  """Of the driver's totals of some cards, from the same logs."""
-  for name, total_mib, capability in (('V100', 16_160, 7), ('A100', 40_536, 8),
-                                      ('RTX3090', 24_268, 8), ('A6000', 48_677,
-                                                               8),
-                                      ('L4', 23_034, 8), ('H100', 81_559, 9)):
-    known = device_figures.CARDS[name].memory_bytes
-    ruled = card_memory.allocatable_bytes(total_mib * _MIB, '', capability)
-    assert known == pytest.approx(ruled, rel=.03), name
+@pytest.mark.parametrize('capability, reserve_mib', [((3, 5), 500),
+                                                     ((6, 1), 500),
+                                                     ((7, 5), 1050),
+                                                     ((8, 9), 1536),
+                                                     ((9, 0), 1800),
+                                                     ((12, 0), 1800),
+                                                     (None, 1800)])
+def test_the_reserve_grows_with_the_capability(capability, reserve_mib):
+  total = 24 << 30
+  left = card_memory.of_total(total, capability)
+  assert left == total - (reserve_mib + 750) * _MIB
+
+
+def test_small_cards_have_a_small_reserve():
+  assert card_memory.of_total(1 << 30, (7, 5)) == (1024 - 225) * _MIB
+  # Nothing is left below zero.
+  assert card_memory.of_total(100 * _MIB, (7, 5)) == 50 * _MIB
+
+
+def test_a_card_with_another_memory_is_told_apart():
+  assert card_memory.is_nominal(16_281 * _MIB, 16 << 30)
+  # Error correction takes a sixteenth of GDDR6.
+  assert card_memory.is_nominal(23_028 * _MIB, 24 << 30)
+  assert not card_memory.is_nominal(80 << 30, 40 << 30)
+  assert not card_memory.is_nominal(12 << 30, 16 << 30)

@@ -24,6 +24,29 @@ def test_names_host_and_pools():
   assert cluster.pool_bytes.tolist() == [1 << 40, 1 << 40]
 
 
+def test_plans_leave_a_margin_of_a_memory():
+  cluster = clusters.make_cluster(2, memory=['m', 'x', 'x'])
+  host, first, second = cluster.devices
+  cluster = dataclasses.replace(
+      cluster, devices=(host,
+                        dataclasses.replace(first, memory_bytes=1000,
+                                            memory_margin=.05),
+                        dataclasses.replace(second, memory_bytes=1000,
+                                            memory_margin=.2)))
+  # Where two share a memory the larger margin counts.
+  assert cluster.pool_bytes.tolist() == [1 << 40, 800]
+
+
+@pytest.mark.parametrize('margin', [-.1, 1., 1.5, float('nan'), True, 'much'])
+def test_a_margin_is_a_share(margin):
+  cluster = clusters.make_cluster(1)
+  with pytest.raises(errors.ClusterError, match='memory_margin'):
+    dataclasses.replace(
+        cluster, devices=(cluster.devices[0],
+                          dataclasses.replace(cluster.devices[1],
+                                              memory_margin=margin)))
+
+
 def test_accelerators_are_the_gpus():
   assert presets.preset('2xP100').accelerators == (1, 2)
 

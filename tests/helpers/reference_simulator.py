@@ -9,37 +9,13 @@ what lives in memory in `reference_memory`.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import op_graph
 from helpers import reference_memory
+from helpers import reference_threads
 from helpers import reference_transfers
-
-
-@dataclasses.dataclass
-class Chain:
-  """A thread that dispatches; `queue` has ops and transfers."""
-  device: int
-  queue: list[int | reference_transfers.Transfer]
-  due: float
-  current: int | reference_transfers.Transfer | None = None
-
-
-@dataclasses.dataclass
-class Work:
-  """What a device does itself for the transfer of that number."""
-  number: int
-  device: int
-  sends: bool
-  due: float
-  seconds: float
-  start: float | None = None
-  end: float | None = None
-  slot: int | None = None
-  done: bool = False
 
 
 class ReferenceSimulator:
@@ -110,6 +86,7 @@ class ReferenceSimulator:
     self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
     self.allocated, self.released = {}, {}
     self.works, self.ended, self.chains, self.constants = [], set(), [], []
+    self.root_chains, self.roots = {}, {}  # Roots that no thread has taken up.
     self.wires = reference_transfers.Wires(cluster, poll_factors)
     self.transfers = self.wires.transfers
     self.step_time = max([self._run(), *self.end.values()])
@@ -128,7 +105,9 @@ class ReferenceSimulator:
       if chained:
         self.ready |= dict.fromkeys(roots, now)
         roots.sort(key=lambda op: self.root_ranks[op])
-        self.chains.append(Chain(device, roots, now))
+        self.chains.append(reference_threads.Chain(device, roots, now))
+        self.root_chains[device] = self.chains[-1]
+        self.roots[device] = list(roots)
     while True:
       self._mark_ready(now)
       for unit in sorted(set(self.cluster.compute_units.tolist())):
@@ -169,7 +148,7 @@ class ReferenceSimulator:
       work.done = True
       transfer = self.transfers[work.number]
       if work.sends:
-        self.wires.issue(transfer, now)
+        self._issue(transfer, now)
       else:
         self._arrive(transfer, now)
       return True
@@ -190,7 +169,7 @@ class ReferenceSimulator:
         return True
     return False
 
-  def _go_on(self, chain: Chain, now: float) -> None:
+  def _go_on(self, chain: reference_threads.Chain, now: float) -> None:
     """A thread has dispatched something and takes up the next."""
     if isinstance(chain.current, int):
       self.released[chain.current] = now
@@ -199,6 +178,8 @@ class ReferenceSimulator:
       self.chains.remove(chain)
       return
     item = chain.current = chain.queue.pop(0)
+    if item in self.roots[chain.device]:
+      self.roots[chain.device].remove(item)
     host = self.cluster.devices[chain.device]
     factor = self.dispatch_factors[item if isinstance(item, int) else item.op]
     if isinstance(item, int):
@@ -291,7 +272,7 @@ class ReferenceSimulator:
     if self.chained[transfer.target]:
       for op in self._ready_by(transfer.op, [transfer.tensor], transfer.target):
         self.ready[op] = now
-        self.chains.append(Chain(transfer.target, [op], now))
+        self.chains.append(reference_threads.Chain(transfer.target, [op], now))
 
   def _ready_by(self, producer: int, tensors: list[int | None],
                 device: int) -> list[int]:
@@ -378,7 +359,8 @@ class ReferenceSimulator:
     }
     return 1 + len(others) * self.contention[device]
 
-  def _send(self, op: int, now: float, chain: Chain | None = None) -> None:
+  def _send(self, op: int, now: float,
+            chain: reference_threads.Chain | None = None) -> None:
     """Hands on what an op made, by the thread that dispatched it if any."""
     self.ended.add(op)
     tensors = sorted({t for p, _, t in self.edges if p == op and t is not None})
@@ -410,11 +392,22 @@ class ReferenceSimulator:
             chain.queue.append(transfer)
           elif seconds:
             self.works.append(
-                Work(
+                reference_threads.Work(
                     len(self.transfers) - 1, transfer.source, True, now,
                     seconds))
           else:
-            self.wires.issue(transfer, now)
+            self._issue(transfer, now)
+
+  def _issue(self, transfer: reference_transfers.Transfer, now: float) -> None:
+    """Of what no thread of the sender's issues."""
+    sends = self.cluster.devices[transfer.source].asynchronous
+    if not sends and self.roots.get(transfer.target):
+      # The receiver has not asked for it yet, and does so among its roots.
+      self.constants.append(transfer)
+      self.root_chains[transfer.target].queue.append(transfer)
+      return
+    seconds = self.cluster.devices[transfer.target].copy_dispatch_s
+    self.wires.issue(transfer, now, now if sends else now + seconds)
 
   def _place(self, tensor: int | None) -> float:
     """Control edges come last."""
@@ -425,7 +418,8 @@ class ReferenceSimulator:
     transfer.over = True
     seconds = self.wires.copy_seconds(transfer.target, transfer)
     if seconds:
-      self.works.append(Work(number, transfer.target, False, now, seconds))
+      self.works.append(
+          reference_threads.Work(number, transfer.target, False, now, seconds))
     else:
       self._arrive(transfer, now)
 

@@ -60,8 +60,7 @@ class Wires:
     return any(self._cluster.devices[device].asynchronous
                for device in (transfer.source, transfer.target))
 
-  def issue(self, transfer: Transfer, now: float,
-            issued: float | None = None) -> None:
+  def issue(self, transfer: Transfer, now: float, issued: float) -> None:
     """Requests a transfer, or puts it on a stream, where it is once issued."""
     transfer.taken_up = now
     if not self.streamed(transfer):
@@ -70,10 +69,7 @@ class Wires:
       return
     sends, receives = (self._cluster.devices[device].asynchronous
                        for device in (transfer.source, transfer.target))
-    transfer.issued = now if issued is None else issued
-    if not sends:
-      receiver = self._cluster.devices[transfer.target]
-      transfer.issued = now + receiver.copy_dispatch_s
+    transfer.issued = issued
     waits = [transfer.issued]
     if sends:
       waits.append(self.filled[self._cluster.compute_units[transfer.source]])

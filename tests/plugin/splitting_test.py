@@ -6,6 +6,7 @@ import os
 import pytest
 
 from gdp_grappler.plugin import notices
+from gdp_grappler.plugin import parts
 from gdp_grappler.plugin import splitting
 
 _GIB = 1 << 30
@@ -75,7 +76,7 @@ def _start(context, value):
   """Of a program that sets the option, and then runs an op."""
   context_class = type(context)
   stock = context_class.ensure_initialized
-  splitting.arm_of(context, value)
+  splitting._arm(context, value)
   context.ensure_initialized()
   context.ensure_initialized()
   assert context._initialized
@@ -121,7 +122,7 @@ def test_one_part_is_nothing(said):
 def test_too_late(said):
   context = _runtime(started=True)
   stock = type(context).ensure_initialized
-  splitting.arm_of(context, 2)
+  splitting._arm(context, 2)
   assert type(context).ensure_initialized is stock
   assert 'has started already' in said[0] and 'GDP_SPLIT=2' in said[0]
 
@@ -130,16 +131,16 @@ def test_what_is_cut_already_is_not_late(said):
   context = _runtime()
   _start(context, 2)
   del said[:]
-  splitting.arm_of(context, 2)
+  splitting._arm(context, 2)
   assert not said
-  splitting.arm_of(context, 3)
+  splitting._arm(context, 3)
   assert 'has started already' in said[0]
 
 
 def test_the_last_word_before_the_start_holds():
   context = _runtime(1)
-  splitting.arm_of(context, 4)
-  splitting.arm_of(context, 2)
+  splitting._arm(context, 4)
+  splitting._arm(context, 2)
   context.ensure_initialized()
   assert len(context.cut['0']) == 2
 
@@ -176,7 +177,7 @@ def test_an_error_never_stops_a_program(monkeypatch, said):
 @pytest.mark.parametrize('value', [0, 5, 2.0, True, 'two', '2', [2]])
 def test_bad_values(value):
   with pytest.raises(ValueError, match='2 to 4'):
-    splitting.checked(value)
+    parts.checked(value)
 
 
 def test_threads(monkeypatch):

@@ -2,6 +2,7 @@ import types
 
 import pytest
 
+from gdp_grappler.plugin import settings
 from gdp_grappler.plugin import xla
 
 
@@ -57,3 +58,20 @@ def test_wraps_once():
 
 def test_a_module_that_is_half_imported_is_left_alone():
   xla._wrap_compile(types.SimpleNamespace())
+
+
+@pytest.mark.parametrize('fields, expected', [
+    ({}, xla.Handling.COMPARED),
+    ({'guard': True}, xla.Handling.COMPARED),
+    ({'guard': True, 'plan': 'p.json'}, xla.Handling.COMPARED),
+    ({'mode': 'report', 'guard': False}, xla.Handling.COMPARED),
+    ({'guard': False}, xla.Handling.KEPT),
+    ({'guard': False, 'may_round': True}, xla.Handling.KEPT),
+    ({'xla': 'keep', 'keep_best': False}, xla.Handling.KEPT),
+    ({'plan': 'p.json'}, xla.Handling.HELD_BACK),
+    ({'keep_best': False}, xla.Handling.HELD_BACK),
+    ({'keep_best': False, 'guard': False}, xla.Handling.HELD_BACK),
+    ({'xla': 'off'}, xla.Handling.HELD_BACK),
+])
+def test_what_becomes_of_the_choice_of_keras(fields, expected):
+  assert xla.handling(settings.Settings(**fields)) is expected

@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
       if count:
         target = stack.enter_context(local_workers.LocalWorkers(count)).target
       cluster, timings = _measured(cluster, target)
-  cluster = common.with_calibration(arguments, cluster)
+  cluster = common.changed(arguments, cluster)
   if arguments.output:
     cluster_file.write(arguments.output, cluster)
   if arguments.json:

@@ -57,36 +57,44 @@ def add_planned_graph(parser: argparse.ArgumentParser) -> None:
 
 
 def add_calibration(parser: argparse.ArgumentParser) -> None:
-  """The argument that `cluster` looks at beside --cluster."""
+  """The arguments that `cluster` looks at beside --cluster."""
   parser.add_argument('--calibration', default='', help=help_texts.CALIBRATION)
+  parser.add_argument('--max_memory', default='', metavar='DEVICE=SIZE,...',
+                      help=help_texts.MAX_MEMORY)
 
 
 def cluster(arguments: argparse.Namespace) -> str | cluster_lib.Cluster:
-  """What --cluster says, with what --calibration measured of its cards.
+  """What --cluster says, changed by --calibration and --max_memory.
 
   Raises:
-    GdpError: there is a calibration, but no cluster with such a card.
+    GdpError: one of these is given, but no cluster with such a device.
   """
-  name, path = arguments.cluster or '', arguments.calibration
-  if not path:
+  name = arguments.cluster or ''
+  given = [
+      f'--{key}={value}' for key in ('calibration', 'max_memory')
+      if (value := getattr(arguments, key))
+  ]
+  if not given:
     return name
   if not name:
     raise errors.GdpError(
-        f'--calibration={path} is for the cards of a cluster. Give --cluster, '
-        'too.')
+        f'{given[0]} is for the devices of a cluster. Give --cluster, too.')
   from gdp_grappler.cluster import resolve
   if name == resolve.LOCAL or name.startswith('grpc:'):
     load_tensorflow()
-  return with_calibration(arguments, resolve.resolve(name))
+  return changed(arguments, resolve.resolve(name))
 
 
-def with_calibration(arguments: argparse.Namespace,
-                     known: cluster_lib.Cluster) -> cluster_lib.Cluster:
-  """A cluster with what --calibration measured, if it is given.
+def changed(arguments: argparse.Namespace,
+            known: cluster_lib.Cluster) -> cluster_lib.Cluster:
+  """A cluster with what --calibration measured, within --max_memory.
 
   Raises:
-    GdpError: the file cannot be used, or the cluster has no such card.
+    GdpError: the file or the limits cannot be used, or the cluster has no such
+      card or device.
   """
+  from gdp_grappler.cluster import max_memory
+  known = max_memory.applied(known, max_memory.parse(arguments.max_memory))
   if not arguments.calibration:
     return known
   from gdp_grappler.cluster import calibrated
@@ -101,7 +109,8 @@ def planned_step(arguments: argparse.Namespace,
   from gdp_grappler.api import placing
   asked = request(arguments)
   load_what_it_needs(asked)
-  named = bool(arguments.cluster or arguments.calibration)
+  named = bool(arguments.cluster or arguments.calibration or
+               arguments.max_memory)
   return placing.load_plan(plan, asked,
                            cluster(arguments) if named else None,
                            batch_size=arguments.batch_size,

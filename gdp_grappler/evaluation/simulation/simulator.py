@@ -79,8 +79,12 @@ the executor when it stands on the device's compute stream. There:
   takes `copy_dispatch_s`, in the last part of which the thread holds the lock:
   the share that `lock_s` has of `dispatch_s`. A message is issued when it is
   there for the second time: TensorFlow makes an empty tensor of it first, which
-  takes `visit_s`. From a synchronous device a transfer is issued by another
-  thread, `copy_dispatch_s` after the op has ended. A device has three streams
+  takes `visit_s`. From a synchronous device a transfer is issued by whichever
+  comes second, the one who sends or the one who asks for it. The receiver asks
+  among its ops that wait for nothing: as long as its thread has not taken up
+  the last of them, what is sent to it joins the end of that thread's queue.
+  Later another thread issues it, `copy_dispatch_s` after the op has ended, and
+  no tensor needs to be made for a message. A device has three streams
   for copies: to asynchronous devices, to others, and from others. Each takes
   them one after the other in the order of issue, and a blocked one holds up the
   rest; messages and empty tensors only wait.
@@ -125,6 +129,7 @@ from gdp_grappler import cores
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
+from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation import evaluator
 from gdp_grappler.evaluation.costs import calibrated_costs
 from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
@@ -324,8 +329,8 @@ class Simulator(evaluator.Evaluator):
     return tuple(
         placement_lib.Violation(
             'memory', f'{self._pool_name(pool)} needs '
-            f'{peaks[pool] - capacity[pool]} bytes more than its '
-            f'{capacity[pool]} (peak {peaks[pool]})')
+            f'{shortage.size(peaks[pool])} at its peak, and a plan may use '
+            f'{shortage.size(capacity[pool])} of it')
         for pool in np.flatnonzero(peaks > capacity).tolist())
 
   def _pool_name(self, pool: int) -> str:

@@ -92,8 +92,7 @@ class Copies {
   void End(int32_t index) { free_.push_back(index); }
 
   // Requests a transfer, or puts it on the stream that will, where it starts
-  // once it has been `issued`. What a synchronous device sends to another one
-  // is issued by a thread of its own.
+  // once it has been `issued`.
   void Issue(int32_t index, double issued, double now) {
     Copy& copy = copies_[index];
     copy.sent = true;
@@ -103,9 +102,6 @@ class Copies {
       EnterLane(index, now);
     } else {
       memory_.Add(g_.pool[target], copy.bytes);
-      if (!g_.asynchronous[source]) {
-        issued = now + g_.host[target].copy_dispatch_s;
-      }
       copy.issued_s = issued;
       copy.start_s = Earliest(source, target, copy.bytes > 0, issued);
       EnterStream(index, source, target);

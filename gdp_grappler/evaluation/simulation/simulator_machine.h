@@ -37,7 +37,9 @@ class alignas(64) Machine {
         group_device_(graph.num_groups),
         input_buffer_(graph.num_inputs),
         next_edge_(graph.num_edges),
-        copy_on_(graph.num_devices) {}
+        copy_on_(graph.num_devices),
+        root_chain_(graph.num_devices),
+        roots_left_(graph.num_devices) {}
 
   // Simulates `devices` [N], which take infinitely long if they are not legal.
   // `priorities` [N] and `schedule` may be null; `peak` [P]. Ends as soon as
@@ -212,11 +214,13 @@ class alignas(64) Machine {
   // One thread of an asynchronous device dispatches all its roots.
   void StartRoots() {
     for (int32_t device = 0; device < g_.num_devices; ++device) {
-      if (IsChained(device)) chain_ = StartChain(device);
+      if (IsChained(device)) root_chain_[device] = chain_ = StartChain(device);
+      roots_left_[device] = 0;
       for (const int32_t op : g_.roots) {
         // One that follows another on its device is no root.
         if (state_[op].device == device && state_[op].waiting == 0) {
           MakeReady(op, device);
+          roots_left_[device] += IsChained(device);
         }
       }
       chain_ = kNone;
@@ -284,6 +288,9 @@ class alignas(64) Machine {
       chain_ = kNone;
     }
     if (!chains_.Advance(chain)) return chains_.End(chain);
+    if (roots_left_[device] > 0 && chain == root_chain_[device]) {
+      --roots_left_[device];
+    }
     events_.Push(TakeUp(chain, chains_.current(chain), device),
                  EventItem(kChain, chains_.number(chain), chain));
   }
@@ -427,9 +434,25 @@ class alignas(64) Machine {
     if (IsChained(source)) {
       chains_.Append(chain_, ~index);
     } else if (!Owe(source, index)) {
-      copies_.Issue(index, now_, now_);
+      Issue(index);
     }
     return index;
+  }
+
+  // Issues what no thread of the sender's does. What a synchronous device has
+  // sent before the receiver asked for it, which it does among its roots, is
+  // issued by the thread that asks.
+  void Issue(int32_t index) {
+    Copy& copy = copies_[index];
+    const int32_t target = copies_.Target(copy);
+    if (g_.asynchronous[copies_.Source(copy)]) {
+      copies_.Issue(index, now_, now_);
+    } else if (roots_left_[target] == 0) {
+      copies_.Issue(index, now_ + g_.host[target].copy_dispatch_s, now_);
+    } else {
+      copy.constant = false;  // The sender has made the tensor.
+      chains_.Append(root_chain_[target], ~index);
+    }
   }
 
   void HandleLane(int32_t index) {
@@ -474,7 +497,7 @@ class alignas(64) Machine {
     if (copy.sent) {
       FinishCopy(index);
     } else {
-      copies_.Issue(index, now_, now_);
+      Issue(index);
     }
   }
 
@@ -505,6 +528,8 @@ class alignas(64) Machine {
   Vector<int32_t> input_buffer_;    // [inputs] what the consumer reads.
   Vector<int32_t> next_edge_;       // [E] of the same copy.
   Vector<std::pair<int32_t, int32_t>> copy_on_;  // [D] output, its copy.
+  Vector<int32_t> root_chain_;                   // [D] that dispatches roots.
+  Vector<int32_t> roots_left_;                   // [D] not taken up yet.
 };
 
 }  // namespace gdp

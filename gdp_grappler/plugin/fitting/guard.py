@@ -8,6 +8,8 @@ from typing import Any, Callable
 
 # Of steps that are not counted, and that are: the first ones build kernels.
 _WARM_UP = 2
+# XLA compiles a cluster when it runs for the second time.
+WARM_UP_OF_CLUSTERS = 3
 _STEPS = 5
 # Slow steps differ less from each other, and cost the user more.
 _FEWEST_STEPS = 3
@@ -17,8 +19,14 @@ _ENOUGH_S = 10.
 class Timing:
   """The time of a step, of the first few steps."""
 
-  def __init__(self) -> None:
-    self._to_skip = _WARM_UP
+  def __init__(self, warm_up: int = _WARM_UP) -> None:
+    """Nothing is timed yet.
+
+    Args:
+      warm_up: Steps that are not counted.
+    """
+    self._to_skip = warm_up
+    self._skipped_s: list[float] = []
     self._seconds: list[float] = []
 
   @property
@@ -35,15 +43,23 @@ class Timing:
   def steps(self) -> int:
     return len(self._seconds)
 
+  @property
+  def compile_s(self) -> float:
+    """What the steps that are not counted took longer than as many others."""
+    usual_s = self.median_s * len(self._skipped_s)
+    return max(sum(self._skipped_s) - usual_s, 0.)
+
   def run(self, step: Callable[[], Any]) -> Any:
     """The result of a step, which is waited for."""
     start = time.perf_counter()
     result = step()
     _wait_for(result)
+    seconds = time.perf_counter() - start
     if self._to_skip:
       self._to_skip -= 1
+      self._skipped_s.append(seconds)
     else:
-      self._seconds.append(time.perf_counter() - start)
+      self._seconds.append(seconds)
     return result
 
 

@@ -14,6 +14,7 @@ from gdp_grappler.plugin import option
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
+from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import feed
 
 # Of an option that was never looked at.
@@ -25,26 +26,37 @@ class KerasFunction:
   """A function of Keras whose graphs are placed in the usual way.
 
   While the option is off it is the function itself. Whatever else it is asked
-  for, it answers as the function does.
+  for, it answers as the function does. Where Keras has it compiled by XLA
+  because nobody said anything, another one is made that can be placed.
   """
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
-               without_xla: bool, scheduled: bool = False) -> None:
+               make_placeable: Callable[[], Any] | None = None,
+               is_trained_placed: Callable[[], bool] = lambda: False,
+               scheduled: bool = False) -> None:
     """Wraps a function.
 
     Args:
       function: Of Keras.
       what: For users, such as 'fit of "sequential"'.
       eager: Whether it runs op by op.
-      without_xla: Whether Keras would have it compiled, were the option off.
+      make_placeable: Makes the same function without XLA; None where Keras
+        does not choose XLA by itself.
+      is_trained_placed: Whether the model's steps of `fit` run placed.
       scheduled: Whether a call only hands it to workers, which run it later,
         and then the pass says what becomes of it.
     """
     self._scheduled = scheduled
-    self.without_xla = without_xla
     self.is_placed = False
+    self.has_clusters = False
     self.was_told = False
+    self._stock = function
+    # What is placed.
     self._function = function
+    self._make_placeable = make_placeable
+    self._is_trained_placed = is_trained_placed
+    # What becomes of Keras' choice of XLA; None where it is another one.
+    self._xla: xla.Handling | None = None
     self._what = what
     self._eager = eager
     self._seen: Any = _UNSEEN
@@ -60,7 +72,7 @@ class KerasFunction:
       self._seen = value
       self._batch_size = feed.size_of(args[0])
     if self._settings is None:
-      return self._function(*args)
+      return self._stock(*args)
     with batches.assumed(self._batch_size):
       result = running.run(self, self._run, *args)
     if not self.was_told:
@@ -78,13 +90,32 @@ class KerasFunction:
   def decided(self) -> None:
     """As `running.Call` says: nothing to do."""
 
+  @property
+  def is_compiled_by_keras(self) -> bool:
+    """Whether XLA compiles it although nobody said so."""
+    return self._make_placeable is not None
+
   def _run(self, *args: Any) -> Any:
-    return self._function(*args)
+    """Compared is only `fit`; other functions go where its variables are."""
+    stays = (self._xla is xla.Handling.KEPT or
+             self._xla is xla.Handling.COMPARED and
+             not self._is_trained_placed())
+    return (self._stock if stays else self._function)(*args)
 
   def _switch(self, settings: settings_lib.Settings | None) -> None:
     """The option was switched on or off, or changed."""
     self._settings = settings
     self.was_told = False
+    self._choose_function()
+
+  def _choose_function(self) -> None:
+    """Takes the function that can be placed, if it may be."""
+    if self._settings is None or self._make_placeable is None:
+      self._xla = None
+      return
+    self._xla = xla.handling(self._settings)
+    if self._xla is not xla.Handling.KEPT and self._function is self._stock:
+      self._function = self._make_placeable()
 
   def _explain(self) -> None:
     """Tells the user why the pass said nothing."""
@@ -99,9 +130,22 @@ class KerasFunction:
     elif self._eager:
       notices.say(f'{self._what}: left as it was: it runs op by op '
                   '(run_eagerly=True), and only graphs are placed')
+    elif self._xla in (xla.Handling.KEPT, xla.Handling.COMPARED):
+      notices.say(f'{self._what}: left as it was: XLA compiles it, as Keras '
+                  f'chose{self._why_xla_stays()}')
     elif not self._scheduled and not captures.is_compiled(self._function):
       notices.say(f'{self._what}: left as it was: its graph has fewer than '
                   f'{self._minimum()} ops, or was seen before')
+
+  def _why_xla_stays(self) -> str:
+    assert self._settings is not None
+    if self._xla is xla.Handling.COMPARED:
+      return '; it is placed once fit was measured to be faster placed'
+    if self._settings.xla == settings_lib.XLA_KEPT:
+      return " ('xla': 'keep')"
+    return (
+        '; only where steps are timed (guard) could placed ones be known to '
+        'be faster')
 
   def _minimum(self) -> int:
     return (self._settings or settings_lib.Settings()).min_ops

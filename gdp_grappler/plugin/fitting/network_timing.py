@@ -66,6 +66,7 @@ def _game(source: str, target: str, size: int,
 class _AsItIs:
   """A call of which the pass leaves all graphs alone, without a word."""
 
+  has_clusters = False
   is_placed = False
   was_told = True
 

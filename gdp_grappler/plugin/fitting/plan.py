@@ -142,7 +142,8 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
     return decisions.optimize(source, settings)
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices)
+  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
+                                  settings.max_memory)
   graph = step_lib.of_source(source, cluster, live=True).graph
   devices = _by_group(graph.groups, known, graph.devices)
   placement = placement_lib.Placement(

@@ -6,6 +6,10 @@ TensorFlow makes because they are on other devices, follows the plan. Either the
 first call is cancelled before anything of it runs, or, under the guard, the
 first steps run as they were, and then placed, and the faster way stays.
 
+Where Keras has the step compiled by XLA, another function is made that is not.
+Its first call is planned and always cancelled; what the user gets from that
+call is computed by XLA. What may be faster is timed after that (`ways`).
+
 Where Keras puts several steps into a call, they are planned and placed one by
 one; while they are not placed, the loop that Keras made of them runs.
 """
@@ -28,15 +32,17 @@ from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import running
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import calibration_notice
 from gdp_grappler.plugin.fitting import cancelling
-from gdp_grappler.plugin.fitting import guard
+from gdp_grappler.plugin.fitting import course as course_lib
 from gdp_grappler.plugin.fitting import keras_function
 from gdp_grappler.plugin.fitting import network_timing
 from gdp_grappler.plugin.fitting import plan as plan_lib
 from gdp_grappler.plugin.fitting import relocation
 from gdp_grappler.plugin.fitting import replay
 from gdp_grappler.plugin.fitting import single_steps
+from gdp_grappler.plugin.fitting import ways
 
 if TYPE_CHECKING:
   from tensorflow.python.eager import cancellation
@@ -44,85 +50,41 @@ if TYPE_CHECKING:
   from gdp_grappler.plugin import library
 
 
-@dataclasses.dataclass(frozen=True)
-class Report:
-  """What became of a train function so far.
-
-  Attributes:
-    placed_ops: Ops by the short name of their device, with its host where
-      those are several; empty if it runs as TensorFlow placed it.
-    moved_variables: How many are not where they were made for it.
-    predicted_s: Of a step by the plan; None without a plan.
-    before_s: Measured median of steps as they were; None if not measured.
-    placed_s: Of placed steps, likewise.
-    predicted_before_s: Of a step as it was; None without a plan.
-  """
-
-  placed_ops: dict[str, int]
-  moved_variables: int = 0
-  predicted_s: float | None = None
-  before_s: float | None = None
-  placed_s: float | None = None
-  predicted_before_s: float | None = None
-
-
-@dataclasses.dataclass
-class _Course:
-  """How far it has come under one option.
-
-  Attributes:
-    plan: None until there is one.
-    stays: Whether steps were faster as they were.
-    before: Steps as they were.
-    after: Placed steps.
-  """
-
-  plan: plan_lib.Plan | None = None
-  stays: bool = False
-  before: guard.Timing = dataclasses.field(default_factory=guard.Timing)
-  after: guard.Timing = dataclasses.field(default_factory=guard.Timing)
-
-
 class TrainFunction(keras_function.KerasFunction):
   """Plans, moves variables, and keeps what is faster."""
 
   def __init__(self, function: Callable[..., Any], what: str, eager: bool,
-               without_xla: bool, steps: single_steps.SingleSteps) -> None:
+               steps: single_steps.SingleSteps,
+               make_placeable: Callable[[], Any] | None = None) -> None:
     """Wraps a function.
 
     Args:
       function: Of Keras.
       what: For users, such as 'fit of "sequential"'.
       eager: Whether it runs op by op.
-      without_xla: Whether Keras would have it compiled, were the option off.
       steps: Of its calls.
+      make_placeable: As `KerasFunction` wants it.
     """
-    super().__init__(function, what, eager, without_xla)
+    super().__init__(function, what, eager, make_placeable)
     self._steps = steps
     # Whether Keras has put steps into a loop, and it can be avoided.
     self._has_loop = False
     self._can_be_single = False
     # By option: TensorFlow shows a graph once for each.
-    self._courses: dict[settings_lib.Settings, _Course] = {}
-    self._course = _Course()
+    self._courses: dict[settings_lib.Settings, course_lib.Course] = {}
+    self._course = course_lib.Course()
     # What the placer thread made, before it is known whether it is in time.
     self._pending: plan_lib.Plan | None = None
     self._origins: tuple[tuple[Any, str], ...] = ()
     self._call: cancellation.CancellationManager | None = None
     self._step: Callable[[Any], Any] = self._planning_step
 
-  def report(self) -> Report:
+  def report(self) -> course_lib.Report:
     """What became of it so far."""
-    plan = self._course.plan
-    if plan is None or not plan.changes:
-      return Report({})
-    before_s, placed_s = [
-        timing.median_s / self._steps.per_call if timing.is_done else None
-        for timing in (self._course.before, self._course.after)
-    ]
-    placed = {} if self._course.stays else plan.counts
-    return Report(placed, len(self._origins), plan.outcome.after_s, before_s,
-                  placed_s, plan.outcome.before_s)
+    if self._settings is None:
+      stock = ways.Way.XLA if self.is_compiled_by_keras else ways.Way.AS_IT_WAS
+      return course_lib.Report({}, way=stock.value)
+    return self._course.report(len(self._origins))
 
   def take_over(self, other: TrainFunction) -> None:
     """Goes on by the plan of a function that was made for the same model.
@@ -131,6 +93,7 @@ class TrainFunction(keras_function.KerasFunction):
     not got that far.
     """
     if other._course.plan is None or other._step not in (other._function,
+                                                         other._stock,
                                                          other._placeable_step):
       other.retire()
       return
@@ -138,9 +101,10 @@ class TrainFunction(keras_function.KerasFunction):
     self._origins = other._origins
     self._settings, self._seen = other._settings, other._seen
     self._batch_size = other._batch_size
-    self.is_placed = other.is_placed
+    self.is_placed, self.has_clusters = other.is_placed, other.has_clusters
     self._has_loop = other._has_loop
-    self._step = self._placeable_step if self.is_placed else self._function
+    self._choose_function()
+    self._step = self._step_of(self._course.way)
 
   def is_of(self, model: Any) -> bool:
     """Whether it trains this very model."""
@@ -157,13 +121,21 @@ class TrainFunction(keras_function.KerasFunction):
   def _run(self, *args: Any) -> Any:
     return self._step(*args)
 
+  def _why_xla_stays(self) -> str:
+    if self._xla is xla.Handling.KEPT:
+      return super()._why_xla_stays()
+    return (f'; its graph has fewer than {self._minimum()} ops, or was not '
+            'planned in time')
+
   def _explain(self) -> None:
     course = self._course
     said = '' if course.plan is None else course.plan.describe()
-    if course.stays and course.after.is_done:
+    if course.stays and course.comparison is not None:
       self.was_told = True
-      notices.say(f'{self._what}: left as it was, which was measured to be as '
-                  'fast as placed')
+      notices.say(f'{self._what}: {course.comparison.in_short()}')
+      return
+    if course.way is ways.Way.XLA and not said:
+      super()._explain()
       return
     if (course.plan is None or not said or
         course.plan.changes and not self.is_placed):
@@ -184,15 +156,23 @@ class TrainFunction(keras_function.KerasFunction):
     self._has_loop = (self._steps.can_be_single and len(devices.names()) > 1 and
                       not self._eager and
                       not captures.is_compiled(self._function))
-    course = self._courses.setdefault(settings, _Course())
+    course = self._courses.setdefault(settings, course_lib.Course())
     changed = course is not self._course
     self._course = course
-    if course.plan is None:
-      self._step = (self._looking_step
-                    if self._has_loop else self._planning_step)
-    elif course.plan.changes and not course.stays:
-      self._place()
-      self._step = self._placeable_step
+    if self._xla is xla.Handling.KEPT:
+      course.give_up(ways.Way.XLA)
+      self._step = self._stock
+    elif course.plan is None:
+      looks = self._has_loop and not self._is_compared
+      self._step = self._looking_step if looks else self._planning_step
+    elif course.is_decided:
+      self._enter(course.way)
+      self._step = self._step_of(course.way)
+    elif course.comparison is not None:
+      self._compare(course.plan)
+    elif course.plan.changes:
+      self._enter(ways.Way.PLACED)
+      self._step = self._step_of(course.way)
     elif changed:
       self._step = self._function
 
@@ -239,9 +219,12 @@ class TrainFunction(keras_function.KerasFunction):
                          function)
     self._pending = plan
     if self._would_guard(plan):
+      ran = 'with XLA' if self._is_compared else 'as they were'
       return outcome_lib.Outcome(
-          None, f'{plan.describe()}; the first steps run as they were, to '
-          'compare')
+          None, f'{plan.describe()}; the first steps run {ran}, to compare')
+    if self._is_compared:
+      return outcome_lib.Outcome(
+          None, course_lib.of_kept_xla(plan, self._what, self._is_asked_for))
     waits = plan.moves or self._has_loop and plan.changes
     return outcome_lib.Outcome(None, '') if waits else plan.outcome
 
@@ -265,7 +248,7 @@ class TrainFunction(keras_function.KerasFunction):
     """On the placer thread."""
     assert self._course.plan is not None
     outcome = plan_lib.follow(source, settings, self._course.plan, function)
-    if outcome.message or self._course.before.is_done:
+    if outcome.message or self._course.comparison is not None:
       return outcome
     return dataclasses.replace(outcome, message=self._course.plan.describe())
 
@@ -277,6 +260,16 @@ class TrainFunction(keras_function.KerasFunction):
     return (self._settings is not None and self._settings.times_steps and
             plan.changes and not plan.has_streams)
 
+  @property
+  def _is_compared(self) -> bool:
+    """Whether the step as Keras would run it is the one with XLA."""
+    return self._xla is xla.Handling.COMPARED
+
+  @property
+  def _is_asked_for(self) -> bool:
+    """Whether the user wants the step placed in any case."""
+    return self._settings is not None and self._settings.has_decided
+
   # The phases of its life.
 
   def _looking_step(self, iterator: Any) -> Any:
@@ -287,10 +280,16 @@ class TrainFunction(keras_function.KerasFunction):
     self._step = self._planning_step if was_cancelled else self._function
     return self._planning_step(iterator) if was_cancelled else result
 
-  def _cancellable(self, iterator: Any) -> tuple[Any, bool]:
-    """The result of the function, and whether it was cancelled instead."""
+  def _cancellable(self, iterator: Any,
+                   at_once: bool = False) -> tuple[Any, bool]:
+    """The result of the function, and whether it was cancelled instead.
+
+    Cancelled at once it is instantiated, which has it planned, and ends.
+    """
     with cancelling.cancellable() as call:
       self._call = call
+      if at_once:
+        self._cancel()
       try:
         return self._function(iterator), False
       except tf.errors.CancelledError:
@@ -303,13 +302,18 @@ class TrainFunction(keras_function.KerasFunction):
   def _planning_step(self, iterator: Any) -> Any:
     batches = replay.Replay(
         single_steps.batches(iterator) if self._has_loop else iterator)
-    result, was_cancelled = self._cancellable(batches.first())
+    result, was_cancelled = self._cancellable(batches.first(),
+                                              self._is_compared)
     plan = self._course.plan
+    follows = self._is_asked_for if self._is_compared else was_cancelled
     if plan is not None and self._would_guard(plan):
-      self._step = self._step_as_it_was
-    elif plan is not None and plan.changes and was_cancelled:
-      self._place()
-      self._step = self._placeable_step if self.is_placed else self._function
+      self._compare(plan)
+    elif plan is not None and plan.changes and follows:
+      self._enter(ways.Way.PLACED)
+      self._step = self._step_of(self._course.way)
+    elif self._is_compared:
+      self._course.give_up(ways.Way.XLA)
+      self._step = self._stock
     else:
       # Steps one by one that nobody asked about go on as they began.
       self._step = self._function if was_cancelled else self._placeable_step
@@ -320,34 +324,43 @@ class TrainFunction(keras_function.KerasFunction):
     return self._function(
         single_steps.batches(iterator) if self._has_loop else iterator)
 
-  def _step_as_it_was(self, iterator: Any) -> Any:
-    result = self._course.before.run(lambda: self._function(iterator))
-    if self._course.before.is_done:
-      self._place()
-      self._step = self._placed_step if self.is_placed else self._function
-    return result
-
-  def _placed_step(self, iterator: Any) -> Any:
-    result = self._course.after.run(lambda: self._placeable_step(iterator))
-    if self._course.after.is_done:
+  def _timed_step(self, iterator: Any) -> Any:
+    course = self._course
+    step = self._step_of(course.way)
+    result = course.timing.run(lambda: step(iterator))
+    if course.timing.is_done:
       self._choose()
-      self._step = (self._function
-                    if self._course.stays else self._placeable_step)
     return result
 
   def _choose(self) -> None:
+    """Goes on to the next way to be timed, or to what stays."""
     course = self._course
-    before_s, placed_s = course.before.median_s, course.after.median_s
-    course.stays = before_s <= placed_s
-    if course.stays:
+    way = course.note(self._steps.per_call)
+    is_decided = course.is_decided
+    self._enter(way)
+    if is_decided:
+      self._step = self._step_of(course.way)
+      notices.say(f'{self._what}: {course.describe(self._steps.per_call)}')
+
+  def _compare(self, plan: plan_lib.Plan) -> None:
+    """The next steps are timed, the first of them as Keras would run them."""
+    assert self._settings is not None
+    self._step = self._timed_step
+    self._enter(self._course.compare(plan, self._is_compared, self._settings))
+
+  def _enter(self, way: ways.Way) -> None:
+    """Steps run this way from now on, with their variables where it wants."""
+    self._course.enter(way)
+    self.has_clusters = way is ways.Way.CLUSTERS
+    if way.is_placed and not self.is_placed:
+      self._place()
+    elif not way.is_placed:
       self._undo()
-    per_call = self._steps.per_call
-    notices.say(
-        f'{self._what}: {before_s * 1e3:.3g} ms as it was, '
-        f'{placed_s * 1e3:.3g} ms placed (measured, medians of '
-        f'{course.before.steps} and {course.after.steps} calls'
-        f'{f" of {per_call} steps" if per_call > 1 else ""}): '
-        f'{"goes back to what it was" if course.stays else "stays placed"}')
+
+  def _step_of(self, way: ways.Way) -> Callable[[Any], Any]:
+    if way.is_placed:
+      return self._placeable_step
+    return self._stock if way is ways.Way.XLA else self._function
 
   def _place(self) -> None:
     """From the next call on the step runs by its plan."""
@@ -358,8 +371,10 @@ class TrainFunction(keras_function.KerasFunction):
       relocation.move(self._course.plan.moves)
       self._origins = tuple((v, d) for v, d in self._origins if v.device != d)
     except (errors.GdpError, tf.errors.OpError) as error:
-      self._course.stays = True
+      self._course.give_up(ways.Way.AS_IT_WAS if self._xla is
+                           None else ways.Way.XLA)
       self._undo()
+      self._step = self._step_of(self._course.way)
       notices.warn_once(f'{self._what}: left as it was: its variables cannot '
                         f'be moved: {error}')
 

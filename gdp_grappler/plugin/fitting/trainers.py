@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from typing import Any, Iterator
+from typing import Any, Callable
 import weakref
 
 from gdp_grappler.plugin import devices
@@ -49,14 +48,13 @@ def _wrap_maker(cls: Any, kind: str) -> None:
 
   @functools.wraps(stock)
   def make(self: Any, force: bool = False) -> Any:
-    held_back = xla.chosen_by_keras(self) and _places()
-    before = made = getattr(self, attribute)
-    stale = made and held_back != getattr(made, 'without_xla', False)
-    with _without_xla(self) if held_back else contextlib.nullcontext():
-      stock(self, force=force or bool(stale))
+    before = getattr(self, attribute)
+    stock(self, force=force)
     made = getattr(self, attribute)
-    if not hasattr(made, 'without_xla'):
-      made = _wrapped(self, kind, made, held_back)
+    if not hasattr(made, 'is_placed'):
+      placeable = (functools.partial(_without_xla, self, stock, attribute)
+                   if xla.chosen_by_keras(self) else None)
+      made = _wrapped(self, kind, made, placeable)
       if kind == 'train':
         _succeed(self, before, made)
       setattr(self, attribute, made)
@@ -83,7 +81,8 @@ def _succeed(model: Any, before: Any, made: Any) -> None:
   _last[id(model)] = made
 
 
-def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
+def _wrapped(model: Any, kind: str, function: Any,
+             placeable: Callable[[], Any] | None) -> Any:
   # Imported when needed: most programs import Keras and never switch it on.
   from gdp_grappler.plugin.fitting import keras_function
   from gdp_grappler.plugin.fitting import single_steps
@@ -93,33 +92,44 @@ def _wrapped(model: Any, kind: str, function: Any, held_back: bool) -> Any:
            not scheduled)
   what, eager = f'{_KINDS[kind]} of "{model.name}"', bool(model.run_eagerly)
   if kind != 'train' or not alone:
-    return keras_function.KerasFunction(function, what, eager, held_back,
-                                        scheduled)
-  return train_function.TrainFunction(function, what, eager, held_back,
-                                      single_steps.SingleSteps(model))
+    return keras_function.KerasFunction(
+        function, what, eager, placeable,
+        functools.partial(_is_trained_placed, model), scheduled)
+  return train_function.TrainFunction(function, what, eager,
+                                      single_steps.SingleSteps(model),
+                                      placeable)
 
 
-@contextlib.contextmanager
-def _without_xla(model: Any) -> Iterator[None]:
-  """Functions made meanwhile are not compiled."""
-  notices.say_once(
-      f'"{model.name}": jit_compile="auto" means False while gdp_placement is '
-      'on: XLA would make each step one op, which cannot be placed')
+def _is_trained_placed(model: Any) -> bool:
+  last = _last.get(id(model))
+  return last is not None and last.is_of(model) and last.is_placed
+
+
+def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
+  """What Keras makes for a model if it is not compiled; the model keeps its."""
+  settings = switch.settings()
+  if settings and xla.handling(settings) is xla.Handling.HELD_BACK:
+    notices.say_once(
+        f'"{model.name}": jit_compile="auto" means False while gdp_placement '
+        'is on: XLA would make each step one op, which cannot be placed')
+  kept, has_xla = getattr(model, attribute), model._jit_compile
   model._jit_compile = False
   try:
-    yield
+    make(model, force=True)
+    return getattr(model, attribute)
   finally:
-    model._jit_compile = True
+    model._jit_compile = has_xla
+    setattr(model, attribute, kept)
 
 
 def _tell_of_xla(function: str) -> None:
   """Says that a function is one op by its user's choice."""
-  if not _places():
+  call = running.current()
+  if not _places() or getattr(call, 'is_compiled_by_keras', False):
     return
   notices.say_once(
       f'{function}: left as it was: XLA compiles it to one op '
       '(jit_compile=True). To have it placed, give jit_compile=False to '
       'tf.function or Model.compile')
-  call = running.current()
   if call is not None:
     call.was_told = True

@@ -222,6 +222,26 @@ class TestCopies:
     assert schedule.transfer_start_s.tolist() == [4]
     assert schedule.start_s[2] == 1
 
+  def test_what_the_host_sends_early_is_issued_by_the_thread_of_the_roots(self):
+    graph = graphs.make_graph([(0, 3, 100), (1, 4, 0)])
+    schedule = _simulate(graph, [CPU] + [GPU0] * 4, [.0625, 1., 1., 1., 1.],
+                         copy_dispatch_s=3)
+    assert schedule.transfer_start_s.tolist() == [3.25]
+    assert schedule.start_s.tolist() == [0, .125, 1.125, 5.875, 3.375]
+
+  def test_what_it_sends_once_the_roots_are_taken_up_is_not(self):
+    graph = graphs.make_graph([(0, 3, 100), (1, 4, 0)])
+    schedule = _simulate(graph, [CPU] + [GPU0] * 4, [.25, 1., 1., 1., 1.],
+                         copy_dispatch_s=3)
+    assert schedule.transfer_start_s.tolist() == [3.25]
+    assert schedule.start_s.tolist() == [0, .125, 1.125, 5.875, 2.125]
+
+  def test_messages_that_the_host_sends_early_need_no_other_tensor(self):
+    graph = graphs.make_graph([(0, 3), (1, 4, 0)])
+    schedule = _simulate(graph, [CPU] + [GPU0] * 4, [.0625, 1., 1., 1., 1.],
+                         copy_dispatch_s=3)
+    assert schedule.transfer_start_s.tolist() == [3.25]
+
   def test_host_and_device_copies_have_streams_of_their_own(self):
     edges = [(0, 2, 100), (0, 3, 100)]
     schedule = _simulate(graphs.make_graph(edges), [GPU0, GPU1, GPU1, CPU],

@@ -58,7 +58,8 @@ class TestViolations:
     violation, = evaluation.violations
     assert violation.kind == 'memory'
     assert violation.message == (
-        'GPU:0 + GPU:1 needs 50 bytes more than its 150 (peak 200)')
+        'GPU:0 + GPU:1 needs 0.0002 MB at its peak, and a plan may use '
+        '0.00015 MB of it')
 
   def test_memory_that_just_suffices(self):
     cluster = clusters.make_cluster(memory=['c', 'g', 'g'], memory_bytes=200)

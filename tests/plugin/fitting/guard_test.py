@@ -33,6 +33,7 @@ def test_median_without_the_first_steps(monkeypatch):
   assert timing.steps == 5
   assert timing.median_s == pytest.approx(.2)
   assert results[0] == {'loss': 9.}
+  assert timing.compile_s == pytest.approx(18. - 2 * .2)
 
 
 def test_slow_steps_are_timed_less_often(monkeypatch):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin.fitting import keras_function
 
 
@@ -13,9 +14,8 @@ def _said(monkeypatch):
 
 
 def _explained(**kwargs):
-  function = keras_function.KerasFunction(
-      lambda step: step, 'fit of "model"',
-      **{'eager': False, 'without_xla': False, **kwargs})
+  function = keras_function.KerasFunction(lambda step: step, 'fit of "model"',
+                                          **{'eager': False, **kwargs})
   function._explain()
   return function
 
@@ -38,6 +38,41 @@ def test_what_workers_run_later_is_for_the_pass_to_explain(said):
   """Once a fit on parameter servers was said to be too small."""
   assert _explained(scheduled=True).was_told
   assert not said
+
+
+@pytest.mark.parametrize('fields, is_trained_placed, ran', [
+    ({'xla': 'keep'}, True, 'stock'),
+    ({'xla': 'off'}, False, 'placeable'),
+    ({}, False, 'stock'),
+    ({}, True, 'placeable'),
+    ({'keep_best': False}, False, 'placeable'),
+    ({'guard': False}, True, 'stock'),
+])
+def test_evaluate_follows_fit_where_keras_chose_xla(fields, is_trained_placed,
+                                                    ran):
+  function = keras_function.KerasFunction(lambda: 'stock',
+                                          'evaluate of "model"', False,
+                                          lambda: lambda: 'placeable',
+                                          lambda: is_trained_placed)
+  function._switch(settings_lib.Settings(**fields))
+  assert function._run() == ran
+  function._switch(None)
+  assert function._xla is None
+
+
+@pytest.mark.parametrize('fields, why', [
+    ({'xla': 'keep'}, "('xla': 'keep')"),
+    ({'guard': False}, 'only where steps are timed (guard)'),
+    ({}, 'it is placed once fit was measured to be faster placed'),
+])
+def test_xla_that_stays_is_explained(said, fields, why):
+  function = keras_function.KerasFunction(lambda: None, 'evaluate of "model"',
+                                          False, lambda: None)
+  function._switch(settings_lib.Settings(**fields))
+  function._explain()
+  line, = said
+  assert line.startswith('evaluate of "model": left as it was: XLA compiles it')
+  assert why in line
 
 
 @pytest.mark.parametrize('names, is_on', [

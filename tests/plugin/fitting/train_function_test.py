@@ -24,16 +24,17 @@ def _said(monkeypatch):
 def _function():
   steps = single_steps.SingleSteps(types.SimpleNamespace(steps_per_execution=1))
   return train_function.TrainFunction(lambda step: step, 'fit of "model"',
-                                      False, False, steps)
+                                      False, steps)
 
 
 def _measured(function, before_s, placed_s):
   """The function at the end of its guard."""
-  course = function._course
-  course.plan = plan_lib.Plan({'a': 'CPU:1'}, (), _PLACED)
-  course.before._seconds = [before_s] * 5
-  course.after._seconds = [placed_s] * 5
-  function._choose()
+  function._settings = settings_lib.Settings()
+  plan = function._course.plan = plan_lib.Plan({'a': 'CPU:1'}, (), _PLACED)
+  function._compare(plan)
+  for seconds in (before_s, placed_s):
+    function._course.timing._seconds = [seconds] * 5
+    function._choose()
 
 
 @pytest.mark.parametrize('before_s, placed_s, stays', [(1., 2., True),
@@ -68,3 +69,90 @@ def test_each_option_has_a_plan_of_its_own(function):
   function._switch(None)
   function._switch(first)
   assert function._course.plan is plan
+
+
+@pytest.fixture(name='compiled')
+def _compiled():
+  """Of a model that Keras has compiled by XLA."""
+  steps = single_steps.SingleSteps(types.SimpleNamespace(steps_per_execution=1))
+  function = train_function.TrainFunction(lambda step: ('xla', step),
+                                          'fit of "model"', False, steps,
+                                          lambda: lambda step: ('tf', step))
+  function._switch(settings_lib.Settings())
+  function._course.plan = plan_lib.Plan({'a': 'CPU:1'}, (), _PLACED)
+  return function
+
+
+def _time(function, *several_s):
+  """What each of the ways ran, which took so long; the first is the first."""
+  ran = []
+  for seconds in several_s:
+    ran.append(function._step('batch')[0])
+    function._course.timing._seconds = [seconds] * 5
+    function._choose()
+  return ran
+
+
+@pytest.mark.parametrize('xla_s, placed_s, plain_s, stays, runs', [
+    (1., 2., 3., 'stays with XLA, as Keras chose', 'xla'),
+    (2., 1., 3., 'stays placed', 'tf'),
+    (3., 2., 1., 'stays without XLA', 'tf'),
+])
+def test_the_step_with_xla_is_what_others_have_to_beat(compiled, said, xla_s,
+                                                       placed_s, plain_s, stays,
+                                                       runs):
+  compiled._compare(compiled._course.plan)
+  assert _time(compiled, xla_s, placed_s, plain_s) == ['xla', 'tf', 'tf']
+  assert compiled._step('batch') == (runs, 'batch')
+  assert compiled.is_placed == (stays == 'stays placed')
+  line, = said
+  assert f': {stays}. Steps ran in these ways in turn' in line
+  assert compiled.report().before_s == xla_s
+
+
+def test_a_kept_xla_runs_what_keras_made(compiled):
+  compiled._switch(settings_lib.Settings(xla='keep'))
+  assert compiled._step('batch') == ('xla', 'batch')
+  assert compiled.report().way == 'with XLA'
+
+
+def test_switched_off_between_two_ways_it_goes_on_where_it_was(compiled):
+  compiled._compare(compiled._course.plan)
+  _time(compiled, 1.)
+  assert compiled.is_placed
+  compiled._switch(None)
+  assert not compiled.is_placed
+  compiled._switch(settings_lib.Settings())
+  assert compiled.is_placed and compiled._step == compiled._timed_step
+
+
+def test_another_function_of_the_model_takes_over_the_way(compiled, said):
+  compiled._compare(compiled._course.plan)
+  _time(compiled, 1., 2., 3.)
+  other = train_function.TrainFunction(lambda step: ('new xla', step),
+                                       'fit of "model"', False, compiled._steps,
+                                       lambda: lambda step: ('new tf', step))
+  other.take_over(compiled)
+  assert other._step('batch') == ('new xla', 'batch')
+  assert len(said) == 1
+
+
+def test_variables_that_cannot_be_moved_leave_xla_there(compiled, said,
+                                                        monkeypatch):
+
+  def refuse(moves):
+    if moves:
+      raise train_function.errors.PluginError('No room.')
+
+  monkeypatch.setattr(train_function.relocation, 'move', refuse)
+  monkeypatch.setattr(train_function.notices, 'warn_once', said.append)
+  variable = types.SimpleNamespace(device='CPU:0')
+  compiled._course.plan = plan_lib.Plan({'a': 'CPU:1'}, ((variable, 'CPU:1'),),
+                                        _PLACED)
+  monkeypatch.setattr(compiled, '_undo',
+                      lambda: setattr(compiled, 'is_placed', False))
+  compiled._compare(compiled._course.plan)
+  _time(compiled, 1.)
+  assert compiled._step('batch') == ('xla', 'batch')
+  assert compiled._course.stays and not compiled.is_placed
+  assert 'cannot be moved: No room.' in said[-1]

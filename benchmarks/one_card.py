@@ -1,0 +1,214 @@
+r"""What ten models gain on one card, over what Keras does with it by itself.
+
+Run it from the repository, on a machine with nothing else to do:
+
+  python -m benchmarks.one_card [--models=MODULE:FUNCTION,...] [--ways=WAY,...]
+      [--json] [--page=FILE] [--out_dir=build/one_card]
+
+Each model is trained in each way, one after the other, in a fresh process with
+a time limit: as Keras would by itself (XLA), without XLA, with XLA clusters
+inside the device, placed on two and four streams of the card (`split`), and as
+the option chooses. Prints for each the step, the first step, which has all
+that is compiled and planned, the memory, and how steps ran in the end. What has
+been measured is in --out_dir, and is not measured again.
+
+Without a GPU, ways that cut a card are left out, and the others run on the CPU,
+with small models unless --models says otherwise; that shows nothing of a card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any, Sequence
+
+from benchmarks import one_card_ways
+from benchmarks import tables
+from benchmarks.gpu import here
+from gdp_grappler import deadlines
+from gdp_grappler import environment
+from gdp_grappler import errors
+from gdp_grappler import progress
+
+_KERAS, _OURS = 'benchmarks.keras_models', 'benchmarks.gpu.models'
+MODELS = (*(f'{_KERAS}:{name}' for name in ('cnn', 'mlp', 'transformer',
+                                            'experts', 'two_towers', 'unet')),
+          *(f'{_OURS}:{name}'
+            for name in ('recommender', 'mixture', 'resnet50', 'nasnet')))
+_ON_CPU = (f'{_OURS}:small_recommender', f'{_OURS}:small_mixture')
+_TITLE = 'One card'
+_HEAD = ('model', 'way', 'step', 'over Keras', 'first step', 'memory', 'chosen')
+FILE = 'one_card.json'
+_NO_CARD = 'needs a GPU, and TensorFlow sees none here'
+_STEPS, _STEPS_ON_CPU = 20, 3
+# In a row of what is asked for: what else was measured goes to the file.
+_KEYS = ('model', 'way', 'step_s', 'first_s', 'chosen', 'peak_bytes', 'error')
+_Row = dict[str, Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+  """Measures what is not yet measured, and prints the table or the list.
+
+  Args:
+    argv: Arguments after the program's name; `sys.argv` if None.
+
+  Returns:
+    0, or 2 for bad input.
+  """
+  parser = tables.parser('one_card', __doc__)
+  parser.add_argument('--models', type=_names, metavar='MODULE:FUNCTION,...')
+  parser.add_argument('--ways', type=_names, default=tuple(one_card_ways.WAYS),
+                      metavar='WAY,...',
+                      help=f'of {", ".join(one_card_ways.WAYS)}')
+  parser.add_argument('--out_dir', type=pathlib.Path,
+                      default=pathlib.Path('build/one_card'))
+  parser.add_argument('--limit_s', type=float, default=180.,
+                      help='of each process (default %(default)g)')
+  parser.add_argument('--time_budget_s', type=float, default=None,
+                      help='no process begins later (default: no limit)')
+  arguments = tables.parse(parser, argv)
+  return tables.show(arguments, _TITLE, lambda: _table(arguments))
+
+
+def _names(text: str) -> tuple[str, ...]:
+  return tuple(text.split(','))
+
+
+def _table(arguments: argparse.Namespace) -> tables.Table:
+  """What is measured.
+
+  Raises:
+    GdpError: a way has an unknown name.
+  """
+  unknown = [way for way in arguments.ways if way not in one_card_ways.WAYS]
+  if unknown:
+    raise errors.GdpError(f'--ways has "{unknown[0]}"; valid are '
+                          f'{", ".join(one_card_ways.WAYS)}.')
+  rows = _measured(arguments)
+  where = 'one GPU' if any(row.get('peak_bytes') for row in rows) else (
+      'a CPU, which shows nothing of a card')
+  return tables.Table(f'Steps on {where}, measured', _HEAD, cells(rows),
+                      [{key: row.get(key) for key in _KEYS} for row in rows])
+
+
+def _measured(arguments: argparse.Namespace) -> list[_Row]:
+  """Rows of all models in all ways for which there was time."""
+  has_card = here.has_card()
+  names = arguments.models or models(has_card)
+  until = deadlines.within(arguments.time_budget_s)
+  arguments.out_dir.mkdir(parents=True, exist_ok=True)
+  path = arguments.out_dir / FILE
+  known = read(path)
+  # All ways of one model before the next: what they are compared with.
+  pairs = [(model, way) for model in names for way in arguments.ways]
+
+  def row(pair: tuple[str, str]) -> _Row:
+    return known.get(_key(*pair)) or _new(*pair)
+
+  def _new(model: str, way: str) -> _Row:
+    head = {'model': here.short(model), 'way': way}
+    if one_card_ways.WAYS[way].needs_card and not has_card:
+      return {**head, 'error': _NO_CARD}
+    if until.passed:
+      return {**head, 'error': 'no time was left'}
+    found = known[_key(
+        model,
+        way)] = {**head, **_run(model, way, has_card, arguments.limit_s)}
+    here.write(path, known)
+    return found
+
+  return progress.of_each('training', pairs, row,
+                          lambda pair: f'{here.short(pair[0])}, {pair[1]}')
+
+
+def _key(model: str, way: str) -> str:
+  return f'{here.short(model)}.{way}'
+
+
+def models(has_card: bool) -> tuple[str, ...]:
+  """Those that are run if nobody says otherwise."""
+  return MODELS if has_card else _ON_CPU
+
+
+def keys(names: Sequence[str], ways: Sequence[str]) -> tuple[str, ...]:
+  """Of what the file of results has once all is measured.
+
+  Args:
+    names: Of models.
+    ways: In which they are run.
+  """
+  return tuple(_key(m, way) for m in names for way in ways)
+
+
+def read(path: pathlib.Path) -> dict[str, _Row]:
+  """What was measured before; {} if nothing was.
+
+  Args:
+    path: Of the file that a run leaves.
+  """
+  try:
+    return dict(json.loads(path.read_text()))
+  except (FileNotFoundError, ValueError):
+    return {}
+
+
+def _run(model: str, way: str, has_card: bool, limit_s: float) -> _Row:
+  """What a process measures, or in one line why it did not."""
+  steps = _STEPS if has_card else _STEPS_ON_CPU
+  variables = {**os.environ, **one_card_ways.WAYS[way].variables}
+  variables.setdefault(environment.LOG_LEVEL, environment.QUIETEST)
+  variables.pop(environment.DISABLE, None)
+  variables.pop(environment.PLACEMENT, None)
+  command = [
+      sys.executable, '-m', 'benchmarks.one_card_worker', model, way,
+      str(steps)
+  ]
+  try:
+    done = subprocess.run(command, env=variables, text=True, timeout=limit_s,
+                          capture_output=True, check=False)
+  except subprocess.TimeoutExpired:
+    return {'error': f'not done after {limit_s:g} s'}
+  if done.returncode:
+    last = (done.stderr.strip().splitlines() or ['killed'])[-1]
+    return {'error': last[:300]}
+  return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def cells(rows: Sequence[_Row]) -> list[list[str]]:
+  """Of a table.
+
+  Args:
+    rows: As of the file.
+  """
+  stock_s = {
+      row['model']: row['step_s'] for row in rows
+      if row['way'] == 'xla' and 'step_s' in row
+  }
+  return [_cells(row, stock_s.get(row['model'])) for row in rows]
+
+
+def _cells(row: _Row, stock_s: float | None) -> list[str]:
+  what = one_card_ways.WAYS[row['way']].what
+  if 'error' in row:
+    return [row['model'], what, '-', '-', '-', '-', row['error']]
+  peak = row.get('peak_bytes')
+  return [
+      row['model'], what,
+      tables.milliseconds(row['step_s']),
+      f'{stock_s / row["step_s"]:.2f}x' if stock_s else '-',
+      f'{row["first_s"]:.1f} s', f'{peak / 1e9:.2f} GB' if peak else '-',
+      row['chosen']
+  ]
+
+
+def head() -> Sequence[str]:
+  """Titles of the columns of `cells`."""
+  return _HEAD
+
+
+if __name__ == '__main__':
+  sys.exit(main())

@@ -1,0 +1,63 @@
+"""Ways to run a model on one card, for `benchmarks.one_card`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Mapping
+
+_CLUSTERED: Mapping[str, str] = {'TF_XLA_FLAGS': '--tf_xla_auto_jit=2'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+  """How a model is run.
+
+  Attributes:
+    what: For the table.
+    option: Of the program; False for off.
+    variables: Of the environment.
+    lets_keras_choose: Whether Keras may choose XLA.
+    warm: Steps before those that are timed: until the guard has chosen.
+  """
+
+  what: str
+  option: Any = False
+  variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+  lets_keras_choose: bool = False
+  warm: int = 4
+
+  @property
+  def needs_card(self) -> bool:
+    """Whether it cuts a card into several."""
+    return isinstance(self.option, dict) and 'split' in self.option
+
+
+def _split(into: int) -> dict[str, Any]:
+  """Placed whatever is measured."""
+  return {'split': into, 'guard': False}
+
+
+# Four ways are timed, of at most eight steps each.
+_UNTIL_CHOSEN = 36
+WAYS = {
+    'xla':
+        Way("Keras' default, XLA on a GPU", lets_keras_choose=True),
+    'plain':
+        Way('without XLA'),
+    'clusters':
+        Way('XLA clusters in the device', variables=_CLUSTERED),
+    'split2':
+        Way('placed on 2 streams', _split(2)),
+    'split2_clusters':
+        Way('placed on 2 streams, with clusters', _split(2), _CLUSTERED),
+    'split4':
+        Way('placed on 4 streams', _split(4)),
+    'split4_clusters':
+        Way('placed on 4 streams, with clusters', _split(4), _CLUSTERED),
+    'true':
+        Way('what True chooses', True, lets_keras_choose=True,
+            warm=_UNTIL_CHOSEN),
+    'split_auto':
+        Way("what {'split': 'auto'} chooses", {'split': 'auto'},
+            lets_keras_choose=True, warm=_UNTIL_CHOSEN),
+}

@@ -1,0 +1,125 @@
+"""What a user lets plans use of memories: 'GPU:0=12GB,CPU=64GB'."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Mapping
+
+import numpy as np
+
+from gdp_grappler import errors
+from gdp_grappler.cluster import cluster as cluster_lib
+
+# By what users wrote, in their order: 'GPU:0', 'worker/1/GPU:0', or 'GPU' for
+# all of a type; and bytes.
+MaxMemory = tuple[tuple[str, int], ...]
+
+_UNITS = {'': 1, 'B': 1}
+for _power, _letter in enumerate('KMGT', 1):
+  _UNITS[f'{_letter}B'] = 1000**_power
+  _UNITS[f'{_letter}IB'] = 1024**_power
+_SIZE = re.compile(r'(\d+(?:\.\d+)?)\s*([KMGT]?I?B)?', re.IGNORECASE)
+_TYPE = re.compile(r'CPU|GPU', re.IGNORECASE)
+_EXAMPLE = 'GPU:0=12GB,CPU=64GB'
+_LARGEST_BYTES = 10**18
+
+
+def parse(text: str) -> MaxMemory:
+  """Reads what stands behind --max_memory.
+
+  Args:
+    text: 'DEVICE=SIZE', several with commas between them; '' for no limits.
+
+  Raises:
+    ClusterError: it is something else.
+  """
+  found: dict[str, str] = {}
+  for part in text.split(',') if text.strip() else []:
+    device, equals, size = part.partition('=')
+    if not equals:
+      raise _bad(f'"{part.strip()}" has no "="')
+    if device.strip() in found:
+      raise _bad(f'{device.strip()} is given twice')
+    found[device.strip()] = size
+  return checked(found)
+
+
+def checked(limits: Mapping[Any, Any]) -> MaxMemory:
+  """The limits of a dict: {'GPU:0': '12GB', 'CPU': 64 * 10**9}.
+
+  Raises:
+    ClusterError: a key is no device, or a value no size.
+  """
+  return tuple((_device(device), _bytes(device, size))
+               for device, size in limits.items())
+
+
+def applied(cluster: cluster_lib.Cluster,
+            limits: MaxMemory) -> cluster_lib.Cluster:
+  """A cluster whose memories are no larger than the limits.
+
+  A limit that is larger than what a device has changes nothing. A device goes
+  before its type. Devices that share a memory share the smallest of their
+  limits.
+
+  Raises:
+    ClusterError: a limit is for a device that the cluster lacks.
+  """
+  if not limits:
+    return cluster
+  room = np.array([device.memory_bytes for device in cluster.devices])
+  # Types first, so that single devices may differ from them.
+  for device, size in sorted(limits, key=lambda limit: not _is_type(limit[0])):
+    room[_meant(device, cluster)] = size
+  devices = []
+  for device, pool in zip(cluster.devices, cluster.memory_pools):
+    least = int(room[cluster.memory_pools == pool].min())
+    devices.append(
+        dataclasses.replace(device, memory_bytes=min(device.memory_bytes,
+                                                     least)))
+  return dataclasses.replace(cluster, devices=tuple(devices))
+
+
+def _meant(device: str, cluster: cluster_lib.Cluster) -> list[int]:
+  """Indices of the devices that a limit is for."""
+  if not _is_type(device):
+    return [cluster.device_index(device)]
+  found = [i for i, d in enumerate(cluster.devices) if d.type == device]
+  if not found:
+    raise errors.ClusterError(
+        f'max_memory limits {device}, but cluster "{cluster.name}" has only '
+        f'{", ".join(cluster.device_labels)}.')
+  return found
+
+
+def _is_type(device: str) -> bool:
+  return bool(_TYPE.fullmatch(device))
+
+
+def _device(device: Any) -> str:
+  if isinstance(device, str):
+    if _is_type(device):
+      return device.upper()
+    try:
+      cluster_lib.canonical_device(device)
+      return device
+    except errors.ClusterError:
+      pass
+  raise _bad(f'{device!r} is no device')
+
+
+def _bytes(device: str, size: Any) -> int:
+  match = _SIZE.fullmatch(str(size).strip())
+  if isinstance(size, bool) or not match:
+    raise _bad(f'{size!r} for {device} is no size')
+  result = int(float(match[1]) * _UNITS[(match[2] or '').upper()])
+  if not 1 <= result <= _LARGEST_BYTES:
+    raise _bad(f'{size!r} for {device} is out of range')
+  return result
+
+
+def _bad(what: str) -> errors.ClusterError:
+  return errors.ClusterError(
+      f'max_memory: {what}. Give devices and sizes, such as {_EXAMPLE}; sizes '
+      'may be in MB, GB, MiB or GiB, or bytes.')

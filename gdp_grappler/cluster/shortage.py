@@ -1,0 +1,150 @@
+"""Says of graphs that do not fit a cluster why, and what would help."""
+
+from __future__ import annotations
+
+from typing import Sequence
+
+import numpy as np
+
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.cluster import constraints
+from gdp_grappler.graph import op_graph
+
+# Of the things that do not fit, how many are named.
+_MOST_NAMED = 3
+# From this share of what plans may use on, a user should know of it.
+_NEARLY_FULL = .9
+_GB, _MB = 1e9, 1e6
+
+
+def is_certain(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster) -> str:
+  """Why no placement can fit; '' if one may.
+
+  Only what ops hold for good is looked at, which takes no search: what may be
+  in some memories only has to fit these together, and each group one of them.
+
+  Args:
+    graph: G groups.
+    cluster: P memories.
+
+  Raises:
+    InfeasiblePlacementError: some group has no device.
+  """
+  held = _held(graph)
+  if not held.any():
+    return ''
+  may = _pools_of_groups(graph, cluster)
+  room = cluster.pool_bytes.astype(float)
+  for group in np.argsort(-held, kind='stable')[:1]:
+    most = room[may[group]].max()
+    if held[group] > most:
+      return _sentence(
+          graph, cluster, f'{_names(graph, [group])} must be in one memory, '
+          f'and the largest that it may be in has {size(most)}')
+  for pools in np.unique(may[held > 0], axis=0):
+    inside = ~(may & ~pools).any(axis=1)
+    wanted, there = held[inside].sum(), room[pools].sum()
+    if wanted > there:
+      return _sentence(
+          graph, cluster, f'its variables hold {size(wanted)} for good, and '
+          f'{_pool_names(cluster, pools)}, where they may be, '
+          f'{"has" if pools.sum() == 1 else "have"} {size(there)}. The '
+          f'largest are {_largest(graph, inside)}')
+  return ''
+
+
+def of_placement(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+                 peak_bytes: Sequence[int]) -> str:
+  """Why the best placement that was found does not fit.
+
+  Args:
+    graph: N ops.
+    cluster: P memories.
+    peak_bytes: [P], what it needs of each.
+  """
+  room = cluster.pool_bytes
+  full = np.flatnonzero(np.asarray(peak_bytes) > room)
+  pools = np.arange(len(room))
+  needs = ', '.join(
+      f'{_pool_names(cluster, pools == pool)} needs {size(peak_bytes[pool])} '
+      f'of {size(room[pool])}' for pool in full)
+  inside = _pools_of_groups(graph, cluster)[:, full].any(axis=1)
+  largest = _largest(graph, inside)
+  return _sentence(
+      graph, cluster, f'in the best placement found, {needs}' +
+      (f'. The largest variables are {largest}' if largest else ''))
+
+
+def nearly(cluster: cluster_lib.Cluster, peak_bytes: Sequence[int]) -> str:
+  """What to say of a plan that fits, but only just; '' if it fits well.
+
+  Args:
+    cluster: P memories.
+    peak_bytes: [P], what the plan needs of each.
+  """
+  room = cluster.pool_bytes
+  pools = np.arange(len(room))
+  full = [
+      f'{_pool_names(cluster, pools == pool)} {size(peak)} of '
+      f'{size(room[pool])}' for pool, peak in enumerate(peak_bytes)
+      if _NEARLY_FULL * room[pool] < peak <= room[pool]
+  ]
+  return f'it nearly fills memories: {", ".join(full)}' if full else ''
+
+
+def size(count: float) -> str:
+  """'16.3 GB', or '12 MB' below one."""
+  if count >= _GB:
+    return f'{count / _GB:.1f} GB'
+  return f'{count / _MB:.3g} MB'
+
+
+def _sentence(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
+              why: str) -> str:
+  way_out = constraints.way_out_of_memory(graph, cluster)
+  return (f'Graph "{graph.name}" does not fit cluster "{cluster.name}": {why}. '
+          'One tensor is never cut. What would help: more or larger devices, a '
+          'smaller batch, or an optimizer with fewer slots' +
+          (f'; or: {way_out}.' if way_out else '.'))
+
+
+def _held(graph: op_graph.OpGraph) -> np.ndarray:
+  """float64 [G], what groups hold for good: variables with their slots."""
+  return np.bincount(graph.groups, graph.param_bytes, graph.num_groups)
+
+
+def _pools_of_groups(graph: op_graph.OpGraph,
+                     cluster: cluster_lib.Cluster) -> np.ndarray:
+  """bool [G, P], the memories that each group may be in."""
+  allowed = constraints.allowed_devices(graph, cluster)
+  result = np.zeros((graph.num_groups, len(cluster.pool_bytes)), bool)
+  for device, pool in enumerate(cluster.memory_pools):
+    result[:, pool] |= allowed[:, device]
+  return result
+
+
+def _pool_names(cluster: cluster_lib.Cluster, pools: np.ndarray) -> str:
+  return ' + '.join(
+      label for label, pool in zip(cluster.device_labels, cluster.memory_pools)
+      if pools[pool])
+
+
+def _largest(graph: op_graph.OpGraph, inside: np.ndarray) -> str:
+  """The largest of some groups, by name; '' if none holds anything."""
+  held = np.where(inside, _held(graph), 0)
+  groups = np.argsort(-held, kind='stable')[:_MOST_NAMED]
+  return _names(graph, [group for group in groups if held[group]])
+
+
+def _names(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
+  return '; '.join(_name(graph, group) for group in groups)
+
+
+def _name(graph: op_graph.OpGraph, group: int) -> str:
+  """'"words/embeddings", 6.0 GB, with its slots 18.0 GB'."""
+  ops = np.flatnonzero((graph.groups == group) & (graph.param_bytes > 0))
+  # Slots are named after their variable, with something added.
+  first = min(ops, key=lambda op: (len(graph.label(op)), op))
+  own, in_all = graph.param_bytes[first], graph.param_bytes[ops].sum()
+  said = f'"{graph.label(first)}", {size(own)}'
+  return said if len(ops) == 1 else f'{said}, with its slots {size(in_all)}'

@@ -1,0 +1,179 @@
+"""How far the step of a model has come under one option."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin.fitting import guard
+from gdp_grappler.plugin.fitting import plan as plan_lib
+from gdp_grappler.plugin.fitting import ways
+
+_CPU_FLAG = 'tf_xla_cpu_global_jit'
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+  """What became of a train function so far.
+
+  Attributes:
+    placed_ops: Ops by the short name of their device, with its host where
+      those are several; empty if it runs as TensorFlow placed it.
+    moved_variables: How many are not where they were made for it.
+    predicted_s: Of a step by the plan; None without a plan.
+    before_s: Measured median of steps as Keras would run them; None if not
+      measured.
+    placed_s: Of placed steps, likewise.
+    predicted_before_s: Of a step as it was; None without a plan.
+    way: What the step runs like.
+  """
+
+  placed_ops: dict[str, int]
+  moved_variables: int = 0
+  predicted_s: float | None = None
+  before_s: float | None = None
+  placed_s: float | None = None
+  predicted_before_s: float | None = None
+  way: str = ways.Way.AS_IT_WAS.value
+
+
+@dataclasses.dataclass
+class Course:
+  """How far it has come.
+
+  Attributes:
+    plan: None until there is one.
+    comparison: Of ways that are timed; None if none are.
+    way: How steps run now.
+    is_decided: Whether that is how they stay.
+    timing: Of steps that run this way.
+  """
+
+  plan: plan_lib.Plan | None = None
+  comparison: ways.Comparison | None = None
+  way: ways.Way = ways.Way.AS_IT_WAS
+  is_decided: bool = False
+  timing: guard.Timing = dataclasses.field(default_factory=guard.Timing)
+
+  @property
+  def stays(self) -> bool:
+    """Whether steps are not going to be placed."""
+    return self.is_decided and not self.way.is_placed
+
+  def enter(self, way: ways.Way) -> None:
+    """Steps run this way from now on, and their times begin anew."""
+    self.way = way
+    is_clustered = way is ways.Way.CLUSTERS
+    self.timing = (guard.Timing(guard.WARM_UP_OF_CLUSTERS)
+                   if is_clustered else guard.Timing())
+
+  def give_up(self, way: ways.Way) -> None:
+    """Steps cannot be placed, and stay this way."""
+    self.enter(way)
+    self.is_decided = True
+
+  def note(self, steps_per_call: int) -> ways.Way:
+    """Takes down what was timed.
+
+    Args:
+      steps_per_call: Each call that was timed had as many.
+
+    Returns:
+      What is to be timed next, or, once all is known, how steps stay.
+    """
+    assert self.comparison is not None
+    self.comparison.note(
+        self.way,
+        ways.Figures(self.timing.median_s / steps_per_call, self.timing.steps,
+                     self.timing.compile_s))
+    waiting = self.comparison.next
+    self.is_decided = waiting is None
+    return waiting or self.comparison.best
+
+  def report(self, moved_variables: int) -> Report:
+    """What became of it so far.
+
+    Args:
+      moved_variables: How many are not where they were made.
+    """
+    plan = self.plan
+    if plan is None or not plan.changes:
+      return Report({}, way=self.way.value)
+    return Report(
+        {} if self.stays else plan.counts, moved_variables,
+        plan.outcome.after_s,
+        self._measured_s(self.comparison.baseline) if self.comparison else None,
+        self._measured_s(ways.Way.PLACED, ways.Way.CLUSTERS),
+        plan.outcome.before_s, self.way.value)
+
+  def _measured_s(self, *several: ways.Way) -> float | None:
+    """Seconds of a step, the least of several ways; None if none was timed."""
+    known = self.comparison.measured if self.comparison else {}
+    return min((known[way].step_s for way in several if way in known),
+               default=None)
+
+  def compare(self, plan: plan_lib.Plan, has_xla: bool,
+              settings: settings_lib.Settings) -> ways.Way:
+    """What is to be timed first, or next if that has begun.
+
+    Args:
+      plan: That changes something.
+      has_xla: Whether Keras would have the step compiled.
+      settings: The user's option.
+    """
+    if self.comparison is None:
+      self.comparison = _comparison(plan, has_xla, settings)
+    return self.comparison.next or self.comparison.best
+
+  def describe(self, steps_per_call: int) -> str:
+    """One line about what was timed."""
+    assert self.comparison is not None
+    return self.comparison.describe(steps_per_call)
+
+
+def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:
+  """The line of a plan that is not compared with XLA; '' if it is followed.
+
+  Args:
+    plan: Of a step that Keras has compiled.
+    what: For users, such as 'fit of "sequential"'.
+    is_asked_for: Whether the user wants it placed in any case.
+  """
+  if not plan.changes:
+    said = plan.describe() or f'{what}: nothing to place'
+    return f'{said}; stays with XLA, as Keras chose'
+  if is_asked_for:
+    return ''
+  return (f'{plan.describe()}; all the same it stays with XLA, as Keras chose: '
+          'it draws random numbers from streams, which begin anew where a step '
+          'is placed, so that it is not tried')
+
+
+def _comparison(plan: plan_lib.Plan, has_xla: bool,
+                settings: settings_lib.Settings) -> ways.Comparison:
+  """What is to be timed for a plan.
+
+  Args:
+    plan: That changes something.
+    has_xla: Whether Keras would have the step compiled.
+    settings: The user's option.
+  """
+  predicted = {
+      ways.Way.AS_IT_WAS: plan.outcome.before_s,
+      ways.Way.PLACED: plan.outcome.after_s
+  }
+  known_s = {} if settings.has_decided else {
+      way: seconds for way, seconds in predicted.items() if seconds is not None
+  }
+  result = ways.Comparison(ways.Way.XLA if has_xla else ways.Way.AS_IT_WAS,
+                           known_s, settings.xla_compile_s)
+  if not _may_cluster(plan):
+    result.without_clusters()
+  return result
+
+
+def _may_cluster(plan: plan_lib.Plan) -> bool:
+  """Whether XLA makes clusters on devices of a plan; of CPUs only if told."""
+  return (any('GPU:' in device for device in plan.devices.values()) or
+          _CPU_FLAG in os.environ.get('TF_XLA_FLAGS', ''))

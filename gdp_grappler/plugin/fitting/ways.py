@@ -1,0 +1,173 @@
+"""Ways to run a step: which of them are tried, and which stays.
+
+Pure: it is told what was predicted and measured, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Mapping
+
+# Compiling them takes the user's time.
+_LEAST_GAIN_OF_CLUSTERS = .05
+
+
+class Way(enum.Enum):
+  """How a step runs."""
+
+  XLA = 'with XLA'
+  AS_IT_WAS = 'as it was'
+  PLACED = 'placed'
+  CLUSTERS = 'placed, with XLA inside each device'
+
+  @property
+  def is_placed(self) -> bool:
+    """Whether the step and its variables are where the plan wants them."""
+    return self in (Way.PLACED, Way.CLUSTERS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+  """What was measured of a way.
+
+  Attributes:
+    step_s: Median of a step.
+    calls: How many were timed.
+    compile_s: What the calls before them took longer than as many of them;
+      with XLA that is above all the compiler.
+  """
+
+  step_s: float
+  calls: int
+  compile_s: float = 0.
+
+
+class Comparison:
+  """Times the step as Keras would run it, and then what may be faster.
+
+  A way is not tried if its prediction is slower than what was measured already.
+  Predictions leave out some of what a real step takes. So they err on the side
+  of trying.
+  """
+
+  def __init__(self, baseline: Way, predicted_s: Mapping[Way, float],
+               compile_budget_s: float = 0.) -> None:
+    """Nothing is measured yet.
+
+    Args:
+      baseline: As Keras would run it: `XLA` or `AS_IT_WAS`.
+      predicted_s: Of a step, by `AS_IT_WAS` and `PLACED`; what is missing is
+        tried whatever it may take.
+      compile_budget_s: Clusters are not tried if XLA took longer to compile the
+        whole step.
+    """
+    self.baseline = baseline
+    self.measured: dict[Way, Figures] = {}
+    self._predicted_s = predicted_s
+    self._compile_budget_s = compile_budget_s
+    # In this order: clusters are predicted from the two before.
+    self._candidates: tuple[Way,
+                            ...] = ((Way.PLACED, Way.AS_IT_WAS,
+                                     Way.CLUSTERS) if baseline is Way.XLA else
+                                    (Way.PLACED,))
+
+  @property
+  def next(self) -> Way | None:
+    """What is to be timed now; None if all is known."""
+    if self.baseline not in self.measured:
+      return self.baseline
+    return next((way for way in self._candidates
+                 if way not in self.measured and not self.why_not(way)), None)
+
+  @property
+  def best(self) -> Way:
+    """The fastest that was timed; the baseline if nothing beats it."""
+    return min(self.measured, key=lambda way: self.measured[way].step_s)
+
+  def note(self, way: Way, figures: Figures) -> None:
+    """Takes down what was measured of a way; the baseline is the first."""
+    self.measured[way] = figures
+
+  def without_clusters(self) -> None:
+    """Where XLA would make no clusters on the devices of the plan."""
+    self._candidates = self._candidates[:2]
+
+  def predicted_s(self, way: Way) -> float | None:
+    """Of a step; None if nothing is known.
+
+    XLA inside each device is expected to do for the placed step what it did for
+    the whole.
+    """
+    if way is not Way.CLUSTERS:
+      return self._predicted_s.get(way)
+    placed_s, stock_s = map(self._known_s, (Way.PLACED, Way.AS_IT_WAS))
+    if placed_s is None or not stock_s:
+      return None
+    return placed_s * self.measured[Way.XLA].step_s / stock_s
+
+  def why_not(self, way: Way) -> str:
+    """Why a way that was not timed need not be; '' if it should be."""
+    if self.baseline is not Way.XLA:
+      return ''  # The plan was predicted to be faster than just this.
+    if way is Way.CLUSTERS:
+      compile_s = self.measured[Way.XLA].compile_s
+      if compile_s > self._compile_budget_s:
+        return (f'XLA took {compile_s:.3g} s to compile, and xla_compile_s is '
+                f'{self._compile_budget_s:g}')
+    predicted_s = self.predicted_s(way)
+    to_beat_s = self.measured[self.best].step_s
+    if way is Way.CLUSTERS:
+      to_beat_s *= 1 - _LEAST_GAIN_OF_CLUSTERS
+    if predicted_s is None or predicted_s < to_beat_s:
+      return ''
+    return f'predicted {_ms(predicted_s)}'
+
+  def describe(self, steps_per_call: int = 1) -> str:
+    """One line: every figure, and what stays."""
+    *most, last = [str(figures.calls) for figures in self.measured.values()]
+    calls = f'{", ".join(most)} and {last}' if most else last
+    several = f' of {steps_per_call} steps' if steps_per_call > 1 else ''
+    said = ', '.join(f'{_ms(figures.step_s * steps_per_call)} {self._name(way)}'
+                     for way, figures in self.measured.items())
+    said = f'{said} (measured, medians of {calls} calls{several})'
+    if self.baseline is not Way.XLA:
+      return f'{said}: {self._verdict()}'
+    left_out = [
+        f'; {self._name(way)}: not tried, {self.why_not(way)}'
+        for way in self._candidates if way not in self.measured
+    ]
+    clusters = self.measured.get(Way.CLUSTERS)
+    more = f' and {clusters.compile_s:.3g} s for clusters' if clusters else ''
+    said = (f'{said}; XLA took {self.measured[Way.XLA].compile_s:.3g} s to '
+            f'compile{more}{"".join(left_out)}: {self._verdict()}')
+    return (f'{said}. Steps ran in these ways in turn, and XLA rounds '
+            "otherwise than TensorFlow's kernels")
+
+  def in_short(self) -> str:
+    """What stays, for somebody who has read the figures."""
+    if self.best is Way.AS_IT_WAS and self.baseline is self.best:
+      return 'left as it was, which was measured to be as fast as placed'
+    return f'{self._verdict()}; it was measured before'
+
+  def _known_s(self, way: Way) -> float | None:
+    if way in self.measured:
+      return self.measured[way].step_s
+    return self._predicted_s.get(way)
+
+  def _name(self, way: Way) -> str:
+    if way is Way.AS_IT_WAS and self.baseline is Way.XLA:
+      return 'without XLA'
+    return way.value
+
+  def _verdict(self) -> str:
+    best = self.best
+    if best is Way.AS_IT_WAS and self.baseline is best:
+      return 'goes back to what it was'
+    if best is Way.XLA:
+      return 'stays with XLA, as Keras chose'
+    return f'stays {self._name(best)}'
+
+
+def _ms(seconds: float) -> str:
+  return f'{seconds * 1e3:.3g} ms'

@@ -1,0 +1,77 @@
+"""Where Keras would choose XLA, that is what a placed step has to beat."""
+
+import pytest
+
+from helpers import fresh
+
+pytestmark = pytest.mark.e2e
+_CLUSTERS = 'placed, with XLA inside each device'
+_WAYS = ('with XLA', 'placed', _CLUSTERS)
+
+
+@pytest.fixture(scope='module')
+def results():
+  return fresh.run('compared.py').results
+
+
+@pytest.mark.parametrize('way', _WAYS)
+def test_the_fastest_way_stays(results, way):
+  found = results['ends'][way]
+  assert found['way'] == way
+  is_placed = way != 'with XLA'
+  assert (len(found['variables']) > 1) == is_placed
+  assert found['losses'] == pytest.approx(results['stock'], rel=1e-4)
+  planned, said = [l for l in found['lines'] if 'initialize' not in l]
+  assert 'the first steps run with XLA, to compare' in planned
+  assert ' with XLA, ' in said and 'XLA rounds otherwise' in said
+  last = f'stays {way}{", as Keras chose" * (not is_placed)}'
+  assert f': {last}. ' in said
+
+
+def test_clusters_are_on_every_device_that_has_some(results):
+  assert len(results['ends'][_CLUSTERS]['clustered']) > 1
+
+
+@pytest.mark.parametrize('way', _WAYS)
+def test_evaluate_follows_fit(results, way):
+  lines = results['ends'][way]['evaluated']
+  stays = any('XLA compiles it, as Keras chose' in line for line in lines)
+  assert stays == (way == 'with XLA')
+
+
+@pytest.mark.parametrize('way', _WAYS)
+def test_switched_off_and_on_nothing_is_timed_again(results, way):
+  again, lines = results['ends'][way]['again']
+  assert again == way
+  assert not any('medians of' in line for line in lines)
+
+
+def test_steps_of_a_call_are_compared_as_well(results):
+  found = results['several']
+  assert found['way'] == 'placed' and len(found['variables']) > 1
+  assert any('calls of 2 steps' in line for line in found['lines'])
+
+
+@pytest.mark.parametrize('case, said', [
+    ('no_gain', 'gives no gain'),
+    ('report', 'would be placed by random'),
+    ('kept', "('xla': 'keep')"),
+])
+def test_without_a_comparison_xla_stays_to_the_last_bit(results, case, said):
+  found = results[case]
+  assert found['way'] == 'with XLA'
+  assert found['losses'] == results['stock']
+  line, = [l for l in found['lines'] if 'initialize' not in l]
+  assert said in line and 'as Keras chose' in line
+
+
+def test_with_one_gpu_a_program_runs_as_without_us():
+  found = fresh.run('compared.py', 'one_gpu').results
+  assert found['devices'] == 2
+  assert found['on'] == found['off']
+  assert found['on']['jit_compile'] and all(found['on']['compiled'])
+  assert not found['on']['has_pass']
+  assert found['lines'] == [
+      'gdp_placement has nothing to do: this program has one GPU, GPU:0, and '
+      'runs on it as without the option, XLA included'
+  ]

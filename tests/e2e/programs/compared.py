@@ -1,0 +1,165 @@
+"""What is tried where Keras would choose XLA, over logical CPUs.
+
+One argument: 'one_gpu' for a program with one GPU, which is emulated.
+"""
+
+import os
+import sys
+
+# Otherwise XLA makes no clusters on CPUs.
+os.environ['TF_XLA_FLAGS'] = '--tf_xla_cpu_global_jit'
+
+import logging
+
+import common
+import keras
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+layers = keras.layers
+X = np.random.RandomState(0).randn(320, 8).astype(np.float32)
+Y = np.zeros(320)
+GUARDED = {**common.RANDOM, 'guard': True}
+_CLUSTERS = 'placed, with XLA inside each device'
+
+
+def compiled(**kwargs):
+  keras.utils.set_random_seed(0)
+  model = keras.Sequential(
+      [layers.Input(
+          (8,)), layers.Dense(16, 'relu'),
+       layers.Dense(1)], name='net')
+  model.compile('sgd', 'mse', **kwargs)
+  return model
+
+
+def fit(model, epochs=3):
+  history = model.fit(X, Y, epochs=epochs, batch_size=16, verbose=0,
+                      shuffle=False)
+  return history.history['loss']
+
+
+def way(model):
+  return model.train_function.report().way
+
+
+def let_win(name):
+  """Has one way measured to be the fastest; what runs is real."""
+  from gdp_grappler.plugin.fitting import ways
+  stock = ways.Comparison.note
+
+  def note(self, measured, figures):
+    seconds = {'with XLA': 2.5, 'placed': 2., 'as it was': 3., _CLUSTERS: 4.}
+    seconds[name] = 1.
+    stock(self, measured,
+          ways.Figures(seconds[measured.value], 5, figures.compile_s))
+
+  ways.Comparison.note = note
+  return lambda: setattr(ways.Comparison, 'note', stock)
+
+
+def ended(name, lines, **kwargs):
+  """A fit in which that way is the fastest, and then one that is switched."""
+  restore = let_win(name)
+  common.set_option(GUARDED)
+  model = compiled(**kwargs)
+  lines.take()
+  context.context().enable_graph_collection()
+  losses = fit(model)
+  graphs = context.context().export_run_metadata().function_graphs
+  context.context().disable_graph_collection()
+  results = {
+      'losses':
+          losses, 'way':
+              way(model), 'lines':
+                  lines.take(), 'clustered':
+                      sorted({
+                          node.device.rsplit('device:')[-1] for graph in graphs
+                          for part in graph.partition_graphs
+                          for node in part.node if node.op == '_XlaRun'
+                      }),
+      'variables':
+          sorted(
+              {v.value.device.rsplit('device:')[-1] for v in model.variables})
+  }
+  model.evaluate(X, Y, verbose=0)
+  results['evaluated'] = lines.take()
+  common.set_option(False)
+  fit(model, 1)
+  common.set_option(GUARDED)
+  fit(model, 1)
+  results['again'] = way(model), lines.take()
+  common.set_option(False)
+  restore()
+  return results
+
+
+def stays(option, lines):
+  """A fit whose option has nothing to compare."""
+  common.set_option(option)
+  model = compiled()
+  lines.take()
+  results = {'losses': fit(model), 'way': way(model), 'lines': lines.take()}
+  common.set_option(False)
+  return results
+
+
+def over_cpus(lines):
+  keras.Model._resolve_auto_jit_compile = lambda self: True
+  common.set_option(False)
+  stock = fit(compiled())
+  ways = ('with XLA', 'placed', _CLUSTERS)
+  ends = {name: ended(name, lines) for name in ways}
+  several = ended('placed', lines, steps_per_execution=2)
+  common.finish(stock=stock, ends=ends, several=several,
+                no_gain=stays(True, lines),
+                report=stays({**common.RANDOM, 'mode': 'report'},
+                             lines), kept=stays({**GUARDED, 'xla': 'keep'},
+                                                lines))
+
+
+def with_one_gpu(lines):
+  """Runs on the CPU of a program with a GPU, as the GPU computes nothing."""
+  from gdp_grappler.cluster import presets
+  from gdp_grappler.evaluation.emulation import machine
+  from gdp_grappler.evaluation.emulation import native_gpus
+  _ = native_gpus.NativeGpus(machine.Machine(presets.preset('1xP100')))
+  results = [whole_program(option) for option in (False, True)]
+  common.finish(off=results[0], on=results[1], lines=lines.take(),
+                devices=len(tf.config.list_logical_devices()))
+
+
+def whole_program(option):
+  """Everything that a user calls, and whether XLA compiles it."""
+  from gdp_grappler.graph.sources import captures
+  common.set_option(option)
+  with tf.device('/CPU:0'):
+    model = compiled()
+    losses = fit(model, 1)
+    scores = model.evaluate(X, Y, verbose=0)
+    answers = model.predict(X, verbose=0)
+    loop = tf.function(lambda x: tf.reduce_sum(tf.tanh(x) * x - 1.))
+    options = context.context().function_call_options
+    return {
+        'jit_compile': model.jit_compile, 'losses': losses, 'scores': scores,
+        'answers': answers.tolist(), 'loop': float(loop(tf.constant(X))),
+        'compiled': [
+            captures.is_compiled(vars(function).get('_stock', function))
+            for function in (model.train_function, model.test_function,
+                             model.predict_function)
+        ], 'has_pass': b'gdp_placement' in options.config_proto_serialized
+    }
+
+
+def main():
+  one_gpu = sys.argv[1:] == ['one_gpu']
+  if not one_gpu:
+    common.make_devices()
+  lines = common.Lines()
+  logging.getLogger('gdp_grappler').addHandler(lines)
+  (with_one_gpu if one_gpu else over_cpus)(lines)
+
+
+if __name__ == '__main__':
+  main()
