@@ -13,6 +13,7 @@ import numpy as np
 
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import op_graph
+from helpers import reference_cards
 from helpers import reference_memory
 from helpers import reference_threads
 from helpers import reference_transfers
@@ -69,10 +70,8 @@ class ReferenceSimulator:
     self.root_ranks = _either(root_ranks, zeros)
     self.launches = _either(launches, self.runs)
     self.host_work = _either(host_work, zeros)
-    self.card_shares = _either(
-        card_shares, np.ones((graph.num_ops, cluster.num_devices)))
-    # By card: from when until when how much of it was taken, as it was.
-    self.taken = {}
+    self.card_shares = _either(card_shares, np.ones(seconds.shape))
+    self.cards = reference_cards.Cards()
     self.fed = [0.0] * cluster.num_devices
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
@@ -211,38 +210,18 @@ class ReferenceSimulator:
     self.fed[device] = done
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]
-    self._run_kernel(op, device, max(done, filled + gap) if filled else done,
-                     seconds + (runs - 1) * gap)
+    self._run_kernel(op, device,
+                     max(done, filled + gap) if filled else done, seconds +
+                     (runs - 1) * gap)
     self.wires.filled[unit] = self.end[op]
     return done
 
   def _run_kernel(self, op: int, device: int, start: float,
                   seconds: float) -> None:
     """Gives an op what others leave of its card from `start` on."""
-    card = self.cluster.cut_cards[device]
-    self.start[op], self.end[op] = start, start + seconds
-    if card < 0 or not seconds:
-      return
-    taken = self.taken.setdefault(card, [])
-    share, left, time = self.card_shares[op, device], seconds, start
-    self.start[op] = None
-    while True:
-      used = 0.0
-      for since, until, part in taken:
-        used += part if since <= time < until else 0
-      rate = 0 if 1 - used < 1e-9 else min(1.0, (1 - used) / share)
-      if rate and self.start[op] is None:
-        self.start[op] = time
-      changes = [t for piece in taken for t in piece[:2] if t > time]
-      if rate and (not changes or time + left / rate <= min(changes)):
-        self.end[op] = time + left / rate
-        taken.append((time, self.end[op], share * rate))
-        return
-      then = min(changes)
-      if rate:
-        taken.append((time, then, share * rate))
-        left = max(0.0, left - (then - time) * rate)
-      time = then
+    self.start[op], self.end[op] = self.cards.run(
+        self.cluster.cut_cards[device], self.card_shares[op, device], start,
+        seconds)
 
   def _hold_lock(self, device: int, wanted: float, seconds: float) -> float:
     """Waits for the lock of a context and holds it; until when."""
@@ -335,9 +314,8 @@ class ReferenceSimulator:
             waiting, key=lambda op:
             (-self.priorities[op], self.ready[op], self.rank[op]))
         device = self.devices[op]
-        self._run_kernel(
-            op, device, now,
-            self.seconds[op, device] * self._slowdown(device, now))
+        self._run_kernel(op, device, now,
+                         self.seconds[op, device] * self._slowdown(device, now))
         self.start[op], self.slot[op] = now, free[0]
         self.allocated[op] = now
         if self.cluster.devices[device].asynchronous:

@@ -6,7 +6,6 @@ import os
 import pytest
 
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import parts
 from gdp_grappler.plugin import splitting
 
 _GIB = 1 << 30
@@ -172,12 +171,6 @@ def test_an_error_never_stops_a_program(monkeypatch, said):
   monkeypatch.setattr(splitting, '_free_bytes', fail)
   assert not _start(_runtime(), 2)
   assert said == ['GPUs are not split: no 2 cards at all']
-
-
-@pytest.mark.parametrize('value', [0, 5, 2.0, True, 'two', '2', [2]])
-def test_bad_values(value):
-  with pytest.raises(ValueError, match='2 to 4'):
-    parts.checked(value)
 
 
 def test_threads(monkeypatch):

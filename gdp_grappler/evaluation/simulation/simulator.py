@@ -360,23 +360,11 @@ class Simulator(evaluator.Evaluator):
     return native_simulator.Layout(
         graph, self.cluster, **figures,
         contention=self.cost_model.contention(self.cluster),
-        card_shares=self._card_shares(graph, figures['seconds']),
+        card_shares=arguments.card_shares(self.cost_model, graph, self.cluster,
+                                          figures['seconds']),
         launches=self.cost_model.launches(graph),
         host_work=self.cost_model.host_work(graph), control_edges=np.zeros(
             (0, 2), np.int32))
-
-  def _card_shares(self, graph: op_graph.OpGraph,
-                   seconds: np.ndarray) -> np.ndarray | None:
-    """float64 [N, D], None where no card is cut into several devices."""
-    if (self.cluster.cut_cards < 0).all():
-      return None
-    shares = np.asarray(
-        self.cost_model.card_shares(graph, self.cluster, seconds), np.float64)
-    self._check_costs(graph, shares, 'of the card')
-    if not ((shares > 0) & (shares <= 1)).all():
-      raise ValueError('The cost model gave a share of a card that is not '
-                       'above 0 and at most 1.')
-    return shares
 
   def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
     """Of a `Layout`, what the cluster and the cost model say of the graph."""
