@@ -46,3 +46,8 @@ class Cards:
         taken.append((time, then, share * rate))
         left = max(0.0, left - (then - time) * rate)
       time = then
+
+
+def either(values, default):
+  """The values, or what stands for them."""
+  return default if values is None else values
