@@ -198,8 +198,7 @@ _FABRIC4 = Peers('mesh', 1, .76 * 64e9)
 
 # Compute capability 8.0 and later multiply float32 in TF32, unless
 # tf.config.experimental.enable_tensor_float_32_execution(False) was called;
-# real kernels reach about half of the peaks of HBM cards. Memories: see
-# `card_memory`. Peaks are dense: data
+# real kernels reach about half of the peaks of HBM cards. Peaks are dense: data
 # sheets from A100 on print those with sparsity, twice as much, as well.
 _TF32_EFFICIENCY = .5
 CARDS = {

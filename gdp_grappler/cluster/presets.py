@@ -113,7 +113,8 @@ def _host(
     name: str, body: str
 ) -> tuple[device_figures.Cpu, list[device_figures.Card], list[int]]:
   """The processors, the cards of one host, and the card of each of its GPUs."""
-  cpu, cards, card_of = None, [], list[int]()
+  cpu, card_of = None, list[int]()
+  cards: list[device_figures.Card] = []
   for part in body.split('+'):
     match = re.fullmatch(r'(?:([1-9]\d{0,8})x)?(\w+)(?::(\d+))?', part)
     if part in preset_grammar.CPUS and cpu is None:

@@ -65,8 +65,8 @@ class ReferenceSimulator:
     self.buses = buses or range(cluster.num_devices)
     self.contention = contention or [0.0] * cluster.num_devices
     self.runs = np.maximum(graph.executions, 1)
-    ones, zeros = np.ones(graph.num_ops), np.zeros(graph.num_ops)
-    self.dispatch_factors = reference_cards.either(dispatch_factors, ones)
+    zeros = np.zeros(graph.num_ops)
+    self.dispatch_factors = reference_cards.either(dispatch_factors, zeros + 1)
     self.root_ranks = reference_cards.either(root_ranks, zeros)
     self.launches = reference_cards.either(launches, self.runs)
     self.host_work = reference_cards.either(host_work, zeros)
