@@ -72,8 +72,7 @@ class ReferenceSimulator:
     self.host_work = reference_cards.either(host_work, zeros)
     self.card_shares = reference_cards.either(card_shares,
                                               np.ones(seconds.shape))
-    self.cards = reference_cards.Cards()
-    self.fed = [0.0] * cluster.num_devices
+    self.cards, self.fed = reference_cards.Cards(), [0.0] * len(self.contention)
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
                   for (p, c), t in zip(graph.edges, graph.edge_tensors)]
@@ -84,8 +83,8 @@ class ReferenceSimulator:
         device.asynchronous and priorities is None for device in cluster.devices
     ]
     self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
-    self.allocated, self.released = {}, {}
-    self.works, self.ended, self.chains, self.constants = [], set(), [], []
+    self.allocated, self.released, self.ended = {}, {}, set()
+    self.works, self.chains, self.constants = [], [], []
     self.root_chains, self.roots = {}, {}  # Roots that no thread has taken up.
     self.wires = reference_transfers.Wires(cluster, poll_factors)
     self.transfers = self.wires.transfers
