@@ -1,4 +1,4 @@
-"""Kernels of several streams on one card, written for the reader.
+"""Cards that are cut into several devices, slow and written for the reader.
 
 A part of `reference_simulator`.
 """
@@ -7,40 +7,47 @@ from __future__ import annotations
 
 
 class Cards:
-  """What is taken of cards that are cut, over time."""
+  """What kernels have taken of each card."""
 
   def __init__(self) -> None:
-    """Nothing is taken."""
-    # By card: since when, until when, and how much of it.
+    # By card: from when until when, and how much, in the order of kernels.
     self._taken: dict[int, list[tuple[float, float, float]]] = {}
 
   def run(self, card: int, share: float, start: float,
           seconds: float) -> tuple[float, float]:
-    """Gives a kernel what others leave; when it starts and ends.
+    """Gives a kernel what others have left of its card.
 
     Args:
-      card: Its number; -1 of a device that is no part of a card.
-      share: Of the card, which the kernel can use.
-      start: When it may start.
-      seconds: What it takes with its share.
+      card: Its number, negative if it is not cut.
+      share: That the kernel can use.
+      start: Of its stream.
+      seconds: If it gets its share.
+
+    Returns:
+      When it first gets something, and its end.
     """
     if card < 0 or not seconds:
       return start, start + seconds
     taken = self._taken.setdefault(card, [])
-    began, left, time = None, seconds, start
+    begin, left, time = None, seconds, start
     while True:
       used = 0.0
       for since, until, part in taken:
         used += part if since <= time < until else 0
       rate = 0 if 1 - used < 1e-9 else min(1.0, (1 - used) / share)
-      if rate and began is None:
-        began = time
+      if rate and begin is None:
+        begin = time
       changes = [t for piece in taken for t in piece[:2] if t > time]
       if rate and (not changes or time + left / rate <= min(changes)):
         taken.append((time, time + left / rate, share * rate))
-        return began, time + left / rate
+        return begin, time + left / rate
       then = min(changes)
       if rate:
         taken.append((time, then, share * rate))
         left = max(0.0, left - (then - time) * rate)
       time = then
+
+
+def either(values, default):
+  """The values, or what stands for them."""
+  return default if values is None else values

@@ -65,15 +65,14 @@ class ReferenceSimulator:
     self.buses = buses or range(cluster.num_devices)
     self.contention = contention or [0.0] * cluster.num_devices
     self.runs = np.maximum(graph.executions, 1)
-    ones, zeros = np.ones(graph.num_ops), np.zeros(graph.num_ops)
-    self.dispatch_factors = _either(dispatch_factors, ones)
-    self.root_ranks = _either(root_ranks, zeros)
-    self.launches = _either(launches, self.runs)
-    self.host_work = _either(host_work, zeros)
-    self.card_shares = _either(card_shares,
-                               np.ones((graph.num_ops, cluster.num_devices)))
-    self.cards = reference_cards.Cards()
-    self.fed = [0.0] * cluster.num_devices
+    zeros = np.zeros(graph.num_ops)
+    self.dispatch_factors = reference_cards.either(dispatch_factors, zeros + 1)
+    self.root_ranks = reference_cards.either(root_ranks, zeros)
+    self.launches = reference_cards.either(launches, self.runs)
+    self.host_work = reference_cards.either(host_work, zeros)
+    self.card_shares = reference_cards.either(card_shares,
+                                              np.ones(seconds.shape))
+    self.cards, self.fed = reference_cards.Cards(), [0.0] * len(self.contention)
     self.locks = dict.fromkeys(cluster.contexts.tolist(), 0.0)
     self.edges = [(int(p), int(c), None if t < 0 else int(t))
                   for (p, c), t in zip(graph.edges, graph.edge_tensors)]
@@ -84,8 +83,8 @@ class ReferenceSimulator:
         device.asynchronous and priorities is None for device in cluster.devices
     ]
     self.ready, self.start, self.end, self.slot = {}, {}, {}, {}
-    self.allocated, self.released = {}, {}
-    self.works, self.ended, self.chains, self.constants = [], set(), [], []
+    self.allocated, self.released, self.ended = {}, {}, set()
+    self.works, self.chains, self.constants = [], [], []
     self.root_chains, self.roots = {}, {}  # Roots that no thread has taken up.
     self.wires = reference_transfers.Wires(cluster, poll_factors)
     self.transfers = self.wires.transfers
@@ -211,18 +210,15 @@ class ReferenceSimulator:
     self.fed[device] = done
     gap = host.gap_s + self._busy_others(device, now) * host.switch_s
     filled = self.wires.filled[unit]
-    self._run_kernel(op, device,
-                     max(done, filled + gap) if filled else done, seconds +
-                     (runs - 1) * gap)
+    self.start[op], self.end[op] = self._on_card(
+        op, device,
+        max(done, filled + gap) if filled else done, seconds + (runs - 1) * gap)
     self.wires.filled[unit] = self.end[op]
     return done
 
-  def _run_kernel(self, op: int, device: int, start: float,
-                  seconds: float) -> None:
-    """Gives an op what others leave of its card from `start` on."""
-    self.start[op], self.end[op] = self.cards.run(
-        self.cluster.cut_cards[device], self.card_shares[op, device], start,
-        seconds)
+  def _on_card(self, op: int, device: int, start: float, seconds: float):
+    return self.cards.run(self.cluster.cut_cards[device],
+                          self.card_shares[op, device], start, seconds)
 
   def _hold_lock(self, device: int, wanted: float, seconds: float) -> float:
     """Waits for the lock of a context and holds it; until when."""
@@ -315,8 +311,9 @@ class ReferenceSimulator:
             waiting, key=lambda op:
             (-self.priorities[op], self.ready[op], self.rank[op]))
         device = self.devices[op]
-        self._run_kernel(op, device, now,
-                         self.seconds[op, device] * self._slowdown(device, now))
+        self.start[op], self.end[op] = self._on_card(
+            op, device, now,
+            self.seconds[op, device] * self._slowdown(device, now))
         self.start[op], self.slot[op] = now, free[0]
         self.allocated[op] = now
         if self.cluster.devices[device].asynchronous:
@@ -401,7 +398,3 @@ class ReferenceSimulator:
           reference_threads.Work(number, transfer.target, False, now, seconds))
     else:
       self._arrive(transfer, now)
-
-
-def _either(values, default):
-  return default if values is None else values

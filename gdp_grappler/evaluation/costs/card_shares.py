@@ -16,6 +16,11 @@ of three shares:
   seconds that the op takes.
 * bandwidth: likewise the bytes that it reads and writes.
 
+A kernel gets what those leave that were put on streams of the card before it,
+runs at the rate that this is of its share, at most 1, and waits where nothing
+is left. The hardware hands out blocks likewise (Xu et al., "Warped-Slicer",
+ISCA 2016, section 2: "leftover policy").
+
 So a kernel that draws all of the bandwidth leaves nothing to another one,
 however few its threads are, and one that waits for its launch, for its first
 tiles or for latency leaves the rest. What kernels do to each other's caches is

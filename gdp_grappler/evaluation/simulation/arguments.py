@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gdp_grappler.cluster import cluster as cluster_lib
+from gdp_grappler.evaluation.costs import cost_model as cost_model_lib
 from gdp_grappler.graph import op_graph
 
 
@@ -43,3 +45,21 @@ def checked_priorities(graph: op_graph.OpGraph, priorities: np.ndarray | None,
         f'The priority of op "{graph.label(wrong[0, -1])}" is not a number; '
         'give it one, or None for all for first in, first out.')
   return np.ascontiguousarray(np.broadcast_to(priorities, shape))
+
+
+def card_shares(cost_model: cost_model_lib.CostModel, graph: op_graph.OpGraph,
+                cluster: cluster_lib.Cluster,
+                seconds: np.ndarray) -> np.ndarray | None:
+  """float64 [N, D], as of `CostModel`; None where no card is cut.
+
+  Raises:
+    ValueError: the cost model gave another shape or a share out of range.
+  """
+  if (cluster.cut_cards < 0).all():
+    return None
+  shares = np.asarray(cost_model.card_shares(graph, cluster, seconds),
+                      np.float64)
+  if shares.shape != seconds.shape or not ((shares > 0) & (shares <= 1)).all():
+    raise ValueError('The cost model gave shares of cards that are not '
+                     f'{seconds.shape}, or not above 0 and at most 1.')
+  return shares

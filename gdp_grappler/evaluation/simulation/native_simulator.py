@@ -276,8 +276,7 @@ class _NativeCluster(ctypes.Structure):
        for name in ('units', 'pools', 'slots', 'copy_s', 'copy_bytes_per_s',
                     'asynchronous', 'host', 'contexts', 'buses', 'contention',
                     'latency_s', 'bytes_per_s', 'channels', 'cards',
-                    'card_shares')
-      ] + [('step_s', ctypes.c_double)]
+                    'card_shares')] + [('step_s', ctypes.c_double)]
 
 
 @functools.cache

@@ -69,12 +69,8 @@ the executor when it stands on the device's compute stream. There:
   Streams are the compute streams of the other devices, and those on which a
   device of the context copies to asynchronous ones. There is as large a gap
   between the runs of an op.
-* Devices of one card (`Cluster.cut_cards`) have compute units of their own, and
-  share the card. A kernel can use a share of it (`CostModel.card_shares`). It
-  gets what is left by those that were put on streams of the card before it, and
-  runs at the rate that this is of its share, at most 1, until it is done; where
-  nothing is left it waits. The hardware hands out blocks likewise (Xu et al.,
-  "Warped-Slicer", ISCA 2016, section 2: "leftover policy").
+* A kernel on a card that is cut gets what those before it have left of the
+  card (`card_shares`).
 * A transfer from or to such a device is issued at the head of the queue, which
   takes `copy_dispatch_s`, in the last part of which the thread holds the lock:
   the share that `lock_s` has of `dispatch_s`. A message is issued when it is
@@ -274,8 +270,7 @@ class Simulator(evaluator.Evaluator):
   def price_groups(self, graph: op_graph.OpGraph, devices: np.ndarray,
                    ceiling_s: evaluator.Ceiling | None = math.inf,
                    priorities: np.ndarray | None = None) -> evaluator.Prices:
-    """See `evaluator.Evaluator`."""
-    # The best has to be priced in full, and nobody knows yet which it is.
+    """See `evaluator.Evaluator`; the best is priced in full."""
     return self.price(graph,
                       np.asarray(devices)[:, graph.groups], priorities,
                       ceiling_s=math.inf if ceiling_s is None else ceiling_s)
@@ -344,23 +339,11 @@ class Simulator(evaluator.Evaluator):
     return native_simulator.Layout(
         graph, self.cluster, **figures,
         contention=self.cost_model.contention(self.cluster),
-        card_shares=self._card_shares(graph, figures['seconds']),
+        card_shares=arguments.card_shares(self.cost_model, graph, self.cluster,
+                                          figures['seconds']),
         launches=self.cost_model.launches(graph),
         host_work=self.cost_model.host_work(graph), control_edges=np.zeros(
             (0, 2), np.int32))
-
-  def _card_shares(self, graph: op_graph.OpGraph,
-                   seconds: np.ndarray) -> np.ndarray | None:
-    """float64 [N, D], None where no card is cut into several devices."""
-    if (self.cluster.cut_cards < 0).all():
-      return None
-    shares = np.asarray(
-        self.cost_model.card_shares(graph, self.cluster, seconds), np.float64)
-    self._check_costs(graph, shares, 'of the card')
-    if not ((shares > 0) & (shares <= 1)).all():
-      raise ValueError('The cost model gave a share of a card that is not '
-                       'above 0 and at most 1.')
-    return shares
 
   def _figures_of(self, graph: op_graph.OpGraph) -> dict[str, np.ndarray]:
     """Of a `Layout`, what the cluster and the cost model say of the graph."""
