@@ -120,11 +120,15 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
 
 def _arm_split(context: Any) -> None:
   """Before the runtime starts, as the option says."""
-  from gdp_grappler.plugin import settings
   from gdp_grappler.plugin import splitting
+  splitting.arm(_split_of(context))
+
+
+def _split_of(context: Any) -> int | str | None:
+  """What the option says; None for nothing."""
+  from gdp_grappler.plugin import settings
   found = settings.from_option(switch.value(context))
-  if found is not None:
-    splitting.arm(found.split)
+  return None if found is None else found.split
 
 
 def _wait_for_context(module: Any) -> None:
@@ -134,7 +138,11 @@ def _wait_for_context(module: Any) -> None:
   def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
     stock(self, *args, **kwargs)
     from gdp_grappler.plugin import splitting
-    splitting.arm_new(self)
+    value = splitting.from_environment()
+    if value is None:
+      value = _split_of(self)
+    if value is not None:
+      splitting.arm_of(self, value)
 
   module.Context.__init__ = __init__
 
