@@ -258,7 +258,8 @@ class Cluster:
     result = np.full(self.memory_pools.max() + 1, _UNBOUNDED_BYTES)
     for pool, device in zip(self.memory_pools, self.devices):
       usable = int(device.memory_bytes * (1 - device.memory_margin))
-      result[pool] = min(result[pool], usable)
+      # Shares of what there is are taken of it.
+      result[pool] = min(result[pool], max(usable, 1))
     return result
 
   @functools.cached_property

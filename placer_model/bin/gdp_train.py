@@ -33,7 +33,6 @@ from gdp_grappler import files
 from gdp_grappler import progress
 from gdp_grappler import quiet
 from gdp_grappler.bin import starting
-from gdp_grappler.cluster import max_memory
 from gdp_grappler.problems import help_texts
 from gdp_grappler.problems import rewards
 from placer_model.bin import command_line
@@ -212,6 +211,8 @@ def _pairs(graphs: str, clusters: str | None) -> list[tuple[str, str]]:
 
 def _options(task_lib: types.ModuleType) -> Any:
   """Flags as `task.Options`."""
+  # Imports NumPy, which takes longer than the first line may.
+  from gdp_grappler.cluster import max_memory
   return task_lib.Options(
       graph=_GRAPH.value or '', cluster=_CLUSTER.value or '',
       reward=_REWARD.value, target=_TARGET.value or '',

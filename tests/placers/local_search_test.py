@@ -299,7 +299,7 @@ def test_edges_decide_what_is_best_not_what_priorities_promise(monkeypatch):
 
 def test_what_was_best_with_edges_halfway_is_not_forgotten(monkeypatch):
   """It was faster in order later, of which edges kept less."""
-  graph = graphs.random_graph(2, 40)
+  graph = graphs.random_graph(3, 40)
   problem = problems.make(graph, presets.preset('2xP100'))
   problem = dataclasses.replace(problem,
                                 simulator=simulator.Simulator(problem.cluster))

@@ -16,6 +16,12 @@ def lines(monkeypatch):
   devices._tell.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def _no_scopes(monkeypatch):
+  """Other tests of this process may have entered one."""
+  monkeypatch.setattr(devices.scopes, 'were_used', lambda: False)
+
+
 def _has_choice(monkeypatch, names, **fields):
   monkeypatch.setattr(devices, 'names', lambda: names)
   return devices.has_choice(settings_lib.Settings(**fields))

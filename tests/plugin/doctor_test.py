@@ -35,6 +35,7 @@ def _states(findings):
 ])
 def test_what_the_next_fit_will_do(monkeypatch, option, gpus, state, said):
   monkeypatch.setenv('GDP_PLACEMENT', option)
+  monkeypatch.setattr(doctor.devices.scopes, 'were_used', lambda: False)
   finding = doctor._next_fit(gpus)
   assert (finding.what, finding.state) == ('next fit', state)
   assert said in finding.detail

@@ -14,7 +14,7 @@ def test_equal_devices_and_links_share_a_line():
   assert text.startswith('Cluster 16xA100: 17 devices, 272 links\n')
   assert 'GPU:0 .. GPU:15  16 ' in text
   assert sum('GPU:0 .. GPU:15' in line for line in text.splitlines()) == 2
-  assert '276 GB/s' in text and '156 TFLOP/s' in text and '37.58 GiB' in text
+  assert '276 GB/s' in text and '156 TFLOP/s' in text and '37.47 GiB' in text
 
 
 def test_different_cards_have_lines_of_their_own():

@@ -329,7 +329,7 @@ void RegisterPlatform(SE_PlatformRegistrationParams* params) {
   platform->use_bfc_allocator = 1;
   // For every 256 bytes that the allocator manages it has 8 of its own, which
   // it touches: it shall manage what is needed, not all there is.
-  platform->force_memory_growth = 0;
+  platform->force_memory_growth = 1;
   SP_PlatformFns* functions = params->platform_fns;
   functions->get_device_count = CountDevices;
   functions->create_device = CreateDevice;

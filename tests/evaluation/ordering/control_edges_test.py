@@ -218,7 +218,8 @@ def test_edges_do_not_make_a_memory_overflow():
     peaks = simulator.evaluate(graph, placement).peak_bytes
     tight = dataclasses.replace(
         _CLUSTER, devices=tuple(
-            dataclasses.replace(device, memory_bytes=max(1, peaks[pool]))
+            dataclasses.replace(device, memory_bytes=max(1, peaks[pool]),
+                                memory_margin=0.)
             for device, pool in zip(_CLUSTER.devices, _CLUSTER.memory_pools)))
     simulator = simulator_lib.Simulator(tight)
     placement = dataclasses.replace(placement, cluster=tight)

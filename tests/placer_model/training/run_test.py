@@ -162,7 +162,8 @@ def test_results_schema(finished):
   gdp = graph['placers']['gdp']
   assert gdp['iterations'] == 2
   assert sum(gdp['evaluations_by_origin'].values()) == gdp['evaluations']
-  assert gdp['curve'][-1][1] == gdp['step_time_s']
+  # What is minimised is a price that is no lower than the step.
+  assert gdp['curve'][-1][1] >= gdp['step_time_s']
   assert gdp['step_time_s'] <= gdp['policy_step_time_s']
 
 

@@ -82,6 +82,7 @@ def test_xla_that_stays_is_explained(said, fields, why):
 def test_with_one_gpu_it_is_the_function_itself(said, monkeypatch, names,
                                                 is_on):
   monkeypatch.setattr(keras_function.devices, 'names', lambda: names)
+  monkeypatch.setattr(keras_function.devices.scopes, 'were_used', lambda: False)
   assert bool(keras_function._with_choice(True)) == is_on
   assert keras_function._with_choice(False) is None
   del said
