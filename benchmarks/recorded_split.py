@@ -100,8 +100,8 @@ def _whole_s(graph: op_graph.OpGraph) -> float:
   cluster = step_costs.of_fit(presets.preset(WHOLE))
   allowed = constraints.allowed_devices(graph, cluster)
   places = one_device.on_each(cluster, allowed)[cluster.accelerators[0]]
-  prices = step_lib.Step(graph, cluster).simulator().price_groups(
-      graph, places[None])
+  prices = step_lib.Step(graph,
+                         cluster).simulator().price_groups(graph, places[None])
   return float(prices.seconds[0])
 
 

@@ -64,9 +64,9 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
       continue
     once_s = np.maximum(seconds[:, column] / runs, 1e-12)
     shares = np.stack([
-        outputs / device.resident_threads,
-        graph.flops / (device.peak_flops * device.efficiency * once_s),
-        graph.io_bytes / (device.bandwidth_bytes_per_s * once_s)
+        outputs / device.resident_threads, graph.flops /
+        (device.peak_flops * device.efficiency * once_s), graph.io_bytes /
+        (device.bandwidth_bytes_per_s * once_s)
     ])
     # No kernel is smaller than a warp.
     least = min(1., _WARP / device.resident_threads)
@@ -76,8 +76,6 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
 
 def _outputs_per_thread(graph: op_graph.OpGraph) -> np.ndarray:
   """float64 [N], outputs that one thread of an op's kernel makes."""
-  tiled = {
-      t: op_families.family(t).name in _TILED for t in set(graph.op_types)
-  }
-  return np.array([_OUTPUTS_PER_THREAD if tiled[t] else 1
-                   for t in graph.op_types], float)
+  tiled = {t: op_families.family(t).name in _TILED for t in set(graph.op_types)}
+  return np.array(
+      [_OUTPUTS_PER_THREAD if tiled[t] else 1 for t in graph.op_types], float)

@@ -40,8 +40,8 @@ class Machine:
         np.count_nonzero(self.cluster.memory_pools == pool) > 1
     ]
     shared += [
-        device.short_name for device, card in zip(self.cluster.devices,
-                                                  self.cluster.cut_cards)
+        device.short_name
+        for device, card in zip(self.cluster.devices, self.cluster.cut_cards)
         if card >= 0
     ]
     if shared:

@@ -22,9 +22,9 @@ def _cut(threads=1000):
 
 def _shares(op_type='Relu', output_bytes=4, flops=0., io_bytes=0., seconds=1.,
             cluster=None, executions=1):
-  graph = graphs.chain(2, tensor_bytes=output_bytes, op_types=[op_type] * 2,
-                       flops=flops, io_bytes=io_bytes).replace(
-                           executions=np.array([executions, 1]))
+  graph = graphs.chain(
+      2, tensor_bytes=output_bytes, op_types=[op_type] * 2, flops=flops,
+      io_bytes=io_bytes).replace(executions=np.array([executions, 1]))
   cluster = cluster or _cut()
   return card_shares.of(graph, cluster,
                         np.full((2, cluster.num_devices), seconds))[0].tolist()
@@ -66,5 +66,6 @@ def test_what_nobody_knows_fills_the_card():
 def test_cost_models_say_the_same():
   graph, cluster = graphs.chain(3), _cut()
   seconds = roofline.Roofline().op_seconds(graph, cluster)
-  assert (roofline.Roofline().card_shares(graph, cluster, seconds)
-          == card_shares.of(graph, cluster, seconds)).all()
+  assert (roofline.Roofline().card_shares(graph, cluster,
+                                          seconds) == card_shares.of(
+                                              graph, cluster, seconds)).all()

@@ -17,8 +17,9 @@ def _cut(parts=2):
   cluster = clusters.make_cluster(parts)
   return dataclasses.replace(
       cluster, devices=tuple(
-          dataclasses.replace(d, launch=cluster_lib.ASYNCHRONOUS, card='card')
-          if d.type == 'GPU' else d for d in cluster.devices))
+          dataclasses.replace(d, launch=cluster_lib.ASYNCHRONOUS, card='card'
+                             ) if d.type == 'GPU' else d
+          for d in cluster.devices))
 
 
 def _schedule(seconds, shares, devices, parts=2):

@@ -129,10 +129,10 @@ def _with_cards(cluster: cluster_lib.Cluster,
   two = rng.random() < .3
   return dataclasses.replace(
       cluster, devices=tuple(
-          dataclasses.replace(
-              _asynchronous(device, rng), compute=device.name,
-              card='b' if two and index > 2 else 'a') if device.type ==
-          'GPU' else device for index, device in enumerate(cluster.devices)))
+          dataclasses.replace(_asynchronous(device, rng), compute=device.
+                              name, card='b' if two and index > 2 else 'a'
+                             ) if device.type == 'GPU' else device
+          for index, device in enumerate(cluster.devices)))
 
 
 @pytest.mark.parametrize('block', range(4))
@@ -151,9 +151,11 @@ def test_agrees_exactly_where_cards_are_cut(block):
     prices = simulated.price(graph, placements, priorities)
     for k, devices in enumerate(placements):
       order = None if priorities is None else priorities[k]
-      expected = reference_simulator.ReferenceSimulator(
-          graph, cluster, seconds, devices, ('Identity',), order, workspace,
-          *contention, card_shares=shares)
+      expected = reference_simulator.ReferenceSimulator(graph, cluster, seconds,
+                                                        devices, ('Identity',),
+                                                        order, workspace,
+                                                        *contention,
+                                                        card_shares=shares)
       assert prices.seconds[k] == expected.step_time, seed
       assert prices.peak_bytes[k].tolist() == expected.memory.peak(), seed
       _assert_same(
