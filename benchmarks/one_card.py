@@ -5,12 +5,13 @@ Run it from the repository, on a machine with nothing else to do:
   python -m benchmarks.one_card [--models=MODULE:FUNCTION,...] [--ways=WAY,...]
       [--json] [--page=FILE] [--out_dir=build/one_card]
 
-Each model is trained in each way, one after the other, in a fresh process with
-a time limit: as Keras would by itself (XLA), without XLA, with XLA clusters
-inside the device, placed on two and four streams of the card (`split`), and as
-the option chooses. Prints for each the step, the first step, which has all
-that is compiled and planned, the memory, and how steps ran in the end. What has
-been measured is in --out_dir, and is not measured again.
+A fresh process with a time limit trains each model in each way, one process at
+a time. The ways are: as Keras does by itself (XLA), without XLA, with XLA
+clusters inside the device, placed on two and on four streams of the card
+(`split`), and as the option chooses. For each the program prints the time of a
+step, the time of the first step (compiling and planning included), the memory,
+and the way in which steps ran in the end. Results are kept in --out_dir and are
+not measured again.
 
 Without a GPU, ways that cut a card are left out, and the others run on the CPU,
 with small models unless --models says otherwise; that shows nothing of a card.

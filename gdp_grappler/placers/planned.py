@@ -200,7 +200,7 @@ def _of_layers(layers: Sequence[tuple[str, str]],
     raise DoesNotFitError(f'no op is in {" or in ".join(found.idle)}')
   index = np.array(
       [_device(pattern, device, cluster) for pattern, device in layers] + [-1])
-  # A pattern that is meant for layers may match the scope of an optimizer.
+  # The pattern 'a*' is meant for layers, but matches the scope 'adam' as well.
   of_optimizer = updates.in_optimizers(graph)
   of_layers = np.unique(found.patterns[by_layer & ~of_optimizer])
   by_accident = by_layer & of_optimizer & np.isin(found.patterns, of_layers)

@@ -16,15 +16,16 @@ of three shares:
   seconds that the op takes.
 * bandwidth: likewise the bytes that it reads and writes.
 
-A kernel gets what those leave that were put on streams of the card before it,
-runs at the rate that this is of its share, at most 1, and waits where nothing
-is left. The hardware hands out blocks likewise (Xu et al., "Warped-Slicer",
-ISCA 2016, section 2: "leftover policy").
+Kernels are served in the order in which they were enqueued on the card's
+streams. A kernel gets the share of the card that earlier kernels leave free. If
+that is less than the kernel can use, the kernel slows down in proportion; if
+nothing is free, it waits. The hardware hands out blocks in the same way (Xu et
+al., "Warped-Slicer", ISCA 2016, section 2: "leftover policy").
 
-So a kernel that draws all of the bandwidth leaves nothing to another one,
-however few its threads are, and one that waits for its launch, for its first
-tiles or for latency leaves the rest. What kernels do to each other's caches is
-not in it. None of this was fitted to a card.
+So a kernel that uses the whole bandwidth leaves nothing to other kernels,
+however few its threads are. A kernel that is short, or waits for latency, uses
+a small share. The model leaves out that kernels evict each other's data from
+caches. No figure was fitted to a card.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@
 
 namespace gdp {
 
-// How much of one card is taken from when on: a step function of time. Kernels
-// get what is left of the card in the order in which they are put there.
+// The share of one card that kernels use, as a step function of time. A kernel
+// that is enqueued later gets the share that earlier ones leave free.
 class CardUse {
  public:
   void Reset() {
