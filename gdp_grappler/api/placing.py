@@ -25,6 +25,7 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order as order_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.placers import choosing
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
@@ -269,20 +270,24 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
   if planned.may_round(known) and not step.graph.may_round:
     subject, step = subject.that_may_round(), step.that_may_round()
+  chosen: tuple[str, ...] = ()
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
+    chosen_by = plan_lib.read(known).placed_by
   else:
-    name = 'a map of layers'
-    placement = _by_layers(subject, step, known)
+    name = chosen_by = reasons_lib.A_MAP
+    found = _by_layers(subject, step, known)
+    placement, chosen = found.placement, found.chosen
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
-                             order_is_given=placement.priorities is not None),
-      order, deadline)
+                             order_is_given=placement.priorities is not None,
+                             chosen_by=chosen_by, chosen=chosen), order,
+      deadline)
 
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,
-               layers: planned.Plan) -> placement_lib.Placement:
+               layers: planned.Plan) -> planned.Planned:
   """As a map of layers has it; what a user should know is told."""
   found = planned.place(layers, step.problem())
   graph = step.graph
@@ -292,7 +297,7 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
   if rounded.any():
     subject.how.tell(f'{rounded.sum()} ops compute on another kind of device '
                      'than by themselves, and round otherwise there.')
-  return found.placement
+  return found
 
 
 def _ordered(placed: placed_step.PlacedStep, order: str | None,

@@ -44,8 +44,7 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   progress.doing(f'tracing {path}')
   try:
     answer = calls.call(_WORKER, kind, path, name, batch_size, architecture,
-                        timeout_s=_TIMEOUT_S,
-                        environment=_ENVIRONMENT | environment.users_keras())
+                        timeout_s=_TIMEOUT_S, environment=_ENVIRONMENT)
   except calls.CallError as error:
     raise errors.InvalidGraphError(
         f'Tracing {path} failed: {error}. Capture its graph with '

@@ -193,10 +193,10 @@ def load_application(path: str) -> Any:
   known = sorted(n for n, value in vars(keras.applications).items()
                  if inspect.isfunction(value))
   if name not in known:
-    near = suggestions.did_you_mean(name, known, most=3)
     raise errors.InvalidGraphError(
-        f'keras.applications of Keras {keras.__version__} has no model '
-        f'"{name}".{near or " It has: " + ", ".join(known) + "."}')
+        suggestions.unknown(
+            f'model of keras.applications, Keras {keras.__version__},', name,
+            known, 'https://keras.io/api/applications', most=3))
   return getattr(keras.applications, name)(weights=None)
 
 
