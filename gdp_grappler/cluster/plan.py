@@ -15,9 +15,9 @@ A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
 ops of a device start in order of decreasing priority. One that may have float
 arithmetic on another kind of device than it would be on by itself, where it is
 rounded otherwise, has "may_round": true. "placed_by" names the placer, or says
-that it was a map of layers; what is edited since is nobody's. The digest is of the other fields. A
-plan without one, or edited since, is as good as any; the latter is told in a
-line, as a flipped bit looks the same.
+that it was a map of layers; what is edited since is nobody's. The digest is of
+the other fields. A plan without one, or edited since, is as good as any; the
+latter is told in a line, as a flipped bit looks the same.
 """
 
 from __future__ import annotations

@@ -271,12 +271,11 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
     return
   some, other = wanted[ops[first[pairs[0] == shared[0]]]][:2]
   of_group = np.flatnonzero(graph.groups == shared[0])
-  variable = of_group[graph.param_bytes[of_group].argmax()]
   more = shared.size - 1
   others = f' and {units.count(more, "other variable")}' if more else ''
   yield (
       f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
-      f'"{graph.label(int(variable))}"{others}: what is shared is where most '
+      f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is where most '
       'bytes of its ops are wanted')
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def placed():
 
 def _why(plan, pattern='*'):
   return {
-      op.why.partition(', for it')[0]
+      re.split(', for it|; it may', op.why)[0]
       for op in gdp_grappler.explain(plan, pattern).ops if op.kind == 'free'
   }
 

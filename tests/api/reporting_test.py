@@ -145,6 +145,27 @@ def _shown(browser, path):
 
 
 @pytest.mark.e2e
+def test_axes_are_in_the_unit_of_the_texts(browser, plans, tmp_path):
+  gdp_grappler.report(plans, tmp_path / 'page.html')
+  _shown(browser, tmp_path / 'page.html')
+  for chart in ('timeline', 'memory', 'work'):
+    title, last = browser.run(f'''
+      const axis = document.getElementById('{chart}').layout.xaxis;
+      return [axis.title.text, axis.range[1]];
+    ''')
+    assert title == 'milliseconds'
+    longest_ms = max(plan.step_time_s for plan in plans) * 1e3
+    assert longest_ms <= last < 1.1 * longest_ms
+
+
+def test_the_page_says_whose_memory_it_shows(plans, tmp_path):
+  # A curve that falls after 3 of 224 ms was not explained.
+  gdp_grappler.report(plans, tmp_path / 'page.html')
+  page = (tmp_path / 'page.html').read_text()
+  assert 'gives it back when the host sends' in page
+
+
+@pytest.mark.e2e
 def test_a_click_on_a_bar_shows_the_reason(browser, plans, tmp_path):
   gdp_grappler.report(plans, tmp_path / 'page.html')
   _shown(browser, tmp_path / 'page.html')

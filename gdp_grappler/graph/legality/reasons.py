@@ -113,8 +113,7 @@ class Reasons:
     if any(graph.op_types[m] in op_kinds.ENTERS for m in members):
       return 'one while loop'
     if graph.param_bytes[members].any():
-      holder = members[graph.param_bytes[members].argmax()]
-      return f'variable {graph.label(holder)}'
+      return f'variable {graph.label(graph.holder(members))}'
     if any('_class' in self._attributes(int(m)) for m in members):
       return "TensorFlow's co-location"
     return 'one resource, list or reference'
