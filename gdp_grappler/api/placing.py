@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from typing import Any, Callable, Mapping, Sequence
 
 from absl import logging
@@ -27,6 +28,7 @@ from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.placers import choosing
+from gdp_grappler.placers import entries
 from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
@@ -44,7 +46,7 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
-          may_round: bool = False,
+          may_round: bool = False, repeatable: bool = False,
           tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
@@ -64,7 +66,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       such as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
     order: 'critical_path' finds an order of ready ops, which is kept by control
       edges, where that is predicted to pay; 'fifo' drops that of a plan.
-    seed: The same seed gives the same placement.
+    seed: The same seed gives the same placement where no clock ends the search:
+      without `time_budget_s`, on a machine that is not busy; on any machine if
+      `repeatable`.
     time_budget_s: What searching may take, for devices and for an order;
       reading the graph comes before. None for as long as a search takes by
       itself.
@@ -75,6 +79,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
+    repeatable: No clock counts: `time_budget_s` says how many placements are
+      priced, as many as two idle cores price in that time, so that the same
+      seed gives the same plan everywhere.
     tell: Hears one line for everything that was assumed.
 
   Raises:
@@ -91,7 +98,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       subjects.Reading(batch_size, trip_count, profile, signature, tell,
                        may_round))
   step = _with_whole(subject) if whole_graph else subject.step
-  deadline = deadlines.within(time_budget_s)
+  deadline = deadlines.within(time_budget_s,
+                              deadlines.still if repeatable else time.monotonic)
   if plan is not None:
     return _planned(subject, step, plan, order, deadline)
   return _that_fits(
@@ -140,10 +148,10 @@ def by_placer(
         'their first placement.')
   progress.doing(f'placing {step.graph.num_ops} ops by {placer}')
   simulator, ordered = step.simulator(), order == order_lib.CRITICAL_PATH
-  problem = dataclasses.replace(
-      step.problem(seed=seed),
-      time_budget_s=deadline.after(_SEARCH_SHARE).left_s,
-      simulator=simulator if ordered else None)
+  problem = dataclasses.replace(step.problem(seed=seed),
+                                time_budget_s=_search_s(placer, deadline),
+                                clock=deadline.clock,
+                                simulator=simulator if ordered else None)
   found = choosing.proposals(registry.create(placer, policy), problem)
   progress.doing('pricing what was found')
   choice = choosing.best(problem, found, simulator,
@@ -155,6 +163,18 @@ def by_placer(
                  'Nothing was written.')
   return _ordered(placed_step.PlacedStep(subject, step, placement, placer),
                   order, deadline)
+
+
+def _search_s(placer: str, deadline: deadlines.Deadline) -> float | None:
+  """Seconds of a search; None for as many as it takes by itself.
+
+  Of a placer that learns no clock is to count if none moves: it has a number of
+  rounds.
+  """
+  learns = registry.get(placer).kind == entries.Kind.LEARNS
+  if learns and deadline.clock is deadlines.still:
+    return None
+  return deadline.after(_SEARCH_SHARE).left_s
 
 
 def load_plan(
@@ -322,6 +342,6 @@ def _order_config(
     deadline: deadlines.Deadline) -> control_edges.OrderConfig | None:
   """How to look for an order until then; None if it is too late."""
   left_s = deadline.left_s
-  if left_s is None:
+  if left_s is None or deadline.clock is deadlines.still:
     return control_edges.OrderConfig()
   return control_edges.OrderConfig(max_s=left_s) if left_s else None

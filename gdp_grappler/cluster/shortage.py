@@ -161,7 +161,8 @@ def _names(graph: op_graph.OpGraph, groups: Sequence[int]) -> str:
 def _name(graph: op_graph.OpGraph, group: int) -> str:
   """'"words/embeddings", 6.0 GB, with its slots 18.0 GB'."""
   ops = np.flatnonzero((graph.groups == group) & (graph.param_bytes > 0))
-  first = graph.holder(ops)
+  # Slots are named after their variable, with something added.
+  first = min(ops, key=lambda op: (len(graph.label(op)), op))
   own, in_all = graph.param_bytes[first], graph.param_bytes[ops].sum()
   said = f'"{graph.label(first)}", {size(own)}'
   return said if len(ops) == 1 else f'{said}, with its slots {size(in_all)}'

@@ -38,6 +38,10 @@ _LARGE = 2_000_000
 # cores about 20 s, or so many if a stopwatch prices them.
 _PRICED_OPS = 80_000_000
 _FEWEST, _MOST, _MEASURED = 500, 20_000, 300
+# Ops that are priced per second where no clock is to count; two cores that do
+# nothing else price more. To draw what one placement is chosen from takes as
+# long as to price so many ops.
+_OPS_PER_S, _DRAWN_OPS = 4_000_000, 1_500
 # To look at a start in order takes as long as to price a few; that it may take
 # as long as so many leaves time for the search.
 _RANKED = 8
@@ -93,12 +97,11 @@ class LocalSearchPlacer:
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best first in, first out, and the best in order."""
     deadline = deadlines.NEVER
-    if problem.time_budget_s is not None:
-      deadline = deadlines.within(_STARTS_SHARE * problem.time_budget_s,
-                                  self._clock)
-    limit = limits.Limit((evaluations_for(problem)
-                          if self._evaluations is None else self._evaluations),
-                         problem.time_budget_s, clock=self._clock)
+    seconds = None if problem.by_count else problem.time_budget_s
+    if seconds is not None:
+      deadline = deadlines.within(_STARTS_SHARE * seconds, self._clock)
+    limit = limits.Limit((evaluations_for(problem) if self._evaluations is None
+                          else self._evaluations), seconds, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
     return searched(problem, np.concatenate(list(starts.values())), rng, limit)
@@ -278,11 +281,18 @@ def evaluations_for(problem: placer_lib.Problem) -> int:
   As many as it likes where there is a time that ends it.
   """
   if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
+    if problem.by_count:
+      return max(affordable(problem, problem.time_budget_s), 1)
     return sys.maxsize
   if not problem.evaluator.simulated:
     return _MEASURED
-  affordable = _PRICED_OPS // max(problem.graph.num_ops, 1)
-  return min(max(affordable, _FEWEST), _MOST)
+  priced = _PRICED_OPS // max(problem.graph.num_ops, 1)
+  return min(max(priced, _FEWEST), _MOST)
+
+
+def affordable(problem: placer_lib.Problem, seconds: float) -> int:
+  """How many placements such seconds are said to price, on any machine."""
+  return int(seconds * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS))
 
 
 def starting_points(

@@ -273,10 +273,9 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
   of_group = np.flatnonzero(graph.groups == shared[0])
   more = shared.size - 1
   others = f' and {units.count(more, "other variable")}' if more else ''
-  yield (
-      f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
-      f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is where most '
-      'bytes of its ops are wanted')
+  yield (f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
+         f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is '
+         'where most bytes of its ops are wanted')
 
 
 def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -8,8 +8,8 @@ from __future__ import annotations
 # What is run as well as priced has to be TensorFlow's.
 RUNNABLE_GRAPH = (
     'a captured graph or a folder of them, SavedModel folder, .keras file, '
-    'GraphDef or MetaGraph (.pb, .pbtxt, .meta), module:function that returns a Keras model, '
-    'keras_applications:NAME, or a workload of the papers such as rnnlm-2 or '
+    'GraphDef or MetaGraph (.pb, .pbtxt, .meta), module:function that returns '
+    'a Keras model, keras_applications:NAME, or a workload of the papers such as rnnlm-2 or '
     'rnnlm-2@tiny')
 GRAPH = (f'{RUNNABLE_GRAPH}; or a graph with costs of its own: a CostGraphDef '
          'or RunMetadata, or JSON as docs/graph_json.md describes it')
