@@ -7,13 +7,12 @@ import os
 import time
 from typing import Any, Callable, Mapping, Sequence
 
-from absl import logging
-
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
+from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
@@ -47,7 +46,8 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
           may_round: bool = False, repeatable: bool = False,
-          tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
+          verbose: bool | str = telling.AUTO,
+          tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
     plan = gdp_grappler.place(model, '2xP100')
@@ -82,7 +82,10 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     repeatable: No clock counts: `time_budget_s` says how many placements are
       priced, as many as two idle cores price in that time, so that the same
       seed gives the same plan everywhere.
-    tell: Hears one line for everything that was assumed.
+    verbose: True shows progress and what was assumed on standard error, False
+      nothing, 'auto' progress only on a terminal or in a notebook.
+    tell: Hears one line for everything that was assumed, in place of standard
+      error.
 
   Raises:
     InvalidGraphError: the graph is missing or cannot be used.
@@ -93,18 +96,19 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   _check_choice(placer, policy, plan, order)
   # Some placers have to be imported before TensorFlow.
   registry.factory(placer, policy)
-  subject = subjects.read(
-      graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
-  step = _with_whole(subject) if whole_graph else subject.step
-  deadline = deadlines.within(time_budget_s,
-                              deadlines.still if repeatable else time.monotonic)
-  if plan is not None:
-    return _planned(subject, step, plan, order, deadline)
-  return _that_fits(
-      step,
-      lambda: by_placer(subject, step, placer, policy, order, seed, deadline))
+  with telling.told(tell, verbose) as heard:
+    subject = subjects.read(
+        graph, cluster,
+        subjects.Reading(batch_size, trip_count, profile, signature, heard,
+                         may_round))
+    step = _with_whole(subject) if whole_graph else subject.step
+    deadline = deadlines.within(
+        time_budget_s, deadlines.still if repeatable else time.monotonic)
+    if plan is not None:
+      return _planned(subject, step, plan, order, deadline)
+    return _that_fits(
+        step,
+        lambda: by_placer(subject, step, placer, policy, order, seed, deadline))
 
 
 def _that_fits(
@@ -177,13 +181,13 @@ def _search_s(placer: str, deadline: deadlines.Deadline) -> float | None:
   return deadline.after(_SEARCH_SHARE).left_s
 
 
-def load_plan(
-    plan: str | os.PathLike[str], graph: Any,
-    cluster: str | cluster_lib.Cluster | None = None, *,
-    batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-    trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
-    signature: Sequence[Any] | None = None, may_round: bool = False,
-    tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
+def load_plan(plan: str | os.PathLike[str], graph: Any,
+              cluster: str | cluster_lib.Cluster | None = None, *,
+              batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+              trip_count: int = assumptions.DEFAULT_TRIP_COUNT,
+              profile: str = '', signature: Sequence[Any] | None = None,
+              may_round: bool = False, verbose: bool | str = telling.AUTO,
+              tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
     gdp_grappler.load_plan('plan.json', model).step_time_s
@@ -197,6 +201,7 @@ def load_plan(
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    verbose: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -206,11 +211,12 @@ def load_plan(
   """
   if cluster is None:
     cluster = _cluster_of(os.fspath(plan))
-  subject = subjects.read(
-      graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
-  return of_plan(subject, plan)
+  with telling.told(tell, verbose) as heard:
+    subject = subjects.read(
+        graph, cluster,
+        subjects.Reading(batch_size, trip_count, profile, signature, heard,
+                         may_round))
+    return of_plan(subject, plan)
 
 
 def _cluster_of(plan: str) -> cluster_lib.Cluster:

@@ -54,7 +54,7 @@ def policy(monkeypatch):
   monkeypatch.setattr(learned, 'is_there', lambda: True)
   monkeypatch.setattr(learned, 'is_named', lambda policy: True)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 100_000)
+  monkeypatch.setattr(local_search, '_OPS_PER_S', 100_000)
   _Policy.loaded = _Policy.ahead = 0
   return _Policy
 
@@ -280,7 +280,7 @@ def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
   # Of ten seconds it took two more, and brought nothing.
   monkeypatch.setattr(learned, 'is_named', lambda policy: False)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 5_000)
+  monkeypatch.setattr(local_search, '_OPS_PER_S', 5_000)
   anchored.AnchoredPlacer(anchors=_SINGLE).place(
       _problem(1., time_budget_s=budget_s))
   assert policy.loaded == policy.ahead == asked

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gdp_grappler.placers import anchored
+from gdp_grappler.placers import local_search
 from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import stopwatch
 from helpers import clusters
@@ -16,7 +17,7 @@ from helpers import watched_anchors
 
 @pytest.fixture(autouse=True)
 def _little_to_price(monkeypatch):
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 100_000)
+  monkeypatch.setattr(local_search, '_OPS_PER_S', 100_000)
 
 
 def _problem(seconds, **fields):

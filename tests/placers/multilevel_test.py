@@ -310,7 +310,7 @@ def _asked(monkeypatch, budget_s):
     return stock(*args, further=further, **fields)
 
   monkeypatch.setattr(local_search, 'searched', watched)
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 20_000)
+  monkeypatch.setattr(local_search, '_OPS_PER_S', 20_000)
   monkeypatch.setattr(anchored, '_STEPS', 10**9)
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
                                 repeatable=True)

@@ -6,11 +6,13 @@ import itertools
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import recorder
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import anchored
 from gdp_grappler.placers import enforced
+from gdp_grappler.placers import learned
 from gdp_grappler.placers import limits
 from gdp_grappler.placers import local_search
 from helpers import clusters
@@ -50,11 +52,47 @@ def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
                                                        (10., True, 5)])
 def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 50 * (12 + 1500))
+  monkeypatch.setattr(local_search, '_OPS_PER_S', 50 * (12 + 1500))
   priced, passed_s = _at_a_hundredth(time_budget_s=budget_s, repeatable=waits)
   # Some are starts, and priced before.
   assert 50 * by_count - 16 < priced < 50 * by_count + 50
   assert passed_s < by_count / 2
+
+
+@pytest.mark.parametrize('placer', ['anchored', 'local_search'])
+def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
+  # The same seed and budget gave other plans on every run.
+  monkeypatch.setattr(local_search, '_OPS_PER_S', 50 * (12 + 1500))
+  found, counts = [], []
+  for tick_s in (0., 1e6):
+    ticks = itertools.count()
+    clock = lambda: tick_s * next(ticks)
+    problem = _problem(repeatable=False, time_budget_s=10.,
+                       clock=deadlines.still)
+    placers = {
+        'anchored':
+            anchored.AnchoredPlacer(anchors=_SINGLE, asks_policy=False,
+                                    clock=clock),
+        'local_search':
+            local_search.LocalSearchPlacer(starts=_SINGLE, clock=clock)
+    }
+    found.append(placers[placer].place(problem).devices.tolist())
+    counts.append(problem.evaluator.evaluations)
+  assert found[0] == found[1] and counts[0] == counts[1]
+  assert 50 * 10 - 16 < counts[0] < 50 * 10 + 50
+
+
+def test_what_a_process_has_loaded_does_not_count_without_a_clock(monkeypatch):
+  asked = []
+  monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_named', lambda policy: False)
+  monkeypatch.setattr(learned, 'is_loaded',
+                      lambda policy: asked.append(policy) or True)
+  placer = anchored.AnchoredPlacer(anchors=_SINGLE)
+  assert placer._asks_policy(_problem(), 10.) and asked
+  asked.clear()
+  assert not placer._asks_policy(_problem(clock=deadlines.still), 10.)
+  assert not asked
 
 
 def test_a_stopwatch_has_all_of_the_time_as_well():

@@ -162,7 +162,7 @@ def _refuse_given(origin: origin_lib.Origin) -> None:
 
 def _in_directory(directory: pathlib.Path,
                   tell: Callable[[str], None]) -> origin_lib.Origin:
-  """The file of a SavedModel that TensorFlow would read, or a captured graph."""
+  """A captured graph, or the file of a SavedModel that TensorFlow reads."""
   for ending in ('pb', 'pbtxt'):
     file = directory / f'saved_model.{ending}'
     if file.is_file():
