@@ -1,6 +1,7 @@
 """How much of a time budget the default placer uses."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -30,6 +31,10 @@ def _problem(*, repeatable=True, **fields):
                               (12, 3)), repeatable=repeatable, **fields)
   return dataclasses.replace(problem,
                              evaluator=recorder.Recorder(problem.evaluator))
+
+
+def _ticking(ticks, tick_s):
+  return tick_s * next(ticks)
 
 
 def _at_a_hundredth(**fields):
@@ -65,8 +70,7 @@ def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
   monkeypatch.setattr(local_search, '_OPS_PER_S', 50 * (12 + 1500))
   found, counts = [], []
   for tick_s in (0., 1e6):
-    ticks = itertools.count()
-    clock = lambda: tick_s * next(ticks)
+    clock = functools.partial(_ticking, itertools.count(), tick_s)
     problem = _problem(repeatable=False, time_budget_s=10.,
                        clock=deadlines.still)
     placers = {

@@ -235,7 +235,8 @@ class _Analysis:
 
   def _nested(self, unknown: list[bool]) -> list[int]:
     """[F], of the unknown loops around and within each, itself included, how
-    many at most are within one another."""
+    many at most are within one another.
+    """
     own = [int(flag and number > 0) for number, flag in enumerate(unknown)]
     around, within = list(own), list(own)
     for number, frame in enumerate(self._frames[1:], 1):  # Parents come first.
