@@ -75,7 +75,7 @@ class Settings:
     max_memory: What placements may use of memories at most, as
       {'GPU:0': '12GB', 'CPU': '64GB'}; None for what TensorFlow can allocate.
     repeatable: No clock ends a search: `time_budget_s` says how many placements
-      are priced, so that the same seed gives the same plan on every run. A `fit`
+      are priced, and the same seed gives the same plan on every run. A `fit`
       may still drop the plan after it has timed steps (`guard`).
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.

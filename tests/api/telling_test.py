@@ -21,8 +21,8 @@ class _Terminal(io.StringIO):
     return True
 
 
-@pytest.fixture(name='terminal')
 def _terminal(monkeypatch):
+  """Standard error from now on: pytest has its own until a test begins."""
   stream = _Terminal()
   monkeypatch.setattr(sys, 'stderr', stream)
   return stream
@@ -32,8 +32,9 @@ def _place(**options):
   return gdp_grappler.place(_GRAPH, '2xP100', placer='metis', **options)
 
 
-def test_a_call_on_a_terminal_says_what_it_does(terminal):
+def test_a_call_on_a_terminal_says_what_it_does(monkeypatch):
   # It was silent for 18 s.
+  terminal = _terminal(monkeypatch)
   _place()
   said = terminal.getvalue()
   assert 'gdp: placing 192 ops by metis' in said
@@ -77,8 +78,8 @@ def test_what_was_assumed_is_said_everywhere_but_where_nobody_wants_it(
   assert not capsys.readouterr().err
 
 
-def test_who_listens_already_is_not_disturbed(terminal):
-  said = []
+def test_who_listens_already_is_not_disturbed(monkeypatch):
+  terminal, said = _terminal(monkeypatch), []
 
   class Listener:
     doing = said.append

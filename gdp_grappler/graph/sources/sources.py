@@ -76,9 +76,6 @@ def read(
   if origin.names_function:
     kind = ('application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
-    if kind == 'function':
-      tell(f'{path}: its module is imported and the function called, with all '
-           'that they do.')
     return tracing.trace(kind, path, label, batch_size, tell, architecture)
   if origin.path.is_dir():
     origin = _in_directory(origin.path, tell)

@@ -14,6 +14,7 @@ import inspect
 import os
 import sys
 import tempfile
+import time
 from typing import Any, Callable
 
 import tensorflow as tf
@@ -26,6 +27,7 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import opened_files
 from gdp_grappler.graph.sources import training_step
 
 _LONGEST = 400  # Characters of an error of somebody else's.
@@ -44,8 +46,10 @@ def trace(kind: str, path: str, name: str, batch_size: int,
 
   Returns:
     'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
-    why there is no graph, or None.
+    why there is no graph, or None; 'files' that it was made from, of
+    `opened_files`; 'seconds' of the processor that it took.
   """
+  watch, begin_s = opened_files.Watch(), time.process_time()
   if kind == 'function':
     # As Python does for a user's own program.
     sys.path.insert(0, os.getcwd())
@@ -53,7 +57,8 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   try:
     graph = _trace(kind, path, name, batch_size, architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
-    return dict(graph=data, notes=notes, error=None)
+    return dict(graph=data, notes=notes, error=None, files=watch.stamps(),
+                seconds=time.process_time() - begin_s)
   except errors.InvalidGraphError as error:
     return dict(graph=None, notes=notes, error=str(error))
 
