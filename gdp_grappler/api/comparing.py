@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+import time
 from typing import Any, Sequence
 
 from gdp_grappler import deadlines
@@ -97,7 +98,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
             batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
             trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
             signature: Sequence[Any] | None = None, may_round: bool = False,
-            verbose: bool | str = telling.AUTO,
+            repeatable: bool = False, verbose: bool | str = telling.AUTO,
             tell: telling.Tell | None = None) -> Comparison:
   """Places a step by several placers; the graph is read once.
 
@@ -116,6 +117,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    repeatable: As of `place`.
     verbose: As of `place`.
     tell: As of `place`.
 
@@ -125,6 +127,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
   """
   failures = _unusable([registry.get(name) for name in placers])
   placed: dict[str, placed_step.PlacedStep] = {}
+  clock = deadlines.still if repeatable else time.monotonic
   with telling.told(tell, verbose) as heard:
     subject = subjects.read(
         graph, cluster,
@@ -136,7 +139,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
       try:
         placed[name] = placing.by_placer(
             subject, subject.step, name, order=order, seed=seed,
-            deadline=deadlines.within(time_budget_s))
+            deadline=deadlines.within(time_budget_s, clock))
       except errors.GdpError as error:
         failures[name] = str(error)
   ranked = sorted(placed, key=lambda n:

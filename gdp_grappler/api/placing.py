@@ -34,6 +34,8 @@ from gdp_grappler.placers import step as step_lib
 
 Plan = str | os.PathLike[str] | Mapping[str, str]
 
+# Who gave a time budget should know of a reading that took longer.
+_QUICK_S = 5.
 # Of the time left: what comes after a search prices, orders and writes.
 _SEARCH_SHARE = .9
 
@@ -96,12 +98,16 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   _check_choice(placer, policy, plan, order)
   # Some placers have to be imported before TensorFlow.
   registry.factory(placer, policy)
+  begin_s = time.monotonic()
   with telling.told(tell, verbose) as heard:
     subject = subjects.read(
         graph, cluster,
         subjects.Reading(batch_size, trip_count, profile, signature, heard,
                          may_round))
     step = _with_whole(subject) if whole_graph else subject.step
+    took_s = time.monotonic() - begin_s
+    if time_budget_s is not None and took_s > _QUICK_S:
+      heard(f'Reading took {took_s:.0f} s, which are none of the time budget.')
     deadline = deadlines.within(
         time_budget_s, deadlines.still if repeatable else time.monotonic)
     if plan is not None:

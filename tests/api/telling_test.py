@@ -2,6 +2,7 @@
 
 import io
 import pathlib
+import re
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import gdp_grappler
 from gdp_grappler import errors
 from gdp_grappler import progress
+from gdp_grappler.api import placing
 from gdp_grappler.api import telling
 from helpers import graph_defs
 
@@ -76,6 +78,19 @@ def test_what_was_assumed_is_said_everywhere_but_where_nobody_wants_it(
   assert capsys.readouterr().err == line
   gdp_grappler.simulate(path, tmp_path / 'plan.json', verbose=False)
   assert not capsys.readouterr().err
+
+
+def test_who_gave_a_budget_is_told_what_reading_took(monkeypatch):
+  heard = []
+  _place(time_budget_s=5., tell=heard.append)
+  assert not heard
+  monkeypatch.setattr(placing, '_QUICK_S', -1.)
+  _place(tell=heard.append)
+  assert not heard
+  _place(time_budget_s=5., tell=heard.append)
+  [line] = heard
+  assert re.fullmatch(r'Reading took \d+ s, which are none of the time budget.',
+                      line)
 
 
 def test_who_listens_already_is_not_disturbed(monkeypatch):
