@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
@@ -52,77 +52,70 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
-    plan = gdp_grappler.place(model, '2xP100')
-    plan.show()
-    plan.save('plan.json')
+    gdp_grappler.place(model, '2xP100').save('plan.json')
 
   Args:
     graph: A Keras model: its training step if it is compiled, else its forward
-      pass; a `tf.function`; a `tf.Graph`; or whatever `gdp place` takes as its
-      graph: a file or folder, module:function, keras_applications:NAME or the
-      name of a workload.
+      pass; a `tf.function`; a `tf.Graph`; or what `gdp place` takes, such as a
+      file, module:function or the name of a workload.
     cluster: A preset such as '2xP100', 'local', a file, or a `Cluster`.
     placer: One of those that `gdp place --help` lists.
     policy: Folder of a trained policy, for a placer that has one.
     plan: In place of a placer: a plan file, or devices by layer or name scope,
       such as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
-    order: 'critical_path' finds an order of ready ops, which is kept by control
-      edges, where that is predicted to pay; 'fifo' drops that of a plan.
-    seed: The same seed gives the same placement where no clock ends the search:
-      without `time_budget_s`, on a machine that is not busy; on any machine if
-      `repeatable`.
-    time_budget_s: What searching may take, for devices and for an order;
-      reading the graph comes before. None for as long as a search takes by
-      itself.
+    order: 'critical_path' adds an order, which control edges keep, where that
+      is predicted to pay; 'fifo' drops that of a plan.
+    seed: The same gives the same plan, unless a clock ends the search.
+    time_budget_s: What searching may take, for devices and for an order; None
+      for as long as a search takes by itself.
     batch_size: Size of dimensions that the graph leaves open.
     trip_count: Iterations of while loops whose number it does not tell.
     profile: File of `gdp profile`; '' for the roofline.
     signature: What a `tf.function` without an input signature is called with.
-    whole_graph: It will be saved as a GraphDef: what no step runs, such as
-      initializers, restricts the placement as well.
+    whole_graph: What no step runs restricts it, too: for a GraphDef.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
-    repeatable: No clock counts: `time_budget_s` says how many placements are
-      priced, as many as two idle cores price in that time, so that the same
-      seed gives the same plan everywhere.
-    verbose: True shows progress and what was assumed on standard error, False
-      nothing, 'auto' progress only on a terminal or in a notebook.
-    tell: Hears one line for everything that was assumed, in place of standard
-      error.
+    repeatable: No clock ends the search: the budget stands for the placements
+      that two idle cores price in that time.
+    verbose: Whether to show progress and what was assumed; 'auto' shows
+      progress on a terminal or in a notebook.
+    tell: Hears what was assumed, a line each, in place of standard error.
 
   Raises:
     InvalidGraphError: the graph is missing or cannot be used.
-    InfeasiblePlacementError: the cluster cannot hold it, or a plan breaks its
-      rules.
+    InfeasiblePlacementError: it does not fit, or a plan breaks its rules.
     GdpError: an unknown name, or a file that cannot be used.
   """
   _check_choice(placer, policy, plan, order)
-  # Some placers have to be imported before TensorFlow.
-  registry.factory(placer, policy)
-  begin_s = time.monotonic()
+  registry.factory(placer, policy)  # Some have to be before TensorFlow.
   with telling.told(tell, verbose) as heard:
-    subject = subjects.read(
-        graph, cluster,
-        subjects.Reading(batch_size, trip_count, profile, signature, heard,
-                         may_round))
+    how = subjects.Reading(batch_size, trip_count, profile, signature, heard,
+                           may_round)
+    subject, deadline = _read(graph, cluster, how, time_budget_s, repeatable)
     step = _with_whole(subject) if whole_graph else subject.step
-    took_s = time.monotonic() - begin_s
-    if time_budget_s is not None and took_s > _QUICK_S:
-      heard(f'Reading took {took_s:.0f} s, which are none of the time budget.')
-    deadline = deadlines.within(
-        time_budget_s, deadlines.still if repeatable else time.monotonic)
     if plan is not None:
       return _planned(subject, step, plan, order, deadline)
-    return _that_fits(
-        step,
-        lambda: by_placer(subject, step, placer, policy, order, seed, deadline))
+    return _that_fits(step, subject, placer, policy, order, seed, deadline)
 
 
-def _that_fits(
-    step: step_lib.Step,
-    placed: Callable[[], placed_step.PlacedStep]) -> placed_step.PlacedStep:
+def _read(graph: Any, cluster: str | cluster_lib.Cluster, how: subjects.Reading,
+          time_budget_s: float | None,
+          repeatable: bool) -> tuple[subjects.Subject, deadlines.Deadline]:
+  """The step, and when it is to be placed: reading is not in the budget."""
+  begin_s = time.monotonic()
+  subject = subjects.read(graph, cluster, how)
+  took_s = time.monotonic() - begin_s
+  if time_budget_s is not None and took_s > _QUICK_S:
+    how.tell(f'Reading took {took_s:.0f} s, which are none of the time budget.')
+  clock = deadlines.still if repeatable else time.monotonic
+  return subject, deadlines.within(time_budget_s, clock)
+
+
+def _that_fits(step: step_lib.Step, subject: subjects.Subject, placer: str,
+               policy: str | None, order: str | None, seed: int,
+               deadline: deadlines.Deadline) -> placed_step.PlacedStep:
   """What a placer finds, unless it does not fit or nothing can."""
   _refuse(shortage.is_certain(step.graph, step.cluster))
-  found = placed()
+  found = by_placer(subject, step, placer, policy, order, seed, deadline)
   if not found.fits:
     _refuse(
         shortage.of_placement(step.graph, step.cluster, found.fifo.peak_bytes))
