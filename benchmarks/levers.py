@@ -40,17 +40,18 @@ from gdp_grappler import progress
 from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
-from gdp_grappler.placers import anchored
-from gdp_grappler.placers import choosing
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import local_search
-from gdp_grappler.placers import move_filter
-from gdp_grappler.placers import moves
-from gdp_grappler.placers import multilevel
+from gdp_grappler.placers import annealing_placer
+from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
-from gdp_grappler.placers import repair
-from gdp_grappler.placers import shipped_moves
+from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.placers.search.moves import move_filter
+from gdp_grappler.placers.search.moves import moves
+from gdp_grappler.placers.search.moves import repair
+from gdp_grappler.placers.search.moves import shipped_moves
 from gdp_grappler.problems import reading
 
 _TITLE = 'Levers'
@@ -102,8 +103,8 @@ def _rows(task: str, seconds: float, seeds: int) -> list[_Row]:
   step = reading.read_task(task, progress.doing)
   simulator = step.simulator()
   problem = dataclasses.replace(step.problem(simulator), simulator=simulator)
-  proposed = local_search.starting_points(problem, anchored.ANCHORS,
-                                          np.random.default_rng(0))
+  proposed = annealing_placer.starting_points(problem, default_placer.ANCHORS,
+                                              np.random.default_rng(0))
   rows = []
   for seed in range(seeds):
     row: _Row = {'task': task, 'seed': seed}
@@ -130,9 +131,9 @@ def _found(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
   models = functools.partial(_model, problem, levers)
   kinds = moves.Moves.kinds if levers.coordinates else _LOOSE
   if levers.priorities:
-    return local_search.searched(problem, starts, rng, limit, models, kinds,
-                                 ahead)
-  best = local_search.annealed(problem, starts, rng, limit, models, kinds)
+    return staged_search.searched(problem, starts, rng, limit, models, kinds,
+                                  ahead)
+  best = annealing_placer.annealed(problem, starts, rng, limit, models, kinds)
   return (placement_lib.from_groups(problem.graph, best, problem.cluster),)
 
 
@@ -150,8 +151,9 @@ def _ahead(problem: placer_lib.Problem, starts: np.ndarray, levers: _Levers,
   return [ahead.rows]
 
 
-def _limit(seconds: float) -> limits.Limit:
-  return limits.Limit(sys.maxsize, seconds, clock=time.process_time)
+def _limit(seconds: float) -> search_budget.SearchBudget:
+  return search_budget.SearchBudget(sys.maxsize, seconds,
+                                    clock=time.process_time)
 
 
 def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
@@ -159,12 +161,12 @@ def _starts(problem: placer_lib.Problem, proposed: dict[str, np.ndarray],
   """int [S, G], the best first."""
   wanted = [
       rows for name, rows in proposed.items()
-      if (levers.anchors or name not in anchored.ANCHORS) and
+      if (levers.anchors or name not in default_placer.ANCHORS) and
       (levers.coordinates or name != _COORDINATES)
   ]
   rows = np.unique(np.concatenate(wanted), axis=0)
   prices = problem.evaluator.price_groups(problem.graph, rows)
-  return rows[prices.ranking()[:prioritized.STARTS]]
+  return rows[prices.ranking()[:search_config.DEFAULT.priorities.starts]]
 
 
 def _model(problem: placer_lib.Problem,
@@ -182,8 +184,8 @@ def _model(problem: placer_lib.Problem,
 def _step_s(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
             placements: Sequence[placement_lib.Placement]) -> float:
   """Of the best of them, with the edges that pay."""
-  choice = choosing.best(problem, placements, simulator,
-                         lambda _: control_edges.OrderConfig())
+  choice = edge_selection.best(problem, placements, simulator,
+                               lambda _: control_edges.OrderConfig())
   if choice.order is not None:
     return choice.order.with_edges_s
   return simulator.evaluate(problem.graph, choice.placement).step_time_s

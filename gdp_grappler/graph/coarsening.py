@@ -15,9 +15,9 @@ import weakref
 import numpy as np
 
 from gdp_grappler.graph import choices
-from gdp_grappler.graph import label_rows
 from gdp_grappler.graph import native_graph
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph import unique_rows
 
 COARSE, NESTED, FINE = 'coarse', 'nested', 'fine'
 # From what a policy learns in hundreds of trials to what it does in thousands.
@@ -164,7 +164,7 @@ def _of(graph: op_graph.OpGraph) -> _Edges:
 
 def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
   """int32 [G], equal where both are."""
-  return label_rows.distinct([first, second])[1].astype(np.int32)
+  return unique_rows.distinct([first, second])[1].astype(np.int32)
 
 
 def _in_topological_order(graph: op_graph.OpGraph,

@@ -27,7 +27,7 @@ class Problem:
     graph: What to place.
     cluster: Where.
     evaluator: Prices placements on `cluster`: what is to be minimised, which
-      need not be what a step is said to take in the end (`robust`).
+      need not be what a step is said to take in the end (`robust_evaluator`).
     seed: Two runs with the same seed give the same placement.
     expert_devices: int [N], where a human expert puts the ops; None if nobody
       said. It need not keep the graph's rules.

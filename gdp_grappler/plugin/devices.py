@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Sequence
 
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import scopes
 from gdp_grappler.plugin import settings as settings_lib
@@ -41,7 +41,7 @@ def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
   if len(short) == 1:
     return f'this program has one device, {short[0]}'
   asks = (not settings.keep_best or settings.plan is not None or
-          settings.may_round or settings.order == order_lib.CRITICAL_PATH or
+          settings.may_round or settings.order == order_names.CRITICAL_PATH or
           scopes.were_used())
   tasks = {name.rpartition('/device:')[0] for name in found}
   gpus = [name for name in short if name.startswith(_GPU)]

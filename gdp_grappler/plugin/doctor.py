@@ -242,11 +242,12 @@ def _xla() -> Iterator[Finding]:
 
 
 def _policy(policy: str | None) -> Iterator[Finding]:
-  from gdp_grappler.placers import learned
-  from gdp_grappler.placers import trainer
+  from gdp_grappler.placers.policy import learned
+  from gdp_grappler.placers.policy import shipped_policy
   try:
     learned.LearnedPlacer(policy)
-    folder = policy or environment.policy_folder() or trainer.shipped_policy()
+    folder = policy or environment.policy_folder(
+    ) or shipped_policy.shipped_policy()
     yield Finding(GOOD, 'policy', f'{folder} loads')
   except errors.PolicyMismatchError as error:
     yield Finding(BAD, 'policy', str(error))

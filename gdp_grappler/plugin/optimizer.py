@@ -13,6 +13,7 @@ import re
 
 import numpy as np
 
+from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
@@ -20,23 +21,22 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import shortage
 from gdp_grappler.evaluation.costs import profiled_costs
 from gdp_grappler.evaluation.ordering import control_edges
-from gdp_grappler.evaluation.ordering import order as order_lib
+from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.evaluation.simulation import simulator as simulator_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
-from gdp_grappler.placers import choosing
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import planned
 from gdp_grappler.placers import registry
-from gdp_grappler.placers import single_device
 from gdp_grappler.placers import step as step_lib
-from gdp_grappler.placers import stopwatch
+from gdp_grappler.placers.plans import planned
+from gdp_grappler.placers.search.edges import edge_selection
+from gdp_grappler.placers.simple import single_device
 from gdp_grappler.plugin import devices as devices_lib
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import step_costs
+from gdp_grappler.plugin import task_links
 from gdp_grappler.reports import units
 
 # Replicas of one model already fill the devices, and their collectives wait
@@ -81,7 +81,8 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   reason = _why_not(source)
   if reason:
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
-  deadline = stopwatch.Deadline((1 - _KEPT_SHARE) * settings.time_budget_s)
+  deadline = deadlines.without_loading(
+      (1 - _KEPT_SHARE) * settings.time_budget_s)
   step = _step(source, settings, relocatable)
   if shortage_found := shortage.is_certain(step.graph, step.cluster):
     return _left(source, shortage_found)
@@ -89,14 +90,14 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   problem = dataclasses.replace(
       step.problem(simulator, settings.seed),
       time_budget_s=min(_SEARCH_SHARE * settings.time_budget_s,
-                        deadline.left_s), repeatable=True,
-      simulator=None if settings.order == order_lib.FIFO else simulator)
+                        deadline.remaining_s), repeatable=True,
+      simulator=None if settings.order == order_names.FIFO else simulator)
   before = _as_it_was(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
   if not before.violations(graph):
     if (problem.allowed.sum(axis=1) == 1).all():
-      order = choosing.order_of(problem, before, simulator, orders)
-      choice = choosing.Choice(before, order)
+      order = edge_selection.order_of(problem, before, simulator, orders)
+      choice = edge_selection.Choice(before, order)
       return (_outcome(problem, before, choice, simulator, settings)
               if order else outcome_lib.Outcome(None, ''))
     stays = settings.keep_best and settings.plan is None
@@ -106,8 +107,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     proposals, origin = _proposals(problem, settings)
   except planned.DoesNotFitError as error:
     return _left(source, str(error))
-  choice = choosing.best(problem, (before, *proposals) if stays else proposals,
-                         simulator, orders)
+  choice = edge_selection.best(problem,
+                               (before, *proposals) if stays else proposals,
+                               simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
   if settings.batch_size is None and source.leaves_sizes_open():
     return dataclasses.replace(
@@ -157,8 +159,8 @@ def _left(source: source_graph.SourceGraph, why: str) -> outcome_lib.Outcome:
 
 def _cluster(source: source_graph.SourceGraph,
              settings: settings_lib.Settings) -> cluster_lib.Cluster:
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
-                                  settings.max_memory)
+  cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
+                                     settings.max_memory)
   if settings.mode == 'apply':
     here = {cluster_lib.canonical_device(d) for d in source.devices}
     absent = [
@@ -213,7 +215,7 @@ def _proposals(
     found = planned.place(settings.plan, problem)
     proposals, origin = (found.placement,), found.origin
   else:
-    proposals = choosing.proposals(
+    proposals = edge_selection.proposals(
         registry.create(settings.placer, settings.policy), problem)
     origin = settings.placer
   for placement in proposals:
@@ -226,7 +228,7 @@ def _proposals(
 
 
 def _outcome(problem: placer_lib.Problem, before: placement_lib.Placement,
-             choice: choosing.Choice, simulator: simulator_lib.Simulator,
+             choice: edge_selection.Choice, simulator: simulator_lib.Simulator,
              settings: settings_lib.Settings,
              origin: str = '') -> outcome_lib.Outcome:
   """What to do, and the line that says it; `origin` is whose it is."""
@@ -280,21 +282,21 @@ def _said_of_memory(graph: op_graph.OpGraph,
 
 def _order_config(
     graph: op_graph.OpGraph, before: placement_lib.Placement,
-    settings: settings_lib.Settings, deadline: stopwatch.Deadline,
+    settings: settings_lib.Settings, deadline: deadlines.Deadline,
     placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
-  max_s = deadline.left_s
+  max_s = deadline.remaining_s
   if not max_s:
     return None
   if placement is before and not (set(graph.devices) <= set(
       placement.cluster.device_names)):
     return None  # Part of it is where the cluster does not reach.
-  if (settings.order == order_lib.CRITICAL_PATH or
+  if (settings.order == order_names.CRITICAL_PATH or
       settings.order is None and placement.priorities is not None):
     return control_edges.OrderConfig(max_s=max_s)
   used = np.unique(placement.devices)
   runs_ahead = sum(placement.cluster.devices[d].asynchronous for d in used)
-  if settings.order == order_lib.FIFO or runs_ahead < 2:
+  if settings.order == order_names.FIFO or runs_ahead < 2:
     return None
   return dataclasses.replace(_UNASKED, max_s=max_s)
 

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from gdp_grappler.placers import prioritized
+from gdp_grappler.placers.search import priority_annealing
 
 
 @pytest.fixture(name='program')
@@ -40,9 +40,9 @@ def test_orders_are_searched_for_where_priorities_are_a_lever(
     program, monkeypatch):
   """It was the search first in, first out, whatever was switched off."""
   made = []
-  stock = prioritized.PrioritizedSearch
+  stock = priority_annealing.PriorityAnnealing
   monkeypatch.setattr(
-      prioritized, 'PrioritizedSearch', lambda *arguments:
+      priority_annealing, 'PriorityAnnealing', lambda *arguments:
       (made.append(arguments), stock(*arguments))[1])
   assert program.main([
       '--json', '--seconds=0.1', '--seeds=1', '--quiet',

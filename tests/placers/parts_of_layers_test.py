@@ -3,11 +3,11 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import coarse_problem
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import multilevel
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers import prioritized
+from gdp_grappler.placers.search import coarse_problem
+from gdp_grappler.placers.search import multilevel
+from gdp_grappler.placers.search import priority_annealing
+from gdp_grappler.placers.search import search_budget
 from helpers import recurrent
 from helpers import unrolled
 
@@ -25,8 +25,8 @@ def _problem(graph):
 
 
 def _in_order_s(problem, row):
-  search = prioritized.PrioritizedSearch(problem, row[None],
-                                         np.random.default_rng(0))
+  search = priority_annealing.PriorityAnnealing(problem, row[None],
+                                                np.random.default_rng(0))
   return search.best_key[-1]
 
 
@@ -34,14 +34,14 @@ def _watched(monkeypatch):
   """Searches, in turn, with the number of their groups."""
   monkeypatch.setattr(coarse_problem, '_ALONE', .5)
   begun = []
-  stock = prioritized.PrioritizedSearch
+  stock = priority_annealing.PriorityAnnealing
 
   def watched(problem, *arguments, **fields):
     begun.append((problem.graph.num_groups, stock(problem, *arguments,
                                                   **fields)))
     return begun[-1][1]
 
-  monkeypatch.setattr(prioritized, 'PrioritizedSearch', watched)
+  monkeypatch.setattr(priority_annealing, 'PriorityAnnealing', watched)
   return begun
 
 
@@ -51,7 +51,8 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              limits.Limit(20_000), lambda problem: None)
+                              search_budget.SearchBudget(20_000),
+                              lambda problem: None)
   layers = coarse.wholes().problem.graph.num_groups
   parts = coarse.parted().wholes().problem.graph.num_groups
   counts = [count for count, _ in begun if count in (layers, parts)]
@@ -72,7 +73,8 @@ def test_all_that_parts_price_counts(monkeypatch, most):
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                              limits.Limit(most), lambda problem: None)
+                              search_budget.SearchBudget(most),
+                              lambda problem: None)
   # The first one only says what the best start takes.
   assert len({count for count, _ in begun[1:]}) == 3
   searches = [search for _, search in begun[1:]]
@@ -95,7 +97,7 @@ def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
   coarse = multilevel.coarsened(problem)
   starts = np.ones((1, problem.graph.num_groups), np.int32)
   multilevel.in_order(coarse, starts, np.random.default_rng(0),
-                      limits.Limit(3000), lambda problem: None)
+                      search_budget.SearchBudget(3000), lambda problem: None)
   layers = coarse.wholes().problem.graph.num_groups
   priced = sum(s.evaluations for count, s in begun[1:] if count == layers)
   assert (priced >= .65 * 3000) == (not parts)
@@ -103,8 +105,9 @@ def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
 
 def _best_of_layers(coarse, starts):
   """int [G], the fastest in the small graph with each layer on one device."""
-  whole = multilevel._Searches(coarse.wholes(),
-                               starts, np.random.default_rng(0),
-                               limits.Limit(4000), multilevel._WHOLES)
+  whole = multilevel._Searches(coarse.wholes(), starts,
+                               np.random.default_rng(0),
+                               search_budget.SearchBudget(4000),
+                               multilevel._WHOLES)
   whole.search(1.)
   return whole.told()[0][1]

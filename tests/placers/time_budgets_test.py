@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from gdp_grappler.cluster import presets
-from gdp_grappler.evaluation import recorder
+from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
-from gdp_grappler.placers import anchored
-from gdp_grappler.placers import enforced
-from gdp_grappler.placers import limits
-from gdp_grappler.placers import local_search
+from gdp_grappler.placers import default_placer
+from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search.edges import order_ranking
 from helpers import clusters
 from helpers import graphs
 from helpers import problems
@@ -26,17 +26,17 @@ def _problem(*, repeatable=True, **fields):
   problem = problems.make(graphs.make_graph(num_ops=12),
                           clusters.make_cluster(2), np.ones(
                               (12, 3)), repeatable=repeatable, **fields)
-  return dataclasses.replace(problem,
-                             evaluator=recorder.Recorder(problem.evaluator))
+  return dataclasses.replace(
+      problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
 
 
 def _at_a_hundredth(**fields):
   """What was priced, and the seconds passed, each look taking a hundredth."""
   ticks = itertools.count()
   problem = _problem(**fields)
-  anchored.AnchoredPlacer(anchors=_SINGLE, asks_network=False,
-                          asks_policy=False,
-                          clock=lambda: next(ticks) / 100).place(problem)
+  default_placer.DefaultPlacer(anchors=_SINGLE, asks_network=False,
+                               asks_policy=False,
+                               clock=lambda: next(ticks) / 100).place(problem)
   return problem.evaluator.evaluations, next(ticks) / 100
 
 
@@ -50,7 +50,7 @@ def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
                                                        (10., True, 5)])
 def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
-  monkeypatch.setattr(anchored, '_OPS_PER_S', 50 * (12 + 1500))
+  monkeypatch.setattr(default_placer, '_OPS_PER_S', 50 * (12 + 1500))
   priced, passed_s = _at_a_hundredth(time_budget_s=budget_s, repeatable=waits)
   # Some are starts, and priced before.
   assert 50 * by_count - 16 < priced < 50 * by_count + 50
@@ -62,8 +62,8 @@ def test_a_stopwatch_has_all_of_the_time_as_well():
   problem = problems.make(graphs.make_graph(num_ops=12),
                           clusters.make_cluster(2), np.ones((12, 3)),
                           wrap=stopwatches.Stopwatch, time_budget_s=2.)
-  anchored.AnchoredPlacer(anchors=_SINGLE, asks_policy=False,
-                          clock=lambda: next(ticks) / 10).place(problem)
+  default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False,
+                               clock=lambda: next(ticks) / 10).place(problem)
   assert 2. <= next(ticks) / 10 <= 2.5
   assert problem.evaluator.runs > 100
 
@@ -80,7 +80,7 @@ class _Asked:
   def __init__(self, monkeypatch, takes=lambda count: 0.) -> None:
     """`takes` says what the first, second ... look for edges takes."""
     self.placements, self.begun_s, self.now = [], [], [0.]
-    stock = enforced.Enforced._asked
+    stock = order_ranking.OrderRanking._asked
 
     def asked(edges, placement):
       self.placements.append(placement)
@@ -90,7 +90,7 @@ class _Asked:
       # How much is kept differs, so that the next may always be the best.
       return (*key[:3], key[3] * (1 + len(self.placements) % 2)), placement
 
-    monkeypatch.setattr(enforced.Enforced, '_asked', asked)
+    monkeypatch.setattr(order_ranking.OrderRanking, '_asked', asked)
 
   def search(self, starts, seconds=None, evaluations=10**6, tick_s=.001,
              grace=0., seed=2):
@@ -107,8 +107,8 @@ class _Asked:
     rng = np.random.default_rng(0)
     rows = rng.integers(1, 3,
                         (starts, problem.graph.num_groups)).astype(np.int32)
-    limit = limits.Limit(evaluations, seconds, grace, clock)
-    local_search.searched(problem, rows, rng, limit)
+    limit = search_budget.SearchBudget(evaluations, seconds, grace, clock)
+    staged_search.searched(problem, rows, rng, limit)
     return len(self.placements)
 
 

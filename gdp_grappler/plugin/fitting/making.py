@@ -121,14 +121,14 @@ def _make_room(variables: Sequence[Any]) -> None:
   here = [v for v in variables if _device(v) == _CARD]
   if not here or not _is_short_of(_PER_WEIGHT * sum(map(_bytes, variables))):
     return
-  from gdp_grappler.plugin.fitting import relocation
-  free = relocation.movable(v.value for v in here)
+  from gdp_grappler.plugin.fitting import variable_moves
+  free = variable_moves.movable(v.value for v in here)
   if len(free) < len(here):
     return  # Weights of other strategies, or those that a dataset reads.
   notices.say_once('GPU:0 has no room for the slots of the optimizer: weights '
                    'and slots wait on the host; fit moves them to where they '
                    'will be')
-  relocation.move((v, _HOST) for v in free)
+  variable_moves.move((v, _HOST) for v in free)
 
 
 def _device(variable: Any) -> str:
@@ -169,10 +169,10 @@ def left_bytes() -> int | None:
 def _room_bytes(settings: settings_lib.Settings,
                 names: tuple[str, ...]) -> int | None:
   """What plans may use of GPU:0; None where nobody knows."""
-  from gdp_grappler.plugin import network
+  from gdp_grappler.plugin import task_links
   try:
-    cluster = network.KNOWN.cluster(settings.cluster, names,
-                                    settings.max_memory)
+    cluster = task_links.KNOWN.cluster(settings.cluster, names,
+                                       settings.max_memory)
     card = cluster.device_index(_CARD_LABEL)
   except errors.GdpError:
     return None  # A step that is placed says what is wrong.

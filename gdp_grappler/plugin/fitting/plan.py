@@ -15,9 +15,9 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.legality import pins
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.plugin import decisions
-from gdp_grappler.plugin import network
 from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
+from gdp_grappler.plugin import task_links
 
 # Grappler rewrites a step a little differently when its variables are on other
 # devices. With more unknown ops than that it is another step.
@@ -142,8 +142,8 @@ def follow(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   known = [plan.devices.get(node.name, '') for node in nodes]
   if known.count('') > _LARGEST_UNKNOWN_SHARE * len(nodes):
     return decisions.optimize(source, settings)
-  cluster = network.KNOWN.cluster(settings.cluster, source.devices,
-                                  settings.max_memory)
+  cluster = task_links.KNOWN.cluster(settings.cluster, source.devices,
+                                     settings.max_memory)
   graph = step_lib.of_source(source, cluster, live=True).graph
   devices = _by_group(graph.groups, known, graph.devices)
   placement = placement_lib.Placement(

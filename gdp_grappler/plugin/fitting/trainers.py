@@ -6,12 +6,12 @@ import functools
 from typing import Any, Callable
 import weakref
 
+from gdp_grappler.plugin import current_call
 from gdp_grappler.plugin import devices
 from gdp_grappler.plugin import notices
-from gdp_grappler.plugin import running
 from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
-from gdp_grappler.plugin.fitting import feed
+from gdp_grappler.plugin.fitting import batch_sizes
 
 _MARK = '_gdp_wrapped'
 # The module and the class that make train functions.
@@ -29,7 +29,7 @@ def install() -> None:
   import wrapt
   for module, name in _TRAINERS:
     wrapt.register_post_import_hook(functools.partial(_wrap, name), module)
-  feed.watch()
+  batch_sizes.watch()
   xla.watch_functions(_tell_of_xla)
 
 
@@ -124,7 +124,7 @@ def _without_xla(model: Any, make: Callable[..., None], attribute: str) -> Any:
 
 def _tell_of_xla(function: str) -> None:
   """Says that a function is one op by its user's choice."""
-  call = running.current()
+  call = current_call.current()
   if not _places() or getattr(call, 'is_compiled_by_keras', False):
     return
   notices.say_once(

@@ -10,8 +10,8 @@ import pytest
 import tensorflow as tf
 
 from gdp_grappler import errors
-from gdp_grappler.placers import learned
 from gdp_grappler.placers import step as step_lib
+from gdp_grappler.placers.policy import learned
 from gdp_grappler.workloads.synthetic import synthetic
 from helpers import clusters
 from helpers import graphs

@@ -1,0 +1,125 @@
+"""The numbers of a search, one documented field each."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class AnnealingConfig:
+  """Simulated annealing of the devices of groups.
+
+  Attributes:
+    batch: Moves that are priced at a time. Divisible by the usual numbers of
+      cores; the same on all machines, so that results do not depend on them.
+    unions: Unions of gaining moves that are tried in the next batch; 0 for
+      none.
+    first_temperature: Temperature at the begin, as a share of the step time of
+      the best start.
+    last_temperature: Temperature at the end, as such a share.
+    patience: Share of the search without gain after which the search returns to
+      the best placement.
+    first_penalty: Cost of a memory that overflows by its own size, at the
+      begin, in step times of the best start.
+    last_penalty: The same cost at the end.
+    success_decay: Factor by which each batch forgets which kinds of moves
+      gained.
+    usual_share: Share of the moves whose kind does not depend on which kinds
+      gained.
+    compound: Probability that one more move is added to a move: some moves gain
+      only together.
+    least_gain: Gain that counts as one, as a share of the best start.
+    closely_from: Progress, from 0 to 1, from which a new best placement is
+      priced closely (`Evaluator.price_closely`). Late gains are as small as the
+      error of a price, and the best of many placements is the one with the
+      largest error.
+    closely_after: Placements that a search has to price before it prices
+      closely.
+  """
+
+  batch: int = 16
+  unions: int = 4
+  first_temperature: float = 2e-2
+  last_temperature: float = 2e-5
+  patience: float = .08
+  first_penalty: float = 10.
+  last_penalty: float = 1000.
+  success_decay: float = .99
+  usual_share: float = .3
+  compound: float = .25
+  least_gain: float = 1e-9
+  closely_from: float = .5
+  closely_after: int = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class PriorityConfig:
+  """Annealing while ops run in the order of priorities.
+
+  Attributes:
+    refreshes: How often priorities are computed anew in a search.
+    fewest_batches: Batches between two such times, at the least.
+    loss: Loss of step time that new priorities may bring, as a share.
+    starts: Placements that get priorities of their own at the begin.
+    several_orders: Of these, the fastest that are priced in all known orders.
+    racers: Searches that race in the first stage under priorities. Where an
+      annealing ends is partly luck, and whether it ends well shows early.
+    racing_from: Placements that the whole search has to price for a race.
+  """
+
+  refreshes: int = 12
+  fewest_batches: int = 4
+  loss: float = 1e-2
+  starts: int = 8
+  several_orders: int = 8
+  racers: int = 2
+  racing_from: int = 3000
+
+
+@dataclasses.dataclass(frozen=True)
+class EdgeConfig:
+  """Comparing placements with the control edges that enforce their order.
+
+  Attributes:
+    simulated_ops: Ops that a look for control edges may simulate.
+    fewest: Placements that are compared in any case.
+    compared: Placements that are compared where no clock ends the search.
+    clocked: Placements that are compared where a clock ends the search.
+    share: Share of the time that is left which the comparison may take.
+  """
+
+  simulated_ops: int = 1_000_000
+  fewest: int = 2
+  compared: int = 3
+  clocked: int = 12
+  share: float = .3
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchConfig:
+  """A whole search.
+
+  Attributes:
+    annealing: Every annealing of the search.
+    priorities: Annealing under priorities.
+    edges: The comparison with control edges halfway.
+    start_prices: Prices that a start costs which is looked at in all orders.
+    starting_share: Share of the time that is left which these starts may take.
+    priced_ops: Ops that a search without a time budget prices in all.
+    fewest: Placements that such a search prices at the least.
+    most: Placements that such a search prices at the most.
+    measured: Placements that such a search prices where a step has to run.
+  """
+
+  annealing: AnnealingConfig = AnnealingConfig()
+  priorities: PriorityConfig = PriorityConfig()
+  edges: EdgeConfig = EdgeConfig()
+  start_prices: int = 8
+  starting_share: float = .25
+  priced_ops: int = 80_000_000
+  fewest: int = 500
+  most: int = 20_000
+  measured: int = 300
+
+
+DEFAULT = SearchConfig()
