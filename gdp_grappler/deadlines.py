@@ -30,7 +30,7 @@ class Deadline:
   @property
   def remaining_s(self) -> float:
     """Seconds until then, not less than 0; infinite if there is no hurry."""
-    return math.inf if self.left_s is None else self.left_s
+    return max(self.at_s - self.clock(), 0.)
 
   @property
   def passed(self) -> bool:

@@ -201,7 +201,7 @@ class DefaultPlacer:
     if coarse is not None and multilevel.is_worth(
         _ahead_s(problem, worth_s, deadline)):
       ahead = self._ahead(coarse, begin, rng, worth_s, deadline)
-      worth_s *= 1 - multilevel.SHARE * ahead.progress
+      worth_s *= 1 - search_config.DEFAULT.coarse.share * ahead.progress
       further = [ahead.rows]
     refined, *in_order = staged_search.searched(
         problem, begin, rng,
@@ -228,8 +228,9 @@ class DefaultPlacer:
       deadline: When it ends.
     """
     progress_lib.doing('searching a smaller graph')
-    limit = _limit(coarse.problem, multilevel.SHARE * worth_s,
-                   multilevel.SHARE * deadline.remaining_s, self._clock)
+    share = coarse.config.coarse.share
+    limit = _limit(coarse.problem, share * worth_s,
+                   share * deadline.remaining_s, self._clock)
     return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
   def _quick(self, problem: placer_lib.Problem,
@@ -330,7 +331,7 @@ def _ahead_s(problem: placer_lib.Problem, worth_s: float,
   left_s = deadline.remaining_s
   if left_s and _is_by_count(problem):
     left_s = _budget_s(problem)
-  return multilevel.SHARE * min(worth_s, left_s)
+  return search_config.DEFAULT.coarse.share * min(worth_s, left_s)
 
 
 def _is_large(problem: placer_lib.Problem) -> bool:

@@ -4,19 +4,18 @@ import pytest
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers import placer as placer_lib
-from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from helpers import recurrent
+from helpers import search_configs
 from helpers import unrolled
 
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch):
-  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
-  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
-  monkeypatch.setattr(multilevel, '_FEWEST_OPS', 1)
+  search_configs.patch(
+      monkeypatch, coarse={'fewest_nodes': 1, 'most_nodes': 1, 'fewest_ops': 1})
 
 
 def _problem(graph):
@@ -32,7 +31,7 @@ def _in_order_s(problem, row):
 
 def _watched(monkeypatch):
   """Searches, in turn, with the number of their groups."""
-  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  search_configs.patch(monkeypatch, coarse={'own_work': .5})
   begun = []
   stock = priority_annealing.PriorityAnnealing
 
@@ -66,8 +65,8 @@ def test_parts_of_layers_move_after_layers(monkeypatch):
 @pytest.mark.parametrize('most', [1000, 3000])
 def test_all_that_parts_price_counts(monkeypatch, most):
   # As if no two searches ever agreed.
-  monkeypatch.setattr(multilevel, '_ALIKE', -1.)
-  monkeypatch.setattr(multilevel, '_PRICED', 150)
+  search_configs.patch(monkeypatch, coarse={'alike': -1.})
+  search_configs.patch(monkeypatch, coarse={'priced': 150})
   problem = _problem(recurrent.two_readers(12))
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)
@@ -90,8 +89,8 @@ def test_all_that_parts_price_counts(monkeypatch, most):
                           (lambda n: unrolled.make(3, n).graph, False)])
 def test_layers_without_parts_have_the_time_of_parts(monkeypatch, make, parts):
   """Where a chain used all variables, layers had half of their time."""
-  monkeypatch.setattr(multilevel, '_ALIKE', -1.)
-  monkeypatch.setattr(multilevel, '_PRICED', 150)
+  search_configs.patch(monkeypatch, coarse={'alike': -1.})
+  search_configs.patch(monkeypatch, coarse={'priced': 150})
   problem = _problem(make(12))
   begun = _watched(monkeypatch)
   coarse = multilevel.coarsened(problem)

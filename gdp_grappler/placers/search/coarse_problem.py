@@ -15,18 +15,12 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import coordinates as coordinates_lib
 from gdp_grappler.placers import placer as placer_lib
+from gdp_grappler.placers.search import search_config
 
-# What tells cells apart: as little as makes so many nodes. Fewer do not have
-# the order of the graph's ops.
+# What tells cells apart: the first that make enough nodes.
 _COORDINATES = ('layer', 'segment'), ('layer', 'segment', 'variable')
-_FEWEST_NODES = 1500
 # What tells layers apart, and what parts of them.
 _LAYER, _PART = 'layer', 'strand'
-# A price costs little less where there are more nodes than that, for each op.
-_MOST_NODES = 1 / 3
-# What does so much of an accelerator's even share of the work, such as a piece
-# of a large softmax, is worth a device of its own choice.
-_ALONE = 1 / 32
 # The share of its work by which a cell is judged.
 _MOST = .5
 # Of an op beside its kernel, in seconds, so that ops without one count where
@@ -43,14 +37,17 @@ class CoarseProblem:
   Attributes:
     problem: C groups; priced without luck.
     cells: int64 [G], the cell of each group of the other problem.
+    config: The numbers of a search of it.
   """
 
   def __init__(self, fine: placer_lib.Problem,
                simulator: simulator_lib.Simulator, cells: np.ndarray,
                contracted: contraction.Contraction, names: tuple[str, ...],
-               coordinates: np.ndarray) -> None:
+               coordinates: np.ndarray,
+               config: search_config.SearchConfig) -> None:
     """See `of`."""
     self._fine, self._names, self.cells = fine, names, cells
+    self.config = config
     self._simulator, self._contracted = simulator, contracted
     graph, cluster = contracted.graph, fine.cluster
     coordinates_lib.tell(graph, coordinates)
@@ -76,7 +73,8 @@ class CoarseProblem:
     names = tuple(name for name in (_LAYER, _PART) if name in self._names)
     work = np.bincount(self.cells, self._work, graph.num_groups)
     share = work.sum() / len(fine.cluster.accelerators)
-    alone = np.where(work >= _ALONE * share, np.arange(graph.num_groups), -1)
+    alone = np.where(work >= self.config.coarse.own_work * share,
+                     np.arange(graph.num_groups), -1)
     (*columns, _), of_cells = unique_rows.distinct(
         [*(known[name] for name in names), alone])
     values = np.full((len(columns[0]), len(known.names)), -1)
@@ -86,7 +84,7 @@ class CoarseProblem:
         fine, self._simulator, of_cells[self.cells],
         dataclasses.replace(self._contracted,
                             graph=graph.replace(groups=of_cells[graph.groups])),
-        names, values)
+        names, values, self.config)
 
   def parted(self) -> CoarseProblem | None:
     """Cells in two: what a chain of time steps waits for, and what feeds it.
@@ -96,7 +94,7 @@ class CoarseProblem:
     known = coordinates_lib.of(self._fine.graph)
     if _PART not in known.readable:
       return None
-    found = _coarse(self._fine, known, (*self._names, _PART))
+    found = _coarse(self._fine, known, (*self._names, _PART), self.config)
     if found is None or (found.wholes().problem.graph.num_groups
                          == self.wholes().problem.graph.num_groups):
       return None
@@ -223,35 +221,41 @@ def _orderable(problem: placer_lib.Problem, simulator: simulator_lib.Simulator,
                                     contracted.graph.num_ops)
 
 
-def of(problem: placer_lib.Problem) -> CoarseProblem | None:
+def of(
+    problem: placer_lib.Problem,
+    config: search_config.SearchConfig | None = None) -> CoarseProblem | None:
   """A smaller problem; None if nothing repeats itself or it is not smaller.
 
   Args:
     problem: One with a simulator.
+    config: Of a search; `search_config.DEFAULT` if None.
   """
+  config = config or search_config.DEFAULT
   assert problem.simulator is not None
   known = coordinates_lib.of(problem.graph)
   if not {'layer', 'segment'} <= {*known.readable}:
     return None
   for names in _COORDINATES:
-    found = _coarse(problem, known, names)
+    found = _coarse(problem, known, names, config)
     if found is None:
       break
-    if found.problem.graph.num_ops >= _FEWEST_NODES:
+    if found.problem.graph.num_ops >= config.coarse.fewest_nodes:
       return found
   return None
 
 
 def _coarse(problem: placer_lib.Problem, known: coordinates_lib.Coordinates,
-            names: tuple[str, ...]) -> CoarseProblem | None:
+            names: tuple[str, ...],
+            config: search_config.SearchConfig) -> CoarseProblem | None:
   """Cells by some coordinates; None if these are too many."""
   assert problem.simulator is not None
   cells = unique_rows.distinct([known[name] for name in names])[1]
   contracted = contraction.contract(problem.graph, cells)
-  if contracted.graph.num_ops > _MOST_NODES * problem.graph.num_ops:
+  most = config.coarse.most_nodes * problem.graph.num_ops
+  if contracted.graph.num_ops > most:
     return None
   values = np.full((int(cells.max()) + 1, len(known.names)), -1)
   for name in names:
     values[cells, known.names.index(name)] = known[name]
   return CoarseProblem(problem, problem.simulator, cells, contracted, names,
-                       values)
+                       values, config)

@@ -29,33 +29,16 @@ from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
+from gdp_grappler.placers.search import stages
 from gdp_grappler.placers.search.moves import move_model
 from gdp_grappler.placers.search.moves import moves as moves_lib
 
-# Of the time of a whole search, and the least seconds in which it finds some.
-SHARE, _LEAST_S = .35, 1.
-# Smaller graphs are priced quickly as they are.
-_FEWEST_OPS = 10_000
-# What moves first, in searches of so many placements, or of so much of the time
-# where that is shorter, until so much of it is over. A network that chooses
-# moves takes longer than to price them, and there are few.
+# Moves of whole layers and of parts. A network that chooses moves takes longer
+# than to price them, and there are few.
 _WHOLES = 'group', 'slab_whole', 'slab_trade'
-_PRICED, _ROUND, _OF_WHOLES = 1500, .35, .7
-# Where layers have parts, these move as soon as layers have had one such search
-# and so much of the time, until so much of it is over; not where there would be
-# less than that for them.
-_OF_LAYERS, _OF_PARTS, _LEAST_PARTS = .35, .8, .1
-# Two of them whose best differ by no more have found what there is, if the last
-# one has priced so many.
-_ALIKE, _FEWEST_PRICED = 3e-4, 500
-# Layers do not move where the best start takes so many times as long with each
-# of them on one device; searches of them end where they find nothing faster.
-# Where they find what is faster by so much, their time steps, which then bring
-# little, move for so much of the time only.
-_TORN, _FASTER, _SHORT = 1.5, 1.05, .1
-# How many placements are told of, none that takes so many times as long as the
-# best, and how many layers' places the search of their time steps begins with.
-_TOLD, _FAR, _FURTHER = 16, 1.1, 4
+
+# What a placement ranks by, and its devices, int32 [G].
+_Told = tuple[evaluator_lib.Key, np.ndarray]
 
 Models = Callable[[placer_lib.Problem], move_model.MoveModel | None]
 
@@ -73,27 +56,33 @@ class Ahead:
   progress: float
 
 
-def is_worth(seconds: float) -> bool:
+def is_worth(seconds: float,
+             config: search_config.SearchConfig | None = None) -> bool:
   """Whether a search of so many seconds would pay."""
-  return seconds >= _LEAST_S
+  return seconds >= (config or search_config.DEFAULT).coarse.least_s
 
 
-def coarsened(problem: placer_lib.Problem,
-              seconds: float = math.inf) -> coarse_problem.CoarseProblem | None:
+def coarsened(
+    problem: placer_lib.Problem, seconds: float = math.inf,
+    config: search_config.SearchConfig | None = None
+) -> coarse_problem.CoarseProblem | None:
   """The smaller problem; None if there is none or a search of it would not pay.
 
   Args:
     problem: G groups.
     seconds: That the search would have.
+    config: Of the search; by default `search_config.DEFAULT`.
   """
-  if (not is_worth(seconds) or problem.graph.num_ops < _FEWEST_OPS or
+  config = config or search_config.DEFAULT
+  if (not is_worth(seconds, config) or
+      problem.graph.num_ops < config.coarse.fewest_ops or
       not priority_annealing.pays(problem)):
     return None
-  return coarse_problem.of(problem)
+  return coarse_problem.of(problem, config)
 
 
 def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-             rng: np.random.Generator, limit: search_budget.SearchBudget,
+             rng: np.random.Generator, budget: search_budget.SearchBudget,
              models: Models) -> Ahead:
   """Placements that are likely fast in order.
 
@@ -104,69 +93,108 @@ def in_order(coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
     coarse: Of G groups.
     starts: int [S, G], where to begin.
     rng: Of the searches.
-    limit: Of all of them.
-    models: Choose the steps of those that move time steps, in a problem.
+    budget: Of all of them.
+    models: Choose the moves of time steps, in a problem.
   """
-  whole = _Searches(coarse.wholes(), starts, rng, limit, _WHOLES)
-  start = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds).first_key
-  told: list[_Told] = []
-  last = whole
-  if not _is_behind(whole.first_key, start, _TORN):
-    has_time = whole.progress < _OF_WHOLES - _LEAST_PARTS
-    parted = coarse.parted() if has_time else None
-    told = _of_wholes(whole, start,
-                      _OF_WHOLES if parted is None else _OF_LAYERS)
-    if parted is not None and whole.progress < _OF_WHOLES - _LEAST_PARTS:
-      last = _Searches(parted.wholes(), starts, rng, limit, _WHOLES,
-                       whole.evaluations, _rows(told))
-      told = sorted(
-          _of_wholes(last, start, _OF_PARTS) + told, key=operator.itemgetter(0))
-      coarse = parted
-  progress = last.progress
-  if progress < 1 or not told:
+  search = _CoarseSearch(coarse, starts, rng, budget, models)
+  for stage in stages.COARSE:
+    search.run(stage)
+  return search.ahead()
+
+
+class _CoarseSearch:
+  """A search by levels: what it knows, and how far it has come."""
+
+  def __init__(self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
+               rng: np.random.Generator, budget: search_budget.SearchBudget,
+               models: Models) -> None:
+    self._coarse, self._starts, self._rng = coarse, starts, rng
+    self._budget, self._models = budget, models
+    self._config = coarse.config.coarse
+    layers = self._annealings(coarse.wholes(), _WHOLES)
+    self._last = layers
+    cells = self._annealings(coarse, moves_lib.Moves.kinds)
+    self._start_key = cells.first_key
+    self._moves_wholes = not _is_behind(layers.first_key, self._start_key,
+                                        self._config.torn)
+    self._told: list[_Told] = []
+    self._parted: coarse_problem.CoarseProblem | None = None
+
+  def run(self, stage: stages.Level) -> None:
+    """Goes on until the stage ends, if there is anything to move in it."""
+    if stage is stages.Level.CELLS:
+      self._run_cells()
+    elif self._moves_wholes:
+      self._run_layers() if stage is stages.Level.LAYERS else self._run_parts()
+
+  def ahead(self) -> Ahead:
+    """What all stages found."""
+    return Ahead(_worth_telling(self._told, self._config),
+                 min(self._last.progress, 1.))
+
+  def _run_layers(self) -> None:
+    parted = self._coarse.parted() if self._has_time_for_parts else None
+    self._moves_wholes = parted is not None
+    until = (self._config.alone_until
+             if parted is None else self._config.layers_until)
+    self._told = self._of_wholes(until)
+    self._parted = parted
+
+  def _run_parts(self) -> None:
+    if not self._has_time_for_parts:
+      return
+    assert self._parted is not None
+    self._coarse = self._parted
+    self._last = self._annealings(self._coarse.wholes(), _WHOLES, self._told)
+    found = self._of_wholes(self._config.parts_until)
+    self._told = sorted(found + self._told, key=operator.itemgetter(0))
+
+  def _run_cells(self) -> None:
+    """Time steps move, for all the time that is left or for a brief one."""
+    told = self._told
+    if told and self._last.progress >= 1:
+      return
     # Layers may be ahead by overflowing less: then cells have to make it fit.
     fits = bool(told) and not any(told[0][0][:-1])
-    brief = fits and _is_behind(start, told[0][0], _FASTER)
-    single = _Searches(coarse, starts, rng, limit, moves_lib.Moves.kinds,
-                       last.evaluations, _rows(told))
-    _of_cells(single, brief, models)
-    told, progress = single.told() + told, single.progress
-  return Ahead(_worth_telling(told), min(progress, 1.))
+    brief = fits and _is_behind(self._start_key, told[0][0],
+                                self._config.faster)
+    cells = self._annealings(self._coarse, moves_lib.Moves.kinds, told)
+    share = self._config.brief if brief else self._config.round
+    while not cells.found or not brief and cells.goes_on:
+      cells.search(max(min(share, 1 - cells.progress), 0.), models=self._models)
+    self._told, self._last = cells.told() + told, cells
 
+  @property
+  def _has_time_for_parts(self) -> bool:
+    config = self._config
+    return self._last.progress < config.alone_until - config.parts_least
 
-def _rows(told: Sequence[_Told]) -> list[np.ndarray]:
-  """K of int32 [G], the best, where others begin."""
-  return [row for _, row in told[:_FURTHER]]
+  def _annealings(
+      self, coarse: coarse_problem.CoarseProblem, kinds: Sequence[str],
+      told: Sequence[_Told] = ()) -> _Searches:
+    """Annealings that begin with the starts and with the best that is told."""
+    evaluations = self._last.evaluations if told else 0
+    further = [row for _, row in told[:self._config.further]]
+    return _Searches(coarse, self._starts, self._rng, self._budget, kinds,
+                     evaluations, further)
 
+  def _of_wholes(self, until: float) -> list[_Told]:
+    """What annealings find, the best first, as long as they beat the start.
 
-_Told = tuple[evaluator_lib.Key, np.ndarray]
-
-
-def _of_wholes(whole: _Searches, start: evaluator_lib.Key,
-               until: float) -> list[_Told]:
-  """What they find, the best first, as long as they beat a start.
-
-  Args:
-    whole: Searches that have not begun.
-    start: What is to be beaten.
-    until: Progress at which they end if one has priced all that it wanted; else
-      they go on until `_OF_WHOLES`, at least.
-  """
-  last = max(until, _OF_WHOLES)
-  while True:
-    whole.search(max(min(_ROUND, last - whole.progress), 0.), _PRICED)
-    told = whole.told()
-    most = max(search.evaluations for search in whole.found)
-    if (whole.progress >= (until if most >= _PRICED else last) or
-        whole.settled or _is_behind(told[0][0], start)):
-      return told
-
-
-def _of_cells(single: _Searches, brief: bool, models: Models) -> None:
-  """Lets time steps move, for all the time that is left or for a short one."""
-  share = _SHORT if brief else _ROUND
-  while not single.found or not brief and single.goes_on:
-    single.search(max(min(share, 1 - single.progress), 0.), models=models)
+    They end at some progress if one has priced all that it wanted; else they go
+    on until layers alone would end, at least.
+    """
+    config, whole = self._config, self._last
+    last = max(until, config.alone_until)
+    while True:
+      whole.search(max(min(config.round, last - whole.progress), 0.),
+                   config.priced)
+      told = whole.told()
+      most = max(search.evaluations for search in whole.found)
+      ends = until if most >= config.priced else last
+      if (whole.progress >= ends or whole.settled or
+          _is_behind(told[0][0], self._start_key)):
+        return told
 
 
 def _is_behind(key: evaluator_lib.Key, other: evaluator_lib.Key,
@@ -175,15 +203,16 @@ def _is_behind(key: evaluator_lib.Key, other: evaluator_lib.Key,
   return key[:-1] >= other[:-1] and key[-1] >= times * other[-1]
 
 
-def _worth_telling(told: Sequence[_Told]) -> np.ndarray:
+def _worth_telling(told: Sequence[_Told],
+                   config: search_config.CoarseConfig) -> np.ndarray:
   """int32 [K, G], the best first."""
   ranked = sorted(told, key=operator.itemgetter(0))
   best = ranked[0][0]
   rows = {
       row.tobytes(): row for key, row in ranked
-      if key[:-1] == best[:-1] and key[-1] <= _FAR * best[-1]
+      if key[:-1] == best[:-1] and key[-1] <= config.far * best[-1]
   }
-  return np.stack(list(rows.values())[:_TOLD])
+  return np.stack(list(rows.values())[:config.told])
 
 
 class _Searches:
@@ -196,7 +225,7 @@ class _Searches:
 
   def __init__(
       self, coarse: coarse_problem.CoarseProblem, starts: np.ndarray,
-      rng: np.random.Generator, limit: search_budget.SearchBudget,
+      rng: np.random.Generator, budget: search_budget.SearchBudget,
       kinds: Sequence[str], evaluations: int = 0,
       further: Sequence[np.ndarray] = ()) -> None:
     """Prices the starts, int [S, G], first in, first out.
@@ -205,18 +234,18 @@ class _Searches:
       coarse: Of G groups.
       starts: int [S, G], of which the best few are looked at in order.
       rng: Of the searches.
-      limit: Of all of them.
+      budget: Of all of them.
       kinds: Of moves.
       evaluations: Placements that others have priced before.
       further: K of int [G], all of which are looked at in order, too.
     """
-    self._coarse, self._rng, self._limit = coarse, rng, limit
+    self._coarse, self._rng, self._budget = coarse, rng, budget
     self.evaluations = evaluations
     self.found: list[priority_annealing.PriorityAnnealing] = []
     problem = coarse.problem
     rows = np.unique(coarse.projected(starts), axis=0)
     prices = problem.evaluator.price_groups(problem.graph, rows)
-    best = prices.ranking()[:search_config.DEFAULT.priorities.starts]
+    best = prices.ranking()[:coarse.config.priorities.starts]
     self._rows = rows[best]
     if further:
       self._rows = np.concatenate(
@@ -226,7 +255,7 @@ class _Searches:
   @property
   def progress(self) -> float:
     """Of all that there is time for, from 0 to 1, or more."""
-    return self._limit.progress(self.evaluations)
+    return self._budget.progress(self.evaluations)
 
   @property
   def first_key(self) -> evaluator_lib.Key:
@@ -243,12 +272,13 @@ class _Searches:
     """Whether the last one found nothing but what was known, or could not."""
     if not self.found[-1].can_move:
       return True
+    config = self._coarse.config.coarse
     *before, last = [search.best_key for search in self.found]
-    if not before or self.found[-1].evaluations < _FEWEST_PRICED:
+    if not before or self.found[-1].evaluations < config.alike_after:
       return False
     best = min(before)
     return (last[:-1] == best[:-1] and
-            abs(last[-1] - best[-1]) <= _ALIKE * last[-1])
+            abs(last[-1] - best[-1]) <= config.alike * last[-1])
 
   def search(self, share: float, most: int = sys.maxsize,
              models: Models = lambda problem: None) -> None:
@@ -256,7 +286,8 @@ class _Searches:
     model = models(self._coarse.problem)
     begun = not self.found and model is None
     search = self._first if begun else self._begun(model)
-    staged_search.anneal([search], self._limit.part(share, most), reports=False)
+    budget = self._budget.part(share, most)
+    staged_search.anneal([search], budget, reports=False)
     self.found.append(search)
     self.evaluations += search.evaluations
     progress_lib.reached(min(self.progress, 1.))

@@ -170,6 +170,8 @@ class PriorityAnnealing:
   def _priced_in(self, rows: Sequence[np.ndarray],
                  wanted: Sequence[np.ndarray]) -> list[_InOrder]:
     """K placements int [G], each in an order float64 [N]."""
+    if not rows:
+      return []
     graph = self._problem.graph
     prices = self._problem.evaluator.price_in_order(
         graph,

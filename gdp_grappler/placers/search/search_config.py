@@ -96,6 +96,60 @@ class EdgeConfig:
 
 
 @dataclasses.dataclass(frozen=True)
+class CoarseConfig:
+  """The search of a smaller problem, whose groups are cells of the large one.
+
+  Attributes:
+    share: Share of the time of the whole search.
+    least_s: Seconds below which there is no such search.
+    fewest_ops: Ops of a graph below which there is none: prices are quick.
+    fewest_nodes: Nodes of the small graph, at the least: fewer nodes do not
+      have the order of the graph's ops.
+    most_nodes: Nodes of the small graph per op, at the most: with more, a price
+      costs little less.
+    own_work: Work of a cell that moves by itself and not with its layer, as a
+      share of an accelerator's even part, such as a piece of a large softmax.
+    priced: Placements of one annealing that moves layers or parts.
+    round: Share of the time of one annealing, where that is less.
+    layers_until: Progress until which layers move where layers have parts.
+    alone_until: Progress until which layers move where they have no parts.
+    parts_until: Progress until which parts of layers move.
+    parts_least: Share of the time that has to be left for parts.
+    alike: Difference of two step times that counts as none, as a share.
+    alike_after: Placements that an annealing has to price to find the same.
+    torn: Layers do not move where the best start takes so many times as long
+      with each layer on one device.
+    faster: Where layers find what is faster than the starts by this factor,
+      their time steps move for a brief time only.
+    brief: That time, as a share.
+    told: Placements that are passed on, at the most.
+    far: No placement is passed on that takes so many times as long as the best.
+    further: Placements of layers with which the next annealings begin.
+  """
+
+  share: float = .35
+  least_s: float = 1.
+  fewest_ops: int = 10_000
+  fewest_nodes: int = 1500
+  most_nodes: float = 1 / 3
+  own_work: float = 1 / 32
+  priced: int = 1500
+  round: float = .35
+  layers_until: float = .35
+  alone_until: float = .7
+  parts_until: float = .8
+  parts_least: float = .1
+  alike: float = 3e-4
+  alike_after: int = 500
+  torn: float = 1.5
+  faster: float = 1.05
+  brief: float = .1
+  told: int = 16
+  far: float = 1.1
+  further: int = 4
+
+
+@dataclasses.dataclass(frozen=True)
 class SearchConfig:
   """A whole search.
 
@@ -103,6 +157,7 @@ class SearchConfig:
     annealing: Every annealing of the search.
     priorities: Annealing under priorities.
     edges: The comparison with control edges halfway.
+    coarse: The search of a smaller problem before the large one.
     start_prices: Prices that a start costs which is looked at in all orders.
     starting_share: Share of the time that is left which these starts may take.
     priced_ops: Ops that a search without a time budget prices in all.
@@ -114,6 +169,7 @@ class SearchConfig:
   annealing: AnnealingConfig = AnnealingConfig()
   priorities: PriorityConfig = PriorityConfig()
   edges: EdgeConfig = EdgeConfig()
+  coarse: CoarseConfig = CoarseConfig()
   start_prices: int = 8
   starting_share: float = .25
   priced_ops: int = 80_000_000

@@ -124,8 +124,8 @@ class _StagedSearch:
     self._plain = fifo_annealing(problem, starts, rng, models(), self._moves,
                                  config.annealing)
     # Seconds per price, for the stage under priorities.
-    self._each_s = ((budget.spent_s - begin_s) / self._plain.evaluations
-                    if orders else 0.)
+    self._each_s = ((budget.spent_s - begin_s)
+                    / self._plain.evaluations if orders else 0.)
     self._ordered: list[priority_annealing.PriorityAnnealing] = []
     self._edges = order_ranking.OrderRanking(problem, config.edges)
     self._compared: list[placement_lib.Placement] = []

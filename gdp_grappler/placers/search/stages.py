@@ -72,3 +72,14 @@ class Stretch:
 
 
 WHOLE = Stretch()
+
+
+class Level(enum.Enum):
+  """What moves as a whole in a smaller problem (`multilevel`)."""
+
+  LAYERS = 'layers'
+  PARTS = 'parts'  # Of recurrent layers: what a chain of time steps waits for.
+  CELLS = 'cells'  # Time steps of layers or of their parts.
+
+
+COARSE = (Level.LAYERS, Level.PARTS, Level.CELLS)

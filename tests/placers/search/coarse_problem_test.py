@@ -13,6 +13,7 @@ from helpers import clusters
 from helpers import graphs
 from helpers import problems
 from helpers import recurrent
+from helpers import search_configs
 from helpers import unrolled
 
 
@@ -23,8 +24,7 @@ def _problem(graph, cluster=None, **fields):
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch):
-  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
-  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
+  search_configs.patch(monkeypatch, coarse={'fewest_nodes': 1, 'most_nodes': 1})
 
 
 def test_cells_are_time_steps_of_layers():
@@ -217,7 +217,7 @@ def test_without_structure_there_is_none(graph):
 
 def test_what_is_hardly_smaller_is_none(monkeypatch):
   problem = _problem(unrolled.make(2, 3).graph)
-  monkeypatch.setattr(coarse_problem, '_MOST_NODES', .1)
+  search_configs.patch(monkeypatch, coarse={'most_nodes': .1})
   assert coarse_problem.of(problem) is None
 
 
@@ -230,8 +230,8 @@ def test_finer_where_there_would_be_few_nodes(monkeypatch):
   coordinates.tell(graph, values)
   problem = _problem(graph)
   few = coarse_problem.of(problem)
-  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES',
-                      few.problem.graph.num_ops + 1)
+  search_configs.patch(monkeypatch,
+                       coarse={'fewest_nodes': few.problem.graph.num_ops + 1})
   many = coarse_problem.of(problem)
   assert many.problem.graph.num_ops > few.problem.graph.num_ops
   assert set(coordinates.of(many.problem.graph)['variable']) == {0, 1}
@@ -267,8 +267,9 @@ def test_parts_that_are_too_many_are_not_looked_at(monkeypatch):
   graph = recurrent.two_readers(6)
   coarse = coarse_problem.of(_problem(graph))
   nodes = coarse.problem.graph.num_ops
-  monkeypatch.setattr(coarse_problem, '_MOST_NODES', nodes / graph.num_ops)
-  assert coarse.parted() is None
+  search_configs.patch(monkeypatch,
+                       coarse={'most_nodes': nodes / graph.num_ops})
+  assert coarse_problem.of(_problem(graph)).parted() is None
 
 
 def test_layers_have_parts_where_cells_are_by_variables(monkeypatch):

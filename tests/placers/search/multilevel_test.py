@@ -12,16 +12,17 @@ from gdp_grappler.placers.search import coarse_problem
 from gdp_grappler.placers.search import multilevel
 from gdp_grappler.placers.search import priority_annealing
 from gdp_grappler.placers.search import search_budget
+from gdp_grappler.placers.search import search_config
 from gdp_grappler.placers.search import staged_search
 from helpers import graphs
+from helpers import search_configs
 from helpers import unrolled
 
 
 @pytest.fixture(autouse=True)
 def _however_small(monkeypatch):
-  monkeypatch.setattr(coarse_problem, '_FEWEST_NODES', 1)
-  monkeypatch.setattr(coarse_problem, '_MOST_NODES', 1)
-  monkeypatch.setattr(multilevel, '_FEWEST_OPS', 1)
+  search_configs.patch(
+      monkeypatch, coarse={'fewest_nodes': 1, 'most_nodes': 1, 'fewest_ops': 1})
 
 
 def _problem(graph=None):
@@ -52,7 +53,7 @@ def test_finds_what_is_faster_in_order():
 
 
 def test_layers_move_before_their_time_steps(monkeypatch):
-  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
+  search_configs.patch(monkeypatch, coarse={'own_work': .5})
   problem, groups = _problem(), []
   stock = priority_annealing.PriorityAnnealing
 
@@ -76,6 +77,7 @@ def test_layers_move_before_their_time_steps(monkeypatch):
 
 def _settled(*keys):
   searches = object.__new__(multilevel._Searches)
+  searches._coarse = mock.Mock(config=search_config.DEFAULT)
   searches.found = [
       mock.Mock(best_key=key, evaluations=900, can_move=True) for key in keys
   ]
@@ -96,6 +98,7 @@ def test_searches_settle_where_they_agree():
 
 def test_a_search_of_few_placements_settles_nothing():
   searches = object.__new__(multilevel._Searches)
+  searches._coarse = mock.Mock(config=search_config.DEFAULT)
   searches.found = [
       mock.Mock(best_key=(0, 0, 0, 1.), evaluations=count, can_move=True)
       for count in (900, 100)
@@ -103,24 +106,27 @@ def test_a_search_of_few_placements_settles_nothing():
   assert not searches.settled
 
 
+def _worth_telling(told):
+  return multilevel._worth_telling(told, search_config.DEFAULT.coarse)
+
+
 def test_tells_of_what_is_fast_and_fits_the_best_first():
   rows = np.eye(5, dtype=np.int32)
   told = [((False, False, 0, 2.), rows[0]), ((False, False, 0, 1.05), rows[1]),
           ((False, False, 0, 1.), rows[2]), ((False, False, 0, 1.), rows[2]),
           ((True, False, 8, .5), rows[3]), ((False, False, 0, 1.09), rows[4])]
-  np.testing.assert_array_equal(multilevel._worth_telling(told), rows[[2, 1,
-                                                                       4]])
-  np.testing.assert_array_equal(multilevel._worth_telling(told[4:5]), rows[[3]])
+  np.testing.assert_array_equal(_worth_telling(told), rows[[2, 1, 4]])
+  np.testing.assert_array_equal(_worth_telling(told[4:5]), rows[[3]])
 
 
 def _seen(monkeypatch, limit, models=lambda problem: None):
   """What each search began with, and what was told, as if all were as fast."""
-  monkeypatch.setattr(coarse_problem, '_ALONE', .5)
-  monkeypatch.setattr(multilevel, '_FAR', 1e9)
+  search_configs.patch(monkeypatch, coarse={'own_work': .5})
+  search_configs.patch(monkeypatch, coarse={'far': 1e9})
   problem, begun = _problem(), []
   stock = priority_annealing.PriorityAnnealing
 
-  def watched(problem, starts, rng, model=None, moves=None):
+  def watched(problem, starts, rng, model=None, moves=None, config=None):
     search = stock(problem, starts, rng, model, moves)
     begun.append((problem, starts, model, search))
     return search
@@ -162,7 +168,7 @@ def _groups_of(begun):
 
 def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
   """Time steps were a start of .2 s, on whose layers .3 s were the best."""
-  monkeypatch.setattr(multilevel, '_TORN', 0.)
+  search_configs.patch(monkeypatch, coarse={'torn': 0.})
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(2000))
   *_, first, second, third = _groups_of(begun)
   assert first == second == third == coarse.problem.graph.num_groups
@@ -172,7 +178,7 @@ def test_layers_that_tear_what_is_fast_apart_do_not_move(monkeypatch):
 @pytest.mark.parametrize('faster, brief', [(0., True), (1e9, False)])
 def test_cells_move_for_a_short_time_where_layers_are_far_ahead(
     monkeypatch, faster, brief):
-  monkeypatch.setattr(multilevel, '_FASTER', faster)
+  search_configs.patch(monkeypatch, coarse={'faster': faster})
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(4000))
   *_, search = begun[-1]
   assert search.evaluations < 450 if brief else search.evaluations > 600
@@ -182,7 +188,7 @@ def test_cells_move_for_a_short_time_where_layers_are_far_ahead(
 @pytest.mark.parametrize('limit', [(100, 0.), (0,)])
 def test_without_time_or_layers_there_is_a_start(monkeypatch, limit):
   """It told of nothing, and the placer ended with an IndexError."""
-  monkeypatch.setattr(multilevel, '_TORN', 0.)
+  search_configs.patch(monkeypatch, coarse={'torn': 0.})
   _, _, ahead = _seen(monkeypatch, search_budget.SearchBudget(*limit))
   assert (ahead.rows == 1).all() and len(ahead.rows) == ahead.progress == 1
 
@@ -199,8 +205,9 @@ def test_cells_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
     return result
 
   monkeypatch.setattr(multilevel._Searches, 'told', overflowing)
-  monkeypatch.setattr(multilevel, '_is_behind',
-                      lambda key, other, times=1.: times == multilevel._FASTER)
+  monkeypatch.setattr(
+      multilevel, '_is_behind',
+      lambda key, other, times=1.: times == search_config.DEFAULT.coarse.faster)
   ahead = multilevel.in_order(coarse, starts, np.random.default_rng(0),
                               search_budget.SearchBudget(900),
                               lambda problem: None)
@@ -210,7 +217,7 @@ def test_cells_have_all_the_time_where_layers_fit_nowhere(monkeypatch):
 def test_layers_stop_where_they_are_behind_a_start(monkeypatch):
   fast = mock.PropertyMock(side_effect=[(False, False, 0,
                                          1e-9), (False, False, 0, 1.)])
-  monkeypatch.setattr(multilevel, '_TORN', 1e99)
+  search_configs.patch(monkeypatch, coarse={'torn': 1e99})
   monkeypatch.setattr(multilevel._Searches, 'first_key', fast)
   coarse, begun, ahead = _seen(monkeypatch, search_budget.SearchBudget(20_000))
   whole, *cells = _groups_of(begun)
@@ -266,7 +273,8 @@ def test_small_graphs_and_those_without_order_are_left_as_they_are(monkeypatch):
   problem = _problem()
   without = dataclasses.replace(problem, simulator=None)
   assert multilevel.coarsened(without) is None
-  monkeypatch.setattr(multilevel, '_FEWEST_OPS', problem.graph.num_ops + 1)
+  search_configs.patch(monkeypatch,
+                       coarse={'fewest_ops': problem.graph.num_ops + 1})
   assert multilevel.coarsened(problem) is None
 
 
