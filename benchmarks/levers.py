@@ -17,8 +17,6 @@ that pay. Once with all levers ('all'), then without one of them:
   parts: in the smaller graph layers move, their parts do not.
   priorities: it searches first in, first out; edges are looked for afterwards.
   orders: priorities are those of the critical path alone.
-  races: one search under priorities, none that races with it.
-  comparison: halfway one placement is priced with edges, none beside it.
   unions: moves that gain are not tried together.
   compound: every move is of one set.
   patience: the search never returns to its best placement.

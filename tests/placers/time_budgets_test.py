@@ -87,8 +87,8 @@ class _Asked:
       self.begun_s.append(self.now[0])
       self.now[0] += takes(len(self.placements))
       key, placement = stock(edges, placement)
-      # How much is kept differs, so that the next may always be the best.
-      return (*key[:3], key[3] * (1 + len(self.placements) % 2)), placement
+      # The first look says that the order pays, so that it goes on.
+      return (*key[:3], key[3] * (1 + (1 + len(self.placements)) % 2)), placement
 
     monkeypatch.setattr(order_ranking.OrderRanking, '_asked', asked)
 
@@ -112,18 +112,17 @@ class _Asked:
     return len(self.placements)
 
 
-@pytest.mark.parametrize('each_s, least, most', [(0., 4, 7), (2., 1, 2)])
-def test_edges_are_looked_for_as_far_as_there_is_time(monkeypatch, each_s,
-                                                      least, most):
+@pytest.mark.parametrize('each_s', [0., 2.])
+def test_edges_are_looked_for_halfway_and_at_the_end(monkeypatch, each_s):
   """On large graphs that took two of ten seconds, and one step was priced."""
   asked = _Asked(monkeypatch, lambda _: each_s)
-  assert least <= asked.search(4, 10., tick_s=.01) <= most
+  assert 1 <= asked.search(4, 10., tick_s=.01) <= 2
 
 
 def test_edges_of_one_may_take_much_longer_than_those_of_another(monkeypatch):
   """The first took no time, and twelve others twice what there was."""
-  asked = _Asked(monkeypatch, lambda count: .5 if count > 2 else .001)
-  assert 3 <= asked.search(14, 3.) <= 4 and asked.now[0] < 4.
+  asked = _Asked(monkeypatch, lambda count: .5 if count > 1 else .001)
+  assert asked.search(14, 3.) <= 2 and asked.now[0] < 4.
 
 
 def test_time_is_kept_for_the_last_look(monkeypatch):
@@ -150,10 +149,4 @@ def test_the_clock_does_not_count_before_its_grace(monkeypatch, each_s):
   with monkeypatch.context() as patch:
     alike = _Asked(patch).search(4, 10., 600, grace=.5)
   asked = _Asked(monkeypatch, lambda _: each_s)
-  assert asked.search(4, 10., 600, grace=.5) == alike > 2
-
-
-def test_more_are_compared_by_the_clock(monkeypatch):
-  with monkeypatch.context() as patch:
-    assert _Asked(patch).search(14, evaluations=900) <= 5
-  assert 7 <= _Asked(monkeypatch).search(14, 3.) <= 14
+  assert asked.search(4, 10., 600, grace=.5) == alike

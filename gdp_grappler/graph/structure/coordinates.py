@@ -70,7 +70,7 @@ class Coordinates:
 
 
 def of(graph: op_graph.OpGraph) -> Coordinates:
-  """Coordinates of a graph's groups; found once per graph.
+  """Coordinates of a graph's groups, its own or read; read once per graph.
 
   From numbers in the scopes of names, where what has the same variables is
   another time and what has others another layer; and, where there are none,
@@ -81,22 +81,13 @@ def of(graph: op_graph.OpGraph) -> Coordinates:
   """
   known = _known.get(graph)
   if known is None:
-    values = _of_groups(graph, _Reader(graph).read()).astype(np.int32)
+    values = graph.coordinates
+    if values is None:
+      values = _of_groups(graph, _Reader(graph).read())
+    values = np.array(values, np.int32)
     values.setflags(write=False)
     known = _known[graph] = Coordinates(values)
   return known
-
-
-def tell(graph: op_graph.OpGraph, values: np.ndarray) -> None:
-  """Says the coordinates of a graph whose names do not.
-
-  Args:
-    graph: G groups.
-    values: int [G, C], of `NAMES`.
-  """
-  own = np.array(values, np.int32)
-  own.setflags(write=False)
-  _known[graph] = Coordinates(own)
 
 
 class _Reader:

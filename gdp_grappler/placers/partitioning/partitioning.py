@@ -274,11 +274,7 @@ class _Judge:
 
 def _group_seconds(problem: placer_lib.Problem) -> np.ndarray:
   """float64 [G, D]."""
-  graph = problem.graph
-  return np.stack([
-      np.bincount(graph.groups, column, graph.num_groups)
-      for column in problem.busy_seconds.T
-  ], axis=1)
+  return problem.graph.group_sums(problem.busy_seconds)
 
 
 def _counts(most: int) -> list[int]:

@@ -72,7 +72,7 @@ def _neighbours(
     graph: op_graph.OpGraph
 ) -> tuple[list[list[_Neighbour]], list[list[_Neighbour]]]:
   """Of each op: those it reads, and those that read it."""
-  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  holds = graph.holds_variables
   is_state = holds[graph.groups].tolist()
   inputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]
   outputs: list[list[_Neighbour]] = [[] for _ in range(graph.num_ops)]

@@ -237,7 +237,7 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
     index: int, the device of each pattern.
     graph: N ops.
   """
-  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  holds = graph.holds_variables
   ops = np.flatnonzero((wanted >= 0) & holds[graph.groups])
   # Of each group and device an op and its pattern.
   pairs, first = np.unique(np.stack([graph.groups[ops], index[wanted[ops]]]),
@@ -289,7 +289,7 @@ def _device(pattern: str, device: str, cluster: cluster_lib.Cluster) -> int:
 def _of_groups(problem: placer_lib.Problem, wishes: _Wishes) -> np.ndarray:
   """int [G]: wishes first, then what was of variables, then neighbours."""
   graph, allowed = problem.graph, problem.allowed
-  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  holds = graph.holds_variables
   result = _voted(problem, np.where(wishes.weak, -1, wishes.devices))
   # Variables that cannot move draw their updates to them.
   fixed = (allowed.sum(axis=1) == 1) & holds
@@ -347,7 +347,7 @@ def _refused(problem: placer_lib.Problem, wishes: _Wishes, rounds: np.ndarray,
   """What is not where it was wanted."""
   graph, cluster = problem.graph, problem.cluster
   wrong = (wishes.devices >= 0) & ~wishes.weak & (wishes.devices != devices)
-  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  holds = graph.holds_variables
   rounds = rounds & (wishes.devices != devices)
   of_state = wrong & holds[graph.groups] & ~rounds
   if of_state.any():

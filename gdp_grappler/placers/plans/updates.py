@@ -53,7 +53,7 @@ def in_optimizers(graph: op_graph.OpGraph) -> np.ndarray:
 def serving(graph: op_graph.OpGraph) -> np.ndarray:
   """bool [N], what only serves to change one variable: slots, too."""
   result = of_one_variable(graph) | sums(graph)
-  holds = np.bincount(graph.groups, graph.param_bytes, graph.num_groups) > 0
+  holds = graph.holds_variables
   carries = graph.edge_tensors >= 0
   sources, targets = graph.edges[carries].T
   order = np.argsort(sources, kind='stable')

@@ -48,19 +48,18 @@ class CoarseProblem:
     """See `of`."""
     self._fine, self._names, self.cells = fine, names, cells
     self.config = config
+    graph, cluster = contracted.graph.replace(
+        coordinates=coordinates), fine.cluster
+    contracted = dataclasses.replace(contracted, graph=graph)
     self._simulator, self._contracted = simulator, contracted
-    graph, cluster = contracted.graph, fine.cluster
-    coordinates_lib.tell(graph, coordinates)
     prices = _Simulator(cluster, _costs(fine, simulator, contracted),
                         simulator.threads,
                         _orderable(fine, simulator, contracted))
-    self.problem = placer_lib.Problem(graph, cluster, prices, fine.seed,
-                                      time_budget_s=fine.time_budget_s,
-                                      simulator=prices, clock=fine.clock,
-                                      repeatable=fine.repeatable)
     self._work = _work(fine)
-    # As `Problem.until` does: nothing in the graph says it.
-    self.problem.__dict__['allowed'] = _allowed(fine, cells, self._work)
+    self.problem = placer_lib.Problem(
+        graph, cluster, prices, fine.seed, time_budget_s=fine.time_budget_s,
+        simulator=prices, clock=fine.clock, repeatable=fine.repeatable,
+        given_allowed=_allowed(fine, cells, self._work))
 
   def wholes(self) -> CoarseProblem:
     """The same nodes, so the same prices, in fewer groups.
@@ -184,11 +183,7 @@ def _card_shares(problem: placer_lib.Problem,
 
 def _work(problem: placer_lib.Problem) -> np.ndarray:
   """float64 [G], seconds of each group where it may be and is quickest."""
-  groups, count = problem.graph.groups, problem.graph.num_groups
-  seconds = np.stack([
-      np.bincount(groups, of + _LEAST_WORK, count)
-      for of in problem.op_seconds.T
-  ], axis=1)
+  seconds = problem.graph.group_sums(problem.op_seconds + _LEAST_WORK)
   return np.where(problem.allowed, seconds, np.inf).min(axis=1)
 
 

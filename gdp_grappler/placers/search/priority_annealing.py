@@ -37,7 +37,7 @@ def pays(problem: placer_lib.Problem) -> bool:
   Where ops of a device share its cores, as on CPUs, edges only cost.
   """
   devices = problem.cluster.devices
-  return (problem.simulator is not None and problem.evaluator.simulated and
+  return (problem.may_add_edges and problem.evaluator.simulated and
           sum(device.asynchronous for device in devices) > 1)
 
 

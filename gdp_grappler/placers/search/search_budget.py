@@ -43,11 +43,6 @@ class SearchBudget:
     return max(progress, (spent - self._grace) / (1 - self._grace))
 
   @property
-  def clocked(self) -> bool:
-    """Whether the clock counts from the beginning."""
-    return self._seconds is not None and not self._grace
-
-  @property
   def passed(self) -> bool:
     """Whether all its time is over, and what was kept of it, too."""
     return (self._seconds is not None and

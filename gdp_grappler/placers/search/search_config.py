@@ -62,9 +62,6 @@ class PriorityConfig:
     loss: Loss of step time that new priorities may bring, as a share.
     starts: Placements that get priorities of their own at the begin.
     several_orders: Of these, the fastest that are priced in all known orders.
-    racers: Searches that race in the first stage under priorities. Where an
-      annealing ends is partly luck, and whether it ends well shows early.
-    racing_from: Placements that the whole search has to price for a race.
   """
 
   refreshes: int = 12
@@ -72,27 +69,6 @@ class PriorityConfig:
   loss: float = 1e-2
   starts: int = 8
   several_orders: int = 8
-  racers: int = 2
-  racing_from: int = 3000
-
-
-@dataclasses.dataclass(frozen=True)
-class EdgeConfig:
-  """Comparing placements with the control edges that enforce their order.
-
-  Attributes:
-    simulated_ops: Ops that a look for control edges may simulate.
-    fewest: Placements that are compared in any case.
-    compared: Placements that are compared where no clock ends the search.
-    clocked: Placements that are compared where a clock ends the search.
-    share: Share of the time that is left which the comparison may take.
-  """
-
-  simulated_ops: int = 1_000_000
-  fewest: int = 2
-  compared: int = 3
-  clocked: int = 12
-  share: float = .3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,10 +132,10 @@ class SearchConfig:
   Attributes:
     annealing: Every annealing of the search.
     priorities: Annealing under priorities.
-    edges: The comparison with control edges halfway.
     coarse: The search of a smaller problem before the large one.
     start_prices: Prices that a start costs which is looked at in all orders.
     starting_share: Share of the time that is left which these starts may take.
+    edge_ops: Ops that a look for control edges may simulate.
     priced_ops: Ops that a search without a time budget prices in all.
     fewest: Placements that such a search prices at the least.
     most: Placements that such a search prices at the most.
@@ -168,10 +144,10 @@ class SearchConfig:
 
   annealing: AnnealingConfig = AnnealingConfig()
   priorities: PriorityConfig = PriorityConfig()
-  edges: EdgeConfig = EdgeConfig()
   coarse: CoarseConfig = CoarseConfig()
   start_prices: int = 8
   starting_share: float = .25
+  edge_ops: int = 1_000_000
   priced_ops: int = 80_000_000
   fewest: int = 500
   most: int = 20_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Callable, Sequence
 
 import numpy as np
@@ -126,9 +127,10 @@ class _StagedSearch:
     # Seconds per price, for the stage under priorities.
     self._each_s = ((budget.spent_s - begin_s)
                     / self._plain.evaluations if orders else 0.)
-    self._ordered: list[priority_annealing.PriorityAnnealing] = []
-    self._edges = order_ranking.OrderRanking(problem, config.edges)
-    self._compared: list[placement_lib.Placement] = []
+    self._ordered: priority_annealing.PriorityAnnealing | None = None
+    self._edges = order_ranking.OrderRanking(problem, config.edge_ops)
+    # What was likely the fastest with edges halfway.
+    self._halfway: placement_lib.Placement | None = None
     self._begin = self._cooled = 0.
 
   def run(self, stage: stages.Stage) -> None:
@@ -136,54 +138,38 @@ class _StagedSearch:
     if stage.order is stages.Order.FIFO:
       self._anneal([self._plain], stage, 0.)
     elif stage.order is stages.Order.PRIORITIES:
-      self._race(stage)
+      self._ordered = priority_annealing.PriorityAnnealing(
+          self._problem, self._ordered_starts(), self._rng, self._models(),
+          self._moves, self._config)
+      self._anneal([self._ordered, self._plain], stage, 0.)
     elif self._budget.progress(self._evaluations) < 1:
       self._anneal(self._faster_first(), stage, self._cooled)
     self._begin, self._cooled = stage.until, stage.cooled
 
   def placements(self) -> tuple[placement_lib.Placement, ...]:
     """The best first in, first out; the best with its edges."""
-    if not self._ordered:
+    if self._ordered is None:
       return (placement_lib.from_groups(self._problem.graph, self._plain.best,
                                         self._problem.cluster),)
-    ordered = self._ordered[0].best
-    asked = [*filter(self._edges.orders, self._compared), ordered]
+    ordered, halfway = self._ordered.best, self._halfway
+    asked = [ordered]
+    if halfway is not None and self._edges.orders(halfway):
+      asked.insert(0, halfway)
     plain = self._fastest_fifo(asked)
-    if self._compared and len(asked) == 1 and self._budget.passed:
+    if halfway is not None and len(asked) == 1 and self._budget.passed:
       return plain, ordered  # What is known is enough.
     return plain, self._edges.best(asked, lambda: self._budget.passed)
 
   @property
   def _evaluations(self) -> int:
-    return self._plain.evaluations + sum(
-        each.evaluations for each in self._ordered)
+    ordered = self._ordered
+    return self._plain.evaluations + (ordered.evaluations if ordered else 0)
 
   def _anneal(self, annealings: Sequence[_AnyAnnealing], stage: stages.Stage,
               cooled: float) -> None:
     anneal(annealings, self._budget,
            stages.Stretch(self._begin, stage.until, cooled, stage.cooled),
            batch=self._config.annealing.batch)
-
-  def _race(self, stage: stages.Stage) -> None:
-    """Annealings under priorities, a part of the stage each; the best first."""
-    starts = self._ordered_starts()
-    stretch = stages.Stretch(self._begin, stage.until, 0., stage.cooled)
-    racers: list[priority_annealing.PriorityAnnealing] = []
-    for part in stretch.parts(self._num_racers()):
-      racers.insert(
-          0,
-          priority_annealing.PriorityAnnealing(self._problem, starts, self._rng,
-                                               self._models(), self._moves,
-                                               self._config))
-      anneal([*racers, self._plain], self._budget, part,
-             batch=self._config.annealing.batch)
-    self._ordered = sorted(reversed(racers), key=lambda racer: racer.best_key)
-
-  def _num_racers(self) -> int:
-    """How many there is time for."""
-    config, priced = self._config.priorities, self._plain.evaluations
-    long = priced >= config.racing_from * self._budget.progress(priced)
-    return config.racers if long else 1
 
   def _ordered_starts(self) -> np.ndarray:
     """int [K, G]; the best start is among them even if time is over."""
@@ -195,44 +181,31 @@ class _StagedSearch:
         [plain.best[None], *self._further, self._starts[plain.ranking[:count]]])
 
   def _faster_first(self) -> list[_AnyAnnealing]:
-    """All annealings, the one whose best is faster with edges first."""
-    ordered, *slower = self._ordered
+    """Both annealings, the one whose best is faster with edges first."""
+    assert self._ordered is not None
     begin_s = self._budget.spent_s
-    self._compared = self._edges.compared(self._likely(),
-                                          self._while_affordable())
-    self._budget.keep((self._budget.spent_s - begin_s) / len(self._compared))
-    leader = min(self._compared, key=self._edges.key)
-    if (leader.priorities is None or
-        self._plain.best_key <= self._edges.key(leader)):
-      return [self._plain, ordered, *slower]
-    return [ordered, self._plain, *slower]
+    self._halfway = self._likeliest()
+    key = self._edges.key(self._halfway)
+    # The last look for edges takes as long, after the search.
+    self._budget.keep(self._budget.spent_s - begin_s)
+    if self._halfway.priorities is None or self._plain.best_key <= key:
+      return [self._plain, self._ordered]
+    return [self._ordered, self._plain]
 
-  def _likely(self) -> list[order_ranking.Ranked]:
-    """What is likely fast with edges, the fastest in order first."""
+  def _likeliest(self) -> placement_lib.Placement:
+    """What is likely the fastest with edges."""
     problem, graph = self._problem, self._problem.graph
     simulator = problem.simulator
-    assert simulator is not None  # Orders pay.
-    found = placement_lib.from_groups(graph, self._plain.best, problem.cluster)
-    promised_s = control_edges.promised_s(graph, found, simulator)
-    fifo_s = float(simulator.price(graph, found.devices[None]).seconds[0])
+    assert simulator is not None and self._ordered is not None  # Orders pay.
+    plain = placement_lib.from_groups(graph, self._plain.best, problem.cluster)
+    promised_s = control_edges.promised_s(graph, plain, simulator)
+    fifo_s = float(simulator.price(graph, plain.devices[None]).seconds[0])
     gain = promised_s / fifo_s if 0 < fifo_s < math.inf else 1.
     key = self._plain.best_key
-    return order_ranking.distinct([
-        *((each.best_key, each.best) for each in self._ordered),
-        *self._ordered[0].starts, ((*key[:3], key[3] * min(gain, 1.)), found)
-    ])
-
-  def _while_affordable(self) -> Callable[[int], bool]:
-    """Whether one more comparison fits, after a number of them from now on."""
-    budget, config = self._budget, self._config.edges
-    begin_s = budget.spent_s
-    most = config.clocked if budget.clocked else config.compared
-
-    def goes_on(count: int) -> bool:
-      each_s = (budget.spent_s - begin_s) / count
-      return count < budget.affordable(each_s, most, config.share)
-
-    return goes_on
+    ranked = [(self._ordered.best_key, self._ordered.best),
+              *self._ordered.starts,
+              ((*key[:3], key[3] * min(gain, 1.)), plain)]
+    return min(ranked, key=operator.itemgetter(0))[1]
 
   def _fastest_fifo(
       self,

@@ -57,14 +57,6 @@ class Stretch:
   cooled_from: float = 0.
   cooled_to: float = 1.
 
-  def parts(self, count: int) -> tuple[Stretch, ...]:
-    """So many, one after the other, each of which cools from first to last."""
-    length = (self.end - self.begin) / count
-    return tuple(
-        dataclasses.replace(self, begin=self.begin
-                            + part * length, end=self.begin
-                            + (part + 1) * length) for part in range(count))
-
   def cooled(self, progress: float) -> float:
     """Progress of the annealing at some progress of the whole search."""
     share = max(progress - self.begin, 0.) / (self.end - self.begin)

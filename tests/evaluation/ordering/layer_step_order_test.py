@@ -38,6 +38,5 @@ def test_nodes_that_are_ops_have_their_order_already():
   values = np.full(known.values.shape, -1)
   for name in ('layer', 'segment'):
     values[:, known.names.index(name)] = np.arange(graph.num_ops)
-  other = graph.replace()
-  coordinates.tell(other, values)
+  other = graph.replace(coordinates=values)
   assert layer_step_order.priorities(other, np.ones(graph.num_ops)) is None

@@ -227,8 +227,7 @@ def test_finer_where_there_would_be_few_nodes(monkeypatch):
   # As if each cell had two variables.
   variable = coordinates.NAMES.index('variable')
   values[:, variable] = np.arange(graph.num_groups) % 2
-  coordinates.tell(graph, values)
-  problem = _problem(graph)
+  problem = _problem(graph.replace(coordinates=values))
   few = coarse_problem.of(problem)
   search_configs.patch(monkeypatch,
                        coarse={'fewest_nodes': few.problem.graph.num_ops + 1})

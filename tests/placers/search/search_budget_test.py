@@ -51,13 +51,6 @@ def test_a_part_forgives_as_much_of_its_time():
   assert part.progress(10) == .5
 
 
-@pytest.mark.parametrize('seconds, grace, expected', [(None, 0., False),
-                                                      (9., 0., True),
-                                                      (9., .5, False)])
-def test_what_the_clock_ends(seconds, grace, expected):
-  assert search_budget.SearchBudget(10, seconds, grace).clocked == expected
-
-
 def test_what_is_kept_ends_a_search_sooner():
   now = [0.]
   limit = search_budget.SearchBudget(100, 10., clock=lambda: now[0])

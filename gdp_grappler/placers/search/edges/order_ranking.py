@@ -13,9 +13,6 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import search_config
 
-# What a placement ranks by in the order of its priorities, and the placement.
-Ranked = tuple[evaluator_lib.Key, placement_lib.Placement]
-
 
 class OrderRanking:
   """Ranks placements by their steps with the control edges that pay.
@@ -24,17 +21,16 @@ class OrderRanking:
   asked twice is remembered.
   """
 
-  def __init__(
-      self, problem: placer_lib.Problem,
-      config: search_config.EdgeConfig = search_config.DEFAULT.edges) -> None:
+  def __init__(self, problem: placer_lib.Problem,
+               edge_ops: int = search_config.DEFAULT.edge_ops) -> None:
     """Looks for nothing yet.
 
     Args:
       problem: One whose orders pay (`priority_annealing.pays`), or nothing may
         be asked.
-      config: How much is compared.
+      edge_ops: Ops that a look for control edges may simulate.
     """
-    self._problem, self._config = problem, config
+    self._problem, self._edge_ops = problem, edge_ops
     self._known: dict[tuple[bytes, bytes | None],
                       tuple[evaluator_lib.Key, placement_lib.Placement]] = {}
 
@@ -45,31 +41,6 @@ class OrderRanking:
   def orders(self, placement: placement_lib.Placement) -> bool:
     """Whether it has an order, its own or one that edges bring it."""
     return self._with_edges(placement)[1].priorities is not None
-
-  def compared(self, placements: Sequence[Ranked],
-               goes_on: Callable[[int], bool]) -> list[placement_lib.Placement]:
-    """The first few, as long as the next may well be the best with edges.
-
-    By what edges have kept of those before, more or less: where that differs
-    much, what is slow in order may be fast with edges.
-
-    Args:
-      placements: The best in order first; at least one.
-      goes_on: Whether more are to be looked at, after so many.
-    """
-    kept: list[float] = []
-    best = None
-    for count, (key, placement) in enumerate(placements):
-      if count and not goes_on(count):
-        break
-      if best and count >= self._config.fewest:
-        least = 2 * min(kept) - max(kept)
-        if (*key[:-1], least * key[-1]) >= best:
-          break
-      found = self.key(placement)
-      kept.append(found[-1] / key[-1] if 0 < key[-1] < math.inf else 1.)
-      best = min(best or found, found)
-    return [placement for _, placement in placements[:len(kept)]]
 
   def best(
       self, placements: Sequence[placement_lib.Placement],
@@ -105,7 +76,7 @@ class OrderRanking:
     assert self._problem.simulator is not None  # Orders pay.
     order = control_edges.control_edges(
         graph, placement, self._problem.simulator,
-        control_edges.OrderConfig(max_simulated_ops=self._config.simulated_ops,
+        control_edges.OrderConfig(max_simulated_ops=self._edge_ops,
                                   only_wanted=False))
     price = self._problem.evaluator.price(graph, placement.devices[None])
     key = price.keys()[0]
@@ -121,11 +92,3 @@ def _name(placement: placement_lib.Placement) -> tuple[bytes, bytes | None]:
   priorities = placement.priorities
   return (placement.devices.tobytes(),
           None if priorities is None else priorities.tobytes())
-
-
-def distinct(placements: Sequence[Ranked]) -> list[Ranked]:
-  """The best first, of each that has the same devices one."""
-  first: dict[bytes, Ranked] = {}
-  for ranked in sorted(placements, key=operator.itemgetter(0)):
-    first.setdefault(ranked[1].devices.tobytes(), ranked)
-  return list(first.values())

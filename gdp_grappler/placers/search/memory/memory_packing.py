@@ -209,10 +209,7 @@ class _Memories:
 def _homes(problem: placer_lib.Problem) -> np.ndarray:
   """int [G, P], the fastest device of each memory for a group, or -1."""
   graph, cluster = problem.graph, problem.cluster
-  seconds = np.stack([
-      np.bincount(graph.groups, column, graph.num_groups)
-      for column in problem.op_seconds.T
-  ], axis=1)
+  seconds = problem.group_seconds
   seconds = np.where(problem.allowed, seconds, np.inf)
   result = np.full((graph.num_groups, len(cluster.pool_bytes)), _NOWHERE)
   for pool in range(result.shape[1]):

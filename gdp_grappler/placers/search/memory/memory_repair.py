@@ -70,10 +70,7 @@ class MemoryRepair:
     self._graph = group_graph.build(problem, np.array(cluster.accelerators))
     self._size = memory_estimate.group_bytes(graph,
                                              memory_estimate.alive_share(graph))
-    self._seconds = np.stack([
-        np.bincount(graph.groups, column, graph.num_groups)
-        for column in problem.op_seconds.T
-    ], axis=1)
+    self._seconds = problem.group_seconds
     self._s_per_byte = 1 / cluster.link_arrays[1]
 
   def fitted(self, devices: np.ndarray) -> np.ndarray:

@@ -141,10 +141,7 @@ class Moves:
     problem, graph = self._problem, self._problem.graph
     starts, neighbours, size = group_graph.build(
         problem, np.arange(problem.cluster.num_devices)).adjacency
-    seconds = np.stack([
-        np.bincount(graph.groups, column, graph.num_groups)
-        for column in problem.op_seconds.T
-    ], axis=1)
+    seconds = problem.group_seconds
     accelerators = np.zeros(problem.cluster.num_devices, bool)
     accelerators[list(problem.cluster.accelerators)] = True
     return native_drawer.Layout(starts, neighbours,

@@ -11,7 +11,6 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import critical_path_order
 from gdp_grappler.evaluation.simulation import simulator
 from gdp_grappler.placers.search.edges import order_ranking
-from helpers import clusters
 from helpers import graphs
 from helpers import problems
 
@@ -94,57 +93,3 @@ def test_nothing_is_looked_for_twice(problem, monkeypatch):
     edges.best([placement])
     edges.key(critical)
   assert len(asked) == 2
-
-
-def _ranked(*seconds):
-  cluster = clusters.make_cluster(2)
-  return [((False, False, 0, of),
-           placement_lib.Placement(np.array([index, 0], np.int32), cluster))
-          for index, of in enumerate(seconds)]
-
-
-def _compared(problem, monkeypatch, seconds, kept, most=99):
-  """How many are looked at, where edges keep so much of each."""
-  monkeypatch.setattr(
-      order_ranking.OrderRanking, 'key', lambda self, placement:
-      (False, False, 0, seconds[placement.devices[0]] * kept[placement.devices[
-          0]]))
-  found = order_ranking.OrderRanking(problem).compared(
-      _ranked(*seconds), lambda count: count < most)
-  assert [placement.devices[0] for placement in found] == [*range(len(found))]
-  return len(found)
-
-
-def test_the_next_is_looked_at_while_it_may_be_the_best(problem, monkeypatch):
-  seconds = 1., 1.02, 1.04, 1.06, 1.5
-  # As much is kept of each: the first in order is the first with edges.
-  assert _compared(problem, monkeypatch, seconds, [1.01] * 5) == 2
-  # Of some much more is kept: 1.06 may come to .85.
-  assert _compared(problem, monkeypatch, seconds, [1., .9, 1., 1., 1.]) == 4
-  assert _compared(problem, monkeypatch, seconds, [1., .9, 1., 1., 1.], 3) == 3
-  assert _compared(problem, monkeypatch, seconds, [1.] * 5, 1) == 1
-  assert _compared(problem, monkeypatch, seconds[:1], [1.]) == 1
-  # Steps that take nothing, or for ever, say nothing of others.
-  assert _compared(problem, monkeypatch, (0., 0., 1.), [1.] * 3) == 2
-
-
-def test_what_overflows_is_not_looked_at_after_what_fits(problem, monkeypatch):
-  monkeypatch.setattr(order_ranking.OrderRanking, 'key', lambda self, placement:
-                      (False, False, 0, 1.))
-  ranked = _ranked(1., 1.1)
-  over = (True, False, 4,
-          .1), placement_lib.Placement(np.array([1, 1], np.int32),
-                                       clusters.make_cluster(2))
-  found = order_ranking.OrderRanking(problem).compared([*ranked, over],
-                                                       lambda count: True)
-  assert len(found) == 2
-
-
-def test_distinct_placements_are_the_best_on_their_devices():
-  cluster = clusters.make_cluster(2)
-  first, again, other = ((priority,
-                          placement_lib.Placement(np.array(devices, np.int32),
-                                                  cluster))
-                         for devices, priority in (([1, 2], 3.), ([1, 2], 1.),
-                                                   ([2, 1], 2.)))
-  assert order_ranking.distinct([first, again, other]) == [again, other]
