@@ -60,7 +60,7 @@ _REFINING = _Clocked(annealing_placer, 'annealed')
 
 def _pass_ms() -> float:
   """Spent in the pass by this process so far."""
-  function = native.load_grappler().gdp_pass_nanoseconds
+  function = native.load(native.Library.GRAPPLER).gdp_pass_nanoseconds
   function.restype = ctypes.c_int64
   return function() / 1e6
 

@@ -30,6 +30,7 @@ class LowerBound:
 
   @property
   def seconds(self) -> float:
+    """The largest of the bounds."""
     return max(self.critical_path_s, self.work_s)
 
 

@@ -38,6 +38,7 @@ class Evaluation:
 
   @property
   def valid(self) -> bool:
+    """Whether the placement runs: it breaks no rule and fits."""
     return not self.violations
 
 

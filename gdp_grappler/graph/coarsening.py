@@ -70,6 +70,24 @@ def coarsen(graph: op_graph.OpGraph, allowed: np.ndarray,
   return _in_topological_order(graph, labels[graph.groups])
 
 
+def levels(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
+           counts: Sequence[int]) -> list[np.ndarray]:
+  """int [G] each, units of groups, from coarse to fine.
+
+  Args:
+    graph: G groups.
+    allowed: bool [G, D].
+    op_seconds: float64 [N, D].
+    counts: Units of each level; levels nearly as fine as the groups are left
+      out.
+  """
+  return [
+      coarsen(graph, allowed, op_seconds,
+              CoarseningConfig(count, graph.num_groups))[graph.first_ops]
+      for count in counts if count < graph.num_groups / 2
+  ]
+
+
 def nested(graph: op_graph.OpGraph, allowed: np.ndarray, op_seconds: np.ndarray,
            aims: Sequence[int] = NESTED_AIMS) -> list[np.ndarray]:
   """Partitions of the ops, each of which divides the sets of the one before.

@@ -140,10 +140,12 @@ class OpGraph:
 
   @property
   def num_ops(self) -> int:
+    """N."""
     return len(self.names)
 
   @functools.cached_property
   def num_groups(self) -> int:
+    """G."""
     return int(self.groups.max()) + 1 if self.num_ops else 0
 
   @functools.cached_property

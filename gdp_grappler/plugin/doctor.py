@@ -77,10 +77,10 @@ def _tensorflow() -> Iterator[Finding]:
 
 
 def _libraries() -> Iterator[Finding]:
-  for what, load in (('simulator', native.load_simulator),
-                     ('Grappler pass', native.load_grappler)):
+  for what, library in (('simulator', native.Library.SIMULATOR),
+                        ('Grappler pass', native.Library.GRAPPLER)):
     try:
-      load()
+      native.load(library)
       yield Finding(GOOD, what, 'library loads')
     except errors.PluginError as error:
       yield Finding(BAD, what, str(error), _REINSTALL)

@@ -73,6 +73,7 @@ class Settings:
 
   @property
   def simulated(self) -> bool:
+    """Whether steps are simulated."""
     return self.reward == rewards.SIMULATED
 
   def budget_s(self, placer: str) -> float | None:

@@ -43,6 +43,7 @@ class UnitActor(tf_agents_network.Network):
   def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
            network_state: tuple[Any, ...] = (),
            training: bool = False) -> tuple[Any, tuple[Any, ...]]:
+    """Distributions over devices of the observed units."""
     del step_type, training
     rows = tf.gather(self._logits(), observation)  # [..., D]
     return (tfp.distributions.Categorical(logits=rows,
@@ -59,6 +60,7 @@ class NoCritic(tf_agents_network.Network):
   def call(self, observation: tf.Tensor, step_type: tf.Tensor | None = None,
            network_state: tuple[Any, ...] = (),
            training: bool = False) -> tuple[Any, Any]:
+    """Zeros, one per observation."""
     del step_type, training
     return tf.zeros(tf.shape(observation), tf.float32), network_state
 

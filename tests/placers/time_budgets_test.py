@@ -88,7 +88,8 @@ class _Asked:
       self.now[0] += takes(len(self.placements))
       key, placement = stock(edges, placement)
       # The first look says that the order pays, so that it goes on.
-      return (*key[:3], key[3] * (1 + (1 + len(self.placements)) % 2)), placement
+      slower = 1 + (1 + len(self.placements)) % 2
+      return (*key[:3], key[3] * slower), placement
 
     monkeypatch.setattr(order_ranking.OrderRanking, '_asked', asked)
 

@@ -51,6 +51,7 @@ class Bench:
 
   @property
   def on_gpu(self) -> bool:
+    """Whether it runs on a GPU."""
     return self.kind == 'GPU'
 
   def name(self, number: int = 0) -> str:

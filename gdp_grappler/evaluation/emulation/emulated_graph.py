@@ -54,6 +54,7 @@ class EmulatedGraph:
 
   @property
   def num_ops(self) -> int:
+    """N."""
     return len(self.aliases)
 
   def sinks(self) -> list[str]:

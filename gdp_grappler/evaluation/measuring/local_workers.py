@@ -81,6 +81,7 @@ class LocalWorkers:
 
   @property
   def target(self) -> str:
+    """What sessions connect to."""
     return f'grpc://{self.addresses[0]}'
 
   @property

@@ -49,6 +49,7 @@ class Found:
 
   @property
   def step_s(self) -> float:
+    """Seconds of the step with the edges."""
     return self.schedule.step_time_s
 
 

@@ -281,7 +281,7 @@ class _NativeCluster(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_simulator()
+  lib = native.load(native.Library.SIMULATOR)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
   for name, result, arguments in (('gdp_simulator_create', pointer,
                                    [pointer] * 5), ('gdp_simulator_destroy',

@@ -53,6 +53,7 @@ class Cells:
 
   @property
   def num_cells(self) -> int:
+    """U."""
     return int(self.groups.max()) + 1
 
   def loads(self, rows: np.ndarray, weights: np.ndarray,

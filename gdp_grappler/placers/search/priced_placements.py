@@ -39,6 +39,7 @@ class PricedPlacements:
 
   @property
   def fits(self) -> bool:
+    """Whether one of them runs."""
     return bool(self.prices.valid.any())
 
   @property

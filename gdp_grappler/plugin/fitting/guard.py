@@ -31,16 +31,19 @@ class Timing:
 
   @property
   def is_done(self) -> bool:
+    """Whether enough steps were timed."""
     count = len(self._seconds)
     return count >= _STEPS or (count >= _FEWEST_STEPS and
                                sum(self._seconds) > _ENOUGH_S)
 
   @property
   def median_s(self) -> float:
+    """Seconds of the step in the middle."""
     return statistics.median(self._seconds)
 
   @property
   def steps(self) -> int:
+    """How many steps were timed."""
     return len(self._seconds)
 
   @property

@@ -47,6 +47,7 @@ class Plan:
 
   @property
   def moved_bytes(self) -> int:
+    """Bytes of the variables that move."""
     return sum(
         v.dtype.size * (v.shape.num_elements() or 0) for v, _ in self.moves)
 

@@ -103,15 +103,9 @@ class MemoryRepair:
   @functools.cached_property
   def _levels(self) -> list[np.ndarray]:
     """int [G] each, units of groups from coarse to fine."""
-    graph = self._problem.graph
-    first = graph.first_ops
-    result = [
-        coarsening.coarsen(graph, self._problem.allowed,
-                           self._problem.op_seconds,
-                           coarsening.CoarseningConfig(count,
-                                                       graph.num_groups))[first]
-        for count in _UNITS if count < graph.num_groups / 2
-    ]
+    problem, graph = self._problem, self._problem.graph
+    result = coarsening.levels(graph, problem.allowed, problem.op_seconds,
+                               _UNITS)
     if graph.num_groups <= _MOST_PARTS:
       result.append(np.arange(graph.num_groups))
     return result

@@ -144,31 +144,20 @@ class Moves:
     seconds = problem.group_seconds
     accelerators = np.zeros(problem.cluster.num_devices, bool)
     accelerators[list(problem.cluster.accelerators)] = True
-    return native_drawer.Layout(starts, neighbours,
-                                neighbourhood.eagerness(size),
-                                self._topological(graph),
-                                np.array(self._units()),
-                                np.array(self._scopes()),
-                                np.array([*self._axes.values()]), seconds,
-                                problem.allowed.T, accelerators)
+    return native_drawer.Layout(
+        starts, neighbours, neighbourhood.eagerness(size),
+        self._topological(graph),
+        np.array(
+            coarsening.levels(problem.graph, problem.allowed,
+                              problem.op_seconds, _UNITS)),
+        np.array(self._scopes()), np.array([*self._axes.values()]), seconds,
+        problem.allowed.T, accelerators)
 
   def _topological(self, graph: op_graph.OpGraph) -> np.ndarray:
     """Movable groups by their first ops."""
     first = np.unique(graph.groups[graph.topological_order],
                       return_index=True)[1]
     return self.movable[np.argsort(first[self.movable], kind='stable')]
-
-  def _units(self) -> list[np.ndarray]:
-    """int [G] each, units of groups from coarse to fine."""
-    graph = self._problem.graph
-    first = graph.first_ops
-    return [
-        coarsening.coarsen(graph, self._problem.allowed,
-                           self._problem.op_seconds,
-                           coarsening.CoarseningConfig(count,
-                                                       graph.num_groups))[first]
-        for count in _UNITS if count < graph.num_groups / 2
-    ]
 
   def _scopes(self) -> list[np.ndarray]:
     """int [G] each, name scopes of groups from short to long."""

@@ -124,7 +124,7 @@ class _NativeLayout(ctypes.Structure):
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  lib = native.load_moves()
+  lib = native.load(native.Library.MOVES)
   pointer, i32, i64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
   f64, u64 = ctypes.c_double, ctypes.c_uint64
   for name, result, arguments in (('gdp_move_drawer_kinds', i32,
