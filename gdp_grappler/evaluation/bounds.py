@@ -1,4 +1,4 @@
-"""What no placement can beat, and what holds one placement back."""
+"""A lower bound of all placements, and what limits one placement."""
 
 from __future__ import annotations
 

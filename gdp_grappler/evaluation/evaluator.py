@@ -124,7 +124,7 @@ class Prices:
     return self.seconds, self.peak_bytes, self.overflow_bytes, self.valid
 
 
-# Of one placement, or of all, float or float64 [K].
+# Of one placement, or of all: float or float64 [K].
 Ceiling = float | np.ndarray
 
 

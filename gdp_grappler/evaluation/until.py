@@ -1,4 +1,4 @@
-"""Steps that run until a deadline, and no longer."""
+"""Steps that run until a deadline."""
 
 from __future__ import annotations
 

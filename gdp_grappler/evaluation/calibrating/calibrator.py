@@ -1,7 +1,7 @@
 """Calibrates a card: step after step, until all are done or time is out.
 
-What was measured is kept after every step, so that another calibration goes on
-with what this one left out.
+Results are kept after every step, so that another calibration continues with
+the steps that are missing.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from gdp_grappler.evaluation.calibrating import steps as steps_lib
 from gdp_grappler.processes import messages
 from gdp_grappler.processes import worker_process
 
-# From the start of the process, which loads TensorFlow, to the last answer.
+# Seconds from the start of the process, which loads TensorFlow, to its last
+# answer.
 DEFAULT_BUDGET_S = 26.
 _START_S = 180.
-# What one step may take longer than was left when it began.
+# Seconds that one step may run beyond the time that was left at its beginning.
 _STEP_S = 120.
 # For whatever is left when the last step has begun.
 _LEAST_S = .2

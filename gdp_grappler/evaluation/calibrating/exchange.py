@@ -1,4 +1,4 @@
-"""What `calibrator` and its process say to each other; needs no TensorFlow."""
+"""Messages between `calibrator` and its process; needs no TensorFlow."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from gdp_grappler.evaluation.costs import op_families
 from gdp_grappler.graph import op_graph
 
 _ELEMENT_BYTES = 4
-# 128 x 128 outputs, by what a multiprocessor holds of threads: 2048.
+# 128 x 128 outputs, divided by the 2048 threads that a multiprocessor holds.
 _OUTPUTS_PER_THREAD = 8
 _WARP = 32
 _TILED = ('matmul', 'batch_matmul', 'convolution', 'convolution_gradient')

@@ -14,9 +14,9 @@ from gdp_grappler.processes import worker_process
 
 _START_TIMEOUT_S = 300.  # To import TensorFlow and read the graph.
 _LAST_MOMENTS_S = 2.  # From the end of a server's connections to its own.
-# Runs of a placement whose processes are killed: somebody may do that often;
-# the kernel, for want of memory, will do it every time. So may a server of
-# somebody else's go away.
+# How often a placement runs again after its processes were killed. The kernel
+# kills a process without memory every time. Other kills, and servers of others
+# that disappear, may be repeated by chance.
 _TRIES, _TRIES_WITHOUT_MEMORY = 10, 3
 _STARTS = 10
 

@@ -1,8 +1,8 @@
 """TensorFlow servers on this machine, each on cores of its own.
 
-Two logical CPU devices of one process share its threads, so placing buys no
-time there. Two servers that are pinned to different cores are two real
-devices with a network between them.
+Two logical CPU devices of one process share its threads, so placing them brings
+no speed. Two servers that are pinned to different cores are two real devices
+with a network between them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_server
 from gdp_grappler.processes import worker_process
 
-# RecvTensor is served by the pool that computes; a narrow one starves it.
+# The pool that computes also serves RecvTensor. A narrow pool would starve it.
 INTER_OP_THREADS = 24
 _START_TIMEOUT_S = 120.
-# To start: a port may be taken; somebody may kill a server again and again.
+# Attempts to start a server: its port may be in use, or the server may be
+# killed.
 _ATTEMPTS, _ATTEMPTS_KILLED = 3, 20
 _HOST = '127.0.0.1'
-# Each takes some hundred megabytes, and a share of a core.
+# Each server takes some hundred megabytes and a share of a core.
 _MOST_PER_CORE = 32
 
 

@@ -1,4 +1,4 @@
-"""Prices placements with a stopwatch."""
+"""Prices placements by timing real steps."""
 
 from __future__ import annotations
 

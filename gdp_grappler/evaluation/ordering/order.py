@@ -5,7 +5,7 @@ Light: every program's command line and TensorFlow's start-up read it.
 
 from __future__ import annotations
 
-# First in, first out, as TensorFlow does it; or ops on long paths first.
+# First in, first out, TensorFlow's own order; or ops on long paths first.
 FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
 ORDERS = (FIFO, CRITICAL_PATH)
 DEFAULT = FIFO

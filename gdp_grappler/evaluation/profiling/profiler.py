@@ -1,13 +1,13 @@
-"""Measures what each op of a graph takes on the devices of this machine.
+"""Measures the seconds of each op of a graph on the devices of this machine.
 
-Steps run on made-up data (`measuring.runnable`) in a process of its own, pinned
-to the cores in question, or on a TensorFlow server. All ops are on one device
-and run one at a time: where ops overlap, their clocks count each other's time.
-TensorFlow's own trace (`RunOptions.FULL_TRACE`) says how long each op took; the
-median over some steps is kept. Tracing itself costs time, so the untraced step
-is clocked as well and has the last word; see `profile.DeviceProfile`. On a GPU
-the seconds are those of the kernels on its stream, and what the host takes
-beside them is not the ops'.
+Steps run on made-up data (`measuring.runnable`), in a process of its own that
+is pinned to the cores in question, or on a TensorFlow server. All ops are on
+one device and run one at a time, because the clocks of overlapping ops count
+each other's time. TensorFlow's own trace (`RunOptions.FULL_TRACE`) tells how
+long each op took; the median over some steps is kept. Tracing costs time
+itself, so the untraced step is timed as well and scales the sum; see
+`profile.DeviceProfile`. On a GPU the seconds are those of the kernels on its
+stream, without the host's time.
 """
 
 from __future__ import annotations

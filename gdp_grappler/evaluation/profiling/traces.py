@@ -1,8 +1,8 @@
-"""What TensorFlow's trace of a step says of the kernels on a card.
+"""Kernels of a card in TensorFlow's trace of a step.
 
-`RunOptions.FULL_TRACE` has the driver's own times of kernels where CUPTI is
-there: as records of the streams of a device, named by the op that launched
-them.
+If CUPTI is available, `RunOptions.FULL_TRACE` has the driver's own times of
+kernels: records of the streams of a device, named by the op that launched the
+kernel.
 """
 
 from __future__ import annotations

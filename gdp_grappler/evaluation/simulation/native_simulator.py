@@ -1,4 +1,4 @@
-"""The functions of `simulator.cc` over NumPy arrays; the rules are not here."""
+"""The functions of `simulator.cc` over NumPy arrays, without any rules."""
 
 from __future__ import annotations
 
