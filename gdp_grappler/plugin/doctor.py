@@ -1,4 +1,4 @@
-"""Checks an installation, and says what to do about what is wrong."""
+"""Checks an installation, and tells how to repair it."""
 
 from __future__ import annotations
 

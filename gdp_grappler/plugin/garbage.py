@@ -1,8 +1,8 @@
-"""Keeps Python's collector of garbage from looking at the user's objects.
+"""Keeps Python's garbage collector from scanning the user's objects.
 
-A graph of many ops makes as many objects of Python at once, which the collector
-takes for a reason to look at all that the program has: 0.9 s of a pass over
-84,000 ops, whose own objects are in no cycles.
+Reading a graph of many ops creates as many Python objects at once. This
+triggers a collection of all objects of the program: 0.9 s of a pass over 84,000
+ops. The objects of the pass itself are in no cycles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers the pass: cache, capture, placer, and what to do if they fail."""
+"""Answers the pass: cache, capture, placer, and the handling of failures."""
 
 from __future__ import annotations
 

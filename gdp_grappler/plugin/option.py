@@ -1,7 +1,7 @@
 """The `gdp_placement` option: its checks, and its way into a ConfigProto.
 
-The option itself lives where TensorFlow keeps its own, in the eager context,
-so that it is reset together with it.
+The eager context keeps the option beside TensorFlow's own options, so both are
+reset together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import switch
 
 NAME = switch.NAME
-# What the meta optimizer does where the configuration says nothing.
+# The meta optimizer's default, if the configuration has no value.
 _DEFAULT_ITERATIONS = 2
 
 

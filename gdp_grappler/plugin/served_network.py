@@ -16,7 +16,7 @@ from gdp_grappler.plugin import servers
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import wire_timing
 
-# Of what a server is asked by itself; a task that is gone never answers.
+# Limit for requests to a server. A task that is gone never answers.
 _TIMEOUT_MS = 30_000
 
 

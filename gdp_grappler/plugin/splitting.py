@@ -1,14 +1,14 @@
 """Cuts each GPU into logical ones, each with a compute stream of its own.
 
-TensorFlow gives a GPU one compute stream and one pool of threads that dispatch
-to it. A logical GPU has its own of both. So a step that is limited by dispatch,
-or by kernels that fill a part of the card, has something to gain; one whose
-kernels fill the card has not.
+TensorFlow gives a GPU one compute stream and one pool of dispatching threads.
+Each logical GPU has its own stream and pool. A step that is limited by
+dispatch, or by kernels that fill only a part of the card, can therefore become
+faster. A step whose kernels fill the card cannot.
 
-The cut is made at the last moment, when the eager runtime starts: then what the
-program itself has configured is known, and is left as it is. `arm` replaces
-`Context.ensure_initialized` until it is called for the first time. Where
-nothing is to be cut, one line says why.
+The cut happens at the last moment, when the eager runtime starts. The
+configuration by the program itself is then known and stays unchanged. `arm`
+replaces `Context.ensure_initialized` until its first call. If nothing is cut,
+one line gives the reason.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gdp_grappler import errors
 AUTO = 'auto'
 MOST_PARTS = 4
 THREAD_MODE = 'TF_GPU_THREAD_MODE'
-# What 'auto' cuts a card into: the gain of more streams was never measured.
+# Parts of a card for 'auto'. The gain of more parts was never measured.
 _AUTO_PARTS = 2
-# 'auto' leaves a card whole if its parts had less than this.
+# 'auto' leaves a card whole if its parts would have less memory.
 _LEAST_AUTO_BYTES = 4 << 30
 _MIB = 1 << 20
 

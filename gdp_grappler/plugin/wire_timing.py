@@ -22,12 +22,13 @@ from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.plugin import network
 from gdp_grappler.plugin import notices
 
-# Of all pairs together; the rest gets the median of those that were timed.
+# For all pairs together. The other pairs get the median of the timed ones.
 _BUDGET_S = 5.
-# Bytes of a tensor, and round trips of a call.
+# Bytes of a tensor, and round trips per call.
 _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5
-# Two tasks, bytes, round trips -> plays once a call, and has played already.
+# Two tasks, bytes, round trips -> a function that plays once per call, and has
+# played once already.
 Game = Callable[[str, str, int, int], Callable[[], None]]
 # By two tasks, in either order.
 _Wires = dict[frozenset[str], network.Wire]

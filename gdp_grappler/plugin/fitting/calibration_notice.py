@@ -1,6 +1,7 @@
 """Tells once that cards of this machine were never calibrated.
 
-Nothing is measured unasked: a calibration has the card for half a minute.
+Nothing is measured unasked, because a calibration occupies the card for half a
+minute.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`gdp_grappler.PlacementCallback`: what placement did for a fit, by epoch."""
+"""`gdp_grappler.PlacementCallback`: what placement does for a fit, by epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the step of a model has come under one option."""
+"""The progress of planning and timing the step of a model, under one option."""
 
 from __future__ import annotations
 

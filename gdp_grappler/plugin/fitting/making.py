@@ -1,9 +1,9 @@
-"""Where variables come into being when a card cannot hold them all.
+"""Where variables are created if a card cannot hold them all.
 
-A plan is found in the first call of `fit`, and variables move then. What is
-made on GPU:0 before that has to fit there, or nobody gets so far: so where
-memory is short, it is made on the host. Optimizers of Keras 3 make their slots
-where the weights are.
+The first call of `fit` finds a plan, and only then do variables move. Variables
+that are created on GPU:0 before that call must fit there. If memory is short,
+they are therefore created on the host. Optimizers of Keras 3 create their slots
+beside the weights.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
-# Beside the weights: two slots each, as Adam has them, and a gradient. An
-# optimizer does not tell how many it is going to make.
+# Besides a weight: two slots, as Adam has them, and a gradient. An optimizer
+# does not tell the number of its slots beforehand.
 _PER_WEIGHT = 3
-# An initial value and what it is made from, beside the variable.
+# While a variable is created, its initial value and the source of this value
+# exist beside it.
 _WHILE_MADE = 3
 
 

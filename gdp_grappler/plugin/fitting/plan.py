@@ -20,7 +20,7 @@ from gdp_grappler.plugin import outcome as outcome_lib
 from gdp_grappler.plugin import settings as settings_lib
 
 # Grappler rewrites a step a little differently when its variables are on other
-# devices. With more unknown ops than that it is another step.
+# devices. A step with a larger share of unknown ops is another step.
 _LARGEST_UNKNOWN_SHARE = .1
 
 

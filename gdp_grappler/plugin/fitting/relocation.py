@@ -1,9 +1,9 @@
-"""Brings variables to other devices, and back.
+"""Moves variables to other devices, and back.
 
-The `tf.Variable` stays, and so does the tensor with its handle; only what the
-handle refers to is another resource, with the same value (`handles`). So
-models, optimizers, checkpoints and functions that have been traced need not be
-told. The old memory is freed with the last call that still uses it.
+The `tf.Variable` and the tensor with its handle stay. Only the resource behind
+the handle is another one, with the same value (`handles`). Models, optimizers,
+checkpoints and traced functions therefore need no change. The old memory is
+freed after the last call that still uses it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import handles
 
 _lock = threading.RLock()
-# By id, as variables have no hash: those that were moved and are still alive,
-# and where each of them came from.
+# By id, because variables have no hash: variables that were moved and still
+# exist, with their original devices.
 _moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _homes: dict[int, str] = {}
-# By id: the models whose steps were planned with a variable, while they live.
+# By id: the models whose steps were planned with a variable.
 _owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 

@@ -1,6 +1,7 @@
-"""Ways to run a step: which of them are tried, and which stays.
+"""Ways to run a step: which of them are tried, and which one stays.
 
-Pure: it is told what was predicted and measured, and runs nothing.
+This module is pure: its input is predictions and measurements, and it runs
+nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import dataclasses
 import enum
 from typing import Mapping
 
-# Compiling them takes the user's time.
+# The least predicted gain for which clusters are compiled, because compiling
+# takes the user's time.
 _LEAST_GAIN_OF_CLUSTERS = .05
 
 
