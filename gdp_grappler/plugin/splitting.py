@@ -171,15 +171,15 @@ def cut(context: Any, value: int | str) -> list[str]:
   unknown = [card.name for card in cards if sizes.get(card.name) is None]
   if unknown:
     return [
-        f'GPUs are not split: nobody tells how much memory {unknown[0]} '
-        'has (no NVML); use tf.config.set_logical_device_configuration'
+        f'GPUs are not split: the memory of {unknown[0]} is unknown (no NVML); '
+        'use tf.config.set_logical_device_configuration'
     ]
   parts = _AUTO_PARTS if value == AUTO else int(value)
   least = min(size or 0 for size in sizes.values()) // parts
   if value == AUTO and least < _LEAST_AUTO_BYTES:
     return [
         f'GPUs are not split: {parts} parts would have {least >> 20} MiB '
-        f"each; 'split': {parts} does it all the same"
+        f"each; 'split': {parts} splits them anyway"
     ]
   if least < _MIB:
     return ['GPUs are not split: their memory is in use']

@@ -87,7 +87,7 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
     try:
       wires[frozenset(pair)] = _wire(*pair, end, clock, game)
     except Exception as error:  # Of TensorFlow, and of servers that are gone.
-      notices.warn_once('The network cannot be timed, figures of it stay '
+      notices.warn_once('The network cannot be timed; its figures stay '
                         f'assumed: {" ".join(str(error).split())[:200]}')
       return {}
   median = network.Wire(

@@ -26,7 +26,7 @@ DEFAULT_BUDGET_S = 26.
 _START_S = 180.
 # Seconds that one step may run beyond the time that was left at its beginning.
 _STEP_S = 120.
-# For whatever is left when the last step has begun.
+# No further step begins with fewer seconds left.
 _LEAST_S = .2
 Tell = Callable[[str], None]
 
@@ -136,8 +136,8 @@ def _card(process: worker_process.WorkerProcess,
     raise errors.MeasurementError(
         f'There is nothing to calibrate: {answer.message}. Run it where the '
         'card is, with TensorFlow\'s CUDA build (pip install '
-        '"tensorflow[and-cuda]"); elsewhere --calibration=FILE takes what was '
-        'written there with --output=FILE.')
+        '"tensorflow[and-cuda]") and --output=FILE; on other machines use '
+        '--calibration=FILE.')
   return answer
 
 
@@ -156,10 +156,10 @@ def _begun(card: exchange.Card, options: Options,
       known, left_out=tuple(
           why for why in known.left_out if why not in known.left_out_for_time))
   if _missing(known, options):
-    tell(f'Going on with the calibration of {card.name}: {len(known.done)} '
-         'steps are done; --refresh measures all anew.')
+    tell(f'Continuing the calibration of {card.name}: {len(known.done)} steps '
+         'are done; --refresh measures all again.')
   else:
-    tell(f'{card.name} is calibrated; --refresh measures it anew.')
+    tell(f'{card.name} is calibrated; --refresh measures it again.')
   return known
 
 

@@ -23,7 +23,7 @@ from gdp_grappler.graph import op_graph
 from gdp_grappler.graph import source_graph
 from gdp_grappler.processes import messages
 
-# The products last as long as the launches of this many ops do at most.
+# The products last at least this long, so that all launches fit behind them.
 _AHEAD_S = 2.5e-3
 # Rows of the matrices: such a product takes longer than its launch.
 _PRODUCT = 2048

@@ -202,7 +202,7 @@ class Emulator(evaluator.Evaluator):
         if not started:
           raise errors.MeasurementError(
               f'Emulated GPUs could not start: {error}. Use --reward=simulated '
-              'if it stays so.') from error
+              'if this persists.') from error
         return emulation_worker.NotEmulated('run', str(error))
       except BaseException:  # Ctrl-C too: question and answer out of step.
         self._end()

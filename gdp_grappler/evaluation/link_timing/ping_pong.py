@@ -35,8 +35,7 @@ _TIMEOUT_MS = 120_000
 _ROUNDS = 9
 _BUDGET_S = 0.4  # Of one size of one pair, once it has a median at all.
 _LEAST_ROUNDS = 3
-# Round trips per step. A short round trip needs many, to be told from the rest
-# of the step.
+# Round trips per step: many short ones, to be told from the rest of the step.
 _TRIPS = ((1 << 16, 16), (1 << 21, 4), (1 << 27, 1))
 _EMPTY_STEPS = 30
 # For the compute that copies take: sizes, and the number of simultaneous
@@ -47,7 +46,7 @@ _PRODUCT = 96  # Rows of the matrices of the chain of products.
 _CHAIN = 2.5
 # Copies that take less than this share of their transfer overlap with compute.
 _BESIDE = 0.1
-# Share of a transfer's bytes that copying at one of its ends may take.
+# The largest share of a transfer's time per byte that copying at one end takes.
 _END = 0.45
 _MARKS = ('measured: ', 'assumed: ')
 # Notes about links whose figures were assumed.

@@ -111,7 +111,7 @@ class Bench:
         if not error.killed or attempt + 1 == _STARTS:
           raise errors.MeasurementError(
               f'Measuring could not start: {error}. Use --reward=simulated if '
-              'it stays so.') from error
+              'this persists.') from error
 
   def _start(self) -> None:
     # Both import TensorFlow, at the same time.

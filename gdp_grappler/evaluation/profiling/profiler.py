@@ -116,8 +116,8 @@ def _tell_how(seen: profiling_worker.Recording, device: str,
               tell: Callable[[str], None]) -> None:
   """Says so where ops were not traced."""
   if seen.how != profiling_worker.TRACED:
-    tell(f'The trace of {device} tells nothing of kernels (CUPTI is missing, '
-         f'or may not be used): distinct ops were {seen.how}.')
+    tell(f'The trace of {device} has no kernels (CUPTI is missing, or not '
+         f'permitted): distinct ops were {seen.how}.')
 
 
 def _keep(result: profile_lib.Profile, path: pathlib.Path,

@@ -145,9 +145,10 @@ def of_kept_xla(plan: plan_lib.Plan, what: str, is_asked_for: bool) -> str:
     return f'{said}; stays with XLA, as Keras chose'
   if is_asked_for:
     return ''
-  return (f'{plan.describe()}; all the same it stays with XLA, as Keras chose: '
-          'it draws random numbers from streams, which begin anew where a step '
-          'is placed, so that it is not tried')
+  return (
+      f'{plan.describe()}; it stays with XLA, as Keras chose, and is not '
+      'tried placed: it draws random numbers from streams, which would begin '
+      'anew')
 
 
 def _comparison(plan: plan_lib.Plan, has_xla: bool,

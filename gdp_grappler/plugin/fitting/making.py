@@ -93,7 +93,7 @@ def _wrap_variables(module: Any) -> None:
       stock(self, initializer)
       return
     notices.say_once('GPU:0 has no room for all weights: some are made on the '
-                     'host; fit moves them to where they will be')
+                     'host, and fit moves them to their devices')
     with made_on_host():
       stock(self, initializer)
 
@@ -127,8 +127,8 @@ def _make_room(variables: Sequence[Any]) -> None:
   if len(free) < len(here):
     return  # Weights of other strategies, or those that a dataset reads.
   notices.say_once('GPU:0 has no room for the slots of the optimizer: weights '
-                   'and slots wait on the host; fit moves them to where they '
-                   'will be')
+                   'and slots wait on the host, and fit moves them to their '
+                   'devices')
   relocation.move((v, _HOST) for v in free)
 
 

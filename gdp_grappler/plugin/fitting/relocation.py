@@ -111,8 +111,8 @@ def move_back() -> int:
       move(away)
     except errors_impl.OpError as error:
       notices.say(
-          f'{len(_moved)} variables stay where they were moved, since a '
-          'device does not answer any more; load them from a '
+          f'{len(_moved)} variables stay where they were moved, because a '
+          'device no longer answers; load them from a '
           f'checkpoint ({" ".join(error.message.split())[:200]})')
     # Those that stay may be brought back another time.
     kept = {i: _homes[i] for i in list(_moved)}
