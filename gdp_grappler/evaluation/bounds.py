@@ -35,7 +35,7 @@ class LowerBound:
 
 def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                 op_seconds: np.ndarray) -> LowerBound:
-  """Bounds the step time of a graph on a cluster, whatever memory there is.
+  """Bounds the step time of a graph on a cluster, without regard to memory.
 
   Args:
     graph: N ops.

@@ -34,8 +34,8 @@ class Until(evaluator_lib.Evaluator):
     """Wraps an evaluator.
 
     Args:
-      evaluator: Who prices.
-      deadline: From when on it does not.
+      evaluator: Prices the placements.
+      deadline: After it nothing is priced.
     """
     self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
     self.skipped = 0

@@ -23,8 +23,8 @@ _TIMEOUT_MS = 30_000
 def time_once(names: Sequence[str], settings: settings_lib.Settings) -> None:
   """Sees to it that `network.KNOWN` knows the wires; nothing without a server.
 
-  Who is connected to the server, as by `connect_to_cluster`, is not one of its
-  tasks, and what leads there is not timed.
+  A program that is connected to the server, as by `connect_to_cluster`, is not
+  one of its tasks, and its links are not timed.
 
   Args:
     names: Full names of the devices of a graph.

@@ -64,7 +64,7 @@ def remember_auto() -> None:
 
 
 def chosen_by_keras(model: Any) -> bool:
-  """Whether a model is compiled by XLA because nobody said anything."""
+  """Whether Keras, and not the user, chose XLA for a model."""
   # One that was never compiled resolves it when it is first used.
   never_asked = not getattr(model, 'compiled', True)
   return bool(vars(model).get(_AUTO, never_asked) and model.jit_compile)

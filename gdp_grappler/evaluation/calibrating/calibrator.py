@@ -36,8 +36,8 @@ class Options:
   """How to calibrate.
 
   Attributes:
-    budget_s: When to end; what was begun is brought to its end.
-    refresh: Whether to measure anew what is known.
+    budget_s: When to end; a step that has begun is completed.
+    refresh: Whether to measure known steps again.
     device_type: 'GPU', or 'CPU' for a CPU in place of a card.
     number: Of the GPU, as TensorFlow counts them.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
@@ -143,7 +143,7 @@ def _card(process: worker_process.WorkerProcess,
 
 def _begun(card: exchange.Card, options: Options,
            tell: Tell) -> calibration_lib.Calibration:
-  """What is known of the card, which is nothing if all is to be anew."""
+  """What is known of the card; nothing if everything is to be measured."""
   fresh = calibration_lib.Calibration(card.name, card.driver, card.tensorflow,
                                       options.device_type)
   if options.refresh:

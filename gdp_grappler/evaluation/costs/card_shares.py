@@ -53,8 +53,8 @@ def of(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
     seconds: [N, D], what each op takes in a step on a card of its own.
 
   Returns:
-    1 on devices that share their card with no other, and on those of which
-    nobody knows how many threads they hold.
+    1 on devices that do not share their card, and on devices whose number of
+    threads is unknown.
   """
   result = np.ones(seconds.shape)
   runs = np.maximum(graph.executions, 1)

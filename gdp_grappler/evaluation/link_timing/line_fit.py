@@ -41,7 +41,7 @@ class Line:
   bounded: bool
 
   def seconds(self, size: float) -> float:
-    """Of a transfer of so many bytes."""
+    """Seconds of a transfer of this size in bytes."""
     return self.latency_s + size / self.bytes_per_s
 
 

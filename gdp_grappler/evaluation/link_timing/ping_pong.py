@@ -101,10 +101,10 @@ def measure(cluster: cluster_lib.Cluster, target: str = '', *,
     target: '' for this process, or 'grpc://host:port'.
     sizes: Bytes of the tensors.
     copies: Whether to measure what transfers cost CPUs of several tasks.
-    progress: Told what is being done.
+    progress: Hears the current activity.
 
   Raises:
-    ClusterError: nobody answers at `target`.
+    ClusterError: no server answers at `target`.
     MeasurementError: a device is not there, or a step fails.
   """
   import tensorflow as tf
@@ -384,7 +384,7 @@ def _of_chain(session: Any, step: Any, length: Any, steps: int) -> float:
 
 
 def _products(tf: types.ModuleType, device: str) -> tuple[Any, Any]:
-  """How many, and the last op of a chain of so many matrix products."""
+  """The number and the last op of a chain of matrix products."""
   with tf.device(device):
     length = tf.compat.v1.placeholder(tf.int32, [])
     start = tf.fill([_PRODUCT, _PRODUCT], 1. / _PRODUCT)

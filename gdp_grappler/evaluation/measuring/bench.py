@@ -49,7 +49,7 @@ class Bench:
   ) -> measuring_worker.Timing | messages.Failure:
     """Runs one placement.
 
-    A process that somebody kills loses nothing: the placement runs again.
+    If a process is killed from outside, the placement runs again.
 
     Raises:
       MeasurementError: the processes do not start, or lack a device.

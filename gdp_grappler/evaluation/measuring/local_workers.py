@@ -175,11 +175,11 @@ def device_names(count: int) -> tuple[str, ...]:
 def cluster(count: int) -> cluster_lib.Cluster:
   """The devices of N workers on this machine, of assumed speeds.
 
-  Nothing is started for it. Workers that have to share a core are as much
-  slower, and a note says so.
+  Nothing is started. Workers that share a core are slower in proportion, and a
+  note says so.
 
   Raises:
-    MeasurementError: no worker at all, or far too many.
+    MeasurementError: there are no workers, or far too many.
   """
   _check(count)
   total = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
@@ -254,7 +254,7 @@ def _environment() -> dict[str, str]:
 
 
 def _held_port() -> socket.socket:
-  """A port that the kernel gives nobody else while the socket is open.
+  """A port that the kernel reserves while the socket is open.
 
   The socket does not listen, so connections go to the server that does.
   """

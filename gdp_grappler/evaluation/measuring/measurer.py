@@ -33,12 +33,12 @@ _DEFAULT = measure_config.MeasureConfig()
 
 
 class Measurer(evaluator.Evaluator):
-  """Runs a graph and looks at the clock.
+  """Prices placements by the measured time of real steps.
 
   Steps run in processes of their own on made-up data (`graph.runnable`), with
   Grappler off and without soft placement, so that what runs is what was
   placed. A placement whose step fails, hangs or takes a process down gets a
-  violation of kind 'run'; the process is then started anew. If a process is
+  violation of kind 'run', and the process is started again. If a process is
   killed from outside, the placement runs again. A placement is measured once
   and remembered.
 

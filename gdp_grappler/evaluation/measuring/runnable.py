@@ -118,8 +118,8 @@ class Runnable:
 def _bring_home(graph_def: graph_pb2.GraphDef) -> None:
   """Moves what a GPU has no kernel for to its host.
 
-  Whoever touches a variable is where it is. So a variable, those that read and
-  set it, or any other op go to the host if one of them has no kernel.
+  Ops that use a variable are on the variable's device. A variable and all ops
+  that read or set it go to the host if one of them has no kernel on the GPU.
   """
   touching: dict[str, list[node_def_pb2.NodeDef]] = {
       node.name: [node] for node in graph_def.node

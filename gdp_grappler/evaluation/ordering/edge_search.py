@@ -77,7 +77,7 @@ class EdgeSearch:
         d.asynchronous for d in pricer.placement.cluster.devices)
 
   def best(self) -> Found:
-    """The best edges found, by whatever way."""
+    """The best edges of all methods."""
     best = self._plain
     for share in self._shares:
       pairs = self._new(

@@ -12,10 +12,10 @@ DEFAULT = FIFO
 
 
 def chosen(wanted: str | None, has_priorities: bool) -> str:
-  """The order that is meant; by default that of the plan.
+  """The order to use; by default that of the plan.
 
   Args:
-    wanted: One of `ORDERS`; None where nobody said.
+    wanted: One of `ORDERS`; None for the default.
     has_priorities: Whether the placement brings priorities: then it has been
       ordered before.
 

@@ -75,11 +75,11 @@ def profile_graph(
     device: Full name of the device.
     target: Of a TensorFlow server that has the device, or what starts it when
       there is something to measure; '' for this machine.
-    refresh: Whether to measure anew what is in the cache.
+    refresh: Whether to measure again what is in the cache.
     budget_s: When the measuring process is to be done; fewer steps are traced
       where they take long. None for as long as it takes.
     cache_dir: Folder of the cache; by default `environment.cache_folder()`.
-    tell: Hears one line: what was reused or is being measured.
+    tell: Hears one line about the profile that is reused or measured.
 
   Raises:
     MeasurementError: the graph cannot be run, or the device is not there.
@@ -351,7 +351,7 @@ def devices(graph: op_graph.OpGraph, device: str) -> tuple[str, ...]:
 
 def _remembered(path: pathlib.Path, steps: int,
                 tell: Callable[[str], None]) -> profile_lib.Profile | None:
-  """A profile of at least so many steps; None if there is none."""
+  """A profile of at least this many steps; None if there is none."""
   data = cache.kept(path, tell)
   if data is None:
     return None

@@ -14,7 +14,7 @@ from typing import Any, Sequence
 
 def kernel_seconds(tf: types.ModuleType, session: Any, targets: Sequence[Any],
                    device: str) -> dict[str, float]:
-  """Node -> seconds of its kernels in one traced step; {} where none is told.
+  """Node -> seconds of its kernels in one traced step; {} without records.
 
   Args:
     tf: TensorFlow.

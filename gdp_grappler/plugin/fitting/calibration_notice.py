@@ -13,10 +13,10 @@ from gdp_grappler.plugin import notices
 
 
 def tell_once(source: nvml.Source | None = None) -> None:
-  """Says so of the devices of this process, if it is so.
+  """Tells the user about uncalibrated devices of this process.
 
   Args:
-    source: Who tells about cards; by default NVML.
+    source: The source of data about cards; by default NVML.
   """
   try:
     titles = local_devices.uncalibrated(source)

@@ -62,7 +62,7 @@ class Course:
     return self.is_decided and not self.way.is_placed
 
   def enter(self, way: ways.Way) -> None:
-    """Steps run this way from now on, and their times begin anew."""
+    """From now on steps run this way, with times of their own."""
     self.way = way
     is_clustered = way is ways.Way.CLUSTERS
     self.timing = (guard.Timing(guard.WARM_UP_OF_CLUSTERS)

@@ -38,11 +38,11 @@ def watch() -> None:
 
 
 def size_of(data: Any) -> int | None:
-  """The size of batches; None where nobody knows.
+  """The size of batches; None if unknown.
 
   Args:
-    data: What a function of Keras is called with. Of an iterator that does not
-      tell it is what this thread has last given to Keras.
+    data: The argument of a function of Keras. For an iterator without a size,
+      the data that this thread has last given to Keras count.
   """
   import tensorflow as tf
   size = batches.size_of(data)

@@ -169,7 +169,7 @@ def left_bytes() -> int | None:
 @functools.lru_cache(maxsize=8)
 def _room_bytes(settings: settings_lib.Settings,
                 names: tuple[str, ...]) -> int | None:
-  """What plans may use of GPU:0; None where nobody knows."""
+  """The memory of GPU:0 that plans may use; None if unknown."""
   from gdp_grappler.plugin import network
   try:
     cluster = network.KNOWN.cluster(settings.cluster, names,

@@ -26,14 +26,14 @@ _LARGEST_UNKNOWN_SHARE = .1
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plan:
-  """Where a step and its variables are to go.
+  """The devices of a step and of its variables.
 
   Attributes:
     devices: Full device by the name of a node.
     moves: Variables and the full names of their devices.
-    outcome: What the optimizer said.
-    has_streams: Whether the step draws random numbers from streams that begin
-      anew with every instantiation.
+    outcome: The optimizer's decision.
+    has_streams: Whether the step draws random numbers from streams that
+      restart with every instantiation.
     function: What TensorFlow calls the step.
     graph: The step's serialized GraphDef; b'' where no variable moves.
   """

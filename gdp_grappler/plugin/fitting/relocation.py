@@ -100,9 +100,9 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
 
 
 def move_back() -> int:
-  """Brings all variables back to where they were made; how many.
+  """Moves all variables back to their original devices; how many.
 
-  Those on a host that is gone cannot be, which is told in a line.
+  Variables on a lost host stay, and one line says so.
   """
   from tensorflow.python.framework import errors_impl
   with _lock:

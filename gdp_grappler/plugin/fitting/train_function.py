@@ -255,8 +255,8 @@ class TrainFunction(keras_function.KerasFunction):
   def _would_guard(self, plan: plan_lib.Plan) -> bool:
     """Whether to time steps.
 
-    Not if it changed numbers: streams of random numbers would begin anew. Nor
-    where steps as they were would run out of memory.
+    Not if it changed numbers: streams of random numbers would restart. Nor if
+    steps without placement would run out of memory.
     """
     return (self._settings is not None and self._settings.times_steps and
             plan.changes and not plan.has_streams and plan.outcome.fitted)
