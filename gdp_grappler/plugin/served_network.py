@@ -1,7 +1,8 @@
-"""Times the network between the tasks of a cluster that this process serves.
+"""Times the links between the tasks of a cluster that this process serves.
 
-For graphs of v1 sessions, which the server places whose address they name. It
-plays in sessions of its own, before the first of them is placed.
+For graphs of v1 sessions, which the server that a session names places. The
+server plays ping-pong in its own sessions before it places the first of these
+graphs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Times the network between tasks, once for the same addresses.
+"""Times the links between tasks, once for the same addresses.
 
-Two tasks play ping-pong, for no longer than a few seconds in all. Who plays has
-what it takes: functions of an eager context (`fitting/network_timing`) or a
-session (`served_network`). What was timed is kept for the next run.
+Two tasks play ping-pong, for a few seconds in all. The caller gives the game:
+functions of an eager context, or a session. The result is kept for the next
+run.
 """
 
 from __future__ import annotations
