@@ -268,7 +268,7 @@ ROUNDS: _Kinds = {
             'QuantizeAndDequantizeV3', 'QuantizeAndDequantizeV4',
             'QuantizeAndDequantizeV4Grad'
         },
-    'its format of sparse matrices differs between CPUs and GPUs':
+    'it has a sparse matrix format that differs between CPUs and GPUs':
         frozenset(('CSRSparseMatrixComponents', 'CSRSparseMatrixToDense',
                    'CSRSparseMatrixToSparseTensor', 'DenseToCSRSparseMatrix',
                    'SparseMatrixMatMul', 'SparseMatrixNNZ',

@@ -37,7 +37,7 @@ def _node(op, inputs=(), device='', **attributes):
     (_node('StatelessRandomUniformV2', dtype=graph_defs.FLOAT,
            Tshape=_INT32), ''),
     (_node('StatelessRandomNormalV2', dtype=graph_defs.FLOAT,
-           Tshape=_INT32), 'it makes a distribution'),
+           Tshape=_INT32), 'it computes a distribution'),
     (_node('Cast', SrcT=graph_defs.FLOAT, DstT=_INT32), 'it rounds to fewer'),
     (_node('Cast', SrcT={'type': 10}, DstT=graph_defs.FLOAT), ''),
     (_node('_FusedConv2D', T=graph_defs.FLOAT), 'it is a convolution'),
