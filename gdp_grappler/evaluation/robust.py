@@ -198,7 +198,7 @@ class Robust(evaluator.Evaluator):
     keys, seconds = plain.keys(), plain.seconds.copy()
     draws, at_once = self._of(graph), self._simulator.threads
     best_s, ranking = math.inf, plain.ranking()
-    # Luck makes none shorter, and none fit.
+    # Draws neither shorten a step nor make a placement fit.
     alike = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
     for first in range(0, len(alike), at_once):
       rows = np.array(alike[first:first + at_once])

@@ -66,7 +66,7 @@ def add_to(config: Any, value: Any, is_planned: bool = False) -> None:
   optimizer = rewrite_options.custom_optimizers.add(name=NAME)
   _write_parameters(optimizer.parameter_map, settings)
   if is_planned:
-    # Nobody reads it; but with another configuration it is another function.
+    # Never read: a different configuration makes a different function.
     optimizer.parameter_map['planned'].b = True
   optimizer.parameter_map['iterations'].i = (
       rewrite_options.meta_optimizer_iterations or _DEFAULT_ITERATIONS)

@@ -260,7 +260,7 @@ def _session(tf: types.ModuleType, names: Sequence[str],
     config = session_config.as_it_is(
         None if target else session_config.num_cpus(names))
     config.operation_timeout_in_ms = _TIMEOUT_MS
-    # Variables go with the session, on other machines too.
+    # Variables die with the session, on other machines as well.
     config.isolate_session_state = True
     with tf.compat.v1.Session(target, graph=graph, config=config) as session:
       yield session

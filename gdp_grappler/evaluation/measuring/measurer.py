@@ -249,7 +249,7 @@ class Measurer(evaluator.Evaluator):
                placement: placement_lib.Placement,
                request: measuring_worker.Request) -> None:
     answer = bench.measure(request)
-    # With more patience it might run.
+    # With a longer timeout the step might run.
     hurried = self._config.timeout_s < _DEFAULT.timeout_s
     lasting = not (isinstance(answer, messages.Failure) and
                    (hurried or answer.lost))

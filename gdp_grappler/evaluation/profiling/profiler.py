@@ -287,7 +287,7 @@ def local_places(cores: Sequence[int] = (),
       cluster_lib.local_name('GPU', int(n.rsplit(':', 1)[1]))
       for n in cards.values()
   ]
-  # What matters first.
+  # The most important device first.
   wanted = gpus * ('GPU' in kinds) + [_LOCAL_CPU] * ('CPU' in kinds)
   return [Place(device, cores=tuple(cores)) for device in wanted]
 

@@ -44,7 +44,7 @@ def exchange(first: Any, second: Any) -> None:
   other = content and _field(second, content)
   if one is None or other is None:
     raise ValueError('This is no eager tensor as TensorFlow lays it out.')
-  # The interpreter's lock is held: nobody reads one of them in between.
+  # The interpreter's lock is held: no thread can read one of them between.
   one.value, other.value = other.value, one.value
 
 

@@ -114,7 +114,7 @@ def move_back() -> int:
           f'{len(_moved)} variables stay where they were moved, because a '
           'device no longer answers; load them from a '
           f'checkpoint ({" ".join(error.message.split())[:200]})')
-    # Those that stay may be brought back another time.
+    # Variables that stay may be moved back later.
     kept = {i: _homes[i] for i in list(_moved)}
     _homes.clear()
     _homes.update(kept)
@@ -126,7 +126,7 @@ def _move(variable: Any, device: str) -> None:
   from tensorflow.python.ops import gen_resource_variable_ops as raw_ops
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   handle = variable.handle
-  # Whatever the caller is in the middle of tracing.
+  # Outside of any function that the caller is tracing.
   with tf.init_scope():
     with tf.device(handle.device):
       value = raw_ops.read_variable_op(handle, variable.dtype)
