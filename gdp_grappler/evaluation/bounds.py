@@ -1,4 +1,4 @@
-"""What no placement can beat, and what holds one placement back."""
+"""A lower bound of all placements, and what limits one placement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LowerBound:
 
 def lower_bound(graph: op_graph.OpGraph, cluster: cluster_lib.Cluster,
                 op_seconds: np.ndarray) -> LowerBound:
-  """Bounds the step time of a graph on a cluster, whatever memory there is.
+  """Bounds the step time of a graph on a cluster, without regard to memory.
 
   Args:
     graph: N ops.

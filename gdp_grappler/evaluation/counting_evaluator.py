@@ -37,7 +37,7 @@ class Recorder(evaluator_lib.Evaluator):
     """Starts the clock.
 
     Args:
-      evaluator: Who prices.
+      evaluator: Prices the placements.
       clock: Seconds since any moment.
     """
     self.cluster, self.simulated = evaluator.cluster, evaluator.simulated

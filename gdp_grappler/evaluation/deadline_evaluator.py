@@ -1,4 +1,4 @@
-"""Steps that run until a deadline, and no longer."""
+"""Steps that run until a deadline."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Until(evaluator_lib.Evaluator):
     """Wraps an evaluator.
 
     Args:
-      evaluator: Who prices.
-      deadline: From when on it does not.
+      evaluator: Prices the placements.
+      deadline: After it nothing is priced.
     """
     self.cluster, self.simulated = evaluator.cluster, evaluator.simulated
     self.skipped = 0

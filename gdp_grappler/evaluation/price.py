@@ -1,4 +1,4 @@
-"""All that a simulation says about one placement, in one object."""
+"""Everything that a simulation tells about one placement, in one object."""
 
 from __future__ import annotations
 

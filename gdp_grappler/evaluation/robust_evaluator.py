@@ -1,27 +1,26 @@
-"""The price of a step that does not hang on luck.
+"""The price of a step that does not depend on luck.
 
-Which of two ops is ready a microsecond sooner may decide what waits for what,
-and in a simulated step it is always the same one. A search that compares
-thousands of placements finds those for which all such accidents end well: the
-step it promises is the shortest of many that could have come, and real steps
-are the others. What is minimised should be what they take on average.
+Which of two ops is ready a microsecond earlier may decide what waits for what,
+and a simulated step always decides it in the same way. A search that compares
+thousands of placements finds those for which all such accidents end well. The
+predicted step is then the shortest of many possible ones, and real steps are
+longer. A search should minimize the average step.
 
-So a placement is simulated again with seconds of ops and of their dispatch and
-bytes of transfers that are a little off, and with ops that wait for nothing in
-another order, the same for all placements of a graph. (On emulated GPUs most of
-the luck is in which of two threads is the first to dispatch: a placement may
-take one of two steps that are a tenth apart.) Draws come in
-pairs: what is longer in one is shorter by as much in the other, so that ops
-one after the other take as long as ever, no op becomes cheap for good, and two
-draws tell more than many that have nothing to do with each other.
+A placement is therefore simulated again with small errors in the seconds of
+ops, in their dispatch and in the bytes of transfers, and with another order of
+ops without inputs. All placements of a graph get the same errors. (On emulated
+GPUs most of the luck is in which of two threads dispatches first: a placement
+may take one of two steps that differ by a tenth.) Draws come in pairs with
+opposite errors. A chain of ops then keeps its length, no op becomes cheap for
+good, and two draws tell more than many independent ones.
 
-The price is the simulated step times its luck: by how much the mean of the
-draws is longer, as a multiple of what that is for everything on one device,
-where there is no luck to have. It is never less than 1. Hence no price is less
-than the simulated step and that of one device is the simulated step itself, so
-that whoever does no worse than one device by this price does no worse by the
-other. What fits into memory is told by the step without jitter. Where prices
-have ceilings, this is said of those up to them.
+The price is the simulated step times the luck of the placement. The luck is how
+much longer the mean of the draws is, relative to the same figure of all ops on
+one device, where luck has no part. It is at least 1. Hence no price is less
+than the simulated step, and the price of one device is its simulated step: a
+placement that is no worse than one device by this price is no worse by the
+simulated step. The step without errors decides whether a placement fits into
+memory. With ceilings this holds for prices up to the ceiling.
 """
 
 from __future__ import annotations
@@ -199,7 +198,7 @@ class Robust(evaluator.Evaluator):
     keys, seconds = plain.keys(), plain.seconds.copy()
     draws, at_once = self._of(graph), self._simulator.threads
     best_s, ranking = math.inf, plain.ranking()
-    # Luck makes none shorter, and none fit.
+    # Draws neither shorten a step nor make a placement fit.
     alike = [k for k in ranking if keys[k][:3] == keys[ranking[0]][:3]]
     for first in range(0, len(alike), at_once):
       rows = np.array(alike[first:first + at_once])

@@ -1,7 +1,7 @@
-"""Counts what makes the configuration of calls another one.
+"""Counts the changes of the configuration of calls.
 
-Every thread keeps the configuration of its calls of functions; the hook has it
-made anew where the count has changed since.
+Every thread caches the configuration of its function calls. The hook makes the
+configuration anew after the count has changed.
 """
 
 from __future__ import annotations

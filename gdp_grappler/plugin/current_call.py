@@ -1,6 +1,7 @@
-"""The Keras function that a thread is in, for those that the pass calls.
+"""The Keras function that a thread is running, for code that the pass calls.
 
-Loaded by `import tensorflow` in every program, so it imports next to nothing.
+`import tensorflow` loads this module in every program, so it imports next to
+nothing.
 """
 
 from __future__ import annotations

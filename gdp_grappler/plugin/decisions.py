@@ -1,9 +1,10 @@
 """Decisions about graphs, kept from one run of a program to the next.
 
-A decision is kept under all that it depends on: the graph as the pass received
-it, what the caller feeds and fetches, the cluster with all its figures, the
-settings with the files that they name, and the versions. Graphs that call
-functions are decided anew: the pass's fingerprint does not know what these do.
+The key of a decision is everything that it depends on: the graph as the pass
+received it, feeds and fetches, the cluster with all its figures, the settings
+with the files that they name, and the versions. Graphs that call functions are
+always decided anew, because the pass's fingerprint does not include these
+functions.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
   from gdp_grappler.graph import source_graph
   from gdp_grappler.plugin import library
 
-# The least recently used of more than that go.
+# Beyond these limits the least recently used decisions are removed.
 MOST_ENTRIES, MOST_BYTES = 512, 64 << 20
-# No graph has more nodes; what says so is damaged.
+# No graph has more nodes. A file that claims more is damaged.
 _MOST_NODES = 1 << 27
 _RECALLED = '; as decided in an earlier run'
 

@@ -25,11 +25,10 @@ def names() -> list[str]:
 def why_no_choice(found: Sequence[str], settings: settings_lib.Settings) -> str:
   """Why there is nothing to place; '' if there may be something.
 
-  With one GPU there is not: float arithmetic stays on it (`rounding`), and what
-  else could go to the CPU is too little to slow a program down for: to be
-  placed, a step may not be compiled by XLA. Whoever asks for something that the
-  CPU can do gets it: a plan, an order, a pin, numbers that may round otherwise,
-  or the placer's choice whatever it is worth.
+  With one GPU there is no choice: float arithmetic stays on it (`rounding`).
+  Other ops could go to the CPU, but they gain less than XLA, which has to be
+  switched off for a placed step. Explicit requests are obeyed all the same: a
+  plan, an order, a pin, `may_round`, or `keep_best` switched off.
 
   Args:
     found: Names of devices.

@@ -1,7 +1,8 @@
 """Adds the `gdp_placement` option to TensorFlow.
 
-`import tensorflow` runs this in every program, so it imports next to nothing
-and only replaces a few attributes. All else waits until the option is set.
+`import tensorflow` runs this module in every program. It therefore imports next
+to nothing and only replaces a few attributes. All other work waits until the
+option is set.
 """
 
 from __future__ import annotations

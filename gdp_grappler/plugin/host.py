@@ -1,4 +1,4 @@
-"""Answers the pass: cache, capture, placer, and what to do if they fail."""
+"""Answers the pass: cache, capture, placer, and the handling of failures."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Host:
       return library.NeedsGraph if task else self._known(query, key, start)
     try:
       settings = _settings(query)
-      # As long as somebody waits for it.
+      # While the program waits.
       with garbage.uncollected():
         decision, message = self._thread.run(
             functools.partial(self._serve, query, settings, directory, key,

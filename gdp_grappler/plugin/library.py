@@ -58,7 +58,7 @@ class Decision:
   graph: bytes | None = None
 
 
-# None for "leave the graph alone".
+# None leaves the graph alone.
 Answer = Decision | type[NeedsGraph] | None
 
 
@@ -87,7 +87,7 @@ class _Buffer(ctypes.Structure):
 _PlaceFunction = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Request),
                                   ctypes.POINTER(_Buffer),
                                   ctypes.POINTER(_Buffer))
-# The pass may call it as long as the process lives.
+# The pass may call them as long as the process lives.
 _registered: list[Callable[..., int]] = []
 
 

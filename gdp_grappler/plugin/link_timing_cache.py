@@ -1,8 +1,8 @@
-"""Times the network between tasks, once for the same addresses.
+"""Times the links between tasks, once for the same addresses.
 
-Two tasks play ping-pong, for no longer than a few seconds in all. Who plays has
-what it takes: functions of an eager context (`fitting/network_timing`) or a
-session (`server_link_timing`). What was timed is kept for the next run.
+Two tasks play ping-pong, for a few seconds in all. The caller gives the game:
+functions of an eager context, or a session. The result is kept for the next
+run.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from gdp_grappler.evaluation.link_timing import line_fit
 from gdp_grappler.plugin import notices
 from gdp_grappler.plugin import task_links
 
-# Of all pairs together; the rest gets the median of those that were timed.
+# For all pairs together. The other pairs get the median of the timed ones.
 _BUDGET_S = 5.
-# Bytes of a tensor, and round trips of a call.
+# Bytes of a tensor, and round trips per call.
 _GAMES = ((4, 16), (1 << 16, 8), (1 << 22, 2))
 _ROUNDS = 5
-# Two tasks, bytes, round trips -> plays once a call, and has played already.
+# Two tasks, bytes, round trips -> a function that plays once per call, and has
+# played once already.
 Game = Callable[[str, str, int, int], Callable[[], None]]
 # By two tasks, in either order.
 _Wires = dict[frozenset[str], task_links.Wire]
@@ -86,7 +87,7 @@ def _timed(tasks: list[str], budget_s: float, game: Game,
     try:
       wires[frozenset(pair)] = _wire(*pair, end, clock, game)
     except Exception as error:  # Of TensorFlow, and of servers that are gone.
-      notices.warn_once('The network cannot be timed, figures of it stay '
+      notices.warn_once('The network cannot be timed; its figures stay '
                         f'assumed: {" ".join(str(error).split())[:200]}')
       return {}
   median = task_links.Wire(

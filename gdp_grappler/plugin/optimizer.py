@@ -1,8 +1,8 @@
-"""The journey of one graph through the pass, without any plugin.
+"""The way of one graph through the pass, without any plugin.
 
-read -> place -> check -> price, with an order where there is to be one -> keep
-the best. Pure: the same graph and settings give the same outcome, and nothing
-outside is touched.
+read -> place -> check -> price, with an order if one is wanted -> keep the
+best. This module is pure: the same graph and settings give the same outcome,
+and nothing outside changes.
 """
 
 from __future__ import annotations
@@ -39,26 +39,27 @@ from gdp_grappler.plugin import step_costs
 from gdp_grappler.plugin import task_links
 from gdp_grappler.reports import units
 
-# Replicas of one model already fill the devices, and their collectives wait
-# for each other: moving an op of one would stop all.
+# Replicas of a model already fill the devices. Their collectives wait for each
+# other, so moving an op of one replica would stop all replicas.
 _REPLICA_NAME = re.compile(r'(^|/)replica_\d+/')
 _REPLICA_OP = re.compile(r'Collective.*|.*Nccl.*|TPU.*')
 
-# Each worker of these runs its own steps, between variables that all share.
+# Workers of a parameter server run their own steps, between shared variables.
 _PARAMETER_SERVER = '/job:ps/'
 
 _GPU = '/device:GPU:'
 
-# What TensorFlow calls the graph in which the variables of a function come into
-# being. It runs once, and plans are for other graphs: nobody has to be told.
+# TensorFlow's name for the graph that creates the variables of a function. The
+# graph runs once, and plans are for other graphs, so the user gets no line.
 _MAKES_VARIABLES = 'initialize_variables'
 
-# Where nobody asked for an order, it has to pay well and be found soon. Where
-# devices wait for their ops, predicted gains have been seen to be losses.
+# Without a request for an order, the order must bring a large gain and be found
+# quickly. On devices that are not asynchronous, measured steps were longer
+# where gains were predicted.
 _UNASKED = control_edges.OrderConfig(min_gain=.05, max_simulated_ops=500_000)
-# What the search for devices may take of the budget of a graph. It is done in
-# half of that unless the machine is busy. As much is kept for what nobody can
-# stop; the search for an order has what is left.
+# Shares of a graph's time budget: for the search for devices, which ends after
+# half of its share unless the machine is busy, and a reserve for work that
+# cannot be stopped. The search for an order has the rest.
 _SEARCH_SHARE = _KEPT_SHARE = 1 / 3
 
 

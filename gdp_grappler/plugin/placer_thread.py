@@ -12,7 +12,7 @@ from typing import Any, Callable, TypeVar
 from gdp_grappler.placers.policy import eager_thread
 
 _T = TypeVar('_T')
-# Who waits for a result, and what gives it.
+# The future of a result, and the function that computes the result.
 _Job = tuple[futures.Future[Any], Callable[[], Any]]
 
 

@@ -1,8 +1,8 @@
 """Scopes in which a user overrules the placer.
 
-They write node attributes, because those reach the pass: TensorFlow has
-resolved `tf.device` by then, and a device that was asked for looks like one
-that was not.
+The scopes write node attributes, because attributes reach the pass. TensorFlow
+has already resolved `tf.device` by then, and a requested device looks like any
+other device.
 """
 
 from __future__ import annotations

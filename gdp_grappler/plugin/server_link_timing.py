@@ -1,7 +1,8 @@
-"""Times the network between the tasks of a cluster that this process serves.
+"""Times the links between the tasks of a cluster that this process serves.
 
-For graphs of v1 sessions, which the server places whose address they name. It
-plays in sessions of its own, before the first of them is placed.
+For graphs of v1 sessions, which the server that a session names places. The
+server plays ping-pong in its own sessions before it places the first of these
+graphs.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from gdp_grappler.plugin import servers
 from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 
-# Of what a server is asked by itself; a task that is gone never answers.
+# Limit for requests to a server. A task that is gone never answers.
 _TIMEOUT_MS = 30_000
 
 
 def time_once(names: Sequence[str], settings: settings_lib.Settings) -> None:
   """Makes `task_links.KNOWN` know the wires; does nothing without a server.
 
-  Who is connected to the server, as by `connect_to_cluster`, is not one of its
-  tasks, and what leads there is not timed.
+  A program that is connected to the server, as by `connect_to_cluster`, is not
+  one of its tasks, and its links are not timed.
 
   Args:
     names: Full names of the devices of a graph.

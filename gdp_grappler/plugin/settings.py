@@ -1,4 +1,4 @@
-"""What a user can set through the `gdp_placement` option."""
+"""The keys of the `gdp_placement` option."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gdp_grappler import suggestions
 from gdp_grappler.evaluation.ordering import order_names
 
 MODES = ('apply', 'report')
-# What becomes of XLA where Keras chooses it by itself.
+# What happens to XLA if Keras chooses it by itself.
 XLA_COMPARED, XLA_KEPT, XLA_OFF = 'auto', 'keep', 'off'
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_S = 86400.

@@ -1,8 +1,8 @@
-"""What is known of the network to the tasks that this process is connected to.
+"""The links to the tasks that this process is connected to.
 
 For programs that called `tf.config.experimental_connect_to_host` or
-`_to_cluster`. `fitting/network_timing` times it; until then what
-`cluster/remote_devices` assumes stands.
+`_to_cluster`. `fit` times the links before its first step. Until then the
+figures that `cluster/remote_devices` assumes hold.
 """
 
 from __future__ import annotations

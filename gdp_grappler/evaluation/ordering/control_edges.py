@@ -1,10 +1,10 @@
 """Control edges that make TensorFlow keep an order.
 
-TensorFlow starts ready ops first in, first out, and takes no priorities. A
-control edge from one op of a device to another that would start too early has
-the same effect. Each costs a little, so only those are chosen that the
-simulation shows to be needed; `edge_search` says how. A placement without
-priorities gets the best of some orders (`orders`).
+TensorFlow starts ready ops first in, first out, and has no priorities. A
+control edge between two ops of a device holds back the one that would start too
+early. Each edge costs a little, so only edges that the simulation shows to be
+needed are added (`edge_search`). A placement without priorities gets the best
+of several orders (`orders`).
 """
 
 from __future__ import annotations

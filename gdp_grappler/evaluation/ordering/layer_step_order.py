@@ -1,9 +1,9 @@
 """The critical path first, but time steps of layers one after the other.
 
-Ranks put what one layer does in one time step where each op is by itself: the
-next step of another layer comes in between as soon as its rank is a little
-higher. Here all of a node of the contracted graph has the rank of its last op,
-so that what is begun is done.
+Upward ranks rank each op of a layer's time step by itself. The next step of
+another layer comes in between as soon as its rank is a little higher. In this
+order all ops of a node of the contracted graph have the rank of the last op, so
+that a layer finishes a time step that it has begun.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gdp_grappler.graph import unique_rows
 from gdp_grappler.graph.structure import coordinates
 
 _COORDINATES = 'layer', 'segment'
-# Of the longest path: by so much ranks differ within a node, at the most.
+# The largest difference of ranks within a node, as a share of the longest path.
 _WITHIN = 1e-9
-# Nodes of graphs; None for one that has no time steps.
+# Nodes of graphs; None for a graph without time steps.
 _known: weakref.WeakKeyDictionary[op_graph.OpGraph, np.ndarray
                                   | None] = weakref.WeakKeyDictionary()
 

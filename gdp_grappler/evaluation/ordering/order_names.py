@@ -5,17 +5,17 @@ Light: every program's command line and TensorFlow's start-up read it.
 
 from __future__ import annotations
 
-# First in, first out, as TensorFlow does it; or ops on long paths first.
+# First in, first out, TensorFlow's own order; or ops on long paths first.
 FIFO, CRITICAL_PATH = 'fifo', 'critical_path'
 ORDERS = (FIFO, CRITICAL_PATH)
 DEFAULT = FIFO
 
 
 def chosen(wanted: str | None, has_priorities: bool) -> str:
-  """The order that is meant; by default that of the plan.
+  """The order to use; by default that of the plan.
 
   Args:
-    wanted: One of `ORDERS`; None where nobody said.
+    wanted: One of `ORDERS`; None for the default.
     has_priorities: Whether the placement brings priorities: then it has been
       ordered before.
 

@@ -1,4 +1,4 @@
-"""Orders that a placement may run in, none of which is always the best."""
+"""Several orders for a placement, because none of them is always the best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdp_grappler.evaluation.ordering import depth_first
 from gdp_grappler.evaluation.ordering import layer_step_order
 from gdp_grappler.graph import op_graph
 
-# At the most.
+# The largest number of orders.
 COUNT = 3
 
 

@@ -1,7 +1,7 @@
-"""The size of the batches that Keras is about to hand to its functions.
+"""The size of the batches that Keras is about to pass to its functions.
 
-What it hands over are iterators, which do not always tell: the last batch of an
-array may be smaller. What they are made from knows.
+Keras passes iterators, which do not always know the size, because the last
+batch of an array may be smaller. The source of the iterator knows the size.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from gdp_grappler.plugin import batches
 
 _MARK = '_gdp_wrapped'
-# What Keras, of either version, makes at the beginning of a call: the module,
-# the class, and the attribute with the data.
+# Objects that Keras 3 or tf_keras makes at the beginning of a call: module,
+# class, and the attribute with the data.
 _FEEDS = (('keras.src.trainers.epoch_iterator', 'EpochIterator',
            'data_adapter'), ('tf_keras.src.engine.data_adapter', 'DataHandler',
                              '_adapter'))
-# Where adapters keep the size, which some of them do not tell.
+# Attributes in which adapters keep the size; some of them do not publish it.
 _SIZES = ('_batch_size', '_first_batch_size')
 
 
@@ -38,11 +38,11 @@ def watch() -> None:
 
 
 def size_of(data: Any) -> int | None:
-  """The size of batches; None where nobody knows.
+  """The size of batches; None if unknown.
 
   Args:
-    data: What a function of Keras is called with. Of an iterator that does not
-      tell it is what this thread has last given to Keras.
+    data: The argument of a function of Keras. For an iterator without a size,
+      the data that this thread has last given to Keras count.
   """
   import tensorflow as tf
   size = batches.size_of(data)

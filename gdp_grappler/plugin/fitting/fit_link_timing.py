@@ -1,9 +1,9 @@
-"""Times the network to the tasks that this process is connected to, once.
+"""Times the links to the tasks that this process is connected to, once.
 
-`evaluation/link_timing` needs a session that has all devices. A connected
-program has them in its eager context only, so that functions of TensorFlow play
-the ping-pong here: before the first step of a `fit`, on the thread that calls
-it.
+`evaluation/link_timing` needs a session with all devices. A connected program
+has these devices only in its eager context. Functions of TensorFlow therefore
+play the ping-pong here: before the first step of a `fit`, on the thread that
+calls `fit`.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ import statistics
 import time
 from typing import Any, Callable
 
-# Of steps that are not counted, and that are: the first ones build kernels.
+# Steps that are not counted, because the first ones build kernels.
 _WARM_UP = 2
-# XLA compiles a cluster when it runs for the second time.
+# The same with XLA, which compiles a cluster when it runs for the second time.
 WARM_UP_OF_CLUSTERS = 3
 _STEPS = 5
-# Slow steps differ less from each other, and cost the user more.
+# The fewest steps that are counted. Slow steps differ less from each other and
+# cost the user more, so few are enough.
 _FEWEST_STEPS = 3
 _ENOUGH_S = 10.
 

@@ -1,4 +1,4 @@
-"""What Keras calls for a step, told to the pass and explained to the user."""
+"""The function that Keras calls for a step, as the pass and the user see it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gdp_grappler.plugin import switch
 from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import batch_sizes
 
-# Of an option that was never looked at.
+# Stands for an option that was never read.
 _UNSEEN = object()
 _LOCAL = '/job:localhost/'
 

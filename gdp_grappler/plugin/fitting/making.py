@@ -1,9 +1,9 @@
-"""Where variables come into being when a card cannot hold them all.
+"""Where variables are created if a card cannot hold them all.
 
-A plan is found in the first call of `fit`, and variables move then. What is
-made on GPU:0 before that has to fit there, or nobody gets so far: so where
-memory is short, it is made on the host. Optimizers of Keras 3 make their slots
-where the weights are.
+The first call of `fit` finds a plan, and only then do variables move. Variables
+that are created on GPU:0 before that call must fit there. If memory is short,
+they are therefore created on the host. Optimizers of Keras 3 create their slots
+beside the weights.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _CARD_LABEL = 'GPU:0'
 _CARD = cluster_lib.local_name('GPU', 0)
 _VARIABLES = 'keras.src.backend.tensorflow.core'
 _OPTIMIZERS = 'keras.src.optimizers.base_optimizer'
-# Beside the weights: two slots each, as Adam has them, and a gradient. An
-# optimizer does not tell how many it is going to make.
+# Besides a weight: two slots, as Adam has them, and a gradient. An optimizer
+# does not tell the number of its slots beforehand.
 _PER_WEIGHT = 3
-# An initial value and what it is made from, beside the variable.
+# While a variable is created, its initial value and the source of this value
+# exist beside it.
 _WHILE_MADE = 3
 
 
@@ -92,7 +93,7 @@ def _wrap_variables(module: Any) -> None:
       stock(self, initializer)
       return
     notices.say_once('GPU:0 has no room for all weights: some are made on the '
-                     'host; fit moves them to where they will be')
+                     'host, and fit moves them to their devices')
     with made_on_host():
       stock(self, initializer)
 
@@ -126,8 +127,8 @@ def _make_room(variables: Sequence[Any]) -> None:
   if len(free) < len(here):
     return  # Weights of other strategies, or those that a dataset reads.
   notices.say_once('GPU:0 has no room for the slots of the optimizer: weights '
-                   'and slots wait on the host; fit moves them to where they '
-                   'will be')
+                   'and slots wait on the host, and fit moves them to their '
+                   'devices')
   variable_moves.move((v, _HOST) for v in free)
 
 
@@ -168,7 +169,7 @@ def left_bytes() -> int | None:
 @functools.lru_cache(maxsize=8)
 def _room_bytes(settings: settings_lib.Settings,
                 names: tuple[str, ...]) -> int | None:
-  """What plans may use of GPU:0; None where nobody knows."""
+  """The memory of GPU:0 that plans may use; None if unknown."""
   from gdp_grappler.plugin import task_links
   try:
     cluster = task_links.KNOWN.cluster(settings.cluster, names,

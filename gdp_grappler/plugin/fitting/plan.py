@@ -20,20 +20,20 @@ from gdp_grappler.plugin import settings as settings_lib
 from gdp_grappler.plugin import task_links
 
 # Grappler rewrites a step a little differently when its variables are on other
-# devices. With more unknown ops than that it is another step.
+# devices. A step with a larger share of unknown ops is another step.
 _LARGEST_UNKNOWN_SHARE = .1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plan:
-  """Where a step and its variables are to go.
+  """The devices of a step and of its variables.
 
   Attributes:
     devices: Full device by the name of a node.
     moves: Variables and the full names of their devices.
-    outcome: What the optimizer said.
-    has_streams: Whether the step draws random numbers from streams that begin
-      anew with every instantiation.
+    outcome: The optimizer's decision.
+    has_streams: Whether the step draws random numbers from streams that
+      restart with every instantiation.
     function: What TensorFlow calls the step.
     graph: The step's serialized GraphDef; b'' where no variable moves.
   """

@@ -1,4 +1,4 @@
-"""`gdp_grappler.relocate`: variables of loops that Keras does not run."""
+"""`gdp_grappler.relocate`: moves variables for loops that are not Keras'."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
 """The train function of Keras, planned in its first call.
 
-In the first call the pass sees the step and has it planned with all variables
-free. Then the variables move, and the next instantiation of the function, which
-TensorFlow makes because they are on other devices, follows the plan. Either the
-first call is cancelled before anything of it runs, or, under the guard, the
-first steps run as they were, and then placed, and the faster way stays.
+In the first call the pass sees the step and plans it with all variables free.
+Then the variables move. TensorFlow instantiates the function again for the new
+devices, and this instance follows the plan. Without the guard the first call is
+cancelled before any op runs. With the guard the first steps run as they were
+and then placed, and the faster way stays.
 
-Where Keras has the step compiled by XLA, another function is made that is not.
-Its first call is planned and always cancelled; what the user gets from that
-call is computed by XLA. What may be faster is timed after that (`ways`).
+If Keras compiles the step by XLA, a second function without XLA is made. Its
+first call is planned and always cancelled, and XLA computes the result that the
+user gets from this call. Later steps time each way that may be faster (`ways`).
 
-Where Keras puts several steps into a call, they are planned and placed one by
-one; while they are not placed, the loop that Keras made of them runs.
+If Keras puts several steps into a call, they are planned and placed one by one.
+As long as they are not placed, Keras' own loop runs.
 """
 
 from __future__ import annotations
@@ -256,8 +256,8 @@ class TrainFunction(keras_function.KerasFunction):
   def _would_guard(self, plan: plan_lib.Plan) -> bool:
     """Whether to time steps.
 
-    Not if it changed numbers: streams of random numbers would begin anew. Nor
-    where steps as they were would run out of memory.
+    Not if it changed numbers: streams of random numbers would restart. Nor if
+    steps without placement would run out of memory.
     """
     return (self._settings is not None and self._settings.times_steps and
             plan.changes and not plan.has_streams and plan.outcome.fitted)

@@ -1,4 +1,4 @@
-"""Wraps what makes the functions of Keras' `fit`, `evaluate` and `predict`."""
+"""Wraps the factories of Keras' `fit`, `evaluate` and `predict` functions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gdp_grappler.plugin import xla
 from gdp_grappler.plugin.fitting import batch_sizes
 
 _MARK = '_gdp_wrapped'
-# The module and the class that make train functions.
+# Module and class of the objects that make train functions.
 _TRAINERS = (('keras.src.backend.tensorflow.trainer', 'TensorFlowTrainer'),
              ('tf_keras.src.engine.training', 'Model'))
 _KINDS = {'train': 'fit', 'test': 'evaluate', 'predict': 'predict'}
-# By id of a model: what it was last trained by, while that lives. A model that
-# is compiled anew forgets it.
+# By id of a model: the train function of its last training. A model that is
+# compiled anew forgets it.
 _last: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 

@@ -1,9 +1,9 @@
-"""Brings variables to other devices, and back.
+"""Moves variables to other devices, and back.
 
-The `tf.Variable` stays, and so does the tensor with its handle; only what the
-handle refers to is another resource, with the same value (`handles`). So
-models, optimizers, checkpoints and functions that have been traced need not be
-told. The old memory is freed with the last call that still uses it.
+The `tf.Variable` and the tensor with its handle stay. Only the resource behind
+the handle is another one, with the same value (`handles`). Models, optimizers,
+checkpoints and traced functions therefore need no change. The old memory is
+freed after the last call that still uses it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gdp_grappler.plugin import notices
 from gdp_grappler.plugin.fitting import handles
 
 _lock = threading.RLock()
-# By id, as variables have no hash: those that were moved and are still alive,
-# and where each of them came from.
+# By id, because variables have no hash: variables that were moved and still
+# exist, with their original devices.
 _moved: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _homes: dict[int, str] = {}
-# By id: the models whose steps were planned with a variable, while they live.
+# By id: the models whose steps were planned with a variable.
 _owners: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
@@ -100,9 +100,9 @@ def move(devices: Iterable[tuple[Any, str]]) -> None:
 
 
 def move_back() -> int:
-  """Brings all variables back to where they were made; how many.
+  """Moves all variables back to their original devices; how many.
 
-  Those on a host that is gone cannot be, which is told in a line.
+  Variables on a lost host stay, and one line says so.
   """
   from tensorflow.python.framework import errors_impl
   with _lock:
@@ -111,10 +111,10 @@ def move_back() -> int:
       move(away)
     except errors_impl.OpError as error:
       notices.say(
-          f'{len(_moved)} variables stay where they were moved, since a '
-          'device does not answer any more; load them from a '
+          f'{len(_moved)} variables stay where they were moved, because a '
+          'device no longer answers; load them from a '
           f'checkpoint ({" ".join(error.message.split())[:200]})')
-    # Those that stay may be brought back another time.
+    # Variables that stay may be moved back later.
     kept = {i: _homes[i] for i in list(_moved)}
     _homes.clear()
     _homes.update(kept)
@@ -126,7 +126,7 @@ def _move(variable: Any, device: str) -> None:
   from tensorflow.python.ops import gen_resource_variable_ops as raw_ops
   from tensorflow.python.ops import resource_variable_ops as variable_ops
   handle = variable.handle
-  # Whatever the caller is in the middle of tracing.
+  # Outside of any function that the caller is tracing.
   with tf.init_scope():
     with tf.device(handle.device):
       value = raw_ops.read_variable_op(handle, variable.dtype)
