@@ -14,6 +14,7 @@ from gdp_grappler.cluster import remote_devices
 from gdp_grappler.evaluation.measuring import local_workers
 from helpers import fresh
 from helpers import processes
+from helpers import warm
 
 # Not with Bazel's unit tests.
 pytestmark = pytest.mark.e2e
@@ -116,7 +117,8 @@ def test_a_server_that_dies_at_start_says_why(tmp_path, monkeypatch, capfd):
   (tmp_path / 'tensorflow.py').write_text('raise OSError("no such luck")')
   monkeypatch.syspath_prepend(tmp_path)
   before = processes.children(os.getpid())
-  with pytest.raises(errors.MeasurementError, match='no such luck') as raised:
+  with (warm.cold(), pytest.raises(errors.MeasurementError,
+                                   match='no such luck') as raised):
     local_workers.LocalWorkers(2)
   assert '\n' not in str(raised.value)
   assert processes.children(os.getpid()) == before
