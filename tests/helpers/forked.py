@@ -19,6 +19,7 @@ import tempfile
 from typing import Callable, Mapping, NoReturn, Sequence
 
 from helpers import fresh
+from helpers import warm
 
 
 class Program:
@@ -109,6 +110,8 @@ def _started(program: Callable[[], int | None], arguments: Sequence[str],
   if not child:
     os.environ.update(variables)
     signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    if 'tensorflow' in sys.modules:
+      warm.nest()
     _become(program, arguments, *(file.fileno() for file in files))
 
   def end() -> tuple[int, str, str]:

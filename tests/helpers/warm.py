@@ -27,25 +27,37 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Iterator, Mapping, NoReturn, Sequence
 
 NAME = 'gdp_warm'  # Of the processes that fork.
-_CHILD = ['-P', '-m', 'gdp_grappler.processes.child']
+MARK = '# A fork will do.\n'  # Begins a text of `-c` of which this is true.
+_CHILD, _FORKED = 'gdp_grappler.processes.child', 'helpers.forked'
 _WITHOUT_KERAS = '--without-keras'
-# Of functions that children run, those that want TensorFlow.
+# What wants TensorFlow, of functions that children run and of programs.
 _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
                     'gdp_grappler.graph.', 'gdp_grappler.workloads.',
-                    'helpers.fused_runs', 'placer_model.export')
+                    'benchmarks.', 'decisions:', 'helpers.fused_runs',
+                    'gdp_grappler.placers.policy_check',
+                    'helpers.small_training')
+# Of programs, those that keep the plugin out before they import it.
+_WITHOUT_PLUGIN = ('benchmarks.fidelity', 'benchmarks.fit_gain',
+                   'benchmarks.gpu.dry_calibration',
+                   'benchmarks.gpu.predictions', 'benchmarks.paper',
+                   'helpers.small_training')
+_WITH_KERAS_2 = ('benchmarks.paper', 'helpers.small_training', 'placer_model.')
 _OF_USERS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
 # Programs that look at the start itself, or change it.
 _COLD = ('compared.py', 'captured.py', 'leftovers.py')
 _LEGACY, _DISABLE = 'TF_USE_LEGACY_KERAS', 'GDP_DISABLE'
+_PRELOAD = 'LD_PRELOAD'
 # Variables that are read when TensorFlow is imported tell kinds apart; of the
 # others these may differ from ours.
-_APART = (_LEGACY, _DISABLE, 'LD_PRELOAD')
+_APART = (_LEGACY, _DISABLE, _PRELOAD, 'TF_ENABLE_ONEDNN_OPTS')
 _ANY = (*_APART, 'PYTHONPATH', 'TMPDIR', 'no_grpc_proxy', 'GDP_CACHE_DIR',
         'TF_GRPC_REUSE_PORT', 'PYTEST_CURRENT_TEST', 'TF_CPP_MIN_LOG_LEVEL',
-        'CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES')
+        'TF_FORCE_GPU_ALLOW_GROWTH', 'CUDA_VISIBLE_DEVICES',
+        'HIP_VISIBLE_DEVICES', 'GDP_CAPTURE_DIR')
+_DEFAULTS = {'KERAS_BACKEND': 'tensorflow'}
 _MOST = 3  # Processes that fork, at a time.
 _SET_NAME, _SET_SUBREAPER = 15, 36  # Of <sys/prctl.h>.
 _NUMBER = struct.Struct('i')
@@ -54,6 +66,8 @@ _POPEN = subprocess.Popen
 _lock = threading.RLock()
 _starters: dict[_Kind, _Starter] = {}
 _is_cold = False
+_own_path: list[str] = []  # What no variable adds to.
+_image: _Kind | None = None  # Whose forks are all that this process starts.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +119,9 @@ class _Popen(_POPEN):
                  group not in (None, -1) or
                  any(each not in (None, -1) for each in identity))
     kind = _kind(args, env) if usual and not _is_cold else None
-    if kind is None:
+    if kind and _image and dataclasses.replace(kind, keras=True) == _image:
+      kind = _image
+    if kind is None or _image not in (None, kind):
       super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds,
                              cwd, env, startupinfo, creationflags, shell,
                              p2cread, p2cwrite, c2pread, c2pwrite, errread,
@@ -125,50 +141,78 @@ class _Popen(_POPEN):
 
 def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
   """The kind of a command; None for one that is not known."""
-  env = os.environ if env is None else env
+  env = {**os.environ} if env is None else env
   if isinstance(args, (str, bytes)) or args[0] != sys.executable or any(
-      env.get(name) != os.environ.get(name)
+      env.get(name, _DEFAULTS.get(name)) != os.environ.get(
+          name, _DEFAULTS.get(name))
       for name in env.keys() | os.environ.keys() if name not in _ANY):
     return None
-  args = [os.fspath(each) for each in args[1:]]
   variables = {name: env.get(name) or None for name in _APART}
-  if args[:3] == _CHILD:
-    functions = ' '.join(args[3:])
-    if any(each in functions for each in _WANT_TENSORFLOW):
-      if 'placer_model.' in functions:
-        variables[_LEGACY] = '1'
-      return _Kind(args[3] != _WITHOUT_KERAS, tuple(variables.values()))
-  elif os.path.dirname(args[0]) == str(_OF_USERS):
-    if os.path.basename(args[0]) not in _COLD:
-      return _Kind(True, tuple(variables.values()))
-  return None
+  if preloaded := variables[_PRELOAD]:  # Twice is once.
+    variables[_PRELOAD] = ':'.join(dict.fromkeys(preloaded.split(':')))
+  _, module, program, arguments = _parsed([os.fspath(a) for a in args[1:]])
+  if not module:
+    is_warm = (os.path.dirname(program) == str(_OF_USERS) and
+               os.path.basename(program) not in _COLD)
+    return _Kind(True, tuple(variables.values())) if is_warm else None
+  said = ' '.join(arguments if module in (_CHILD, _FORKED) else [module])
+  if not (module.startswith(MARK) if program == '-c' else any(
+      each in said for each in _WANT_TENSORFLOW)):
+    return None
+  if any(each in said for each in _WITHOUT_PLUGIN):
+    variables[_DISABLE] = '1'
+  if any(each in said for each in _WITH_KERAS_2):
+    variables[_LEGACY] = '1'
+  return _Kind(_WITHOUT_KERAS not in arguments, tuple(variables.values()))
+
+
+def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
+  """Whether there is a -P; a module, a text or ''; sys.argv[0]; the rest."""
+  is_safe = args[0] == '-P'
+  args = list(args[is_safe:])
+  if args[0] == '-m':
+    return is_safe, args[1], args[1], args[2:]
+  if args[0] == '-c':
+    return is_safe, args[1], '-c', args[2:]
+  return is_safe, '', args[0], args[1:]
 
 
 def _starter(kind: _Kind) -> _Starter:
   with _lock:
-    result = _starters.pop(kind, None) or _Starter(kind)
+    result = _starters.pop(kind, None) or _Starter(*_started(kind))
     _starters[kind] = result  # The last is the one that was used last.
     while len(_starters) > _MOST:
       _starters.pop(next(iter(_starters))).close()
     return result
 
 
+def nest(kind: _Kind | None = None) -> None:
+  """Has what this process starts, and is of its own kind, be forks of it.
+
+  Args:
+    kind: That of this process; None for what its environment says.
+  """
+  global _image
+  if kind is None:
+    kind = _Kind(True, tuple(os.environ.get(name) for name in _APART))
+  ours, theirs = socket.socketpair()
+  sys.stdout.flush()
+  sys.stderr.flush()
+  process = os.fork()
+  if not process:
+    ours.close()
+    _serve(theirs, kind)
+  theirs.close()
+  _image, _starters[kind] = kind, _Starter(ours, process)
+  subprocess.Popen = _Popen  # type: ignore[misc]
+
+
 class _Starter:
   """The process that forks children of a kind."""
 
-  def __init__(self, kind: _Kind) -> None:
-    self._socket, theirs = socket.socketpair()
-    env = {k: v for k, v in os.environ.items() if k not in _APART}
-    env.update((k, v) for k, v in zip(_APART, kind.variables) if v is not None)
-    env['PYTHONPATH'] = os.pathsep.join(
-        os.path.abspath(p) for p in sys.path if p)
-    with theirs:
-      self._process = _POPEN([
-          sys.executable, '-P', '-m', __name__,
-          str(theirs.fileno()),
-          json.dumps(kind.keras)
-      ], env=env, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL)
+  def __init__(self, ours: socket.socket, process: int) -> None:
+    """Of the socket where it is asked, and its id."""
+    self._socket, self._process = ours, process
 
   def start(self, request: Mapping[str, Any], streams: Sequence[int]) -> int:
     """The id of a new child of this process."""
@@ -186,7 +230,22 @@ class _Starter:
   def close(self) -> None:
     """Ends it; what it has started goes on."""
     self._socket.close()
-    self._process.wait()
+    os.waitpid(self._process, 0)
+
+
+def _started(kind: _Kind) -> tuple[socket.socket, int]:
+  """A process that has imported TensorFlow; what is for `_Starter`."""
+  ours, theirs = socket.socketpair()
+  env = {k: v for k, v in os.environ.items() if k not in _APART}
+  env.update((k, v) for k, v in zip(_APART, kind.variables) if v is not None)
+  env['PYTHONPATH'] = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+  command = [sys.executable, '-P', '-m', __name__, str(theirs.fileno())]
+  with theirs:
+    process = _POPEN([*command, json.dumps(kind.keras)], env=env,
+                     pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                     stdout=subprocess.DEVNULL)
+  process.returncode = 0  # It is `_Starter` who waits for it.
+  return ours, process.pid
 
 
 def _prctl(option: int, value: Any) -> None:
@@ -194,22 +253,27 @@ def _prctl(option: int, value: Any) -> None:
 
 
 def _main(descriptor: str, keras: str) -> None:
-  """Forks until the parent ends; returns in each child, after its program."""
+  """Imports TensorFlow and forks."""
+  global _own_path
   gc.set_threshold(100_000)  # As in `conftest.py`.
-  parent = socket.socket(fileno=int(descriptor))
-  before = len([p for p in os.environ['PYTHONPATH'].split(os.pathsep) if p])
+  before = len(os.environ['PYTHONPATH'].split(os.pathsep))
+  _own_path = sys.path[before:]
   if not json.loads(keras):
     sys.modules['keras'] = None  # type: ignore[assignment]
   importlib.import_module('tensorflow')
-  if json.loads(keras) and os.environ.get(_LEGACY):
-    importlib.import_module('tf_keras')
+  variables = tuple(os.environ.get(name) for name in _APART)
   gc.freeze()
-  own_path = sys.path[before:]
+  _serve(socket.socket(fileno=int(descriptor)),
+         _Kind(json.loads(keras), variables))
+
+
+def _serve(parent: socket.socket, kind: _Kind) -> NoReturn:
+  """Forks until the parent ends."""
   _prctl(_SET_NAME, NAME.encode())
   while True:
     said, descriptors, _, _ = socket.recv_fds(parent, 1, 4)
     if not said:
-      return
+      os._exit(0)
     request = json.loads(os.pread(descriptors[0], 1 << 24, 0))
     reading, writing = os.pipe()
     middle = os.fork()
@@ -218,21 +282,19 @@ def _main(descriptor: str, keras: str) -> None:
       if child:
         os.write(writing, _NUMBER.pack(child))
         os._exit(0)
-      parent.detach()
-      for each in (int(descriptor), reading, writing):
+      for each in (parent.detach(), reading, writing):
         os.close(each)
-      _become(request, descriptors, own_path)
-      return
+      _become(request, descriptors, kind)
+      sys.exit()
     os.waitpid(middle, 0)
-    for each in (*descriptors, writing):
-      os.close(each)
     # Its parent is gone, so it is a child of whoever asked.
     parent.sendall(os.read(reading, _NUMBER.size))
-    os.close(reading)
+    for each in (*descriptors, reading, writing):
+      os.close(each)
 
 
 def _become(request: Mapping[str, Any], descriptors: Sequence[int],
-            own_path: Sequence[str]) -> None:
+            kind: _Kind) -> None:
   """Runs what was asked for, in a process that is to end then."""
   while os.getppid() != request['parent']:
     time.sleep(.001)
@@ -250,18 +312,21 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int],
   random.seed()
   sys.modules['numpy'].random.seed()
   tempfile.tempdir = None
+  is_safe, module, program, arguments = _parsed(request['args'])
   path = filter(None, os.environ.get('PYTHONPATH', '').split(os.pathsep))
-  sys.path[:] = [*map(os.path.abspath, path), *own_path]
+  sys.path[:] = [*map(os.path.abspath, path), *_own_path]
+  if not is_safe:
+    sys.path.insert(0, os.getcwd() if module else os.path.dirname(program))
   importlib.invalidate_caches()
-  program, *arguments = request['args']
-  is_module = program == _CHILD[0]
-  if is_module:
-    program, arguments = arguments[1], arguments[2:]
+  _starters.clear()
+  if module != _CHILD:
+    nest(kind)
   sys.argv = [program, *arguments]
-  if is_module:
+  if program == '-c':
+    exec(compile(module, '<string>', 'exec'), {'__name__': '__main__'})
+  elif module:
     runpy.run_module(program, run_name='__main__', alter_sys=True)
   else:
-    sys.path.insert(0, os.path.dirname(program))
     runpy.run_path(program, run_name='__main__')
 
 
