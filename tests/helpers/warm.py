@@ -20,6 +20,7 @@ import os
 import pathlib
 import random
 import runpy
+import signal
 import socket
 import struct
 import subprocess
@@ -36,23 +37,23 @@ _WITHOUT_KERAS = '--without-keras'
 # What wants TensorFlow, of functions that children run and of programs.
 _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
                     'gdp_grappler.graph.', 'gdp_grappler.workloads.',
-                    'benchmarks.', 'decisions:', 'helpers.fused_runs',
-                    'gdp_grappler.placers.policy_check',
-                    'helpers.small_training')
+                    'benchmarks.', 'decisions:', 'gdp_grappler.bin.gdp',
+                    'helpers.fused_runs', 'gdp_grappler.placers.policy_check',
+                    'small_training')
 # Of programs, those that keep the plugin out before they import it.
-_WITHOUT_PLUGIN = ('benchmarks.fidelity', 'benchmarks.fit_gain',
-                   'benchmarks.gpu.dry_calibration',
+_WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
+                   'benchmarks.fit_gain', 'benchmarks.gpu.dry_calibration',
                    'benchmarks.gpu.predictions', 'benchmarks.paper',
-                   'helpers.small_training')
-_WITH_KERAS_2 = ('benchmarks.paper', 'helpers.small_training', 'placer_model.')
+                   'small_training')
+_WITH_KERAS_2 = ('benchmarks.paper', 'small_training', 'placer_model.')
 _OF_USERS = pathlib.Path(__file__).parents[1] / 'e2e' / 'programs'
 # Programs that look at the start itself, or change it.
 _COLD = ('compared.py', 'captured.py', 'leftovers.py')
 _LEGACY, _DISABLE = 'TF_USE_LEGACY_KERAS', 'GDP_DISABLE'
-_PRELOAD = 'LD_PRELOAD'
+_PRELOAD, _ONEDNN = 'LD_PRELOAD', 'TF_ENABLE_ONEDNN_OPTS'
 # Variables that are read when TensorFlow is imported tell kinds apart; of the
 # others these may differ from ours.
-_APART = (_LEGACY, _DISABLE, _PRELOAD, 'TF_ENABLE_ONEDNN_OPTS')
+_APART = (_LEGACY, _DISABLE, _PRELOAD, _ONEDNN)
 _ANY = (*_APART, 'PYTHONPATH', 'TMPDIR', 'no_grpc_proxy', 'GDP_CACHE_DIR',
         'TF_GRPC_REUSE_PORT', 'PYTEST_CURRENT_TEST', 'TF_CPP_MIN_LOG_LEVEL',
         'TF_FORCE_GPU_ALLOW_GROWTH', 'CUDA_VISIBLE_DEVICES',
@@ -119,9 +120,9 @@ class _Popen(_POPEN):
                  group not in (None, -1) or
                  any(each not in (None, -1) for each in identity))
     kind = _kind(args, env) if usual and not _is_cold else None
-    if kind and _image and dataclasses.replace(kind, keras=True) == _image:
-      kind = _image
-    if kind is None or _image not in (None, kind):
+    if kind and _image:
+      kind = _image if _serves(_image, kind) else None
+    if kind is None:
       super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds,
                              cwd, env, startupinfo, creationflags, shell,
                              p2cread, p2cwrite, c2pread, c2pwrite, errread,
@@ -166,6 +167,19 @@ def _kind(args: Any, env: Mapping[str, str] | None) -> _Kind | None:
   return _Kind(_WITHOUT_KERAS not in arguments, tuple(variables.values()))
 
 
+def _serves(image: _Kind, kind: _Kind) -> bool:
+  """Whether forks of what is there will do as well.
+
+  Where the plugin is, nobody asks it for anything; where Keras is, a child that
+  is to have none hides it.
+  """
+  same = [_PRELOAD, _ONEDNN] + [_LEGACY] * kind.keras
+  found, wanted = (dict(zip(_APART, each.variables)) for each in (image, kind))
+  return (all(found[name] == wanted[name] for name in same) and
+          image.keras >= kind.keras and
+          not (found[_DISABLE] == '1' and wanted[_DISABLE] != '1'))
+
+
 def _parsed(args: Sequence[str]) -> tuple[bool, str, str, list[str]]:
   """Whether there is a -P; a module, a text or ''; sys.argv[0]; the rest."""
   is_safe = args[0] == '-P'
@@ -192,9 +206,10 @@ def nest(kind: _Kind | None = None) -> None:
   Args:
     kind: That of this process; None for what its environment says.
   """
-  global _image
+  global _image, _own_path
+  _own_path = _own_path or [p for p in sys.path if p not in _paths()]
   if kind is None:
-    kind = _Kind(True, tuple(os.environ.get(name) for name in _APART))
+    kind = _Kind(True, tuple(os.environ.get(name) or None for name in _APART))
   ours, theirs = socket.socketpair()
   sys.stdout.flush()
   sys.stderr.flush()
@@ -238,7 +253,7 @@ def _started(kind: _Kind) -> tuple[socket.socket, int]:
   ours, theirs = socket.socketpair()
   env = {k: v for k, v in os.environ.items() if k not in _APART}
   env.update((k, v) for k, v in zip(_APART, kind.variables) if v is not None)
-  env['PYTHONPATH'] = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+  env['PYTHONPATH'] = os.pathsep.join([str(_OF_USERS.parents[1]), *_paths()])
   command = [sys.executable, '-P', '-m', __name__, str(theirs.fileno())]
   with theirs:
     process = _POPEN([*command, json.dumps(kind.keras)], env=env,
@@ -246,6 +261,12 @@ def _started(kind: _Kind) -> tuple[socket.socket, int]:
                      stdout=subprocess.DEVNULL)
   process.returncode = 0  # It is `_Starter` who waits for it.
   return ours, process.pid
+
+
+def _paths() -> list[str]:
+  """Where the environment has this process import from."""
+  paths = os.environ.get('PYTHONPATH', '').split(os.pathsep)
+  return [os.path.abspath(path) for path in paths if path]
 
 
 def _prctl(option: int, value: Any) -> None:
@@ -256,8 +277,7 @@ def _main(descriptor: str, keras: str) -> None:
   """Imports TensorFlow and forks."""
   global _own_path
   gc.set_threshold(100_000)  # As in `conftest.py`.
-  before = len(os.environ['PYTHONPATH'].split(os.pathsep))
-  _own_path = sys.path[before:]
+  _own_path = [path for path in sys.path if path not in _paths()]
   if not json.loads(keras):
     sys.modules['keras'] = None  # type: ignore[assignment]
   importlib.import_module('tensorflow')
@@ -270,6 +290,7 @@ def _main(descriptor: str, keras: str) -> None:
 def _serve(parent: socket.socket, kind: _Kind) -> NoReturn:
   """Forks until the parent ends."""
   _prctl(_SET_NAME, NAME.encode())
+  interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
   while True:
     said, descriptors, _, _ = socket.recv_fds(parent, 1, 4)
     if not said:
@@ -284,6 +305,7 @@ def _serve(parent: socket.socket, kind: _Kind) -> NoReturn:
         os._exit(0)
       for each in (parent.detach(), reading, writing):
         os.close(each)
+      signal.signal(signal.SIGINT, interrupted)
       _become(request, descriptors, kind)
       sys.exit()
     os.waitpid(middle, 0)
@@ -313,10 +335,10 @@ def _become(request: Mapping[str, Any], descriptors: Sequence[int],
   sys.modules['numpy'].random.seed()
   tempfile.tempdir = None
   is_safe, module, program, arguments = _parsed(request['args'])
-  path = filter(None, os.environ.get('PYTHONPATH', '').split(os.pathsep))
-  sys.path[:] = [*map(os.path.abspath, path), *_own_path]
+  sys.path[:] = dict.fromkeys([*_paths(), *_own_path])
   if not is_safe:
-    sys.path.insert(0, os.getcwd() if module else os.path.dirname(program))
+    first = '' if program == '-c' else os.getcwd()
+    sys.path.insert(0, first if module else os.path.dirname(program))
   importlib.invalidate_caches()
   _starters.clear()
   if module != _CHILD:
