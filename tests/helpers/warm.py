@@ -38,7 +38,8 @@ _WITHOUT_KERAS = '--without-keras'
 _WANT_TENSORFLOW = ('gdp_grappler.api.', 'gdp_grappler.evaluation.',
                     'gdp_grappler.graph.', 'gdp_grappler.workloads.',
                     'benchmarks.', 'decisions:', 'gdp_grappler.bin.gdp',
-                    'helpers.fused_runs', 'gdp_grappler.placers.policy.policy_check',
+                    'helpers.fused_runs',
+                    'gdp_grappler.placers.policy.policy_check',
                     'small_training')
 # Of programs, those that keep the plugin out before they import it.
 _WITHOUT_PLUGIN = ('gdp_grappler.bin.gdp', 'benchmarks.fidelity',
