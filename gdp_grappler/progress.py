@@ -40,6 +40,11 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
     _listeners.pop()
 
 
+def is_heard() -> bool:
+  """Whether somebody has said who listens, be it nobody."""
+  return bool(_listeners)
+
+
 def doing(what: str) -> None:
   """Says what begins.
 

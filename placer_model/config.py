@@ -8,6 +8,7 @@ from typing import Any
 
 from gdp_grappler import errors
 from gdp_grappler import files
+from gdp_grappler import suggestions
 
 
 class ConfigError(errors.GdpError):
@@ -141,8 +142,8 @@ def preset(name: str) -> PlacerConfig:
     ConfigError: no such preset.
   """
   if name not in PRESETS:
-    raise ConfigError(f'Unknown network preset "{name}". Presets: '
-                      f'{", ".join(sorted(PRESETS))}.')
+    raise ConfigError(
+        suggestions.unknown('network preset', name, sorted(PRESETS)))
   return PRESETS[name]
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from typing import Any, Callable, Sequence
-
-from absl import logging
+from typing import Any, Sequence
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import placing
 from gdp_grappler.api import subjects
+from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.graph import assumptions
 from gdp_grappler.placers import placer_table
@@ -98,7 +97,8 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
             batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
             trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
             signature: Sequence[Any] | None = None, may_round: bool = False,
-            tell: Callable[[str], None] = logging.info) -> Comparison:
+            verbose: bool | str = telling.AUTO,
+            tell: telling.Tell | None = None) -> Comparison:
   """Places a step by several placers; the graph is read once.
 
     gdp_grappler.compare(model, '2xP100', ['metis', 'm_etf', 'gdp']).show()
@@ -116,6 +116,7 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    verbose: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -123,20 +124,21 @@ def compare(graph: Any, cluster: str | cluster_lib.Cluster,
       a name.
   """
   failures = _unusable([registry.get(name) for name in placers])
-  subject = subjects.read(
-      graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
   placed: dict[str, placed_step.PlacedStep] = {}
-  for name in placers:
-    if name in failures:
-      continue
-    try:
-      placed[name] = placing.by_placer(subject, subject.step, name, order=order,
-                                       seed=seed,
-                                       deadline=deadlines.within(time_budget_s))
-    except errors.GdpError as error:
-      failures[name] = str(error)
+  with telling.told(tell, verbose) as heard:
+    subject = subjects.read(
+        graph, cluster,
+        subjects.Reading(batch_size, trip_count, profile, signature, heard,
+                         may_round))
+    for name in placers:
+      if name in failures:
+        continue
+      try:
+        placed[name] = placing.by_placer(
+            subject, subject.step, name, order=order, seed=seed,
+            deadline=deadlines.within(time_budget_s))
+      except errors.GdpError as error:
+        failures[name] = str(error)
   ranked = sorted(placed, key=lambda n:
                   (not placed[n].fits, placed[n].step_time_s))
   return Comparison({name: placed[name] for name in ranked}, failures)

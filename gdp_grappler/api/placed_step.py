@@ -53,6 +53,10 @@ class PlacedStep:
     placed_by: The placer, or the plan file.
     order: One of `order.ORDERS`, which was asked for.
     order_is_given: Whether it came with the plan.
+    chosen_by: Who decided on devices, as of `reasons.who_chose`; None for
+      `placed_by`.
+    chosen: [N], of each op a clause on who chose its device; () for the same of
+      all.
   """
 
   subject: subjects.Subject
@@ -61,6 +65,8 @@ class PlacedStep:
   placed_by: str
   order: str = order_names.FIFO
   order_is_given: bool = False
+  chosen_by: str | None = None
+  chosen: tuple[str, ...] = ()
 
   @property
   def graph(self) -> op_graph.OpGraph:
@@ -128,7 +134,8 @@ class PlacedStep:
     cluster = self.step.cluster
     return reasons_lib.Reasons(self.graph,
                                constraints.demands(self.graph, cluster),
-                               cluster.device_labels, self.step.source)
+                               cluster.device_labels, self.step.source,
+                               self.chosen or reasons_lib.who_chose(self._who))
 
   @property
   def speedup(self) -> float:
@@ -237,12 +244,16 @@ class PlacedStep:
     path = os.fspath(path)
     check_suffix(path)
     if path.endswith('.json'):
-      plan_lib.save(path, self.graph, self.placement)
+      plan_lib.save(path, self.graph, self.placement, self._who)
       return
     order = self.control_edges
     edges = np.zeros((0, 2), int) if order is None else order.control_edges
     graph_defs.write(path, self.subject.whole(), self.graph, self.placement,
                      edges)
+
+  @property
+  def _who(self) -> str:
+    return self.placed_by if self.chosen_by is None else self.chosen_by
 
   @functools.cached_property
   def control_edges(self) -> edges_lib.Order | None:
@@ -277,7 +288,7 @@ class PlacedStep:
       folder.mkdir(parents=True, exist_ok=True)
       # The pass knows a plan by its name.
       path = folder / f'{self.graph.fingerprint}-{self._digest}.json'
-    plan_lib.save(os.fspath(path), self.graph, self.placement)
+    plan_lib.save(os.fspath(path), self.graph, self.placement, self._who)
     tf.config.optimizer.set_experimental_options(
         {switch.NAME: {'plan': os.fspath(path)}})
     return os.fspath(path)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from typing import Any, Callable, Mapping, Sequence
-
-from absl import logging
 
 from gdp_grappler import deadlines
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.api import placed_step
 from gdp_grappler.api import subjects
+from gdp_grappler.api import telling
 from gdp_grappler.cluster import cluster as cluster_lib
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import layer_map
@@ -25,6 +25,8 @@ from gdp_grappler.evaluation.ordering import control_edges
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import op_graph
+from gdp_grappler.graph.legality import reasons as reasons_lib
+from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
 from gdp_grappler.placers import step as step_lib
 from gdp_grappler.placers.plans import planned
@@ -43,8 +45,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
           batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
           trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
           signature: Sequence[Any] | None = None, whole_graph: bool = False,
-          may_round: bool = False,
-          tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
+          may_round: bool = False, repeatable: bool = False,
+          verbose: bool | str = telling.AUTO,
+          tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Decides on the device of every op of a step.
 
     plan = gdp_grappler.place(model, '2xP100')
@@ -63,7 +66,9 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
       such as {'encoder': 'GPU:0', 'decoder/*': 'GPU:1'}.
     order: 'critical_path' finds an order of ready ops, which is kept by control
       edges, where that is predicted to pay; 'fifo' drops that of a plan.
-    seed: The same seed gives the same placement.
+    seed: The same seed gives the same placement where no clock ends the search:
+      without `time_budget_s`, on a machine that is not busy; on any machine if
+      `repeatable`.
     time_budget_s: What searching may take, for devices and for an order;
       reading the graph comes before. None for as long as a search takes by
       itself.
@@ -74,7 +79,13 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
     whole_graph: It will be saved as a GraphDef: what no step runs, such as
       initializers, restricts the placement as well.
     may_round: Whether float arithmetic may go where it is rounded otherwise.
-    tell: Hears one line for everything that was assumed.
+    repeatable: No clock counts: `time_budget_s` says how many placements are
+      priced, as many as two idle cores price in that time, so that the same
+      seed gives the same plan everywhere.
+    verbose: True shows progress and what was assumed on standard error, False
+      nothing, 'auto' progress only on a terminal or in a notebook.
+    tell: Hears one line for everything that was assumed, in place of standard
+      error.
 
   Raises:
     InvalidGraphError: the graph is missing or cannot be used.
@@ -85,17 +96,19 @@ def place(graph: Any, cluster: str | cluster_lib.Cluster, *,
   _check_choice(placer, policy, plan, order)
   # Some placers have to be imported before TensorFlow.
   registry.factory(placer, policy)
-  subject = subjects.read(
-      graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
-  step = _with_whole(subject) if whole_graph else subject.step
-  deadline = deadlines.within(time_budget_s)
-  if plan is not None:
-    return _planned(subject, step, plan, order, deadline)
-  return _that_fits(
-      step,
-      lambda: by_placer(subject, step, placer, policy, order, seed, deadline))
+  with telling.told(tell, verbose) as heard:
+    subject = subjects.read(
+        graph, cluster,
+        subjects.Reading(batch_size, trip_count, profile, signature, heard,
+                         may_round))
+    step = _with_whole(subject) if whole_graph else subject.step
+    deadline = deadlines.within(
+        time_budget_s, deadlines.still if repeatable else time.monotonic)
+    if plan is not None:
+      return _planned(subject, step, plan, order, deadline)
+    return _that_fits(
+        step,
+        lambda: by_placer(subject, step, placer, policy, order, seed, deadline))
 
 
 def _that_fits(
@@ -139,10 +152,10 @@ def by_placer(
         'their first placement.')
   progress.doing(f'placing {step.graph.num_ops} ops by {placer}')
   simulator, ordered = step.simulator(), order == order_names.CRITICAL_PATH
-  problem = dataclasses.replace(
-      step.problem(seed=seed),
-      time_budget_s=deadline.after(_SEARCH_SHARE).left_s,
-      simulator=simulator if ordered else None)
+  problem = dataclasses.replace(step.problem(seed=seed),
+                                time_budget_s=_search_s(placer, deadline),
+                                clock=deadline.clock,
+                                simulator=simulator if ordered else None)
   found = edge_selection.proposals(registry.create(placer, policy), problem)
   progress.doing('pricing what was found')
   choice = edge_selection.best(
@@ -157,13 +170,25 @@ def by_placer(
                   order, deadline)
 
 
-def load_plan(
-    plan: str | os.PathLike[str], graph: Any,
-    cluster: str | cluster_lib.Cluster | None = None, *,
-    batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
-    trip_count: int = assumptions.DEFAULT_TRIP_COUNT, profile: str = '',
-    signature: Sequence[Any] | None = None, may_round: bool = False,
-    tell: Callable[[str], None] = logging.info) -> placed_step.PlacedStep:
+def _search_s(placer: str, deadline: deadlines.Deadline) -> float | None:
+  """Seconds of a search; None for as many as it takes by itself.
+
+  Of a placer that learns no clock is to count if none moves: it has a number of
+  rounds.
+  """
+  learns = registry.get(placer).kind == placer_table.Kind.LEARNS
+  if learns and deadline.clock is deadlines.still:
+    return None
+  return deadline.after(_SEARCH_SHARE).left_s
+
+
+def load_plan(plan: str | os.PathLike[str], graph: Any,
+              cluster: str | cluster_lib.Cluster | None = None, *,
+              batch_size: int = assumptions.DEFAULT_BATCH_SIZE,
+              trip_count: int = assumptions.DEFAULT_TRIP_COUNT,
+              profile: str = '', signature: Sequence[Any] | None = None,
+              may_round: bool = False, verbose: bool | str = telling.AUTO,
+              tell: telling.Tell | None = None) -> placed_step.PlacedStep:
   """Reads what `PlacedStep.save` or an editor wrote.
 
     gdp_grappler.load_plan('plan.json', model).step_time_s
@@ -177,6 +202,7 @@ def load_plan(
     profile: As of `place`.
     signature: As of `place`.
     may_round: As of `place`.
+    verbose: As of `place`.
     tell: As of `place`.
 
   Raises:
@@ -186,11 +212,12 @@ def load_plan(
   """
   if cluster is None:
     cluster = _cluster_of(os.fspath(plan))
-  subject = subjects.read(
-      graph, cluster,
-      subjects.Reading(batch_size, trip_count, profile, signature, tell,
-                       may_round))
-  return of_plan(subject, plan)
+  with telling.told(tell, verbose) as heard:
+    subject = subjects.read(
+        graph, cluster,
+        subjects.Reading(batch_size, trip_count, profile, signature, heard,
+                         may_round))
+    return of_plan(subject, plan)
 
 
 def _cluster_of(plan: str) -> cluster_lib.Cluster:
@@ -270,20 +297,24 @@ def _planned(subject: subjects.Subject, step: step_lib.Step, plan: Plan,
            if isinstance(plan, Mapping) else planned.of_file(os.fspath(plan)))
   if planned.may_round(known) and not step.graph.may_round:
     subject, step = subject.that_may_round(), step.that_may_round()
+  chosen: tuple[str, ...] = ()
   if isinstance(known, str):
     name, placement = known, plan_lib.load(known, step.graph, step.cluster)
+    chosen_by = plan_lib.read(known).placed_by
   else:
-    name = 'a map of layers'
-    placement = _by_layers(subject, step, known)
+    name = chosen_by = reasons_lib.A_MAP
+    found = _by_layers(subject, step, known)
+    placement, chosen = found.placement, found.chosen
   refuse_illegal(placement, step.graph, f'"devices" of plan {name}', remedy)
   return _ordered(
       placed_step.PlacedStep(subject, step, placement, name,
-                             order_is_given=placement.priorities is not None),
-      order, deadline)
+                             order_is_given=placement.priorities is not None,
+                             chosen_by=chosen_by, chosen=chosen), order,
+      deadline)
 
 
 def _by_layers(subject: subjects.Subject, step: step_lib.Step,
-               layers: planned.Plan) -> placement_lib.Placement:
+               layers: planned.Plan) -> planned.Planned:
   """As a map of layers has it; what a user should know is told."""
   found = planned.place(layers, step.problem())
   graph = step.graph
@@ -293,7 +324,7 @@ def _by_layers(subject: subjects.Subject, step: step_lib.Step,
   if rounded.any():
     subject.how.tell(f'{rounded.sum()} ops compute on another kind of device '
                      'than by themselves, and round otherwise there.')
-  return found.placement
+  return found
 
 
 def _ordered(placed: placed_step.PlacedStep, order: str | None,
@@ -318,6 +349,6 @@ def _order_config(
     deadline: deadlines.Deadline) -> control_edges.OrderConfig | None:
   """How to look for an order until then; None if it is too late."""
   left_s = deadline.left_s
-  if left_s is None:
+  if left_s is None or deadline.clock is deadlines.still:
     return control_edges.OrderConfig()
   return control_edges.OrderConfig(max_s=left_s) if left_s else None

@@ -14,9 +14,10 @@ A cluster that is no preset is written out in full where its name stands here.
 A plan with an order also has "priorities": {"conv1/Conv2D": 0.0123, ...}; ready
 ops of a device start in order of decreasing priority. One that may have float
 arithmetic on another kind of device than it would be on by itself, where it is
-rounded otherwise, has "may_round": true. The digest is of the other fields. A
-plan without one, or edited since, is as good as any; the latter is told in a
-line, as a flipped bit looks the same.
+rounded otherwise, has "may_round": true. "placed_by" names the placer, or says
+that it was a map of layers; what is edited since is nobody's. The digest is of
+the other fields. A plan without one, or edited since, is as good as any; the
+latter is told in a line, as a flipped bit looks the same.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from gdp_grappler.graph import op_graph
 
 _FORMAT, _VERSION = 'gdp-plan', 1
 _FIELDS = ('format', 'version', 'graph', 'fingerprint', 'cluster', 'devices',
-           'priorities', 'may_round', digests.FIELD)
+           'priorities', 'may_round', 'placed_by', digests.FIELD)
 _LARGEST_PRIORITY = 1e300
 _REMEDY = 'Make it again with `gdp place GRAPH --output=FILE`.'
 
@@ -59,6 +60,7 @@ class Plan:
     devices: Op -> device as written, 'GPU:0'.
     priorities: Op -> priority; None for first in, first out.
     may_round: Whether ops may be where they compute other numbers.
+    placed_by: Who chose the devices; '' if nobody says, or others since.
   """
 
   graph: str
@@ -67,16 +69,18 @@ class Plan:
   devices: dict[str, str]
   priorities: dict[str, float] | None = None
   may_round: bool = False
+  placed_by: str = ''
 
 
-def save(path: str, graph: op_graph.OpGraph,
-         placement: placement_lib.Placement) -> None:
+def save(path: str, graph: op_graph.OpGraph, placement: placement_lib.Placement,
+         placed_by: str = '') -> None:
   """Writes a plan; a file that was there stays whole until the new one is.
 
   Args:
     path: The file.
     graph: With N ops.
     placement: Of this graph.
+    placed_by: As of `Plan`.
 
   Raises:
     GdpError: the disk is full, or the file cannot be written.
@@ -96,6 +100,8 @@ def save(path: str, graph: op_graph.OpGraph,
     fields['priorities'] = dict(zip(graph.names, placement.priorities.tolist()))
   if graph.may_round:
     fields['may_round'] = True
+  if placed_by:
+    fields['placed_by'] = placed_by
   files.write_atomically(path,
                          json.dumps(digests.sealed(fields), indent=1) + '\n')
 
@@ -139,11 +145,13 @@ def read(path: str) -> Plan:
   """
   fields = _parsed(path)
   _check_fields(path, fields)
-  if digests.differs(fields):
+  edited = digests.differs(fields)
+  if edited:
     _notice(str(path))
   return Plan(fields['graph'], fields['fingerprint'],
               _cluster(path, fields['cluster']), fields['devices'],
-              fields.get('priorities'), fields.get('may_round', False))
+              fields.get('priorities'), fields.get('may_round', False),
+              '' if edited else fields.get('placed_by', ''))
 
 
 def read_layers(path: str) -> dict[str, str] | None:
@@ -239,6 +247,8 @@ def _check_fields(path: str, fields: Sequence[Any] | Mapping[str, Any]) -> None:
       raise _damaged(path, f'the device of "{op}" is {device!r}')
   if not isinstance(fields.get('may_round', False), bool):
     raise _damaged(path, '"may_round" is neither true nor false')
+  if not isinstance(fields.get('placed_by', ''), str):
+    raise _damaged(path, '"placed_by" is no text')
   _check_priorities(path, fields)
 
 

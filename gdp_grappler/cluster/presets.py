@@ -125,7 +125,8 @@ def _host(
         card_of += [len(cards)] * parts
         cards.append(device_figures.CARDS[match[2]])
     else:
-      raise _unknown(name)
+      raise _unknown(name, near=_corrected(name, part),
+                     lacking=match[2] if match else '')
   if len(card_of) > preset_grammar.MOST_CARDS:
     raise _unknown(
         name, f'a host has at most {preset_grammar.MOST_CARDS} cards, or '
@@ -152,17 +153,36 @@ def _parts(name: str, text: str | None) -> int:
   return parts
 
 
-def _unknown(name: str, why: str = '') -> errors.ClusterError:
+def _corrected(name: str, part: str) -> str:
+  """The preset that was meant if one part is misspelt; '' if none is near."""
+  for near in suggestions.nearest(name, _EXAMPLES, similarity=.9):
+    return near
+  known = (*_CARDS, *preset_grammar.CPUS)
+  for word in re.findall(r'[^\W\d]\w*', part.partition('x')[2] or part):
+    for near in suggestions.nearest(word, known):
+      candidate = name.replace(part, part.replace(word, near, 1), 1)
+      if candidate != name and is_preset(candidate):
+        return candidate
+  return ''
+
+
+def _unknown(name: str, why: str = '', near: str = '',
+             lacking: str = '') -> errors.ClusterError:
   if _TPU.search(name):
     return errors.ClusterError(
         f'Unknown cluster "{name}": TPUs run a step that XLA has compiled as '
         'one op, so there is nothing to place on them. Name GPUs, such as '
         '2xP100, or "local" for the devices of this machine.')
-  near = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
+  said = '' if why else suggestions.did_you_mean(name, _EXAMPLES)
+  if near:
+    said = f' Did you mean "{near}"?'
+  elif lacking not in ('', *preset_grammar.CPUS) and not said:
+    why = f'"{lacking}" is not a card'
   why = f': {why}' if why else ''
+  # What was meant comes first; the grammar, which is a page, is elsewhere.
   return errors.ClusterError(
-      f'Unknown cluster "{name}"{why}.{near} Presets: '
-      f'{preset_grammar.GRAMMAR}; or "local" for the devices of this machine; '
+      f'Unknown cluster "{name}"{why}.{said} Give a preset such as 2xP100 '
+      '(gdp cluster --help has all), "local" for the devices of this machine, '
       'or the path of a cluster file.')
 
 

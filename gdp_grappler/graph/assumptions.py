@@ -4,5 +4,6 @@ from __future__ import annotations
 
 # Size of dimensions that a graph leaves open.
 DEFAULT_BATCH_SIZE = 32
-# Iterations of while loops whose number it does not tell.
+# Iterations of while loops whose number it does not tell; of such loops within
+# one another, of all together.
 DEFAULT_TRIP_COUNT = 32

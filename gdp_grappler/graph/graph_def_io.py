@@ -134,6 +134,7 @@ def _read(source: source_graph.SourceGraph, freedom: _Freedom, unknown_dim: int,
   if freedom.live:
     _keep_numbers(sets, table, source.devices)
   groups = sets.numbers()
+  variables = _named(variables, table, groups)
   shared_lists = colocation.shared_lists(table, groups)
   devices = table.each(lambda node: node.device)
   pins, user_pins = _pins(source, table, signatures, groups, freedom)
@@ -199,6 +200,15 @@ def _variables(table: node_table.NodeTable) -> tuple[str, ...]:
   for op in np.flatnonzero(table.flags(variable_names.is_marked)).tolist():
     result[op] = variable_names.of(table.nodes[op])
   return tuple(result)
+
+
+def _named(variables: tuple[str, ...], table: node_table.NodeTable,
+           groups: np.ndarray) -> tuple[str, ...]:
+  """[N], with names for variables that have none: of arguments."""
+  if not table.types & op_kinds.ARGUMENTS:
+    return variables
+  guessed = variable_names.guessed(table.nodes, np.asarray(table.edges), groups)
+  return tuple(name or guessed.get(op, '') for op, name in enumerate(variables))
 
 
 def _acyclic(table: node_table.NodeTable, frames: frames_lib.Frames,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -249,6 +249,19 @@ class OpGraph:
   def label(self, op: int | np.integer) -> str:
     """What readers call an op: 'dense/kernel [unknown_5]', or its name."""
     return label(self.names[int(op)], self.variables[int(op)])
+
+  def holder(self, ops: Sequence[int] | np.ndarray) -> int:
+    """The op after whose variable readers would call some ops.
+
+    Of those that hold the most the one with the shortest name: slots are named
+    after their variable, with something added.
+
+    Args:
+      ops: At least one.
+    """
+    held = self.param_bytes[ops]
+    largest = np.asarray(ops)[held == held.max()]
+    return int(min(largest, key=lambda op: (len(self.label(op)), op)))
 
   def replace(self, **changes: Any) -> OpGraph:
     """A copy with other fields."""

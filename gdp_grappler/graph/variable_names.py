@@ -8,8 +8,10 @@ wherever it is written.
 
 from __future__ import annotations
 
-from typing import Mapping
+import re
+from typing import Mapping, Sequence
 
+import numpy as np
 from tensorflow.core.framework import graph_pb2
 from tensorflow.core.framework import node_def_pb2
 
@@ -17,6 +19,11 @@ from gdp_grappler.graph import op_kinds
 
 # TensorFlow ignores attributes that begin so.
 _ATTRIBUTE = '_gdp_variable'
+# The ends of readers' names that say nothing of their layer.
+_NO_LAYER = re.compile(r'ReadVariableOp.*|Cast|enter|_\d+')
+# What names of ops begin with where functions were inlined, and in gradients.
+_BEFORE = re.compile(
+    r'^((Stateful)?PartitionedCall(_\d+)?/|gradient_tape(_\d+)?/)*')
 
 
 def mark(node: node_def_pb2.NodeDef, name: str) -> None:
@@ -48,3 +55,66 @@ def of(node: node_def_pb2.NodeDef) -> str:
     return ''
   name = node.attr[_ATTRIBUTE].s.decode(errors='replace')
   return '' if name == node.name else name
+
+
+def guessed(nodes: Sequence[node_def_pb2.NodeDef], edges: np.ndarray,
+            groups: np.ndarray) -> dict[int, str]:
+  """What to call variables whose names nobody has written down.
+
+  A file may have them as 'unknown_5' alone. Such a variable is called after
+  what reads it: 'net/dense/MatMul/variable'. In a group, slots are those that
+  are read nowhere but where all of the group are, in the optimizer; they are
+  called after their variable: 'net/dense/MatMul/variable/slot_1'.
+
+  Args:
+    nodes: [N].
+    edges: int [E, 3], producer, output, consumer.
+    groups: int [N], what shares a device.
+
+  Returns:
+    Names by op.
+  """
+  unknown = [
+      op for op, node in enumerate(nodes) if node.op in op_kinds.ARGUMENTS and
+      not is_marked(node) and '_handle_shapes' in node.attr
+  ]
+  users: dict[int, set[str]] = {op: set() for op in unknown}
+  readers: dict[int, list[str]] = {op: [] for op in unknown}
+  for source, _, target in edges[np.isin(edges[:, 0], unknown)].tolist():
+    name = _BEFORE.sub('', nodes[target].name)
+    users[source].add(_scope(name))
+    if nodes[target].op not in op_kinds.ASSIGNMENTS:
+      readers[source].append(name)
+  members: dict[int, list[int]] = {}
+  for op in unknown:
+    members.setdefault(int(groups[op]), []).append(op)
+  result = {}
+  for ops in members.values():
+    common = set.intersection(*(users[op] for op in ops))
+    own = {
+        op:
+            sorted((name for name in readers[op]
+                    if len(ops) == 1 or _scope(name) not in common),
+                   key=lambda name: (len(name), name)) for op in ops
+    }
+    result.update({op: _called(own[op] or readers[op]) for op in ops})
+    mains = [op for op in ops if own[op]]
+    if len(mains) == 1:
+      slots = [op for op in ops if op != mains[0]]
+      result.update((op, f'{result[mains[0]]}/slot_{number}')
+                    for number, op in enumerate(slots, 1))
+  return {op: name for op, name in result.items() if name}
+
+
+def _called(readers: Sequence[str]) -> str:
+  """What to call a variable that ops of these names read; '' if none does."""
+  if not readers:
+    return ''
+  path = readers[0].split('/')
+  while len(path) > 1 and _NO_LAYER.fullmatch(path[-1]):
+    path.pop()
+  return '/'.join((*path, 'variable'))
+
+
+def _scope(name: str) -> str:
+  return name.partition('/')[0]

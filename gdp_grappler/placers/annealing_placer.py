@@ -26,6 +26,12 @@ BLOCKS = 'blocks'
 _BLOCK_STARTS = 16
 # What placers that it starts from may take of the time.
 _STARTS_SHARE = .3
+# Ops that are priced per second where no clock counts. Two idle cores price
+# more.
+_OPS_PER_S = 4_000_000
+# Drawing the moves among which one is chosen takes as long as pricing so many
+# ops.
+_DRAWN_OPS = 1_500
 # Ops times devices above which there is one: others have a plan for that many.
 _LARGE = 2_000_000
 
@@ -73,12 +79,12 @@ class AnnealingPlacer:
       self, problem: placer_lib.Problem) -> tuple[placement_lib.Placement, ...]:
     """See `Proposer`: the best first in, first out, and the best in order."""
     deadline = deadlines.NEVER
-    if problem.time_budget_s is not None:
-      deadline = deadlines.within(_STARTS_SHARE * problem.time_budget_s,
-                                  self._clock)
+    seconds = None if problem.by_count else problem.time_budget_s
+    if seconds is not None:
+      deadline = deadlines.within(_STARTS_SHARE * seconds, self._clock)
     limit = search_budget.SearchBudget(
         (evaluations_for(problem) if self._evaluations is None else
-         self._evaluations), problem.time_budget_s, clock=self._clock)
+         self._evaluations), seconds, clock=self._clock)
     rng = np.random.default_rng(problem.seed)
     starts = starting_points(problem, self._starts, rng, deadline)
     return staged_search.searched(problem,
@@ -98,11 +104,18 @@ def evaluations_for(
     config: The numbers of the search.
   """
   if problem.time_budget_s is not None and math.isfinite(problem.time_budget_s):
+    if problem.by_count:
+      return max(affordable(problem, problem.time_budget_s), 1)
     return sys.maxsize
   if not problem.evaluator.simulated:
     return config.measured
-  affordable = config.priced_ops // max(problem.graph.num_ops, 1)
-  return min(max(affordable, config.fewest), config.most)
+  priced = config.priced_ops // max(problem.graph.num_ops, 1)
+  return min(max(priced, config.fewest), config.most)
+
+
+def affordable(problem: placer_lib.Problem, seconds: float) -> int:
+  """How many placements so many seconds stand for, on any machine."""
+  return int(seconds * _OPS_PER_S / (problem.graph.num_ops + _DRAWN_OPS))
 
 
 def starting_points(

@@ -49,14 +49,11 @@ _LARGE = 200_000
 _MAY_BE_SILENT = {registry.EXPERT, _STRUCTURED}
 # Seconds that it may take where nobody says how many.
 DEFAULT_BUDGET_S = 10.
-# Ops that refinement prices per second where its end is to be the same again
-# (`_limit`); two cores that do nothing else price more. Until half of the time
-# is over the clock does not count there, so that the result depends on it where
-# a machine is slow or busy only. To draw what one placement is chosen from
-# takes as long as to price so many ops. A program that waits gets its answer
+# Where the end of refinement is to be the same again (`_limit`), the clock does
+# not count until half of the time is over, so that the result depends on it
+# where a machine is slow or busy only. A program that waits gets its answer
 # sooner, after so much of what there would be time for.
-_OPS_PER_S, _GRACE, _DRAWN_OPS = 4_000_000, .5, 1_500
-_WAITED_FOR = .5
+_GRACE, _WAITED_FOR = .5, .5
 # What anchors may take of the time, and where graphs are large: list schedulers
 # would take all of it.
 _ANCHORS_SHARE, _OF_LARGE = .3, .2
@@ -174,7 +171,8 @@ class DefaultPlacer:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
       PolicyMismatchError: the policy does not fit.
     """
-    deadline = deadlines.without_loading(_budget_s(problem), self._clock)
+    deadline = deadlines.without_loading(_budget_s(problem),
+                                         self._clock_of(problem))
     rng = np.random.default_rng(problem.seed)
     starts = annealing_placer.starting_points(problem, (), rng)
     # One device and the anchors first: they are the likely ones.
@@ -184,7 +182,7 @@ class DefaultPlacer:
     }
     found = _priced(problem, starts)
     worth = _Worth(problem)
-    if self._asks_policy(worth.seconds(found)):
+    if self._asks_policy(problem, worth.seconds(found)):
       learned.load_ahead(self._policy)
     coarse = multilevel.coarsened(
         problem, _ahead_s(problem, worth.seconds(found), deadline))
@@ -194,7 +192,7 @@ class DefaultPlacer:
     if found.overflows:
       found = self._with_anchors(problem, found, deadline, rest)
     worth_s = worth.seconds(found)
-    if self._asks_policy(worth_s) and deadline.remaining_s:
+    if self._asks_policy(problem, worth_s) and deadline.remaining_s:
       found = _with(problem, found, self._of_policy(problem))
     begin = found.starts()
     further = []
@@ -205,7 +203,7 @@ class DefaultPlacer:
       further = [ahead.rows]
     refined, *in_order = staged_search.searched(
         problem, begin, rng,
-        _limit(problem, worth_s, deadline.remaining_s, self._clock),
+        _limit(problem, worth_s, deadline.remaining_s, self._clock_of(problem)),
         functools.partial(self._model, problem), further=further)
     groups = refined.devices[problem.graph.first_ops]
     found = _priced(problem, {REFINED: groups[None]}).joined(found)
@@ -230,7 +228,7 @@ class DefaultPlacer:
     progress_lib.doing('searching a smaller graph')
     share = coarse.config.coarse.share
     limit = _limit(coarse.problem, share * worth_s,
-                   share * deadline.remaining_s, self._clock)
+                   share * deadline.remaining_s, self._clock_of(coarse.problem))
     return multilevel.in_order(coarse, starts, rng, limit, self._model)
 
   def _quick(self, problem: placer_lib.Problem,
@@ -250,10 +248,15 @@ class DefaultPlacer:
     first = [name for name in quick if name in _OF_STRUCTURE]
     return first, [name for name in quick if name not in first]
 
-  def _asks_policy(self, worth_s: float) -> bool:
+  def _clock_of(self, problem: placer_lib.Problem) -> Callable[[], float]:
+    return problem.clock if problem.by_count else self._clock
+
+  def _asks_policy(self, problem: placer_lib.Problem, worth_s: float) -> bool:
     if not self._may_ask_policy or not (self._policy or learned.is_there()):
       return False
-    wanted = learned.is_named(self._policy) or learned.is_loaded(self._policy)
+    # What else the process has done must not count where no clock does.
+    wanted = learned.is_named(self._policy) or (not problem.by_count and
+                                                learned.is_loaded(self._policy))
     return worth_s >= (_POLICY_S if wanted else _UNASKED_S)
 
   def _model(self,
@@ -272,7 +275,8 @@ class DefaultPlacer:
     """
     first = problem.graph.first_ops
     share = _OF_LARGE if _is_large(problem) else _ANCHORS_SHARE
-    until = deadlines.within(share * deadline.remaining_s, self._clock)
+    until = deadlines.within(share * deadline.remaining_s,
+                             self._clock_of(problem))
     for name in names:
       heard = set(found.names) - _MAY_BE_SILENT
       unasked = problem.time_budget_s is None and heard.isdisjoint(
@@ -346,7 +350,8 @@ def _budget_s(problem: placer_lib.Problem) -> float:
 
 def _is_by_count(problem: placer_lib.Problem) -> bool:
   """Whether what is priced, and not the clock, is to end a search."""
-  return problem.repeatable or problem.time_budget_s is None
+  return (problem.by_count or problem.repeatable or
+          problem.time_budget_s is None)
 
 
 def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
@@ -367,8 +372,8 @@ def _limit(problem: placer_lib.Problem, worth_s: float, left_s: float,
   seconds = min(left_s, worth_s)
   if not _is_by_count(problem) or not problem.evaluator.simulated:
     return search_budget.SearchBudget(count, seconds, clock=clock)
-  rate = _OPS_PER_S * (_WAITED_FOR if problem.repeatable else 1.)
-  affordable = int(worth_s * rate / (problem.graph.num_ops + _DRAWN_OPS))
+  share = _WAITED_FOR if problem.repeatable else 1.
+  affordable = annealing_placer.affordable(problem, share * worth_s)
   batch = search_config.DEFAULT.annealing.batch
   count = min(affordable, count) // batch * batch
   return search_budget.SearchBudget(count, seconds, _GRACE, clock)

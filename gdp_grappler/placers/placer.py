@@ -36,7 +36,8 @@ class Problem:
     simulator: Predicts what control edges bring, where they may be added; None
       where they may not. With it, searches look for what is fast in a good
       order as well, and propose it with priorities (see `Proposer`).
-    clock: Seconds since any moment, by which the time budget goes.
+    clock: Seconds since any moment, by which the time budget goes. If it stands
+      (`deadlines.still`), the budget says how many placements are priced.
     repeatable: Whether to say the same again on a quick machine, although there
       is a time budget, rather than to use all of it.
     given_allowed: bool [G, D], where groups may be; None for what graph and
@@ -58,6 +59,11 @@ class Problem:
   def may_add_edges(self) -> bool:
     """Whether control edges may be added to the graph."""
     return self.simulator is not None
+
+  @property
+  def by_count(self) -> bool:
+    """Whether no clock counts, so that every machine says the same."""
+    return self.clock is deadlines.still
 
   @functools.cached_property
   def allowed(self) -> np.ndarray:

@@ -33,9 +33,8 @@ def get(name: str) -> placer_table.Entry:
   """
   table = placer_table.table()
   if name not in table:
-    raise errors.GdpError(f'Unknown placer "{name}". Placers: '
-                          f'{", ".join(table)}.'
-                          f'{suggestions.did_you_mean(name, table)}')
+    raise errors.GdpError(
+        suggestions.unknown('placer', name, table, 'gdp place --help'))
   return table[name]
 
 

@@ -10,6 +10,7 @@ from tensorflow.core.framework import graph_pb2
 
 from gdp_grappler import files
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import captured_folders
 
 
 def write(source: source_graph.SourceGraph, fingerprint: str,
@@ -28,9 +29,8 @@ def write(source: source_graph.SourceGraph, fingerprint: str,
   Raises:
     GdpError: it cannot be written; no partial file is left.
   """
-  name = re.sub(r'[^A-Za-z0-9_.-]+', '_', source.name)[:80]
-  path = pathlib.Path(directory) / (
-      f'{name}_{len(source.graph_def.node)}_{fingerprint[:6]}.pb')
+  path = pathlib.Path(directory) / captured_folders.file_name(
+      source.name, len(source.graph_def.node), fingerprint)
   if not path.exists():
     files.write_atomically(path,
                            source.to_meta_graph().SerializeToString(),

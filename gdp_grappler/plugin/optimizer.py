@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 
 import numpy as np
@@ -84,14 +85,13 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
     return outcome_lib.Outcome(None, f'{source.name}: left as it was: {reason}')
   deadline = deadlines.without_loading(
       (1 - _KEPT_SHARE) * settings.time_budget_s)
-  step = _step(source, settings, relocatable)
+  notes: list[str] = []
+  step = _step(source, settings, relocatable, notes)
   if shortage_found := shortage.is_certain(step.graph, step.cluster):
     return _left(source, shortage_found)
   graph, simulator = step.graph, step.simulator()
   problem = dataclasses.replace(
-      step.problem(simulator, settings.seed),
-      time_budget_s=min(_SEARCH_SHARE * settings.time_budget_s,
-                        deadline.remaining_s), repeatable=True,
+      _timed(step.problem(simulator, settings.seed), settings, deadline),
       simulator=None if settings.order == order_names.FIFO else simulator)
   before = _as_it_was(problem, source)
   orders = functools.partial(_order_config, graph, before, settings, deadline)
@@ -112,6 +112,9 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
                                (before, *proposals) if stays else proposals,
                                simulator, orders)
   outcome = _outcome(problem, before, choice, simulator, settings, origin)
+  if notes and outcome.message:
+    outcome = dataclasses.replace(outcome,
+                                  message='; '.join([outcome.message, *notes]))
   if settings.batch_size is None and source.leaves_sizes_open():
     return dataclasses.replace(
         outcome, message=f'{outcome.message}; its batches are not known, '
@@ -119,15 +122,31 @@ def optimize(source: source_graph.SourceGraph, settings: settings_lib.Settings,
   return outcome
 
 
+def _timed(problem: placer_lib.Problem, settings: settings_lib.Settings,
+           deadline: deadlines.Deadline) -> placer_lib.Problem:
+  """With what a search may take; by a clock only if one may count."""
+  budget_s = _SEARCH_SHARE * settings.time_budget_s
+  if settings.repeatable:
+    return dataclasses.replace(problem, time_budget_s=budget_s, repeatable=True,
+                               clock=deadlines.still)
+  return dataclasses.replace(problem, repeatable=True,
+                             time_budget_s=min(budget_s, deadline.remaining_s))
+
+
 def _step(source: source_graph.SourceGraph, settings: settings_lib.Settings,
-          relocatable: bool) -> step_lib.Step:
-  """The step of a graph that is about to run, as the settings have it."""
+          relocatable: bool, notes: list[str]) -> step_lib.Step:
+  """The step of a graph that is about to run, as the settings have it.
+
+  Adds to `notes` what was assumed.
+  """
   # Variables move in a `fit` alone.
   called = step_costs.of_fit if relocatable else step_costs.of_function
   step = step_lib.of_source(
       source, called(_cluster(source,
                               settings)), live=True, relocatable=relocatable,
       batch_size=settings.batch_size or assumptions.DEFAULT_BATCH_SIZE,
+      trip_count=settings.trip_count or assumptions.DEFAULT_TRIP_COUNT,
+      tell=lambda line: notes.append(line.rstrip('.')),
       may_round=settings.may_round or planned.may_round(settings.plan))
   if settings.profile is None:
     return step
@@ -286,7 +305,7 @@ def _order_config(
     settings: settings_lib.Settings, deadline: deadlines.Deadline,
     placement: placement_lib.Placement) -> control_edges.OrderConfig | None:
   """When to add control edges; None for never."""
-  max_s = deadline.remaining_s
+  max_s = math.inf if settings.repeatable else deadline.remaining_s
   if not max_s:
     return None
   if placement is before and not (set(graph.devices) <= set(

@@ -52,6 +52,8 @@ class Settings:
       was edited since acts under another name. None for no plan.
     batch_size: Stands for dimensions that a graph leaves open. None takes the
       batches of the running `fit` where they are known, else 32.
+    trip_count: Iterations of while loops whose number a graph does not tell; of
+      such loops within one another, of all together. None for 32.
     guard: Of Keras' `fit`, time the first steps as they were and then placed,
       and keep the faster way. None does where the choice is ours to make: with
       `keep_best` and without a plan.
@@ -72,6 +74,9 @@ class Settings:
       starts, 2 to 4, or 'auto'; 1 or None for none. See `splitting`.
     max_memory: What placements may use of memories at most, as
       {'GPU:0': '12GB', 'CPU': '64GB'}; None for what TensorFlow can allocate.
+    repeatable: No clock ends a search: `time_budget_s` says how many placements
+      are priced, and the same seed gives the same plan on every run. A `fit`
+      may still drop the plan after it has timed steps (`guard`).
     cache: Keep decisions for the next run of the program, and use those of
       earlier ones.
   """
@@ -87,6 +92,7 @@ class Settings:
   order: str | None = None
   plan: str | tuple[tuple[str, str], ...] | None = None
   batch_size: int | None = None
+  trip_count: int | None = None
   guard: bool | None = None
   move_variables: bool = True
   profile: str | None = None
@@ -95,6 +101,7 @@ class Settings:
   may_round: bool = False
   split: int | str | None = None
   max_memory: tuple[tuple[str, int], ...] | None = None
+  repeatable: bool = False
   cache: bool = True
 
   @property
@@ -232,8 +239,9 @@ def _placer(key: str, value: Any) -> str:
   names = tuple(placer_table.table())
   if value not in names:
     raise ValueError(
-        f"'gdp_placement' has {key} = {value!r}, which is no registered "
-        f'placer. {nearest(value, names)}')
+        f"'gdp_placement' has {key} = {value!r}, which is no registered placer."
+        f'{suggestions.did_you_mean(str(value), names)} All {len(names)}: gdp '
+        'place --help.')
   needs = placer_table.table()[value].needs
   if placer_table.Need.KERAS_2 in needs:
     raise ValueError(
@@ -315,6 +323,7 @@ _CHECKS = {
     'order': _one_of(order_names.ORDERS),
     'plan': _plan,
     'batch_size': _size_or_none,
+    'trip_count': _size_or_none,
     'guard': _switch_or_none,
     'move_variables': _switch,
     'profile': _text_or_none,
@@ -323,6 +332,7 @@ _CHECKS = {
     'may_round': _switch,
     'split': _split,
     'max_memory': _max_memory,
+    'repeatable': _switch,
     'cache': _switch,
 }
 

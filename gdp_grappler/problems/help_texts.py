@@ -7,17 +7,18 @@ from __future__ import annotations
 
 # What is run as well as priced has to be TensorFlow's.
 RUNNABLE_GRAPH = (
-    'a captured graph, SavedModel folder, .keras file, GraphDef or MetaGraph '
-    '(.pb, .pbtxt, .meta), module:function that returns a Keras model, '
-    'keras_applications:NAME, or a workload of the papers such as rnnlm-2 or '
-    'rnnlm-2@tiny')
+    'a captured graph or a folder of them, SavedModel folder, .keras file, '
+    'GraphDef or MetaGraph (.pb, .pbtxt, .meta), module:function that returns '
+    'a Keras model, keras_applications:NAME, or a workload of the papers such '
+    'as rnnlm-2 or rnnlm-2@tiny')
 GRAPH = (f'{RUNNABLE_GRAPH}; or a graph with costs of its own: a CostGraphDef '
          'or RunMetadata, or JSON as docs/graph_json.md describes it')
 CLUSTER = ("preset (such as 2xP100, 8xV100, 2xP100+2xK40, 2x8xA100-ib), "
            "'local', grpc://host:port, or a cluster file; `gdp cluster --help` "
            'has the grammar')
 BATCH_SIZE = 'size of dimensions that the graph leaves open'
-TRIP_COUNT = ('iterations of while loops whose number the graph does not tell')
+TRIP_COUNT = ('iterations of while loops whose number the graph does not tell; '
+              'of such loops within one another, of all together')
 PROFILE = ('a profile of measured ops, as written by `gdp profile`; by default '
            'the roofline')
 CALIBRATION = (

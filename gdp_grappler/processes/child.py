@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import sys
 
+from gdp_grappler import environment
 from gdp_grappler.processes import launching
 
 # What is imported is no garbage; to look for some after every 700 objects, as
@@ -23,6 +25,7 @@ def main(*arguments: str) -> None:
   gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
   if arguments[0] == launching.WITHOUT_KERAS:
     sys.modules['keras'] = None  # type: ignore[assignment]  # Cannot be found.
+    os.environ.pop(environment.LEGACY_KERAS, None)  # Nor is another looked for.
     arguments = arguments[1:]
   launching.resolve(arguments[0])(*map(json.loads, arguments[1:]))
 

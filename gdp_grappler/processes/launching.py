@@ -18,8 +18,8 @@ from gdp_grappler import environment as environment_lib
 
 _CHILD = 'gdp_grappler.processes.child'
 WITHOUT_KERAS = '--without-keras'
-# What would make a child's TensorFlow run another graph than it is given, or
-# choose another Keras than users have.
+# What would make a child's TensorFlow run another graph than it is given. Which
+# Keras it has is for the user to say, not for us, who may need another.
 _SCRUBBED = (environment_lib.PLACEMENT, environment_lib.CAPTURE_DIR,
              environment_lib.LEGACY_KERAS, 'TF_XLA_FLAGS', 'TF_CONFIG')
 
@@ -46,13 +46,14 @@ def command(function: str, arguments: Iterable[Any] = (),
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
   """The variables of a child: ours, without what would steer it.
 
-  Without the plugin, XLA and legacy Keras, with our import path. Where things
-  are kept (cache, policy) stays.
+  Without the plugin and XLA, with our import path and the Keras that the user
+  has chosen. Where things are kept (cache, policy) stays.
 
   Args:
     changes: Variables that differ.
   """
   result = {k: v for k, v in os.environ.items() if k not in _SCRUBBED}
+  result.update(environment_lib.users_keras())
   direct = result.get('no_grpc_proxy') or result.get('no_proxy')
   result.update({
       environment_lib.DISABLE: '1',

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import logging
 import os
+import pickle
 import secrets
 import signal
 import tempfile
@@ -21,6 +22,7 @@ from gdp_grappler import extras
 from gdp_grappler import progress
 from gdp_grappler import scratch
 from gdp_grappler.processes import jobs as jobs_lib
+from gdp_grappler.processes import ray_entry
 from gdp_grappler.processes import ray_worker
 
 LOCAL = 'local'
@@ -170,8 +172,9 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
     self._setup = [ray.put(setup)]
     # It never fails by itself, so whatever makes Ray try again is a loss; but
     # what needs more memory than any host has would be lost for ever.
-    self._run = ray.remote(ray_worker.run).options(max_retries=_RETRIES,
-                                                   **resources)
+    ray.cloudpickle.register_pickle_by_value(ray_entry)
+    self._run = ray.remote(ray_entry.run).options(max_retries=_RETRIES,
+                                                  **resources)
     self._pending: dict[Any, tuple[int, jobs_lib.JobT]] = {}
 
   def close(self) -> None:
@@ -188,12 +191,13 @@ class RayTeam(jobs_lib.Team[jobs_lib.JobT]):
     import ray
     waiting = list(enumerate(jobs))[::-1]
     code, seen = ray_worker.installed(self._function), ray_worker.variables()
+    strange = ray_entry.folders()
     try:
       while waiting or self._pending:
         while waiting and len(self._pending) < _AHEAD:
           index, job = waiting.pop()
-          reference = self._run.remote(self._name, self._function, self._setup,
-                                       job, code, seen)
+          packed = pickle.dumps((self._name, self._function, job, code, seen))
+          reference = self._run.remote(strange, packed, self._setup)
           self._pending[reference] = index, job
         ready, _ = ray.wait(list(self._pending), timeout=_TICK_S)
         for reference in ready:

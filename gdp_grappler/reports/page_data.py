@@ -1,7 +1,7 @@
 """What a report page shows, as JSON: columns of ops and of simulated steps.
 
 Nothing is left out here: the page itself draws no more than can be seen. Times
-are in microseconds.
+are in microseconds; axes have the unit that readers expect of such a step.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from gdp_grappler.graph.legality import reasons as reasons_lib
 from gdp_grappler.reports import colors
 from gdp_grappler.reports import device_work
 
+# Units of an axis, and from how many microseconds of a step on they are used.
+_AXES = (('seconds', 1e6), ('milliseconds', 1e3), ('microseconds', 1.))
 # Points of a curve of memory, tensors of a table of cuts, rows of a chain.
 _MEMORY_POINTS, _MOST_CUTS, _MOST_STRETCHES = 1500, 100, 400
 
@@ -53,12 +55,20 @@ def page_data(graph: op_graph.OpGraph, runs: Sequence[Run],
   cluster = runs[0].price.placement.cluster
   return {
       'graph': graph.name, 'cluster': cluster.name, 'verdict': verdict,
-      'devices': list(cluster.device_labels),
+      'axis': _axis(max(run.price.schedule.step_time_s for run in runs) * 1e6
+                   ), 'devices': list(cluster.device_labels),
       'deviceColors': [colors.of_device(i) for i in range(cluster.num_devices)],
       'transferColor': colors.TRANSFER, 'families': list(colors.FAMILIES),
       'familyColors': list(colors.FAMILIES.values()), 'pools': _pools(cluster),
       'ops': _ops(graph, reasons), 'runs': [_run(graph, run) for run in runs]
   }
+
+
+def _axis(step_us: float) -> dict[str, Any]:
+  """The unit of axes for a step, and its microseconds."""
+  unit, unit_us = next((axis for axis in _AXES if step_us >= axis[1]),
+                       _AXES[-1])
+  return {'unit': unit, 'us': unit_us}
 
 
 def _pools(cluster: cluster_lib.Cluster) -> list[dict[str, Any]]:

@@ -23,6 +23,8 @@ from gdp_grappler.workloads import workload as workload_lib
 # import TensorFlow.
 _FAMILIES = ('rnnlm', 'gnmt', 'transformer_xl', 'inception', 'amoebanet',
              'wavenet', 'resnet', 'nmt')
+# Where a user finds the names of all.
+_LISTED = 'docs/results/workloads'
 
 
 def names() -> tuple[str, ...]:
@@ -82,9 +84,7 @@ def expert_devices(name: str, graph: op_graph.OpGraph,
 def _find(name: str) -> tuple[workload_lib.Workload, types.ModuleType]:
   known = _workloads()
   if name not in known:
-    raise errors.GdpError(
-        f'Unknown workload "{name}".{suggestions.did_you_mean(name, known)} '
-        f'Workloads: {", ".join(known)}.')
+    raise errors.GdpError(suggestions.unknown('workload', name, known, _LISTED))
   return known[name]
 
 

@@ -53,8 +53,8 @@ def parse(text: str) -> tuple[str, ...]:
   for item in filter(None, (part.strip() for part in text.split(','))):
     if item not in sets and item not in names:
       raise errors.GdpError(
-          f'Unknown placer "{item}". Placers: {", ".join(names)}; sets: '
-          f'{", ".join(sets)}.{suggestions.did_you_mean(item, names)}')
+          suggestions.unknown('placer', item, names,
+                              f'gdp place --help; sets: {", ".join(sets)}'))
     result += sets.get(item, (item,))
   if not result:
     raise errors.GdpError('--placers names no placer. Give all, heuristics, '

@@ -14,6 +14,8 @@ from gdp_grappler.graph.sources import origin
 GDP, HDP = 'gdp', 'hdp'
 WORKLOAD, ONE_GPU = 'workload', 'one_gpu'
 _TINY = '@tiny'
+# Where a user finds the names of all workloads.
+_LISTED = 'docs/results/workloads'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,9 +135,8 @@ def _check_source(source: str, item: str, workloads: Collection[str]) -> None:
     return
   shown = [name for name in workloads if not name.endswith(_TINY)]
   raise errors.GdpError(
-      f'Unknown task "{item}": "{source}" is neither a workload nor a file nor '
-      f'module:function. Workloads: {", ".join(shown)}.'
-      f'{suggestions.did_you_mean(source, workloads)}')
+      suggestions.unknown('task', item, shown, _LISTED, meant=source)
+      + f' "{source}" is neither a workload nor a file nor module:function.')
 
 
 def _label(text: str) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,8 +145,8 @@ def preset(name: str) -> HdpConfig:
     GdpError: no such preset.
   """
   if name not in PRESETS:
-    raise errors.GdpError(f'Unknown HDP preset "{name}". Presets: '
-                          f'{", ".join(sorted(PRESETS))}.')
+    raise errors.GdpError(
+        suggestions.unknown('HDP preset', name, sorted(PRESETS)))
   return PRESETS[name]
 
 

@@ -89,7 +89,5 @@ def one_of(configs: Mapping[str, _Config], name: str) -> _Config:
     GdpError: there is none.
   """
   if name not in configs:
-    raise errors.GdpError(
-        f'Unknown config "{name}".{suggestions.did_you_mean(name, configs)} '
-        f'Give {" or ".join(configs)}.')
+    raise errors.GdpError(suggestions.unknown('config', name, configs))
   return configs[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from gdp_grappler import errors
+from gdp_grappler import suggestions
 from gdp_grappler.graph import coarsening
 from placer_model import config as config_lib
 
@@ -151,8 +152,7 @@ def preset(name: str) -> TrainConfig:
     GdpError: no such preset.
   """
   if name not in _PRESETS:
-    raise errors.GdpError(
-        f'Unknown config "{name}". There are {", ".join(NAMES)}.')
+    raise errors.GdpError(suggestions.unknown('config', name, NAMES))
   return _PRESETS[name]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -29,6 +30,46 @@ def _placed(graph, devices, seconds=1.):
 def placed():
   """A real graph."""
   return gdp_grappler.place(_GRAPH, '2xP100', placer='metis')
+
+
+def _why(plan, pattern='*'):
+  return {
+      re.split(', for it|; it may', op.why)[0]
+      for op in gdp_grappler.explain(plan, pattern).ops if op.kind == 'free'
+  }
+
+
+def test_who_chose_is_a_map_of_layers(tmp_path):
+  # It was "the placer", which had not been asked.
+  plan = gdp_grappler.place(_GRAPH, '2xP100', plan={'dense_1': 'GPU:1'})
+  product = '*/dense_1_2/MatMul'
+  assert _why(plan,
+              product) == {'is free: the map of layers has "dense_1" there'}
+  # The kernel has no name of a layer, but follows it.
+  assert _why(plan) == {
+      'is free: the map of layers has "dense_1" there',
+      'is free: no layer of the map has it, and TensorFlow puts it there',
+      'is free: no layer of the map has it, and it is with what it belongs to'
+  }
+  path = tmp_path / 'plan.json'
+  plan.save(path)
+  read = gdp_grappler.load_plan(path, _GRAPH)
+  assert _why(read) == {'is free: a map of layers chose'}
+
+
+def test_who_chose_in_a_plan_is_the_placer_until_it_is_edited(tmp_path, placed):
+  path = tmp_path / 'plan.json'
+  placed.save(path)
+  assert json.loads(path.read_text())['placed_by'] == 'metis'
+  read = gdp_grappler.load_plan(path, _GRAPH)
+  assert _why(read) == _why(placed) == {'is free: the placer chose'}
+  read.save(path)
+  fields = json.loads(path.read_text())
+  assert fields['placed_by'] == 'metis'
+  fields['graph'] = 'mine'
+  path.write_text(json.dumps(fields))
+  assert _why(gdp_grappler.load_plan(path,
+                                     _GRAPH)) == {'is free: the plan says so'}
 
 
 def test_moving_an_op_by_hand():

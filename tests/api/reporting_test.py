@@ -56,7 +56,10 @@ def test_a_single_plan_stands_beside_one_device(plans, tmp_path):
   run = data['runs'][1]
   assert run['stepUs'] == pytest.approx(plans[1].step_time_s * 1e6)
   assert run['device'] == plans[1].placement.devices.tolist()
-  assert data['ops']['names'] == list(plans[1].graph.names)
+  graph = plans[1].graph
+  assert data['ops']['names'] == [
+      graph.label(op) for op in range(graph.num_ops)
+  ]
   assert data['verdict'].startswith('A step by metis takes ')
 
 
@@ -142,6 +145,27 @@ def _shown(browser, path):
   browser.wait_until('return document.body.dataset.drawn === "yes" || '
                      '!document.getElementById("problem").hidden')
   assert browser.run('return document.getElementById("problem").hidden')
+
+
+@pytest.mark.e2e
+def test_axes_are_in_the_unit_of_the_texts(browser, plans, tmp_path):
+  gdp_grappler.report(plans, tmp_path / 'page.html')
+  _shown(browser, tmp_path / 'page.html')
+  for chart in ('timeline', 'memory', 'work'):
+    title, last = browser.run(f'''
+      const axis = document.getElementById('{chart}').layout.xaxis;
+      return [axis.title.text, axis.range[1]];
+    ''')
+    assert title == 'milliseconds'
+    longest_ms = max(plan.step_time_s for plan in plans) * 1e3
+    assert longest_ms <= last < 1.1 * longest_ms
+
+
+def test_the_page_says_whose_memory_it_shows(plans, tmp_path):
+  # A curve that falls after 3 of 224 ms was not explained.
+  gdp_grappler.report(plans, tmp_path / 'page.html')
+  page = (tmp_path / 'page.html').read_text()
+  assert 'gives it back when the host sends' in page
 
 
 @pytest.mark.e2e

@@ -141,7 +141,7 @@ def test_trip_count_is_told_and_counts(tmp_path, capsys):
     assert _run('place', *common, '--cluster=1xP100', '--placer=single_device',
                 '--output', tmp_path / 'plan.json') == 0
     _, told = capsys.readouterr()
-    assert f'counted as {count} iterations.' in told
+    assert f'counted as {count} iterations;' in told
     assert len([l for l in told.splitlines() if l.startswith('gdp: ')]) == 1
     assert _run('simulate', *common, '--plan', tmp_path / 'plan.json',
                 '--json') == 0

@@ -99,7 +99,7 @@ def test_every_card_keeps_its_data_sheet():
 
 @pytest.mark.parametrize(
     'name, message',
-    [('', 'Unknown cluster "". Presets: '),
+    [('', 'Unknown cluster "". Give a preset '),
      ('2xp100', 'Did you mean "2xP100"?'), ('2xP10', 'Did you mean "2xP100"?'),
      ('2x8xV100-ibb', '"ibb" is not a network'),
      ('2x8xA100ib', 'Did you mean "2x8xA100-ib"?'),
@@ -112,12 +112,18 @@ def test_every_card_keeps_its_data_sheet():
      ('999999999xP100', 'at most 16 cards'),
      ('2x1xP100+1xK40-ib', 'of one kind'), ('cpu+cpu', 'Unknown'),
      ('2xTPU', 'Name GPUs, such as'), ('v4-8', 'TPUs run a step'),
-     ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'), ('x', '')])
+     ('2xcpu', 'need a network'), ('2xP100-', 'is not a network'),
+     ('4xH1000:2', 'Did you mean "4xH100:2"?'),
+     ('2xP100+2xK4O', 'Did you mean "2xP100+2xK40"?'),
+     ('haswel+2xP100', 'Did you mean "haswell+2xP100"?'),
+     ('2xFOO', '"FOO" is not a card'), ('x', '')])
 def test_unknown_presets(name, message):
   with pytest.raises(errors.ClusterError) as error:
     presets.preset(name)
   assert message in str(error.value)
   assert f'Unknown cluster "{name}"' in str(error.value)
+  # A screen of grammar hid what was meant.
+  assert len(str(error.value)) < 280
   assert not presets.is_preset(name)
 
 

@@ -67,3 +67,10 @@ def has_keras():
   import tensorflow as tf
   assert float(tf.constant(2.) + 1.) == 3.
   print(sys.modules.get('keras') is not None)
+
+
+def has_tf_keras():
+  """Prints whether `tf.keras` is Keras 2, if it is there at all."""
+  import tensorflow as tf
+  assert float(tf.constant(2.) + 1.) == 3.
+  print(os.environ.get('TF_USE_LEGACY_KERAS') == '1')

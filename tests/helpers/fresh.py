@@ -61,15 +61,33 @@ def run(program: str, *args: str, timeout_s: float = 280,
   return _run([str(PROGRAMS / program), *args], timeout_s, variables)
 
 
-def run_code(code: str, timeout_s: float = 120, **variables: str) -> Finished:
-  """Runs Python text with more environment variables."""
+def run_code(code: str, timeout_s: float = 120, folder=None,
+             **variables: str) -> Finished:
+  """Runs Python text with more environment variables.
+
+  Args:
+    code: The text.
+    timeout_s: How long it may take.
+    folder: Where it is run, and which it does not search for modules; by
+      default this process' own, which it does.
+    **variables: As they are to be set.
+  """
   # As in `conftest.py`.
-  return _run(['-c', f'import gc; gc.set_threshold(100_000)\n{code}'],
-              timeout_s, variables)
+  return _run([
+      *(['-P'] if folder else []), '-c',
+      f'import gc; gc.set_threshold(100_000)\n{code}'
+  ], timeout_s, variables, folder)
 
 
-def _run(command, timeout_s, variables) -> Finished:
+def decoys(folder) -> None:
+  """Writes packages of our names that cannot be imported to a folder."""
+  for name in ('gdp_grappler', 'placer_model'):
+    (folder / name).mkdir()
+    (folder / name / '__init__.py').write_text('raise ImportError("a decoy")')
+
+
+def _run(command, timeout_s, variables, folder=None) -> Finished:
   done = subprocess.run([sys.executable, *command],
-                        env=environment(**variables), text=True,
+                        env=environment(**variables), text=True, cwd=folder,
                         capture_output=True, timeout=timeout_s, check=False)
   return Finished(done.returncode, done.stdout, done.stderr)

@@ -52,6 +52,13 @@ def local() -> None:
   print(json.dumps(found))
 
 
+def elsewhere() -> None:
+  """Prints what jobs gave whose command was given in a strange folder."""
+  with ray_machines.RayMachines('local', 1) as machines:
+    with machines.team(f'{_HERE}:doubling', 'setup') as team:
+      print(json.dumps(team.results(_calls(3))))
+
+
 def three_nodes() -> None:
   """Prints whether results are equal though one of three nodes is killed."""
   from ray import cluster_utils

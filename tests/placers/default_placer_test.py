@@ -12,6 +12,7 @@ from gdp_grappler.cluster import placement as placement_lib
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import best_of
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
@@ -54,7 +55,7 @@ def policy(monkeypatch):
   monkeypatch.setattr(learned, 'is_there', lambda: True)
   monkeypatch.setattr(learned, 'is_named', lambda policy: True)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: False)
-  monkeypatch.setattr(default_placer, '_OPS_PER_S', 100_000)
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 100_000)
   _Policy.loaded = _Policy.ahead = 0
   return _Policy
 
@@ -280,7 +281,7 @@ def test_nobody_waits_for_a_policy_that_nobody_named(monkeypatch, policy,
   # Of ten seconds it took two more, and brought nothing.
   monkeypatch.setattr(learned, 'is_named', lambda policy: False)
   monkeypatch.setattr(learned, 'is_loaded', lambda policy: loaded)
-  monkeypatch.setattr(default_placer, '_OPS_PER_S', 5_000)
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 5_000)
   default_placer.DefaultPlacer(anchors=_SINGLE).place(
       _problem(1., time_budget_s=budget_s))
   assert policy.loaded == policy.ahead == asked

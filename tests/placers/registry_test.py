@@ -71,8 +71,16 @@ def test_published_algorithms_are_no_part_of_others():
 def test_unknown_names_get_a_hint():
   with pytest.raises(errors.GdpError, match='Did you mean "random"'):
     registry.create('randon')
-  with pytest.raises(errors.GdpError, match='Placers: .*metis, .*hdp'):
+  with pytest.raises(errors.GdpError, match='all .*: gdp place --help'):
     registry.create('')
+
+
+def test_an_unknown_name_is_answered_in_a_line():
+  with pytest.raises(errors.GdpError) as error:
+    registry.create('metus')
+  assert str(
+      error.value).startswith('Unknown placer "metus". Did you mean "metis"?')
+  assert len(str(error.value)) < 100
 
 
 def test_without_the_trainer_there_are_fewer(monkeypatch):

@@ -1,15 +1,19 @@
 """How much of a time budget the default placer uses."""
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
 import pytest
 
+from gdp_grappler import deadlines
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation import counting_evaluator
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
+from gdp_grappler.placers.policy import learned
 from gdp_grappler.placers.search import search_budget
 from gdp_grappler.placers.search import staged_search
 from gdp_grappler.placers.search.edges import order_ranking
@@ -28,6 +32,10 @@ def _problem(*, repeatable=True, **fields):
                               (12, 3)), repeatable=repeatable, **fields)
   return dataclasses.replace(
       problem, evaluator=counting_evaluator.Recorder(problem.evaluator))
+
+
+def _ticking(ticks, tick_s):
+  return tick_s * next(ticks)
 
 
 def _at_a_hundredth(**fields):
@@ -50,11 +58,46 @@ def test_all_of_a_time_that_somebody_gave_is_used_and_no_more():
                                                        (10., True, 5)])
 def test_what_is_repeatable_ends_by_what_it_prices(monkeypatch, budget_s, waits,
                                                    by_count):
-  monkeypatch.setattr(default_placer, '_OPS_PER_S', 50 * (12 + 1500))
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 50 * (12 + 1500))
   priced, passed_s = _at_a_hundredth(time_budget_s=budget_s, repeatable=waits)
   # Some are starts, and priced before.
   assert 50 * by_count - 16 < priced < 50 * by_count + 50
   assert passed_s < by_count / 2
+
+
+@pytest.mark.parametrize('placer', ['gdp', 'local_search'])
+def test_without_a_clock_a_budget_is_so_many_placements(monkeypatch, placer):
+  # The same seed and budget gave other plans on every run.
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 50 * (12 + 1500))
+  found, counts = [], []
+  for tick_s in (0., 1e6):
+    clock = functools.partial(_ticking, itertools.count(), tick_s)
+    problem = _problem(repeatable=False, time_budget_s=10.,
+                       clock=deadlines.still)
+    placers = {
+        'gdp':
+            default_placer.DefaultPlacer(anchors=_SINGLE, asks_policy=False,
+                                    clock=clock),
+        'local_search':
+            annealing_placer.AnnealingPlacer(starts=_SINGLE, clock=clock)
+    }
+    found.append(placers[placer].place(problem).devices.tolist())
+    counts.append(problem.evaluator.evaluations)
+  assert found[0] == found[1] and counts[0] == counts[1]
+  assert 50 * 10 - 16 < counts[0] < 50 * 10 + 50
+
+
+def test_what_a_process_has_loaded_does_not_count_without_a_clock(monkeypatch):
+  asked = []
+  monkeypatch.setattr(learned, 'is_there', lambda: True)
+  monkeypatch.setattr(learned, 'is_named', lambda policy: False)
+  monkeypatch.setattr(learned, 'is_loaded',
+                      lambda policy: asked.append(policy) or True)
+  placer = default_placer.DefaultPlacer(anchors=_SINGLE)
+  assert placer._asks_policy(_problem(), 10.) and asked
+  asked.clear()
+  assert not placer._asks_policy(_problem(clock=deadlines.still), 10.)
+  assert not asked
 
 
 def test_a_stopwatch_has_all_of_the_time_as_well():

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from gdp_grappler import environment
 from gdp_grappler.processes import launching
 from helpers import fresh
 from helpers import warm
@@ -100,6 +101,22 @@ def test_a_fork_in_tests_can_be_killed():
     assert process.stdout.readline() == 'there\n' and process.poll() is None
     process.kill()
   assert process.returncode == -signal.SIGKILL
+def test_the_keras_of_children_is_the_users(monkeypatch):
+  # The trainer has set the variable for itself.
+  monkeypatch.setenv('TF_USE_LEGACY_KERAS', '1')
+  for chosen in ('', '1'):
+    monkeypatch.setattr(environment, '_USERS_KERAS', chosen)
+    found = launching.environment().get('TF_USE_LEGACY_KERAS', '')
+    assert found == chosen
+
+
+@pytest.mark.parametrize('keras, found', [(True, 'True'), (False, 'False')])
+def test_tensorflow_starts_with_the_users_keras(keras, found):
+  command = launching.command('helpers.child_functions:has_tf_keras', (), keras)
+  variables = launching.environment({'TF_USE_LEGACY_KERAS': '1'})
+  done = subprocess.run(command, env=variables, check=True, capture_output=True,
+                        text=True)
+  assert done.stdout.strip() == found
 
 
 def test_functions_by_name():

@@ -77,6 +77,18 @@ def test_nothing_is_left(local):
 
 
 @ray_programs.needs_ray
+def test_where_a_command_is_given_does_not_matter(tmp_path):
+  # From the root of a repository each job failed: its source tree is another
+  # release than what is installed.
+  fresh.decoys(tmp_path)
+  path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+  done = fresh.run_code(
+      'from helpers import ray_programs\nray_programs.elsewhere()', 280,
+      folder=tmp_path, PYTHONPATH=path)
+  assert done.results == [['setup', 2 * i] for i in range(3)]
+
+
+@ray_programs.needs_ray
 def test_a_node_that_is_lost_loses_nothing():
   assert _run('three_nodes') == {'equal': True, 'hosts': [2, 1]}
 

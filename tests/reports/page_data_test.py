@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pytest
 
 from gdp_grappler.cluster import constraints
 from gdp_grappler.cluster import placement as placement_lib
@@ -16,9 +17,9 @@ from helpers import clusters
 from helpers import graphs
 
 
-def _data(graph, devices):
+def _data(graph, devices, seconds=1.):
   cluster = clusters.make_cluster(2)
-  simulator = simulator_lib.Simulator(cluster, clusters.FixedCosts(1.))
+  simulator = simulator_lib.Simulator(cluster, clusters.FixedCosts(seconds))
   placement = placement_lib.Placement(np.array(devices), cluster)
   reasons = reasons_lib.Reasons(graph, constraints.demands(graph, cluster),
                                 cluster.device_labels)
@@ -45,6 +46,15 @@ def test_a_step_of_three_ops():
       'op': 1, 'source': 1, 'target': 2, 'bytes': 100, 'us': 2e6
   }]
   assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+@pytest.mark.parametrize('seconds, axis', [(1., ('seconds', 1e6)),
+                                           (.2, ('milliseconds', 1e3)),
+                                           (1e-4, ('microseconds', 1.))])
+def test_axes_have_the_unit_of_the_step(seconds, axis):
+  # 100 ms stood at an axis of "100,000 microseconds".
+  data = _data(graphs.chain(2), [1, 1], seconds)
+  assert data['axis'] == dict(zip(('unit', 'us'), axis))
 
 
 def test_memory_ends_with_the_step_and_keeps_its_peak():

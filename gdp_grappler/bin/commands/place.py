@@ -16,7 +16,6 @@ from gdp_grappler.bin.commands import common
 from gdp_grappler.evaluation.ordering import order_names
 from gdp_grappler.placers import placer_table
 from gdp_grappler.placers import registry
-from gdp_grappler.problems import help_texts
 from gdp_grappler.reports import units
 
 if TYPE_CHECKING:
@@ -52,8 +51,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
       ('critical_path: where a gain is predicted, write priorities into a plan '
        'or control edges into a GraphDef; by default the order of --plan, else '
        f'{order_names.DEFAULT}'))
-  parser.add_argument('--seed', type=common.not_negative, default=0,
-                      help=f'{help_texts.SEED} (default %(default)s)')
+  parser.add_argument(
+      '--seed', type=common.not_negative, default=0,
+      help=('the same seed gives the same plan with --repeatable; else unless '
+            'the clock ends the search, as --time_budget_s and a busy machine '
+            'have it (default %(default)s)'))
+  parser.add_argument(
+      '--repeatable', action='store_true', help=(
+          'let no clock count: --time_budget_s says how many placements are '
+          'priced, as many as two idle cores price in that time, and each run '
+          'writes the same plan'))
   parser.add_argument(
       '--time_budget_s', type=common.seconds, help=(
           'seconds that the search may take, once the graph has been read; by '
@@ -87,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
                          policy=arguments.policy, plan=arguments.plan,
                          order=arguments.order, seed=arguments.seed,
                          time_budget_s=arguments.time_budget_s,
+                         repeatable=arguments.repeatable,
                          batch_size=arguments.batch_size,
                          trip_count=arguments.trip_count,
                          whole_graph=not as_plan, tell=common.tell)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 FREE, PIN, STAYS, KERNEL, NUMBERS, COLOCATION = ('free', 'pin', 'stays',
                                                  'kernel', 'numbers',
                                                  'colocation')
+# Who has chosen devices, if no placer has.
+A_MAP = 'a map of layers'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Reason:
   """What fixed an op's device.
 
   Attributes:
-    kind: `FREE`: nothing, the placer chose. `PIN`: a user said so. `STAYS`: it
+    kind: `FREE`: nothing, somebody chose. `PIN`: a user said so. `STAYS`: it
       is tied to its device by what it does, or belongs to the host. `KERNEL`:
       only one type of device can run it. `NUMBERS`: other types would round its
       numbers otherwise. `COLOCATION`: another op of its group has no choice.
@@ -36,12 +38,24 @@ class Reason:
   text: str
 
 
+def who_chose(who: str) -> str:
+  """A clause on who chose the device of an op that is free.
+
+  Args:
+    who: A placer's name, `A_MAP`, or '' if nobody says.
+  """
+  if who == A_MAP:
+    return f'{A_MAP} chose'
+  return 'the placer chose' if who else 'the plan says so'
+
+
 class Reasons:
   """Of the ops of one graph on one cluster."""
 
   def __init__(self, graph: op_graph.OpGraph, demands: np.ndarray,
                labels: Sequence[str],
-               source: source_graph.SourceGraph | None = None) -> None:
+               source: source_graph.SourceGraph | None = None,
+               chosen: str | Sequence[str] = 'the placer chose') -> None:
     """Initializes them.
 
     Args:
@@ -49,7 +63,10 @@ class Reasons:
       demands: bool [N, D], of `constraints.demands`.
       labels: [D], what to call the devices.
       source: What the graph was read from; tells why ops stay.
+      chosen: A clause on who chose where it could be chosen; one for all, or
+        [N].
     """
+    self._chosen = chosen
     self._graph, self._demands, self._labels = graph, demands, labels
     self._source = source
     self.allowed = np.ones((graph.num_groups, len(labels)), bool)
@@ -96,8 +113,7 @@ class Reasons:
     if any(graph.op_types[m] in op_kinds.ENTERS for m in members):
       return 'one while loop'
     if graph.param_bytes[members].any():
-      holder = members[graph.param_bytes[members].argmax()]
-      return f'variable {graph.label(holder)}'
+      return f'variable {graph.label(graph.holder(members))}'
     if any('_class' in self._attributes(int(m)) for m in members):
       return "TensorFlow's co-location"
     return 'one resource, list or reference'
@@ -111,7 +127,8 @@ class Reasons:
 
   def _free(self, op: int) -> str:
     others = len(self.members(op)) - 1
-    text = 'is free: the placer chose'
+    who = self._chosen if isinstance(self._chosen, str) else self._chosen[op]
+    text = f'is free: {who}'
     if others:
       text += (f', for it and {others} other op{"s" * (others > 1)} '
                f'({self.bond(op)})')

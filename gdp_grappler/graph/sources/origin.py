@@ -14,8 +14,9 @@ import re
 from gdp_grappler import errors
 from gdp_grappler import files
 
-KINDS = ('a captured graph, a GraphDef, a MetaGraph, a SavedModel directory, '
-         'a .keras file, module:function or keras_applications:NAME')
+KINDS = ('a captured graph or a folder of them, a GraphDef, a MetaGraph, a '
+         'SavedModel directory, a .keras file, module:function or '
+         'keras_applications:NAME')
 APPLICATIONS = 'keras_applications:'
 _MODULE_FUNCTION = re.compile(r'[^\W\d][\w.]*:[^\W\d][\w.]*')
 

@@ -22,11 +22,13 @@ from typing import Any, Callable
 from absl import logging
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler.graph import assumptions
 from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.costed import cost_graph
 from gdp_grappler.graph.costed import graph_json
+from gdp_grappler.graph.sources import captured_folders
 from gdp_grappler.graph.sources import graph_files
 from gdp_grappler.graph.sources import origin as origin_lib
 from gdp_grappler.graph.sources import pruning
@@ -74,12 +76,9 @@ def read(
   if origin.names_function:
     kind = ('application'
             if path.startswith(origin_lib.APPLICATIONS) else 'function')
-    if kind == 'function':
-      tell(f'{path}: its module is imported and the function called, with all '
-           'that they do.')
     return tracing.trace(kind, path, label, batch_size, tell, architecture)
   if origin.path.is_dir():
-    origin = _in_directory(origin.path)
+    origin = _in_directory(origin.path, tell)
   _refuse_given(origin)
   content = graph_files.read(origin)
   if content.kind == 'keras':
@@ -158,15 +157,19 @@ def _refuse_given(origin: origin_lib.Origin) -> None:
         'that it was made from.')
 
 
-def _in_directory(directory: pathlib.Path) -> origin_lib.Origin:
-  """The file of a SavedModel that TensorFlow would read."""
+def _in_directory(directory: pathlib.Path,
+                  tell: Callable[[str], None]) -> origin_lib.Origin:
+  """A captured graph, or the file of a SavedModel that TensorFlow reads."""
   for ending in ('pb', 'pbtxt'):
     file = directory / f'saved_model.{ending}'
     if file.is_file():
       return origin_lib.Origin(str(file))
+  captured = captured_folders.largest(directory, tell)
+  if captured is not None:
+    return origin_lib.Origin(str(captured))
   raise errors.InvalidGraphError(
-      f'{directory} is a directory without saved_model.pb, so it is no '
-      'SavedModel. Give a SavedModel directory or a file in it.')
+      f'{directory} has neither saved_model.pb nor captured graphs. Give the '
+      f'folder of a SavedModel, that of {environment.CAPTURE_DIR}, or a file.')
 
 
 def _label(origin: origin_lib.Origin) -> str:

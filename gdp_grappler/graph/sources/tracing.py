@@ -7,7 +7,7 @@ a user's module is for the user to say).
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 from tensorflow.core.protobuf import meta_graph_pb2
 
@@ -15,8 +15,11 @@ from gdp_grappler import environment
 from gdp_grappler import errors
 from gdp_grappler import progress
 from gdp_grappler.graph import source_graph
+from gdp_grappler.graph.sources import gpu_rewrites
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import trace_cache
 from gdp_grappler.processes import calls
+from gdp_grappler.processes import launching
 
 _WORKER = 'gdp_grappler.graph.sources.tracing_worker:trace'
 _TIMEOUT_S = 1200.
@@ -41,16 +44,16 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   Raises:
     InvalidGraphError: it cannot be loaded or traced.
   """
-  progress.doing(f'tracing {path}')
-  try:
-    answer = calls.call(_WORKER, kind, path, name, batch_size, architecture,
-                        timeout_s=_TIMEOUT_S,
-                        environment=_ENVIRONMENT | environment.users_keras())
-  except calls.CallError as error:
-    raise errors.InvalidGraphError(
-        f'Tracing {path} failed: {error}. Capture its graph with '
-        f'{environment.CAPTURE_DIR} in your own program and give that.'
-    ) from error
+  # All cards of a generation have the same graph.
+  asked = kind, path, name, batch_size, gpu_rewrites.generation(architecture)
+  kept = trace_cache.place(asked, launching.environment(_ENVIRONMENT))
+  answer = trace_cache.find(kept, path, tell)
+  if answer is None:
+    if kind == 'function':
+      tell(f'{path}: its module is imported and the function called, with all '
+           'that they do.')
+    answer = _traced(path, asked)
+    trace_cache.keep(kept, path, answer, tell)
   for note in answer['notes']:
     tell(f'{path}: {note}')
   if answer['error']:
@@ -59,3 +62,17 @@ def trace(kind: str, path: str, name: str, batch_size: int,
       meta_graph_pb2.MetaGraphDef.FromString(answer['graph']))
   graph_files.check_nodes(result.graph_def, path)
   return result
+
+
+def _traced(path: str, asked: tuple[Any, ...]) -> dict[str, Any]:
+  """The worker's answer."""
+  progress.doing(f'tracing {path}')
+  try:
+    answer: dict[str, Any] = calls.call(_WORKER, *asked, timeout_s=_TIMEOUT_S,
+                                        environment=_ENVIRONMENT)
+  except calls.CallError as error:
+    raise errors.InvalidGraphError(
+        f'Tracing {path} failed: {error}. Capture its graph with '
+        f'{environment.CAPTURE_DIR} in your own program and give that.'
+    ) from error
+  return answer

@@ -14,6 +14,7 @@ import inspect
 import os
 import sys
 import tempfile
+import time
 from typing import Any, Callable
 
 import tensorflow as tf
@@ -26,6 +27,7 @@ from gdp_grappler.graph import source_graph
 from gdp_grappler.graph.sources import captures
 from gdp_grappler.graph.sources import gpu_tracing
 from gdp_grappler.graph.sources import graph_files
+from gdp_grappler.graph.sources import opened_files
 from gdp_grappler.graph.sources import training_step
 
 _LONGEST = 400  # Characters of an error of somebody else's.
@@ -44,8 +46,10 @@ def trace(kind: str, path: str, name: str, batch_size: int,
 
   Returns:
     'graph', a serialized MetaGraphDef; 'notes' on what was assumed; 'error',
-    why there is no graph, or None.
+    why there is no graph, or None; 'files' that it was made from, of
+    `opened_files`; 'seconds' of the processor that it took.
   """
+  watch, begin_s = opened_files.Watch(), time.process_time()
   if kind == 'function':
     # As Python does for a user's own program.
     sys.path.insert(0, os.getcwd())
@@ -53,7 +57,8 @@ def trace(kind: str, path: str, name: str, batch_size: int,
   try:
     graph = _trace(kind, path, name, batch_size, architecture, notes.append)
     data = graph.to_meta_graph().SerializeToString()
-    return dict(graph=data, notes=notes, error=None)
+    return dict(graph=data, notes=notes, error=None, files=watch.stamps(),
+                seconds=time.process_time() - begin_s)
   except errors.InvalidGraphError as error:
     return dict(graph=None, notes=notes, error=str(error))
 
@@ -193,10 +198,10 @@ def load_application(path: str) -> Any:
   known = sorted(n for n, value in vars(keras.applications).items()
                  if inspect.isfunction(value))
   if name not in known:
-    near = suggestions.did_you_mean(name, known, most=3)
     raise errors.InvalidGraphError(
-        f'keras.applications of Keras {keras.__version__} has no model '
-        f'"{name}".{near or " It has: " + ", ".join(known) + "."}')
+        suggestions.unknown(
+            f'model of keras.applications, Keras {keras.__version__},', name,
+            known, 'https://keras.io/api/applications', most=3))
   return getattr(keras.applications, name)(weights=None)
 
 

@@ -57,6 +57,7 @@ class StructuredPlacer:
     Raises:
       InfeasiblePlacementError: the graph cannot be placed on the cluster.
     """
+    deadline = problem.deadline()
     judge = _Judge(problem)
     judge.see(single_device.of_each_kind(problem))
     for weights in (group_graph.work(problem,
@@ -76,9 +77,9 @@ class StructuredPlacer:
               judge.best(_TOLD))))
     # Where few placements fit, not every start leads to one.
     for row in judge.best(_TOLD):
-      if judge.fits:
+      if judge.fits or deadline.passed:
         break
-      judge.see(annealing.relieved(problem, row)[None])
+      judge.see(annealing.relieved(problem, row, deadline=deadline)[None])
     return tuple(
         placement_lib.from_groups(problem.graph, row, problem.cluster)
         for row in judge.best(_TOLD))

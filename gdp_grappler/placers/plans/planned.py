@@ -56,12 +56,15 @@ class Planned:
     origin: What to call it, and how far the plan was obeyed.
     notes: Of that, how much of the graph it speaks of.
     refused: Of that, what was not obeyed, and why.
+    chosen: [N], of each op a clause on what the map of layers says of it; () of
+      a plan.
   """
 
   placement: placement_lib.Placement
   origin: str
   notes: tuple[str, ...] = ()
   refused: tuple[str, ...] = ()
+  chosen: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,6 +77,7 @@ class _Wishes:
     origin: Whose.
     notes: What a user should know.
     priorities: float64 [N] or None.
+    patterns: [N], what each op matches in a map; '' for nothing.
   """
 
   devices: np.ndarray
@@ -81,6 +85,7 @@ class _Wishes:
   origin: str
   notes: tuple[str, ...] = ()
   priorities: np.ndarray | None = None
+  patterns: tuple[str, ...] = ()
 
 
 def of_file(path: str) -> Plan:
@@ -133,7 +138,7 @@ def place(plan: Plan, problem: placer_lib.Problem) -> Planned:
   refused = tuple(_refused(problem, wishes, rounds, devices))
   return Planned(placement_lib.Placement(devices, cluster, wishes.priorities),
                  f'{wishes.origin} ({"; ".join((*wishes.notes, *refused))})',
-                 wishes.notes, refused)
+                 wishes.notes, refused, tuple(_chosen(wishes, devices)))
 
 
 def _of_file(path: str, graph: op_graph.OpGraph,
@@ -210,7 +215,25 @@ def _of_layers(layers: Sequence[tuple[str, str]],
   wanted[elsewhere] = by_default(problem).devices[elsewhere]
   return _Wishes(
       wanted, ~by_layer, 'the map of layers',
-      tuple(_said_of_layers(patterns, found, by_layer, index, graph)))
+      tuple(_said_of_layers(patterns, found, by_layer, index, graph)),
+      patterns=tuple(
+          patterns[i] if i >= 0 else ''
+          for i in np.where(by_accident, -1, found.patterns).tolist()))
+
+
+def _chosen(wishes: _Wishes, devices: np.ndarray) -> Iterator[str]:
+  """What a map of layers says of each op, which is on `devices` [N]."""
+  for pattern, wanted, device in zip(wishes.patterns, wishes.devices.tolist(),
+                                     devices.tolist()):
+    if pattern and wanted == device:
+      yield f'the map of layers has "{pattern}" there'
+    elif pattern:
+      yield (f'the map of layers has "{pattern}" elsewhere, but it stays with '
+             'what it belongs to')
+    elif wanted == device:
+      yield 'no layer of the map has it, and TensorFlow puts it there'
+    else:
+      yield 'no layer of the map has it, and it is with what it belongs to'
 
 
 def _said_of_layers(patterns: Sequence[str], found: layer_map.Matches,
@@ -248,13 +271,11 @@ def _conflicts(patterns: Sequence[str], wanted: np.ndarray, index: np.ndarray,
     return
   some, other = wanted[ops[first[pairs[0] == shared[0]]]][:2]
   of_group = np.flatnonzero(graph.groups == shared[0])
-  variable = of_group[graph.param_bytes[of_group].argmax()]
   more = shared.size - 1
   others = f' and {units.count(more, "other variable")}' if more else ''
-  yield (
-      f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
-      f'"{graph.label(int(variable))}"{others}: what is shared is where most '
-      'bytes of its ops are wanted')
+  yield (f'Warning: "{patterns[some]}" and "{patterns[other]}" share '
+         f'"{graph.label(graph.holder(of_group))}"{others}: what is shared is '
+         'where most bytes of its ops are wanted')
 
 
 def by_default(problem: placer_lib.Problem) -> placement_lib.Placement:

@@ -21,7 +21,7 @@ class PricedPlacements:
   """Placements of the groups that were priced, each once."""
 
   def __init__(self, problem: placer_lib.Problem) -> None:
-    self._problem = problem
+    self._problem, self._deadline = problem, problem.deadline()
     self._rows: dict[bytes, int] = {}
     self._devices: list[np.ndarray] = []
     self._prices: evaluator_lib.Prices | None = None
@@ -94,6 +94,8 @@ class PricedPlacements:
     if not self.enough:
       self.mend()
     if not self.fits and self._problem.evaluator.simulated:
-      self.see([annealing.relieved(self._problem, self.best)])
+      self.see([
+          annealing.relieved(self._problem, self.best, deadline=self._deadline)
+      ])
     return placement_lib.from_groups(self._problem.graph, self.best,
                                      self._problem.cluster)

@@ -52,6 +52,9 @@
     return `${+bytes.toPrecision(3)} ${['B', 'kB', 'MB', 'GB', 'TB'][unit]}`;
   }
 
+  // Axes are in the unit of times of this size, as the texts are.
+  const onAxis = us => us / data.axis.us;
+
   // Elements whose content is text.
   function element(tag, text, className) {
     const made = document.createElement(tag);
@@ -147,8 +150,8 @@
         let key = 0, most = -1;
         for (const [k, us] of bar.keys) if (us > most) { key = k; most = us; }
         const trace = traces[key];
-        trace.base.push(bar.start);
-        trace.x.push(bar.end - bar.start);
+        trace.base.push(onAxis(bar.start));
+        trace.x.push(onAxis(bar.end - bar.start));
         trace.y.push(laneY(r, device) + .4 - .8 * (bar.slot + .5) / slots);
         trace.width.push(.8 / slots);
         trace.customdata.push([bar.op, bar.ops, r]);
@@ -178,7 +181,8 @@
       for (const i of inView.slice(0, MOST_ARROWS)) {
         const text = `${escaped(ops.names[sent.op[i]])}<br>` +
             `${size(sent.bytes[i])}, ${time(sent.duration[i])}`;
-        trace.x.push(sent.start[i], sent.start[i] + sent.duration[i], null);
+        trace.x.push(onAxis(sent.start[i]),
+                     onAxis(sent.start[i] + sent.duration[i]), null);
         trace.y.push(laneY(r, sent.source[i]), laneY(r, sent.target[i]), null);
         trace.hovertext.push(text, text, '');
         trace.customdata.push([sent.op[i], 1, r], [sent.op[i], 1, r], null);
@@ -202,7 +206,7 @@
     });
   });
   const ends = runs.map((run, r) => ({
-    type: 'line', x0: run.stepUs, x1: run.stepUs, y0: laneAt(r, 0) + .45,
+    type: 'line', x0: onAxis(run.stepUs), x1: onAxis(run.stepUs), y0: laneAt(r, 0) + .45,
     y1: laneAt(r, shown.length - 1) - .45,
     line: { color: '#333', width: 1, dash: 'dot' }
   }));
@@ -219,7 +223,7 @@
       legend: { orientation: 'h', yref: 'container', y: 0, yanchor: 'bottom' },
       annotations: headings,
       shapes: ends,
-      xaxis: { range: view, title: { text: 'microseconds' }, tickformat: ',' },
+      xaxis: { range: view.map(onAxis), title: { text: data.axis.unit } },
       yaxis: { tickvals: ticks.y, ticktext: ticks.text, fixedrange: true,
                range: [laneAt(runs.length - 1, shown.length - 1) - .6, .8] }
     }, { responsive: true, displaylogo: false });
@@ -230,7 +234,9 @@
     plot.on('plotly_relayout', change => {
       const from = change['xaxis.range[0]'], to = change['xaxis.range[1]'];
       if (change['xaxis.autorange']) view = full.slice();
-      else if (from !== undefined) view = [+from, +to];
+      else if (from !== undefined) {
+        view = [+from * data.axis.us, +to * data.axis.us];
+      }
       else return;
       drawTimeline();
     });
@@ -281,7 +287,7 @@
       if (held[p] < least || !held[p]) return;
       const curve = run.memory[p];
       traces.push({
-        type: 'scatter', mode: 'lines', x: curve.at,
+        type: 'scatter', mode: 'lines', x: curve.at.map(onAxis),
         y: curve.bytes.map(bytes => 100 * bytes / pool.bytes),
         line: { shape: 'hv', width: 1.5, dash: r ? 'solid' : 'dot',
                 color: data.deviceColors[p % data.deviceColors.length] },
@@ -293,7 +299,7 @@
     const most = Math.max(0, ...traces.map(t => Math.max(...t.y)));
     return Plotly.newPlot('memory', traces, {
       height: 320, margin: { l: 90, r: 20, t: 36, b: 40 },
-      xaxis: { title: { text: 'microseconds' }, range: full, tickformat: ',' },
+      xaxis: { title: { text: data.axis.unit }, range: full.map(onAxis) },
       yaxis: { title: { text: '% of its memory' }, rangemode: 'tozero',
                exponentformat: 'none' },
       shapes: most < 40 ? [] : [{
@@ -312,7 +318,8 @@
                    ['waiting', '#e6e6e6']];
     const traces = kinds.map(([kind, color]) => ({
       type: 'bar', orientation: 'h', name: kind, y: labels,
-      x: runs.flatMap(run => shown.map(device => run.work[kind][device])),
+      x: runs.flatMap(run => shown.map(
+          device => onAxis(run.work[kind][device]))),
       marker: { color },
       hovertext: runs.flatMap(run => shown.map(
           device => `${kind} ${time(run.work[kind][device])}`)),
@@ -322,7 +329,7 @@
     return Plotly.newPlot('work', traces, {
       barmode: 'stack', height: 100 + 26 * labels.length,
       margin: { l: 200, r: 20, t: 36, b: 40 },
-      xaxis: { title: { text: 'microseconds' }, tickformat: ',' },
+      xaxis: { title: { text: data.axis.unit } },
       yaxis: { autorange: 'reversed', automargin: true },
       legend: { orientation: 'v' }
     }, { responsive: true, displaylogo: false });

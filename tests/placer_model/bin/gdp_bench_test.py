@@ -72,6 +72,35 @@ def _steps(results):
           for placer, record in task['cells'].items()}
 
 
+_TF_KERAS = '''
+import tensorflow as tf
+
+assert 'tf_keras' in tf.keras.Model.__module__, tf.keras.Model
+
+def dense():
+  model = tf.keras.Sequential([
+      tf.keras.Input((4,)), tf.keras.layers.Dense(3), tf.keras.layers.Dense(2)])
+  model.compile('sgd', 'mse')
+  return model
+'''
+
+
+def test_models_of_tf_keras_from_any_folder(tmp_path):
+  # Each cell failed: the variable that chooses tf_keras was dropped. Nor was
+  # any folder good that has another source tree in it.
+  fresh.decoys(tmp_path)
+  (tmp_path / 'mine.py').write_text(_TF_KERAS)
+  path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+  done = fresh.run_code(
+      'import sys; sys.argv[1:] = ["--quiet", "--tasks=mine:dense@2xP100", '
+      '"--placers=metis", "--out_dir=out"]\n'
+      'from placer_model.bin import gdp_bench; gdp_bench.run()', 280,
+      folder=tmp_path, PYTHONPATH=path, TF_USE_LEGACY_KERAS='1')
+  assert done.code == 0, done.stderr
+  [seconds] = _steps(_results(tmp_path / 'out')).values()
+  assert seconds > 0
+
+
 def test_help_is_quick(tmp_path):
   # Not even TensorFlow is imported.
   (tmp_path / 'tensorflow.py').write_text('raise OSError("imported")')

@@ -28,5 +28,5 @@ def test_wrong_values_are_told(change, told):
 
 
 def test_unknown_preset_is_told():
-  with pytest.raises(errors.GdpError, match='Presets: published, tuned'):
+  with pytest.raises(errors.GdpError, match='There are published, tuned'):
     config_lib.preset('fast')

@@ -36,7 +36,7 @@ def test_tight_memory_is_not_filled_with_neighbours_alone(monkeypatch):
   assert _step_s(m_topo.MTopoPlacer()) < 1.3 * _step_s(heft.HeftPlacer())
   # Not only the search that follows makes the difference.
   monkeypatch.setattr(annealing, 'relieved',
-                      lambda problem, devices, refined: devices)
+                      lambda problem, devices, **options: devices)
   by_finish_s = _step_s(m_topo.MTopoPlacer())
   monkeypatch.setattr(m_topo, '_TIGHT', ())
   assert by_finish_s < .75 * _step_s(m_topo.MTopoPlacer())

@@ -6,6 +6,7 @@ import pytest
 
 from gdp_grappler.cluster import presets
 from gdp_grappler.evaluation.simulation import simulator
+from gdp_grappler.placers import annealing_placer
 from gdp_grappler.placers import default_placer
 from gdp_grappler.placers import placer as placer_lib
 from gdp_grappler.placers.search import coarse_problem
@@ -321,7 +322,7 @@ def _asked(monkeypatch, budget_s):
     return stock(*args, further=further, **fields)
 
   monkeypatch.setattr(staged_search, 'searched', watched)
-  monkeypatch.setattr(default_placer, '_OPS_PER_S', 20_000)
+  monkeypatch.setattr(annealing_placer, '_OPS_PER_S', 20_000)
   monkeypatch.setattr(default_placer, '_STEPS', 10**9)
   problem = dataclasses.replace(_problem(), time_budget_s=budget_s,
                                 repeatable=True)
